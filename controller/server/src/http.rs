@@ -15,6 +15,7 @@ mod jobs;
 mod linger;
 mod logs;
 mod nodes;
+mod objects;
 mod query;
 mod request;
 mod route;
@@ -153,6 +154,11 @@ impl HttpDoor {
             (Route::Node(name), &Method::DELETE) => nodes::remove(self, &caller, &name).await,
             (Route::NodeAction(name, action), &Method::POST) => nodes::act(self, &caller, request, &name, action).await,
             (Route::NodeLabels(name), &Method::POST) => nodes::label(self, &caller, request, &name).await,
+            (Route::ObjectKinds, &Method::GET) => objects::kinds(self, &caller),
+            (Route::Objects(kind), &Method::GET) => objects::list(self, &caller, request, &kind).await,
+            (Route::Object(kind, name), &Method::GET) => objects::get(self, &caller, request, &kind, &name).await,
+            (Route::Object(kind, name), &Method::PUT) => objects::put(self, &caller, request, &kind, &name).await,
+            (Route::Object(kind, name), &Method::DELETE) => objects::delete(self, &caller, request, &kind, &name).await,
             (Route::Cluster, &Method::GET) => cluster::status(self),
             (Route::Members, &Method::GET) => cluster::members(self, request),
             (Route::Member(name), &Method::DELETE) => cluster::remove(self, &name).await,

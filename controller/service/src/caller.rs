@@ -5,6 +5,7 @@
 
 use atlas_types::{Command, Door, Job, Namespace, Origin, Principal, Request, RequestId, TraceContext};
 
+use crate::Error;
 use crate::service::hash;
 
 /// The caller and its door.
@@ -55,6 +56,11 @@ impl Caller {
     #[must_use]
     pub fn with_request_id(self, request_id: Option<RequestId>) -> Self {
         Self { request_id, ..self }
+    }
+
+    /// The same caller in another namespace.
+    pub fn in_namespace(self, namespace: &str) -> Result<Self, Error> {
+        Ok(Self { namespace: Namespace::new(namespace)?, ..self })
     }
 
     pub(crate) fn origin(&self) -> Origin {

@@ -43,8 +43,14 @@ catalogue! {
     DEPENDENCY_MISSING = "E1112" NotFound "a required agent is missing";
     NOT_CONFIGURED = "E1113" NotFound "not configured";
     AGENT_IN_USE = "E1114" Conflict "the agent version is in use";
+    UNKNOWN_OBJECT = "E1115" NotFound "no such object";
+    OBJECT_CHANGED = "E1116" Conflict "the object is not at the expected revision";
+    UNKNOWN_OBJECT_KIND = "E1117" NotFound "no such kind of object";
+    OBJECT_REFUSED = "E1118" Invalid "the object is refused by its kind";
+    OBJECT_IN_USE = "E1119" Conflict "the object is in use";
     FOREIGN = "E2101" Denied "the request comes from another site";
     TOKEN_REFUSED = "E2102" Denied "the join token is refused";
+    NAMESPACE_LIMIT = "E2103" Busy "a limit of the namespace is reached";
     UNKNOWN_JOB = "E3001" NotFound "no such job";
     AMBIGUOUS_JOB = "E3002" Conflict "several jobs match this prefix";
     QUEUE_FULL = "E3003" Busy "the queue is full";

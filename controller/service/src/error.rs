@@ -169,6 +169,27 @@ pub enum Error {
     /// The worker reports the label, so it cannot be removed by an operator.
     #[error("{0}")]
     LabelOfWorker(Rejection),
+    /// No such object.
+    #[error("{0}")]
+    UnknownObject(String),
+    /// The object is not at the revision that the client expects.
+    #[error("{}", expected(*revision))]
+    ObjectChanged {
+        /// Its revision; 0 if there is no such object.
+        revision: EventSeq,
+    },
+    /// No such kind of object.
+    #[error("{0}")]
+    UnknownObjectKind(String),
+    /// The document does not fit its kind.
+    #[error("{0}")]
+    ObjectRefused(String),
+    /// The object cannot be deleted yet.
+    #[error("{0}")]
+    ObjectInUse(Rejection),
+    /// A limit of the namespace is reached.
+    #[error("{0}")]
+    NamespaceLimit(Rejection),
     /// The join token is not valid.
     #[error("{0}")]
     TokenRefused(Rejection),
@@ -247,6 +268,12 @@ impl Error {
             Self::NodeBusy { .. } => catalogue::NODE_BUSY,
             Self::LabelOfWorker(_) => catalogue::LABEL_OF_WORKER,
             Self::AgentInUse(_) => catalogue::AGENT_IN_USE,
+            Self::UnknownObject(_) => catalogue::UNKNOWN_OBJECT,
+            Self::ObjectChanged { .. } => catalogue::OBJECT_CHANGED,
+            Self::UnknownObjectKind(_) => catalogue::UNKNOWN_OBJECT_KIND,
+            Self::ObjectRefused(_) => catalogue::OBJECT_REFUSED,
+            Self::ObjectInUse(_) => catalogue::OBJECT_IN_USE,
+            Self::NamespaceLimit(_) => catalogue::NAMESPACE_LIMIT,
             Self::TokenRefused(_) => catalogue::TOKEN_REFUSED,
             Self::UnknownMember(_) => catalogue::UNKNOWN_MEMBER,
             Self::Membership(ChangeError::Behind { .. } | ChangeError::NotVoter { .. }) => catalogue::MEMBER_BEHIND,
@@ -286,6 +313,7 @@ impl Error {
                 "change --label of the worker, or override the label: atlasctl node label".to_owned()
             }
             Self::TokenRefused(_) => "create a new token: atlasctl cluster join-token".to_owned(),
+            Self::ObjectChanged { .. } => "read the object again, and send its revision as If-Match".to_owned(),
             Self::UnknownMember(_) => "list them: atlasctl cluster members".to_owned(),
             Self::OutcomeUnknown => "repeat it with the same Idempotency-Key".to_owned(),
             Self::NoMethod(methods) => format!("allowed methods: {methods}"),
@@ -348,6 +376,13 @@ fn unknown_version(name: &str, version: Option<&str>, versions: &[String]) -> St
     format!("{name}{asked}{known}")
 }
 
+fn expected(revision: EventSeq) -> String {
+    match revision {
+        EventSeq(0) => "there is no such object, and a revision was expected".to_owned(),
+        revision => format!("the object is at revision {revision}, not at the expected one"),
+    }
+}
+
 impl From<ProposeError> for Error {
     fn from(error: ProposeError) -> Self {
         match error {
@@ -394,6 +429,12 @@ impl From<Rejection> for Error {
             | Rejection::SpawnTooDeep { .. }
             | Rejection::HardwareHeld
             | Rejection::Fenced => Self::SpawnRefused(rejection),
+            Rejection::UnknownObject => Self::UnknownObject(rejection.to_string()),
+            Rejection::ObjectChanged { revision } => Self::ObjectChanged { revision },
+            Rejection::UnknownObjectKind => Self::UnknownObjectKind(rejection.to_string()),
+            Rejection::ObjectRefused { .. } => Self::ObjectRefused(rejection.to_string()),
+            Rejection::ObjectInUse { .. } => Self::ObjectInUse(rejection),
+            Rejection::NamespaceLimit { .. } => Self::NamespaceLimit(rejection),
             Rejection::TokenRefused => Self::TokenRefused(rejection),
             Rejection::UnknownNode { node } => Self::UnknownNode(node.to_string()),
             Rejection::NodeBusy { leases } => Self::NodeBusy { leases },

@@ -28,6 +28,7 @@ pub mod json;
 mod labels;
 mod lines;
 mod nodes;
+mod objects;
 mod observe;
 mod peers;
 mod resolve;
@@ -61,6 +62,7 @@ pub use fill::Completeness;
 pub use jobs::JobQuery;
 pub use lines::{LeadsNoMore, LiveLines, LogReader, ToldLine};
 pub use nodes::NodeAction;
+pub use objects::{ObjectChange, ObjectFilter, ShownObject};
 pub use peers::{
     Arriving, ArrivingLines, Group, LineCursor, NoPeers, Outgoing, PeerAnswer, PeerError, Peers, Query, QueryResult,
 };

@@ -1,5 +1,7 @@
 //! Tests services whose histories and artifacts differ at first and are then synchronised.
 
+mod objects;
+
 use std::sync::Arc;
 use std::time::Duration;
 

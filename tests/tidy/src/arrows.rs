@@ -21,7 +21,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-replica", "format state types"),
     ("atlas-scheduler", "allocation types"),
     ("atlas-controller", "contract env format history raft recovery service state telemetry types wire"),
-    ("atlas-service", "contract duty env format history package raft state telemetry types"),
+    ("atlas-service", "contract duty env format history objects package raft state telemetry types"),
     ("atlas-objects", "types"),
     ("atlas-state", "allocation objects types"),
     ("atlas-inventory", "types"),

@@ -43,6 +43,7 @@ pub(crate) struct Operation {
 enum Verb {
     Get,
     Post,
+    Put,
     Delete,
 }
 
@@ -143,6 +144,7 @@ impl Verb {
         match self {
             Self::Get => Method::GET,
             Self::Post => Method::POST,
+            Self::Put => Method::PUT,
             Self::Delete => Method::DELETE,
         }
     }

@@ -45,6 +45,7 @@ const TAGS: &[(&str, &str, &[&str])] = &[
     ("events", "Changes of all jobs, as a stream.", &["/api/events", "/ws"]),
     ("agents", "Agent versions and their contracts.", &["/api/agents"]),
     ("nodes", "Workers and their hardware.", &["/api/nodes"]),
+    ("objects", "Configuration as documents, of every kind.", &["/api/objects"]),
     ("cluster", "The controllers, their membership and backups.", &["/api/cluster"]),
     ("figures", "Health, statistics and metrics.", &["/api/health", "/api/ready", "/api/metrics", "/metrics"]),
     ("interface", "The program and this interface.", &["/api/version", "/api/openapi.json", "/errors/"]),
@@ -80,6 +81,7 @@ fn verb(verb: Verb) -> &'static str {
     match verb {
         Verb::Get => "get",
         Verb::Post => "post",
+        Verb::Put => "put",
         Verb::Delete => "delete",
     }
 }

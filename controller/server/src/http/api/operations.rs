@@ -4,9 +4,10 @@ use atlas_service::Entry;
 use atlas_service::catalogue::{
     AGENT_IN_USE, AMBIGUOUS_JOB, ARTIFACT_MISSING, CONTRACT_REFUSED, DEPENDENCY_MISSING, EVENTS_GONE, HISTORY_BEHIND,
     INPUT_REFUSED, LABEL_OF_WORKER, LATE, LEVEL_TOO_LOW, LIMIT_REACHED, MALFORMED, MEMBER_BEHIND, MEMBERSHIP_REFUSED,
-    NO_BACKUP, NO_LEADER, NO_SPACE, NODE_BUSY, NOT_CONFIGURED, NOT_IN_DOUBT, OUTCOME_UNKNOWN, OUTPUT_REFUSED,
-    OVERLOADED, PACKAGE_REFUSED, PEERS_AWAY, QUEUE_FULL, REQUEST_CONFLICT, TOO_LARGE, UNKNOWN_AGENT, UNKNOWN_JOB,
-    UNKNOWN_MEMBER, UNKNOWN_NODE, WRONG_STATUS,
+    NAMESPACE_LIMIT, NO_BACKUP, NO_LEADER, NO_SPACE, NODE_BUSY, NOT_CONFIGURED, NOT_IN_DOUBT, OBJECT_CHANGED,
+    OBJECT_IN_USE, OBJECT_REFUSED, OUTCOME_UNKNOWN, OUTPUT_REFUSED, OVERLOADED, PACKAGE_REFUSED, PEERS_AWAY,
+    QUEUE_FULL, REQUEST_CONFLICT, TOO_LARGE, UNKNOWN_AGENT, UNKNOWN_JOB, UNKNOWN_MEMBER, UNKNOWN_NODE, UNKNOWN_OBJECT,
+    UNKNOWN_OBJECT_KIND, WRONG_STATUS,
 };
 use http::StatusCode;
 
@@ -38,6 +39,20 @@ const IDEMPOTENCY_KEY: Parameter = Parameter {
     says: "up to 255 characters; a repeat with the same key gets the first answer",
     kind: Kind::Key,
 };
+const IF_MATCH: Parameter = Parameter {
+    name: "If-Match",
+    place: ParameterLocation::Header,
+    says: "the revision that the object must have, in quotation marks",
+    kind: Kind::Text,
+};
+const IF_NONE_MATCH: Parameter = Parameter {
+    name: "If-None-Match",
+    place: ParameterLocation::Header,
+    says: "`*`: there must be no such object",
+    kind: Kind::Text,
+};
+const DRY_RUN: Parameter = word("dry_run", &["true", "false"], "`true` checks the request and changes nothing");
+const NAMESPACE: Parameter = query("namespace", Kind::Text, "the namespace; defaults to `default`");
 const FAMILY: Parameter = word(
     "family",
     &["true", "false"],
@@ -64,6 +79,10 @@ const fn get(id: &'static str, path: &'static str, says: &'static str) -> Operat
 
 const fn post(id: &'static str, path: &'static str, says: &'static str) -> Operation {
     operation(Verb::Post, id, path, says)
+}
+
+const fn put(id: &'static str, path: &'static str, says: &'static str) -> Operation {
+    operation(Verb::Put, id, path, says)
 }
 
 const fn delete(id: &'static str, path: &'static str, says: &'static str) -> Operation {
@@ -134,7 +153,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
             WRITE,
             BODY,
             STORED,
-            &[UNKNOWN_AGENT, INPUT_REFUSED, DEPENDENCY_MISSING, QUEUE_FULL, LIMIT_REACHED],
+            &[UNKNOWN_AGENT, INPUT_REFUSED, DEPENDENCY_MISSING, QUEUE_FULL, LIMIT_REACHED, NAMESPACE_LIMIT],
         ]),
     post(
         "submitJobs",
@@ -215,7 +234,12 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     post("retryJob", "/api/jobs/{id}/retry", "Runs an ended job again as a new job.")
         .takes(&[IDEMPOTENCY_KEY])
         .answers(&[created("the new job is queued", &[Content::Json("Id")])])
-        .refuses(&[WRITE, STORED, JOB, &[WRONG_STATUS, UNKNOWN_AGENT, QUEUE_FULL, LIMIT_REACHED, TOO_LARGE]]),
+        .refuses(&[
+            WRITE,
+            STORED,
+            JOB,
+            &[WRONG_STATUS, UNKNOWN_AGENT, QUEUE_FULL, LIMIT_REACHED, NAMESPACE_LIMIT, TOO_LARGE],
+        ]),
     post("resolveJob", "/api/jobs/{id}/resolve", "Resolves a job in doubt.")
         .takes(&[IDEMPOTENCY_KEY])
         .body(Body::Json("Decision"))
@@ -274,7 +298,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         .takes(&[IDEMPOTENCY_KEY])
         .body(Body::Package)
         .answers(&[created("the version is registered", &[Content::Json("Registered")])])
-        .refuses(&[WRITE, BODY, &[PACKAGE_REFUSED, CONTRACT_REFUSED, LIMIT_REACHED, PEERS_AWAY]]),
+        .refuses(&[WRITE, BODY, &[PACKAGE_REFUSED, CONTRACT_REFUSED, LIMIT_REACHED, NAMESPACE_LIMIT, PEERS_AWAY]]),
     get("getAgent", "/api/agents/{name}", "One version with its schemas and its contract.")
         .takes(&[query("version", Kind::Text, "a requirement such as `^1.2.0`; defaults to the latest"), CONSISTENCY])
         .answers(&[ok("the version", &[Content::Json("AgentDetails")])])
@@ -347,6 +371,37 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     .body(Body::Json("LabelRequest"))
     .answers(&[ok("the labels are changed", &[Content::Json("Accepted")])])
     .refuses(&[WRITE, BODY, &[UNKNOWN_NODE, LABEL_OF_WORKER, LIMIT_REACHED]]),
+    // Objects.
+    get("listObjectKinds", "/api/objects", "The kinds of objects, with the JSON Schema of each.")
+        .answers(&[ok("the kinds", &[Content::List("ObjectKind")])])
+        .refuses(&[&[MALFORMED]]),
+    get("listObjects", "/api/objects/{kind}", "Objects of a kind by name.")
+        .takes(&[
+            query("label", Kind::Text, "only objects with this label, `KEY` or `KEY=VALUE`"),
+            query("after", Kind::Text, "the name after which the page begins, `next` of the page before"),
+            LIMIT,
+            NAMESPACE,
+            CONSISTENCY,
+        ])
+        .answers(&[ok("one page", &[Content::Json("Objects")])])
+        .refuses(&[READ, &[UNKNOWN_OBJECT_KIND]]),
+    get("getObject", "/api/objects/{kind}/{name}", "One object. `ETag` is its revision.")
+        .takes(&[NAMESPACE, CONSISTENCY])
+        .answers(&[ok("the object", &[Content::Json("Object")])])
+        .refuses(&[READ, &[UNKNOWN_OBJECT_KIND, UNKNOWN_OBJECT]]),
+    put(
+        "putObject",
+        "/api/objects/{kind}/{name}",
+        "Makes an object, or replaces its labels and its spec. The same document again changes nothing.",
+    )
+    .takes(&[IF_MATCH, IF_NONE_MATCH, DRY_RUN, NAMESPACE, IDEMPOTENCY_KEY])
+    .body(Body::Json("ObjectRequest"))
+    .answers(&[ok("the object as it is now, or would be", &[Content::Json("Object")])])
+    .refuses(&[WRITE, BODY, &[UNKNOWN_OBJECT_KIND, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_REFUSED, LIMIT_REACHED]]),
+    delete("deleteObject", "/api/objects/{kind}/{name}", "Deletes an object that nothing uses.")
+        .takes(&[IF_MATCH, IF_NONE_MATCH, DRY_RUN, NAMESPACE, IDEMPOTENCY_KEY])
+        .answers(&[ok("the object is deleted", &[Content::Json("Deleted")])])
+        .refuses(&[WRITE, &[UNKNOWN_OBJECT_KIND, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_IN_USE]]),
     // Figures.
     get("health", "/api/health", "Numbers of waiting and running jobs, and declared hardware.")
         .lenient()

@@ -1,0 +1,232 @@
+//! Objects: reading, writing and deleting them, for every kind alike.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use atlas_contract::joined;
+use atlas_contract::schema::Validator;
+use atlas_objects::{KINDS, Kind};
+use atlas_types::{
+    Command, DeleteObject, EventSeq, Expect, Object, ObjectKey, ObjectKind, ObjectName, PutObject, SPEC_BYTES_MAX,
+};
+use serde_json::{Value, json};
+
+use crate::{Caller, Consistency, Error, Service, labels};
+
+/// The most objects in one page of a list.
+const PAGE_MAX: usize = 1_000;
+
+/// Which objects of a kind a list contains.
+#[derive(Debug, Clone, Default)]
+pub struct ObjectFilter {
+    /// Those with this label, and with this value if there is one.
+    pub label: Option<(String, Option<String>)>,
+    /// Those after this name.
+    pub after: Option<String>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// A change of an object, as a client asks for it.
+#[derive(Debug, Clone)]
+pub struct ObjectChange {
+    pub kind: String,
+    pub name: String,
+    /// The revision that the client expects.
+    pub expect: Expect,
+    /// Whether only the answer is wanted.
+    pub dry_run: bool,
+}
+
+/// An object as clients get it, and its revision.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ShownObject {
+    pub value: Value,
+    pub revision: EventSeq,
+}
+
+impl Service {
+    /// The kinds of objects with their schemas.
+    pub fn object_kinds(&self, _: &Caller) -> Value {
+        let shown = |kind: &dyn Kind| {
+            json!({
+                "kind": kind.name(),
+                "description": kind.about(),
+                "scope": kind.scope().as_str(),
+                "right": kind.right(),
+                "spec_version": kind.spec_version(),
+                "schema": kind.schema(),
+            })
+        };
+        Value::Array(KINDS.into_iter().map(shown).collect())
+    }
+
+    /// The objects of a kind by name, and the name after which the next page begins.
+    pub async fn objects(
+        &self,
+        caller: &Caller,
+        kind: &str,
+        filter: &ObjectFilter,
+        consistency: Consistency,
+    ) -> Result<(Vec<Value>, Option<String>), Error> {
+        let kind = known(kind)?;
+        let word = word(kind)?;
+        let after = filter.after.as_deref().map(ObjectName::new).transpose()?;
+        let state = self.state(consistency).await?;
+        let limit = filter.limit.clamp(1, PAGE_MAX);
+        let mut found = state.objects(&caller.namespace, &word, after.as_ref()).filter(|object| filter.admits(object));
+        let page: Vec<_> = found.by_ref().take(limit).collect();
+        let next = found.next().and(page.last()).map(|last| last.key.name.to_string());
+        Ok((page.into_iter().map(|object| shown(object)).collect(), next))
+    }
+
+    /// One object.
+    pub async fn object(
+        &self,
+        caller: &Caller,
+        kind: &str,
+        name: &str,
+        consistency: Consistency,
+    ) -> Result<ShownObject, Error> {
+        let (_, key) = key(caller, kind, name)?;
+        let state = self.state(consistency).await?;
+        state.object(&key).map(with_revision).ok_or_else(|| unknown(&key))
+    }
+
+    /// Makes an object, or replaces its labels and its spec. The same document again changes nothing.
+    pub async fn put_object(
+        &self,
+        caller: &Caller,
+        change: &ObjectChange,
+        labels: BTreeMap<String, String>,
+        spec: &Value,
+    ) -> Result<ShownObject, Error> {
+        let (kind, key) = key(caller, &change.kind, &change.name)?;
+        labels::check(&labels)?;
+        let bytes = accepted(kind, &key, spec)?;
+        let command = Command::PutObject(PutObject {
+            kind: key.kind.clone(),
+            name: key.name.clone(),
+            labels,
+            spec: bytes.into(),
+            spec_version: kind.spec_version(),
+            expect: change.expect,
+        });
+        let state = self.change_object(caller, command, change.dry_run).await?;
+        // Another client may have deleted it since.
+        state.object(&key).map(with_revision).ok_or_else(|| unknown(&key))
+    }
+
+    /// Deletes an object that nothing uses.
+    pub async fn delete_object(&self, caller: &Caller, change: &ObjectChange) -> Result<(), Error> {
+        let (_, key) = key(caller, &change.kind, &change.name)?;
+        let command = Command::DeleteObject(DeleteObject {
+            kind: key.kind.clone(),
+            name: key.name.clone(),
+            expect: change.expect,
+        });
+        self.change_object(caller, command, change.dry_run).await.map(|_| ()).map_err(|error| match error {
+            Error::UnknownObject(_) => unknown(&key),
+            other => other,
+        })
+    }
+
+    /// The state after a command. A dry run applies it to a copy of the state.
+    async fn change_object(
+        &self,
+        caller: &Caller,
+        command: Command,
+        dry_run: bool,
+    ) -> Result<atlas_state::State, Error> {
+        if !dry_run {
+            self.propose(caller.request(command)).await?;
+            return self.state(Consistency::Linearizable).await;
+        }
+        let mut state = self.state(Consistency::Linearizable).await?;
+        let needed = command.level();
+        if needed > state.level() {
+            return Err(atlas_types::Rejection::LevelTooLow { needed }.into());
+        }
+        let (at, clock) = (state.at(), state.clock());
+        let request = caller.clone().with_request_id(None).request(command);
+        state.apply(&request, at, clock).0?;
+        Ok(state)
+    }
+}
+
+impl ObjectFilter {
+    fn admits(&self, object: &Object) -> bool {
+        self.label.as_ref().is_none_or(|(key, wanted)| {
+            let found = object.labels.get(key);
+            found.is_some_and(|found| wanted.as_ref().is_none_or(|wanted| wanted == found))
+        })
+    }
+}
+
+/// The canonical bytes of a spec that the schema and the rules of its kind accept.
+fn accepted(kind: &dyn Kind, key: &ObjectKey, spec: &Value) -> Result<Vec<u8>, Error> {
+    let validator = Validator::compile(&kind.schema()).map_err(|error| Error::internal("compile a schema", &error))?;
+    if let Err(violations) = validator.validate(spec) {
+        return Err(refused(key, &joined(&violations)));
+    }
+    let bytes = atlas_objects::canonical(spec).map_err(|error| refused(key, &error.to_string()))?;
+    if bytes.len() > SPEC_BYTES_MAX {
+        return Err(Error::TooLarge { what: "the spec of the object", limit: SPEC_BYTES_MAX as u64 });
+    }
+    atlas_objects::check(kind, key, &bytes).map_err(|refusal| refused(key, &refusal.to_string()))?;
+    Ok(bytes)
+}
+
+fn refused(key: &ObjectKey, why: &str) -> Error {
+    Error::ObjectRefused(format!("the {} \"{}\" is refused: {why}", key.kind, key.name))
+}
+
+fn unknown(key: &ObjectKey) -> Error {
+    Error::UnknownObject(format!("no such {}: \"{}\"", key.kind, key.name))
+}
+
+fn known(kind: &str) -> Result<&'static dyn Kind, Error> {
+    let found = ObjectKind::new(kind).ok().and_then(|kind| atlas_objects::kind(&kind));
+    found.ok_or_else(|| {
+        let kinds: Vec<_> = KINDS.into_iter().map(Kind::name).collect();
+        let short: String = kind.chars().take(63).collect();
+        Error::UnknownObjectKind(format!("no such kind of object: \"{short}\"; kinds are {}", kinds.join(", ")))
+    })
+}
+
+fn word(kind: &dyn Kind) -> Result<ObjectKind, Error> {
+    Ok(ObjectKind::new(kind.name())?)
+}
+
+fn key(caller: &Caller, kind: &str, name: &str) -> Result<(&'static dyn Kind, ObjectKey), Error> {
+    let kind = known(kind)?;
+    let key = ObjectKey { namespace: caller.namespace.clone(), kind: word(kind)?, name: ObjectName::new(name)? };
+    Ok((kind, key))
+}
+
+fn with_revision(object: &Arc<Object>) -> ShownObject {
+    ShownObject { value: shown(object), revision: object.revision }
+}
+
+fn shown(object: &Object) -> Value {
+    let document = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).unwrap_or_default();
+    json!({
+        "kind": object.key.kind.as_str(),
+        "metadata": {
+            "name": object.key.name.as_str(),
+            "namespace": object.key.namespace.as_str(),
+            "labels": *object.labels,
+            "uid": object.uid.0,
+            "revision": object.revision.0,
+            "created_at": seconds(object.created),
+            "updated_at": seconds(object.updated),
+            "updated_by": object.by.as_str(),
+        },
+        "spec": document(&object.spec),
+        "status": document(&object.status),
+    })
+}
+
+fn seconds(time: atlas_types::Timestamp) -> f64 {
+    time.0 as f64 / 1e6
+}
