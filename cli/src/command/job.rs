@@ -11,6 +11,7 @@ mod resolve;
 mod result;
 mod retry;
 mod show;
+mod steps;
 mod tree;
 mod wait;
 mod watch;
@@ -58,6 +59,8 @@ pub(crate) enum Verb {
     Batch(batch::Verb),
     /// Shows a job with the jobs that it spawned.
     Tree(tree::Options),
+    /// Lists the recorded steps of a job.
+    Steps(steps::Options),
 }
 
 pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
@@ -75,5 +78,6 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
         Verb::Resolve(options) => resolve::run(context, options).await,
         Verb::Batch(verb) => batch::run(context, verb).await,
         Verb::Tree(options) => tree::run(context, options).await,
+        Verb::Steps(options) => steps::run(context, options).await,
     }
 }

@@ -24,6 +24,8 @@ pub struct Rules {
     pub retry_deterministic: Option<bool>,
     /// The longest backoff before a retry.
     pub backoff_max: Option<Duration>,
+    /// Most bytes of the journals of all jobs that have not ended.
+    pub journal_bytes_max: Option<u64>,
 }
 
 impl Rules {
@@ -35,6 +37,7 @@ impl Rules {
             spawn_depth_max: self.spawn_depth_max.unwrap_or(config.spawn_depth_max),
             retry_deterministic: self.retry_deterministic.unwrap_or(config.retry_deterministic),
             backoff_max: self.backoff_max.map(Micros::from).or(config.backoff_max),
+            journal_bytes_max: self.journal_bytes_max.unwrap_or(config.journal_bytes_max),
             ..config.clone()
         }
     }

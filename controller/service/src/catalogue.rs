@@ -63,6 +63,7 @@ catalogue! {
     NOT_IN_DOUBT = "E3011" Conflict "the job is not in doubt";
     SPAWN_REFUSED = "E3012" Denied "spawning the job is not allowed";
     STEP_DIFFERS = "E3013" Conflict "the step does not match the journal";
+    JOURNAL_GONE = "E3014" Gone "the journal of the job can no longer be resumed";
     NO_LEADER = "E4001" Unavailable "no leader";
     OUTCOME_UNKNOWN = "E4003" Unavailable "the outcome is unknown";
     OVERLOADED = "E4004" Busy "the controller is overloaded";

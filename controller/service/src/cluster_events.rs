@@ -199,5 +199,6 @@ fn config_value(config: &ClusterConfig) -> Value {
         "spawn_depth_max": config.spawn_depth_max,
         "retry_deterministic": config.retry_deterministic,
         "backoff_max_s": config.backoff_max.map(|longest| longest.0 / 1_000_000),
+        "journal_bytes_max": config.journal_bytes_max,
     })
 }

@@ -99,6 +99,9 @@ pub enum Error {
     /// The job's status does not allow the operation.
     #[error("the job is {}", status.as_str())]
     WrongStatus { status: JobStatus },
+    /// The job has left the state, and its journal with it.
+    #[error("the journal of the job can no longer be resumed")]
+    JournalGone,
     /// The job is not in doubt.
     #[error("the job is not in doubt, it is {}", status.as_str())]
     NotInDoubt { status: JobStatus },
@@ -246,6 +249,7 @@ impl Error {
             Self::QueueFull { .. } => catalogue::QUEUE_FULL,
             Self::RequestConflict => catalogue::REQUEST_CONFLICT,
             Self::WrongStatus { .. } => catalogue::WRONG_STATUS,
+            Self::JournalGone => catalogue::JOURNAL_GONE,
             Self::NotInDoubt { .. } => catalogue::NOT_IN_DOUBT,
             Self::OutputRefused { .. } => catalogue::OUTPUT_REFUSED,
             Self::LevelTooLow(_) => catalogue::LEVEL_TOO_LOW,
@@ -304,6 +308,7 @@ impl Error {
             }
             Self::DependencyMissing { .. } => "deploy them first: atlasctl deploy DIR".to_owned(),
             Self::AmbiguousJob { .. } => "give more digits of the id".to_owned(),
+            Self::JournalGone => "run it without its journal: atlasctl job retry ID".to_owned(),
             Self::NoSpace => "free disk space; the controller recovers by itself".to_owned(),
             Self::QueueFull { .. } | Self::Overloaded => "try again in a moment".to_owned(),
             Self::LevelTooLow(_) => "upgrade the other controllers: atlasctl cluster status".to_owned(),

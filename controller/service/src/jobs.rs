@@ -215,8 +215,14 @@ impl Service {
         }
     }
 
-    /// Runs an ended job again, as a new job.
-    pub async fn retry(&self, caller: &Caller, id: JobId, request_id: Option<RequestId>) -> Result<JobId, Error> {
+    /// Runs an ended job again, as a new job. One that resumes has the recorded steps of the ended job.
+    pub async fn retry(
+        &self,
+        caller: &Caller,
+        id: JobId,
+        resume: bool,
+        request_id: Option<RequestId>,
+    ) -> Result<JobId, Error> {
         let state = self.shared.current().await?;
         if let Some(job) = state.job(id).filter(|job| job.namespace == caller.namespace) {
             if let Some(pin) = &job.pin
@@ -231,10 +237,11 @@ impl Service {
             }
         }
         let new = JobId(self.shared.env.entropy.u64());
-        let mut request = caller.request(Command::RetryJob(RetryJob { job: id, id: new, resume: false }));
+        let mut request = caller.request(Command::RetryJob(RetryJob { job: id, id: new, resume }));
         if request_id.is_some() {
-            // A hash that differs between retries of different jobs.
-            (request.origin.request_id, request.origin.body_hash) = (request_id.clone(), id.derive(u64::MAX).0);
+            // A hash that differs between retries of different jobs, and between those that resume and those that do not.
+            (request.origin.request_id, request.origin.body_hash) =
+                (request_id.clone(), id.derive(u64::MAX - u64::from(resume)).0);
         }
         match self.propose(request).await {
             Ok(Outcome::Submitted { job, .. }) => Ok(job),
@@ -247,6 +254,9 @@ impl Service {
                     .await?
                     .filter(|job| job.namespace == caller.namespace);
                 let job = job.ok_or(Error::UnknownJob)?;
+                if resume && job.journal.is_some() {
+                    return Err(Error::JournalGone);
+                }
                 self.submit_again(caller, &job, request_id).await
             }
             Err(error) => Err(error),

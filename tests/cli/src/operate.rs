@@ -52,7 +52,7 @@ fn names_go_through_pipes() {
     let laptop = Laptop::with(&[&HELLO, &Agent { name: "polite", version: "1.2.0", ..HELLO }]);
     let mut session = laptop.session("Names through pipes");
     session.quiet("for n in 1 2; do atlasctl run hello name=$n -q; done");
-    for verb in ["show", "result", "explain", "tree", "wait", "-n1 events", "-n1 logs", "-n1 watch"] {
+    for verb in ["show", "result", "explain", "tree", "wait", "-n1 events", "-n1 logs", "-n1 steps", "-n1 watch"] {
         let (flag, verb) = verb.split_once(' ').unwrap_or(("", verb));
         let line = format!("atlasctl job list -o name | xargs {flag} atlasctl job {verb} > /dev/null; echo $?");
         assert_eq!(session.quiet(&line), "0\n", "job {verb}");

@@ -14,14 +14,18 @@ pub(crate) struct Options {
     /// Job ids, or unique prefixes of them, also as printed by -o name.
     #[arg(required = true, value_name = "ID", value_parser = names::job)]
     ids: Vec<String>,
+    /// Continue after the recorded steps of the ended job instead of repeating them.
+    #[arg(long)]
+    resume: bool,
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
-    names::each(context, &options.ids, async |id| retry(context, id).await).await
+    names::each(context, &options.ids, async |id| retry(context, id, options.resume).await).await
 }
 
-async fn retry(context: &Context, id: &str) -> Result<Exit, Failure> {
-    let value = context.client()?.post(&["api", "jobs", id, "retry"], &[], &json!({})).await?;
+async fn retry(context: &Context, id: &str, resume: bool) -> Result<Exit, Failure> {
+    let query: &[_] = if resume { &[("resume", "true")] } else { &[] };
+    let value = context.client()?.post(&["api", "jobs", id, "retry"], query, &json!({})).await?;
     let id = value["id"].as_str().ok_or_else(|| Failure::answer("a retry is answered with an id"))?.to_owned();
     context.next(&format!("next: atlasctl job wait {id}"));
     context.show(&Shown { value, text: format!("{id}\n"), names: vec![format!("job/{id}")] })?;

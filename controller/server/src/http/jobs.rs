@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use atlas_service::{Caller, Decision, Error, JobQuery, Shown, Submission, View};
+use atlas_service::{Caller, Decision, Error, JobQuery, Shown, StepQuery, Submission, View};
 use atlas_types::{AgentName, JobStatus, Micros, Timestamp};
 use bytes::Bytes;
 use http::StatusCode;
@@ -146,10 +146,21 @@ pub(crate) async fn cancel(door: &HttpDoor, caller: &Caller, id: &str) -> Answer
     Ok(told_cancelled(door.service.cancel(caller, id, true).await?))
 }
 
-/// `POST /api/jobs/{id}/retry`: runs an ended job again as a new job.
-pub(crate) async fn retry(door: &HttpDoor, caller: &Caller, id: &str) -> Answer {
+/// `GET /api/jobs/{id}/steps?after=&limit=`: the recorded steps of the job.
+pub(crate) async fn steps(door: &HttpDoor, caller: &Caller, request: &Request, id: &str) -> Answer {
+    let query = StepQuery { after: request.query().count("after")?, limit: request.query().limit() };
     let id = door.service.job_id(caller, id).await?;
-    let new = door.service.retry(caller, id, caller.request_id.clone()).await?;
+    let steps = door.service.steps(caller, id, query, request.consistency()).await?;
+    let mut body = Vec::with_capacity(4096);
+    steps.write(&mut body);
+    Ok(ready_json(StatusCode::OK, body))
+}
+
+/// `POST /api/jobs/{id}/retry`: runs an ended job again, as a new one; with `?resume=true` from its recorded steps on.
+pub(crate) async fn retry(door: &HttpDoor, caller: &Caller, request: &Request, id: &str) -> Answer {
+    let resume = request.query().flag("resume")?;
+    let id = door.service.job_id(caller, id).await?;
+    let new = door.service.retry(caller, id, resume, caller.request_id.clone()).await?;
     Ok(ready_json(StatusCode::CREATED, format!("{{\"id\":\"{new}\"}}").into_bytes()))
 }
 

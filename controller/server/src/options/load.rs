@@ -239,6 +239,7 @@ fn typed(values: &BTreeMap<&'static str, (String, &'static str)>) -> Options {
         spawn_depth_max: text("spawn.depth-max").parse().ok(),
         retry_deterministic: text("retry.deterministic").parse().ok(),
         backoff_max: duration(text("retry.backoff-max")),
+        journal_bytes_max: size(text("journal.max")),
     };
     if let Ok(count) = text("history.events-kept").parse() {
         options.events_kept = count;

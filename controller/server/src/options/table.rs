@@ -232,6 +232,14 @@ pub const OPTIONS: &[OptionRow] = &[
         "Maximum backoff before a retry, regardless of the contract. If unset, the cluster's value stays; initially there is no limit.",
     ),
     row(
+        "journal.max",
+        "journal-max",
+        "ATLAS_JOURNAL_MAX",
+        Form::Size,
+        "",
+        "Maximum size of the recorded steps of all jobs that have not ended, without folded steps; beyond it, jobs wait before they record. If unset, the cluster's value stays; it starts at 312.5MiB.",
+    ),
+    row(
         "history.events-kept",
         "history-events-kept",
         "ATLAS_HISTORY_EVENTS_KEPT",

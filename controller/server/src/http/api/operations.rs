@@ -3,11 +3,11 @@
 use atlas_service::Entry;
 use atlas_service::catalogue::{
     AGENT_IN_USE, AMBIGUOUS_JOB, ARTIFACT_MISSING, CONTRACT_REFUSED, DEPENDENCY_MISSING, EVENTS_GONE, HISTORY_BEHIND,
-    INPUT_REFUSED, LABEL_OF_WORKER, LATE, LEVEL_TOO_LOW, LIMIT_REACHED, MALFORMED, MEMBER_BEHIND, MEMBERSHIP_REFUSED,
-    NAMESPACE_LIMIT, NO_BACKUP, NO_LEADER, NO_SPACE, NODE_BUSY, NOT_CONFIGURED, NOT_IN_DOUBT, OBJECT_CHANGED,
-    OBJECT_IN_USE, OBJECT_REFUSED, OUTCOME_UNKNOWN, OUTPUT_REFUSED, OVERLOADED, PACKAGE_REFUSED, PEERS_AWAY,
-    QUEUE_FULL, REQUEST_CONFLICT, TOO_LARGE, UNKNOWN_AGENT, UNKNOWN_JOB, UNKNOWN_MEMBER, UNKNOWN_NODE, UNKNOWN_OBJECT,
-    UNKNOWN_OBJECT_KIND, WRONG_STATUS,
+    INPUT_REFUSED, JOURNAL_GONE, LABEL_OF_WORKER, LATE, LEVEL_TOO_LOW, LIMIT_REACHED, MALFORMED, MEMBER_BEHIND,
+    MEMBERSHIP_REFUSED, NAMESPACE_LIMIT, NO_BACKUP, NO_LEADER, NO_SPACE, NODE_BUSY, NOT_CONFIGURED, NOT_IN_DOUBT,
+    OBJECT_CHANGED, OBJECT_IN_USE, OBJECT_REFUSED, OUTCOME_UNKNOWN, OUTPUT_REFUSED, OVERLOADED, PACKAGE_REFUSED,
+    PEERS_AWAY, QUEUE_FULL, REQUEST_CONFLICT, TOO_LARGE, UNKNOWN_AGENT, UNKNOWN_JOB, UNKNOWN_MEMBER, UNKNOWN_NODE,
+    UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND, WRONG_STATUS,
 };
 use http::StatusCode;
 
@@ -227,18 +227,25 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     .takes(&[CONSISTENCY])
     .answers(&[ok("the job in its full view, with its children", &[Content::Json("JobTree")])])
     .refuses(&[READ, STORED, JOB]),
+    get("listSteps", "/api/jobs/{id}/steps", "The recorded steps of a job, in order.")
+        .takes(&[query("after", Kind::Whole, "only the steps after this number"), LIMIT, CONSISTENCY])
+        .answers(&[ok("the steps; large outcomes of a long list are null", &[Content::List("Step")])])
+        .refuses(&[READ, STORED, JOB]),
     post("cancelJob", "/api/jobs/{id}/cancel", "Cancels a pending or running job and the jobs that it spawned.")
         .takes(&[IDEMPOTENCY_KEY])
         .answers(&[ok("whether it was cancelled", &[Content::Json("Cancelled")])])
         .refuses(&[WRITE, STORED, JOB]),
     post("retryJob", "/api/jobs/{id}/retry", "Runs an ended job again as a new job.")
-        .takes(&[IDEMPOTENCY_KEY])
+        .takes(&[
+            word("resume", &["true", "false"], "`true` copies the recorded steps, which the new job does not repeat"),
+            IDEMPOTENCY_KEY,
+        ])
         .answers(&[created("the new job is queued", &[Content::Json("Id")])])
         .refuses(&[
             WRITE,
             STORED,
             JOB,
-            &[WRONG_STATUS, UNKNOWN_AGENT, QUEUE_FULL, LIMIT_REACHED, NAMESPACE_LIMIT, TOO_LARGE],
+            &[WRONG_STATUS, UNKNOWN_AGENT, QUEUE_FULL, LIMIT_REACHED, NAMESPACE_LIMIT, TOO_LARGE, JOURNAL_GONE],
         ]),
     post("resolveJob", "/api/jobs/{id}/resolve", "Resolves a job in doubt.")
         .takes(&[IDEMPOTENCY_KEY])

@@ -45,7 +45,17 @@ const RIGHTS: &[(Right, &[&str])] = &[
     (Right::Public, &["health", "ready", "version", "openApi", "errorPage", "skills", "securityPolicy"]),
     (
         Right::JobsRead,
-        &["listJobs", "getJob", "waitForJob", "getJobTree", "followJob", "jobLogs", "followAll", "followAllAtWs"],
+        &[
+            "listJobs",
+            "getJob",
+            "waitForJob",
+            "getJobTree",
+            "listSteps",
+            "followJob",
+            "jobLogs",
+            "followAll",
+            "followAllAtWs",
+        ],
     ),
     (Right::JobsSubmit, &["submitJob", "submitJobs"]),
     (Right::JobsControl, &["cancelJob", "deleteJob", "retryJob", "resolveJob"]),

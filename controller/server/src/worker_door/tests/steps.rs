@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use atlas_format::encode_steps;
+use atlas_service::{Caller, Consistency, StepQuery};
 use atlas_types::{
-    ClusterConfig, Command, ConfigureCluster, FencingToken, Fold, JobId, LoseLease, Payload, PayloadBody, Step,
+    ClusterConfig, Command, ConfigureCluster, Door, FencingToken, Fold, JobId, LoseLease, Payload, PayloadBody, Step,
     StepKey, StepKind, StepUsage,
 };
 use atlas_wire::session::{ToLeader, ToWorker};
@@ -134,4 +135,56 @@ async fn a_fold_holds_exactly_the_steps_that_it_replaces() {
     let state = cluster.controller.service().handle().applied();
     let journal = state.journal(JobId(7)).expect("a journal");
     assert_eq!((journal.folds.len(), journal.first(), journal.next()), (1, 2, 4));
+}
+
+/// The steps that a client reads, by number and outcome.
+async fn read(cluster: &Cluster, job: JobId, after: Option<u64>, limit: usize) -> Vec<(u64, String)> {
+    let (service, caller) = (cluster.controller.service(), Caller::anonymous(Door::Http));
+    let query = StepQuery { after, limit };
+    let steps = service.steps(&caller, job, query, Consistency::Linearizable).await.expect("a journal");
+    let mut text = Vec::new();
+    steps.write(&mut text);
+    let steps: Vec<serde_json::Value> = serde_json::from_slice(&text).expect("JSON");
+    steps.iter().map(|step| (step["step"].as_u64().expect("a number"), step["outcome"].to_string())).collect()
+}
+
+fn numbered(outcomes: &[(u64, &str)]) -> Vec<(u64, String)> {
+    outcomes.iter().map(|&(number, outcome)| (number, outcome.to_owned())).collect()
+}
+
+#[tokio::test]
+async fn steps_are_read_from_folds_and_from_the_state_while_the_job_runs_and_after_its_end() {
+    let (cluster, mut worker) = running().await;
+    let job = JobId(7);
+    assert_eq!(read(&cluster, job, None, 10).await, []);
+    assert_eq!(answer(&mut worker, record(1, 7, 1, 0, &["1", "2", "3"])).await, "Applied");
+    let said = fold(&cluster, 2, 2, encode_steps(&steps(&["1", "2"]))).await;
+    assert_eq!(answer(&mut worker, said).await, "Applied");
+    assert_eq!(answer(&mut worker, record(3, 7, 1, 3, &["4"])).await, "Applied");
+    for ended in [false, true] {
+        if ended {
+            worker.say(report(1, 7, 1, completed("1"))).await;
+            assert_eq!(worker.hears().await, "report 1 Applied");
+        }
+        let all = numbered(&[(0, "1"), (1, "2"), (2, "3"), (3, "4")]);
+        assert_eq!(read(&cluster, job, None, 10).await, all);
+        assert_eq!(read(&cluster, job, Some(0), 2).await, all[1..3]);
+        assert_eq!(read(&cluster, job, Some(1), 1).await, all[2..3]);
+        assert_eq!(read(&cluster, job, Some(9), 1).await, []);
+    }
+}
+
+#[tokio::test]
+async fn a_retry_that_resumes_is_granted_with_the_steps_of_the_ended_job() {
+    let (cluster, mut worker) = running().await;
+    assert_eq!(answer(&mut worker, record(1, 7, 1, 0, &["1", "2"])).await, "Applied");
+    worker.say(report(1, 7, 1, completed("1"))).await;
+    assert_eq!(worker.hears().await, "report 1 Applied");
+    let (service, caller) = (cluster.controller.service(), Caller::anonymous(Door::Http));
+    for (resume, expected) in [(true, 2), (false, 0)] {
+        let new = service.retry(&caller, JobId(7), resume, None).await.expect("a new job");
+        let ToWorker::Grant(assignment) = worker.frame().await else { panic!("no grant") };
+        assert_eq!(assignment.job, new);
+        assert_eq!(assignment.journal.expect("a journal").journal.steps.len(), expected);
+    }
 }
