@@ -192,7 +192,6 @@ impl Keep {
     fn hold(mut self) -> nix::Result<()> {
         let mut children = SigSet::empty();
         children.add(Signal::SIGCHLD);
-        children.thread_block()?;
         let signals = SignalFd::with_flags(&children, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
         let end = End::new(self.until)?;
         if self.memory_max > 0 {
@@ -208,6 +207,9 @@ impl Keep {
             pre_exec::enter(&mut agent, groups);
         }
         let spawned = agent.spawn();
+        // Only now, because the agent inherits blocked signals: a shell would wait forever for its children. Ends before this are
+        // found by the first look at the children.
+        children.thread_block()?;
         self.let_go();
         let mut control = UnixStream::from(self.control);
         let agent = match spawned {

@@ -110,6 +110,15 @@ async fn the_environment_is_an_allow_list() {
     assert_eq!(end.output(&controller), "{\"job\":\"job-0000000000000001\",\"cargo\":\"\",\"path\":\"set\"}");
 }
 
+/// A shell sleeps until it gets the signal that a child has ended.
+#[tokio::test]
+async fn a_program_can_wait_for_its_children() {
+    let script =
+        "(sleep 0.1; exit 1) & wait; printf '{\"blocked\": \"%s\"}' \"$(sed -n 's/^SigBlk:.//p' /proc/self/status)\"";
+    let (end, controller, _) = once(script, "  execution_timeout: 20\n", "{}").await;
+    assert_eq!(end.output(&controller), r#"{"blocked": "0000000000000000"}"#);
+}
+
 #[tokio::test]
 async fn a_timeout_kills_the_process() {
     let (end, _, _) = once("sleep 600", "  execution_timeout: 0.3\n", "{}").await;
