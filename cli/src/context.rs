@@ -92,7 +92,7 @@ impl Context {
 
     /// The addresses of the cluster: from `--server`, otherwise from the named context, otherwise from the current
     /// context. The second text says where they come from.
-    fn server(&self) -> Result<(String, String), Failure> {
+    pub(crate) fn server(&self) -> Result<(String, String), Failure> {
         // An argument takes precedence over the environment, and an address over the name of a context.
         let by_name = typed(&self.context, "ATLAS_CONTEXT") && !typed(&self.server, "ATLAS_SERVER");
         if let (Some(server), false) = (&self.server, by_name) {

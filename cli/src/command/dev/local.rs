@@ -34,7 +34,7 @@ pub(crate) fn explain(context: &Context, failure: Failure) -> Failure {
 
 /// The controllers of the development cluster to which the only named address belongs.
 fn others(context: &Context) -> Option<Vec<ControllerAddresses>> {
-    atlas_dev::controllers_with(address(&context.server().ok()?)?)
+    atlas_dev::controllers_with(address(&context.server().ok()?.0)?)
 }
 
 /// The only address of a list.
