@@ -119,7 +119,8 @@ async fn controller_and_worker_die_apart() {
     let second = worker(folder.path(), &controller);
     let job = running(&api, &id, 2).await;
     assert_eq!(attempt(&job), (json!("running"), json!(2)), "{job}");
-    // The attempt ends while the controller is down; the worker reports the result to the restarted controller.
+    // The controller is killed and restarted during the second attempt; the worker reports the result to the restarted
+    // controller.
     let controller = controller.kill_and_restart(folder.path());
     fs::write(&gate, "").expect("opened");
     let job = api.wait(&id).await;

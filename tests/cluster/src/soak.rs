@@ -28,7 +28,7 @@ use sample::Sample;
 /// afterwards.
 const CONTROLLER: [&str; 4] = ["--idempotency-keys-max", "1000", "--snapshot-log", "1MiB"];
 
-/// Few concurrency permits for many agents, so that the slots of different agents take turns.
+/// More concurrency permits than cores, so that the slots of different agents take turns.
 const WORKER: [&str; 2] = ["--places", "4"];
 
 /// Number of samples in a run; at most one per second is taken.

@@ -75,7 +75,8 @@ pub(crate) fn known_example(name: &str, ours: &[Prepared]) -> Judged {
 }
 
 /// Skips a row whose agent needs a feature that Atlas does not have yet. `skills` says whether the row has a registry
-/// of skills; without a registry, an agent that requires skills fails in Atlas for Python too, so the row is covered.
+/// of skills. Without a registry, an agent that requires skills must fail, as it does in Atlas without the feature, so
+/// the row is covered.
 fn covered(agent: &Value, skills: bool) -> Judged {
     if let Some(member) = unknown(agent, &["dir", "agent.yaml", "behaviour.json", "files"]) {
         return Err(Stop::skip(format!("agents with \"{member}\"")));

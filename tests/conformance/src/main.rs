@@ -18,10 +18,10 @@ struct Arguments {
     /// Prints JSON lines.
     #[arg(long)]
     json: bool,
-    /// The folder with the programs that stand for agents.
+    /// The folder with the programs of the mock agents.
     #[arg(long, value_name = "DIR", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/mocks"))]
     mocks: PathBuf,
-    /// How many rows run at once.
+    /// Number of rows that run in parallel.
     #[arg(long, value_name = "N", default_value_t = 2)]
     at_once: usize,
 }

@@ -22,7 +22,7 @@ pub struct Scenario {
 /// digest stops.
 const THREE: Layout = Layout { controllers: 3, options: &["--digest-every", "200"], ..Layout::SMALL };
 
-/// Five controllers.
+/// Five controllers, the largest recommended cluster.
 const FIVE: Layout = Layout { controllers: 5, ..THREE };
 
 /// Controllers that keep little log, so that a member that was down needs a snapshot.
