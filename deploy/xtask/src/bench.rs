@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::command::{cargo, root, run, target_dir};
 
-/// What to measure and how to print it.
+/// Options of `cargo xtask bench`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Benchmarks by name; all when none is named. `cargo xtask bench list` names them.

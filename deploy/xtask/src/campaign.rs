@@ -5,22 +5,22 @@ use anyhow::Result;
 
 use crate::command::{cargo, commit, root, run};
 
-/// Which seeds.
+/// Options of `cargo xtask campaign`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// The seeds, as FROM..TO. From 1000 on runs are long.
+    /// The seeds, as FROM..TO; runs with seeds from 1000 are long.
     #[arg(long, default_value = "1000..1200")]
     seeds: String,
-    /// Runs at a time.
+    /// Number of parallel runs.
     #[arg(long, default_value_t = 2)]
     threads: u64,
-    /// Seeds of a slice: each has a row of its own, so that a campaign that is stopped keeps what it has.
+    /// Number of seeds per slice; each slice has its own row, so that a stopped campaign keeps its results.
     #[arg(long, default_value_t = 250)]
     slice: u64,
     /// Appends the rows to docs/internals/ledger.md.
     #[arg(long)]
     record: bool,
-    /// Instead: the mistakes made on purpose, and which seed catches each. Fails unless all are caught.
+    /// Run the deliberate bugs instead, and print the seed that catches each; fails unless all are caught.
     #[arg(long)]
     bugs: bool,
 }

@@ -10,22 +10,22 @@ use anyhow::Result;
 use crate::command::{cargo, commit, root, run, target_dir};
 use crate::tools;
 
-/// How long, and what.
+/// Options of `cargo xtask chaos`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Minutes after which no new run begins.
     #[arg(long, default_value_t = 10.0)]
     minutes: f64,
-    /// First seed; drawn from the clock when absent, and printed.
+    /// First seed; defaults to one from the clock, and is printed.
     #[arg(long)]
     seed: Option<u64>,
-    /// Only this scenario; repeatable. All that this machine can do when absent.
+    /// Only this scenario; repeatable; defaults to all that can run on this machine.
     #[arg(long = "scenario")]
     scenarios: Vec<String>,
-    /// How long there are faults in one run, in seconds.
+    /// Seconds with faults in one run.
     #[arg(long, default_value_t = 40)]
     seconds: u64,
-    /// Clients of a run.
+    /// Number of clients in a run.
     #[arg(long, default_value_t = 4)]
     clients: usize,
     /// Appends the figures to docs/internals/ledger.md.

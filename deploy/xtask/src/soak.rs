@@ -1,4 +1,5 @@
-//! `cargo xtask soak`: real programs under a mixed load, watched for growth; or the simulation over fresh seeds.
+//! `cargo xtask soak`: runs real programs under a mixed load and checks their growth, or runs the simulation over new
+//! seeds.
 
 use std::process::Command;
 
@@ -6,16 +7,16 @@ use anyhow::Result;
 
 use crate::command::{cargo, root, run, target_dir};
 
-/// How long, and what.
+/// Options of `cargo xtask soak`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Minutes after which nothing new begins.
+    /// Minutes of load, or after which the simulation starts no new seed.
     #[arg(long, default_value_t = 30)]
     minutes: u32,
-    /// First seed; drawn from the clock when absent, and printed.
+    /// First seed; defaults to one from the clock, and is printed.
     #[arg(long)]
     seed: Option<u64>,
-    /// Instead: the seeded simulation, over one seed after the other.
+    /// Run the seeded simulation instead, one seed after the other.
     #[arg(long)]
     simulation: bool,
 }

@@ -14,7 +14,7 @@ use crate::notices::Notices;
 use crate::slow;
 use crate::tools;
 
-/// Which tests.
+/// Options of `cargo xtask test`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Passed on to the runner, e.g. a part of a test's name.
