@@ -135,7 +135,8 @@ impl Change<'_> {
     pub(crate) fn wake(&mut self, mut job: Job) {
         job.reason = Reason::Queued;
         job.queued_at = self.clock;
-        job.parked = None;
+        let slept = job.parked.take().filter(|parked| parked.due.is_some_and(|due| due <= self.clock));
+        job.slept_until = slept.and_then(|parked| parked.until()).unwrap_or_default().max(job.slept_until);
         self.put(job, JobChange::Woken, JobStatus::Pending);
     }
 
@@ -443,6 +444,7 @@ pub(crate) fn again(job: &Job, id: JobId) -> Job {
         parks: 0,
         used: Micros::default(),
         parked: None,
+        slept_until: Timestamp::NOT_YET,
         node: None,
         lease: None,
         original: Some(job.original.unwrap_or(job.id)),

@@ -184,6 +184,8 @@ pub struct Job {
     pub used: Micros,
     /// What it waits for while it is parked.
     pub parked: Option<Arc<Parked>>,
+    /// The latest time for which it was parked and that came: over for good, whatever a wall clock shows later.
+    pub slept_until: Timestamp,
     /// The node of its latest lease; kept when it has ended.
     pub node: Option<NodeId>,
     /// Its live lease.

@@ -46,3 +46,14 @@ pub struct Parked {
     /// When the earliest time of the waits has come; none if it waits for no time.
     pub due: Option<ClusterTime>,
 }
+
+impl Parked {
+    /// The earliest time that it waits for.
+    pub fn until(&self) -> Option<Timestamp> {
+        let times = self.waits.iter().filter_map(|wait| match wait {
+            Wait::Time { at } => Some(*at),
+            Wait::Child { .. } | Wait::Message | Wait::Answer { .. } => None,
+        });
+        times.min()
+    }
+}

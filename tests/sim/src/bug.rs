@@ -37,11 +37,15 @@ pub enum Bug {
     ReplayDropsStep,
     /// A worker uses the outcome of a step before the leader has answered that it is recorded.
     UseBeforeApplied,
+    /// A worker goes on with an attempt that parked.
+    ParkKeepsPlace,
+    /// The leader does not wake parked jobs for which a time has come.
+    WakeForgotten,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::AckBeforeCommit,
         Self::RefusalWithoutQuorum,
         Self::StaleRead,
@@ -59,5 +63,7 @@ impl Bug {
         Self::LossByBrokenStream,
         Self::ReplayDropsStep,
         Self::UseBeforeApplied,
+        Self::ParkKeepsPlace,
+        Self::WakeForgotten,
     ];
 }

@@ -17,11 +17,15 @@ const RUN_MIN: [(&str, u64); 6] = [
 ];
 
 /// What a campaign of 200 runs must have seen, and how often.
-const CAMPAIGN_MIN: [(&str, u64); 36] = [
+const CAMPAIGN_MIN: [(&str, u64); 40] = [
     ("spawned jobs", 100),
     ("children forsaken", 20),
     ("places lent", 50),
     ("llm places full", 50),
+    ("parked jobs", 200),
+    ("parked jobs cancelled", 5),
+    ("parked jobs that moved", 50),
+    ("messages delivered", 50),
     ("fenced reports", 20),
     ("lost nodes", 50),
     ("lost leases", 100),

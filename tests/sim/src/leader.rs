@@ -10,13 +10,14 @@ use atlas_replica::{Head, Planned};
 use atlas_state::State;
 use atlas_types::{
     BootId, ClusterTime, Command, EventRecord, Inventory, JobId, Level, LoseNode, MemberId, Micros, NodeEpoch,
-    NodeHealth, NodeId, Outcome, RegisterNode, Rejection, Request,
+    NodeHealth, NodeId, Outcome, Reason, RegisterNode, Rejection, Request,
 };
 
 use crate::Bug;
 use crate::member::Role;
 use crate::message::{Answer, Client, Conn, Event, Member, Node};
 use crate::options::MS;
+use crate::sleeper::Doze;
 use crate::workload;
 use crate::world::World;
 
@@ -31,6 +32,7 @@ pub(crate) enum Reply {
     Hello { node: Node, conn: Conn },
     Spawn { node: Node, conn: Conn, child: JobId, left: bool },
     Journal { node: Node, conn: Conn, number: u64 },
+    Doze { node: Node, conn: Conn, doze: Doze },
 }
 
 pub(crate) struct InFlight {
@@ -169,7 +171,13 @@ impl World {
             _ => now - began,
         };
         let sessions = &leader.sessions;
-        let mut duties = |state: &State, budget: usize| duties(state, sessions, &voters, budget);
+        let mut duties = |state: &State, budget: usize| {
+            let mut commands = duties(state, sessions, &voters, budget);
+            if bug == Some(Bug::WakeForgotten) {
+                commands.retain(|request| !wakes_parked(state, request));
+            }
+            commands
+        };
         let planned = head.plan(requests, wall, base.plus(Micros(elapsed)), &mut duties);
         let mut replies = replies.into_iter();
         let outcomes = planned.outcomes.iter().cloned();
@@ -280,7 +288,8 @@ impl World {
                 Reply::Report { node, conn, .. }
                 | Reply::Hello { node, conn }
                 | Reply::Spawn { node, conn, .. }
-                | Reply::Journal { node, conn, .. } => self.nodes[node].floor_of(conn),
+                | Reply::Journal { node, conn, .. }
+                | Reply::Doze { node, conn, .. } => self.nodes[node].floor_of(conn),
             };
             if let Some(floor) = floor {
                 self.oracle.check_age(seq, floor);
@@ -307,6 +316,7 @@ impl World {
                 (Reply::Spawn { node, conn, child, left }, _) => {
                     self.answer_spawn(member, (node, conn, child, left), &outcome);
                 }
+                (Reply::Doze { node, conn, doze }, _) => self.answer_doze(member, (node, conn, doze), &outcome),
                 (reply, _) => self.send_reply(reply, Answer::Outcome(outcome)),
             }
         }
@@ -365,6 +375,12 @@ fn resumed(state: &State, id: &NodeId, boot: u128, inventory: &Inventory) -> Opt
     let node = &state.node(id)?.node;
     let same = node.boot_id == BootId(boot) && node.health == NodeHealth::Ready && node.inventory == *inventory;
     same.then_some(node.epoch)
+}
+
+/// Whether a request wakes a job for which a time has come while it was parked.
+fn wakes_parked(state: &State, request: &Request) -> bool {
+    let Command::WakeJob(command) = &request.command else { return false };
+    state.job(command.job).is_some_and(|job| job.reason == Reason::Parked)
 }
 
 fn duties(state: &State, sessions: &Sessions, voters: &[MemberId], budget: usize) -> Vec<Request> {

@@ -24,6 +24,7 @@ mod options;
 mod oracle;
 mod raft;
 mod rng;
+mod sleeper;
 mod stream;
 pub mod workload;
 mod world;

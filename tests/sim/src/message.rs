@@ -7,11 +7,12 @@ use atlas_duty::sessions::Round;
 use atlas_slots::SlotId;
 use atlas_types::{
     Assignment, Digest, EventSeq, FencingToken, HandBack, Job, JobId, MemberId, NodeEpoch, Outcome, Rejection, Report,
-    ReportResult, Request, Seq, StepsResult,
+    ReportResult, Request, Seq, StepsResult, Timestamp,
 };
 
 use crate::family::Spawn;
 use crate::journal::Sent;
+use crate::sleeper::{Doze, Dozed};
 
 /// Indexes into the world's tables.
 pub(crate) type Member = usize;
@@ -95,6 +96,13 @@ pub(crate) enum Event {
     StepMade(Node, FencingToken, u64),
     /// An entry of a journal is sent again.
     EntrySaid(Node, u64),
+    /// What a sleeper asks is said again.
+    DozeSaid(Node, FencingToken),
+    /// Somebody sends a job the message of this number.
+    Message {
+        job: JobId,
+        number: u64,
+    },
     NodeStart(Node),
     /// Sent to a node in place of what its pause held up.
     NodeAwake(Node),
@@ -143,6 +151,7 @@ pub(crate) enum Frame {
     Draining,
     Spawn { number: u64, spawn: Spawn },
     Journal { number: u64, sent: Sent },
+    Doze(Doze),
 }
 
 /// To a worker.
@@ -168,6 +177,12 @@ pub(crate) enum ToNode {
     StepsAck {
         number: u64,
         result: StepsResult,
+    },
+    /// What a sleeper asked is done, or its attempt is over; with the time of the state.
+    Dozed {
+        doze: Doze,
+        answer: Dozed,
+        at: Timestamp,
     },
     Closed,
 }

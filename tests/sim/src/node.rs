@@ -16,6 +16,7 @@ use crate::family::Spawn;
 use crate::journal::{Sent, Walk};
 use crate::message::{Conn, Event, Frame, Member, Node, ToMember, ToNode};
 use crate::options::{MS, SECOND};
+use crate::sleeper::Sleeper;
 use crate::workload::{self, Agent};
 use crate::world::World;
 
@@ -45,6 +46,8 @@ pub(crate) struct Machine {
     pub(crate) walks: BTreeMap<FencingToken, Walk>,
     /// What they record and no leader has answered, by number.
     pub(crate) entries: BTreeMap<u64, Sent>,
+    /// Its attempts that park.
+    pub(crate) sleepers: BTreeMap<FencingToken, Sleeper>,
     started_at: u64,
     /// Its clock runs so many millionths too fast or too slow.
     rate_ppm: i64,
@@ -81,6 +84,7 @@ impl Machine {
             spawns: BTreeMap::new(),
             walks: BTreeMap::new(),
             entries: BTreeMap::new(),
+            sleepers: BTreeMap::new(),
             started_at: 0,
             rate_ppm,
             tick_at: 0,
@@ -149,6 +153,7 @@ impl World {
         machine.spawns.clear();
         machine.walks.clear();
         machine.entries.clear();
+        machine.sleepers.clear();
         for token in std::mem::take(&mut machine.children).into_keys() {
             self.oracle.child_ended(token, self.now);
         }
@@ -198,6 +203,7 @@ impl World {
                 self.nodes[node].welcomed = true;
                 self.resend_spawns(node);
                 self.resend_entries(node);
+                self.resend_dozes(node);
                 let deaf = self.options.bug == Some(Bug::DeafWorker);
                 Input::Welcome { epoch, ttl: if deaf { 10 * ttl } else { ttl }, leases }
             }
@@ -212,6 +218,7 @@ impl World {
                 self.step_node(node, Input::Tick);
                 return self.entry_answered(node, number, result);
             }
+            ToNode::Dozed { doze, answer, at } => return self.dozed(node, doze, answer, at),
             ToNode::Spawned(child) => return self.spawn_answered(node, child),
             ToNode::Closed => return self.disconnect(node),
         };
@@ -334,15 +341,17 @@ impl World {
         } else {
             ReportKind::Completed { output: workload::output(token), usage, metadata: None }
         };
-        let ends_at = self.now + runs_for;
+        // A sleeper ends when it has slept.
+        let ends_at = if agent == Agent::Sleeper { u64::MAX } else { self.now + runs_for };
         let usable = self.rng.chance(900);
         self.nodes[node].children.insert(token, Child { ends_at, report, usable, slot });
-        self.at(ends_at, Event::ChildEnds(node, token));
         match agent {
+            Agent::Sleeper => return self.sleeper_starts(node, assignment),
             Agent::Parent => self.parent_starts(node, Spawner { job, token }),
             Agent::Journaling => self.begin_walk(node, assignment),
             _ => {}
         }
+        self.at(ends_at, Event::ChildEnds(node, token));
     }
 
     /// A child on its way through a journal has made its last step.
@@ -358,6 +367,11 @@ impl World {
 
     /// A child gets a signal. Killing takes a moment; a polite one may take all of its grace.
     fn stop_child(&mut self, node: Node, token: FencingToken, why: StopReason, grace: Duration) {
+        let parked = why == StopReason::Revoked && self.nodes[node].sleepers.contains_key(&token);
+        if parked && self.options.bug == Some(Bug::ParkKeepsPlace) {
+            return;
+        }
+        self.nodes[node].sleepers.remove(&token);
         let killed_within = 20 * MS;
         let grace = grace.as_micros() as u64;
         self.end_walk(node, token);
@@ -371,6 +385,15 @@ impl World {
             child.ends_at = ends_at;
             child.usable = false;
             self.at(ends_at, Event::ChildEnds(node, token));
+        }
+    }
+
+    /// The child of a sleeper has nothing left to wait for.
+    pub(crate) fn end_now(&mut self, node: Node, token: FencingToken) {
+        let now = self.now;
+        if let Some(child) = self.nodes[node].children.get_mut(&token) {
+            child.ends_at = now;
+            self.child_ends(node, token);
         }
     }
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use atlas_replica::Replica;
 use atlas_state::State;
 use atlas_types::{
-    Event, EventRecord, FailureKind, FencingToken, Job, JobChange, JobId, JobStatus, NodeHealth, Outcome, Place,
-    Reason, Seq,
+    Event, EventRecord, FailureKind, FencingToken, Job, JobChange, JobId, JobStatus, NodeHealth, NodeId, Outcome,
+    Place, Reason, Seq,
 };
 
 use crate::coverage::Coverage;
@@ -44,6 +44,8 @@ struct Record {
     live: Option<FencingToken>,
     ended: Option<Arc<Job>>,
     in_doubt: bool,
+    /// The node of its latest attempt.
+    node: Option<NodeId>,
 }
 
 /// One execution of an attempt: the physical truth.
@@ -192,6 +194,7 @@ impl Oracle {
         }
         match &record.event {
             Event::Job { change, job, .. } => self.job_event(*change, job, coverage),
+            Event::MessageDelivered { .. } => coverage.count("messages delivered"),
             Event::Node { node } if node.health == NodeHealth::Down => coverage.count("lost nodes"),
             _ => {}
         }
@@ -204,6 +207,10 @@ impl Oracle {
             return self.violate(format!("{id} had ended, and then: {change:?}"));
         }
         let live = record.live;
+        if change == JobChange::Granted && job.parks > 0 && record.node != job.node {
+            coverage.count("parked jobs that moved");
+        }
+        record.node.clone_from(&job.node);
         record.in_doubt = job.reason == Reason::InDoubt;
         record.live = job.lease.as_ref().map(|lease| lease.token);
         match change {
@@ -225,7 +232,12 @@ impl Oracle {
                     coverage.count("jobs in doubt");
                 }
             }
-            JobChange::Ended => self.ending(job, live, coverage),
+            JobChange::Ended => {
+                if job.reason == Reason::Parked {
+                    coverage.count("parked jobs cancelled");
+                }
+                self.ending(job, live, coverage);
+            }
             JobChange::Parked => coverage.count("parked jobs"),
             JobChange::Started | JobChange::Woken | JobChange::Resolved | JobChange::Cancelling => {}
         }
@@ -336,11 +348,23 @@ impl Oracle {
     pub(crate) fn child_ended(&mut self, token: FencingToken, now: u64) {
         for (id, runs) in &mut self.runs {
             if let Some(run) = runs.iter_mut().find(|run| run.token == token) {
-                run.to = Some(now);
+                // Not later than when it began to wait for the answer to its park.
+                run.to.get_or_insert(now);
                 let id = *id;
                 return self.check_runs(id, now);
             }
         }
+    }
+
+    /// A child has asked to be parked: it does nothing until it is answered.
+    pub(crate) fn child_waits(&mut self, token: FencingToken, now: u64) {
+        self.child_ended(token, now);
+    }
+
+    /// It was answered that its wait is over.
+    pub(crate) fn child_goes_on(&mut self, token: FencingToken) {
+        let runs = self.runs.values_mut().flatten();
+        runs.filter(|run| run.token == token).for_each(|run| run.to = None);
     }
 
     fn check_runs(&mut self, id: JobId, now: u64) {

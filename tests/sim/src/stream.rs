@@ -43,6 +43,7 @@ impl World {
                     self.gather(member, workload::request(command), Reply::Nobody);
                 }
             }
+            Frame::Doze(doze) => self.doze_said(member, node, conn, doze),
             Frame::Spawn { number, spawn } => self.spawn_said(member, node, conn, number, spawn),
             Frame::Journal { number, sent } => self.journal_said(member, node, conn, number, sent),
             Frame::Draining => {
@@ -187,7 +188,8 @@ impl World {
             Reply::Hello { node, conn }
             | Reply::Report { node, conn, .. }
             | Reply::Spawn { node, conn, .. }
-            | Reply::Journal { node, conn, .. } => self.close_stream(node, conn),
+            | Reply::Journal { node, conn, .. }
+            | Reply::Doze { node, conn, .. } => self.close_stream(node, conn),
             Reply::Nobody => {}
         }
     }

@@ -41,11 +41,13 @@ pub enum Agent {
     Journaling,
     /// Calls a model.
     Llm,
+    /// Records steps, and parks between them until a time, a message or the end of a child.
+    Sleeper,
 }
 
 impl Agent {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Echo,
         Self::Gpu,
         Self::Once,
@@ -56,6 +58,7 @@ impl Agent {
         Self::Parent,
         Self::Journaling,
         Self::Llm,
+        Self::Sleeper,
     ];
 
     /// Those that spawn nothing.
@@ -104,7 +107,7 @@ impl Agent {
                 let demand = Demand { labels: zone("a"), ..Demand::default() };
                 RunSpec { demand, concurrency: Some(2), ..plain }
             }
-            Self::Parent => RunSpec { spawns: true, ..plain },
+            Self::Parent | Self::Sleeper => RunSpec { spawns: true, ..plain },
             Self::Llm => RunSpec { demand: Demand { place: Place::Llm, ..Demand::default() }, ..plain },
             Self::Hasty => {
                 let demand = Demand { cores: 2, ..Demand::default() };
@@ -222,7 +225,7 @@ pub fn assignment(state: &State, id: JobId) -> Option<Assignment> {
         metadata: Arc::clone(&job.metadata),
         allocation: lease.allocation.clone(),
         startup_timeout: spec.timeouts.startup,
-        execution_timeout: job.execution_timeout.unwrap_or(spec.timeouts.execution),
+        execution_timeout: job.execution_left()?,
         needs_start: spec.needs_start(),
         retry_count: job.retry_count,
         trace: job.trace,

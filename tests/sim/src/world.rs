@@ -218,6 +218,8 @@ impl World {
             Event::SpawnTimeout(node, number) => self.spawn_timeout(node, number),
             Event::StepMade(node, token, number) => self.step_is_made(node, token, number),
             Event::EntrySaid(node, number) => self.say_entry(node, number),
+            Event::DozeSaid(node, token) => self.say_doze(node, token),
+            Event::Message { job, number } => self.message(job, number),
             Event::NodeStart(node) => self.start_node(node),
             Event::NodeAwake(node) => self.node_tick(node),
             Event::ClientActs(client) => self.client_acts(client),
@@ -244,6 +246,7 @@ impl World {
             | Event::HelloTimeout(node, _)
             | Event::SpawnSaid(node, _)
             | Event::SpawnTimeout(node, _)
+            | Event::DozeSaid(node, _)
             | Event::StepMade(node, ..)
             | Event::EntrySaid(node, _)
             | Event::Saved { node, .. }

@@ -71,6 +71,7 @@ pub(super) fn job(id: u64, status: JobStatus) -> Job {
         parks: 0,
         used: Micros::default(),
         parked: None,
+        slept_until: Timestamp::NOT_YET,
     }
 }
 

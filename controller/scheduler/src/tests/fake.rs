@@ -309,6 +309,7 @@ pub(super) fn job(name: &str, words: &[&str]) -> Job {
         parks: 0,
         used: Micros::default(),
         parked: None,
+        slept_until: Timestamp::NOT_YET,
         retry_count: 0,
         node: None,
         original: None,

@@ -76,7 +76,7 @@ fn parked(change: &Change<'_>, job: &Job, command: &ParkJob, inbox: &Inbox) -> R
         match *wait {
             Wait::Time { at } => {
                 let left = Micros(u64::try_from(at.0.saturating_sub(change.at.0)).unwrap_or(0));
-                over |= left.0 == 0;
+                over |= left.0 == 0 || at <= job.slept_until;
                 let due = change.clock.plus(left);
                 parked.due = Some(parked.due.map_or(due, |earlier: ClusterTime| earlier.min(due)));
                 parked.waits.push(*wait);

@@ -105,6 +105,7 @@ fn new_job(command: &SubmitJob, change: &Change<'_>, pin: Option<AgentPin>, spec
         parks: 0,
         used: Micros::default(),
         parked: None,
+        slept_until: Timestamp::NOT_YET,
         node: None,
         lease: None,
         retry_count: 0,

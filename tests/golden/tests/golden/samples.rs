@@ -484,6 +484,7 @@ pub(crate) fn jobs() -> Vec<Job> {
         parks: 0,
         used: Micros::default(),
         parked: None,
+        slept_until: Timestamp::NOT_YET,
         node: Some(node()),
         lease: Some(Arc::new(lease())),
         retry_count: 0,
@@ -643,6 +644,7 @@ pub(crate) fn parked_job() -> Job {
         parks: 2,
         used: Micros(2_500_000),
         parked: Some(Arc::new(parked())),
+        slept_until: AT,
         ..running
     }
 }

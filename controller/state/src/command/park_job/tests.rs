@@ -139,7 +139,7 @@ fn a_park_uses_up_execution_time() {
     run.prepare("park j1 at=5 used=20; clock +9; wake j1; grant j1 n1");
     assert_eq!(left(&run), Some(40));
     assert_eq!(due(&run), Some(before + 9 - 20));
-    run.prepare("park j1 at=5 used=70; clock +9; wake j1");
+    run.prepare("park j1 at=6 used=70; clock +9; wake j1");
     assert_eq!(run.state.job(run.job_id("j1")).and_then(|job| job.execution_left()), Some(atlas_types::Micros(1)));
 }
 
@@ -226,6 +226,27 @@ fn a_parked_child_is_still_awaited() {
             c1 Ended running→completed
             j1 Woken pending→pending Queued
             j1: pending Queued attempt 1
+        "#]],
+    );
+}
+
+/// The wall clock of scripts moves by a millisecond with each statement; that of the cluster is what `clock` says.
+#[test]
+fn a_time_that_came_is_over_even_if_the_wall_clock_shows_an_earlier_one() {
+    check(
+        &format!(
+            "{RUNNING}; park j1 at=5 message=true; clock +5; wake j1; grant j1 n1 -- park j1 at=4; park j1 at=5; park j1 at=6"
+        ),
+        expect![[r#"
+            = ready
+            = ready
+            j1 Parked running→pending Parked
+        "#]],
+    );
+    check(
+        &format!("{RUNNING}; park j1 at=5 message=true; send j1 a; grant j1 n1 -- park j1 at=5"),
+        expect![[r#"
+            j1 Parked running→pending Parked
         "#]],
     );
 }

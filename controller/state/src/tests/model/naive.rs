@@ -26,6 +26,9 @@ pub(super) struct Job {
     used: Micros,
     /// When it wakes, if it is parked.
     wakes: Option<ClusterTime>,
+    /// The wall time of the wait, and the latest that came.
+    sleeps_until: Timestamp,
+    slept_until: Timestamp,
     lease: Option<Lease>,
     retries: u32,
     /// Every step ever recorded, those that were folded as well, and how many those are.
@@ -198,6 +201,9 @@ impl Naive {
                 };
                 let due = job.status == JobStatus::Pending && until <= clock;
                 if due {
+                    if job.reason == Reason::Parked {
+                        job.slept_until = job.slept_until.max(job.sleeps_until);
+                    }
                     (job.reason, job.queued_at) = (Reason::Queued, clock);
                 }
                 due
@@ -293,6 +299,7 @@ impl Naive {
         self.created += 1;
         let (created, queued_at, status) = (self.created, self.clock, JobStatus::Pending);
         let (attempt, parks, used, wakes, lease) = (0, 0, Micros::default(), None, None);
+        let (sleeps_until, slept_until) = (Timestamp::NOT_YET, Timestamp::NOT_YET);
         let (journal, folded, fold_end) = (Vec::new(), 0, None);
         let job = Job {
             agent,
@@ -306,6 +313,8 @@ impl Naive {
             parks,
             used,
             wakes,
+            sleeps_until,
+            slept_until,
             lease,
             retries,
             journal,
@@ -420,7 +429,8 @@ impl Naive {
         if recorded == 0 || command.journal_length != recorded {
             return false;
         }
-        if until > at {
+        if until > at && until > job.slept_until {
+            job.sleeps_until = until;
             (job.status, job.reason, job.lease) = (JobStatus::Pending, Reason::Parked, None);
             (job.parks, job.used) = (job.parks + 1, Micros(job.used.0 + command.used.0));
             job.wakes = Some(clock.plus(Micros((until.0 - at.0) as u64)));

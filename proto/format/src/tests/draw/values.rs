@@ -179,6 +179,7 @@ impl Draw {
             parks: self.u32(),
             used: self.micros(),
             parked: self.option(|draw| Arc::new(draw.parked())),
+            slept_until: Timestamp(self.i64()),
             lease: self.option(|draw| Arc::new(draw.lease())),
             retry_count: self.u32(),
             original: self.option(Self::job_id),
