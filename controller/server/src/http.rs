@@ -14,6 +14,7 @@ mod events;
 mod jobs;
 mod linger;
 mod logs;
+mod messages;
 mod nodes;
 mod objects;
 mod query;
@@ -129,6 +130,7 @@ impl HttpDoor {
             (Route::JobWait(id), &Method::GET) => jobs::wait(self, &caller, request, &id).await,
             (Route::JobCancel(id), &Method::POST) => jobs::cancel(self, &caller, &id).await,
             (Route::JobResolve(id), &Method::POST) => jobs::resolve(self, &caller, request, &id).await,
+            (Route::JobMessages(id), &Method::POST) => messages::send(self, &caller, request, &id).await,
             (Route::JobRetry(id), &Method::POST) => jobs::retry(self, &caller, request, &id).await,
             (Route::JobEvents(id), &Method::GET) => events::job(self, &caller, request, &id).await,
             (Route::JobTree(id), &Method::GET) => jobs::tree(self, &caller, request, &id).await,

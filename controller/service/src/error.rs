@@ -424,7 +424,7 @@ impl From<Rejection> for Error {
         match rejection {
             Rejection::QueueFull { .. } => Self::QueueFull { rejection },
             Rejection::LimitReached { .. } => Self::LimitReached(rejection),
-            Rejection::RequestConflict => Self::RequestConflict,
+            Rejection::RequestConflict | Rejection::MessageConflict { .. } => Self::RequestConflict,
             Rejection::UnknownAgent | Rejection::StaleAgent => Self::AgentGone,
             Rejection::UnknownJob { .. } => Self::UnknownJob,
             Rejection::WrongStatus { status } => Self::WrongStatus { status },

@@ -28,6 +28,7 @@ mod journal;
 pub mod json;
 mod labels;
 mod lines;
+mod messages;
 mod nodes;
 mod objects;
 mod observe;
@@ -63,6 +64,7 @@ pub use fill::Completeness;
 pub use jobs::JobQuery;
 pub use journal::{StepQuery, Steps};
 pub use lines::{LeadsNoMore, LiveLines, LogReader, ToldLine};
+pub use messages::NewMessage;
 pub use nodes::NodeAction;
 pub use objects::{ObjectChange, ObjectFilter, ShownObject};
 pub use peers::{

@@ -5,6 +5,7 @@ mod client;
 mod family;
 mod hostile;
 mod large;
+mod messages;
 mod names;
 mod registry;
 mod shapes;

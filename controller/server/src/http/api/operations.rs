@@ -252,6 +252,11 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         .body(Body::Json("Decision"))
         .answers(&[ok("the new status", &[Content::Json("Resolved")])])
         .refuses(&[WRITE, BODY, STORED, JOB, &[NOT_IN_DOUBT, WRONG_STATUS, OUTPUT_REFUSED]]),
+    post("sendMessage", "/api/jobs/{id}/messages", "Sends a message to a job that has not ended.")
+        .takes(&[IDEMPOTENCY_KEY])
+        .body(Body::Json("Message"))
+        .answers(&[ok("the job has the message in its inbox", &[Content::Json("Sent")])])
+        .refuses(&[WRITE, BODY, STORED, JOB, &[WRONG_STATUS, LIMIT_REACHED]]),
     get("followJob", "/api/jobs/{id}/events", "The changes of one job, until it has ended.")
         .lenient()
         .takes(&[word("follow", &["true", "false"], "`false` ends the stream after the past events"), AFTER, VIEW])

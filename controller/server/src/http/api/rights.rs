@@ -7,7 +7,7 @@ pub(super) enum Right {
     Public,
     JobsRead,
     JobsSubmit,
-    /// Cancel, retry and resolve jobs of others.
+    /// Cancel, retry and resolve jobs of others, and send them messages.
     JobsControl,
     AgentsRead,
     AgentsPublish,
@@ -58,7 +58,7 @@ const RIGHTS: &[(Right, &[&str])] = &[
         ],
     ),
     (Right::JobsSubmit, &["submitJob", "submitJobs"]),
-    (Right::JobsControl, &["cancelJob", "deleteJob", "retryJob", "resolveJob"]),
+    (Right::JobsControl, &["cancelJob", "deleteJob", "retryJob", "resolveJob", "sendMessage"]),
     (Right::AgentsRead, &["listAgents", "getAgent", "listVersions", "getVersion"]),
     (Right::AgentsPublish, &["registerAgent", "retireAgent", "deprecateAgent", "deleteAgent"]),
     (Right::NodesRead, &["listNodes", "getNode"]),
