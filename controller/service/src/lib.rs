@@ -63,18 +63,18 @@ pub use events::{Change, Follow, JobStream, Next, Reader};
 pub use fill::Completeness;
 pub use jobs::JobQuery;
 pub use journal::{StepQuery, Steps};
-pub use lines::{LeadsNoMore, LiveLines, LogReader, ToldLine};
+pub use lines::{Heard, LeadsNoMore, LiveLines, LogReader, Piece, Told, ToldLine};
 pub use messages::NewMessage;
 pub use nodes::NodeAction;
 pub use objects::{ObjectChange, ObjectFilter, ShownObject};
 pub use peers::{
-    Arriving, ArrivingLines, Group, LineCursor, NoPeers, Outgoing, PeerAnswer, PeerError, Peers, Query, QueryResult,
+    Arriving, ArrivingLines, Following, Group, LineCursor, NoPeers, Outgoing, PeerAnswer, PeerError, Peers, Query, QueryResult,
 };
 pub use resolve::Decision;
 pub use service::{Consistency, Followers, Limits, Parts, Service};
 pub use spawn::{Child, Spawning};
 pub use stats::{Stats, Transition};
-pub use streams::{Line, Streams};
+pub use streams::{Line, Pieces, Streams};
 pub use submit::Submission;
 pub use tree::Tree;
 pub use view::{Shown, View, words, write_frame};

@@ -1,8 +1,10 @@
-//! Reads the log lines of attempts, on any member and across changes of leadership.
+//! Reads the log lines of attempts and what models answer meanwhile, on any member and across changes of leadership.
 //!
 //! Workers send lines only to the leader. A follower requests them from it; when leadership changes, the reader
 //! continues at the next leader after its last line. The worker keeps all lines until the attempt's end is committed
 //! and sends them again to the next leader. Lines missed at the end of the attempt are read from the job.
+
+mod pieces;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,11 +15,14 @@ use atlas_types::{Attempt, ErrorKind, Job, JobId, MemberId};
 use futures::StreamExt;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tokio::sync::watch;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, watch};
 
-use crate::peers::{ArrivingLines, LineCursor};
+pub use self::pieces::Piece;
+use self::pieces::Answer;
+use crate::peers::{ArrivingLines, Following, LineCursor};
 use crate::service::Shared;
-use crate::streams::{Line, array};
+use crate::streams::{Line, Pieces, array};
 use crate::{Caller, Consistency, Error, Service, json};
 
 /// The pause before a leader that did not answer is asked again.
@@ -44,11 +49,22 @@ impl From<Line> for ToldLine {
     }
 }
 
+/// The output of a running attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heard {
+    /// Lines, by rising number.
+    Lines(Vec<Line>),
+    /// Pieces of models' answers.
+    Pieces(Arc<Pieces>),
+}
+
 /// The lines of a running attempt, at the leader.
 pub struct LiveLines {
     shared: Arc<Shared>,
     place: LineCursor,
     grown: watch::Receiver<()>,
+    /// Pieces of models' answers, if they are wanted.
+    pieces: Option<broadcast::Receiver<Arc<Pieces>>>,
     leadership: watch::Receiver<Leadership>,
 }
 
@@ -58,17 +74,18 @@ pub struct LiveLines {
 pub struct LeadsNoMore;
 
 impl LiveLines {
-    fn open(shared: &Arc<Shared>, place: LineCursor) -> Self {
+    fn open(shared: &Arc<Shared>, place: LineCursor, with_pieces: bool) -> Self {
+        let pieces = with_pieces.then(|| shared.streams.follow_pieces(place.job));
         let (grown, leadership) = (shared.streams.watch(place.job), shared.handle.leadership());
         // The job may have ended before `watch`, and its entry would then never be removed.
         if shared.handle.applied().job(place.job).is_none_or(|job| job.status.is_terminal()) {
             shared.streams.forget(place.job);
         }
-        Self { shared: shared.clone(), place, grown, leadership }
+        Self { shared: shared.clone(), place, grown, pieces, leadership }
     }
 
-    /// Waits for the next lines. None once the attempt has ended.
-    pub async fn next(&mut self) -> Result<Option<Vec<Line>>, LeadsNoMore> {
+    /// Waits for the next lines or pieces. None once the attempt has ended.
+    pub async fn next(&mut self) -> Result<Option<Heard>, LeadsNoMore> {
         loop {
             if !matches!(*self.leadership.borrow_and_update(), Leadership::Leader { .. }) {
                 return Err(LeadsNoMore);
@@ -76,17 +93,40 @@ impl LiveLines {
             let lines = self.shared.streams.after(self.place);
             if let Some(last) = lines.last() {
                 (self.place.attempt, self.place.after) = (last.attempt, last.event.number);
-                return Ok(Some(lines));
+                return Ok(Some(Heard::Lines(lines)));
             }
             tokio::select! {
                 biased;
                 _ = self.leadership.changed() => {}
+                pieces = next_pieces(&mut self.pieces) => return Ok(Some(Heard::Pieces(pieces))),
                 grown = self.grown.changed() => if grown.is_err() {
                     return Ok(None);
                 },
             }
         }
     }
+}
+
+/// Waits for the next pieces. A slow reader misses some; the offsets show which.
+async fn next_pieces(from: &mut Option<broadcast::Receiver<Arc<Pieces>>>) -> Arc<Pieces> {
+    while let Some(pieces) = from {
+        match pieces.recv().await {
+            Ok(pieces) => return pieces,
+            Err(RecvError::Lagged(_)) => {}
+            // The attempt has ended, as the lines tell.
+            Err(RecvError::Closed) => *from = None,
+        }
+    }
+    std::future::pending().await
+}
+
+/// What a reader of a job's log receives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Told {
+    /// Lines, by rising number.
+    Lines(Vec<ToldLine>),
+    /// Pieces of models' answers, and what is missing between them.
+    Pieces(Vec<Piece>),
 }
 
 /// The source of a reader's lines.
@@ -105,15 +145,24 @@ pub struct LogReader {
     caller: Caller,
     place: LineCursor,
     source: Source,
+    /// What was heard of the answer that forms, if pieces are wanted.
+    answer: Option<Answer>,
     over: bool,
 }
 
 impl LogReader {
-    /// Waits for the next lines. None once the job has ended and all lines were delivered.
-    pub async fn next(&mut self) -> Option<Vec<ToldLine>> {
+    /// Waits for the next lines or pieces. None once the job has ended and all lines were delivered.
+    pub async fn next(&mut self) -> Option<Told> {
         while !self.over {
             let lines = match self.step().await {
-                Step::Lines(lines) => lines.into_iter().map(ToldLine::from).collect(),
+                Step::Heard(Heard::Lines(lines)) => lines.into_iter().map(ToldLine::from).collect(),
+                Step::Heard(Heard::Pieces(pieces)) => {
+                    let told = self.answer.as_mut().map_or_else(Vec::new, |answer| answer.hear(&pieces));
+                    if told.is_empty() {
+                        continue;
+                    }
+                    return Some(Told::Pieces(told));
+                }
                 Step::Ended => match self.rest().await {
                     Some(rest) => rest,
                     None => continue,
@@ -128,7 +177,7 @@ impl LogReader {
             let lines: Vec<ToldLine> = lines.into_iter().filter(news).collect();
             if let Some(last) = lines.last() {
                 (self.place.attempt, self.place.after) = (last.attempt, last.number);
-                return Some(lines);
+                return Some(Told::Lines(lines));
             }
         }
         None
@@ -138,27 +187,29 @@ impl LogReader {
         let shared = &self.service.shared;
         match &mut self.source {
             Source::Here(live) => match live.next().await {
-                Ok(Some(lines)) => Step::Lines(lines),
+                Ok(Some(heard)) => Step::Heard(heard),
                 Ok(None) => Step::Ended,
                 Err(LeadsNoMore) => Step::Lost,
             },
             Source::There(arriving) => match arriving.next().await {
-                Some(Ok(lines)) => Step::Lines(lines),
+                Some(Ok(heard)) => Step::Heard(heard),
                 Some(Err(_)) => Step::Lost,
                 None => Step::Ended,
             },
             Source::None => {
+                let with_pieces = self.answer.is_some();
+                let following = if with_pieces { Following::Pieces } else { Following::Lines };
                 self.source = match leader(shared) {
                     Some(member) if member == shared.handle.member() => {
-                        Source::Here(LiveLines::open(shared, self.place))
+                        Source::Here(LiveLines::open(shared, self.place, with_pieces))
                     }
-                    Some(member) => match shared.peers.lines(member, self.place, false).await {
+                    Some(member) => match shared.peers.lines(member, self.place, following).await {
                         Ok(arriving) => Source::There(arriving),
                         Err(_) => return Step::Lost,
                     },
                     None => return Step::Lost,
                 };
-                Step::Lines(Vec::new())
+                Step::Heard(Heard::Lines(Vec::new()))
             }
         }
     }
@@ -210,8 +261,8 @@ impl LogReader {
 
 /// The result of one read.
 enum Step {
-    /// Some lines, possibly none.
-    Lines(Vec<Line>),
+    /// Some lines, possibly none, or pieces.
+    Heard(Heard),
     /// The attempt has ended.
     Ended,
     /// The queried member does not lead, or does not answer.
@@ -259,31 +310,36 @@ impl Service {
     }
 
     async fn lines_there(&self, member: MemberId, place: LineCursor) -> Option<Vec<Line>> {
-        let mut arriving = self.shared.peers.lines(member, place, true).await.ok()?;
+        let mut arriving = self.shared.peers.lines(member, place, Following::Once).await.ok()?;
         let mut lines = Vec::new();
         while let Some(some) = arriving.next().await {
-            lines.extend(some.ok()?);
+            if let Heard::Lines(some) = some.ok()? {
+                lines.extend(some);
+            }
         }
         Some(lines)
     }
 
-    /// Follows the lines of a job after those that the reader has, given as an attempt and a line number.
+    /// Follows the lines of a job after those that the reader has, given as an attempt and a line number. With pieces, the reader
+    /// also receives the answers of models as they form.
     pub async fn follow_logs(
         &self,
         caller: &Caller,
         id: JobId,
         seen: Option<(Attempt, u64)>,
+        with_pieces: bool,
     ) -> Result<LogReader, Error> {
         let job = self.log_owner(caller, id).await?;
         // For an ended job, the last attempt is followed. For a running job, the current one.
         let (attempt, after) = seen.unwrap_or((job.attempt, 0));
         let place = LineCursor { job: id, attempt, after };
-        Ok(LogReader { service: self.clone(), caller: caller.clone(), place, source: Source::None, over: false })
+        let answer = with_pieces.then(Answer::default);
+        Ok(LogReader { service: self.clone(), caller: caller.clone(), place, source: Source::None, answer, over: false })
     }
 
     /// For the other members: follows the lines of a running attempt, if this member leads.
-    pub fn live_lines(&self, place: LineCursor) -> LiveLines {
-        LiveLines::open(&self.shared, place)
+    pub fn live_lines(&self, place: LineCursor, with_pieces: bool) -> LiveLines {
+        LiveLines::open(&self.shared, place, with_pieces)
     }
 
     /// For the other members: the lines of a running attempt so far, if this member leads.

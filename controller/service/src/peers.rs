@@ -12,7 +12,7 @@ use atlas_types::{Attempt, Digest, ErrorKind, EventSeq, Job, JobId, MemberId};
 use bytes::Bytes;
 use futures::Stream;
 
-use crate::streams::Line;
+use crate::lines::Heard;
 
 /// The members of the group, as far as this member knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,8 +132,19 @@ pub struct LineCursor {
     pub after: u64,
 }
 
-/// Lines from the leader, in groups. The stream ends with the attempt.
-pub type ArrivingLines = Pin<Box<dyn Stream<Item = Result<Vec<Line>, PeerError>> + Send + Sync>>;
+/// What a reader of a job's log asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Following {
+    /// The current lines.
+    Once,
+    /// All lines until the attempt ends.
+    Lines,
+    /// These, and pieces of models' answers as they form.
+    Pieces,
+}
+
+/// Lines and pieces from the leader. The stream ends with the attempt.
+pub type ArrivingLines = Pin<Box<dyn Stream<Item = Result<Heard, PeerError>> + Send + Sync>>;
 
 /// Calls the other members. Every call has a time limit: a peer that does not answer is [`PeerError::Away`].
 pub trait Peers: Send + Sync + 'static {
@@ -152,9 +163,9 @@ pub trait Peers: Send + Sync + 'static {
     /// Fetches the part of a gap, from its beginning, that a member's history has.
     fn history(&self, member: MemberId, gap: Gap) -> PeerAnswer<'_, Part>;
 
-    /// Follows the lines of a job's running attempt at the leader. With `once`, returns only the current lines.
-    fn lines(&self, member: MemberId, from: LineCursor, once: bool) -> PeerAnswer<'_, ArrivingLines> {
-        let _ = (from, once);
+    /// Follows the lines of a job's running attempt at the leader.
+    fn lines(&self, member: MemberId, from: LineCursor, following: Following) -> PeerAnswer<'_, ArrivingLines> {
+        let _ = (from, following);
         NoPeers::none(member)
     }
 

@@ -1,5 +1,5 @@
-//! Log lines, progress and tokens of running attempts. The leader keeps them until the report that ends the attempt
-//! commits them. `lines` reads them on any member.
+//! Log lines and progress of running attempts. The leader keeps them until the report that ends the attempt commits them. It passes
+//! pieces of models' answers on to current followers and does not keep them. `lines` reads both on any member.
 //!
 //! They are not part of the state. Until they are committed with the end of their attempt, the worker keeps them as
 //! well, so that no line is lost with a controller. The next leader recognises repeated lines by their numbers.
@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use atlas_types::{Attempt, JobId, StreamEvent, StreamKind, Timestamp};
-use tokio::sync::watch;
+use atlas_types::{Attempt, Delta, JobId, StreamEvent, StreamKind, Timestamp};
+use tokio::sync::{broadcast, watch};
 
 use crate::json;
 use crate::peers::LineCursor;
@@ -44,7 +44,6 @@ impl Line {
         out.extend_from_slice(match self.event.kind {
             StreamKind::Log => b",\"kind\":\"log\"".as_slice(),
             StreamKind::Progress => b",\"kind\":\"progress\"",
-            StreamKind::Token => b",\"kind\":\"token\"",
         });
         out.extend_from_slice(b",\"level\":");
         json::string(out, &self.event.level);
@@ -52,6 +51,18 @@ impl Line {
         json::string(out, &self.event.text);
         out.push(b'}');
     }
+}
+
+/// Frames of pieces that wait for one follower. A follower that is slower misses some and receives a gap.
+const PIECES_WAITING_MAX: usize = 64;
+
+/// Pieces of models' answers from one frame of a worker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pieces {
+    /// Which try.
+    pub attempt: Attempt,
+    /// What it said.
+    pub deltas: Vec<Delta>,
 }
 
 /// The lines of running attempts. Cheap to clone.
@@ -76,6 +87,8 @@ struct Live {
     dropped: u64,
     dropped_at: Timestamp,
     grown: watch::Sender<()>,
+    /// Followers of the pieces; none until there is one.
+    pieces: Option<broadcast::Sender<Arc<Pieces>>>,
 }
 
 impl Streams {
@@ -88,7 +101,8 @@ impl Streams {
             inner.bytes -= live.bytes;
             // Readers of the older attempt continue with the new one.
             let grown = std::mem::replace(&mut live.grown, watch::Sender::new(()));
-            *live = Live { grown, ..Live::new(attempt) };
+            let pieces = live.pieces.take();
+            *live = Live { grown, pieces, ..Live::new(attempt) };
         }
         if live.attempt > attempt {
             return;
@@ -161,6 +175,22 @@ impl Streams {
         }
     }
 
+    /// Passes pieces on to those who follow the job now.
+    pub fn pass(&self, job: JobId, pieces: Pieces) {
+        let inner = self.lock();
+        if let Some(followers) = inner.attempts.get(&job).and_then(|live| live.pieces.as_ref()) {
+            // Nobody is there any more.
+            let _ = followers.send(Arc::new(pieces));
+        }
+    }
+
+    /// The pieces that a job says from now on.
+    pub(crate) fn follow_pieces(&self, job: JobId) -> broadcast::Receiver<Arc<Pieces>> {
+        let mut inner = self.lock();
+        let live = inner.attempts.entry(job).or_insert_with(|| Live::new(Attempt(0)));
+        live.pieces.get_or_insert_with(|| broadcast::Sender::new(PIECES_WAITING_MAX)).subscribe()
+    }
+
     pub(crate) fn watch(&self, job: JobId) -> watch::Receiver<()> {
         let mut inner = self.lock();
         inner.attempts.entry(job).or_insert_with(|| Live::new(Attempt(0))).grown.subscribe()
@@ -181,6 +211,7 @@ impl Live {
             dropped: 0,
             dropped_at: Timestamp::NOT_YET,
             grown: watch::Sender::new(()),
+            pieces: None,
         }
     }
 

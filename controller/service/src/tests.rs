@@ -281,14 +281,14 @@ async fn a_log_whose_lines_nobody_can_tell_at_the_moment_does_not_end() {
     let stream = artifact(net.artifacts(1).keep(said).await.expect("kept"));
     two.remember(Job { stream: Some(stream), ..Job::clone(&job) }).await;
     net.cut(&[1]);
-    let mut reader = two.service.follow_logs(&caller(), JobId(1), None).await.expect("a job");
+    let mut reader = two.service.follow_logs(&caller(), JobId(1), None, false).await.expect("a job");
     {
         let next = reader.next();
         tokio::pin!(next);
         let early = tokio::time::timeout(Duration::from_millis(500), &mut next).await;
         assert!(early.is_err(), "it ended without its lines: {early:?}");
         net.cut(&[]);
-        let lines = next.await.expect("the rest");
+        let Some(Told::Lines(lines)) = next.await else { panic!("the rest") };
         assert_eq!(lines.iter().map(|line| line.number).collect::<Vec<_>>(), [1]);
     }
     assert_eq!(reader.next().await, None);

@@ -62,7 +62,7 @@ pub use outcome::{Outcome, Rejection};
 pub use park::{Parked, WAITS_MAX, Wait};
 pub use payload::{INLINE_BYTES_MAX, Payload, PayloadBody};
 pub use session::{
-    AssignedJournal, Assignment, HandBack, HeldLease, Report, ReportKind, ReportResult, Spawn, SpawnEnd, SpawnRule,
+    AssignedJournal, Assignment, Delta, HandBack, HeldLease, Report, ReportKind, ReportResult, Spawn, SpawnEnd, SpawnRule,
     StepsResult, StreamEvent, StreamKind,
 };
 pub use time::{ClusterTime, Micros, Timestamp};

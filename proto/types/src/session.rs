@@ -189,8 +189,6 @@ pub enum StreamKind {
     Log,
     /// A step forward, in words or as JSON.
     Progress,
-    /// A piece of a model's answer.
-    Token,
 }
 
 /// One line of what an attempt says while it runs: numbered per attempt from 1, never part of the replicated state.
@@ -205,5 +203,17 @@ pub struct StreamEvent {
     /// `info`, `warning`, `error`; empty where it makes no sense.
     pub level: String,
     /// The line.
+    pub text: String,
+}
+
+/// A piece of a model's answer as it forms. Never stored: current followers get it, and the step that follows is the record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delta {
+    /// The step of the attempt that makes the call.
+    pub step: u32,
+    /// How often the call was begun, from 1: a higher number starts the answer over.
+    pub try_number: u32,
+    /// Bytes of the answer before this piece.
+    pub offset: u64,
     pub text: String,
 }

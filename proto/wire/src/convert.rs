@@ -20,7 +20,7 @@ mod time;
 mod tests;
 
 pub use artifact::{digest_in, digest_out};
-pub use report::{report_from_bytes, report_to_bytes};
+pub use report::{deltas_in, report_from_bytes, report_to_bytes};
 
 /// Why a frame was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

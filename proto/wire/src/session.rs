@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    Assignment, Attempt, BootId, Digest, FencingToken, Fold, HandBack, HeldLease, Inventory, JobId, Level, Micros,
-    NodeEpoch, NodeId, Report, ReportResult, Spawn, SpawnEnd, Step, StepsResult, StreamEvent,
+    Assignment, Attempt, BootId, Delta, Digest, FencingToken, Fold, HandBack, HeldLease, Inventory, JobId, Level,
+    Micros, NodeEpoch, NodeId, Report, ReportResult, Spawn, SpawnEnd, Step, StepsResult, StreamEvent,
 };
 
 /// What a worker says to the leader.
@@ -38,6 +38,14 @@ pub enum ToLeader {
         attempt: Attempt,
         /// The lines.
         events: Vec<StreamEvent>,
+    },
+    /// Pieces of models' answers, for current followers. Not sent to a leader below the feature level that has them.
+    Deltas {
+        job: JobId,
+        /// Which try.
+        attempt: Attempt,
+        /// The pieces.
+        deltas: Vec<Delta>,
     },
     /// The worker takes no new leases and exits when it holds none.
     Draining,
@@ -162,6 +170,8 @@ pub struct Welcome {
     pub leases: Vec<Assignment>,
     /// Where the worker doors of all controllers are.
     pub controllers: Vec<String>,
+    /// The highest feature level that the leader knows; 0 from programs below level 6.
+    pub level: Level,
     /// By when the node gives back what it runs; none if it is not drained, or may take its time.
     pub hand_back: Option<HandBack>,
 }

@@ -1,6 +1,7 @@
 //! The pump: takes every input in turn, passes it to the slot machine and performs its effects. It makes no decisions
 //! itself.
 
+mod deltas;
 mod journals;
 mod preparation;
 mod saving;
@@ -11,9 +12,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::Env;
-use atlas_slots::{AttemptEnd, Effect, Input, Leave, SlotId, Slots, Spool, StopReason};
+use atlas_slots::{AttemptEnd, Deltas, Effect, Input, Leave, SlotId, Slots, Spool, StopReason};
 use atlas_types::{BootId, Failure, FailureKind, FencingToken, Inventory, JobId, Level, NodeId, Payload, StreamEvent};
-use atlas_wire::limits::{STREAM_EVENTS_MAX, WORKER_FRAME_BYTES_MAX};
+use atlas_wire::limits::{STREAM_EVENTS_MAX, TEXT_BYTES_MAX, WORKER_FRAME_BYTES_MAX};
 use atlas_wire::session::{Hello, ToLeader, ToWorker, Welcome};
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
@@ -108,6 +109,11 @@ pub(crate) struct Pump {
     spawns: Spawns,
     /// Steps and folds without an answer.
     journals: Journals,
+    /// The feature level of the leader.
+    leader_level: Level,
+    /// Pieces of answers that wait to be joined, and until when.
+    deltas: Deltas,
+    deltas_due: Option<Duration>,
     /// Inputs that effects produced immediately.
     caused: VecDeque<Input>,
     /// True while stream events wait for the stream to catch up.
@@ -179,6 +185,9 @@ impl Pump {
             tasks: BTreeMap::new(),
             spawns: Spawns::default(),
             journals: Journals::default(),
+            leader_level: Level(0),
+            deltas: Deltas::new(TEXT_BYTES_MAX),
+            deltas_due: None,
             caused: VecDeque::new(),
             held_back: false,
             lease_end: None,
@@ -206,6 +215,7 @@ impl Pump {
                     Err(_) => break,
                 }
             }
+            self.send_due_deltas();
             self.send_events();
             self.settle();
         }
@@ -215,7 +225,8 @@ impl Pump {
     fn sleep(&self) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
         let now = self.env.clock.monotonic();
         let tick = self.slots.next_tick().map(|at| at.saturating_sub(now));
-        match tick.into_iter().chain(self.held_back.then_some(EVENTS_PAUSE)).min() {
+        let deltas = self.deltas_due.map(|at| at.saturating_sub(now));
+        match tick.into_iter().chain(deltas).chain(self.held_back.then_some(EVENTS_PAUSE)).min() {
             Some(pause) => self.env.clock.sleep(pause),
             None => Box::pin(std::future::pending()),
         }
@@ -239,9 +250,10 @@ impl Pump {
 
     fn on_said(&mut self, said: ToWorker) {
         match said {
-            ToWorker::Welcome(Welcome { epoch, session_ttl, leases, controllers: _, hand_back }) => {
+            ToWorker::Welcome(Welcome { epoch, session_ttl, leases, controllers: _, level, hand_back }) => {
                 info!(node = %self.identity.node, %epoch, leases = leases.len(), "session open");
                 self.welcomed = true;
+                self.leader_level = level;
                 self.spool.resend();
                 // A finished drain must be removed before the leases of the welcome are added.
                 self.step(Input::HandBack(hand_back));
@@ -286,6 +298,7 @@ impl Pump {
     fn on_told(&mut self, told: SlotEvent) {
         match told {
             SlotEvent::Event { token, event } => self.spool.push(token, event),
+            SlotEvent::Delta { token, call, text } => self.on_delta(token, call, &text),
             SlotEvent::Spawn { token, call } => self.on_spawn(token, call),
             SlotEvent::Leave { token, call } => self.on_leave(token, call),
             SlotEvent::Journal { token, entry, answer } => self.on_journal(token, entry, answer),
@@ -319,6 +332,8 @@ impl Pump {
 
     /// Handles the end of an attempt. A large output is stored first, outside this loop.
     fn ended(&mut self, token: FencingToken, mut end: Ended) {
+        self.send_deltas();
+        self.deltas.close(token);
         self.spool.close(token);
         self.forget_spawns(token);
         self.forget_entries(token);
@@ -486,6 +501,7 @@ impl Pump {
             return self.end_later(token, place.slot, end);
         }
         self.spool.open(assignment.job, assignment.attempt, token);
+        self.deltas.open(assignment.job, assignment.attempt, token);
         self.mailbox(place.slot).post(Order::Run(work));
     }
 
@@ -504,6 +520,7 @@ impl Pump {
         self.forget_entries(token);
         if why != StopReason::Cancelled {
             self.spool.discard(token);
+            self.deltas.close(token);
         }
         // An attempt that has ended is not in the map. Its output is being stored, and its end is reported then.
         let Some(RunningAttempt { slot, .. }) = self.attempts.get(&token).copied() else { return };

@@ -35,6 +35,8 @@ pub(crate) struct Work {
 pub(crate) enum SlotEvent {
     /// The attempt has a stream event.
     Event { token: FencingToken, event: StreamEvent },
+    /// A call of the attempt, that is a step and how often it was begun, said a piece of its answer.
+    Delta { token: FencingToken, call: (u32, u32), text: String },
     /// The attempt spawns a job.
     Spawn { token: FencingToken, call: SpawnCall },
     /// The attempt no longer waits for a job that it spawned.
@@ -118,6 +120,11 @@ impl Control<'_> {
     /// Monotonic time.
     pub(crate) fn now(&self) -> Duration {
         self.env.clock.monotonic()
+    }
+
+    /// Passes on a piece of a model's answer, for current followers.
+    pub(crate) async fn delta(&self, call: (u32, u32), text: String) {
+        let _ = self.told.send(SlotEvent::Delta { token: self.token, call, text }).await;
     }
 
     /// Spawns a job. The answer arrives in the mailbox.

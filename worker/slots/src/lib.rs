@@ -25,6 +25,7 @@
 
 mod attempts;
 mod deadline;
+mod deltas;
 mod lease_clock;
 mod message;
 mod pool;
@@ -36,6 +37,7 @@ mod spool;
 #[cfg(test)]
 mod tests;
 
+pub use deltas::{DeltaBatch, Deltas};
 pub use message::{AttemptEnd, Effect, Input, Leave, SlotId, StopReason};
 pub use pool::SlotKey;
 pub use replay::{Asked, Recording, Replay, StepDiffers, WrongSteps};

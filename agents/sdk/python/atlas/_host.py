@@ -6,7 +6,7 @@ goes to stdout and stderr, which the worker reads as log lines, so that no print
     worker: start {contract, directory}   run {number, input, context}   spawned {call, data | error | refused}   shutdown
     host:   ready   failed {stage, error}   result {number, output, execution_metadata}
             error {number, error, execution_metadata}   log {level, text}   progress {text}   stopped
-            spawn {number, call, agent, input, priority, timeout}   leave {number, call}
+            spawn {number, call, agent, input, priority, timeout}   leave {number, call}   delta {number, step, try, text}
 """
 
 import asyncio
@@ -120,6 +120,7 @@ class Host:
             context = AgentContext(permissions=contract.permissions)
             context._spawn_callback = self._spawn
             context._progress = lambda text: self._channel.send({"type": "progress", "text": _sound(text)})
+            context._delta = self._delta
             agent = cls(contract, context)
             await agent.on_startup()
         except BaseException as error:
@@ -150,6 +151,11 @@ class Host:
             self._channel.send({**answer, "execution_metadata": {**_plain(context.execution_metadata), **bare}})
         except BaseException as error:
             self._channel.send({"type": "error", "number": number, "error": _text(error)})
+
+    def _delta(self, text, step, attempt):
+        """A piece of an answer that forms, for those who follow the job now."""
+        frame = {"step": max(0, int(step)), "try": max(1, int(attempt)), "text": _sound(text)}
+        self._channel.send({"type": "delta", "number": self._run, **frame})
 
     async def _spawn(self, agent, input_data, priority, timeout):
         """Asks the worker for a job of another agent, and waits for its end."""

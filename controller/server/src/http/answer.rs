@@ -165,6 +165,14 @@ pub(crate) fn problem_document(error: &atlas_service::Error) -> Value {
     document
 }
 
+/// A server-sent event without an id: a reader that comes back does not continue after it.
+pub(crate) fn sse_passing(event: &str, data: &[u8]) -> Vec<u8> {
+    let mut frame = format!("event: {event}\ndata: ").into_bytes();
+    frame.extend_from_slice(data);
+    frame.extend_from_slice(b"\n\n");
+    frame
+}
+
 /// One frame of a server-sent event stream.
 pub(crate) fn sse_frame(id: impl fmt::Display, event: &str, data: &[u8]) -> Vec<u8> {
     let mut head = String::with_capacity(48);

@@ -1,6 +1,6 @@
-//! `/api/jobs/{id}/logs`: log lines of attempts, complete or as a stream.
+//! `/api/jobs/{id}/logs`: log lines of attempts, complete or as a stream, and what models answer meanwhile.
 
-use atlas_service::{Caller, LogReader, ToldLine};
+use atlas_service::{Caller, LogReader, Piece, Told, ToldLine};
 use atlas_types::Attempt;
 use axum::body::Body;
 use futures::stream;
@@ -8,18 +8,20 @@ use http::StatusCode;
 use tokio::sync::watch;
 
 use super::HttpDoor;
-use super::answer::{Answer, ready_json, sse_frame};
+use super::answer::{Answer, ready_json, sse_frame, sse_passing};
 use super::events::sse_response;
 use super::request::Request;
 
-/// A JSON array of lines. With `Accept: text/event-stream`, a stream with one event per line until the job ends.
+/// A JSON array of lines. With `Accept: text/event-stream`, a stream with one event per line until the job ends. With `deltas=true`, the
+/// stream also contains pieces of models' answers as they form.
 pub(crate) async fn get(door: &HttpDoor, caller: &Caller, request: &Request, id: &str) -> Answer {
+    let with_pieces = request.query().flag("deltas")?;
     let id = door.service.job_id(caller, id).await?;
     if !request.accepts_sse() {
         return Ok(ready_json(StatusCode::OK, door.service.logs(caller, id).await?));
     }
     let seen = request.last_event().and_then(|text| place(&text));
-    let source = (door.service.follow_logs(caller, id, seen).await?, door.stop.clone());
+    let source = (door.service.follow_logs(caller, id, seen, with_pieces).await?, door.stop.clone());
     Ok(sse_response(Body::from_stream(stream::unfold(source, next))))
 }
 
@@ -33,14 +35,17 @@ fn place(id: &str) -> Option<(Attempt, u64)> {
 type Source = (LogReader, watch::Receiver<bool>);
 
 async fn next((mut reader, mut stop): Source) -> Option<(std::io::Result<Vec<u8>>, Source)> {
-    let lines = tokio::select! {
-        lines = reader.next() => lines?,
+    let told = tokio::select! {
+        told = reader.next() => told?,
         // The stream ends with an error and not regularly, so that the client continues at another controller.
         () = async { drop(stop.wait_for(|stop| *stop).await) } => {
             return Some((Err(std::io::ErrorKind::ConnectionAborted.into()), (reader, stop)));
         }
     };
     let frame = |line: ToldLine| sse_frame(format_args!("{}.{}", line.attempt.0, line.number), "log", &line.json);
-    let frames: Vec<u8> = lines.into_iter().flat_map(frame).collect();
+    let frames: Vec<u8> = match told {
+        Told::Lines(lines) => lines.into_iter().flat_map(frame).collect(),
+        Told::Pieces(pieces) => pieces.into_iter().flat_map(|Piece { name, json }| sse_passing(name, &json)).collect(),
+    };
     Some((Ok(frames), (reader, stop)))
 }

@@ -1,14 +1,16 @@
-//! Log lines of running attempts for the other members: served here, requested by [`follow`].
+//! Log lines of running attempts, and pieces of models' answers, for the other members: served here, requested by [`follow`].
 
 use std::pin::Pin;
+use std::sync::Arc;
 
-use atlas_service::{ArrivingLines, Line, LineCursor, LiveLines, PeerError, Service};
+use atlas_service::{ArrivingLines, Following, Heard, Line, LineCursor, LiveLines, PeerError, Pieces, Service};
 use atlas_types::{Attempt, JobId, MemberId, StreamEvent};
+use atlas_wire::convert::deltas_in;
 use atlas_wire::limits::PEER_FRAME_BYTES_MAX;
 use atlas_wire::proto::peer::v1::line_service_client::LineServiceClient;
 use atlas_wire::proto::peer::v1::line_service_server::{LineService, LineServiceServer};
 use atlas_wire::proto::peer::v1::{FollowLinesRequest, FollowLinesResponse};
-use atlas_wire::proto::worker::v1::StreamEvents;
+use atlas_wire::proto::worker::v1::{Deltas, StreamEvents};
 use bytes::Bytes;
 use futures::{Stream, StreamExt, stream};
 use tonic::transport::Channel;
@@ -33,7 +35,7 @@ impl LineService for LineDoor {
         &self,
         request: Request<FollowLinesRequest>,
     ) -> Result<Response<Self::FollowLinesStream>, Status> {
-        let FollowLinesRequest { cluster_id, job_id, attempt, after, once } = request.into_inner();
+        let FollowLinesRequest { cluster_id, job_id, attempt, after, once, pieces } = request.into_inner();
         if cluster_id != self.0.handle().cluster_id().to_be_bytes()[..] {
             return Err(Status::failed_precondition("this member belongs to another cluster"));
         }
@@ -43,11 +45,11 @@ impl LineService for LineDoor {
             let lines = self.0.lines_now(place).map_err(deposed)?;
             return Ok(Response::new(Box::pin(stream::iter(frames(place.job, &lines)).map(Ok))));
         }
-        let live = self.0.live_lines(place);
+        let live = self.0.live_lines(place, pieces);
         let told = stream::unfold(Some(live), move |live: Option<LiveLines>| async move {
             let mut live = live?;
             match live.next().await {
-                Ok(lines) => Some((Ok(frames(place.job, &lines?)), Some(live))),
+                Ok(heard) => Some((Ok(heard_frames(place.job, heard?)), Some(live))),
                 Err(error) => Some((Err(deposed(error)), None)),
             }
         });
@@ -59,13 +61,25 @@ impl LineService for LineDoor {
     }
 }
 
+fn heard_frames(job: JobId, heard: Heard) -> Vec<FollowLinesResponse> {
+    match heard {
+        Heard::Lines(lines) => frames(job, &lines),
+        Heard::Pieces(pieces) => {
+            let Pieces { attempt, deltas } = &*pieces;
+            let deltas = deltas.iter().map(|delta| delta.clone().into()).collect();
+            let pieces = Deltas { job_id: job.0, attempt: attempt.0, deltas };
+            vec![FollowLinesResponse { lines: None, pieces: Some(pieces) }]
+        }
+    }
+}
+
 /// Splits lines into frames of limited size, each with lines of one attempt.
 fn frames(job: JobId, lines: &[Line]) -> Vec<FollowLinesResponse> {
     let alike = lines.chunk_by(|one, next| one.attempt == next.attempt);
     let frame = |lines: &[Line]| {
         let attempt = lines.first().map_or(0, |line| line.attempt.0);
         let events = lines.iter().map(|line| line.event.clone().into()).collect();
-        FollowLinesResponse { lines: Some(StreamEvents { job_id: job.0, attempt, events }) }
+        FollowLinesResponse { lines: Some(StreamEvents { job_id: job.0, attempt, events }), pieces: None }
     };
     alike.flat_map(|lines| lines.chunks(LINES_MAX)).map(frame).collect()
 }
@@ -76,19 +90,24 @@ pub(crate) async fn follow(
     cluster_id: Bytes,
     member: MemberId,
     from: LineCursor,
-    once: bool,
+    following: Following,
 ) -> Result<ArrivingLines, Status> {
     let LineCursor { job, attempt, after } = from;
-    let request = FollowLinesRequest { cluster_id, job_id: job.0, attempt: attempt.0, after, once };
+    let (once, pieces) = (following == Following::Once, following == Following::Pieces);
+    let request = FollowLinesRequest { cluster_id, job_id: job.0, attempt: attempt.0, after, once, pieces };
     let mut client = LineServiceClient::new(channel).max_decoding_message_size(PEER_FRAME_BYTES_MAX);
     let frames = client.follow_lines(request).await?.into_inner();
     let lines = move |frame: Result<FollowLinesResponse, Status>| {
         let away = |reason: String| PeerError::Away { member, reason };
-        let StreamEvents { attempt, events, .. } =
-            frame.map_err(|status| away(status.message().to_owned()))?.lines.unwrap_or_default();
+        let frame = frame.map_err(|status| away(status.message().to_owned()))?;
+        if let Some(Deltas { attempt, deltas, .. }) = frame.pieces {
+            let deltas = deltas_in(deltas).map_err(|error| away(error.to_string()))?;
+            return Ok(Heard::Pieces(Arc::new(Pieces { attempt: Attempt(attempt), deltas })));
+        }
+        let StreamEvents { attempt, events, .. } = frame.lines.unwrap_or_default();
         let line = |event| Ok(Line { attempt: Attempt(attempt), event: StreamEvent::try_from(event)? });
         let lines: Result<Vec<Line>, atlas_wire::ConvertError> = events.into_iter().map(line).collect();
-        lines.map_err(|error| away(error.to_string()))
+        lines.map(Heard::Lines).map_err(|error| away(error.to_string()))
     };
     Ok(Box::pin(frames.map(lines)))
 }

@@ -322,7 +322,8 @@ impl Hub {
         let controllers = self.service.handle().members().members.into_iter().map(|member| member.peer.worker);
         let controllers = controllers.filter(|address| !address.is_empty()).collect();
         let (epoch, session_ttl) = (connection.epoch, self.session_ttl);
-        let welcome = Welcome { epoch, session_ttl, leases: assignments, controllers, hand_back };
+        let level = Level::CURRENT;
+        let welcome = Welcome { epoch, session_ttl, leases: assignments, controllers, level, hand_back };
         (bytes <= WELCOME_BYTES_MAX).then(|| std::iter::once(ToWorker::Welcome(welcome)).chain(cancels).collect())
     }
 

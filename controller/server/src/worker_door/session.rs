@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_raft::ReadError;
-use atlas_service::{Error, Service};
+use atlas_service::{Error, Pieces, Service};
 use atlas_types::{
     Command, Digest, DrainNode, Fold, FoldSteps, NodeId, RecordSteps, RegisterNode, Spawn, SpawnEnd, StepsResult,
     WarmChanged, level,
@@ -289,6 +289,12 @@ impl Session {
                 let leases = self.connection.leases();
                 if leases.runs(job, attempt) {
                     service.streams().push(job, attempt, events);
+                }
+            }
+            ToLeader::Deltas { job, attempt, deltas } => {
+                let leases = self.connection.leases();
+                if leases.runs(job, attempt) {
+                    service.streams().pass(job, Pieces { attempt, deltas });
                 }
             }
             ToLeader::Spawn { number, spawn } => self.spawn(number, *spawn),

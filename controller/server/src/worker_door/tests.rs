@@ -1,5 +1,6 @@
 //! Tests whole sessions with a real controller and a worker that only sends and receives frames.
 
+mod deltas;
 mod fake;
 mod steps;
 

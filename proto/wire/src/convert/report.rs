@@ -1,7 +1,7 @@
 //! Reports and stream events.
 
 use atlas_types::{
-    Failure, FailureKind, FencingToken, JobId, Payload, Report, ReportKind, ReportResult, StreamEvent, StreamKind,
+    Delta, Failure, FailureKind, FencingToken, JobId, Payload, Report, ReportKind, ReportResult, StreamEvent, StreamKind,
     Usage,
 };
 use bytes::Bytes;
@@ -9,7 +9,7 @@ use prost::Message;
 
 use super::time::{duration_in, duration_out, timestamp_in, timestamp_out};
 use super::{ConvertError, bounded, metadata, required, word};
-use crate::limits::TEXT_BYTES_MAX;
+use crate::limits::{TEXT_BYTES_MAX, STREAM_EVENTS_MAX};
 use crate::proto::worker::v1 as pb;
 
 /// The frame of a report and the number it is acknowledged by.
@@ -150,7 +150,6 @@ impl From<StreamEvent> for pb::StreamEvent {
         let kind = match event.kind {
             StreamKind::Log => pb::StreamEventKind::Log,
             StreamKind::Progress => pb::StreamEventKind::Progress,
-            StreamKind::Token => pb::StreamEventKind::Token,
         };
         Self {
             number: event.number,
@@ -172,7 +171,6 @@ impl TryFrom<pb::StreamEvent> for StreamEvent {
             }
             pb::StreamEventKind::Log => StreamKind::Log,
             pb::StreamEventKind::Progress => StreamKind::Progress,
-            pb::StreamEventKind::Token => StreamKind::Token,
         };
         bounded("stream_event.text", event.text.len(), TEXT_BYTES_MAX)?;
         Ok(Self {
@@ -183,4 +181,25 @@ impl TryFrom<pb::StreamEvent> for StreamEvent {
             text: event.text,
         })
     }
+}
+
+impl From<Delta> for pb::Delta {
+    fn from(delta: Delta) -> Self {
+        Self { step: delta.step, try_number: delta.try_number, offset: delta.offset, text: delta.text }
+    }
+}
+
+impl TryFrom<pb::Delta> for Delta {
+    type Error = ConvertError;
+
+    fn try_from(delta: pb::Delta) -> Result<Self, ConvertError> {
+        bounded("delta.text", delta.text.len(), TEXT_BYTES_MAX)?;
+        Ok(Self { step: delta.step, try_number: delta.try_number, offset: delta.offset, text: delta.text })
+    }
+}
+
+/// The pieces in a frame.
+pub fn deltas_in(deltas: Vec<pb::Delta>) -> Result<Vec<Delta>, ConvertError> {
+    bounded("deltas.deltas", deltas.len(), STREAM_EVENTS_MAX)?;
+    deltas.into_iter().map(Delta::try_from).collect()
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::artifact::{digest_in, digest_out};
 use super::journal::{ack_in, ack_out, fold_in, fold_out, record_in, record_out};
-use super::report::{report_in, report_out, result_in, result_out};
+use super::report::{deltas_in, report_in, report_out, result_in, result_out};
 use super::spawn::{end_in, end_out, spawn_in, spawn_out};
 use super::time::{duration_in, duration_out};
 use super::{ConvertError, bounded, fixed, name, required, word};
@@ -30,6 +30,11 @@ impl From<ToLeader> for pb::SessionRequest {
                 job_id: job.0,
                 attempt: attempt.0,
                 events: events.into_iter().map(pb::StreamEvent::from).collect(),
+            }),
+            ToLeader::Deltas { job, attempt, deltas } => Kind::Deltas(pb::Deltas {
+                job_id: job.0,
+                attempt: attempt.0,
+                deltas: deltas.into_iter().map(pb::Delta::from).collect(),
             }),
             ToLeader::Draining => Kind::Draining(pb::Draining {}),
             ToLeader::Spawn { number, spawn } => Kind::Spawn(spawn_out(number, *spawn)),
@@ -61,6 +66,9 @@ impl TryFrom<pb::SessionRequest> for ToLeader {
                 bounded("stream_events.events", events.len(), STREAM_EVENTS_MAX)?;
                 let events = events.into_iter().map(StreamEvent::try_from).collect::<Result<_, _>>()?;
                 Self::StreamEvents { job: JobId(job_id), attempt: Attempt(attempt), events }
+            }
+            Kind::Deltas(pb::Deltas { job_id, attempt, deltas }) => {
+                Self::Deltas { job: JobId(job_id), attempt: Attempt(attempt), deltas: deltas_in(deltas)? }
             }
             Kind::Draining(pb::Draining {}) => Self::Draining,
             Kind::Spawn(spawn) => {
@@ -198,6 +206,7 @@ impl From<Welcome> for pb::Welcome {
             leases: welcome.leases.into_iter().map(pb::Assignment::from).collect(),
             controllers: welcome.controllers,
             hand_back: welcome.hand_back.map(pb::HandBack::from),
+            feature_level: welcome.level.0,
         }
     }
 }
@@ -215,6 +224,7 @@ impl TryFrom<pb::Welcome> for Welcome {
             leases: welcome.leases.into_iter().map(Assignment::try_from).collect::<Result<_, _>>()?,
             controllers: controllers.collect::<Result<_, _>>()?,
             hand_back: welcome.hand_back.map(HandBack::try_from).transpose()?,
+            level: Level(welcome.feature_level),
         })
     }
 }

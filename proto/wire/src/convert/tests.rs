@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentName, Allocation, Architecture, AssignedJournal, Assignment, Attempt, BootId, ClusterTime, Digest, Failure,
+    AgentName, Allocation, Architecture, AssignedJournal, Assignment, Attempt, BootId, ClusterTime, Delta, Digest, Failure,
     FailureKind, FencingToken, Fold, Gpu, GpuShare, HandBack, HeldLease, INLINE_BYTES_MAX, Inventory, JobId, Journal,
     Level, Micros, Namespace, NodeEpoch, NodeId, Payload, PayloadBody, Place, Report, ReportKind, ReportResult, Spawn,
     SpawnEnd, SpawnRule, Spawner, Step, StepKey, StepKind, StepUsage, StepsResult, StreamEvent, StreamKind, Timestamp,
@@ -140,8 +140,9 @@ fn to_leader() -> Vec<ToLeader> {
         ToLeader::StreamEvents {
             job: JobId(7),
             attempt: Attempt(1),
-            events: [StreamKind::Log, StreamKind::Progress, StreamKind::Token].map(event).to_vec(),
+            events: [StreamKind::Log, StreamKind::Progress].map(event).to_vec(),
         },
+        ToLeader::Deltas { job: JobId(7), attempt: Attempt(1), deltas: vec![Delta { step: 2, try_number: 1, offset: 5, text: "you".into() }] },
         ToLeader::Draining,
         ToLeader::Spawn { number: 5, spawn: Box::new(spawn()) },
         record(journal().steps),
@@ -160,6 +161,7 @@ fn to_worker() -> Vec<ToWorker> {
             session_ttl: Micros::from_secs(10),
             leases: vec![assignment()],
             controllers: vec!["c1:7401".to_owned(), "c2:7401".to_owned()],
+            level: Level(6),
             hand_back: Some(by),
         }),
         ToWorker::NotLeader { leader_address: None },

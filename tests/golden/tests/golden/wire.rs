@@ -28,6 +28,7 @@ fn what_workers_say_reads_and_writes_as_ever() {
         level: Level(1),
         leases: vec![HeldLease { job: samples::JOB, token: samples::TOKEN, attempt: ATTEMPT }],
     };
+    let delta = Delta { step: 2, try_number: 1, offset: 5, text: " you".into() };
     let spawn = Spawn {
         spawner: Spawner { job: samples::JOB, token: samples::TOKEN },
         agent: "echo".into(),
@@ -64,6 +65,7 @@ fn what_workers_say_reads_and_writes_as_ever() {
         ("not_held", report(ReportKind::NotHeld)),
         ("warm_changed", ToLeader::WarmChanged { digest: samples::PACKAGE, idle: 2 }),
         ("stream_events", ToLeader::StreamEvents { job: samples::JOB, attempt: ATTEMPT, events: vec![event] }),
+        ("deltas", ToLeader::Deltas { job: samples::JOB, attempt: ATTEMPT, deltas: vec![delta] }),
         ("draining", ToLeader::Draining),
         ("spawn", ToLeader::Spawn { number: 7, spawn: Box::new(spawn) }),
         ("record_steps", record),
@@ -110,13 +112,15 @@ fn what_leaders_say_reads_and_writes_as_ever() {
         session_ttl: Micros::from_secs(10),
         leases: vec![assignment.clone()],
         controllers: vec!["c1:7401".to_owned()],
+        level: Level(0),
         hand_back: None,
     };
     let by = HandBack { until: ClusterTime(90_000_000), within: Micros::from_secs(30) };
     let drained = Welcome { leases: Vec::new(), hand_back: Some(by), ..welcome.clone() };
     let said = [
         ("welcome", ToWorker::Welcome(welcome)),
-        ("welcome_drained", ToWorker::Welcome(drained)),
+        ("welcome_drained", ToWorker::Welcome(drained.clone())),
+        ("welcome_level", ToWorker::Welcome(Welcome { level: Level(6), ..drained })),
         ("not_leader", ToWorker::NotLeader { leader_address: Some("c2:7401".into()) }),
         ("grant", ToWorker::Grant(Box::new(assignment.clone()))),
         ("grant_spawns", ToWorker::Grant(Box::new(Assignment { spawn, ..assignment.clone() }))),

@@ -54,6 +54,11 @@ struct Frame {
     /// For a spawn: the run's own number of the call.
     #[serde(default)]
     call: u64,
+    /// Of a delta: the step that it belongs to, and how often its call was begun.
+    #[serde(default)]
+    step: u32,
+    #[serde(default, rename = "try")]
+    try_number: u32,
     #[serde(default)]
     agent: String,
     input: Option<Box<RawValue>>,
@@ -73,6 +78,7 @@ enum Kind {
     Result,
     Log,
     Progress,
+    Delta,
     Spawn,
     Leave,
     #[serde(other)]
@@ -409,6 +415,9 @@ impl Host {
             match frame.kind {
                 Kind::Log => control.say(StreamKind::Log, level(&frame.level), frame.text).await,
                 Kind::Progress => control.say(StreamKind::Progress, "", frame.text).await,
+                Kind::Delta if frame.number == self.run => {
+                    control.delta((frame.step, frame.try_number), frame.text).await;
+                }
                 // A process that was forked during a job may also send an answer.
                 _ if frame.number != self.run => self.strayed = true,
                 Kind::Spawn => control.spawn(spawn_call(frame)).await,

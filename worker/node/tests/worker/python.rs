@@ -96,6 +96,32 @@ class Loud(AgentBase):
 }
 
 #[tokio::test]
+async fn pieces_of_an_answer_are_joined_and_arrive_before_the_end() {
+    if without_python() {
+        return;
+    }
+    let mut stage = Stage::set().await;
+    let code = r#"
+class Model(AgentBase):
+    async def execute(self, input_data):
+        for text in ("Hel", "lo ", "\udc80you"):
+            self.context.delta(text, step=3)
+        self.context.delta("Hi", step=3, attempt=2)
+        return {}
+"#;
+    let ends = stage.run(code, "", &["{}"]).await;
+    assert_eq!(ends[0].output(&stage.controller), "{}");
+    let deltas = &stage.session.deltas;
+    let said = |try_number: u32| -> String {
+        deltas.iter().filter(|delta| delta.try_number == try_number).map(|delta| delta.text.as_str()).collect()
+    };
+    assert!(said(1).starts_with("Hello ") && said(1).ends_with("you"), "{deltas:?}");
+    assert_eq!(said(2), "Hi");
+    assert!(deltas.iter().all(|delta| delta.step == 3) && deltas.len() <= 4, "{deltas:?}");
+    stage.node.shutdown().await;
+}
+
+#[tokio::test]
 async fn an_exception_is_the_jobs_error_and_ends_the_slot() {
     if without_python() {
         return;

@@ -12,8 +12,8 @@ use std::time::Duration;
 use atlas_env::Env;
 use atlas_package::{PackFile, pack_files};
 use atlas_types::{
-    Allocation, Assignment, Attempt, Digest, Failure, FencingToken, JobId, Micros, Namespace, NodeEpoch, NodeId,
-    Payload, PayloadBody, Report, ReportKind, ReportResult, StreamEvent, Usage,
+    Allocation, Assignment, Attempt, Delta, Digest, Failure, FencingToken, JobId, Level, Micros, Namespace, NodeEpoch,
+    NodeId, Payload, PayloadBody, Report, ReportKind, ReportResult, StreamEvent, Usage,
 };
 use atlas_wire::convert::{digest_in, digest_out};
 use atlas_wire::proto::worker::v1 as pb;
@@ -51,7 +51,13 @@ impl WorkerService for Door {
         request: Request<Streaming<pb::SessionRequest>>,
     ) -> Result<Response<Self::SessionStream>, Status> {
         let (to_worker, outgoing) = mpsc::channel::<ToWorker>(256);
-        let session = Session { incoming: request.into_inner(), to_worker, renewals: true, events: Vec::new() };
+        let session = Session {
+            incoming: request.into_inner(),
+            to_worker,
+            renewals: true,
+            events: Vec::new(),
+            deltas: Vec::new(),
+        };
         self.sessions.send(session).await.map_err(|_| Status::unavailable("the test is over"))?;
         Ok(Response::new(Box::pin(ReceiverStream::new(outgoing).map(|said| Ok(said.into())))))
     }
@@ -235,6 +241,8 @@ pub(crate) struct Session {
     pub(crate) renewals: bool,
     /// Stream events that arrived while the test waited for another frame.
     pub(crate) events: Vec<StreamEvent>,
+    /// Pieces of models' answers that came meanwhile.
+    pub(crate) deltas: Vec<Delta>,
 }
 
 /// The end of an attempt, for comparison.
@@ -259,8 +267,15 @@ impl Session {
 
     pub(crate) async fn welcome_for(&mut self, ttl: Duration, leases: Vec<Assignment>) {
         let (session_ttl, controllers) = (Micros::from(ttl), Vec::new());
-        self.say(ToWorker::Welcome(Welcome { epoch: NodeEpoch(1), session_ttl, leases, controllers, hand_back: None }))
-            .await;
+        self.say(ToWorker::Welcome(Welcome {
+            epoch: NodeEpoch(1),
+            session_ttl,
+            leases,
+            controllers,
+            level: Level::CURRENT,
+            hand_back: None,
+        }))
+        .await;
     }
 
     pub(crate) async fn grant(&mut self, assignment: &Assignment) {
@@ -289,6 +304,7 @@ impl Session {
                 ToLeader::Report { number, report } => return (number, report),
                 ToLeader::Renew { number } if self.renewals => self.say(ToWorker::RenewAck { number }).await,
                 ToLeader::StreamEvents { events, .. } => self.events.extend(events),
+                ToLeader::Deltas { deltas, .. } => self.deltas.extend(deltas),
                 _ => {}
             }
         }

@@ -46,6 +46,7 @@ class AgentContext:
     execution_metadata: dict[str, Any] = field(default_factory=dict)
     _skills: dict[str, Callable[[dict], Awaitable[dict]]] = field(default_factory=dict, repr=False)
     _progress: Callable[[str], None] | None = field(default=None, repr=False)
+    _delta: Callable[[str, int, int], None] | None = field(default=None, repr=False)
     _spawn_callback: Callable[[str, Any, int, float], Awaitable[dict]] | None = field(default=None, repr=False)
 
     async def spawn(
@@ -123,6 +124,11 @@ class AgentContext:
         """Reports the progress of the job to its followers. Outside of a worker it does nothing."""
         if self._progress is not None:
             self._progress(str(text))
+
+    def delta(self, text: str, *, step: int = 0, attempt: int = 1) -> None:
+        """Passes a piece of an answer that forms to current followers; it is not stored. A higher `attempt` starts the answer of `step` over."""
+        if self._delta is not None:
+            self._delta(str(text), step, attempt)
 
     def _begin(self, fields: dict[str, Any]) -> None:
         """Replaces the data of one job; `providers` belong to the slot."""

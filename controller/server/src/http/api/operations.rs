@@ -262,8 +262,15 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         .takes(&[word("follow", &["true", "false"], "`false` ends the stream after the past events"), AFTER, VIEW])
         .answers(&[ok("past and future changes", &[Content::Events("Change")]), UPGRADED])
         .refuses(&[READ, STORED, JOB, &[EVENTS_GONE]]),
-    get("jobLogs", "/api/jobs/{id}/logs", "Log lines, progress and tokens of a job.")
-        .takes(&[AFTER])
+    get("jobLogs", "/api/jobs/{id}/logs", "Log lines and progress of a job.")
+        .takes(&[
+            AFTER,
+            word(
+                "deltas",
+                &["true", "false"],
+                "`true` adds pieces of models' answers to the stream: events `delta`, `gap`, `reset`",
+            ),
+        ])
         .answers(&[ok("the lines so far, or a stream of lines", &[Content::List("Line"), Content::Events("Line")])])
         .refuses(&[READ, STORED, JOB]),
     // Events.

@@ -10,7 +10,7 @@ use atlas_env::Env;
 use atlas_history::{Gap, Part};
 use atlas_raft::{Handle, peer_channel};
 use atlas_service::{
-    Arriving, ArrivingLines, Group, LineCursor, Outgoing, PeerAnswer, PeerError, Peers, Query, QueryResult,
+    Arriving, ArrivingLines, Following, Group, LineCursor, Outgoing, PeerAnswer, PeerError, Peers, Query, QueryResult,
 };
 use atlas_types::{Digest, ErrorKind, EventSeq, MemberId};
 use atlas_wire::Error;
@@ -103,10 +103,10 @@ impl Peers for Members {
         Group { own, others, voters: view.voters, leader: view.leader }
     }
 
-    fn lines(&self, member: MemberId, from: LineCursor, once: bool) -> PeerAnswer<'_, ArrivingLines> {
+    fn lines(&self, member: MemberId, from: LineCursor, following: Following) -> PeerAnswer<'_, ArrivingLines> {
         Box::pin(async move {
             let (_, channel) = self.known(member)?;
-            let following = lines::follow(channel, self.cluster_id.clone(), member, from, once);
+            let following = lines::follow(channel, self.cluster_id.clone(), member, from, following);
             self.within(member, ANSWER_MAX, following).await
         })
     }
