@@ -28,6 +28,7 @@ mod journal;
 pub mod json;
 mod labels;
 mod lines;
+mod logs;
 mod messages;
 mod nodes;
 mod objects;
@@ -68,7 +69,8 @@ pub use messages::NewMessage;
 pub use nodes::NodeAction;
 pub use objects::{ObjectChange, ObjectFilter, ShownObject};
 pub use peers::{
-    Arriving, ArrivingLines, Following, Group, LineCursor, NoPeers, Outgoing, PeerAnswer, PeerError, Peers, Query, QueryResult,
+    Arriving, ArrivingLines, Following, Group, LineCursor, NoPeers, Outgoing, PeerAnswer, PeerError, Peers, Query,
+    QueryResult,
 };
 pub use resolve::Decision;
 pub use service::{Consistency, Followers, Limits, Parts, Service};

@@ -18,8 +18,8 @@ use serde_json::value::RawValue;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 
-pub use self::pieces::Piece;
 use self::pieces::Answer;
+pub use self::pieces::Piece;
 use crate::peers::{ArrivingLines, Following, LineCursor};
 use crate::service::Shared;
 use crate::streams::{Line, Pieces, array};
@@ -147,12 +147,18 @@ pub struct LogReader {
     source: Source,
     /// What was heard of the answer that forms, if pieces are wanted.
     answer: Option<Answer>,
+    /// Lines of earlier attempts, which come first.
+    earlier: Vec<ToldLine>,
     over: bool,
 }
 
 impl LogReader {
     /// Waits for the next lines or pieces. None once the job has ended and all lines were delivered.
     pub async fn next(&mut self) -> Option<Told> {
+        if let Some(last) = self.earlier.last() {
+            (self.place.attempt, self.place.after) = (last.attempt, last.number);
+            return Some(Told::Lines(std::mem::take(&mut self.earlier)));
+        }
         while !self.over {
             let lines = match self.step().await {
                 Step::Heard(Heard::Lines(lines)) => lines.into_iter().map(ToldLine::from).collect(),
@@ -279,17 +285,20 @@ fn leader(shared: &Shared) -> Option<MemberId> {
 }
 
 impl Service {
-    /// The lines of a job so far as a JSON array: of the attempt that ended it, or of the running one.
+    /// The lines of a job so far as a JSON array, also those of earlier attempts.
     pub async fn logs(&self, caller: &Caller, id: JobId) -> Result<Vec<u8>, Error> {
         let job = self.log_owner(caller, id).await?;
         match &job.stream {
-            Some(stream) => {
+            Some(stream) if job.status.is_terminal() => {
                 let mut out = Vec::new();
                 json::raw(&mut out, &self.bytes(stream).await?);
                 Ok(out)
             }
             None if job.status.is_terminal() => Ok(array(&[])),
-            None => self.lines_so_far(&job).await,
+            _ => {
+                let lines = self.lines_so_far(&job).await?;
+                Ok(self.whole_log(&job, lines).await)
+            }
         }
     }
 
@@ -330,11 +339,27 @@ impl Service {
         with_pieces: bool,
     ) -> Result<LogReader, Error> {
         let job = self.log_owner(caller, id).await?;
-        // For an ended job, the last attempt is followed. For a running job, the current one.
-        let (attempt, after) = seen.unwrap_or((job.attempt, 0));
+        let ended = job.status.is_terminal();
+        let start = (Attempt(0), 0);
+        // The stored lines of an ended job are read at its end. Those of a running job are read now, except the lines of the
+        // current attempt, which come from the leader.
+        let (attempt, after) = seen.unwrap_or(if ended { start } else { (job.attempt, 0) });
+        let mut earlier = if ended { Vec::new() } else { self.told(&job).await? };
+        earlier.retain(|line| {
+            let over = line.attempt < job.attempt || job.lease.is_none();
+            over && (line.attempt, line.number) > seen.unwrap_or(start)
+        });
         let place = LineCursor { job: id, attempt, after };
         let answer = with_pieces.then(Answer::default);
-        Ok(LogReader { service: self.clone(), caller: caller.clone(), place, source: Source::None, answer, over: false })
+        Ok(LogReader {
+            service: self.clone(),
+            caller: caller.clone(),
+            place,
+            source: Source::None,
+            answer,
+            earlier,
+            over: false,
+        })
     }
 
     /// For the other members: follows the lines of a running attempt, if this member leads.
@@ -355,7 +380,7 @@ impl Service {
         self.job_in(caller, &state, id).await
     }
 
-    /// The lines that a job's last attempt left, in the same form as while it ran.
+    /// The stored lines of a job, in the same form as while they were live.
     async fn told(&self, job: &Job) -> Result<Vec<ToldLine>, Error> {
         #[derive(Deserialize)]
         struct Numbered {

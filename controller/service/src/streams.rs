@@ -6,11 +6,13 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use atlas_types::{Attempt, Delta, JobId, StreamEvent, StreamKind, Timestamp};
 use tokio::sync::{broadcast, watch};
 
 use crate::json;
+use crate::logs::Due;
 use crate::peers::LineCursor;
 
 /// The most bytes of text kept for one attempt.
@@ -87,6 +89,8 @@ struct Live {
     dropped: u64,
     dropped_at: Timestamp,
     grown: watch::Sender<()>,
+    /// When the lines are stored next.
+    due: Due,
     /// Followers of the pieces; none until there is one.
     pieces: Option<broadcast::Sender<Arc<Pieces>>>,
 }
@@ -175,6 +179,13 @@ impl Streams {
         }
     }
 
+    /// Whether the lines of an attempt should be stored now; without a time, whether there are new ones. The caller then stores them.
+    pub fn take_due(&self, job: JobId, attempt: Attempt, now: Option<Duration>) -> bool {
+        let mut inner = self.lock();
+        let live = inner.attempts.get_mut(&job).filter(|live| live.attempt == attempt);
+        live.is_some_and(|live| live.due.take(live.last, live.bytes, now))
+    }
+
     /// Passes pieces on to those who follow the job now.
     pub fn pass(&self, job: JobId, pieces: Pieces) {
         let inner = self.lock();
@@ -211,6 +222,7 @@ impl Live {
             dropped: 0,
             dropped_at: Timestamp::NOT_YET,
             grown: watch::Sender::new(()),
+            due: Due::default(),
             pieces: None,
         }
     }

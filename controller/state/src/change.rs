@@ -107,7 +107,7 @@ impl Change<'_> {
     }
 
     /// Stores a job without an event. Where its parent begins to wait with that, or waits no longer, the place is lent or taken back.
-    fn store(&mut self, job: Job) -> Arc<Job> {
+    pub(crate) fn store(&mut self, job: Job) -> Arc<Job> {
         let job = Arc::new(job);
         let parent = job.spawned.map(|spawned| spawned.by);
         let waits = |state: &State| parent.is_some_and(|parent| state.children_awaited(parent) > 0);

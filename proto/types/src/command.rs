@@ -14,7 +14,7 @@ pub use agent::{DeleteAgent, DeprecateAgent, RegisterAgent, RetireAgent};
 pub use cluster::{ConfigureCluster, CreateJoinToken, JoinMember, PruneJobs, ReportDigest, RevokeJoinToken, SinkAck};
 pub use job::{
     CancelJob, CompleteJob, FailJob, FailPending, ForsakeChild, GrantLease, LoseLease, Resolution, ResolveJob,
-    RetryJob, Spawner, StartJob, SubmitJob, Usage, Verdict, WakeJob,
+    RetryJob, Spawner, StartJob, StoreLog, SubmitJob, Usage, Verdict, WakeJob,
 };
 pub use journal::{FoldSteps, RecordSteps};
 pub use node::{Cordon, DrainNode, LabelNode, LoseNode, RegisterNode, RemoveNode, WarmChanged};
@@ -96,6 +96,8 @@ pub enum Command {
     RecordSteps(RecordSteps),
     /// Replaces the oldest steps of a journal by an artifact.
     FoldSteps(FoldSteps),
+    /// Stores the log of a running attempt.
+    StoreLog(StoreLog),
     /// Ends the lease of a job that waits.
     ParkJob(ParkJob),
     /// Puts a message into a job's inbox.
@@ -178,6 +180,7 @@ impl Command {
             Self::LabelNode(_) => level::NODE_LABELS,
             Self::DeleteAgent(_) => level::AGENT_DELETION,
             Self::RecordSteps(_) | Self::FoldSteps(_) => level::JOURNAL,
+            Self::StoreLog(_) => level::STORED_LOGS,
             Self::ParkJob(_) | Self::DeliverMessage(_) => level::PARK,
             Self::PutObject(_) | Self::DeleteObject(_) | Self::ObserveObjects(_) => level::OBJECTS,
         }

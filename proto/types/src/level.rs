@@ -70,6 +70,7 @@ features! {
     5 TRIMMED_NAMES "Generated request ids beyond their bound are forgotten.";
 
     6 DELTAS "Workers send pieces of models' answers as they form.";
+    6 STORED_LOGS "The log of a running attempt is stored from time to time.";
     6 LLM_PLACES "Jobs of `llm` agents take places of their own on a node.";
     6 JOURNAL "The state keeps a journal of the steps of a job, and later attempts replay it. No agent records steps yet.";
     6 PARK "A job with a journal can park: it waits for a time, a child or a message without a lease. No worker parks jobs yet.";

@@ -35,7 +35,7 @@ pub use command::{
     DeliverMessage, DeprecateAgent, DrainNode, FailJob, FailPending, FoldSteps, ForsakeChild, GrantLease, JoinMember,
     LabelNode, LoseLease, LoseNode, Observation, ObserveObjects, ParkJob, PruneJobs, PutObject, RecordSteps,
     RegisterAgent, RegisterNode, RemoveNode, ReportDigest, Request, Resolution, ResolveJob, RetireAgent, RetryJob,
-    RevokeJoinToken, SinkAck, Spawner, StartJob, SubmitJob, Usage, Verdict, WakeJob, WarmChanged,
+    RevokeJoinToken, SinkAck, Spawner, StartJob, StoreLog, SubmitJob, Usage, Verdict, WakeJob, WarmChanged,
 };
 pub use config::ClusterConfig;
 pub use entry::{Entry, Parent};
@@ -62,8 +62,8 @@ pub use outcome::{Outcome, Rejection};
 pub use park::{Parked, WAITS_MAX, Wait};
 pub use payload::{INLINE_BYTES_MAX, Payload, PayloadBody};
 pub use session::{
-    AssignedJournal, Assignment, Delta, HandBack, HeldLease, Report, ReportKind, ReportResult, Spawn, SpawnEnd, SpawnRule,
-    StepsResult, StreamEvent, StreamKind,
+    AssignedJournal, Assignment, Delta, HandBack, HeldLease, Report, ReportKind, ReportResult, Spawn, SpawnEnd,
+    SpawnRule, StepsResult, StreamEvent, StreamKind,
 };
 pub use time::{ClusterTime, Micros, Timestamp};
 pub use version::{Version, VersionError};

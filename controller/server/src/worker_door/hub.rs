@@ -95,6 +95,12 @@ impl Leases {
         self.held.get_mut(&job).filter(|held| held.token == token)
     }
 
+    /// The leases whose end was not reported.
+    pub(super) fn running(&self) -> impl Iterator<Item = (JobId, FencingToken, Attempt)> + '_ {
+        let running = self.held.iter().filter(|(_, held)| !held.reported);
+        running.map(|(job, held)| (*job, held.token, held.attempt))
+    }
+
     /// True if the worker runs this attempt.
     pub(super) fn runs(&self, job: JobId, attempt: Attempt) -> bool {
         self.held.get(&job).is_some_and(|held| held.attempt == attempt)

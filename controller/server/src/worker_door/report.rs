@@ -82,7 +82,9 @@ impl Batch {
         let said = if started { None } else { service.streams().collect(job, held.attempt) };
         let last = said.as_ref().map(|(_, last)| (held.attempt, *last));
         let stream = said.and_then(|(lines, _)| {
-            if lines.len() <= INLINE_BYTES_MAX {
+            let state = service.handle().applied();
+            let stored = state.job(job).is_some_and(|job| job.stream.is_some());
+            if lines.len() <= INLINE_BYTES_MAX && !stored {
                 return Some(Payload::inline(&lines));
             }
             self.streams.push((self.requests.len(), lines));
@@ -143,6 +145,17 @@ impl Batch {
     /// Stores log lines that are too large to be inline as artifacts, so that the reports can refer to them.
     async fn store_streams(&mut self, service: &Service) -> Result<(), NotAnswered> {
         for (index, lines) in std::mem::take(&mut self.streams) {
+            let state = service.handle().applied();
+            let job = self.requests.get(index).and_then(|request| match &request.command {
+                Command::CompleteJob(CompleteJob { job, .. }) | Command::FailJob(FailJob { job, .. }) => {
+                    state.job(*job)
+                }
+                _ => None,
+            });
+            let lines = match job {
+                Some(job) => service.whole_log(job, lines).await,
+                None => lines,
+            };
             let payload = service.payload(lines.into()).await.map_err(NotAnswered::Stream)?;
             let command = self.requests.get_mut(index).map(|request| &mut request.command);
             // Lines are not stored with a lost lease: the next attempt has its own.

@@ -9,8 +9,8 @@ use std::time::Duration;
 use atlas_raft::ReadError;
 use atlas_service::{Error, Pieces, Service};
 use atlas_types::{
-    Command, Digest, DrainNode, Fold, FoldSteps, NodeId, RecordSteps, RegisterNode, Spawn, SpawnEnd, StepsResult,
-    WarmChanged, level,
+    Command, Digest, DrainNode, FencingToken, Fold, FoldSteps, JobId, NodeId, RecordSteps, RegisterNode, Spawn,
+    SpawnEnd, StepsResult, WarmChanged, level,
 };
 use atlas_wire::proto::worker::v1::SessionRequest;
 use atlas_wire::session::{Hello, ToLeader, ToWorker};
@@ -42,6 +42,8 @@ const SPAWNS_MAX: usize = 16_384;
 /// The most frames with steps of one worker that are being recorded. Each attempt has one at a time. Further ones are
 /// answered with `busy`.
 const STEPS_MAX: usize = 1_024;
+/// Logs that are being stored for one worker. Others wait for the next renewal.
+const LOGS_MAX: usize = 16;
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
@@ -85,10 +87,21 @@ pub(super) async fn run(door: Arc<Door>, mut incoming: Streaming<SessionRequest>
         warm_pause: None,
         spawns: FuturesUnordered::new(),
         steps: FuturesUnordered::new(),
+        logs: FuturesUnordered::new(),
     };
     match session.attend().await {
         Ok(()) => connection.out.finish(),
         Err(refusal) => door.refuse(&connection.out, refusal),
+    }
+    // The worker may be lost, and its lines with it.
+    let logs = logs_due(&door, &connection, None, usize::MAX);
+    if !logs.is_empty() {
+        let (service, node) = (door.service.clone(), connection.node.clone());
+        door.env.spawn("store logs", async move {
+            for (job, token) in logs {
+                store_log(service.clone(), job, node.clone(), token).await;
+            }
+        });
     }
     door.hub.leave(&connection);
     tracing::info!(node = %connection.node, epoch = %connection.epoch, "session closed");
@@ -100,6 +113,21 @@ async fn hello(incoming: &mut Streaming<SessionRequest>) -> Result<Hello, Status
     match ToLeader::try_from(frame)? {
         ToLeader::Hello(hello) => Ok(hello),
         _ => Err(Status::invalid_argument("the first frame is not a hello")),
+    }
+}
+
+/// Some running attempts of a worker whose logs should be stored now, by the monotonic clock; without a time, all with new lines.
+fn logs_due(door: &Door, connection: &Connection, now: Option<Duration>, max: usize) -> Vec<(JobId, FencingToken)> {
+    let leases = connection.leases();
+    let streams = door.service.streams();
+    let due = leases.running().filter(|(job, _, attempt)| streams.take_due(*job, *attempt, now));
+    due.take(max).map(|(job, token, _)| (job, token)).collect()
+}
+
+/// Stores the log of an attempt. If that fails, its lines are stored with the next ones, or with its end.
+async fn store_log(service: Service, job: JobId, node: NodeId, token: FencingToken) {
+    if let Err(error) = service.store_log(job, node, token).await {
+        tracing::debug!(%job, %error, "could not store the log of an attempt");
     }
 }
 
@@ -123,6 +151,8 @@ struct Session {
     spawns: FuturesUnordered<Boxed<(u64, SpawnEnd)>>,
     /// Steps and folds that are being recorded.
     steps: FuturesUnordered<Boxed<(u64, Result<StepsResult, Error>)>>,
+    /// Logs of attempts that are being stored.
+    logs: FuturesUnordered<Boxed<()>>,
 }
 
 impl Session {
@@ -148,6 +178,7 @@ impl Session {
                 number = renewal => self.renewed(number)?,
                 Some((number, end)) = self.spawns.next() => self.connection.out.send(ToWorker::Spawned { number, end }),
                 Some((number, result)) = self.steps.next() => self.recorded(number, result)?,
+                Some(()) = self.logs.next() => {}
                 () = pause, if self.proposals.len() < PROPOSALS_MAX => {
                     self.warm_pause = None;
                     self.tell_warm();
@@ -273,6 +304,15 @@ impl Session {
         }
     }
 
+    /// Stores the logs that are due.
+    fn store_logs(&mut self) {
+        let (now, max) = (self.door.env.clock.monotonic(), LOGS_MAX.saturating_sub(self.logs.len()));
+        for (job, token) in logs_due(&self.door, &self.connection, Some(now), max) {
+            let (service, node) = (self.door.service.clone(), self.connection.node.clone());
+            self.logs.push(Box::pin(store_log(service, job, node, token)));
+        }
+    }
+
     fn take_one(&mut self, said: ToLeader, batch: &mut Batch) -> Result<(), Refusal> {
         let service = &self.door.service;
         match said {
@@ -280,6 +320,7 @@ impl Session {
             ToLeader::Renew { number } => {
                 self.renew(number);
                 self.tell_withheld(batch);
+                self.store_logs();
             }
             ToLeader::Report { number, report } => {
                 batch.report((service, &self.connection, &mut self.connection.leases()), number, report);
@@ -290,6 +331,8 @@ impl Session {
                 if leases.runs(job, attempt) {
                     service.streams().push(job, attempt, events);
                 }
+                drop(leases);
+                self.store_logs();
             }
             ToLeader::Deltas { job, attempt, deltas } => {
                 let leases = self.connection.leases();

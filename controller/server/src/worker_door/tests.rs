@@ -2,6 +2,7 @@
 
 mod deltas;
 mod fake;
+mod logs;
 mod steps;
 
 use atlas_format::decode_steps;

@@ -34,6 +34,7 @@ mod revoke_join_token;
 mod sink_ack;
 mod spawn;
 mod start_job;
+mod store_log;
 mod submit_job;
 mod wake_job;
 mod warm_changed;
@@ -79,6 +80,7 @@ pub(crate) fn apply(command: &Command, change: &mut Change<'_>) -> Result<Outcom
         Command::ForsakeChild(command) => forsake_child::apply(command, change),
         Command::RecordSteps(command) => record_steps::apply(command, change),
         Command::FoldSteps(command) => fold_steps::apply(command, change),
+        Command::StoreLog(command) => store_log::apply(command, change),
         Command::ParkJob(command) => park_job::apply(command, change),
         Command::DeliverMessage(command) => deliver_message::apply(command, change),
         Command::PutObject(command) => put_object::apply(command, change),

@@ -178,6 +178,10 @@ fn job_command(run: &Run, words: &Words<'_>) -> Command {
             let artifact = artifact(words.or("artifact", 1));
             Command::FoldSteps(FoldSteps { job, node: holder, token, upto: words.or("upto", 1), artifact })
         }
+        "store-log" => {
+            let stream = artifact(words.or("artifact", 1));
+            Command::StoreLog(atlas_types::StoreLog { job, node: holder, token, stream })
+        }
         "send" => Command::DeliverMessage(DeliverMessage {
             job,
             id: MessageId::new(words.word(2)).expect("a name"),

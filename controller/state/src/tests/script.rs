@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use atlas_types::{
     AgentName, ClusterTime, Command, Door, Entry, Event, EventRecord, JobChange, JobId, Level, Namespace, NodeId,
-    Origin, Outcome, Parent, Principal, Reason, Rejection, Request, RequestId, StateImage, Timestamp,
+    Origin, Outcome, Parent, PayloadBody, Principal, Reason, Rejection, Request, RequestId, StateImage, Timestamp,
 };
 
 use super::build;
@@ -87,6 +87,7 @@ impl Run {
                 "inbox" => self.show_inbox(words.word(1)),
                 "journal" => self.show_journal(words.word(1)),
                 "status" => self.show_status(words.word(1)),
+                "log" => self.show_log(words.word(1)),
                 _ => self.step(&words),
             }
         }
@@ -200,6 +201,15 @@ impl Run {
         let status = status.filter(|status| !status.is_empty());
         let status = status.map_or("none".into(), |status| String::from_utf8_lossy(&status).into_owned());
         writeln!(self.out, "{name}: {status}").expect("writing to a string");
+    }
+
+    fn show_log(&mut self, name: &str) {
+        let id = self.job_id(name);
+        let digest = self.state.job(id).and_then(|job| match &job.stream.as_ref()?.body {
+            PayloadBody::Artifact { digest, .. } => Some(digest.0[0]),
+            PayloadBody::Inline(_) => None,
+        });
+        writeln!(self.out, "{name}: log {digest:?}").expect("writing to a string");
     }
 
     fn show_journal(&mut self, name: &str) {

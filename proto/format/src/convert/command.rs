@@ -7,7 +7,7 @@ use atlas_types::{
     DeleteAgent, DeliverMessage, DeprecateAgent, DrainNode, EventSeq, FailJob, FailPending, Failure, FencingToken,
     FoldSteps, ForsakeChild, GrantLease, JobId, JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, Micros,
     NodeEpoch, NodeId, ParkJob, Payload, PruneJobs, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, ReportDigest,
-    Request, Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken, Seq, SinkAck, Spawner, StartJob,
+    Request, Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken, Seq, SinkAck, Spawner, StartJob, StoreLog,
     SubmitJob, Timestamp, Verdict, WakeJob, WarmChanged,
 };
 
@@ -89,6 +89,12 @@ impl From<&Command> for Message {
                 job_id: command.job.0,
                 node_id: command.node.to_string(),
                 fencing_token: command.token.0,
+            }),
+            Command::StoreLog(command) => Self::StoreLog(proto::StoreLog {
+                job_id: command.job.0,
+                node_id: command.node.to_string(),
+                fencing_token: command.token.0,
+                stream: Some((&command.stream).into()),
             }),
             Command::CompleteJob(command) => Self::CompleteJob(command.into()),
             Command::FailJob(command) => Self::FailJob(command.into()),
@@ -232,6 +238,12 @@ impl TryFrom<Message> for Command {
                 job: JobId(message.job_id),
                 node: node("start_job.node_id", &message.node_id)?,
                 token: FencingToken(message.fencing_token),
+            }),
+            Message::StoreLog(message) => Self::StoreLog(StoreLog {
+                job: JobId(message.job_id),
+                node: node("store_log.node_id", &message.node_id)?,
+                token: FencingToken(message.fencing_token),
+                stream: required("store_log.stream", message.stream)?.try_into()?,
             }),
             Message::CompleteJob(message) => Self::CompleteJob(message.try_into()?),
             Message::FailJob(message) => Self::FailJob(message.try_into()?),

@@ -98,6 +98,18 @@ pub struct Usage {
     pub idle: u32,
 }
 
+/// Stores the log of a running attempt, with the lines of earlier attempts. It replaces the log that was stored before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoreLog {
+    pub job: JobId,
+    /// The reporting node.
+    pub node: NodeId,
+    /// Its lease.
+    pub token: FencingToken,
+    /// The lines, a JSON array.
+    pub stream: Payload,
+}
+
 /// An attempt ended with a valid output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompleteJob {

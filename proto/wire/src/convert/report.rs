@@ -1,15 +1,15 @@
 //! Reports and stream events.
 
 use atlas_types::{
-    Delta, Failure, FailureKind, FencingToken, JobId, Payload, Report, ReportKind, ReportResult, StreamEvent, StreamKind,
-    Usage,
+    Delta, Failure, FailureKind, FencingToken, JobId, Payload, Report, ReportKind, ReportResult, StreamEvent,
+    StreamKind, Usage,
 };
 use bytes::Bytes;
 use prost::Message;
 
 use super::time::{duration_in, duration_out, timestamp_in, timestamp_out};
 use super::{ConvertError, bounded, metadata, required, word};
-use crate::limits::{TEXT_BYTES_MAX, STREAM_EVENTS_MAX};
+use crate::limits::{STREAM_EVENTS_MAX, TEXT_BYTES_MAX};
 use crate::proto::worker::v1 as pb;
 
 /// The frame of a report and the number it is acknowledged by.

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentName, Allocation, Architecture, AssignedJournal, Assignment, Attempt, BootId, ClusterTime, Delta, Digest, Failure,
-    FailureKind, FencingToken, Fold, Gpu, GpuShare, HandBack, HeldLease, INLINE_BYTES_MAX, Inventory, JobId, Journal,
-    Level, Micros, Namespace, NodeEpoch, NodeId, Payload, PayloadBody, Place, Report, ReportKind, ReportResult, Spawn,
-    SpawnEnd, SpawnRule, Spawner, Step, StepKey, StepKind, StepUsage, StepsResult, StreamEvent, StreamKind, Timestamp,
-    TraceContext, Usage, Version,
+    AgentName, Allocation, Architecture, AssignedJournal, Assignment, Attempt, BootId, ClusterTime, Delta, Digest,
+    Failure, FailureKind, FencingToken, Fold, Gpu, GpuShare, HandBack, HeldLease, INLINE_BYTES_MAX, Inventory, JobId,
+    Journal, Level, Micros, Namespace, NodeEpoch, NodeId, Payload, PayloadBody, Place, Report, ReportKind,
+    ReportResult, Spawn, SpawnEnd, SpawnRule, Spawner, Step, StepKey, StepKind, StepUsage, StepsResult, StreamEvent,
+    StreamKind, Timestamp, TraceContext, Usage, Version,
 };
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
@@ -142,7 +142,11 @@ fn to_leader() -> Vec<ToLeader> {
             attempt: Attempt(1),
             events: [StreamKind::Log, StreamKind::Progress].map(event).to_vec(),
         },
-        ToLeader::Deltas { job: JobId(7), attempt: Attempt(1), deltas: vec![Delta { step: 2, try_number: 1, offset: 5, text: "you".into() }] },
+        ToLeader::Deltas {
+            job: JobId(7),
+            attempt: Attempt(1),
+            deltas: vec![Delta { step: 2, try_number: 1, offset: 5, text: "you".into() }],
+        },
         ToLeader::Draining,
         ToLeader::Spawn { number: 5, spawn: Box::new(spawn()) },
         record(journal().steps),

@@ -175,6 +175,7 @@ fn name(command: &Command) -> &'static str {
         Command::GrantLease(GrantLease { allocation, .. }) if allocation.place == Place::Llm => "grant_lease_llm",
         Command::GrantLease(_) => "grant_lease",
         Command::StartJob(_) => "start_job",
+        Command::StoreLog(_) => "store_log",
         Command::CompleteJob(_) => "complete_job",
         Command::FailJob(_) => "fail_job",
         Command::FailPending(_) => "fail_pending",
@@ -207,7 +208,7 @@ fn name(command: &Command) -> &'static str {
 }
 
 /// How many names there are.
-const NAMES: usize = 51;
+const NAMES: usize = 52;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -239,6 +240,7 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
             allocation: Allocation { place: Place::Llm, ..allocation() },
         }),
         Command::StartJob(StartJob { job, node: node(), token }),
+        Command::StoreLog(StoreLog { job, node: node(), token, stream: artifact() }),
         Command::CompleteJob(CompleteJob {
             job,
             node: node(),

@@ -10,7 +10,7 @@ impl Draw {
     fn command(&mut self) -> Command {
         let (job, node, token) = (self.job_id(), self.node_id(), self.token());
         let epoch = NodeEpoch(self.u64());
-        match self.below(37) {
+        match self.below(38) {
             0 => Command::RegisterAgent(RegisterAgent {
                 name: self.agent_name(),
                 version: self.version(),
@@ -110,6 +110,7 @@ impl Draw {
                     status: draw.bytes(),
                 }),
             }),
+            36 => Command::StoreLog(StoreLog { job, node, token, stream: self.payload() }),
             18 => Command::SinkAck(SinkAck { member: MemberId(self.u64()), event_seq: EventSeq(self.u64()) }),
             19 => Command::PruneJobs(PruneJobs {
                 voters: self.list(|draw| MemberId(draw.u64())),

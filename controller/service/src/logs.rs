@@ -1,0 +1,195 @@
+//! Stores the log of a running attempt, so that its lines survive the loss of its worker and of the leader (ADR 18).
+
+use std::time::Duration;
+
+use atlas_types::{Command, FencingToken, Job, JobId, NodeId, Payload, PayloadBody, StoreLog, level};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::json;
+use crate::{Caller, Error, Service};
+
+/// Maximum bytes of the lines of earlier attempts in the log of a job.
+const EARLIER_BYTES_MAX: usize = 1 << 20;
+
+impl Service {
+    /// Stores the lines of a running attempt so far, after those of earlier attempts, for the holder of its lease.
+    pub async fn store_log(&self, job: JobId, node: NodeId, token: FencingToken) -> Result<(), Error> {
+        let state = self.shared.handle.applied();
+        let found = state.job(job).filter(|_| state.level() >= level::STORED_LOGS);
+        let lease = found.and_then(|job| Some((job, job.lease.as_ref().filter(|lease| lease.token == token)?)));
+        let Some((found, lease)) = lease else { return Ok(()) };
+        let Some((lines, _)) = self.shared.streams.collect(job, lease.attempt) else { return Ok(()) };
+        let bytes = self.whole_log(found, lines).await;
+        // Never inline: the state would hold the lines of all running jobs.
+        self.shared.check_room().map_err(|error| Error::storing("the log", error))?;
+        let size_bytes = bytes.len() as u64;
+        let stored = self.shared.artifacts.store(bytes.into()).await;
+        let digest = stored.map_err(|error| Error::storing("the log", error))?;
+        let stream = Payload { key_id: 0, body: PayloadBody::Artifact { digest, size_bytes } };
+        let command = Command::StoreLog(StoreLog { job, node, token, stream });
+        self.shared.handle.propose_here(vec![Caller::job(found).request(command)]).await?;
+        Ok(())
+    }
+
+    /// Lines of an attempt, after the stored lines that are older. If those cannot be read, they are missing.
+    pub async fn whole_log(&self, job: &Job, lines: Vec<u8>) -> Vec<u8> {
+        let Some(stored) = &job.stream else { return lines };
+        let Ok(stored) = self.bytes(stored).await else { return lines };
+        let task = self.shared.env.spawn_blocking("join-log", move || joined(&stored, &lines));
+        task.join().await.unwrap_or_else(|_| b"[]".to_vec())
+    }
+}
+
+/// The position of a line.
+#[derive(Deserialize)]
+struct Position {
+    attempt: u32,
+    number: u64,
+    at: f64,
+}
+
+impl Position {
+    fn of(line: &RawValue) -> Option<Self> {
+        serde_json::from_str(line.get()).ok()
+    }
+
+    fn place(&self) -> (u32, u64) {
+        (self.attempt, self.number)
+    }
+}
+
+/// One JSON array of the older of the stored lines and all of `lines`. Of the former, the oldest are dropped beyond a limit.
+fn joined(stored: &[u8], lines: &[u8]) -> Vec<u8> {
+    let lines: Vec<Box<RawValue>> = serde_json::from_slice(lines).unwrap_or_default();
+    let stored: Vec<Box<RawValue>> = serde_json::from_slice(stored).unwrap_or_default();
+    let first = lines.first().and_then(|line| Position::of(line)).map(|first| first.place());
+    let older = |line: &&Box<RawValue>| {
+        Position::of(line).is_some_and(|position| first.is_none_or(|first| position.place() < first))
+    };
+    let older: Vec<&Box<RawValue>> = stored.iter().filter(older).collect();
+    let mut bytes = 0;
+    let fits = |line: &&&Box<RawValue>| {
+        bytes += line.get().len();
+        bytes <= EARLIER_BYTES_MAX
+    };
+    let dropped = older.len() - older.iter().rev().take_while(fits).count();
+    let (lost, kept) = older.split_at(dropped);
+    let mut out = Vec::with_capacity(bytes + 64);
+    out.push(b'[');
+    let mark = lost.last().and_then(|line| Position::of(line)).map(|last| mark(&last, dropped));
+    let texts = kept.iter().map(|line| line.get()).chain(lines.iter().map(|line| line.get()));
+    for (index, text) in mark.as_deref().into_iter().chain(texts).enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(text.as_bytes());
+    }
+    out.push(b']');
+    out
+}
+
+/// The line that says how many lines were dropped, at the position of the last of them.
+fn mark(last: &Position, dropped: usize) -> String {
+    let Position { attempt, number, at } = last;
+    let mut text = Vec::new();
+    let words =
+        format!("{dropped} lines of earlier attempts were dropped: the limit for them is {EARLIER_BYTES_MAX} bytes");
+    json::string(&mut text, &words);
+    let text = String::from_utf8_lossy(&text);
+    format!(
+        "{{\"attempt\":{attempt},\"number\":{number},\"at\":{at},\"kind\":\"log\",\"level\":\"warning\",\"text\":{text}}}"
+    )
+}
+
+/// Whether lines of an attempt are due to be stored.
+#[derive(Debug, Default)]
+pub(crate) struct Due {
+    /// The last line that was stored, and the bytes of the attempt's lines at that time.
+    stored: (u64, usize),
+    /// When the first of the other lines was seen, by the monotonic clock.
+    since: Option<Duration>,
+    /// When the first line of the attempt was seen.
+    begun: Option<Duration>,
+}
+
+impl Due {
+    /// Lines are stored when they have so many bytes, and as many as were stored before.
+    const BYTES: usize = 64 << 10;
+    /// Lines are stored when they are so old, and a quarter as old as the attempt.
+    const AGE: Duration = Duration::from_secs(10);
+
+    /// Whether the lines up to number `last` should be stored now; `bytes` is the size of all lines. The caller then stores them. Without a
+    /// time, all new lines should be.
+    ///
+    /// The intervals grow, so that an attempt of any length writes its log a few times only.
+    pub(crate) fn take(&mut self, last: u64, bytes: usize, now: Option<Duration>) -> bool {
+        let due = last != self.stored.0 && now.is_none_or(|now| self.is_due(bytes, now));
+        if due {
+            (self.stored, self.since) = ((last, bytes), None);
+        }
+        due
+    }
+
+    fn is_due(&mut self, bytes: usize, now: Duration) -> bool {
+        let begun = *self.begun.get_or_insert(now);
+        let since = *self.since.get_or_insert(now);
+        let large = bytes.saturating_sub(self.stored.1) >= Self::BYTES.max(self.stored.1);
+        let old = now.saturating_sub(since) >= Self::AGE.max(since.saturating_sub(begun) / 4);
+        large || old
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    fn line(attempt: u32, number: u64, text: &str) -> String {
+        format!(r#"{{"attempt":{attempt},"number":{number},"at":1.5,"text":"{text}"}}"#)
+    }
+
+    #[test]
+    fn older_lines_come_first_and_repeated_ones_once() {
+        let stored = format!("[{},{},{}]", line(1, 1, "a"), line(2, 1, "b"), line(2, 2, "c"));
+        let lines = format!("[{},{}]", line(2, 2, "c"), line(2, 3, "d"));
+        let both = String::from_utf8(joined(stored.as_bytes(), lines.as_bytes())).expect("ASCII");
+        expect![[r#"
+            [{"attempt":1,"number":1,"at":1.5,"text":"a"},
+            {"attempt":2,"number":1,"at":1.5,"text":"b"},
+            {"attempt":2,"number":2,"at":1.5,"text":"c"},
+            {"attempt":2,"number":3,"at":1.5,"text":"d"}]"#]]
+        .assert_eq(&both.replace("},", "},\n"));
+        assert_eq!(joined(stored.as_bytes(), b"[]"), stored.as_bytes());
+        assert_eq!(joined(b"damaged", lines.as_bytes()), lines.as_bytes());
+    }
+
+    #[test]
+    fn the_oldest_lines_of_earlier_attempts_are_dropped_with_a_mark() {
+        let text = "x".repeat(1_000);
+        let stored: Vec<String> = (1..=2_000).map(|number| line(1, number, &text)).collect();
+        let both = joined(format!("[{}]", stored.join(",")).as_bytes(), format!("[{}]", line(2, 1, "new")).as_bytes());
+        assert!(both.len() < EARLIER_BYTES_MAX + 1_000);
+        let text = String::from_utf8(both).expect("ASCII");
+        let mark = text.split("},").next().expect("a line");
+        assert!(mark.contains("lines of earlier attempts were dropped"), "{mark}");
+        assert!(text.ends_with(&format!("{}]", line(2, 1, "new"))));
+    }
+
+    #[test]
+    fn an_attempt_stores_its_log_a_few_times() {
+        let mut due = Due::default();
+        // A line of 100 bytes a second, for a day.
+        let stored = (1..86_400_u64)
+            .filter(|&second| due.take(second, second as usize * 100, Some(Duration::from_secs(second))));
+        let times: Vec<u64> = stored.collect();
+        assert!(times.first().is_some_and(|first| *first <= 12) && times.len() < 60, "{times:?}");
+        let mut due = Due::default();
+        let flood = (1..1_000_u64).filter(|&number| due.take(number, number as usize * 1_024, Some(Duration::ZERO)));
+        assert_eq!(flood.collect::<Vec<_>>(), [64, 128, 256, 512]);
+        let mut quiet = Due::default();
+        assert!(!quiet.take(0, 0, Some(Duration::from_secs(60))) && !quiet.take(0, 0, None));
+        assert!(quiet.take(1, 10, None) && !quiet.take(1, 10, None));
+    }
+}
