@@ -125,6 +125,11 @@ impl Client {
         self.answer(self.request(Method::POST, path)?.query(query).json(body)).await
     }
 
+    /// Puts a document in the place of another.
+    pub(crate) async fn put(&self, path: &[&str], query: &[(&str, &str)], body: &Value) -> Result<Value, Failure> {
+        self.answer(self.request(Method::PUT, path)?.query(query).json(body)).await
+    }
+
     pub(crate) async fn delete(&self, path: &[&str]) -> Result<Value, Failure> {
         self.answer(self.request(Method::DELETE, path)?).await
     }

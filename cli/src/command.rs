@@ -21,6 +21,7 @@ pub(crate) mod init;
 pub(crate) mod job;
 pub(crate) mod logs;
 pub(crate) mod node;
+mod object;
 pub(crate) mod operator;
 pub(crate) mod run;
 pub(crate) mod test;

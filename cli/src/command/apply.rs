@@ -16,6 +16,7 @@ use self::documents::{Problem, refusal};
 pub(super) use self::documents::{Sourced, object_of, read};
 use crate::api::{Agent, Node};
 use crate::client::Client;
+use crate::command::object;
 use crate::confirm;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -63,6 +64,8 @@ pub(in crate::command) enum Wanted {
     },
     /// A node: whether it is cordoned, and its labels from operators.
     Node(Node),
+    /// An object of a kind that the controllers know.
+    Object(object::Wanted),
 }
 
 impl Wanted {
@@ -71,6 +74,7 @@ impl Wanted {
             Self::Package(package) => format!("agent/{}@{}", package.contract.name, package.contract.version),
             Self::Agent { agent, .. } => format!("agent/{}@{}", agent.name, agent.version),
             Self::Node(node) => format!("node/{}", node.id),
+            Self::Object(object) => format!("{}/{}", object.kind, object.name),
         }
     }
 }

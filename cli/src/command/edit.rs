@@ -67,7 +67,7 @@ async fn fetch(client: &Client, kind: Kind, name: &str) -> Result<(Value, &'stat
             }
             Ok((agent, &["deprecated", "retired"]))
         }
-        Kind::Job | Kind::Controller => {
+        Kind::Job | Kind::Controller | Kind::Object(_) => {
             let failure = Failure::usage(format!("a {kind} cannot be edited"));
             Err(failure.with_next("edit a node or an agent: atlasctl edit node NAME"))
         }
@@ -134,7 +134,10 @@ mod tests {
             told("{id: other, health: ready, cordoned: yes}"),
             "/id was changed; only cordoned and operator_labels can be changed"
         );
-        assert_eq!(told("{id: laptop, health: ready}"), "it is neither an agent nor a node");
+        assert_eq!(
+            told("{id: laptop, health: ready}"),
+            "it is neither an agent, a node nor an object with kind, metadata and spec"
+        );
         assert_eq!(told(""), "/ was changed; only cordoned and operator_labels can be changed");
         assert!(told("[").contains("line"), "{}", told("["));
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::command::agent::{self, named};
-use crate::command::{cluster, job, node};
+use crate::command::{cluster, job, node, object};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -20,6 +20,8 @@ pub(super) enum Kind {
     Agent,
     Node,
     Controller,
+    /// One that the controllers know, by its word.
+    Object(&'static str),
 }
 
 /// `KIND`, or `KIND/NAME` as `-o name` prints it.
@@ -36,6 +38,7 @@ impl fmt::Display for Kind {
             Self::Agent => "agent",
             Self::Node => "node",
             Self::Controller => "controller",
+            Self::Object(kind) => kind,
         })
     }
 }
@@ -50,16 +53,23 @@ impl FromStr for Target {
             "agent" | "agents" => Kind::Agent,
             "node" | "nodes" => Kind::Node,
             "controller" | "controllers" => Kind::Controller,
-            _ => return Err("one of job, agent, node, controller, optionally with /NAME".to_owned()),
+            // The controllers have the table of these kinds. A command line has one or two words, so they can live as long as it.
+            kind if is_word(kind) => Kind::Object(kind.to_owned().leak()),
+            _ => return Err("job, agent, node, controller or a kind of object, optionally with /NAME".to_owned()),
         };
         Ok(Self { kind, name: name.filter(|name| !name.is_empty()) })
     }
 }
 
+/// Whether a text can be the word of a kind.
+fn is_word(text: &str) -> bool {
+    (1..=63).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')
+}
+
 /// Options of `atlasctl get`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GetOptions {
-    /// Kind: job, agent, node or controller; or KIND/NAME.
+    /// Kind: job, agent, node, controller or a kind of object, such as webhook; or KIND/NAME.
     #[arg(value_name = "KIND")]
     target: Target,
     /// Names of the objects.
@@ -74,7 +84,7 @@ pub(crate) struct GetOptions {
 /// Options of `atlasctl describe`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Kind: job, agent, node or controller; or KIND/NAME.
+    /// Kind: job, agent, node, controller or a kind of object, such as webhook; or KIND/NAME.
     #[arg(value_name = "KIND")]
     target: Target,
     /// Names of the objects.
@@ -85,7 +95,7 @@ pub(crate) struct Options {
 /// Options of `atlasctl delete`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DeleteOptions {
-    /// Kind: job, agent, node or controller; or KIND/NAME.
+    /// Kind: job, agent, node, controller or a kind of object, such as webhook; or KIND/NAME.
     #[arg(value_name = "KIND")]
     target: Target,
     /// Names; for agents NAME@VERSION.
@@ -98,9 +108,16 @@ pub(crate) struct DeleteOptions {
 
 pub(crate) async fn get(context: &Context, options: &GetOptions) -> Result<Exit, Failure> {
     let (kind, watching) = (options.target.kind, options.watching);
-    if watching.watch && kind == Kind::Controller {
-        let failure = Failure::usage("controllers cannot be watched");
-        return Err(failure.with_next("wait for one: atlasctl wait controller NAME --for leading"));
+    match kind {
+        Kind::Controller if watching.watch => {
+            let failure = Failure::usage("controllers cannot be watched");
+            return Err(failure.with_next("wait for one: atlasctl wait controller NAME --for leading"));
+        }
+        Kind::Object(_) if watching.watch => {
+            let failure = Failure::usage(format!("objects of the kind {kind} cannot be watched"));
+            return Err(failure.with_next("follow their changes: atlasctl event tail --kind object"));
+        }
+        _ => {}
     }
     match &*some(&options.target, &options.names)? {
         [] => list(context, kind, options.list.clone(), watching).await,
@@ -119,6 +136,7 @@ async fn list(context: &Context, kind: Kind, list: ListOptions, watching: Watchi
         Kind::Agent => agent::list(context, &agent::ListOptions { all: false, list, watching }).await,
         Kind::Node => node::list(context, &node::ListOptions { list, watching }).await,
         Kind::Controller => cluster::members(context, &list).await,
+        Kind::Object(kind) => object::list(context, kind, &list).await,
     }
 }
 
@@ -130,8 +148,8 @@ async fn watch(context: &Context, kind: Kind, name: &str, list: &ListOptions) ->
             agent::watch(context, name, requirement, list).await
         }
         Kind::Node => node::watch(context, name, list).await,
-        // `get` refuses to watch controllers before it calls this function.
-        Kind::Controller => cluster::member(context, name).await,
+        // `get` refuses to watch these before it calls this function.
+        Kind::Controller | Kind::Object(_) => show(context, kind, name).await,
     }
 }
 
@@ -150,6 +168,7 @@ async fn show(context: &Context, kind: Kind, name: &str) -> Result<Exit, Failure
         }
         Kind::Node => node::show(context, name).await,
         Kind::Controller => cluster::member(context, name).await,
+        Kind::Object(kind) => object::show(context, kind, name).await,
     }
 }
 
@@ -173,6 +192,7 @@ async fn remove(context: &Context, kind: Kind, name: &str, yes: bool) -> Result<
         },
         Kind::Node => node::remove(context, name).await,
         Kind::Controller => cluster::remove(context, name, yes).await,
+        Kind::Object(kind) => object::remove(context, kind, name).await,
     }
 }
 
@@ -197,6 +217,8 @@ fn bare(name: &str, kind: Kind) -> Result<String, Failure> {
         Kind::Agent => names::agent(name),
         Kind::Node => names::node(name),
         Kind::Controller => names::controller(name),
+        Kind::Object(_) if name.is_empty() => Err("no name given".to_owned()),
+        Kind::Object(_) => Ok(name.to_owned()),
     }
     .map_err(Failure::usage)
 }
@@ -219,6 +241,7 @@ mod tests {
         assert_eq!(target("jobs"), Ok((Kind::Job, None)));
         assert_eq!(target("agent/hello@1.0.0"), Ok((Kind::Agent, Some("hello@1.0.0".to_owned()))));
         assert_eq!(target("node/"), Ok((Kind::Node, None)));
-        assert!(target("pod").is_err());
+        assert_eq!(target("webhook/ci"), Ok((Kind::Object("webhook"), Some("ci".to_owned()))));
+        assert!(target("Pod").is_err());
     }
 }

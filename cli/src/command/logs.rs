@@ -61,6 +61,7 @@ impl Source {
             Kind::Agent => Ok(Some(Self::Agent(name))),
             Kind::Node => Ok(Some(Self::Node(name))),
             Kind::Controller => Err(Failure::usage("controllers log on their own machines")),
+            Kind::Object(kind) => Err(Failure::usage(format!("a {kind} has no log"))),
         }
     }
 

@@ -24,7 +24,7 @@ const LOOK_MAX: Duration = Duration::from_secs(1);
 /// Options of `atlasctl wait`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Kind: job, agent, node or controller; or KIND/NAME.
+    /// Kind: job, agent, node, controller or a kind of object, such as webhook; or KIND/NAME.
     #[arg(value_name = "KIND")]
     target: Target,
     /// Name; for agents NAME or NAME@VERSION.
@@ -79,6 +79,7 @@ impl Condition {
                 &[("ready", Ready), ("down", Down), ("cordoned", Cordoned), ("drained", Drained), ("gone", Gone)]
             }
             Kind::Controller => &[("reachable", Reachable), ("leading", Leading), ("gone", Gone)],
+            Kind::Object(_) => &[("gone", Gone)],
         }
     }
 
@@ -158,6 +159,10 @@ async fn look(client: &Client, kind: Kind, name: &str, condition: Condition) -> 
         Kind::Node => match there(client.get(&["api", "nodes", name], &[]).await)? {
             Some(value) => Ok(node(value, condition)?),
             None => Ok(Look::new(condition == Gone, "not registered", Value::Null)),
+        },
+        Kind::Object(kind) => match there(client.get(&["api", "objects", kind, name], &[]).await)? {
+            Some(value) => Ok(Look::new(false, "present", value)),
+            None => Ok(Look::new(condition == Gone, "gone", Value::Null)),
         },
         Kind::Controller => controller(&client.get(&["api", "cluster", "members"], &[]).await?, name, condition),
     }

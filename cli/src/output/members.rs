@@ -124,6 +124,9 @@ impl Members {
     }
 }
 
+/// Members of an object of a kind that the controllers know.
+pub(crate) const OBJECT: Members = Members(&["kind", "metadata", "spec", "status"]);
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -138,7 +141,9 @@ mod tests {
     #[test]
     fn members_are_those_of_the_api() {
         let schemas: Value = serde_json::from_str(SCHEMAS).expect("JSON");
-        for (name, known) in [("Job", JOB), ("AgentDetails", AGENT), ("Node", NODE), ("Member", CONTROLLER)] {
+        for (name, known) in
+            [("Job", JOB), ("AgentDetails", AGENT), ("Node", NODE), ("Member", CONTROLLER), ("Object", OBJECT)]
+        {
             let described: BTreeSet<&str> =
                 schemas[name]["properties"].as_object().expect("an object").keys().map(String::as_str).collect();
             assert_eq!(described, known.0.iter().copied().collect(), "{name}");

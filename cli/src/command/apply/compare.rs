@@ -65,6 +65,17 @@ pub(in crate::command) async fn compare(client: &Client, wanted: &Wanted) -> Res
             }
             Ok(if changes.is_empty() { Comparison::Same } else { Comparison::Other(changes) })
         }
+        Wanted::Object(object) => {
+            let known = match client.get(&object.path(), &object.query()).await {
+                Ok(known) => known,
+                Err(failure) if failure.code.as_deref() == Some("E1115") => return Ok(Comparison::Missing),
+                Err(failure) => return Err(failure),
+            };
+            let known = json!({ "metadata": { "labels": known["metadata"]["labels"] }, "spec": known["spec"] });
+            let wanted = json!({ "metadata": { "labels": object.labels }, "spec": object.spec });
+            let changes = difference::between(&known, &wanted);
+            Ok(if changes.is_empty() { Comparison::Same } else { Comparison::Other(changes) })
+        }
     }
 }
 
@@ -83,7 +94,7 @@ async fn agent(client: &Client, name: &str, version: &str) -> Result<Option<Valu
 /// Refuses an agent version whose package is not registered (a document holds no package) and an unknown node.
 pub(in crate::command) fn applicable(wanted: &Wanted, standing: &Comparison) -> Result<(), Failure> {
     let why = match (wanted, standing) {
-        (_, Comparison::Same) | (Wanted::Package(_), _) => return Ok(()),
+        (_, Comparison::Same) | (Wanted::Package(_) | Wanted::Object(_), _) => return Ok(()),
         (Wanted::Node(_), Comparison::Missing) => {
             "the node is not registered, and documents do not create nodes".to_owned()
         }
@@ -111,6 +122,7 @@ fn no_package(wanted: &Wanted) -> Failure {
 /// Changes the object in the cluster to the wanted one.
 pub(in crate::command) async fn change(client: &Client, wanted: Wanted, standing: &Comparison) -> Result<(), Failure> {
     match wanted {
+        Wanted::Object(object) => client.put(&object.path(), &object.query(), &object.body()).await.map(drop),
         Wanted::Package(package) => client.upload(&["api", "agents"], package.bytes).await.map(drop),
         Wanted::Agent { agent, .. } => {
             let Comparison::Other(changes) = standing else { return Ok(()) };

@@ -11,6 +11,7 @@ use super::Wanted;
 use super::split::split;
 use crate::api;
 use crate::command::deploy::{pack, skipped};
+use crate::command::object;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input;
@@ -286,6 +287,9 @@ fn quoted(path: &Path) -> String {
 pub(in crate::command) fn object_of(object: &Value) -> Result<Wanted, String> {
     let has = |names: &[&str]| names.iter().all(|name| object.get(name).is_some());
     let wrong = |failure: Failure| failure.message;
+    if has(&["kind", "metadata", "spec"]) {
+        return object::Wanted::read(object).map(Wanted::Object);
+    }
     if has(&["name", "version", "digest"]) {
         let deprecation = has(&["deprecated"]);
         return api::read(object).map(|agent| Wanted::Agent { agent, deprecation }).map_err(wrong);
@@ -303,7 +307,7 @@ pub(in crate::command) fn object_of(object: &Value) -> Result<Wanted, String> {
     if has(&["agent"]) {
         return Err("a contract without its program cannot be applied: apply its folder".to_owned());
     }
-    Err("it is neither an agent nor a node".to_owned())
+    Err("it is neither an agent, a node nor an object with kind, metadata and spec".to_owned())
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ pub(in crate::command) fn check(wanted: &[Sourced], labels: &[(String, String)])
     if let Some(failure) = refusal(problems) {
         return Err(failure);
     }
-    if wanted.iter().all(|one| matches!(one.wanted, Wanted::Node(_))) {
+    if wanted.iter().all(|one| matches!(one.wanted, Wanted::Node(_) | Wanted::Object(_))) {
         let failure = Failure::new(
             "E0125",
             Exit::Invalid,

@@ -1,0 +1,169 @@
+//! Objects of the kinds that the controllers know: `get`, `describe` and `delete` for each of them, without code for any of them.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::api;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{Column, List, ListOptions, Shown, column, members, wide, yaml};
+use crate::words;
+
+/// The objects of one page of a list.
+const PAGE: &str = "1000";
+
+/// An object as a list shows it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Object {
+    kind: String,
+    metadata: Metadata,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Metadata {
+    name: String,
+    namespace: String,
+    labels: BTreeMap<String, String>,
+    revision: u64,
+    updated_by: String,
+}
+
+const COLUMNS: [Column<Object>; 5] = [
+    column("NAME", "metadata", |object, _| object.metadata.name.clone()),
+    column("NAMESPACE", "metadata", |object, _| object.metadata.namespace.clone()),
+    column("REVISION", "metadata", |object, _| object.metadata.revision.to_string()),
+    column("LABELS", "metadata", |object, _| words::labels(&object.metadata.labels)),
+    wide("BY", "metadata", |object, _| object.metadata.updated_by.clone()),
+];
+
+/// Lists the objects of a kind in the namespace `default`.
+pub(super) async fn list(context: &Context, kind: &str, options: &ListOptions) -> Result<Exit, Failure> {
+    let client = context.client()?;
+    let (mut objects, mut after): (Vec<Value>, Option<String>) = (Vec::new(), None);
+    loop {
+        let mut query = vec![("limit", PAGE)];
+        query.extend(after.as_deref().map(|after| ("after", after)));
+        let mut page = client.get(&["api", "objects", kind], &query).await?;
+        if let Value::Array(found) = page["objects"].take() {
+            objects.extend(found);
+        }
+        after = page["next"].as_str().map(str::to_owned);
+        if after.is_none() {
+            break;
+        }
+    }
+    let name = |object: &Object| format!("{}/{}", object.kind, object.metadata.name);
+    context.list(Value::Array(objects), options, &List { columns: &COLUMNS, members: members::OBJECT, name })?;
+    Ok(Exit::Done)
+}
+
+/// Shows one object, as `apply` reads it.
+pub(super) async fn show(context: &Context, kind: &str, name: &str) -> Result<Exit, Failure> {
+    let value = context.client()?.get(&["api", "objects", kind, bare(kind, name)], &[]).await?;
+    let object: Object = api::read(&value)?;
+    let names = vec![format!("{}/{}", object.kind, object.metadata.name)];
+    context.show(&Shown { text: yaml(&value), value, names })?;
+    Ok(Exit::Done)
+}
+
+/// Deletes one object.
+pub(super) async fn remove(context: &Context, kind: &str, name: &str) -> Result<Exit, Failure> {
+    let name = bare(kind, name);
+    let value = context.client()?.delete(&["api", "objects", kind, name]).await?;
+    let name = format!("{kind}/{name}");
+    context.show(&Shown { value, text: format!("{name}  deleted\n"), names: vec![name] })?;
+    Ok(Exit::Done)
+}
+
+/// A name without its kind.
+fn bare<'a>(kind: &str, name: &'a str) -> &'a str {
+    name.strip_prefix(kind).and_then(|rest| rest.strip_prefix('/')).unwrap_or(name)
+}
+
+/// What a document wants of an object.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::command) struct Wanted {
+    pub(in crate::command) kind: String,
+    pub(in crate::command) name: String,
+    namespace: String,
+    pub(in crate::command) labels: Value,
+    pub(in crate::command) spec: Value,
+}
+
+impl Wanted {
+    /// Reads `{kind, metadata: {name, labels}, spec}`. Status and what the cluster sets are ignored, so that `get -o yaml` can be applied.
+    pub(in crate::command) fn read(document: &Value) -> Result<Self, String> {
+        let text = |value: &Value, place: &str| match value {
+            Value::String(text) if !text.is_empty() => Ok(text.clone()),
+            _ => Err(format!("{place} is not a text")),
+        };
+        let metadata = &document["metadata"];
+        let namespace = match &metadata["namespace"] {
+            Value::Null => "default".to_owned(),
+            other => text(other, "/metadata/namespace")?,
+        };
+        let labels = match &metadata["labels"] {
+            Value::Null => json!({}),
+            labels @ Value::Object(members) => match members.iter().find(|(_, value)| !value.is_string()) {
+                Some((key, value)) => return Err(format!("/metadata/labels/{key} must be text: write '{value}'")),
+                None => labels.clone(),
+            },
+            _ => return Err("/metadata/labels is not an object".to_owned()),
+        };
+        Ok(Self {
+            kind: text(&document["kind"], "/kind")?,
+            name: text(&metadata["name"], "/metadata/name")?,
+            namespace,
+            labels,
+            spec: document["spec"].clone(),
+        })
+    }
+
+    /// The path of the object.
+    pub(in crate::command) fn path(&self) -> [&str; 4] {
+        ["api", "objects", &self.kind, &self.name]
+    }
+
+    /// The query of a request about it.
+    pub(in crate::command) fn query(&self) -> [(&str, &str); 1] {
+        [("namespace", &self.namespace)]
+    }
+
+    /// The body of a request that makes it so.
+    pub(in crate::command) fn body(&self) -> Value {
+        json!({ "labels": self.labels, "spec": self.spec })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_are_read_as_they_are_printed() {
+        let document =
+            json!({"kind": "webhook", "metadata": {"name": "ci", "revision": 3}, "spec": {"a": 1}, "status": null});
+        let wanted = Wanted::read(&document).expect("a document");
+        assert_eq!(wanted.path(), ["api", "objects", "webhook", "ci"]);
+        assert_eq!(
+            (wanted.query(), wanted.body()),
+            ([("namespace", "default")], json!({"labels": {}, "spec": {"a": 1}}))
+        );
+        let labels = json!({"kind": "webhook", "metadata": {"name": "ci", "labels": {"a": 1}}, "spec": {}});
+        assert_eq!(Wanted::read(&labels).expect_err("no text"), "/metadata/labels/a must be text: write '1'");
+        assert!(Wanted::read(&json!({"kind": "webhook", "metadata": {}, "spec": {}})).is_err());
+    }
+
+    #[test]
+    fn names_are_taken_with_or_without_their_kind() {
+        assert_eq!(
+            (bare("webhook", "webhook/ci"), bare("webhook", "ci"), bare("webhook", "webhooks/ci")),
+            ("ci", "ci", "webhooks/ci")
+        );
+    }
+}
