@@ -64,12 +64,12 @@ fn joined(stored: &[u8], lines: &[u8]) -> Vec<u8> {
     let lines: Vec<Box<RawValue>> = serde_json::from_slice(lines).unwrap_or_default();
     let stored: Vec<Box<RawValue>> = serde_json::from_slice(stored).unwrap_or_default();
     let first = lines.first().and_then(|line| Position::of(line)).map(|first| first.place());
-    let older = |line: &&Box<RawValue>| {
+    let is_older = |line: &&RawValue| {
         Position::of(line).is_some_and(|position| first.is_none_or(|first| position.place() < first))
     };
-    let older: Vec<&Box<RawValue>> = stored.iter().filter(older).collect();
+    let older: Vec<&RawValue> = stored.iter().map(|line| &**line).filter(is_older).collect();
     let mut bytes = 0;
-    let fits = |line: &&&Box<RawValue>| {
+    let fits = |line: &&&RawValue| {
         bytes += line.get().len();
         bytes <= EARLIER_BYTES_MAX
     };

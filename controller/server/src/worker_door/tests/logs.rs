@@ -27,7 +27,7 @@ async fn stored(cluster: &Cluster) {
     let state = || cluster.controller.service().handle().applied();
     soon(async {
         while state().job(JobId(7)).is_none_or(|job| job.stream.is_none()) {
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            atlas_env::Env::system().clock.sleep(std::time::Duration::from_millis(5)).await;
         }
     })
     .await;
