@@ -13,7 +13,9 @@ use std::time::Duration;
 
 use atlas_env::Env;
 use atlas_slots::{AttemptEnd, Deltas, Effect, Input, Leave, SlotId, Slots, Spool, StopReason};
-use atlas_types::{BootId, Failure, FailureKind, FencingToken, Inventory, JobId, Level, NodeId, Payload, StreamEvent};
+use atlas_types::{
+    BootId, Failure, FailureKind, FencingToken, Inventory, JobId, Level, NodeId, Payload, StreamEvent, level,
+};
 use atlas_wire::limits::{STREAM_EVENTS_MAX, TEXT_BYTES_MAX, WORKER_FRAME_BYTES_MAX};
 use atlas_wire::session::{Hello, ToLeader, ToWorker, Welcome};
 use tokio::sync::mpsc;
@@ -185,7 +187,7 @@ impl Pump {
             tasks: BTreeMap::new(),
             spawns: Spawns::default(),
             journals: Journals::default(),
-            leader_level: Level(0),
+            leader_level: level::FIRST,
             deltas: Deltas::new(TEXT_BYTES_MAX),
             deltas_due: None,
             caused: VecDeque::new(),
