@@ -61,9 +61,9 @@ impl Agent {
         Self::Sleeper,
     ];
 
-    /// Those that spawn nothing.
-    pub const LONERS: [Self; 8] =
-        [Self::Echo, Self::Gpu, Self::Once, Self::Fragile, Self::Flaky, Self::Limited, Self::Hasty, Self::Llm];
+    /// Those that spawn nothing and that a cluster of the first feature level can register.
+    pub const LONERS: [Self; 7] =
+        [Self::Echo, Self::Gpu, Self::Once, Self::Fragile, Self::Flaky, Self::Limited, Self::Hasty];
 
     /// Its name.
     pub fn name(self) -> AgentName {
