@@ -299,12 +299,27 @@ fn started(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The process name is in parentheses and can contain any character, including parentheses.
     let (_, fields) = stat.rsplit_once(')')?;
-    fields.split_whitespace().nth(19)?.parse().ok()
+    let mut fields = fields.split_whitespace();
+    // A killed process stays in the table as a zombie until its parent has waited for it.
+    fields.next().filter(|state| !matches!(*state, "Z" | "X"))?;
+    fields.nth(18)?.parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_that_has_ended_does_not_run_before_its_parent_waits_for_it() {
+        let mut child = std::process::Command::new("sleep").arg("86353").spawn().expect("a process");
+        assert!(started(child.id()).is_some());
+        child.kill().expect("killed");
+        while started(child.id()).is_some() {
+            std::thread::yield_now();
+        }
+        assert!(Path::new(&format!("/proc/{}", child.id())).exists(), "nobody has waited for it");
+        child.wait().expect("waited for");
+    }
 
     #[test]
     fn only_a_process_that_is_the_listed_one_counts() {
