@@ -185,8 +185,12 @@ pub enum Error {
     #[error("{0}")]
     UnknownObjectKind(String),
     /// The document does not fit its kind.
-    #[error("{0}")]
-    ObjectRefused(String),
+    #[error("{what}")]
+    ObjectRefused {
+        what: String,
+        /// The violations by their place in the whole document; none if another member of the cluster refused it.
+        violations: Vec<Violation>,
+    },
     /// The object cannot be deleted yet.
     #[error("{0}")]
     ObjectInUse(Rejection),
@@ -275,7 +279,7 @@ impl Error {
             Self::UnknownObject(_) => catalogue::UNKNOWN_OBJECT,
             Self::ObjectChanged { .. } => catalogue::OBJECT_CHANGED,
             Self::UnknownObjectKind(_) => catalogue::UNKNOWN_OBJECT_KIND,
-            Self::ObjectRefused(_) => catalogue::OBJECT_REFUSED,
+            Self::ObjectRefused { .. } => catalogue::OBJECT_REFUSED,
             Self::ObjectInUse(_) => catalogue::OBJECT_IN_USE,
             Self::NamespaceLimit(_) => catalogue::NAMESPACE_LIMIT,
             Self::TokenRefused(_) => catalogue::TOKEN_REFUSED,
@@ -308,6 +312,8 @@ impl Error {
             }
             Self::DependencyMissing { .. } => "deploy them first: atlasctl deploy DIR".to_owned(),
             Self::AmbiguousJob { .. } => "give more digits of the id".to_owned(),
+            Self::UnknownObjectKind(_) => "other kinds are job, agent, node and controller".to_owned(),
+            Self::ObjectRefused { .. } => "compare it with the schema of its kind: GET /api/objects".to_owned(),
             Self::JournalGone => "run it without its journal: atlasctl job retry ID".to_owned(),
             Self::NoSpace => "free disk space; the controller recovers by itself".to_owned(),
             Self::QueueFull { .. } | Self::Overloaded => "try again in a moment".to_owned(),
@@ -332,7 +338,8 @@ impl Error {
         match self {
             Self::InputRefused { violations, .. }
             | Self::OutputRefused { violations, .. }
-            | Self::ContractRefused { violations, .. } => violations,
+            | Self::ContractRefused { violations, .. }
+            | Self::ObjectRefused { violations, .. } => violations,
             _ => &[],
         }
     }
@@ -437,7 +444,9 @@ impl From<Rejection> for Error {
             Rejection::UnknownObject => Self::UnknownObject(rejection.to_string()),
             Rejection::ObjectChanged { revision } => Self::ObjectChanged { revision },
             Rejection::UnknownObjectKind => Self::UnknownObjectKind(rejection.to_string()),
-            Rejection::ObjectRefused { .. } => Self::ObjectRefused(rejection.to_string()),
+            Rejection::ObjectRefused { .. } => {
+                Self::ObjectRefused { what: rejection.to_string(), violations: Vec::new() }
+            }
             Rejection::ObjectInUse { .. } => Self::ObjectInUse(rejection),
             Rejection::NamespaceLimit { .. } => Self::NamespaceLimit(rejection),
             Rejection::TokenRefused => Self::TokenRefused(rejection),

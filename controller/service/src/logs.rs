@@ -13,14 +13,16 @@ use crate::{Caller, Error, Service};
 const EARLIER_BYTES_MAX: usize = 1 << 20;
 
 impl Service {
-    /// Stores the lines of a running attempt so far, after those of earlier attempts, for the holder of its lease.
+    /// Stores the lines of a running attempt so far, after those of earlier attempts, for the holder of its lease. If those cannot be
+    /// read at the moment, nothing is stored: the stored log would be replaced by one without them.
     pub async fn store_log(&self, job: JobId, node: NodeId, token: FencingToken) -> Result<(), Error> {
         let state = self.shared.handle.applied();
         let found = state.job(job).filter(|_| state.level() >= level::STORED_LOGS);
         let lease = found.and_then(|job| Some((job, job.lease.as_ref().filter(|lease| lease.token == token)?)));
         let Some((found, lease)) = lease else { return Ok(()) };
         let Some((lines, _)) = self.shared.streams.collect(job, lease.attempt) else { return Ok(()) };
-        let bytes = self.whole_log(found, lines).await;
+        let earlier = self.earlier_lines(found).await?;
+        let bytes = self.join_lines(earlier, lines).await;
         // Never inline: the state would hold the lines of all running jobs.
         self.shared.check_room().map_err(|error| Error::storing("the log", error))?;
         let size_bytes = bytes.len() as u64;
@@ -32,11 +34,24 @@ impl Service {
         Ok(())
     }
 
-    /// Lines of an attempt, after the stored lines that are older. If those cannot be read, they are missing.
+    /// Lines of an attempt, after the stored lines that are older. A line says so if those cannot be read.
     pub async fn whole_log(&self, job: &Job, lines: Vec<u8>) -> Vec<u8> {
-        let Some(stored) = &job.stream else { return lines };
-        let Ok(stored) = self.bytes(stored).await else { return lines };
-        let task = self.shared.env.spawn_blocking("join-log", move || joined(&stored, &lines));
+        // No bytes are no array, so they become the line that says so.
+        let earlier = self.earlier_lines(job).await.unwrap_or(Some(Vec::new()));
+        self.join_lines(earlier, lines).await
+    }
+
+    /// The stored lines of a job; none if nothing is stored.
+    async fn earlier_lines(&self, job: &Job) -> Result<Option<Vec<u8>>, Error> {
+        match &job.stream {
+            Some(stored) => self.bytes(stored).await.map(|bytes| Some(bytes.to_vec())),
+            None => Ok(None),
+        }
+    }
+
+    async fn join_lines(&self, earlier: Option<Vec<u8>>, lines: Vec<u8>) -> Vec<u8> {
+        let Some(earlier) = earlier else { return lines };
+        let task = self.shared.env.spawn_blocking("join-log", move || joined(&earlier, &lines));
         task.join().await.unwrap_or_else(|_| b"[]".to_vec())
     }
 }
@@ -59,10 +74,14 @@ impl Position {
     }
 }
 
-/// One JSON array of the older of the stored lines and all of `lines`. Of the former, the oldest are dropped beyond a limit.
+/// One JSON array of the older of the stored lines and all of `lines`. Of the former, the oldest are dropped beyond a limit. A line says
+/// that lines were dropped, or that the stored ones cannot be read.
 fn joined(stored: &[u8], lines: &[u8]) -> Vec<u8> {
     let lines: Vec<Box<RawValue>> = serde_json::from_slice(lines).unwrap_or_default();
-    let stored: Vec<Box<RawValue>> = serde_json::from_slice(stored).unwrap_or_default();
+    let (stored, unreadable): (Vec<Box<RawValue>>, Option<String>) = match serde_json::from_slice(stored) {
+        Ok(stored) => (stored, None),
+        Err(_) => (Vec::new(), Some(line_before_all("the stored lines of earlier attempts could not be read"))),
+    };
     let first = lines.first().and_then(|line| Position::of(line)).map(|first| first.place());
     let is_older = |line: &&RawValue| {
         Position::of(line).is_some_and(|position| first.is_none_or(|first| position.place() < first))
@@ -77,7 +96,7 @@ fn joined(stored: &[u8], lines: &[u8]) -> Vec<u8> {
     let (lost, kept) = older.split_at(dropped);
     let mut out = Vec::with_capacity(bytes + 64);
     out.push(b'[');
-    let mark = lost.last().and_then(|line| Position::of(line)).map(|last| mark(&last, dropped));
+    let mark = unreadable.or_else(|| Some(mark(&Position::of(lost.last()?)?, dropped)));
     let texts = kept.iter().map(|line| line.get()).chain(lines.iter().map(|line| line.get()));
     for (index, text) in mark.as_deref().into_iter().chain(texts).enumerate() {
         if index > 0 {
@@ -91,11 +110,20 @@ fn joined(stored: &[u8], lines: &[u8]) -> Vec<u8> {
 
 /// The line that says how many lines were dropped, at the position of the last of them.
 fn mark(last: &Position, dropped: usize) -> String {
-    let Position { attempt, number, at } = last;
-    let mut text = Vec::new();
     let words =
         format!("{dropped} lines of earlier attempts were dropped: the limit for them is {EARLIER_BYTES_MAX} bytes");
-    json::string(&mut text, &words);
+    warning(last, &words)
+}
+
+/// A line at a position that no line of an agent has: its lines are numbered from 1.
+fn line_before_all(words: &str) -> String {
+    warning(&Position { attempt: 1, number: 0, at: 0.0 }, words)
+}
+
+fn warning(position: &Position, words: &str) -> String {
+    let Position { attempt, number, at } = position;
+    let mut text = Vec::new();
+    json::string(&mut text, words);
     let text = String::from_utf8_lossy(&text);
     format!(
         "{{\"attempt\":{attempt},\"number\":{number},\"at\":{at},\"kind\":\"log\",\"level\":\"warning\",\"text\":{text}}}"
@@ -162,7 +190,8 @@ mod tests {
             {"attempt":2,"number":3,"at":1.5,"text":"d"}]"#]]
         .assert_eq(&both.replace("},", "},\n"));
         assert_eq!(joined(stored.as_bytes(), b"[]"), stored.as_bytes());
-        assert_eq!(joined(b"damaged", lines.as_bytes()), lines.as_bytes());
+        let damaged = String::from_utf8(joined(b"damaged", lines.as_bytes())).expect("ASCII");
+        assert!(damaged.contains("could not be read") && damaged.ends_with(&lines[1..]), "{damaged}");
     }
 
     #[test]

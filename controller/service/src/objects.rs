@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use atlas_contract::joined;
 use atlas_contract::schema::Validator;
+use atlas_contract::{Violation, joined};
 use atlas_objects::{KINDS, Kind};
 use atlas_types::{
     Command, DeleteObject, EventSeq, Expect, Object, ObjectKey, ObjectKind, ObjectName, PutObject, SPEC_BYTES_MAX,
@@ -166,19 +166,29 @@ impl ObjectFilter {
 /// The canonical bytes of a spec that the schema and the rules of its kind accept.
 fn accepted(kind: &dyn Kind, key: &ObjectKey, spec: &Value) -> Result<Vec<u8>, Error> {
     let validator = Validator::compile(&kind.schema()).map_err(|error| Error::internal("compile a schema", &error))?;
-    if let Err(violations) = validator.validate(spec) {
-        return Err(refused(key, &joined(&violations)));
+    if let Err(mut violations) = validator.validate(spec) {
+        for violation in &mut violations {
+            violation.pointer = format!("/spec{}", violation.pointer.trim_end_matches('/'));
+        }
+        return Err(refused(key, violations));
     }
-    let bytes = atlas_objects::canonical(spec).map_err(|error| refused(key, &error.to_string()))?;
+    let bytes = atlas_objects::canonical(spec).map_err(|error| refused_at(key, "spec", error.to_string()))?;
     if bytes.len() > SPEC_BYTES_MAX {
         return Err(Error::TooLarge { what: "the spec of the object", limit: SPEC_BYTES_MAX as u64 });
     }
-    atlas_objects::check(kind, key, &bytes).map_err(|refusal| refused(key, &refusal.to_string()))?;
+    atlas_objects::check(kind, key, &bytes).map_err(|refusal| refused_at(key, refusal.field, refusal.to_string()))?;
     Ok(bytes)
 }
 
-fn refused(key: &ObjectKey, why: &str) -> Error {
-    Error::ObjectRefused(format!("the {} \"{}\" is refused: {why}", key.kind, key.name))
+fn refused(key: &ObjectKey, violations: Vec<Violation>) -> Error {
+    let what = format!("the {} \"{}\" is refused: {}", key.kind, key.name, joined(&violations));
+    Error::ObjectRefused { what, violations }
+}
+
+/// A refusal because of one member, such as `spec.url`.
+fn refused_at(key: &ObjectKey, field: &str, message: String) -> Error {
+    let pointer = format!("/{}", field.replace('.', "/"));
+    refused(key, vec![Violation { pointer, rule: "object".to_owned(), message, suggestion: None }])
 }
 
 fn unknown(key: &ObjectKey) -> Error {

@@ -61,15 +61,16 @@ async fn refusals_say_what_is_wrong() {
         ("namespace", Expect::Any, json!({ "description": "x".repeat(65_536) })),
     ] {
         let error = node.put(kind, "b", expect, spec).await.expect_err("a refusal");
-        out += &format!("{} {error}\n", error.entry().code);
+        let places: Vec<&str> = error.violations().iter().map(|violation| violation.pointer.as_str()).collect();
+        out += &format!("{} {error} {places:?}\n", error.entry().code);
     }
     expect![[r#"
-        E1117 no such kind of object: "gizmo"; kinds are namespace, webhook
-        E1118 the namespace "b" is refused: Additional properties are not allowed ('agents_maxx' was unexpected)
-        E1118 the webhook "b" is refused: `spec.url` contains a user name; use a signing secret instead
-        E1118 the webhook "b" is refused: 'events' is a required property; 1 is not of type 'string'
-        E1116 the object is at revision 1, not at the expected one
-        E3006 the spec of the object is larger than 65536 bytes
+        E1117 no such kind of object: "gizmo"; kinds are namespace, webhook []
+        E1118 the namespace "b" is refused: Additional properties are not allowed ('agents_maxx' was unexpected) ["/spec"]
+        E1118 the webhook "b" is refused: `spec.url` contains a user name; use a signing secret instead ["/spec/url"]
+        E1118 the webhook "b" is refused: 'events' is a required property; 1 is not of type 'string' ["/spec", "/spec/url"]
+        E1116 the object is at revision 1, not at the expected one []
+        E3006 the spec of the object is larger than 65536 bytes []
     "#]]
     .assert_eq(&out);
 }

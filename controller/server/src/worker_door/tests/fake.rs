@@ -6,8 +6,9 @@ use std::time::Duration;
 use atlas_env::Env;
 use atlas_types::{
     AgentKind, AgentPin, Attempt, BootId, CancelJob, Command, Digest, Door, Effects, FencingToken, HandBack, Inventory,
-    JobId, Level, Micros, Namespace, NodeEpoch, NodeId, Origin, Payload, Principal, RegisterAgent, Report, ReportKind,
-    Request, RetryRule, RunSpec, StreamEvent, StreamKind, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version,
+    JobId, Level, Micros, Namespace, NodeEpoch, NodeId, Origin, Payload, PayloadBody, Principal, RegisterAgent, Report,
+    ReportKind, Request, RetryRule, RunSpec, StreamEvent, StreamKind, SubmitJob, Timeouts, Timestamp, Usage, Verdict,
+    Version,
 };
 use atlas_wire::limits::CONTROLLER_FRAME_BYTES_MAX;
 use atlas_wire::proto::worker::v1::worker_service_client::WorkerServiceClient;
@@ -36,7 +37,7 @@ pub(super) type Client = WorkerServiceClient<Channel>;
 /// A controller with the agents `plain` and `once`.
 pub(super) struct Cluster {
     pub(super) controller: Controller,
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 fn agent(name: &str, effects: Effects) -> Command {
@@ -84,7 +85,7 @@ impl Cluster {
         let any = "127.0.0.1:0".parse().expect("an address");
         let options = Options { http: any, grpc: any, session_ttl: SESSION_TTL, ..Options::new(dir.path().to_owned()) };
         let controller = soon(Controller::start(options, Env::system())).await.expect("starts");
-        let cluster = Self { controller, _dir: dir };
+        let cluster = Self { controller, dir };
         cluster.does(agent("plain", Effects::Idempotent)).await;
         cluster.does(agent("once", Effects::Once)).await;
         cluster
@@ -152,6 +153,13 @@ impl Cluster {
     }
 
     /// The number of events so far. Entries without events can be written at any time, so entries are not counted.
+    /// The file of an artifact.
+    pub(super) fn artifact(&self, payload: &Payload) -> std::path::PathBuf {
+        let PayloadBody::Artifact { digest, .. } = payload.body else { panic!("{payload:?} is no artifact") };
+        let hex = digest.hex();
+        self.dir.path().join("artifacts").join(&hex[..2]).join(&hex[2..])
+    }
+
     pub(super) fn events(&self) -> u64 {
         self.controller.service().handle().applied().event_seq().0
     }

@@ -81,6 +81,45 @@ async fn the_lines_of_a_lost_worker_stay_and_come_before_those_of_the_next_attem
 }
 
 #[tokio::test]
+async fn a_stored_log_that_cannot_be_read_is_not_replaced() {
+    let cluster = Cluster::start().await;
+    let mut worker = cluster.worker("n1", 1).await;
+    assert_eq!(worker.hears().await, WELCOME);
+    cluster.submit(7, "plain").await;
+    worker.hears().await;
+    worker.say(line(7, 1, "one")).await;
+    worker.say(ToLeader::Renew { number: 1 }).await;
+    worker.hears().await;
+    drop(worker);
+    stored(&cluster).await;
+    let mut worker = cluster.worker("n1", 2).await;
+    if !worker.hears().await.ends_with("[(7, 2)]") {
+        worker.hears().await;
+    }
+    worker.say(second(1, "two")).await;
+    worker.say(ToLeader::Renew { number: 1 }).await;
+    worker.hears().await;
+
+    let job = || cluster.controller.service().handle().applied().job(JobId(7)).cloned().expect("a job");
+    let before = job();
+    let file = cluster.artifact(before.stream.as_ref().expect("a stored log"));
+    let away = file.with_extension("away");
+    std::fs::rename(&file, &away).expect("it is there");
+    let store = || {
+        let lease = before.lease.clone().expect("it runs");
+        cluster.controller.service().store_log(JobId(7), lease.node.clone(), lease.token)
+    };
+    assert!(soon(store()).await.is_err());
+    assert_eq!(job().stream, before.stream);
+    assert_eq!(log(&cluster).await, ["1 the stored lines of earlier attempts could not be read", "2 two"]);
+
+    std::fs::rename(&away, &file).expect("it is back");
+    soon(store()).await.expect("stored");
+    assert_eq!(log(&cluster).await, ["1 one", "2 two"]);
+    assert_ne!(job().stream, before.stream);
+}
+
+#[tokio::test]
 async fn a_long_log_is_stored_while_its_attempt_runs() {
     let cluster = Cluster::start().await;
     let mut worker = cluster.worker("n1", 1).await;
