@@ -1,0 +1,230 @@
+//! One sample of every command.
+
+use super::*;
+
+/// The name of a command's golden. A new command does not compile until it has one.
+fn name(command: &Command) -> &'static str {
+    match command {
+        Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.spawns => "register_agent_spawns",
+        Command::RegisterAgent(RegisterAgent { spec, .. }) if !spec.requires.is_empty() => "register_agent_requires",
+        Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.demand.place == Place::Llm => "register_agent_llm",
+        Command::RegisterAgent(_) => "register_agent",
+        Command::RetireAgent(_) => "retire_agent",
+        Command::DeleteAgent(_) => "delete_agent",
+        Command::DeprecateAgent(_) => "deprecate_agent",
+        Command::RegisterNode(RegisterNode { inventory, .. }) if inventory.llm_places > 0 => "register_node_llm",
+        Command::RegisterNode(_) => "register_node",
+        Command::DrainNode(DrainNode { deadline: Some(_), .. }) => "drain_node_deadline",
+        Command::DrainNode(_) => "drain_node",
+        Command::Cordon(_) => "cordon",
+        Command::LabelNode(_) => "label_node",
+        Command::RemoveNode(_) => "remove_node",
+        Command::LoseNode(_) => "lose_node",
+        Command::WarmChanged(_) => "warm_changed",
+        Command::SubmitJob(SubmitJob { spawner: Some(_), .. }) => "submit_job_spawned",
+        Command::SubmitJob(SubmitJob { not_before: Some(_), .. }) => "submit_job_delayed",
+        Command::SubmitJob(SubmitJob { verdict: Verdict::Accepted(_), .. }) => "submit_job",
+        Command::SubmitJob(SubmitJob { verdict: Verdict::Refused { .. }, .. }) => "submit_job_refused",
+        Command::GrantLease(GrantLease { allocation, .. }) if allocation.place == Place::Llm => "grant_lease_llm",
+        Command::GrantLease(_) => "grant_lease",
+        Command::StartJob(_) => "start_job",
+        Command::StoreLog(_) => "store_log",
+        Command::CompleteJob(_) => "complete_job",
+        Command::FailJob(_) => "fail_job",
+        Command::FailPending(_) => "fail_pending",
+        Command::CancelJob(_) => "cancel_job",
+        Command::LoseLease(_) => "lose_lease",
+        Command::WakeJob(_) => "wake_job",
+        Command::RetryJob(RetryJob { resume: true, .. }) => "retry_job_resume",
+        Command::RetryJob(_) => "retry_job",
+        Command::SinkAck(_) => "sink_ack",
+        Command::PruneJobs(_) => "prune_jobs",
+        Command::ConfigureCluster(_) => "configure_cluster",
+        Command::ResolveJob(ResolveJob { resolution: Resolution::RunAgain, .. }) => "resolve_job_run_again",
+        Command::ResolveJob(ResolveJob { resolution: Resolution::Completed(_), .. }) => "resolve_job_completed",
+        Command::ResolveJob(ResolveJob { resolution: Resolution::Failed(_), .. }) => "resolve_job_failed",
+        Command::ReportDigest(_) => "report_digest",
+        Command::CreateJoinToken(CreateJoinToken { salt: Some(_), .. }) => "create_join_token_salt",
+        Command::CreateJoinToken(_) => "create_join_token",
+        Command::RevokeJoinToken(_) => "revoke_join_token",
+        Command::JoinMember(_) => "join_member",
+        Command::ForsakeChild(_) => "forsake_child",
+        Command::RecordSteps(_) => "record_steps",
+        Command::FoldSteps(_) => "fold_steps",
+        Command::ParkJob(ParkJob { read: 0, .. }) => "park_job",
+        Command::ParkJob(_) => "park_job_read",
+        Command::DeliverMessage(_) => "deliver_message",
+        Command::PutObject(_) => "put_object",
+        Command::DeleteObject(_) => "delete_object",
+        Command::ObserveObjects(_) => "observe_objects",
+    }
+}
+
+/// How many names there are.
+const NAMES: usize = 52;
+
+/// One command of each kind, with its name.
+pub(crate) fn commands() -> Vec<(&'static str, Command)> {
+    let (job, token, epoch) = (JOB, TOKEN, NodeEpoch(2));
+    let spawner = Spawner { job, token };
+    let commands = vec![
+        Command::RegisterAgent(register_agent(spec())),
+        Command::RetireAgent(RetireAgent { name: agent(), version: VERSION }),
+        Command::DeprecateAgent(DeprecateAgent { name: agent(), version: VERSION, why: Some("use echo2".into()) }),
+        Command::RegisterNode(RegisterNode { node: node(), boot_id: BootId(7), inventory: inventory() }),
+        Command::RegisterNode(RegisterNode {
+            node: node(),
+            boot_id: BootId(7),
+            inventory: Inventory { llm_places: 256, ..inventory() },
+        }),
+        Command::DrainNode(DrainNode { node: node(), deadline: None }),
+        Command::DrainNode(DrainNode { node: node(), deadline: Some(Micros::from_secs(300)) }),
+        Command::Cordon(Cordon { node: node(), cordoned: true }),
+        Command::RemoveNode(RemoveNode { node: node() }),
+        Command::LoseNode(LoseNode { node: node(), epoch }),
+        Command::WarmChanged(WarmChanged { node: node(), epoch, digest: PACKAGE, idle: 2 }),
+        Command::SubmitJob(submit(Verdict::Accepted(pin()))),
+        Command::SubmitJob(submit(Verdict::Refused { pin: Some(pin()), failure: failure() })),
+        Command::GrantLease(GrantLease { job, node: node(), epoch, allocation: allocation() }),
+        Command::GrantLease(GrantLease {
+            job,
+            node: node(),
+            epoch,
+            allocation: Allocation { place: Place::Llm, ..allocation() },
+        }),
+        Command::StartJob(StartJob { job, node: node(), token }),
+        Command::StoreLog(StoreLog { job, node: node(), token, stream: artifact() }),
+        Command::CompleteJob(CompleteJob {
+            job,
+            node: node(),
+            token,
+            output: Payload::inline(br#"{"text":"hello"}"#),
+            usage: usage(),
+            metadata: Some(Arc::from(*b"{}")),
+            stream: Some(artifact()),
+        }),
+        Command::FailJob(FailJob {
+            job,
+            node: node(),
+            token,
+            failure: failure(),
+            output: Some(Payload::inline(b"1")),
+            usage: usage(),
+            metadata: None,
+            stream: None,
+        }),
+        Command::FailPending(FailPending { job, failure: failure() }),
+        Command::CancelJob(CancelJob { job, running: true }),
+        Command::LoseLease(LoseLease { job, token }),
+        Command::WakeJob(WakeJob { job }),
+        Command::RetryJob(RetryJob { job, id: JobId(8), resume: false }),
+        Command::RetryJob(RetryJob { job, id: JobId(8), resume: true }),
+        Command::RecordSteps(RecordSteps { job, node: node(), token, from: 2, steps: journal().steps }),
+        Command::FoldSteps(FoldSteps { job, node: node(), token, upto: 2, artifact: artifact() }),
+        Command::ParkJob(ParkJob {
+            job,
+            node: node(),
+            token,
+            journal_length: 4,
+            waits: parked().waits,
+            used: Micros(2_500_000),
+            read: 0,
+        }),
+        Command::ParkJob(ParkJob {
+            job,
+            node: node(),
+            token,
+            journal_length: 4,
+            waits: vec![Wait::Message, Wait::Answer { question: StepKey([0x33; 16]) }],
+            used: Micros(2_500_000),
+            read: 3,
+        }),
+        Command::DeliverMessage(DeliverMessage {
+            job,
+            id: MessageId::new("m1").expect("a name"),
+            answers: Some(StepKey([0x33; 16])),
+            payload: Payload::inline(b"true"),
+        }),
+        Command::PutObject(PutObject {
+            kind: webhook().key.kind,
+            name: webhook().key.name,
+            labels: labels(),
+            spec: webhook().spec,
+            spec_version: 1,
+            expect: Expect::Absent,
+        }),
+        Command::DeleteObject(DeleteObject {
+            kind: webhook().key.kind,
+            name: webhook().key.name,
+            expect: Expect::Revision(EventSeq(12)),
+        }),
+        Command::ObserveObjects(ObserveObjects {
+            observations: vec![Observation {
+                key: webhook().key,
+                uid: EventSeq(9),
+                revision: EventSeq(12),
+                status: webhook().status,
+            }],
+        }),
+        Command::SinkAck(SinkAck { member: MemberId(1), event_seq: EventSeq(40) }),
+        Command::PruneJobs(PruneJobs {
+            voters: vec![MemberId(1), MemberId(2), MemberId(300)],
+            event_seq: EventSeq(39),
+            limit: 100,
+        }),
+        Command::ConfigureCluster(ConfigureCluster { config: ClusterConfig::default() }),
+        Command::ResolveJob(ResolveJob { job, resolution: Resolution::RunAgain }),
+        Command::ResolveJob(ResolveJob { job, resolution: Resolution::Completed(artifact()) }),
+        Command::ResolveJob(ResolveJob { job, resolution: Resolution::Failed("nothing was sent".into()) }),
+        Command::ReportDigest(ReportDigest { member: MemberId(2), seq: Seq(65_536), digest: [0xd1; 32] }),
+        Command::CreateJoinToken(CreateJoinToken {
+            hash: Digest([0x70; 32]),
+            kind: JoinKind::Controller,
+            ttl: Micros::from_secs(600),
+            uses: 1,
+            salt: None,
+        }),
+        Command::CreateJoinToken(CreateJoinToken {
+            hash: Digest([0x71; 32]),
+            kind: JoinKind::Controller,
+            ttl: Micros::from_secs(600),
+            uses: 1,
+            salt: Some(0x5a17),
+        }),
+        Command::RevokeJoinToken(RevokeJoinToken { hash: Digest([0x70; 32]) }),
+        Command::JoinMember(JoinMember { hash: Digest([0x70; 32]), above: MemberId(3) }),
+        Command::RegisterAgent(register_agent(RunSpec { spawns: true, ..spec() })),
+        Command::RegisterAgent(register_agent(RunSpec {
+            requires: vec![RequiredAgent { name: "greeter".to_owned(), version: "^1.0.0".to_owned() }],
+            ..spec()
+        })),
+        Command::RegisterAgent(register_agent(RunSpec {
+            demand: Demand { place: Place::Llm, ..Demand::default() },
+            ..spec()
+        })),
+        Command::SubmitJob(SubmitJob { spawner: Some(spawner), ..submit(Verdict::Accepted(pin())) }),
+        Command::SubmitJob(SubmitJob { not_before: Some(AT), ..submit(Verdict::Accepted(pin())) }),
+        Command::ForsakeChild(ForsakeChild { spawner, node: node(), child: JobId(8) }),
+        Command::DeleteAgent(DeleteAgent { name: agent(), version: VERSION }),
+        Command::LabelNode(LabelNode {
+            node: node(),
+            labels: BTreeMap::from([("rack".to_owned(), None), ("zone".to_owned(), Some("b".to_owned()))]),
+        }),
+    ];
+    let named: BTreeMap<_, _> = commands.into_iter().map(|command| (name(&command), command)).collect();
+    assert_eq!(named.len(), NAMES, "every command has a sample");
+    named.into_iter().collect()
+}
+
+/// An entry that holds one request.
+pub(crate) fn entry(request: Request) -> Entry {
+    Entry {
+        cluster_id: CLUSTER,
+        level: Level(1),
+        min_reader_level: Level(1),
+        parent: Parent { seq: Seq(41), chain: [0xc4; 32] },
+        at: AT,
+        clock: ClusterTime(90_000_000),
+        requests: vec![request],
+    }
+}

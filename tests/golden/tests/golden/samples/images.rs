@@ -1,0 +1,161 @@
+//! Sample states: the content of snapshots.
+
+use super::*;
+
+/// A state with one of everything.
+pub(crate) fn image() -> StateImage {
+    let agent = AgentVersion {
+        namespace: Namespace::default_namespace(),
+        name: agent(),
+        version: VERSION,
+        digest: PACKAGE,
+        package_bytes: 12_345,
+        kind: AgentKind::Orchestrator,
+        capabilities: vec!["echo".to_owned()],
+        contract: Payload::inline(br#"{"name":"echo"}"#),
+        spec: Arc::new(spec()),
+        labels: labels(),
+        registered_at: Timestamp(1_767_225_000_000_000),
+        registered_seq: Seq(2),
+        retired: true,
+        retired_at: None,
+        deprecated: None,
+    };
+    let node = Node {
+        id: node(),
+        epoch: NodeEpoch(2),
+        boot_id: BootId(7),
+        inventory: inventory(),
+        operator_labels: BTreeMap::new(),
+        health: NodeHealth::Ready,
+        cordoned: true,
+        draining: true,
+        drain_until: None,
+        warm: BTreeMap::from([(PACKAGE, 2)]),
+        registered_at: Timestamp(1_767_225_000_000_000),
+    };
+    let origin = origin();
+    StateImage {
+        cluster_id: CLUSTER,
+        level: Level(1),
+        seq: Seq(42),
+        chain: [0xc4; 32],
+        at: Timestamp(1_767_225_600_000_000),
+        clock: ClusterTime(90_000_000),
+        grant_seq: TOKEN,
+        event_seq: EventSeq(40),
+        queue_seq: 5,
+        member_last: MemberId(4),
+        config: ClusterConfig::default(),
+        agents: vec![Arc::new(agent)],
+        nodes: vec![NodeImage { node: Arc::new(node), inventory_since: FencingToken(1) }],
+        jobs: jobs().into_iter().map(Arc::new).collect(),
+        ended: vec![EndedImage { event: EventSeq(39), job: JobId(8) }],
+        requests: vec![RequestImage {
+            namespace: origin.namespace,
+            principal: origin.principal,
+            request_id: origin.request_id.expect("a request id"),
+            body_hash: 0xfeed,
+            at: ClusterTime(79_000_000),
+            outcome: Outcome::Submitted { job: JOB, repeated: false },
+        }],
+        sinks: vec![SinkImage { member: MemberId(1), event: EventSeq(38) }],
+        join_tokens: vec![JoinToken {
+            hash: Digest([0x70; 32]),
+            kind: JoinKind::Controller,
+            expires: ClusterTime(95_000_000),
+            uses: 1,
+        }],
+        journals: Vec::new(),
+        inboxes: Vec::new(),
+        objects: Vec::new(),
+    }
+}
+
+/// A webhook that was changed once.
+pub(crate) fn webhook() -> Object {
+    Object {
+        key: ObjectKey {
+            namespace: Namespace::default_namespace(),
+            kind: ObjectKind::new("webhook").expect("a word"),
+            name: ObjectName::new("ci").expect("a name"),
+        },
+        uid: EventSeq(9),
+        revision: EventSeq(12),
+        labels: Arc::new(labels()),
+        spec: Arc::from(*br#"{"events":["job.ended"],"url":"https://ci.example.com"}"#),
+        spec_version: 1,
+        created: Timestamp(1_767_225_000_000_000),
+        updated: AT,
+        by: Principal::local(),
+        status: Arc::from(*br#"{"cursor":40}"#),
+    }
+}
+
+/// A state of level 6 with objects.
+pub(crate) fn image_with_objects() -> StateImage {
+    StateImage { level: Level(6), objects: vec![Arc::new(webhook())], ..image() }
+}
+
+/// A journal with a fold and two steps.
+pub(crate) fn journal() -> Journal {
+    let usage =
+        StepUsage { duration: Micros(1_200_000), tokens_input: 900, tokens_output: 40, cost_nanodollars: 1_500 };
+    let step = |kind, key, outcome, usage| Arc::new(Step { kind, key: StepKey([key; 16]), outcome, usage });
+    let steps = vec![
+        step(StepKind::Model, 0x11, Payload::inline(br#"{"text":"hello"}"#), usage),
+        step(StepKind::Tools, 0x22, artifact(), StepUsage::default()),
+    ];
+    Journal { folds: vec![Fold { upto: 2, artifact: artifact() }], steps }
+}
+
+pub(crate) fn parked() -> Parked {
+    Parked { waits: vec![Wait::Time { at: AT }, Wait::Child { job: JobId(8) }], due: Some(ClusterTime(90_000_000)) }
+}
+
+/// A job that is parked.
+pub(crate) fn parked_job() -> Job {
+    let running = jobs().pop().expect("there are two");
+    Job {
+        status: JobStatus::Pending,
+        reason: Reason::Parked,
+        lease: None,
+        attempt: Attempt(3),
+        parks: 2,
+        used: Micros(2_500_000),
+        parked: Some(Arc::new(parked())),
+        slept_until: AT,
+        ..running
+    }
+}
+
+/// A state of level 6: a job that runs has a journal, and so has one that ended.
+pub(crate) fn image_with_journals() -> StateImage {
+    let mut image = StateImage { level: Level(6), ..image() };
+    let journal = Arc::new(journal());
+    for job in image.jobs.iter_mut().filter(|job| job.status.is_terminal()) {
+        Arc::make_mut(job).journal = Some(Arc::clone(&journal));
+    }
+    image.journals = vec![JournalImage { job: JOB, journal }];
+    image.config.journal_bytes_max = 1 << 20;
+    image
+}
+
+/// A state of level 6: a parked job has an inbox.
+pub(crate) fn image_with_inboxes() -> StateImage {
+    let id = |text| MessageId::new(text).expect("a name");
+    let message = Message {
+        id: id("m2"),
+        answers: Some(StepKey([0x33; 16])),
+        payload: Payload::inline(b"true"),
+        from: Principal::local(),
+        at: AT,
+    };
+    let inbox = Inbox { read: 1, read_ids: vec![id("m1")], messages: vec![Arc::new(message)] };
+    let mut image = image_with_journals();
+    for job in image.jobs.iter_mut().filter(|job| job.id == JOB) {
+        *job = Arc::new(parked_job());
+    }
+    image.inboxes = vec![InboxImage { job: JOB, inbox: Arc::new(inbox) }];
+    image
+}
