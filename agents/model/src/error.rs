@@ -15,6 +15,13 @@ pub struct CallError {
     pub retry_after: Option<Duration>,
 }
 
+impl CallError {
+    /// A failure without an answer of the provider.
+    pub fn new(kind: CallErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, status: None, message: message.into(), retry_after: None }
+    }
+}
+
 /// The kinds of failures. They decide whether another try can help, and which error code a job gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CallErrorKind {
@@ -43,6 +50,23 @@ pub enum CallErrorKind {
 }
 
 impl CallErrorKind {
+    /// Its name in error codes, events and metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Credentials => "credentials",
+            Self::UnknownModel => "unknown_model",
+            Self::TooLong => "too_long",
+            Self::Request => "request",
+            Self::RateLimited => "rate_limited",
+            Self::Quota => "quota",
+            Self::Filtered => "filtered",
+            Self::Provider => "provider",
+            Self::Connection => "connection",
+            Self::Timeout => "timeout",
+            Self::Answer => "answer",
+        }
+    }
+
     /// Whether the same request can succeed later.
     pub fn is_transient(self) -> bool {
         matches!(self, Self::RateLimited | Self::Provider | Self::Connection | Self::Timeout)

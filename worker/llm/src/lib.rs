@@ -1,34 +1,35 @@
 //! Calls of models over the protocols of their providers.
 //!
 //! A protocol is pure: it encodes a [`Request`] as the parts of an HTTP request, and a [`Decoder`] turns the bytes of the answer
-//! into [`Event`]s. The client sends the parts, and knows no protocol.
+//! into [`Event`]s. The client sends the parts, and knows no protocol. The modules between them are shared by the protocols:
+//! framing ([`sse`], [`lines`], [`json`]), building an answer from pieces ([`assembly`]), decoders around a protocol's own part
+//! ([`decoder`]), errors ([`failure`]) and names of tools ([`names`]).
+
+pub mod assembly;
+pub mod bounds;
+pub mod decoder;
+pub mod failure;
+pub mod json;
+pub mod lines;
+pub mod names;
+mod parts;
+pub mod redact;
+mod secret;
+pub mod sse;
 
 use atlas_model::{Answer, CallError, Delta, Request};
+use http::{HeaderMap, StatusCode};
+
+pub use parts::{EncodeError, Parts};
+pub use secret::Secret;
 
 /// Where and how a model is reached.
 #[derive(Debug, Clone, Default)]
 pub struct Endpoint {
     /// The base address of the API without a slash at its end, for example `https://api.openai.com/v1`.
     pub base_url: String,
-    /// Headers in addition to those of the protocol, with secrets resolved.
-    pub headers: Vec<(String, String)>,
-}
-
-/// What a protocol can fail with before anything is sent.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum EncodeError {
-    /// The provider has no such feature.
-    #[error("{provider} does not support {feature}")]
-    Unsupported { provider: &'static str, feature: String },
-}
-
-/// The parts of an HTTP request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Parts {
-    pub method: http::Method,
-    pub url: String,
-    pub headers: Vec<(String, String)>,
-    pub body: Vec<u8>,
+    /// Headers in addition to those of the protocol, with secrets resolved. They replace headers of the same name.
+    pub headers: Vec<(String, Secret)>,
 }
 
 /// What a decoder reads from the bytes of an answer.
@@ -45,8 +46,13 @@ pub trait Protocol: Send + Sync {
     /// The request as HTTP.
     fn encode(&self, endpoint: &Endpoint, request: &Request) -> Result<Parts, EncodeError>;
 
-    /// A decoder for the answer to `request`. `content_type` is that of the answer.
-    fn decoder(&self, request: &Request, status: http::StatusCode, headers: &http::HeaderMap) -> Box<dyn Decoder>;
+    /// A decoder for an answer with a status of success.
+    fn decoder(&self, request: &Request, headers: &HeaderMap) -> Box<dyn Decoder>;
+
+    /// What an answer with another status means. `body` is its beginning, at most [`bounds::ERROR_BODY_BYTES_MAX`].
+    fn failure(&self, status: StatusCode, _headers: &HeaderMap, body: &[u8]) -> CallError {
+        failure::of_response(status, body)
+    }
 }
 
 /// Reads the answer to one request. Its memory is bounded.
@@ -54,6 +60,6 @@ pub trait Decoder: Send {
     /// More bytes. An error ends the call.
     fn push(&mut self, bytes: &[u8]) -> Result<Vec<Event>, CallError>;
 
-    /// The connection ended.
+    /// The connection ended properly. Without an answer before or now this is an error.
     fn end(&mut self) -> Result<Vec<Event>, CallError>;
 }

@@ -1,0 +1,283 @@
+//! Decoders around the own part of a protocol: answers that arrive whole, and streams of events or lines.
+
+use atlas_model::{Answer, CallError};
+use http::HeaderMap;
+use serde_json::Value;
+
+use crate::bounds::{ANSWER_BYTES_MAX, ERROR_BODY_BYTES_MAX};
+use crate::{Decoder, Event, failure, json, lines, sse};
+
+/// Reads a whole answer from its document.
+pub type Read = Box<dyn FnOnce(Value) -> Result<Answer, CallError> + Send>;
+
+/// A decoder for an answer that is one JSON document.
+pub fn whole(read: impl FnOnce(Value) -> Result<Answer, CallError> + Send + 'static) -> Box<dyn Decoder> {
+    Box::new(Whole { body: Vec::new(), read: Some(Box::new(read)) })
+}
+
+/// The own part of a protocol that streams: what one frame means.
+pub trait Machine: Send {
+    /// One event or line. `name` is the field `event` of an event and empty otherwise. Events go to `out`.
+    fn frame(&mut self, name: &str, data: &str, out: &mut Vec<Event>) -> Result<(), CallError>;
+
+    /// The stream ended without an answer yet.
+    fn end(&mut self, out: &mut Vec<Event>) -> Result<(), CallError>;
+}
+
+/// A decoder for server-sent events. An answer of another content type is an error with the beginning of its body.
+pub fn events(headers: &HeaderMap, machine: impl Machine + 'static) -> Box<dyn Decoder> {
+    match other_type(headers, &["text/event-stream"]) {
+        Some(content_type) => Box::new(Foreign { content_type, body: Vec::new() }),
+        None => Box::new(Framed { framing: Framing::Events(sse::Parser::default()), machine, done: false }),
+    }
+}
+
+/// A decoder for JSON lines.
+pub fn json_lines(headers: &HeaderMap, machine: impl Machine + 'static) -> Box<dyn Decoder> {
+    let types = ["application/x-ndjson", "application/jsonl", "application/json", "application/x-json-stream"];
+    match other_type(headers, &types) {
+        Some(content_type) => Box::new(Foreign { content_type, body: Vec::new() }),
+        None => Box::new(Framed { framing: Framing::Lines(lines::Parser::default()), machine, done: false }),
+    }
+}
+
+/// The content type, if there is one and it is none of `expected`.
+fn other_type(headers: &HeaderMap, expected: &[&str]) -> Option<String> {
+    let value = headers.get(http::header::CONTENT_TYPE)?.to_str().unwrap_or("unreadable");
+    let essence = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    (!expected.contains(&essence.as_str())).then_some(essence)
+}
+
+struct Whole {
+    body: Vec<u8>,
+    read: Option<Read>,
+}
+
+impl Decoder for Whole {
+    fn push(&mut self, bytes: &[u8]) -> Result<Vec<Event>, CallError> {
+        if self.body.len().saturating_add(bytes.len()) > ANSWER_BYTES_MAX {
+            return Err(failure::answer(format!("the answer is larger than {ANSWER_BYTES_MAX} bytes")));
+        }
+        self.body.extend_from_slice(bytes);
+        Ok(Vec::new())
+    }
+
+    fn end(&mut self) -> Result<Vec<Event>, CallError> {
+        let body = std::mem::take(&mut self.body);
+        let Some(read) = self.read.take() else { return Ok(Vec::new()) };
+        let value = json::parse(&body).map_err(|error| unreadable(&error, &body))?;
+        if failure::is_report(&value) {
+            return Err(failure::of_value(&value));
+        }
+        Ok(vec![Event::Answer(Box::new(read(value)?))])
+    }
+}
+
+fn unreadable(error: &json::JsonError, body: &[u8]) -> CallError {
+    failure::answer(format!("the answer is {error}: {}", head(body)))
+}
+
+/// The beginning of a body, for messages.
+fn head(body: &[u8]) -> String {
+    String::from_utf8_lossy(&body[..body.len().min(512)]).into_owned()
+}
+
+enum Framing {
+    Events(sse::Parser),
+    Lines(lines::Parser),
+}
+
+impl Framing {
+    fn push(&mut self, bytes: &[u8]) -> Result<Vec<sse::Event>, CallError> {
+        match self {
+            Self::Events(parser) => Ok(parser.push(bytes)?),
+            Self::Lines(parser) => Ok(parser.push(bytes)?.iter().map(|line| line_frame(line)).collect()),
+        }
+    }
+
+    fn end(&mut self) -> Option<sse::Event> {
+        match self {
+            Self::Events(parser) => parser.end(),
+            Self::Lines(parser) => parser.end().map(|line| line_frame(&line)),
+        }
+    }
+}
+
+fn line_frame(line: &[u8]) -> sse::Event {
+    sse::Event { name: String::new(), data: String::from_utf8_lossy(line).into_owned() }
+}
+
+struct Framed<M> {
+    framing: Framing,
+    machine: M,
+    /// The answer is out. What follows is not read.
+    done: bool,
+}
+
+impl<M: Machine> Framed<M> {
+    fn frames(&mut self, frames: Vec<sse::Event>, out: &mut Vec<Event>) -> Result<(), CallError> {
+        for frame in frames {
+            if self.done {
+                break;
+            }
+            self.machine.frame(&frame.name, &frame.data, out)?;
+            self.done = matches!(out.last(), Some(Event::Answer(_)));
+        }
+        Ok(())
+    }
+}
+
+impl<M: Machine> Decoder for Framed<M> {
+    fn push(&mut self, bytes: &[u8]) -> Result<Vec<Event>, CallError> {
+        let mut out = Vec::new();
+        if !self.done {
+            let frames = self.framing.push(bytes)?;
+            self.frames(frames, &mut out)?;
+        }
+        Ok(out)
+    }
+
+    fn end(&mut self) -> Result<Vec<Event>, CallError> {
+        let mut out = Vec::new();
+        if self.done {
+            return Ok(out);
+        }
+        let last = self.framing.end();
+        self.frames(last.into_iter().collect(), &mut out)?;
+        if !self.done {
+            self.machine.end(&mut out)?;
+            self.done = matches!(out.last(), Some(Event::Answer(_)));
+        }
+        if self.done { Ok(out) } else { Err(failure::cut_off()) }
+    }
+}
+
+/// An answer of an unexpected content type.
+struct Foreign {
+    content_type: String,
+    body: Vec<u8>,
+}
+
+impl Decoder for Foreign {
+    fn push(&mut self, bytes: &[u8]) -> Result<Vec<Event>, CallError> {
+        let room = ERROR_BODY_BYTES_MAX.saturating_sub(self.body.len());
+        self.body.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        if self.body.len() >= ERROR_BODY_BYTES_MAX { self.end() } else { Ok(Vec::new()) }
+    }
+
+    fn end(&mut self) -> Result<Vec<Event>, CallError> {
+        match json::parse(&self.body) {
+            Ok(value) if failure::is_report(&value) => Err(failure::of_value(&value)),
+            _ => Err(failure::answer(format!(
+                "the answer is {} and not a stream: {}",
+                self.content_type,
+                head(&self.body)
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use atlas_model::{Stop, Usage};
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    fn answer() -> Answer {
+        let raw = serde_json::Map::new();
+        Answer { parts: Vec::new(), stop: Stop::End, usage: Usage::default(), model: "m".to_owned(), id: None, raw }
+    }
+
+    struct Echo;
+
+    impl Machine for Echo {
+        fn frame(&mut self, name: &str, data: &str, out: &mut Vec<Event>) -> Result<(), CallError> {
+            out.push(match data {
+                "done" => Event::Answer(Box::new(answer())),
+                _ => Event::Delta(atlas_model::Delta::Text(format!("{name}:{data}"))),
+            });
+            Ok(())
+        }
+
+        fn end(&mut self, _out: &mut Vec<Event>) -> Result<(), CallError> {
+            Ok(())
+        }
+    }
+
+    fn typed(content_type: &str) -> HeaderMap {
+        [(http::header::CONTENT_TYPE, content_type.parse().expect("a header"))].into_iter().collect()
+    }
+
+    fn check(mut decoder: Box<dyn Decoder>, body: &str, expected: &Expect) {
+        let mut log = Vec::new();
+        let mut add = |events: Result<Vec<Event>, CallError>| match events {
+            Ok(events) => log.extend(events.into_iter().map(|event| match event {
+                Event::Delta(delta) => format!("{delta:?}"),
+                Event::Answer(_) => "Answer".to_owned(),
+            })),
+            Err(error) => log.push(format!("{}: {}", error.kind.name(), error.message)),
+        };
+        add(decoder.push(body.as_bytes()));
+        add(decoder.end());
+        expected.assert_eq(&log.join("\n"));
+    }
+
+    #[test]
+    fn whole_answers() {
+        let decoder = || whole(|_| Ok(answer()));
+        check(decoder(), "{}", &expect!["Answer"]);
+        check(
+            decoder(),
+            "<html>",
+            &expect!["answer: the answer is not JSON: expected value at line 1 column 1: <html>"],
+        );
+        check(decoder(), r#"{"error": {"code": 429, "message": "busy"}}"#, &expect!["rate_limited: busy"]);
+        let huge = " ".repeat(ANSWER_BYTES_MAX + 1);
+        check(
+            decoder(),
+            &huge,
+            &expect![[r#"
+                answer: the answer is larger than 8388608 bytes
+                answer: the answer is not JSON: EOF while parsing a value at line 1 column 0:"#]],
+        );
+    }
+
+    #[test]
+    fn streams_end_with_the_answer() {
+        let decoder = || events(&typed("text/event-stream; charset=utf-8"), Echo);
+        check(
+            decoder(),
+            "event: x\ndata: 1\n\ndata: done\n\ndata: 2\n\n",
+            &expect![[r#"
+                Text("x:1")
+                Answer"#]],
+        );
+        check(
+            decoder(),
+            "data: 1\n\ndata: done",
+            &expect![[r#"
+                Text(":1")
+                Answer"#]],
+        );
+        check(
+            decoder(),
+            "data: 1\n\n",
+            &expect![[r#"
+                Text(":1")
+                connection: the connection ended before the answer was complete"#]],
+        );
+        check(json_lines(&HeaderMap::new(), Echo), "done\n", &expect!["Answer"]);
+    }
+
+    #[test]
+    fn other_content_types_are_errors() {
+        let decoder = |content_type| events(&typed(content_type), Echo);
+        check(decoder("text/html"), "<b>", &expect!["answer: the answer is text/html and not a stream: <b>"]);
+        check(
+            decoder("application/json"),
+            r#"{"error": {"code": "billing", "message": "pay"}}"#,
+            &expect!["quota: pay"],
+        );
+    }
+}

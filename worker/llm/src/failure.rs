@@ -1,0 +1,237 @@
+//! What an answer that reports an error means.
+//!
+//! Providers and servers in front of them know about six shapes of errors. The text of the provider becomes the message; its
+//! code, the HTTP status and at last the words of the message decide the kind.
+
+use atlas_model::{CallError, CallErrorKind};
+use http::StatusCode;
+use serde_json::Value;
+
+use crate::bounds::MESSAGE_BYTES_MAX;
+use crate::json::{self, JsonError};
+use crate::redact::Redactor;
+use crate::sse::TooLarge;
+
+/// An answer that does not follow the protocol.
+pub fn answer(problem: impl AsRef<str>) -> CallError {
+    CallError::new(CallErrorKind::Answer, bounded(problem.as_ref()))
+}
+
+/// A connection that ended before the answer was complete.
+pub fn cut_off() -> CallError {
+    CallError::new(CallErrorKind::Connection, "the connection ended before the answer was complete")
+}
+
+/// An answer with a status other than success.
+pub fn of_response(status: StatusCode, body: &[u8]) -> CallError {
+    let parsed = json::parse(body).ok();
+    let report = parsed.as_ref().and_then(Report::read);
+    let (codes, message) = match report {
+        Some(report) => (report.codes, report.message),
+        None => (String::new(), raw(status, body)),
+    };
+    let message = bounded(&message);
+    CallError {
+        kind: kind(Some(status.as_u16()), &codes, &message),
+        status: Some(status.as_u16()),
+        message,
+        retry_after: None,
+    }
+}
+
+/// An error inside of an answer whose status was success, for example as an event of a stream.
+pub fn of_value(value: &Value) -> CallError {
+    let report = Report::read(value).unwrap_or_else(|| Report::plain(value.to_string()));
+    let message = bounded(&report.message);
+    CallError::new(kind(report.status, &report.codes, &message), message)
+}
+
+/// An error of a provider that is told apart by its code alone.
+pub fn of_code(code: &str, message: &str) -> CallError {
+    let message = bounded(if message.is_empty() { code } else { message });
+    CallError::new(kind(None, &code.to_lowercase(), &message), message)
+}
+
+/// Whether a document reports an error.
+pub fn is_report(value: &Value) -> bool {
+    value.get("error").is_some_and(|error| !error.is_null())
+}
+
+impl From<TooLarge> for CallError {
+    fn from(error: TooLarge) -> Self {
+        answer(error.to_string())
+    }
+}
+
+impl From<JsonError> for CallError {
+    fn from(error: JsonError) -> Self {
+        answer(error.to_string())
+    }
+}
+
+/// What a provider says about its error.
+struct Report {
+    message: String,
+    /// Codes, types and states, in lower case and separated by spaces.
+    codes: String,
+    /// A code that is an HTTP status.
+    status: Option<u16>,
+}
+
+impl Report {
+    fn plain(message: String) -> Self {
+        Self { message, codes: String::new(), status: None }
+    }
+
+    fn read(value: &Value) -> Option<Self> {
+        let object = |value: &Value| value.is_object().then(|| value.clone());
+        let inner = value.get("error").and_then(object).or_else(|| value.pointer("/errors/0").and_then(object));
+        let inner = inner.or_else(|| value.pointer("/0/error").and_then(object));
+        let source = inner.as_ref().unwrap_or(value);
+        let texts = ["/message", "/detail", "/error", "/Message", "/detail/0/msg", "/msg"];
+        let message = texts.iter().find_map(|pointer| json::text(source, pointer));
+        let fields = ["code", "type", "status", "__type", "reason"].map(|name| source.get(name));
+        let inner_code = source.pointer("/innererror/code");
+        let fields: Vec<&Value> = fields.into_iter().chain([inner_code]).flatten().collect();
+        let words: Vec<String> = fields.iter().filter_map(|field| field.as_str().map(str::to_lowercase)).collect();
+        let numbers = fields.iter().filter_map(|field| field.as_u64().and_then(|code| u16::try_from(code).ok()));
+        let status = numbers.into_iter().find(|code| (400..600).contains(code));
+        let message = match message {
+            Some(message) => message.to_owned(),
+            // An object without a known text is shown as it is, so that nothing is lost.
+            None if inner.is_some() => source.to_string(),
+            None => return None,
+        };
+        Some(Self { message, codes: words.join(" "), status })
+    }
+}
+
+fn raw(status: StatusCode, body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let text = text.trim();
+    if text.is_empty() { format!("the provider answered {status} without a text") } else { text.to_owned() }
+}
+
+/// `text` without control characters and what looks like a key, cut to [`MESSAGE_BYTES_MAX`].
+fn bounded(text: &str) -> String {
+    // Cut with room before the search, so that a huge text costs little, and again after it.
+    let head = cut(text, 2 * MESSAGE_BYTES_MAX);
+    let clean: String = head.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    cut(&Redactor::default().redact(&clean), MESSAGE_BYTES_MAX).trim().to_owned()
+}
+
+fn cut(text: &str, bytes_max: usize) -> &str {
+    if text.len() <= bytes_max {
+        return text;
+    }
+    let end = (0..=bytes_max).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    &text[..end]
+}
+
+/// Codes of providers. The first row that has a word of the codes decides.
+const CODES: &[(CallErrorKind, &[&str])] = &[
+    (
+        CallErrorKind::TooLong,
+        &[
+            "context_length_exceeded",
+            "exceed_context_size",
+            "string_above_max_length",
+            "request_too_large",
+            "context_window",
+        ],
+    ),
+    (
+        CallErrorKind::Quota,
+        &[
+            "insufficient_quota",
+            "billing",
+            "insufficient_balance",
+            "exceeded_current_quota",
+            "payment_required",
+            "credit",
+        ],
+    ),
+    (
+        CallErrorKind::Filtered,
+        &["content_filter", "content_policy", "responsibleai", "data_inspection", "safety", "moderation"],
+    ),
+    (
+        CallErrorKind::UnknownModel,
+        &["model_not_found", "deploymentnotfound", "invalid_model", "model_not_available", "resourcenotfound"],
+    ),
+    (
+        CallErrorKind::Credentials,
+        &[
+            "invalid_api_key",
+            "authentication",
+            "unauthenticated",
+            "unauthorized",
+            "permission",
+            "accessdenied",
+            "access_denied",
+            "unrecognizedclient",
+            "invalidsignature",
+            "expiredtoken",
+        ],
+    ),
+    (CallErrorKind::RateLimited, &["rate_limit", "resource_exhausted", "throttling", "too_many_requests"]),
+    (CallErrorKind::Timeout, &["timeout", "deadline_exceeded"]),
+    (CallErrorKind::Provider, &["overloaded", "server_error", "internal", "unavailable", "api_error"]),
+    (CallErrorKind::UnknownModel, &["not_found"]),
+    (CallErrorKind::Request, &["invalid_request", "invalid_argument", "invalid_prompt", "validation", "bad_request"]),
+];
+
+/// Phrases of messages, for refused requests whose code does not say what is wrong.
+const PHRASES: &[(CallErrorKind, &[&str])] = &[
+    (
+        CallErrorKind::TooLong,
+        &[
+            "context length",
+            "context window",
+            "prompt is too long",
+            "input is too long",
+            "too many tokens",
+            "input token count",
+            "maximum number of tokens",
+            "context size",
+        ],
+    ),
+    (CallErrorKind::Quota, &["credit balance", "insufficient balance"]),
+    (CallErrorKind::Filtered, &["content management policy", "content policy", "safety system"]),
+    (CallErrorKind::Credentials, &["api key not valid", "invalid api key", "incorrect api key"]),
+    (CallErrorKind::UnknownModel, &["not a valid model", "model not found", "unknown model"]),
+];
+
+fn kind(status: Option<u16>, codes: &str, message: &str) -> CallErrorKind {
+    use CallErrorKind as Kind;
+    let row = |table: &[(Kind, &[&str])], text: &str| {
+        table.iter().find(|(_, words)| words.iter().any(|word| text.contains(word))).map(|(kind, _)| *kind)
+    };
+    let by_code = row(CODES, codes);
+    match status {
+        Some(400 | 404 | 413 | 422) => {
+            // The code of most refused requests says only that they were refused.
+            let by_code = by_code.filter(|kind| *kind != Kind::Request);
+            let by_text = || row(PHRASES, &message.to_lowercase());
+            by_code.or_else(by_text).unwrap_or(match status {
+                Some(404) => Kind::UnknownModel,
+                Some(413) => Kind::TooLong,
+                _ => Kind::Request,
+            })
+        }
+        Some(401 | 403) => by_code.filter(|kind| *kind != Kind::Request).unwrap_or(Kind::Credentials),
+        Some(402) => Kind::Quota,
+        Some(408) => Kind::Timeout,
+        Some(409 | 425) => Kind::Provider,
+        Some(429) if by_code == Some(Kind::Quota) => Kind::Quota,
+        Some(429) => Kind::RateLimited,
+        Some(500..) => Kind::Provider,
+        Some(405..) => Kind::Request,
+        // Redirects are not followed: the key would go to another server.
+        Some(_) => Kind::Answer,
+        None => by_code.or_else(|| row(PHRASES, &message.to_lowercase())).unwrap_or(Kind::Provider),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! The parts of an HTTP request, and why a request cannot be encoded.
+
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use serde_json::Value;
+
+use crate::{Endpoint, Secret};
+
+/// Why a request was not encoded. Nothing was sent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EncodeError {
+    /// The provider has no such feature.
+    #[error("{provider} does not support {feature}")]
+    Unsupported { provider: &'static str, feature: String },
+    /// A header has characters that HTTP forbids. Its value may be a secret and is not named.
+    #[error("the header \"{name}\" has characters that HTTP does not allow")]
+    Header { name: String },
+    /// A part of the request is not what the provider takes.
+    #[error("{what} is not valid: {problem}")]
+    Invalid { what: &'static str, problem: String },
+}
+
+/// The parts of an HTTP request. Values of headers that hold keys are marked as sensitive, so `Debug` does not print them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parts {
+    pub method: Method,
+    pub url: String,
+    pub headers: HeaderMap,
+    pub body: Vec<u8>,
+}
+
+impl Parts {
+    /// A request without a body.
+    pub fn get(url: String) -> Self {
+        Self { method: Method::GET, url, headers: HeaderMap::new(), body: Vec::new() }
+    }
+
+    /// A request with a JSON body.
+    pub fn post(url: String, body: &Value) -> Self {
+        let mut headers = HeaderMap::new();
+        headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        Self { method: Method::POST, url, headers, body: body.to_string().into_bytes() }
+    }
+
+    /// Sets a header.
+    pub fn header(&mut self, name: &str, value: &str) -> Result<(), EncodeError> {
+        self.set(name, value, false)
+    }
+
+    /// Sets a header whose value is not printed, and is removed from messages of errors.
+    pub fn secret_header(&mut self, name: &str, value: &str) -> Result<(), EncodeError> {
+        self.set(name, value, true)
+    }
+
+    /// Sets `Authorization: Bearer`.
+    pub fn bearer(&mut self, key: &Secret) -> Result<(), EncodeError> {
+        self.secret_header("authorization", &format!("Bearer {}", key.expose()))
+    }
+
+    /// Sets the headers of the endpoint. Called after those of the protocol are set.
+    pub fn endpoint_headers(&mut self, endpoint: &Endpoint) -> Result<(), EncodeError> {
+        endpoint.headers.iter().try_for_each(|(name, value)| self.secret_header(name, value.expose()))
+    }
+
+    fn set(&mut self, name: &str, value: &str, sensitive: bool) -> Result<(), EncodeError> {
+        let refused = || EncodeError::Header { name: name.to_owned() };
+        let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refused())?;
+        let mut value = HeaderValue::from_str(value).map_err(|_| refused())?;
+        value.set_sensitive(sensitive);
+        self.headers.insert(key, value);
+        Ok(())
+    }
+}
