@@ -53,7 +53,28 @@ pub trait Protocol: Send + Sync {
     fn failure(&self, status: StatusCode, _headers: &HeaderMap, body: &[u8]) -> CallError {
         failure::of_response(status, body)
     }
+
+    /// The request for an access token, if the protocol needs one and holds none that is valid at `now`. The caller sends it,
+    /// passes what it gets to [`Protocol::token_answer`], and only then sends a request to the model. One request at a time is
+    /// enough for all calls that wait, and some issuers answer a second one with an error.
+    fn token_request(&self, _now: UnixSeconds) -> Result<Option<Parts>, CallError> {
+        Ok(None)
+    }
+
+    /// The answer to [`Protocol::token_request`], at most [`bounds::ERROR_BODY_BYTES_MAX`] bytes of it. The token is kept.
+    fn token_answer(&self, status: StatusCode, body: &[u8], _now: UnixSeconds) -> Result<(), CallError> {
+        Err(failure::of_response(status, body))
+    }
+
+    /// Adds what covers the whole request or depends on the time: a signature, a token. Called for each try, after all other
+    /// changes to the request.
+    fn sign(&self, _parts: &mut Parts, _now: UnixSeconds) -> Result<(), CallError> {
+        Ok(())
+    }
 }
+
+/// Seconds since 1970-01-01 00:00 UTC.
+pub type UnixSeconds = u64;
 
 /// Reads the answer to one request. Its memory is bounded.
 pub trait Decoder: Send {
