@@ -4,6 +4,7 @@
 //! crate boundary; stored and sent data (log, snapshot, wire) has formats of its own, which convert to these types.
 
 mod agent;
+mod attachment;
 mod command;
 mod config;
 mod entry;
@@ -30,6 +31,10 @@ mod time;
 mod version;
 
 pub use agent::{AgentKind, AgentPin, AgentVersion, Effects, RequiredAgent, RetryRule, RunSpec, Timeouts};
+pub use attachment::{
+    ATTACHED_MODELS_MAX, ATTACHED_SECRETS_MAX, ATTACHMENTS_BYTES_MAX, AttachedModel, AttachedSecret, Attachment,
+    Attachments, SECRET_BYTES_MAX, SecretSource, SecretText,
+};
 pub use command::{
     CancelJob, Command, CompleteJob, ConfigureCluster, Cordon, CreateJoinToken, DeleteAgent, DeleteObject,
     DeliverMessage, DeprecateAgent, DrainNode, FailJob, FailPending, FoldSteps, ForsakeChild, GrantLease, JoinMember,

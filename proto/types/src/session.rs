@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    AgentName, Allocation, Attempt, ClusterTime, Digest, Failure, FencingToken, JobId, Journal, Micros, Namespace,
-    Payload, Spawner, Timestamp, TraceContext, Usage, Version,
+    AgentName, Allocation, Attachments, Attempt, ClusterTime, Digest, Failure, FencingToken, JobId, Journal, Micros,
+    Namespace, Payload, Spawner, Timestamp, TraceContext, Usage, Version,
 };
 
 /// A granted lease with all that a worker needs to run the attempt.
@@ -41,8 +41,10 @@ pub struct Assignment {
     pub trace: Option<TraceContext>,
     /// What it may spawn; none where the controller knows no spawning.
     pub spawn: Option<SpawnRule>,
-    /// Why it fails instead of running: agents are missing that it requires.
+    /// Why it fails instead of running: agents or credentials are missing that it requires.
     pub lacks: Option<Arc<str>>,
+    /// Secrets, a bearer and models, for this attempt alone.
+    pub attachments: Attachments,
     /// The journal that the attempt continues; none where the cluster keeps no journals.
     pub journal: Option<Box<AssignedJournal>>,
 }

@@ -8,6 +8,7 @@ use atlas_types::{IdError, VersionError};
 use crate::limits;
 
 mod artifact;
+mod attachment;
 mod inventory;
 mod journal;
 mod lease;

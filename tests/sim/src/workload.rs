@@ -231,6 +231,7 @@ pub fn assignment(state: &State, id: JobId) -> Option<Assignment> {
         trace: job.trace,
         spawn: None,
         lacks: None,
+        attachments: Default::default(),
         journal: Some(Box::new(AssignedJournal {
             journal: state.journal(id).cloned().unwrap_or_default(),
             unfolded: None,

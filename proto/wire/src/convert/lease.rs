@@ -1,8 +1,8 @@
 //! Leases: assignments to a worker, and the leases that it reports.
 
 use atlas_types::{
-    AgentName, Allocation, AssignedJournal, Assignment, Attempt, FencingToken, GpuShare, HeldLease, JobId, Namespace,
-    Place,
+    AgentName, Allocation, AssignedJournal, Assignment, Attachments, Attempt, FencingToken, GpuShare, HeldLease, JobId,
+    Namespace, Place,
 };
 use bytes::Bytes;
 
@@ -34,6 +34,7 @@ impl From<Assignment> for pb::Assignment {
             spawn: assignment.spawn.map(Into::into),
             lacks: assignment.lacks.map(|why| why.to_string()).unwrap_or_default(),
             journal: assignment.journal.map(|journal| (*journal).into()),
+            attachments: Some(assignment.attachments).filter(|all| !all.is_empty()).map(Into::into),
         }
     }
 }
@@ -63,6 +64,7 @@ impl TryFrom<pb::Assignment> for Assignment {
             spawn: assignment.spawn.map(Into::into),
             lacks: Some(assignment.lacks).filter(|why| !why.is_empty()).map(Into::into),
             journal: assignment.journal.map(AssignedJournal::try_from).transpose()?.map(Box::new),
+            attachments: assignment.attachments.map(Attachments::try_from).transpose()?.unwrap_or_default(),
         })
     }
 }

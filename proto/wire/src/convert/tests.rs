@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentName, Allocation, Architecture, AssignedJournal, Assignment, Attempt, BootId, ClusterTime, Delta, Digest,
-    Failure, FailureKind, FencingToken, Fold, Gpu, GpuShare, HandBack, HeldLease, INLINE_BYTES_MAX, Inventory, JobId,
-    Journal, Level, Micros, Namespace, NodeEpoch, NodeId, Payload, PayloadBody, Place, Report, ReportKind,
-    ReportResult, Spawn, SpawnEnd, SpawnRule, Spawner, Step, StepKey, StepKind, StepUsage, StepsResult, StreamEvent,
-    StreamKind, Timestamp, TraceContext, Usage, Version,
+    AgentName, Allocation, Architecture, AssignedJournal, Assignment, Attachment, Attachments, Attempt, BootId,
+    ClusterTime, Delta, Digest, Failure, FailureKind, FencingToken, Fold, Gpu, GpuShare, HandBack, HeldLease,
+    INLINE_BYTES_MAX, Inventory, JobId, Journal, Level, Micros, Namespace, NodeEpoch, NodeId, Payload, PayloadBody,
+    Place, Report, ReportKind, ReportResult, SecretText, Spawn, SpawnEnd, SpawnRule, Spawner, Step, StepKey, StepKind,
+    StepUsage, StepsResult, StreamEvent, StreamKind, Timestamp, TraceContext, Usage, Version,
 };
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
@@ -66,6 +66,7 @@ fn assignment() -> Assignment {
         trace: Some(TraceContext { trace_id: 1 << 100, span_id: 5, flags: 1 }),
         spawn: Some(SpawnRule { depth: 1, depth_max: 3, permitted: true }),
         lacks: Some("Missing agent dependencies: b".into()),
+        attachments: Attachments::new([Attachment::Bearer(SecretText::new("Bearer canary"))]),
         journal: Some(Box::new(AssignedJournal { journal: Arc::new(journal()), unfolded: Some(artifact()) })),
     }
 }

@@ -100,6 +100,7 @@ fn what_leaders_say_reads_and_writes_as_ever() {
         trace: samples::origin().trace,
         spawn: None,
         lacks: None,
+        attachments: Default::default(),
         journal: None,
     };
     let journal = AssignedJournal { journal: samples::journal().into(), unfolded: None };
@@ -131,8 +132,9 @@ fn what_leaders_say_reads_and_writes_as_ever() {
         ),
         (
             "grant_journal_unfolded",
-            ToWorker::Grant(Box::new(Assignment { journal: Some(Box::new(unfolded)), ..assignment })),
+            ToWorker::Grant(Box::new(Assignment { journal: Some(Box::new(unfolded)), ..assignment.clone() })),
         ),
+        ("grant_attachments", ToWorker::Grant(Box::new(Assignment { attachments: attachments(), ..assignment }))),
         ("cancel", ToWorker::Cancel { job, token, grace: Micros::from_secs(5) }),
         ("revoke", ToWorker::Revoke { job, token }),
         ("report_applied", ToWorker::ReportAck { number: 12, result: ReportResult::Applied }),
@@ -156,4 +158,21 @@ fn what_leaders_say_reads_and_writes_as_ever() {
     };
     let golden = |(name, said)| Golden { name, bytes: SessionResponse::from(said).encode_to_vec(), read };
     check("to_worker", &said.map(golden));
+}
+
+fn attachments() -> Attachments {
+    let secret = |source, declared| AttachedSecret { source, declared };
+    let file = SecretSource::File { path: "/run/secrets/all.json".to_owned(), member: Some("K".to_owned()) };
+    let variable = SecretSource::Environment { variable: "ATLAS_SECRET_B".to_owned() };
+    let secrets = [
+        ("a", secret(SecretSource::Value(SecretText::new("value")), true)),
+        ("b", secret(variable, true)),
+        ("c", secret(file, false)),
+    ];
+    let model = AttachedModel { name: "fast".to_owned(), spec: (*br#"{"provider":"scripted"}"#).into() };
+    Attachments::new([
+        Attachment::Secrets(secrets.into_iter().map(|(name, secret)| (name.to_owned(), secret)).collect()),
+        Attachment::Bearer(SecretText::new("Bearer value")),
+        Attachment::Models(vec![model]),
+    ])
 }

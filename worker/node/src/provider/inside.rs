@@ -4,7 +4,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use atlas_types::{Attempt, Failure, FailureKind, JobId};
+use atlas_types::{Attachments, Attempt, Failure, FailureKind, JobId};
 use serde_json::Map;
 use serde_json::value::RawValue;
 
@@ -24,6 +24,8 @@ pub struct InsideJob {
     pub input: Arc<[u8]>,
     /// The journal that the attempt continues.
     pub journal: Journal,
+    /// Secrets, a bearer and models for this attempt alone.
+    pub attachments: Attachments,
 }
 
 type Ending = Pin<Box<dyn Future<Output = Result<String, Failure>> + Send>>;
@@ -67,7 +69,8 @@ impl InsideAgent {
         let limit = assignment.execution_timeout;
         let journal = Journal::new(&self.shared, assignment.token, assignment.journal.as_deref().cloned());
         let (job, attempt, input) = (assignment.job, assignment.attempt, Arc::clone(&work.input));
-        let ending = (self.function.0)(InsideJob { job, attempt, input, journal });
+        let attachments = assignment.attachments.clone();
+        let ending = (self.function.0)(InsideJob { job, attempt, input, journal, attachments });
         let end = tokio::select! {
             biased;
             () = stopped(control) => return Execution::stopped(),

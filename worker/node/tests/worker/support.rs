@@ -189,6 +189,7 @@ impl Controller {
             trace: None,
             spawn: None,
             lacks: None,
+            attachments: Default::default(),
             journal: None,
         }
     }

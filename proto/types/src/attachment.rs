@@ -1,0 +1,250 @@
+//! What goes out with a lease beside its assignment: secrets, a bearer, models.
+//!
+//! Attachments exist in memory and in the frame of the grant. No command, event, snapshot, history or trace has a field for
+//! them. The types with values have no `Debug`, `Display` or `PartialOrd`, so that no log line can contain a value by
+//! mistake, and their memory is overwritten when the last copy is dropped.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use subtle::ConstantTimeEq as _;
+use zeroize::Zeroizing;
+
+/// Most bytes of the value of one secret, and of a bearer.
+pub const SECRET_BYTES_MAX: usize = 16 << 10;
+
+/// Most secrets of one lease.
+pub const ATTACHED_SECRETS_MAX: usize = 128;
+
+/// Most models of one lease: the one that is asked for and its fallbacks.
+pub const ATTACHED_MODELS_MAX: usize = 16;
+
+/// Most bytes of all attachments of one lease.
+pub const ATTACHMENTS_BYTES_MAX: usize = 512 << 10;
+
+/// A text that only its user may see. Copies share one buffer, which is overwritten when the last of them is dropped.
+#[derive(Clone)]
+pub struct SecretText(Arc<Zeroizing<Box<str>>>);
+
+impl SecretText {
+    /// Takes over the buffer of `text`.
+    pub fn new(text: impl Into<Box<str>>) -> Self {
+        Self(Arc::new(Zeroizing::new(text.into())))
+    }
+
+    /// The text, for the one who uses it.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+/// For encoders: the bytes of the text.
+impl AsRef<[u8]> for SecretText {
+    fn as_ref(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
+/// Takes the same time wherever two texts of equal length differ.
+impl PartialEq for SecretText {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.as_bytes().ct_eq(other.0.as_bytes()).into()
+    }
+}
+
+impl Eq for SecretText {}
+
+/// Where the value of an attached secret is.
+#[derive(Clone, PartialEq, Eq)]
+pub enum SecretSource {
+    /// Here.
+    Value(SecretText),
+    /// In an environment variable of the worker.
+    Environment {
+        /// Its name.
+        variable: String,
+    },
+    /// In a file of the worker's machine.
+    File {
+        /// Its path.
+        path: String,
+        /// The member of the JSON or YAML document in the file; none if the whole file is the value.
+        member: Option<String>,
+    },
+}
+
+/// A secret of a lease.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AttachedSecret {
+    pub source: SecretSource,
+    /// The agent's contract names it, so the agent gets its value. Otherwise only the worker uses it, for a model's key.
+    pub declared: bool,
+}
+
+/// A model that a lease may call.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AttachedModel {
+    /// The name of its object.
+    pub name: String,
+    /// The spec of its object, canonical JSON; its key is a reference to a secret.
+    pub spec: Arc<[u8]>,
+}
+
+/// One kind of attachment.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Attachment {
+    /// Secrets by name.
+    Secrets(BTreeMap<String, AttachedSecret>),
+    /// The credential of the caller, as the `Authorization` header has it.
+    Bearer(SecretText),
+    /// The model that the agent asks for, then its fallbacks in order.
+    Models(Vec<AttachedModel>),
+}
+
+/// All attachments of a lease, at most one of each kind.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Attachments(Vec<Attachment>);
+
+impl Attachments {
+    /// The attachments of a list. Of two of one kind, the later one counts.
+    pub fn new(all: impl IntoIterator<Item = Attachment>) -> Self {
+        let mut kept = Self::default();
+        for attachment in all {
+            let kind = std::mem::discriminant(&attachment);
+            kept.0.retain(|other| std::mem::discriminant(other) != kind);
+            kept.0.push(attachment);
+        }
+        kept
+    }
+
+    /// True if nothing goes out with the lease.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// One attachment of each kind.
+    pub fn iter(&self) -> impl Iterator<Item = &Attachment> {
+        self.0.iter()
+    }
+
+    /// A secret by name.
+    pub fn secret(&self, name: &str) -> Option<&AttachedSecret> {
+        self.secrets().find(|(known, _)| *known == name).map(|(_, secret)| secret)
+    }
+
+    /// The secrets by name.
+    pub fn secrets(&self) -> impl Iterator<Item = (&str, &AttachedSecret)> {
+        let secrets = self.0.iter().filter_map(|attachment| match attachment {
+            Attachment::Secrets(secrets) => Some(secrets),
+            Attachment::Bearer(_) | Attachment::Models(_) => None,
+        });
+        secrets.flatten().map(|(name, secret)| (name.as_str(), secret))
+    }
+
+    /// The credential of the caller.
+    pub fn bearer(&self) -> Option<&SecretText> {
+        self.0.iter().find_map(|attachment| match attachment {
+            Attachment::Bearer(bearer) => Some(bearer),
+            Attachment::Secrets(_) | Attachment::Models(_) => None,
+        })
+    }
+
+    /// The model that the agent asks for, then its fallbacks; empty if there are none.
+    pub fn models(&self) -> &[AttachedModel] {
+        let models = self.0.iter().find_map(|attachment| match attachment {
+            Attachment::Models(models) => Some(models.as_slice()),
+            Attachment::Secrets(_) | Attachment::Bearer(_) => None,
+        });
+        models.unwrap_or_default()
+    }
+
+    /// True if a value among them must not leave the machine in clear text.
+    pub fn are_private(&self) -> bool {
+        let is_value = |secret: &AttachedSecret| matches!(secret.source, SecretSource::Value(_));
+        self.bearer().is_some() || self.secrets().any(|(_, secret)| is_value(secret))
+    }
+
+    /// Bytes of names and values.
+    pub fn bytes(&self) -> usize {
+        let secret = |(name, secret): (&str, &AttachedSecret)| {
+            name.len()
+                + match &secret.source {
+                    SecretSource::Value(value) => value.expose().len(),
+                    SecretSource::Environment { variable } => variable.len(),
+                    SecretSource::File { path, member } => path.len() + member.as_deref().map_or(0, str::len),
+                }
+        };
+        let secrets: usize = self.secrets().map(secret).sum();
+        let models: usize = self.models().iter().map(|model| model.name.len() + model.spec.len()).sum();
+        secrets + models + self.bearer().map_or(0, |bearer| bearer.expose().len())
+    }
+}
+
+/// Counts, and no values.
+impl fmt::Debug for Attachments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bearers = usize::from(self.bearer().is_some());
+        let (secrets, models) = (self.secrets().count(), self.models().len());
+        write!(f, "Attachments({secrets} secrets, {bearers} bearers, {models} models)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    fn value(text: &str, declared: bool) -> AttachedSecret {
+        AttachedSecret { source: SecretSource::Value(SecretText::new(text)), declared }
+    }
+
+    fn all() -> Attachments {
+        let variable = SecretSource::Environment { variable: "ATLAS_SECRET_B".to_owned() };
+        let secrets = BTreeMap::from([
+            ("a".to_owned(), value("canary", true)),
+            ("b".to_owned(), AttachedSecret { source: variable, declared: true }),
+        ]);
+        let model = AttachedModel { name: "fast".to_owned(), spec: (*b"{}").into() };
+        Attachments::new([
+            Attachment::Secrets(secrets),
+            Attachment::Bearer(SecretText::new("canary")),
+            Attachment::Models(vec![model]),
+        ])
+    }
+
+    #[test]
+    fn debug_shows_no_value() {
+        expect!["Attachments(2 secrets, 1 bearers, 1 models)"].assert_eq(&format!("{:?}", all()));
+        expect!["Attachments(0 secrets, 0 bearers, 0 models)"].assert_eq(&format!("{:?}", Attachments::default()));
+    }
+
+    #[test]
+    fn each_kind_is_found() {
+        let all = all();
+        assert!(all.secret("a").is_some_and(|secret| *secret == value("canary", true)));
+        assert!(all.secret("a").is_some_and(|secret| *secret != value("canarx", true)));
+        assert!(all.secret("c").is_none());
+        assert!(all.bearer().is_some_and(|bearer| bearer.expose() == "canary"));
+        assert_eq!(all.models().iter().map(|model| model.name.as_str()).collect::<Vec<_>>(), ["fast"]);
+        assert_eq!(all.bytes(), "a".len() + "canary".len() + "bATLAS_SECRET_B".len() + "fast{}".len() + "canary".len());
+    }
+
+    #[test]
+    fn the_later_one_of_a_kind_counts() {
+        let bearer = |text| Attachment::Bearer(SecretText::new(text));
+        let both = Attachments::new([bearer("one"), bearer("two")]);
+        assert_eq!(both.iter().count(), 1);
+        assert!(both.bearer().is_some_and(|bearer| bearer.expose() == "two"));
+    }
+
+    #[test]
+    fn only_values_are_private() {
+        assert!(all().are_private());
+        let variable = SecretSource::Environment { variable: "V".to_owned() };
+        let secret = AttachedSecret { source: variable, declared: true };
+        let secrets = Attachment::Secrets(BTreeMap::from([("b".to_owned(), secret)]));
+        assert!(!Attachments::new([secrets, Attachment::Models(Vec::new())]).are_private());
+    }
+}
