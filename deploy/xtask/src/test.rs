@@ -26,6 +26,7 @@ pub(crate) fn run_all(options: &Options) -> Result<()> {
     require_python()?;
     tools::want("ip", "iproute2");
     let schemathesis = tools::want_python("schemathesis", "4.32.5");
+    let model = tools::want_model();
     // Programs and tests are built together, so that they share one set of features and each crate is compiled once.
     run(&mut cargo(&["build", "--workspace", "--bins", "--tests", "--locked"]))?;
     if options.filter.is_empty() {
@@ -39,6 +40,9 @@ pub(crate) fn run_all(options: &Options) -> Result<()> {
     };
     if let Some(program) = schemathesis {
         tests.env("ATLAS_TEST_SCHEMATHESIS", program);
+    }
+    if let Some(python) = model {
+        tests.env("ATLAS_TEST_MODEL_PYTHON", python);
     }
     let notices = Notices::begin()?;
     slow::begin();

