@@ -134,7 +134,7 @@ pub(crate) fn float(value: f64) -> String {
 }
 
 /// The Python name of a value's type.
-pub(crate) fn type_name(value: &Value) -> &'static str {
+pub fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "NoneType",
         Value::Bool(_) => "bool",
@@ -147,7 +147,7 @@ pub(crate) fn type_name(value: &Value) -> &'static str {
 }
 
 /// Whether Python treats the value as false: None, False, zero and empty values.
-pub(crate) fn is_false(value: &Value) -> bool {
+pub fn is_false(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,
         Value::Bool(true) => false,

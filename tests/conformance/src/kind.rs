@@ -9,6 +9,7 @@ mod package;
 mod rest;
 mod retry;
 mod schema;
+mod trigger;
 mod versions;
 mod websocket;
 
@@ -19,7 +20,7 @@ use crate::row::Row;
 type Judge = fn(&Row, &Bench) -> Judged;
 
 /// The covered kinds, with the members that a row must have; rows for different features use the same kind name.
-const KINDS: [(&str, &[&str], Judge); 21] = [
+const KINDS: [(&str, &[&str], Judge); 28] = [
     ("contract", &["yaml"], |row, _| contract::contract(row)),
     ("skill", &["yaml"], |row, _| contract::skill(row)),
     ("permissions", &["permissions"], |row, _| contract::permissions(row)),
@@ -41,6 +42,13 @@ const KINDS: [(&str, &[&str], Judge); 21] = [
     ("http", &["steps"], rest::judge),
     ("websocket", &["path"], websocket::judge),
     ("cli", &["args"], cli::judge),
+    ("fields", &["expr"], |row, _| trigger::cron(row)),
+    ("invalid", &["expr"], |row, _| trigger::cron(row)),
+    ("next", &["expr", "after"], |row, _| trigger::next(row)),
+    ("hmac", &["secret", "body"], |row, _| trigger::hmac(row)),
+    ("validate", &["definition"], |row, _| trigger::validate(row)),
+    ("next_fire", &["definition"], |row, _| trigger::next_fire(row)),
+    ("ticks", &["triggers"], |row, _| trigger::ticks(row)),
 ];
 
 /// Whether a row has effects that later rows of its kind see.
