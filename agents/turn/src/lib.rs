@@ -1,10 +1,48 @@
-//! The agent loop: `step(state, event) -> effects`. Pure: it knows no clock and does no I/O.
+//! The agent loop: [`Turn::step`] takes an event and returns effects. Pure: it knows no clock and does no I/O.
+//!
+//! It decides what a model is asked, which of its tool calls are made and with what arguments, and when the turn is over.
+//! Its driver calls the model and the tools and reports what they answered. The same settings and events give the same
+//! effects, so a driver that records the events can continue the turn elsewhere without a call that was already made.
+//!
+//! Invariants:
+//! - a turn never makes more requests than [`Limits::requests`];
+//! - every tool call of an answer gets exactly one result, whatever the driver reports;
+//! - after [`Effect::Finish`] or [`Effect::Fail`] there are no more effects.
+//!
+//! ```
+//! use atlas_model::{Answer, Part, Stop, Usage};
+//! use atlas_turn::{Effect, Event, Settings, Turn, Unchecked};
+//! use serde_json::json;
+//!
+//! let mut turn = Turn::new(Settings { model: "small".into(), ..Settings::default() });
+//! let effects = turn.step(Event::Started { input: json!({"text": "hi"}), images: Vec::new() }, &Unchecked);
+//! assert!(matches!(effects[..], [Effect::Call { .. }]));
+//! assert_eq!(turn.request().messages[0].text(), r#"{"text": "hi"}"#);
+//!
+//! let parts = vec![Part::Text { text: r#"{"summary": "s"}"#.into() }];
+//! let answer = Answer { parts, stop: Stop::End, usage: Usage::default(), model: "small".into(), id: None, raw: Default::default() };
+//! let effects = turn.step(Event::Answered(Box::new(answer)), &Unchecked);
+//! assert!(matches!(&effects[..], [Effect::Finish { output, .. }] if *output == json!({"summary": "s"})));
+//! ```
 
-use atlas_model::Request;
+mod budget;
+mod checks;
+mod effect;
+mod event;
+mod guard;
+mod key;
+mod output;
+pub mod python;
+mod round;
+mod settings;
+#[cfg(test)]
+mod tests;
+mod turn;
 
-/// What the loop asks its driver to do.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Effect {
-    /// Call the model, and report the answer.
-    Call(Box<Request>),
-}
+pub use budget::Prices;
+pub use checks::{Checks, Problem, Unchecked};
+pub use effect::{Effect, End, Failure, Halt};
+pub use event::{Event, Outcome, Returned};
+pub use key::Key;
+pub use settings::{AtLimit, Format, Limits, Offered, Sampling, Settings};
+pub use turn::{Totals, Turn};

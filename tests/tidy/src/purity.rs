@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::tree;
 
-const PURE: [&str; 10] = [
+const PURE: [&str; 12] = [
     "atlas-types",
     "atlas-allocation",
     "atlas-format",
@@ -14,6 +14,8 @@ const PURE: [&str; 10] = [
     "atlas-duty",
     "atlas-replica",
     "atlas-slots",
+    "atlas-model",
+    "atlas-turn",
     "atlas-linearizability",
 ];
 

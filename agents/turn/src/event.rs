@@ -1,0 +1,47 @@
+//! What a driver reports.
+
+use atlas_model::{Answer, CallError, Image};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// The turn begins with this input. Images are apart from it.
+    Started { input: Value, images: Vec<Image> },
+    /// The model answered.
+    Answered(Box<Answer>),
+    /// The model's tools returned. A call without a result counts as failed; results of other calls are ignored.
+    Returned(Vec<Returned>),
+    /// The call of the model failed for good.
+    Failed(CallError),
+}
+
+/// What came of one tool call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Returned {
+    /// [`ToolCall::id`](atlas_model::ToolCall::id).
+    pub call: String,
+    pub outcome: Outcome,
+}
+
+/// A tool's result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It returned a value.
+    Value(Value),
+    /// It failed.
+    Error {
+        /// A type, in the sense of Python's exceptions: `ValueError`.
+        kind: String,
+        text: String,
+    },
+}
+
+impl Outcome {
+    /// A failure.
+    pub fn error(kind: impl Into<String>, text: impl Into<String>) -> Self {
+        Self::Error { kind: kind.into(), text: text.into() }
+    }
+}

@@ -1,0 +1,160 @@
+//! One round of tools: which calls of an answer are made, and the result of each.
+
+use atlas_model::{Answer, Part, ToolCall, ToolResult};
+use serde_json::{Map, Value, json};
+
+use crate::checks::told;
+use crate::guard::Observed;
+use crate::{Checks, Outcome, Returned, Settings, python};
+
+/// Characters of unreadable arguments that are repeated to the model.
+const QUOTED_MAX: usize = 200;
+
+/// The calls of one answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Round {
+    calls: Vec<Planned>,
+}
+
+#[derive(Debug, Clone)]
+struct Planned {
+    /// As it is repeated to the model.
+    call: ToolCall,
+    /// The tool's own name.
+    name: String,
+    /// Why the call is not made.
+    refused: Option<Outcome>,
+}
+
+/// The results of a round.
+pub(crate) struct Results {
+    /// In the order of the calls.
+    pub(crate) results: Vec<ToolResult>,
+    /// For the loop guard.
+    pub(crate) observed: Vec<Observed>,
+}
+
+impl Round {
+    /// Decides about the calls of an answer.
+    pub(crate) fn plan(answer: &Answer, settings: &Settings, checks: &dyn Checks) -> Self {
+        let count = answer.tool_calls().count();
+        let most = settings.limits.calls;
+        let mut calls: Vec<Planned> = Vec::with_capacity(count);
+        for call in answer.tool_calls() {
+            let id = unused(&call.id, &calls);
+            let (arguments, unreadable) = readable(&call.arguments);
+            let offered = settings.tools.iter().position(|offered| offered.tool.name == call.name);
+            let name = offered.map_or(&call.name, |tool| &settings.tools[tool].name).clone();
+            let refused = if count > most {
+                let text = format!("{count} calls in one answer, at most {most} are allowed; none was made");
+                Some(Outcome::error("TooManyCalls", text))
+            } else if let Some(tool) = offered {
+                unreadable.or_else(|| invalid(&checks.arguments(tool, &arguments)))
+            } else {
+                Some(unknown(&call.name, settings))
+            };
+            calls.push(Planned { call: ToolCall { id, arguments, ..call.clone() }, name, refused });
+        }
+        Self { calls }
+    }
+
+    /// The parts of the answer as the next request repeats them: with ids that are unique and arguments that are objects.
+    pub(crate) fn parts(&self, answer: Answer) -> Vec<Part> {
+        let mut calls = self.calls.iter();
+        let repeated = |part| match part {
+            Part::ToolCall(call) => Part::ToolCall(calls.next().map_or(call, |planned| planned.call.clone())),
+            part => part,
+        };
+        answer.parts.into_iter().map(repeated).collect()
+    }
+
+    /// The calls to make.
+    pub(crate) fn allowed(&self) -> Vec<ToolCall> {
+        let allowed = self.calls.iter().filter(|planned| planned.refused.is_none());
+        allowed.map(|planned| ToolCall { name: planned.name.clone(), ..planned.call.clone() }).collect()
+    }
+
+    /// The names of all its tools, in order.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.calls.iter().map(|planned| planned.name.as_str())
+    }
+
+    /// The result of each call.
+    pub(crate) fn results(self, returned: Vec<Returned>, settings: &Settings) -> Results {
+        let mut returned: Vec<Option<Returned>> = returned.into_iter().map(Some).collect();
+        let mut results = Results { results: Vec::new(), observed: Vec::new() };
+        for Planned { call, name, refused } in self.calls {
+            let own = |one: &&mut Option<Returned>| one.as_ref().is_some_and(|one| one.call == call.id);
+            let outcome = refused
+                .or_else(|| returned.iter_mut().find(own).and_then(Option::take).map(|one| one.outcome))
+                .unwrap_or_else(|| Outcome::error("NoResult", "the tool returned nothing"));
+            let failed = matches!(outcome, Outcome::Error { .. });
+            let content = bounded(content(outcome), settings.limits.result_bytes);
+            results.observed.push(Observed::new(name, &call.arguments, &content, failed));
+            let error = failed && settings.mark_errors;
+            results.results.push(ToolResult { call: call.id, name: call.name, content, error });
+        }
+        results
+    }
+}
+
+/// An id that no earlier call of the answer has.
+fn unused(id: &str, calls: &[Planned]) -> String {
+    let is_used = |id: &str| calls.iter().any(|planned| planned.call.id == id);
+    if !is_used(id) {
+        return id.to_owned();
+    }
+    // There are fewer calls than candidates.
+    (2..).map(|number| format!("{id}-{number}")).find(|id| !is_used(id)).unwrap_or_default()
+}
+
+/// Arguments as an object, and the refusal of those that are none.
+fn readable(arguments: &Value) -> (Value, Option<Outcome>) {
+    let text = match arguments {
+        Value::Object(_) => return (arguments.clone(), None),
+        Value::Null => return (Value::Object(Map::new()), None),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let why = match serde_json::from_str::<Value>(&text) {
+        Err(error) if arguments.is_string() => format!("are not JSON ({error})"),
+        _ => "are not a JSON object".to_owned(),
+    };
+    let shown: String = text.chars().take(QUOTED_MAX).collect();
+    let refused = Outcome::error("JSONDecodeError", format!("the arguments {why}; they begin with: {shown}"));
+    (Value::Object(Map::new()), Some(refused))
+}
+
+fn invalid(problems: &[crate::Problem]) -> Option<Outcome> {
+    let some = !problems.is_empty();
+    some.then(|| {
+        Outcome::error("ValidationError", format!("the arguments do not match the tool's schema: {}", told(problems)))
+    })
+}
+
+fn unknown(name: &str, settings: &Settings) -> Outcome {
+    if !settings.mark_errors {
+        // The text of Atlas for Python.
+        let text = format!("Skill '{name}' not available — declare it in requires.skills");
+        return Outcome::error("SkillInvocationError", text);
+    }
+    let known: Vec<&str> = settings.tools.iter().map(|offered| offered.tool.name.as_str()).collect();
+    Outcome::error("UnknownTool", format!("there is no tool \"{name}\"; the tools are: {}", known.join(", ")))
+}
+
+fn content(outcome: Outcome) -> String {
+    match outcome {
+        Outcome::Value(value) => python::dumps(&value),
+        Outcome::Error { kind, text } => python::dumps(&json!({"error": format!("{kind}: {text}")})),
+    }
+}
+
+/// A result that is cut if it is too long. It is ASCII.
+fn bounded(mut text: String, bytes_max: usize) -> String {
+    let bytes = text.len();
+    if bytes > bytes_max {
+        text.truncate(text.floor_char_boundary(bytes_max));
+        text.push_str(&format!("\n[cut: these are the first {bytes_max} of {bytes} bytes]"));
+    }
+    text
+}

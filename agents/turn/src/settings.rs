@@ -1,0 +1,135 @@
+//! What a turn is fixed to.
+
+use atlas_model::Tool;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::Prices;
+
+/// What a turn is fixed to before it starts. A driver that records a turn records its settings first. The default is the
+/// behaviour of Atlas for Python.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Settings {
+    /// The id that the provider knows the model by.
+    pub model: String,
+    pub system: String,
+    /// The tools that the model may call. Their names are unique.
+    pub tools: Vec<Offered>,
+    pub sampling: Sampling,
+    pub format: Format,
+    pub limits: Limits,
+    /// True if the model accepts images.
+    pub vision: bool,
+    /// True if the provider can be asked for JSON that matches a schema.
+    pub json_schema: bool,
+    /// True if answers are requested in pieces.
+    pub stream: bool,
+    /// True if results of failed tools are marked as errors. Atlas for Python only says so in their text.
+    pub mark_errors: bool,
+    /// None if the model's prices are unknown.
+    pub prices: Option<Prices>,
+}
+
+/// A tool that the model may call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Offered {
+    /// The tool's own name. The one in `tool` is legal for the provider, and can differ.
+    pub name: String,
+    pub tool: Tool,
+}
+
+/// How the model chooses its words.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Sampling {
+    /// Most tokens of one answer. None leaves it to the provider.
+    pub max_tokens: Option<u32>,
+    pub temperature: Option<f64>,
+    pub top_p: Option<f64>,
+    pub top_k: Option<u32>,
+    /// Texts that end an answer.
+    pub stop: Vec<String>,
+    /// `low`, `medium` or `high`.
+    pub reasoning_effort: Option<String>,
+    /// Members added to the provider's body as they are.
+    pub extra: Map<String, Value>,
+}
+
+impl Default for Sampling {
+    fn default() -> Self {
+        Self {
+            max_tokens: Some(4_096),
+            temperature: None,
+            top_p: None,
+            top_k: None,
+            stop: Vec::new(),
+            reasoning_effort: None,
+            extra: Map::new(),
+        }
+    }
+}
+
+/// The form of the output.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Format {
+    /// The answer parsed as JSON; an answer that is no JSON becomes `{"result": TEXT}`.
+    #[default]
+    Json,
+    /// Always `{"result": TEXT}`.
+    Text,
+    /// JSON that matches a schema. An answer that does not match is returned to the model with the reasons.
+    Schema {
+        /// A name for the schema that some providers require.
+        name: String,
+        schema: Value,
+        /// How often an answer is returned to the model. If the last one does not match either, it is the output.
+        repairs: u32,
+    },
+}
+
+/// Bounds of a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Limits {
+    /// Most requests to the model.
+    pub requests: u32,
+    /// What the output is once they are used up.
+    pub at_limit: AtLimit,
+    /// The number of equal rounds of tools in a row that ends the turn. Zero disables the guard.
+    pub repeats: u32,
+    /// Most tool calls of one answer.
+    pub calls: usize,
+    /// Most tool calls at the same time. One means in order.
+    pub parallel: usize,
+    /// Most bytes of a tool's result that the model gets.
+    pub result_bytes: usize,
+    /// Most billionths of a dollar that the turn may cost. It has an effect only if the prices are known.
+    pub budget_nanodollars: Option<u64>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            requests: 5,
+            at_limit: AtLimit::Error,
+            repeats: 0,
+            calls: 128,
+            parallel: 1,
+            result_bytes: 64 << 10,
+            budget_nanodollars: None,
+        }
+    }
+}
+
+/// The output of a turn whose requests are used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AtLimit {
+    /// An error and the names of the used tools, as in Atlas for Python.
+    #[default]
+    Error,
+    /// The text of the last answer, with an explanation.
+    Partial,
+}

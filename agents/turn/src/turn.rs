@@ -1,0 +1,267 @@
+//! The machine itself.
+
+use std::sync::Arc;
+
+use atlas_model::{Answer, Image, Message, OutputSchema, Part, Request, Role, Usage};
+use serde_json::{Value, json};
+
+use crate::checks::told;
+use crate::guard::Guard;
+use crate::key::Chain;
+use crate::output::Output;
+use crate::round::Round;
+use crate::{AtLimit, Checks, Effect, End, Event, Failure, Format, Halt, Returned, Settings, budget, output, python};
+
+/// One turn of an agent: from its input to its output.
+#[derive(Debug, Clone)]
+pub struct Turn {
+    settings: Arc<Settings>,
+    messages: Vec<Message>,
+    /// The hash of the settings and messages.
+    chain: Chain,
+    guard: Guard,
+    totals: Totals,
+    /// The text of the last answer that had one.
+    said: String,
+    repairs: u32,
+    phase: Phase,
+}
+
+/// What a turn has used so far.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// Requests to the model.
+    pub requests: u32,
+    /// The sum over all answers.
+    pub usage: Usage,
+    /// Billionths of a dollar. Zero if the prices are unknown.
+    pub cost_nanodollars: u64,
+    /// The model that answered last, as it names itself.
+    pub model: String,
+    /// The tools that the model called, in order.
+    pub tools_used: Vec<String>,
+}
+
+#[derive(Debug, Clone)]
+enum Phase {
+    New,
+    /// The model is called.
+    Asking,
+    /// Tools are called.
+    Working(Round),
+    Done,
+}
+
+impl Phase {
+    fn expects(&self) -> &'static str {
+        match self {
+            Self::New => "its start",
+            Self::Asking => "an answer of the model",
+            Self::Working(_) => "results of tools",
+            Self::Done => "nothing",
+        }
+    }
+}
+
+impl Turn {
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            chain: Chain::new(&settings),
+            guard: Guard::new(settings.limits.repeats),
+            settings: Arc::new(settings),
+            messages: Vec::new(),
+            totals: Totals::default(),
+            said: String::new(),
+            repairs: 0,
+            phase: Phase::New,
+        }
+    }
+
+    /// What it has used so far.
+    pub fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// The messages so far.
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// The request of the last [`Effect::Call`].
+    pub fn request(&self) -> Request {
+        let settings = &self.settings;
+        let sampling = settings.sampling.clone();
+        let output = match &settings.format {
+            Format::Schema { name, schema, .. } if settings.json_schema => {
+                Some(OutputSchema { name: name.clone(), schema: schema.clone() })
+            }
+            _ => None,
+        };
+        Request {
+            model: settings.model.clone(),
+            system: settings.system.clone(),
+            messages: self.messages.clone(),
+            tools: settings.tools.iter().map(|offered| offered.tool.clone()).collect(),
+            max_tokens: sampling.max_tokens.or(self.budget().map(|_| budget::OUTPUT_ASSUMED)),
+            temperature: sampling.temperature,
+            top_p: sampling.top_p,
+            top_k: sampling.top_k,
+            stop: sampling.stop,
+            reasoning_effort: sampling.reasoning_effort,
+            extra: sampling.extra,
+            output,
+            stream: settings.stream,
+            ..Request::default()
+        }
+    }
+
+    /// Takes an event. The effects are in the order in which they have to be performed.
+    pub fn step(&mut self, event: Event, checks: &dyn Checks) -> Vec<Effect> {
+        match (std::mem::replace(&mut self.phase, Phase::Done), event) {
+            (Phase::Done, _) => Vec::new(),
+            (Phase::New, Event::Started { input, images }) => self.start(&input, images),
+            (Phase::Asking, Event::Answered(answer)) => self.answered(*answer, checks),
+            (Phase::Asking, Event::Failed(error)) => fail(Failure::Call(error)),
+            (Phase::Working(round), Event::Returned(returned)) => self.returned(round, returned),
+            (phase, event) => {
+                let got = match event {
+                    Event::Started { .. } => "its start",
+                    Event::Answered(_) => "an answer of the model",
+                    Event::Returned(_) => "results of tools",
+                    Event::Failed(_) => "a failed call",
+                };
+                fail(Failure::Disorder { expected: phase.expects(), got })
+            }
+        }
+    }
+
+    fn start(&mut self, input: &Value, images: Vec<Image>) -> Vec<Effect> {
+        if !images.is_empty() && !self.settings.vision {
+            return fail(Failure::Vision { model: self.settings.model.clone() });
+        }
+        let mut message = Message::user(python::dumps(input));
+        message.parts.extend(images.into_iter().map(Part::Image));
+        self.push(message);
+        self.ask()
+    }
+
+    fn answered(&mut self, answer: Answer, checks: &dyn Checks) -> Vec<Effect> {
+        self.totals.usage += answer.usage;
+        let cost = self.settings.prices.map_or(0, |prices| prices.cost(&answer.usage));
+        self.totals.cost_nanodollars = self.totals.cost_nanodollars.saturating_add(cost);
+        self.totals.model.clone_from(&answer.model);
+        let text = answer.text();
+        if answer.tool_calls().next().is_none() {
+            return self.conclude(&text, answer, checks);
+        }
+        if !text.trim().is_empty() {
+            self.said = text;
+        }
+        let round = Round::plan(&answer, &self.settings, checks);
+        self.totals.tools_used.extend(round.names().map(str::to_owned));
+        self.push(Message { role: Role::Assistant, parts: round.parts(answer) });
+        let calls = round.allowed();
+        if calls.is_empty() {
+            return self.returned(round, Vec::new());
+        }
+        let (key, parallel) = (self.chain.key("tools", &calls), self.settings.limits.parallel.max(1));
+        self.phase = Phase::Working(round);
+        vec![Effect::Tools { key, calls, parallel }]
+    }
+
+    fn returned(&mut self, round: Round, returned: Vec<Returned>) -> Vec<Effect> {
+        let results = round.results(returned, &self.settings);
+        let parts = results.results.into_iter().map(Part::ToolResult).collect();
+        self.push(Message { role: Role::User, parts });
+        match self.guard.observe(results.observed, self.totals.requests) {
+            Some(halt) => self.halt(halt),
+            None => self.ask(),
+        }
+    }
+
+    /// Asks the model, unless all requests or the budget are used up.
+    fn ask(&mut self) -> Vec<Effect> {
+        if self.totals.requests >= self.settings.limits.requests {
+            return self.limit();
+        }
+        if let Some(failure) = self.overspends() {
+            return fail(failure);
+        }
+        self.totals.requests += 1;
+        self.phase = Phase::Asking;
+        vec![Effect::Call { key: self.chain.key("model", &()) }]
+    }
+
+    /// The budget, if it can be enforced.
+    fn budget(&self) -> Option<(u64, crate::Prices)> {
+        self.settings.limits.budget_nanodollars.zip(self.settings.prices)
+    }
+
+    fn overspends(&self) -> Option<Failure> {
+        let (budget, prices) = self.budget()?;
+        let request = self.request();
+        let output = u64::from(request.max_tokens.unwrap_or(budget::OUTPUT_ASSUMED));
+        let next = prices.cost(&Usage { input: budget::estimate(&request), output, ..Usage::default() });
+        let spent = self.totals.cost_nanodollars;
+        (spent.saturating_add(next) > budget).then_some(Failure::Budget { budget, spent, next })
+    }
+
+    /// The model is done. An answer that does not match the schema is returned to it.
+    fn conclude(&mut self, text: &str, answer: Answer, checks: &dyn Checks) -> Vec<Effect> {
+        let (value, problems) = match output::of(text, &self.settings.format, checks) {
+            Output::Good(value) => return finish(value, End::Answer),
+            Output::Bad { value, problems } => (value, problems),
+        };
+        let Format::Schema { repairs, .. } = self.settings.format else { return finish(value, End::Answer) };
+        if self.repairs >= repairs || self.totals.requests >= self.settings.limits.requests {
+            return finish(value, End::Answer);
+        }
+        self.repairs += 1;
+        let answered = Message { role: Role::Assistant, parts: answer.parts };
+        // Providers refuse messages without content.
+        if answered.parts.iter().any(|part| !matches!(part, Part::Text { text } if text.trim().is_empty())) {
+            self.push(answered);
+        }
+        self.push(Message::user(format!(
+            "Your answer does not match the required JSON schema: {}. Answer again with the JSON value only.",
+            told(&problems)
+        )));
+        self.ask()
+    }
+
+    fn limit(&self) -> Vec<Effect> {
+        let output = match self.settings.limits.at_limit {
+            AtLimit::Error => json!({"error": "max iterations reached", "tools_used": self.totals.tools_used}),
+            AtLimit::Partial => {
+                let most = self.settings.limits.requests;
+                let requests = if most == 1 { "request" } else { "requests" };
+                self.partial(&format!("[The agent was stopped after {most} {requests}. This answer is incomplete.]"))
+            }
+        };
+        finish(output, End::Limit)
+    }
+
+    fn halt(&self, halt: Halt) -> Vec<Effect> {
+        let output = self.partial(&halt.explanation());
+        vec![Effect::Warn(halt), Effect::Finish { output, end: End::Repeats }]
+    }
+
+    fn partial(&self, explanation: &str) -> Value {
+        let said = self.said.trim();
+        let text = if said.is_empty() { explanation.to_owned() } else { format!("{said}\n\n{explanation}") };
+        json!({"result": text})
+    }
+
+    fn push(&mut self, message: Message) {
+        self.chain.add(&message);
+        self.messages.push(message);
+    }
+}
+
+fn finish(output: Value, end: End) -> Vec<Effect> {
+    vec![Effect::Finish { output, end }]
+}
+
+fn fail(failure: Failure) -> Vec<Effect> {
+    vec![Effect::Fail(failure)]
+}
