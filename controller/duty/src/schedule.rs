@@ -10,8 +10,9 @@ use crate::{View, request, requirements};
 pub fn schedule(state: &State, strategy: Strategy, budget: usize) -> Vec<Request> {
     let plan = plan(&View(state), strategy, budget);
     let grants = plan.placements.into_iter().map(|placement| {
-        // An agent may have gone while the job waited for room.
-        let failed = state.job(placement.grant.job).and_then(|job| requirements::failed(state, job));
+        // An agent may have gone while the job waited for room. One that parked has started: the agents were there.
+        let job = state.job(placement.grant.job).filter(|job| !job.has_parked());
+        let failed = job.and_then(|job| requirements::failed(state, job));
         request(&placement.namespace, failed.unwrap_or(Command::GrantLease(placement.grant)))
     });
     let failures = plan.never.into_iter().map(|never| {

@@ -7,9 +7,9 @@ use atlas_state::State;
 use atlas_types::{
     AgentKind, AgentPin, BootId, ClusterConfig, ClusterTime, Command, CompleteJob, ConfigureCluster, CreateJoinToken,
     Demand, Digest, Effects, EventSeq, FailJob, Failure, FailureKind, FencingToken, Inventory, JobId, JoinKind, Level,
-    MemberId, Micros, Namespace, NodeEpoch, NodeId, Origin, Outcome, Payload, RegisterAgent, RegisterNode, Rejection,
-    Request, RequiredAgent, RetireAgent, RetryRule, RunSpec, SinkAck, SubmitJob, Timeouts, Timestamp, Usage, Verdict,
-    Version,
+    MemberId, Micros, Namespace, NodeEpoch, NodeId, Origin, Outcome, ParkJob, Payload, RecordSteps, RegisterAgent,
+    RegisterNode, Rejection, RemoveNode, Request, RequiredAgent, RetireAgent, RetryRule, RunSpec, SinkAck, Step,
+    StepKey, StepKind, StepUsage, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version, Wait,
 };
 use expect_test::{Expect, expect};
 
@@ -46,6 +46,8 @@ impl Script {
             })),
             ["complete", id] => self.must(self.completion(id)),
             ["fail", id] => self.must(self.failure(id)),
+            ["park", id, seconds] => self.park(id, number(seconds)),
+            ["remove", name] => self.must(Command::RemoveNode(RemoveNode { node: name.parse().expect("a node name") })),
             ["keep", count] => self.must(keep(number(count))),
             ["ack", member, event] => {
                 let (member, event_seq) = (MemberId(number(member)), EventSeq(number(event)));
@@ -114,6 +116,17 @@ impl Script {
         (id, lease.node.clone(), lease.token)
     }
 
+    /// Records the first step of a job and parks it for a time.
+    fn park(&mut self, id: &str, seconds: u64) {
+        let (job, node, token) = self.lease(id);
+        let (kind, key, usage) = (StepKind::Start, StepKey([1; 16]), StepUsage::default());
+        let steps = vec![Arc::new(Step { kind, key, outcome: Payload::inline(b"{}"), usage })];
+        self.must(Command::RecordSteps(RecordSteps { job, node: node.clone(), token, from: 0, steps }));
+        let at = Timestamp(self.state.at().0 + 1_000_000 * seconds as i64);
+        let (waits, used, read) = (vec![Wait::Time { at }], Micros(0), 0);
+        self.must(Command::ParkJob(ParkJob { job, node, token, journal_length: 1, waits, used, read }));
+    }
+
     fn completion(&self, id: &str) -> Command {
         let (job, node, token) = self.lease(id);
         let output = Payload::inline(b"{}");
@@ -172,6 +185,8 @@ fn agent(name: &str, words: &[&str]) -> Command {
             ("requires", value) => {
                 spec.requires.push(RequiredAgent { name: value.to_owned(), version: "^1.0.0".to_owned() });
             }
+            ("on", value) => spec.demand.node = Some(value.parse().expect("a node name")),
+            ("effects", _) => spec.effects = Effects::Once,
             ("limit", value) => spec.concurrency = Some(number(value) as u32),
             ("retries", value) => {
                 spec.retry = RetryRule { max_retries: number(value) as u32, backoff_base: Micros::from_secs(2) };
@@ -246,6 +261,22 @@ fn a_job_that_can_never_run_fails_once_a_node_is_known() {
             nothing
             fail j1: Insufficient hardware for big: GPU
             nothing
+        "#]],
+    );
+}
+
+#[test]
+fn a_job_that_woke_waits_for_a_node_with_its_recorded_steps() {
+    check(
+        "level 6; agent echo effects=once retries=1 on=n1; node n1 1; submit j1 echo; schedule; park j1 5; after 9; expire;
+        lose n1 1; remove n1; node n2 1; submit j2 echo; schedule; schedule; node n1 1; schedule",
+        expect![[r#"
+            grant j1 to n1
+            wake a retry
+            lose n1 epoch 1
+            fail j2: Insufficient hardware for echo: node=n1
+            nothing
+            grant j1 to n1
         "#]],
     );
 }

@@ -31,7 +31,7 @@ impl Cluster for View<'_> {
         let spec = job.spec.as_ref()?;
         let limited = spec.concurrency.map(|limit| (job.agent.clone(), limit));
         let (namespace, demand, depth) = (job.namespace.clone(), spec.demand.clone(), job.depth());
-        let class = Class { namespace, demand, limit: limited, depth };
+        let class = Class { namespace, demand, limit: limited, depth, parked: job.has_parked() };
         self.0.waiting_in(&class).take(limit).position(|other| other.id == job.id)
     }
 

@@ -9,8 +9,8 @@ use crate::{Strategy, could_ever};
 ///
 /// Each iterator is lazy and based on an index, so a plan that stops early has read little.
 pub trait Cluster {
-    /// Identifies a set of waiting jobs with the same demand and depth. If their agent has a concurrency limit, they
-    /// also have the same agent.
+    /// Identifies a set of waiting jobs with the same demand and depth, all of which have parked, or none. If their agent has a
+    /// concurrency limit, they also have the same agent.
     type Class;
 
     /// The classes that have a waiting job, ordered by the priority and age of their first job.

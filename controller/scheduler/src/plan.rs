@@ -23,7 +23,7 @@ pub enum Strategy {
 pub struct Plan {
     /// Jobs that fit now, in the order of their priority and age.
     pub placements: Vec<Placement>,
-    /// Jobs that no registered node could ever run.
+    /// Jobs that no registered node could ever run, except jobs that parked, which wait for a node.
     pub never: Vec<Never>,
     /// True if the plan ended because of its budget, so that more placements may be possible.
     pub more: bool,
@@ -127,7 +127,8 @@ impl<'a> Turn<'a> {
             let grant = GrantLease { job: job.id, node: node.id.clone(), epoch: node.epoch, allocation };
             return Decision::Place(Placement { namespace: job.namespace.clone(), grant });
         }
-        self.never = unsatisfiable(cluster, &spec.demand);
+        // A job that parked has started. It waits for a node, because a retry would start without its recorded steps.
+        self.never = !job.has_parked() && unsatisfiable(cluster, &spec.demand);
         if self.never { Decision::Never(never(job, &spec.demand)) } else { Decision::SetAside }
     }
 

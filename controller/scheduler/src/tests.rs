@@ -322,6 +322,20 @@ fn a_demand_beyond_every_node_can_never_run() {
 }
 
 #[test]
+fn a_job_that_parked_waits_for_a_node_and_does_not_hold_up_others() {
+    check(
+        "node n1 places=2; job j1 gpus=1 parks=1; job j2 gpus=1; job j3 gpus=1 parks=2; job j4; plan; why j1; why j3; plan",
+        expect![[r#"
+            j4 on n1: cores=0 mem=0
+            j2 never: GPU
+            j1 no registered worker can run it: GPU
+            j3 no registered worker can run it: GPU; 1 job is ahead of it
+            nothing
+        "#]],
+    );
+}
+
+#[test]
 fn a_node_that_is_down_or_closed_may_come_back() {
     check(
         "node n1 places=1 gpu=24 down; node n2 places=1 gpu=24 cordoned; node n3 places=1 gpu=24 draining; job j1 gpus=1; \

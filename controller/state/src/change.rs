@@ -460,10 +460,12 @@ fn after_loss(job: &Job) -> Option<Reason> {
     use atlas_types::Effects::{Idempotent, Once, Pure, Reconcilable};
     let spec = job.spec.as_ref()?;
     let started = job.lease.as_ref().is_some_and(|lease| lease.started);
+    let more = job.attempts_counted() < spec.max_attempts;
     match spec.effects {
-        // Before the attempts are counted: to fail it would let its retry rule run it again unasked.
-        Once | Reconcilable if started => Some(Reason::InDoubt),
-        Pure | Idempotent | Once | Reconcilable => (job.attempts_counted() < spec.max_attempts).then_some(Reason::Lost),
+        // Before the attempts are counted: to fail it would let its retry rule run it again unasked. One that parked has started
+        // before, and its next attempt continues, but a retry would not.
+        Once | Reconcilable if started || job.has_parked() && !more => Some(Reason::InDoubt),
+        Pure | Idempotent | Once | Reconcilable => more.then_some(Reason::Lost),
     }
 }
 

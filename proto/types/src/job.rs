@@ -233,6 +233,11 @@ impl Job {
         self.original.unwrap_or(self.id)
     }
 
+    /// Whether it ever parked: it has started, and its next attempt continues after its recorded steps.
+    pub fn has_parked(&self) -> bool {
+        self.parks > 0
+    }
+
     /// Leases that count against the attempts of its contract: all but those that ended because it parked.
     pub fn attempts_counted(&self) -> u32 {
         self.attempt.0.saturating_sub(self.parks)

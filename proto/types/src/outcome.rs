@@ -222,6 +222,9 @@ pub enum Rejection {
         /// The first step that is not folded.
         first: u64,
     },
+    /// The state would keep the folded steps, which a fold is there to avoid.
+    #[error("a fold must be an artifact, this one is inline")]
+    FoldInline,
     /// A job without recorded steps would start again from its beginning.
     #[error("the job has no recorded steps, so it cannot park")]
     NotJournaled,

@@ -20,8 +20,8 @@ pub(super) fn gb(bytes: u64) -> u64 {
     bytes / GB
 }
 
-/// Demand, depth and limited agent.
-type Class = (Demand, u32, Option<(AgentName, u32)>);
+/// Demand, depth, limited agent, and whether its jobs have parked.
+type Class = (Demand, u32, Option<(AgentName, u32)>, bool);
 
 #[derive(Default)]
 pub(super) struct Fake {
@@ -133,7 +133,8 @@ fn waits(job: &Job) -> bool {
 
 fn class(job: &Job) -> Class {
     let spec = job.spec.as_ref().expect("a spec");
-    (spec.demand.clone(), job.depth(), spec.concurrency.map(|limit| (job.agent.clone(), limit)))
+    let limit = spec.concurrency.map(|limit| (job.agent.clone(), limit));
+    (spec.demand.clone(), job.depth(), limit, job.has_parked())
 }
 
 impl Cluster for Fake {
@@ -258,6 +259,7 @@ pub(super) fn job(name: &str, words: &[&str]) -> Job {
     let mut reason = Reason::Queued;
     let mut limit = None;
     let mut spawned = None;
+    let mut parks = 0;
     let mut demand = Demand::default();
     for word in words {
         match word.split_once('=').unwrap_or((word, "")) {
@@ -269,6 +271,7 @@ pub(super) fn job(name: &str, words: &[&str]) -> Job {
             ("backoff", value) => {
                 reason = Reason::Backoff { until: ClusterTime::default().plus(Micros::from_secs(number(value))) };
             }
+            ("parks", value) => parks = number(value),
             ("doubt", _) => reason = Reason::InDoubt,
             ("cores", value) => demand.cores = number(value),
             ("mem", value) => demand.memory_bytes = number::<u64>(value) * GB,
@@ -303,10 +306,10 @@ pub(super) fn job(name: &str, words: &[&str]) -> Job {
         warmup: Micros::default(),
         execution: Micros::default(),
         warm: false,
-        attempt: Attempt(0),
+        attempt: Attempt(parks),
         lease: None,
         journal: None,
-        parks: 0,
+        parks,
         used: Micros::default(),
         parked: None,
         slept_until: Timestamp::NOT_YET,

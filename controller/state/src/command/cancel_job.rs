@@ -8,7 +8,7 @@ pub(super) fn apply(command: &CancelJob, change: &mut Change<'_>) -> Result<Outc
     let job = change.own_job(command.job)?;
     let accepted = match job.status {
         // One that parked has started, and is not what a caller means who cancels only what has not.
-        JobStatus::Pending if command.running || job.parks == 0 => {
+        JobStatus::Pending if command.running || !job.has_parked() => {
             let job = (**job).clone();
             change.end(job, JobStatus::Cancelled, None);
             true

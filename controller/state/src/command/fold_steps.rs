@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use atlas_types::{Event, Fold, FoldSteps, Outcome, Rejection};
+use atlas_types::{Event, Fold, FoldSteps, Outcome, PayloadBody, Rejection};
 
-use super::check_size;
 use super::record_steps::{check_folds, check_lease};
 use crate::change::Change;
 
 pub(super) fn apply(command: &FoldSteps, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
     check_lease(change, command.job, &command.node, command.token)?;
     let &FoldSteps { job, upto, ref artifact, .. } = command;
-    check_size(artifact.inline_bytes())?;
+    if let PayloadBody::Inline(_) = artifact.body {
+        return Err(Rejection::FoldInline);
+    }
     let empty = Arc::default();
     let journal = change.state.journals.get(&job).unwrap_or(&empty);
     let fold = Fold { upto, artifact: artifact.clone() };
@@ -74,6 +75,18 @@ mod tests {
                 ! step 6 does not follow the journal, whose next step is 5
                 ! the lease is outdated
                 ! the lease is outdated
+            "#]],
+        );
+    }
+
+    #[test]
+    fn an_inline_fold_is_refused() {
+        check(
+            &format!("{RECORDED} -- fold j1 upto=2 inline=true; fold j1 upto=2 artifact=7; fold j1 upto=2 inline=true"),
+            expect![[r#"
+                ! a fold must be an artifact, this one is inline
+                j1 steps up to 2 folded
+                ! a fold must be an artifact, this one is inline
             "#]],
         );
     }

@@ -18,6 +18,8 @@ pub struct Class {
     pub limit: Option<(AgentName, u32)>,
     /// How deep they were spawned: the deeper, the more jobs lend them a place.
     pub depth: u32,
+    /// They have parked: they wait even if no node could ever run them.
+    pub parked: bool,
 }
 
 /// The order of the queue: higher priority first, then age.
@@ -108,5 +110,6 @@ fn turn(job: &Job) -> Turn {
 fn class(job: &Job) -> Option<Class> {
     let spec = job.spec.as_ref()?;
     let limit = spec.concurrency.map(|limit| (job.agent.clone(), limit));
-    Some(Class { namespace: job.namespace.clone(), demand: spec.demand.clone(), limit, depth: job.depth() })
+    let (namespace, demand) = (job.namespace.clone(), spec.demand.clone());
+    Some(Class { namespace, demand, limit, depth: job.depth(), parked: job.has_parked() })
 }

@@ -175,7 +175,8 @@ fn job_command(run: &Run, words: &Words<'_>) -> Command {
             Command::RecordSteps(RecordSteps { job, node: holder, token, from: words.or("from", 0), steps })
         }
         "fold" => {
-            let artifact = artifact(words.or("artifact", 1));
+            let inline = words.or("inline", false);
+            let artifact = if inline { Payload::inline(b"[]") } else { artifact(words.or("artifact", 1)) };
             Command::FoldSteps(FoldSteps { job, node: holder, token, upto: words.or("upto", 1), artifact })
         }
         "store-log" => {
@@ -421,7 +422,7 @@ fn labels(words: &Words<'_>) -> BTreeMap<String, String> {
 }
 
 /// A large payload.
-fn artifact(byte: u8) -> Payload {
+pub(crate) fn artifact(byte: u8) -> Payload {
     Payload { key_id: 0, body: PayloadBody::Artifact { digest: Digest([byte; 32]), size_bytes: 70_000 } }
 }
 

@@ -185,7 +185,7 @@ fn every_command_on_a_job_in_every_situation() {
           fail           ! the lease is outdated
           lose           ! the lease is outdated
           park           ! the lease is outdated
-          fail-pending   j1 Granted pending→running without a lease | j1 Ended running→failed Agent: boom | j1'1 Submitted pending→pending Backoff { until: ClusterTime(11000000) }
+          fail-pending   ! the job is Pending
           cancel         j1 Ended pending→cancelled
           cancel-pending = nothing to cancel
           wake           ! the job is Pending

@@ -128,6 +128,7 @@ impl From<&Rejection> for proto::Rejection {
             Rejection::StepsFolded { upto, first } => {
                 Self { bound: Some(*first), ..counted(RejectionKind::StepsFolded, *upto) }
             }
+            Rejection::FoldInline => plain(RejectionKind::FoldInline),
             Rejection::NotJournaled => plain(RejectionKind::NotJournaled),
             Rejection::JournalLength { sent, recorded } => {
                 Self { bound: Some(*recorded), ..counted(RejectionKind::JournalLength, *sent) }
@@ -215,6 +216,7 @@ impl TryFrom<proto::Rejection> for Rejection {
             RejectionKind::StepsFolded => {
                 Self::StepsFolded { upto: amount()?, first: required("rejection.bound", rejection.bound)? }
             }
+            RejectionKind::FoldInline => Self::FoldInline,
             RejectionKind::NotJournaled => Self::NotJournaled,
             RejectionKind::JournalLength => {
                 Self::JournalLength { sent: amount()?, recorded: required("rejection.bound", rejection.bound)? }

@@ -218,6 +218,7 @@ pub(crate) fn outcomes() -> Vec<Result<Outcome, Rejection>> {
         Err(Rejection::ObjectRefused { field: "spec.url".to_owned() }),
         Err(Rejection::ObjectInUse { what: "jobs" }),
         Err(Rejection::NamespaceLimit { what: "pending jobs", limit: 200 }),
+        Err(Rejection::FoldInline),
     ];
     all.extend(Rejection::LIMITS.map(|what| Err(Rejection::LimitReached { what, limit: 10 })));
     all

@@ -126,6 +126,23 @@ fn a_park_is_no_loss() {
 }
 
 #[test]
+fn the_last_loss_of_a_once_job_that_parked_leaves_it_in_doubt() {
+    check(
+        "level 6; agent a effects=once attempts=2 retries=1; node n1; job j1; grant j1 n1; start j1; record j1 from=0 steps=s;
+        park j1 at=5; clock +9; wake j1 -- grant j1 n1; lose j1; grant j1 n1; lose j1; journal j1; resolve j1 again; grant j1 n1",
+        expect![[r#"
+            j1 Granted pending→running on n1 token 2 attempt 2
+            j1 Lost running→pending Lost
+            j1 Granted pending→running on n1 token 3 attempt 3
+            j1 Lost running→pending InDoubt
+            j1: folds [] steps start of 66 bytes
+            j1 Resolved pending→pending Lost
+            j1 Granted pending→running on n1 token 4 attempt 4
+        "#]],
+    );
+}
+
+#[test]
 fn a_park_uses_up_execution_time() {
     let mut run = Run::new();
     let left = |run: &Run| {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use atlas_types::{
     Attempt, BootId, ClusterTime, Command, Demand, Effects, EventSeq, FencingToken, FoldSteps, Inventory,
-    JOURNAL_INLINE_BYTES_MAX, JobId, JobStatus, Micros, NodeEpoch, NodeId, ParkJob, Place, Reason, RecordSteps,
-    Resolution, RunSpec, Step, Timestamp, Wait,
+    JOURNAL_INLINE_BYTES_MAX, JobId, JobStatus, Micros, NodeEpoch, NodeId, ParkJob, PayloadBody, Place, Reason,
+    RecordSteps, Resolution, RunSpec, Step, Timestamp, Wait,
 };
 
 use crate::{EXECUTION_GRACE, PREPARATION_MAX, State};
@@ -183,7 +183,7 @@ impl Naive {
             }
             Command::CancelJob(command) => self.cancel(command.job, command.running),
             Command::FailPending(command) => {
-                let refused = |job: &Job| matches!(job.reason, Reason::InDoubt | Reason::Parked);
+                let refused = |job: &Job| matches!(job.reason, Reason::InDoubt) || job.parks > 0;
                 let waits = |job: &Job| job.status == JobStatus::Pending && !refused(job);
                 let found = self.jobs.get(&command.job).is_some_and(waits);
                 if found {
@@ -407,6 +407,9 @@ impl Naive {
     fn fold(&mut self, command: &FoldSteps) -> bool {
         let Some((_, job)) = self.leased(command.job, command.token) else { return false };
         let upto = command.upto as usize;
+        if matches!(command.artifact.body, PayloadBody::Inline(_)) {
+            return false;
+        }
         if job.fold_end == Some(command.upto) {
             return true;
         }
@@ -465,10 +468,11 @@ impl Naive {
     fn lose(&mut self, id: JobId) {
         let job = self.jobs.get_mut(&id).expect("it has a lease");
         let started = job.lease.as_ref().is_some_and(|lease| lease.started);
+        let used_up = job.attempt - job.parks >= job.spec.max_attempts;
         let reason = match job.spec.effects {
             _ if job.reason == Reason::Cancelling => return self.end(id, JobStatus::Cancelled),
-            Effects::Once | Effects::Reconcilable if started => Reason::InDoubt,
-            _ if job.attempt - job.parks >= job.spec.max_attempts => return self.end(id, JobStatus::Failed),
+            Effects::Once | Effects::Reconcilable if started || used_up && job.parks > 0 => Reason::InDoubt,
+            _ if used_up => return self.end(id, JobStatus::Failed),
             _ => Reason::Lost,
         };
         (job.status, job.reason, job.lease) = (JobStatus::Pending, reason, None);

@@ -13,7 +13,7 @@ use atlas_types::{
 use proptest::prelude::*;
 
 use crate::State;
-use crate::tests::build::node;
+use crate::tests::build::{artifact, node};
 use crate::tests::script::{agent, apply};
 
 #[derive(Debug, Clone)]
@@ -37,7 +37,7 @@ pub(crate) enum Step {
     Retry { job: usize, id: u64 },
     Resolve { job: usize, kind: u8 },
     Record { job: usize, back: u64, steps: u8, bytes: usize, stale: bool },
-    Fold { job: usize, back: u64 },
+    Fold { job: usize, back: u64, inline: bool },
     Park { job: usize, back: u64, seconds: u64, used: u64, child: Option<usize>, stale: bool },
     Prune { limit: u32 },
     Pass(u64),
@@ -86,7 +86,8 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (job.clone(), 0..3_u8).prop_map(|(job, kind)| Step::Resolve { job, kind }),
         4 => (job.clone(), 0..3_u64, 0..4_u8, 0..12_000_usize, proptest::bool::weighted(0.1))
             .prop_map(|(job, back, steps, bytes, stale)| Step::Record { job, back, steps, bytes, stale }),
-        1 => (job.clone(), 0..3_u64).prop_map(|(job, back)| Step::Fold { job, back }),
+        1 => (job.clone(), 0..3_u64, proptest::bool::weighted(0.1))
+            .prop_map(|(job, back, inline)| Step::Fold { job, back, inline }),
         4 => (job, 0..5_u64, 0..3_u64, 0..40_u64, proptest::bool::weighted(0.1)).prop_map(|(job, back, seconds, used, stale)| {
             Step::Park { job, back: back / 4, seconds, used, child: None, stale }
         }),
@@ -183,10 +184,11 @@ impl Step {
                 let steps = (from..from + u64::from(steps)).map(|number| journaled(number, bytes)).collect();
                 Command::RecordSteps(RecordSteps { job, node, token, from, steps })
             }
-            Self::Fold { job, back } => {
+            Self::Fold { job, back, inline } => {
                 let (job, node, token) = holder(nth(state, job), false);
                 let upto = state.journal(job).map_or(0, |journal| journal.next()).saturating_sub(back);
-                Command::FoldSteps(FoldSteps { job, node, token, upto, artifact: Payload::inline(b"folded") })
+                let artifact = if inline { Payload::inline(b"[]") } else { artifact(1) };
+                Command::FoldSteps(FoldSteps { job, node, token, upto, artifact })
             }
             Self::Park { job, back, seconds, used, child, stale } => {
                 let (job, node, token) = holder(nth(state, job), stale);

@@ -199,7 +199,7 @@ impl Draw {
     }
 
     fn rejection(&mut self) -> Rejection {
-        match self.below(38) {
+        match self.below(39) {
             0 => Rejection::QueueFull { active: self.u64() },
             1 => Rejection::LimitReached { what: self.pick(&Rejection::LIMITS), limit: self.u64() },
             2 => Rejection::PayloadTooLarge { bytes: self.u64() },
@@ -242,6 +242,7 @@ impl Draw {
             33 => Rejection::UnknownObjectKind,
             34 => Rejection::ObjectRefused { field: self.text() },
             35 => Rejection::ObjectInUse { what: self.pick(&Rejection::LIMITS) },
+            37 => Rejection::FoldInline,
             36 => Rejection::NamespaceLimit { what: self.pick(&Rejection::LIMITS), limit: self.u64() },
             _ => Rejection::Internal,
         }
