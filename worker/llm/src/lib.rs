@@ -5,7 +5,10 @@
 //! framing ([`sse`], [`lines`], [`json`]), building an answer from pieces ([`assembly`]), decoders around a protocol's own part
 //! ([`decoder`]), errors ([`failure`]) and names of tools ([`names`]).
 
+pub mod anthropic;
 pub mod assembly;
+pub mod auth;
+mod body;
 pub mod bounds;
 pub mod decoder;
 pub mod failure;
@@ -13,9 +16,12 @@ pub mod json;
 pub mod lines;
 pub mod names;
 mod parts;
+mod raw;
 pub mod redact;
 mod secret;
 pub mod sse;
+#[cfg(test)]
+mod testing;
 
 use atlas_model::{Answer, CallError, Delta, Request};
 use http::{HeaderMap, StatusCode};

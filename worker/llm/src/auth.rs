@@ -1,0 +1,68 @@
+//! How a request proves who sends it.
+
+use std::sync::Arc;
+
+use atlas_model::CallError;
+use http::StatusCode;
+
+use crate::{EncodeError, Parts, Secret, UnixSeconds};
+
+/// The credentials of a protocol.
+#[derive(Clone)]
+pub enum Auth {
+    /// None, for servers that ask for none.
+    None,
+    /// The provider's own kind of key, in the header that it has for it.
+    Key(Secret),
+    /// A token that does not change.
+    Bearer(Secret),
+    /// A token that expires and is renewed.
+    Token(Arc<dyn TokenSource>),
+}
+
+/// Where a token comes from. Implementations keep it until it expires.
+pub trait TokenSource: Send + Sync {
+    /// The request for a token, if there is none that is valid at `now`.
+    fn request(&self, now: UnixSeconds) -> Result<Option<Parts>, CallError>;
+
+    /// The answer to the request.
+    fn answer(&self, status: StatusCode, body: &[u8], now: UnixSeconds) -> Result<(), CallError>;
+
+    /// The token, if there is one that is valid at `now`.
+    fn token(&self, now: UnixSeconds) -> Option<Secret>;
+}
+
+impl Auth {
+    /// Sets the credentials that do not depend on the time. A key goes into the header `key_header`.
+    pub(crate) fn set(&self, parts: &mut Parts, key_header: &str) -> Result<(), EncodeError> {
+        match self {
+            Self::None | Self::Token(_) => Ok(()),
+            Self::Key(key) => parts.secret_header(key_header, key.expose()),
+            Self::Bearer(token) => parts.bearer(token),
+        }
+    }
+
+    /// [`Protocol::token_request`](crate::Protocol::token_request).
+    pub(crate) fn request(&self, now: UnixSeconds) -> Result<Option<Parts>, CallError> {
+        match self {
+            Self::Token(source) => source.request(now),
+            Self::None | Self::Key(_) | Self::Bearer(_) => Ok(None),
+        }
+    }
+
+    /// [`Protocol::token_answer`](crate::Protocol::token_answer).
+    pub(crate) fn answer(&self, status: StatusCode, body: &[u8], now: UnixSeconds) -> Result<(), CallError> {
+        match self {
+            Self::Token(source) => source.answer(status, body, now),
+            Self::None | Self::Key(_) | Self::Bearer(_) => Err(crate::failure::of_response(status, body)),
+        }
+    }
+
+    /// [`Protocol::sign`](crate::Protocol::sign): sets a token that expires.
+    pub(crate) fn sign(&self, parts: &mut Parts, now: UnixSeconds) -> Result<(), CallError> {
+        let Self::Token(source) = self else { return Ok(()) };
+        let refused = |problem: &str| CallError::new(atlas_model::CallErrorKind::Credentials, problem);
+        let token = source.token(now).ok_or_else(|| refused("there is no valid access token"))?;
+        parts.bearer(&token).map_err(|error| refused(&error.to_string()))
+    }
+}
