@@ -1,4 +1,4 @@
-//! Calls of models in terms that belong to no provider: requests, answers, usage and errors.
+//! Calls of models in terms that belong to no provider: requests, answers, usage, errors, the specs of models and their prices.
 //!
 //! The agent loop (`atlas-turn`) makes requests and reads answers; the adapters (`atlas-llm`) translate both to and from the
 //! protocol of a provider. Nothing here does I/O.
@@ -6,11 +6,22 @@
 mod answer;
 mod error;
 mod message;
+mod money;
+mod price;
+mod reference;
 mod request;
+mod spec;
 mod usage;
 
 pub use answer::{Answer, Delta, Stop};
 pub use error::{CallError, CallErrorKind};
 pub use message::{Image, Message, Part, Role, ToolCall, ToolResult};
+pub use money::{AmountError, NANODOLLARS_PER_DOLLAR, NanoDollars};
+pub use price::Prices;
+pub use reference::Reference;
 pub use request::{OutputSchema, Request, Tool, ToolChoice};
+pub use spec::{
+    Capability, FALLBACKS_MAX, HEADERS_MAX, Limits, ModelSpec, NAME_BYTES_MAX, PATCH_BYTES_MAX, Patch, PatchBody,
+    Provider, Purpose, Retry, SpecError, URL_BYTES_MAX, VALUE_BYTES_MAX,
+};
 pub use usage::Usage;
