@@ -5,10 +5,14 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::canonical::parse;
-use crate::{namespace, webhook};
+use crate::{model, namespace, tier, webhook};
 
 /// All kinds, by name.
-pub const KINDS: [&dyn Kind; 2] = [&namespace::NamespaceKind, &webhook::WebhookKind];
+pub const KINDS: [&dyn Kind; 4] =
+    [&model::ModelKind, &namespace::NamespaceKind, &tier::TierKind, &webhook::WebhookKind];
+
+/// Most objects that one object names.
+pub const REFERENCES_MAX: usize = 16;
 
 /// Where objects of a kind are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +53,19 @@ impl Refusal {
 pub trait View {
     /// What is in a namespace, in words; none if it is empty.
     fn content_of(&self, namespace: &Namespace) -> Option<&'static str>;
+    /// The canonical spec of an object; none if there is no such object.
+    fn spec_of(&self, key: &ObjectKey) -> Option<&[u8]>;
+    /// Whether another object names it ([`Kind::references`]).
+    fn is_referenced(&self, key: &ObjectKey) -> bool;
+}
+
+/// An object that a spec names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reference {
+    /// The member that names it, such as `spec.model`.
+    pub field: &'static str,
+    /// The named object.
+    pub key: ObjectKey,
 }
 
 /// A kind of object. Answers depend on the arguments alone.
@@ -71,6 +88,14 @@ pub trait Kind: Sync {
     fn schema(&self) -> Value;
     /// Refuses a canonical spec that means nothing. Unknown members are accepted: a newer program wrote them.
     fn admit(&self, key: &ObjectKey, spec: &[u8]) -> Result<(), Refusal>;
+    /// The objects that a canonical spec names, at most [`REFERENCES_MAX`]. They exist as long as the object does.
+    fn references(&self, _key: &ObjectKey, _spec: &[u8]) -> Vec<Reference> {
+        Vec::new()
+    }
+    /// Refuses a canonical spec because of other objects. Its references are known to exist.
+    fn admit_among(&self, _view: &dyn View, _key: &ObjectKey, _spec: &[u8]) -> Result<(), Refusal> {
+        Ok(())
+    }
     /// What uses an object, in words; it can be deleted once there is none.
     fn used_by(&self, _view: &dyn View, _key: &ObjectKey) -> Option<&'static str> {
         None
@@ -92,6 +117,21 @@ pub fn check(kind: &dyn Kind, key: &ObjectKey, spec: &[u8]) -> Result<(), Refusa
         return Err(Refusal::new("spec", "is not an object"));
     }
     kind.admit(key, spec)
+}
+
+/// Refuses a document that [`check`] accepted because of other objects: one that names an object which does not exist, and one that
+/// its kind refuses.
+pub fn check_among(kind: &dyn Kind, view: &dyn View, key: &ObjectKey, spec: &[u8]) -> Result<(), Refusal> {
+    check_references(kind, view, key, spec)?;
+    kind.admit_among(view, key, spec)
+}
+
+/// Refuses a document that names an object which does not exist.
+pub fn check_references(kind: &dyn Kind, view: &dyn View, key: &ObjectKey, spec: &[u8]) -> Result<(), Refusal> {
+    let references = kind.references(key, spec);
+    let missing = references.into_iter().find(|reference| view.spec_of(&reference.key).is_none());
+    let Some(Reference { field, key }) = missing else { return Ok(()) };
+    Err(Refusal::new(field, format!("names the {} \"{}\", which does not exist", key.kind, key.name)))
 }
 
 /// Reads the typed spec of a kind.

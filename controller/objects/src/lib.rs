@@ -17,12 +17,18 @@
 
 mod canonical;
 mod kind;
+mod model;
 mod namespace;
 #[cfg(test)]
 mod tests;
+mod tier;
 mod webhook;
 
 pub use canonical::{CanonicalError, canonical, parse};
-pub use kind::{KINDS, Kind, Refusal, Scope, View, check, kind};
+pub use kind::{
+    KINDS, Kind, REFERENCES_MAX, Reference, Refusal, Scope, View, check, check_among, check_references, kind,
+};
+pub use model::{FALLBACKS_REACHED_MAX, with_fallbacks};
 pub use namespace::NamespaceSpec;
+pub use tier::{TIERS, TierSpec, models_of_tier};
 pub use webhook::{EVENT_KINDS, WebhookSpec};

@@ -103,18 +103,32 @@ impl Service {
     ) -> Result<ShownObject, Error> {
         let (kind, key) = key(caller, &change.kind, &change.name)?;
         labels::check(&labels)?;
-        let bytes = accepted(kind, &key, spec)?;
+        let bytes: Arc<[u8]> = accepted(kind, &key, spec)?.into();
         let command = Command::PutObject(PutObject {
             kind: key.kind.clone(),
             name: key.name.clone(),
             labels,
-            spec: bytes.into(),
+            spec: Arc::clone(&bytes),
             spec_version: kind.spec_version(),
             expect: change.expect,
         });
-        let state = self.change_object(caller, command, change.dry_run).await?;
+        let state = match self.change_object(caller, command, change.dry_run).await {
+            Err(refused @ Error::ObjectRefused { .. }) => {
+                return Err(self.explained(refused, kind, &key, &bytes).await);
+            }
+            answer => answer?,
+        };
         // Another client may have deleted it since.
         state.object(&key).map(with_revision).ok_or_else(|| unknown(&key))
+    }
+
+    /// A refusal by the state, with its reason if that lies in other objects: the state itself only names the member.
+    async fn explained(&self, refused: Error, kind: &dyn Kind, key: &ObjectKey, spec: &[u8]) -> Error {
+        let Ok(state) = self.state(Consistency::Linearizable).await else { return refused };
+        match atlas_objects::check_among(kind, &state, key, spec) {
+            Err(refusal) => refused_at(key, refusal.field, refusal.to_string()),
+            Ok(()) => refused,
+        }
     }
 
     /// Deletes an object that nothing uses.

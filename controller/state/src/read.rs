@@ -286,6 +286,14 @@ impl View for State {
             self.objects.contains_key(namespace).then_some("objects")
         }
     }
+
+    fn spec_of(&self, key: &ObjectKey) -> Option<&[u8]> {
+        self.object(key).map(|object| &*object.spec)
+    }
+
+    fn is_referenced(&self, key: &ObjectKey) -> bool {
+        self.index.objects.is_referenced(key)
+    }
 }
 
 /// Agents.

@@ -75,4 +75,5 @@ features! {
     6 JOURNAL "The state keeps a journal of the steps of a job, and later attempts replay it. No agent records steps yet.";
     6 PARK "A job with a journal can park: it waits for a time, a child or a message without a lease. No worker parks jobs yet.";
     6 OBJECTS "Objects keep configuration, of the kinds `namespace` and `webhook`.";
+    6 MODELS "Objects of the kinds `model` and `tier` describe the models that agents use.";
 }

@@ -22,7 +22,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-scheduler", "allocation types"),
     ("atlas-controller", "contract env format history raft recovery service state telemetry types wire"),
     ("atlas-service", "contract duty env format history objects package raft state telemetry types"),
-    ("atlas-objects", "types"),
+    ("atlas-objects", "model types"),
     ("atlas-triggers", "contract"),
     ("atlas-state", "allocation objects types"),
     ("atlas-inventory", "types"),

@@ -58,6 +58,10 @@ async fn refusals_say_what_is_wrong() {
         ("webhook", Expect::Any, json!({ "url": "http://a:b@c", "events": ["job"] })),
         ("webhook", Expect::Any, json!({ "url": 1 })),
         ("namespace", Expect::Absent, json!({})),
+        ("model", Expect::Any, json!({ "provider": "openai", "name": "m", "key": "sk-live" })),
+        ("model", Expect::Any, json!({ "provider": "openai", "name": "m", "prices": { "input": "x", "output": 1 } })),
+        ("model", Expect::Any, json!({ "provider": "openai", "name": "m", "patch": { "body": { "top_p": 0.5 } } })),
+        ("model", Expect::Any, json!({ "provider": "openai", "name": "m", "fallbacks": ["c"] })),
         ("namespace", Expect::Any, json!({ "description": "x".repeat(65_536) })),
     ] {
         let error = node.put(kind, "b", expect, spec).await.expect_err("a refusal");
@@ -65,11 +69,15 @@ async fn refusals_say_what_is_wrong() {
         out += &format!("{} {error} {places:?}\n", error.entry().code);
     }
     expect![[r#"
-        E1117 no such kind of object: "gizmo"; kinds are namespace, webhook []
+        E1117 no such kind of object: "gizmo"; kinds are model, namespace, tier, webhook []
         E1118 the namespace "b" is refused: Additional properties are not allowed ('agents_maxx' was unexpected) ["/spec"]
         E1118 the webhook "b" is refused: `spec.url` contains a user name; use a signing secret instead ["/spec/url"]
         E1118 the webhook "b" is refused: 'events' is a required property; 1 is not of type 'string' ["/spec", "/spec/url"]
         E1116 the object is at revision 1, not at the expected one []
+        E1118 the model "b" is refused: `spec.key` is not a reference: write secret://NAME or ${VARIABLE}, never the value itself ["/spec/key"]
+        E1118 the model "b" is refused: `spec` cannot be read: an amount is a decimal number such as 0.40 at line 1 column 33 ["/spec"]
+        E1118 the model "b" is refused: {'top_p': 0.5} is not valid under any of the given schemas ["/spec/patch/body"]
+        E1118 the model "b" is refused: `spec.fallbacks` names the model "c", which does not exist ["/spec/fallbacks"]
         E3006 the spec of the object is larger than 65536 bytes []
     "#]]
     .assert_eq(&out);

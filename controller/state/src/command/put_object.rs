@@ -25,6 +25,7 @@ pub(super) fn apply(command: &PutObject, change: &mut Change<'_>) -> Result<Outc
         return Err(Rejection::PayloadTooLarge { bytes: bytes as u64 });
     }
     atlas_objects::check(kind, &key, &command.spec).map_err(|refusal| refused(&refusal))?;
+    atlas_objects::check_among(kind, state, &key, &command.spec).map_err(|refusal| refused(&refusal))?;
     let old = state.object(&key).cloned();
     check_expected(command.expect, old.as_deref())?;
     if let Some(old) = old.as_ref().filter(|old| *old.spec == *command.spec && *old.labels == command.labels) {
@@ -132,6 +133,37 @@ mod tests {
                 ! the object is refused by its kind, for "spec"
                 ! the object is refused by its kind, for "spec"
                 ! the object is refused by its kind, for "spec"
+            "#]],
+        );
+    }
+
+    #[test]
+    fn an_object_names_others_that_exist() {
+        let model = |name: &str, fallbacks: &str| {
+            format!(r#"put model {name} {{"fallbacks":[{fallbacks}],"name":"m","provider":"openai"}}"#)
+        };
+        check(
+            &format!(
+                r#"level 6 -- {}; {}; {}; {}; put tier fast {{"model":"b"}}; put tier fast {{"model":"a"}};
+                delete-object model b; delete-object model a; delete-object tier fast; delete-object model a;
+                delete-object model b"#,
+                model("a", r#""b""#),
+                model("b", ""),
+                model("a", r#""b""#),
+                model("b", r#""a""#),
+            ),
+            expect![[r#"
+                ! the object is refused by its kind, for "spec.fallbacks"
+                model b uid 1 revision 1 {"fallbacks":[],"name":"m","provider":"openai"}
+                model a uid 2 revision 2 {"fallbacks":["b"],"name":"m","provider":"openai"}
+                ! the object is refused by its kind, for "spec.fallbacks"
+                tier fast uid 3 revision 3 {"model":"b"}
+                tier fast uid 3 revision 4 {"model":"a"}
+                ! the object is in use by a tier or as a fallback of another model
+                ! the object is in use by a tier or as a fallback of another model
+                tier fast deleted
+                model a deleted
+                model b deleted
             "#]],
         );
     }

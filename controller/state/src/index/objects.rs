@@ -1,7 +1,7 @@
-//! What objects add up to, and what the state reads of them: the limits of namespaces.
+//! What objects add up to, and what the state reads of them: the limits of namespaces, and which objects others name.
 
 use atlas_objects::NamespaceSpec;
-use atlas_types::{Namespace, Object};
+use atlas_types::{Namespace, Object, ObjectKey};
 
 use crate::map::Map;
 
@@ -12,6 +12,8 @@ pub(crate) struct Objects {
     pub(crate) bytes: u64,
     /// Namespaces that have an object.
     limits: Map<Namespace, NamespaceSpec>,
+    /// Objects that others name, and how often they do.
+    references: Map<ObjectKey, u64>,
 }
 
 impl Objects {
@@ -25,6 +27,21 @@ impl Objects {
         if let Some((namespace, limits)) = new.and_then(limits) {
             self.limits.insert(namespace, limits);
         }
+        for key in old.into_iter().flat_map(references) {
+            match self.references.get(&key).copied().unwrap_or(0) {
+                0 | 1 => self.references.remove(&key),
+                count => self.references.insert(key, count - 1),
+            };
+        }
+        for key in new.into_iter().flat_map(references) {
+            let count = self.references.get(&key).copied().unwrap_or(0);
+            self.references.insert(key, count + 1);
+        }
+    }
+
+    /// Whether another object names this one.
+    pub(crate) fn is_referenced(&self, key: &ObjectKey) -> bool {
+        self.references.contains_key(key)
     }
 
     /// The limits of a namespace; none if it has no object.
@@ -37,4 +54,11 @@ impl Objects {
 fn limits(object: &Object) -> Option<(Namespace, NamespaceSpec)> {
     let namespace = (object.key.kind.as_str() == "namespace").then(|| Namespace::new(object.key.name.as_str()).ok());
     Some((namespace.flatten()?, NamespaceSpec::read(&object.spec).ok()?))
+}
+
+/// The objects that an object names.
+fn references(object: &Object) -> impl Iterator<Item = ObjectKey> {
+    let kind = atlas_objects::kind(&object.key.kind);
+    let found = kind.map(|kind| kind.references(&object.key, &object.spec)).unwrap_or_default();
+    found.into_iter().map(|reference| reference.key)
 }

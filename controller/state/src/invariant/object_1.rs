@@ -1,4 +1,5 @@
-//! OBJECT-1: each object is under its own key, its spec is one that its kind accepts, and no two objects have one uid.
+//! OBJECT-1: each object is under its own key, its spec is one that its kind accepts, what it names exists, and no
+//! two objects have one uid.
 
 use std::collections::BTreeSet;
 
@@ -24,6 +25,7 @@ pub(super) fn check(state: &State) -> Result<(), String> {
                 ensure(fits, || format!("{kind} {name} is too large"))?;
                 let known = atlas_objects::kind(kind).ok_or_else(|| format!("{kind} is no kind"))?;
                 atlas_objects::check(known, key, &object.spec)
+                    .and_then(|()| atlas_objects::check_references(known, state, key, &object.spec))
                     .map_err(|refusal| format!("{kind} {name}: {refusal}"))?;
             }
         }
