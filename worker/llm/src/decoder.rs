@@ -5,7 +5,7 @@ use http::HeaderMap;
 use serde_json::Value;
 
 use crate::bounds::{ANSWER_BYTES_MAX, ERROR_BODY_BYTES_MAX};
-use crate::{Decoder, Event, failure, json, lines, sse};
+use crate::{Decoder, Event, array, failure, json, lines, sse};
 
 /// Reads a whole answer from its document.
 pub type Read = Box<dyn FnOnce(Value) -> Result<Answer, CallError> + Send>;
@@ -39,6 +39,14 @@ pub fn json_lines(headers: &HeaderMap, machine: impl Machine + 'static) -> Box<d
         Some(content_type) => Box::new(Foreign { content_type, body: Vec::new() }),
         None => Box::new(Framed { framing: Framing::Lines(lines::Parser::default()), machine, done: false }),
     }
+}
+
+/// A decoder for server-sent events or, if that is the content type, an array of objects.
+pub fn events_or_array(headers: &HeaderMap, machine: impl Machine + 'static) -> Box<dyn Decoder> {
+    if other_type(headers, &["application/json"]).is_some() || !headers.contains_key(http::header::CONTENT_TYPE) {
+        return events(headers, machine);
+    }
+    Box::new(Framed { framing: Framing::Array(array::Parser::default()), machine, done: false })
 }
 
 /// The content type, if there is one and it is none of `expected`.
@@ -85,6 +93,7 @@ fn head(body: &[u8]) -> String {
 enum Framing {
     Events(sse::Parser),
     Lines(lines::Parser),
+    Array(array::Parser),
 }
 
 impl Framing {
@@ -92,6 +101,7 @@ impl Framing {
         match self {
             Self::Events(parser) => Ok(parser.push(bytes)?),
             Self::Lines(parser) => Ok(parser.push(bytes)?.iter().map(|line| line_frame(line)).collect()),
+            Self::Array(parser) => Ok(parser.push(bytes)?.iter().map(|object| line_frame(object)).collect()),
         }
     }
 
@@ -99,6 +109,7 @@ impl Framing {
         match self {
             Self::Events(parser) => parser.end(),
             Self::Lines(parser) => parser.end().map(|line| line_frame(&line)),
+            Self::Array(_) => None,
         }
     }
 }

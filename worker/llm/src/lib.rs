@@ -2,20 +2,23 @@
 //!
 //! A protocol is pure: it encodes a [`Request`] as the parts of an HTTP request, and a [`Decoder`] turns the bytes of the answer
 //! into [`Event`]s. The client sends the parts, and knows no protocol. The modules between them are shared by the protocols:
-//! framing ([`sse`], [`lines`], [`json`]), building an answer from pieces ([`assembly`]), decoders around a protocol's own part
+//! framing ([`sse`], [`lines`], [`array`], [`json`]), building an answer from pieces ([`assembly`]), decoders around a protocol's own part
 //! ([`decoder`]), errors ([`failure`]) and names of tools ([`names`]).
 
 pub mod anthropic;
+pub mod array;
 pub mod assembly;
 pub mod auth;
 mod body;
 pub mod bounds;
 pub mod decoder;
 pub mod failure;
+pub mod gemini;
 pub mod json;
 pub mod lines;
 pub mod names;
 mod parts;
+mod percent;
 mod raw;
 pub mod redact;
 mod secret;

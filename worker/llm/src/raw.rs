@@ -18,7 +18,9 @@ impl Raw {
     pub(crate) fn member(&mut self, name: &str, value: Value) -> Result<(), CallError> {
         if !value.is_null() {
             self.charge(name, &value)?;
-            self.members.insert(name.to_owned(), value);
+            if let Some(replaced) = self.members.insert(name.to_owned(), value) {
+                self.bytes = self.bytes.saturating_sub(name.len()).saturating_sub(replaced.to_string().len());
+            }
         }
         Ok(())
     }

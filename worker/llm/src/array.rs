@@ -1,0 +1,104 @@
+//! A JSON array of objects that arrives in pieces.
+
+use atlas_model::CallError;
+
+use crate::bounds::EVENT_BYTES_MAX;
+use crate::failure;
+use crate::sse::TooLarge;
+
+/// Splits bytes into the objects of an array. It holds at most one object. A single object counts as an array of one.
+#[derive(Debug)]
+pub struct Parser {
+    bytes_max: usize,
+    object: Vec<u8>,
+    /// How many objects and lists are open inside of the array.
+    depth: usize,
+    in_string: bool,
+    /// The last byte of the string was a backslash.
+    escaped: bool,
+}
+
+impl Default for Parser {
+    fn default() -> Self {
+        Self::new(EVENT_BYTES_MAX)
+    }
+}
+
+impl Parser {
+    /// A parser that refuses objects of more than `bytes_max` bytes.
+    pub fn new(bytes_max: usize) -> Self {
+        Self { bytes_max, object: Vec::new(), depth: 0, in_string: false, escaped: false }
+    }
+
+    /// The texts of the objects that end in `bytes`.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, CallError> {
+        let mut objects = Vec::new();
+        for byte in bytes {
+            if self.depth == 0 {
+                match byte {
+                    b'{' => {}
+                    b' ' | b'\t' | b'\r' | b'\n' | b'[' | b',' | b']' => continue,
+                    _ => return Err(failure::answer("the stream is no array of objects")),
+                }
+            }
+            if self.object.len() >= self.bytes_max {
+                return Err(TooLarge { max: self.bytes_max }.into());
+            }
+            self.object.push(*byte);
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' if self.in_string => self.escaped = true,
+                b'"' => self.in_string = !self.in_string,
+                b'{' | b'[' if !self.in_string => self.depth += 1,
+                b'}' | b']' if !self.in_string => self.depth -= 1,
+                _ => {}
+            }
+            if self.depth == 0 {
+                objects.push(std::mem::take(&mut self.object));
+            }
+        }
+        Ok(objects)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn all(bytes: &[u8], size: usize) -> Result<Vec<String>, CallError> {
+        let mut parser = Parser::new(40);
+        let mut objects = Vec::new();
+        for piece in bytes.chunks(size) {
+            objects.extend(parser.push(piece)?);
+        }
+        Ok(objects.into_iter().map(|object| String::from_utf8_lossy(&object).into_owned()).collect())
+    }
+
+    fn check(text: &str, expected: &[&str]) {
+        assert_eq!(all(text.as_bytes(), 1000).expect("an array"), expected);
+    }
+
+    #[test]
+    fn objects_of_an_array() {
+        check("[{\"a\": [1, {}]}\n,\r\n{\"b\": \"}\\\"]\"}]\n", &["{\"a\": [1, {}]}", "{\"b\": \"}\\\"]\"}"]);
+        check("{}", &["{}"]);
+        check("[", &[]);
+        check("[{\"cut\": 1", &[]);
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        assert!(all(b"[1]", 1000).is_err());
+        assert!(all(b"<html>", 1000).is_err());
+        assert!(all(format!("[{{\"{}", "x".repeat(50)).as_bytes(), 1000).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn a_split_changes_nothing(text in "[\\[\\]{},\"\\\\a]{0,30}", size in 1_usize..9) {
+            prop_assert_eq!(all(text.as_bytes(), size), all(text.as_bytes(), 1000));
+        }
+    }
+}
