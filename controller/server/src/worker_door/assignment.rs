@@ -36,6 +36,7 @@ pub(super) fn assignment(state: &State, job: &Job, lease: &Lease, package_bytes_
             permitted: spec.spawns,
         }),
         lacks: lacks.map(Into::into),
+        attachments: Default::default(),
         journal: (state.level() >= level::JOURNAL).then(|| Box::new(assigned_journal(state, job.id))),
     })
 }
