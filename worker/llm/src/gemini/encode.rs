@@ -152,12 +152,15 @@ fn declaration(tool: &Tool) -> Value {
     if !tool.description.is_empty() {
         declaration.insert("description".into(), tool.description.clone().into());
     }
-    let properties = tool.input_schema.get("properties").and_then(Value::as_object);
-    let is_empty = tool.input_schema.as_object().is_none_or(Map::is_empty);
-    let is_object = tool.input_schema.get("type").is_some_and(|kind| kind == "object");
-    // The provider refuses the schema of an object without members.
-    if !is_empty && !(is_object && properties.is_none_or(Map::is_empty)) {
+    if has_parameters(&tool.input_schema) {
         declaration.insert("parametersJsonSchema".into(), tool.input_schema.clone());
     }
     declaration.into()
+}
+
+/// The provider refuses the schema of an object without members.
+fn has_parameters(schema: &Value) -> bool {
+    let is_object = schema.get("type").is_some_and(|kind| kind == "object");
+    let is_empty = |schema: &Value| schema.as_object().is_none_or(Map::is_empty);
+    if is_object { schema.get("properties").is_some_and(|members| !is_empty(members)) } else { !is_empty(schema) }
 }
