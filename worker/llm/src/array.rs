@@ -30,9 +30,8 @@ impl Parser {
         Self { bytes_max, object: Vec::new(), depth: 0, in_string: false, escaped: false }
     }
 
-    /// The texts of the objects that end in `bytes`.
-    pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, CallError> {
-        let mut objects = Vec::new();
+    /// Adds the texts of the objects that end in `bytes` to `objects`, those before an error too.
+    pub fn push(&mut self, bytes: &[u8], objects: &mut Vec<Vec<u8>>) -> Result<(), CallError> {
         for byte in bytes {
             if self.depth == 0 {
                 match byte {
@@ -57,7 +56,7 @@ impl Parser {
                 objects.push(std::mem::take(&mut self.object));
             }
         }
-        Ok(objects)
+        Ok(())
     }
 }
 
@@ -71,7 +70,7 @@ mod tests {
         let mut parser = Parser::new(40);
         let mut objects = Vec::new();
         for piece in bytes.chunks(size) {
-            objects.extend(parser.push(piece)?);
+            parser.push(piece, &mut objects)?;
         }
         Ok(objects.into_iter().map(|object| String::from_utf8_lossy(&object).into_owned()).collect())
     }

@@ -79,6 +79,25 @@ impl Assembly {
         Ok(())
     }
 
+    /// What the provider wants back with the reasoning of the whole answer: goes to the first reasoning part, which is made if
+    /// there is none. Its size was counted with [`Assembly::reserve`].
+    pub fn first_reasoning_opaque(&mut self, value: Value) -> Result<(), CallError> {
+        let first = self.parts.iter_mut().find_map(|part| match part {
+            Building::Reasoning { opaque, .. } => Some(opaque),
+            _ => None,
+        });
+        match first {
+            Some(opaque) => *opaque = value,
+            None => self.add(Building::Reasoning { text: String::new(), opaque: value })?,
+        }
+        Ok(())
+    }
+
+    /// Counts values that are kept outside as part of the answer.
+    pub fn reserve(&mut self, values: &[Value]) -> Result<(), CallError> {
+        values.iter().try_for_each(|value| self.charge(value.to_string().len()))
+    }
+
     /// The open text or reasoning part is complete.
     pub fn close(&mut self) {
         self.closed = true;

@@ -18,3 +18,18 @@ pub(crate) fn add_extra(body: &mut Map<String, Value>, extra: &Map<String, Value
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn members_are_added() {
+        let object = |value: Value| value.as_object().expect("an object").clone();
+        let mut body = object(json!({"a": {"x": 1, "y": 2}, "b": [1]}));
+        add_extra(&mut body, &object(json!({"a": {"y": null, "z": {}}, "b": [2], "c": 3})));
+        assert_eq!(Value::Object(body), json!({"a": {"x": 1, "y": null, "z": {}}, "b": [2], "c": 3}));
+    }
+}

@@ -62,22 +62,23 @@ struct Whole {
 }
 
 impl Decoder for Whole {
-    fn push(&mut self, bytes: &[u8]) -> Result<Vec<Event>, CallError> {
+    fn push(&mut self, bytes: &[u8], _out: &mut Vec<Event>) -> Result<(), CallError> {
         if self.body.len().saturating_add(bytes.len()) > ANSWER_BYTES_MAX {
             return Err(failure::answer(format!("the answer is larger than {ANSWER_BYTES_MAX} bytes")));
         }
         self.body.extend_from_slice(bytes);
-        Ok(Vec::new())
+        Ok(())
     }
 
-    fn end(&mut self) -> Result<Vec<Event>, CallError> {
+    fn end(&mut self, out: &mut Vec<Event>) -> Result<(), CallError> {
         let body = std::mem::take(&mut self.body);
-        let Some(read) = self.read.take() else { return Ok(Vec::new()) };
+        let Some(read) = self.read.take() else { return Ok(()) };
         let value = json::parse(&body).map_err(|error| unreadable(&error, &body))?;
         if failure::is_report(&value) {
             return Err(failure::of_value(&value));
         }
-        Ok(vec![Event::Answer(Box::new(read(value)?))])
+        out.push(Event::Answer(Box::new(read(value)?)));
+        Ok(())
     }
 }
 
@@ -97,11 +98,21 @@ enum Framing {
 }
 
 impl Framing {
-    fn push(&mut self, bytes: &[u8]) -> Result<Vec<sse::Event>, CallError> {
+    fn push(&mut self, bytes: &[u8], frames: &mut Vec<sse::Event>) -> Result<(), CallError> {
         match self {
-            Self::Events(parser) => Ok(parser.push(bytes)?),
-            Self::Lines(parser) => Ok(parser.push(bytes)?.iter().map(|line| line_frame(line)).collect()),
-            Self::Array(parser) => Ok(parser.push(bytes)?.iter().map(|object| line_frame(object)).collect()),
+            Self::Events(parser) => parser.push(bytes, frames).map_err(CallError::from),
+            Self::Lines(parser) => {
+                let mut lines = Vec::new();
+                let result = parser.push(bytes, &mut lines);
+                frames.extend(lines.iter().map(|line| line_frame(line)));
+                result.map_err(CallError::from)
+            }
+            Self::Array(parser) => {
+                let mut objects = Vec::new();
+                let result = parser.push(bytes, &mut objects);
+                frames.extend(objects.iter().map(|object| line_frame(object)));
+                result
+            }
         }
     }
 
@@ -139,27 +150,27 @@ impl<M: Machine> Framed<M> {
 }
 
 impl<M: Machine> Decoder for Framed<M> {
-    fn push(&mut self, bytes: &[u8]) -> Result<Vec<Event>, CallError> {
-        let mut out = Vec::new();
-        if !self.done {
-            let frames = self.framing.push(bytes)?;
-            self.frames(frames, &mut out)?;
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<Event>) -> Result<(), CallError> {
+        if self.done {
+            return Ok(());
         }
-        Ok(out)
+        let mut frames = Vec::new();
+        let result = self.framing.push(bytes, &mut frames);
+        self.frames(frames, out)?;
+        if self.done { Ok(()) } else { result }
     }
 
-    fn end(&mut self) -> Result<Vec<Event>, CallError> {
-        let mut out = Vec::new();
+    fn end(&mut self, out: &mut Vec<Event>) -> Result<(), CallError> {
         if self.done {
-            return Ok(out);
+            return Ok(());
         }
         let last = self.framing.end();
-        self.frames(last.into_iter().collect(), &mut out)?;
+        self.frames(last.into_iter().collect(), out)?;
         if !self.done {
-            self.machine.end(&mut out)?;
+            self.machine.end(out)?;
             self.done = matches!(out.last(), Some(Event::Answer(_)));
         }
-        if self.done { Ok(out) } else { Err(failure::cut_off()) }
+        if self.done { Ok(()) } else { Err(failure::cut_off()) }
     }
 }
 
@@ -170,13 +181,13 @@ struct Foreign {
 }
 
 impl Decoder for Foreign {
-    fn push(&mut self, bytes: &[u8]) -> Result<Vec<Event>, CallError> {
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<Event>) -> Result<(), CallError> {
         let room = ERROR_BODY_BYTES_MAX.saturating_sub(self.body.len());
         self.body.extend_from_slice(&bytes[..bytes.len().min(room)]);
-        if self.body.len() >= ERROR_BODY_BYTES_MAX { self.end() } else { Ok(Vec::new()) }
+        if self.body.len() >= ERROR_BODY_BYTES_MAX { self.end(out) } else { Ok(()) }
     }
 
-    fn end(&mut self) -> Result<Vec<Event>, CallError> {
+    fn end(&mut self, _out: &mut Vec<Event>) -> Result<(), CallError> {
         match json::parse(&self.body) {
             Ok(value) if failure::is_report(&value) => Err(failure::of_value(&value)),
             _ => Err(failure::answer(format!(
@@ -221,16 +232,21 @@ mod tests {
     }
 
     fn check(mut decoder: Box<dyn Decoder>, body: &str, expected: &Expect) {
-        let mut log = Vec::new();
-        let mut add = |events: Result<Vec<Event>, CallError>| match events {
-            Ok(events) => log.extend(events.into_iter().map(|event| match event {
+        let mut out = Vec::new();
+        let results = [decoder.push(body.as_bytes(), &mut out), decoder.end(&mut out)];
+        let mut log: Vec<String> = out
+            .into_iter()
+            .map(|event| match event {
                 Event::Delta(delta) => format!("{delta:?}"),
                 Event::Answer(_) => "Answer".to_owned(),
-            })),
-            Err(error) => log.push(format!("{}: {}", error.kind.name(), error.message)),
-        };
-        add(decoder.push(body.as_bytes()));
-        add(decoder.end());
+            })
+            .collect();
+        log.extend(
+            results
+                .into_iter()
+                .filter_map(Result::err)
+                .map(|error| format!("{}: {}", error.kind.name(), error.message)),
+        );
         expected.assert_eq(&log.join("\n"));
     }
 

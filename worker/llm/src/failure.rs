@@ -3,10 +3,11 @@
 //! Providers and servers in front of them know about six shapes of errors. The text of the provider becomes the message; its
 //! code, the HTTP status and at last the words of the message decide the kind.
 
-use atlas_model::{CallError, CallErrorKind};
+use atlas_model::{CallError, CallErrorKind, Stop};
 use http::StatusCode;
 use serde_json::Value;
 
+use crate::assembly::Assembly;
 use crate::bounds::MESSAGE_BYTES_MAX;
 use crate::json::{self, JsonError};
 use crate::redact::Redactor;
@@ -20,6 +21,14 @@ pub fn answer(problem: impl AsRef<str>) -> CallError {
 /// A connection that ended before the answer was complete.
 pub fn cut_off() -> CallError {
     CallError::new(CallErrorKind::Connection, "the connection ended before the answer was complete")
+}
+
+/// Refuses an answer with nothing in it, unless it says why there is nothing.
+pub fn refuse_empty(assembly: &Assembly, stop: &Stop) -> Result<(), CallError> {
+    if assembly.is_empty() && *stop == Stop::End {
+        return Err(answer("invalid response: the answer has no text and no tool calls"));
+    }
+    Ok(())
 }
 
 /// An answer with a status other than success.

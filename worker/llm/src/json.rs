@@ -60,6 +60,23 @@ pub fn unknown(object: &Value, known: &[&str]) -> Map<String, Value> {
     unknown.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
+/// The schema of a tool's arguments. A tool without parameters has an empty object.
+pub fn parameters(schema: &Value) -> Value {
+    match schema {
+        Value::Object(members) if !members.is_empty() => schema.clone(),
+        _ => serde_json::json!({ "type": "object", "properties": {} }),
+    }
+}
+
+/// Arguments of an earlier call as an object, which is what providers and their templates expect. Arguments that were no
+/// object become one, so that the model sees what it wrote.
+pub fn arguments(value: &Value) -> Value {
+    match value {
+        Value::Object(_) => value.clone(),
+        value => serde_json::json!({ "invalid_arguments": value }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -75,6 +92,12 @@ mod tests {
         assert!(matches!(parse(many.as_bytes()), Err(JsonError::TooMany)));
         let text = format!("[\"\\\"{}\"]", ",[".repeat(JSON_VALUES_MAX));
         assert!(parse(text.as_bytes()).is_ok(), "separators in strings do not count");
+    }
+
+    #[test]
+    fn arguments_are_objects() {
+        assert_eq!(arguments(&json!({"a": 1})), json!({"a": 1}));
+        assert_eq!(arguments(&json!("{\"a")), json!({"invalid_arguments": "{\"a"}));
     }
 
     #[test]

@@ -14,9 +14,12 @@ pub mod bounds;
 pub mod decoder;
 pub mod failure;
 pub mod gemini;
+pub mod image;
 pub mod json;
 pub mod lines;
 pub mod names;
+pub mod ollama;
+pub mod openai;
 mod parts;
 mod percent;
 mod raw;
@@ -39,6 +42,13 @@ pub struct Endpoint {
     pub base_url: String,
     /// Headers in addition to those of the protocol, with secrets resolved. They replace headers of the same name.
     pub headers: Vec<(String, Secret)>,
+}
+
+impl Endpoint {
+    /// An address under [`Endpoint::base_url`]; `path` begins with a slash.
+    pub fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.base_url.trim_end_matches('/'))
+    }
 }
 
 /// What a decoder reads from the bytes of an answer.
@@ -80,6 +90,11 @@ pub trait Protocol: Send + Sync {
     fn sign(&self, _parts: &mut Parts, _now: UnixSeconds) -> Result<(), CallError> {
         Ok(())
     }
+
+    /// The member of the body that gets the value of `member` when a patch removes it. For servers that renamed a member.
+    fn successor(&self, _member: &str) -> Option<&'static str> {
+        None
+    }
 }
 
 /// Seconds since 1970-01-01 00:00 UTC.
@@ -87,9 +102,9 @@ pub type UnixSeconds = u64;
 
 /// Reads the answer to one request. Its memory is bounded.
 pub trait Decoder: Send {
-    /// More bytes. An error ends the call.
-    fn push(&mut self, bytes: &[u8]) -> Result<Vec<Event>, CallError>;
+    /// More bytes. Their events go to `out`, those before an error too. An error ends the call.
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<Event>) -> Result<(), CallError>;
 
     /// The connection ended properly. Without an answer before or now this is an error.
-    fn end(&mut self) -> Result<Vec<Event>, CallError>;
+    fn end(&mut self, out: &mut Vec<Event>) -> Result<(), CallError>;
 }

@@ -22,17 +22,15 @@ impl Parser {
         Self { bytes_max, line: Vec::new() }
     }
 
-    /// The lines that end in `bytes`, without empty ones.
-    pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, TooLarge> {
-        let mut lines = Vec::new();
+    /// Adds the lines that end in `bytes` to `lines`, without empty ones; those before an error too.
+    pub fn push(&mut self, bytes: &[u8], lines: &mut Vec<Vec<u8>>) -> Result<(), TooLarge> {
         let mut rest = bytes;
         while let Some(at) = rest.iter().position(|byte| *byte == b'\n') {
             self.extend(&rest[..at])?;
             rest = &rest[at + 1..];
             lines.extend(self.end());
         }
-        self.extend(rest)?;
-        Ok(lines)
+        self.extend(rest)
     }
 
     /// The line that the end of the stream cut off, if it is not empty.
@@ -60,7 +58,7 @@ mod tests {
         let mut parser = Parser::new(20);
         let mut lines = Vec::new();
         for piece in bytes.chunks(size) {
-            lines.extend(parser.push(piece)?);
+            parser.push(piece, &mut lines)?;
         }
         lines.extend(parser.end());
         Ok(lines)

@@ -1,5 +1,6 @@
 //! The parts of an HTTP request, and why a request cannot be encoded.
 
+use atlas_model::Role;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde_json::Value;
 
@@ -19,6 +20,14 @@ pub enum EncodeError {
     Invalid { what: &'static str, problem: String },
 }
 
+impl EncodeError {
+    /// A message has a part that only the other side writes, for example the result of a tool in a message of the model.
+    pub fn misplaced(role: Role) -> Self {
+        let what = if role == Role::User { "a message of the user" } else { "a message of the model" };
+        Self::Invalid { what, problem: "it has a part that only the other side writes".to_owned() }
+    }
+}
+
 /// The parts of an HTTP request. Values of headers that hold keys are marked as sensitive, so `Debug` does not print them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parts {
@@ -26,19 +35,26 @@ pub struct Parts {
     pub url: String,
     pub headers: HeaderMap,
     pub body: Vec<u8>,
+    /// Settings of the request that the protocol has no member for. They were left out.
+    pub dropped: Vec<&'static str>,
 }
 
 impl Parts {
     /// A request without a body.
     pub fn get(url: String) -> Self {
-        Self { method: Method::GET, url, headers: HeaderMap::new(), body: Vec::new() }
+        Self { method: Method::GET, url, headers: HeaderMap::new(), body: Vec::new(), dropped: Vec::new() }
     }
 
     /// A request with a JSON body.
     pub fn post(url: String, body: &Value) -> Self {
         let mut headers = HeaderMap::new();
         headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        Self { method: Method::POST, url, headers, body: body.to_string().into_bytes() }
+        Self { method: Method::POST, url, headers, body: body.to_string().into_bytes(), dropped: Vec::new() }
+    }
+
+    /// Notes settings that the protocol leaves out: each name whose condition is true.
+    pub fn leave_out(&mut self, settings: &[(&'static str, bool)]) {
+        self.dropped.extend(settings.iter().filter(|(_, is_set)| *is_set).map(|(name, _)| *name));
     }
 
     /// Sets a header.

@@ -16,7 +16,8 @@ pub(crate) struct Raw {
 impl Raw {
     /// Keeps a member. A later value replaces an earlier one. Null is nothing.
     pub(crate) fn member(&mut self, name: &str, value: Value) -> Result<(), CallError> {
-        if !value.is_null() {
+        // Streams repeat members in every piece.
+        if !value.is_null() && self.members.get(name) != Some(&value) {
             self.charge(name, &value)?;
             if let Some(replaced) = self.members.insert(name.to_owned(), value) {
                 self.bytes = self.bytes.saturating_sub(name.len()).saturating_sub(replaced.to_string().len());

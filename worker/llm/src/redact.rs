@@ -4,6 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use http::HeaderMap;
 
+use crate::percent;
+
 /// What stands in place of a key.
 pub const MARK: &str = "[redacted]";
 
@@ -64,11 +66,7 @@ impl Redactor {
 }
 
 fn forms(value: String) -> Vec<String> {
-    let escape = |byte: u8| match byte {
-        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
-        _ => format!("%{byte:02X}"),
-    };
-    let escaped = value.bytes().map(escape).collect();
+    let escaped = percent::encode(&value, "");
     let standard = STANDARD.encode(&value).trim_end_matches('=').to_owned();
     let url_safe = URL_SAFE_NO_PAD.encode(&value);
     vec![value, escaped, standard, url_safe]

@@ -45,9 +45,8 @@ impl Parser {
         Self { bytes_max, line: Vec::new(), event: Event::default(), has_data: false, after_return: false, first: true }
     }
 
-    /// The events that end in `bytes`.
-    pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<Event>, TooLarge> {
-        let mut events = Vec::new();
+    /// Adds the events that end in `bytes` to `events`, those before an error too.
+    pub fn push(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> Result<(), TooLarge> {
         let mut rest = bytes;
         while !rest.is_empty() {
             if std::mem::take(&mut self.after_return) && rest[0] == b'\n' {
@@ -63,7 +62,7 @@ impl Parser {
             rest = &rest[at + 1..];
             events.extend(self.end_line());
         }
-        Ok(events)
+        Ok(())
     }
 
     /// The event that the end of the stream cut off, if it has data. Some servers leave out the last empty line.
@@ -132,11 +131,11 @@ mod tests {
         let (mut rest, mut at) = (bytes, 0);
         for cut in cuts {
             let here = (cut % (bytes.len() + 1)).max(at) - at;
-            events.extend(parser.push(&rest[..here])?);
+            parser.push(&rest[..here], &mut events)?;
             rest = &rest[here..];
             at += here;
         }
-        events.extend(parser.push(rest)?);
+        parser.push(rest, &mut events)?;
         events.extend(parser.end());
         Ok(events.into_iter().map(|event| (event.name, event.data)).collect())
     }

@@ -1,5 +1,7 @@
 //! What the tests of all protocols share: readable forms of requests and answers, and rules that hold for every decoder.
 
+pub(crate) mod compact;
+
 use atlas_model::{Answer, CallError, Delta, Message, Part, Request, Role, Tool, ToolCall, ToolResult};
 use expect_test::Expect;
 use http::HeaderMap;
@@ -120,18 +122,12 @@ pub(crate) fn decode(
     cuts.sort_unstable();
     let mut events = Vec::new();
     for piece in cuts.windows(2) {
-        match decoder.push(&bytes[piece[0]..piece[1]]) {
-            Ok(more) => events.extend(more),
-            Err(error) => return (events, Some(error)),
+        if let Err(error) = decoder.push(&bytes[piece[0]..piece[1]], &mut events) {
+            return (events, Some(error));
         }
     }
-    match decoder.end() {
-        Ok(more) => {
-            events.extend(more);
-            (events, None)
-        }
-        Err(error) => (events, Some(error)),
-    }
+    let error = decoder.end(&mut events).err();
+    (events, error)
 }
 
 /// Checks what holds for every answer: it ends with one answer or an error, and stays within the bounds.
@@ -145,8 +141,9 @@ pub(crate) fn check_any(decoder: Box<dyn Decoder>, bytes: &[u8]) {
 
 /// Feeds a piece again and again, and checks that it is refused before it fills the memory.
 pub(crate) fn check_endless(mut decoder: Box<dyn Decoder>, begin: &[u8], piece: &[u8], expected: &Expect) {
-    decoder.push(begin).expect("a beginning");
+    let mut push = |bytes: &[u8]| decoder.push(bytes, &mut Vec::new());
+    push(begin).expect("a beginning");
     let times = 4 * ANSWER_BYTES_MAX / piece.len().min(64);
-    let error = (0..times).find_map(|_| decoder.push(piece).err()).expect("refused");
+    let error = (0..times).find_map(|_| push(piece).err()).expect("refused");
     expected.assert_eq(&format!("{}: {}", error.kind.name(), error.message));
 }

@@ -1,0 +1,72 @@
+//! Chat completions.
+
+mod decode;
+mod encode;
+#[cfg(test)]
+mod tests;
+
+use atlas_model::Request;
+use http::HeaderMap;
+
+use super::Access;
+use crate::{Decoder, EncodeError, Endpoint, Parts, Protocol, Secret, decoder};
+
+/// The protocol, for OpenAI, for compatible servers and for Azure.
+#[derive(Debug, Clone, Default)]
+pub struct Chat {
+    pub access: Access,
+    pub dialect: Dialect,
+}
+
+/// Where servers differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dialect {
+    /// Ask streams for usage with `stream_options`.
+    pub stream_options: bool,
+    /// The server knows `top_k`.
+    pub top_k: bool,
+    /// Limit the answer with `max_completion_tokens` instead of `max_tokens`.
+    pub max_completion_tokens: bool,
+}
+
+impl Default for Dialect {
+    /// OpenAI.
+    fn default() -> Self {
+        Self { stream_options: true, top_k: false, max_completion_tokens: false }
+    }
+}
+
+impl Chat {
+    /// OpenAI, with its key.
+    pub fn openai(key: Secret) -> Self {
+        Self { access: Access::Bearer { key, organization: None }, dialect: Dialect::default() }
+    }
+
+    /// A compatible server. `name` is one of [`known`](super::known) or any other.
+    pub fn compatible(name: &str, key: Option<Secret>) -> Self {
+        let access = key.map_or(Access::Open, |key| Access::Bearer { key, organization: None });
+        let stream_options = super::known::find(name).is_none_or(|server| server.stream_options);
+        Self { access, dialect: Dialect { stream_options, top_k: true, max_completion_tokens: false } }
+    }
+
+    /// Azure. Without a version, [`AZURE_API_VERSION`](super::AZURE_API_VERSION).
+    pub fn azure(key: Secret, api_version: Option<String>) -> Self {
+        let api_version = api_version.unwrap_or_else(|| super::AZURE_API_VERSION.to_owned());
+        Self { access: Access::Azure { key, api_version }, dialect: Dialect::default() }
+    }
+}
+
+impl Protocol for Chat {
+    fn encode(&self, endpoint: &Endpoint, request: &Request) -> Result<Parts, EncodeError> {
+        encode::parts(self, endpoint, request)
+    }
+
+    fn decoder(&self, request: &Request, headers: &HeaderMap) -> Box<dyn Decoder> {
+        let state = decode::State::new(request);
+        if request.stream { decoder::events(headers, state) } else { decoder::whole(|value| state.whole(&value)) }
+    }
+
+    fn successor(&self, member: &str) -> Option<&'static str> {
+        (member == "max_tokens").then_some("max_completion_tokens")
+    }
+}

@@ -1,0 +1,227 @@
+//! The answer, whole or as a stream of chunks. A whole message is read like a single chunk.
+
+use std::collections::BTreeMap;
+
+use atlas_model::{Answer, CallError, Request, Stop, Usage};
+use serde_json::{Map, Value};
+
+use super::encode::{DETAILS, FIELD};
+use crate::assembly::Assembly;
+use crate::decoder::Machine;
+use crate::raw::Raw;
+use crate::{Event, failure, json, openai};
+
+const CHUNK: [&str; 8] = ["id", "object", "created", "model", "choices", "usage", "obfuscation", "error"];
+const CHOICE: [&str; 5] = ["index", "delta", "message", "finish_reason", "usage"];
+const MESSAGE: [&str; 8] =
+    ["role", "content", "refusal", "tool_calls", "reasoning", "reasoning_content", DETAILS, "function_call"];
+
+pub(super) struct State {
+    assembly: Assembly,
+    /// Calls by the number that the server gives them.
+    calls: BTreeMap<u64, Open>,
+    details: Vec<Value>,
+    /// The member of the message that reasoning came in.
+    field: Option<&'static str>,
+    model: String,
+    id: Option<String>,
+    usage: Usage,
+    stop: Option<Stop>,
+    raw: Raw,
+}
+
+/// A call that takes more arguments.
+struct Open {
+    index: usize,
+    /// The id that the server sent with its beginning.
+    id: String,
+}
+
+impl State {
+    pub(super) fn new(request: &Request) -> Self {
+        Self {
+            assembly: Assembly::new(request.messages.len()),
+            calls: BTreeMap::new(),
+            details: Vec::new(),
+            field: None,
+            model: request.model.clone(),
+            id: None,
+            usage: Usage::default(),
+            stop: None,
+            raw: Raw::default(),
+        }
+    }
+
+    pub(super) fn whole(mut self, value: &Value) -> Result<Answer, CallError> {
+        if json::list(value, "/choices").is_empty() {
+            return Err(failure::answer("the answer has no choices"));
+        }
+        self.chunk(value, &mut Vec::new())?;
+        self.answer()
+    }
+
+    fn chunk(&mut self, value: &Value, out: &mut Vec<Event>) -> Result<(), CallError> {
+        if failure::is_report(value) {
+            return Err(failure::of_value(value));
+        }
+        if let Some(model) = json::text(value, "/model") {
+            model.clone_into(&mut self.model);
+        }
+        if let Some(id) = json::text(value, "/id") {
+            self.id = Some(id.to_owned());
+        }
+        for pointer in ["/choices/0/usage", "/x_groq/usage", "/usage"] {
+            if let Some(usage) = value.pointer(pointer).filter(|usage| usage.is_object()) {
+                self.usage = openai::usage(usage, ["prompt_tokens", "completion_tokens"]);
+            }
+        }
+        self.raw.unknown(value, &CHUNK)?;
+        let choices = json::list(value, "/choices").iter();
+        // Other choices exist only if the extra members ask for them.
+        for choice in choices.filter(|choice| json::count(choice, "/index") == 0) {
+            self.choice(choice, out)?;
+        }
+        Ok(())
+    }
+
+    fn choice(&mut self, choice: &Value, out: &mut Vec<Event>) -> Result<(), CallError> {
+        self.raw.unknown(choice, &CHOICE)?;
+        for message in ["delta", "message"].iter().filter_map(|name| choice.get(name)) {
+            self.raw.unknown(message, &MESSAGE)?;
+            self.message(message, out)?;
+        }
+        if let Some(reason) = json::text(choice, "/finish_reason") {
+            self.finish_reason(reason, choice);
+        }
+        Ok(())
+    }
+
+    fn message(&mut self, message: &Value, out: &mut Vec<Event>) -> Result<(), CallError> {
+        self.reasoning(message, out)?;
+        self.content(message, out)?;
+        if let Some(refusal) = json::text(message, "/refusal") {
+            self.assembly.text(refusal, out)?;
+            self.stop = Some(Stop::Refused);
+        }
+        for fragment in json::list(message, "/tool_calls") {
+            self.fragment(fragment, out)?;
+        }
+        Ok(())
+    }
+
+    fn reasoning(&mut self, message: &Value, out: &mut Vec<Event>) -> Result<(), CallError> {
+        let details = json::list(message, &format!("/{DETAILS}"));
+        if !details.is_empty() {
+            self.assembly.reserve(details)?;
+            self.details.extend(details.iter().cloned());
+        }
+        // Servers that send both members send the same text twice.
+        let field = ["reasoning_content", "reasoning"]
+            .into_iter()
+            .find(|name| json::text(message, &format!("/{name}")).is_some());
+        if let Some(field) = field {
+            self.assembly.reasoning(json::text(message, &format!("/{field}")).unwrap_or_default(), out)?;
+            self.field = Some(field);
+        }
+        Ok(())
+    }
+
+    /// Text, or a list of parts as some servers send it.
+    fn content(&mut self, message: &Value, out: &mut Vec<Event>) -> Result<(), CallError> {
+        if let Some(text) = json::text(message, "/content") {
+            self.assembly.text(text, out)?;
+        }
+        for part in json::list(message, "/content") {
+            if let Some(text) = json::text(part, "/text") {
+                self.assembly.text(text, out)?;
+            }
+            for thought in json::list(part, "/thinking") {
+                self.assembly.reasoning(json::text(thought, "/text").unwrap_or_default(), out)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A piece of a call. Servers differ: some send no number, some the same number for every call, some arguments as an object.
+    fn fragment(&mut self, fragment: &Value, out: &mut Vec<Event>) -> Result<(), CallError> {
+        let id = json::text(fragment, "/id").unwrap_or_default();
+        let name = json::text(fragment, "/function/name").unwrap_or_default();
+        let number = fragment.get("index").and_then(Value::as_u64);
+        // Without a number, a name begins a call and other pieces belong to the last one.
+        let next = self.calls.keys().next_back().map_or(0, |last| last.saturating_add(1));
+        let number = number.unwrap_or(if name.is_empty() { next.saturating_sub(1) } else { next });
+        let open = self.calls.get(&number);
+        let is_new = open.is_none_or(|open| !name.is_empty() && !id.is_empty() && open.id != id);
+        let index = match open {
+            Some(open) if !is_new => open.index,
+            _ => {
+                let index = self.assembly.begin_call(id, name, out)?;
+                self.calls.insert(number, Open { index, id: id.to_owned() });
+                index
+            }
+        };
+        match fragment.pointer("/function/arguments") {
+            Some(Value::String(text)) => self.assembly.arguments(index, text, out),
+            None | Some(Value::Null) => Ok(()),
+            Some(value) => self.assembly.parsed_arguments(index, value.clone(), out),
+        }
+    }
+
+    fn finish_reason(&mut self, reason: &str, choice: &Value) {
+        // A refusal has been read from the message.
+        if self.stop.is_some() {
+            return;
+        }
+        self.stop = Some(match reason {
+            // vLLM names the text that ended the answer.
+            "stop" if json::text(choice, "/stop_reason").is_some() => Stop::Text,
+            "stop" | "eos" | "end_turn" => Stop::End,
+            "length" | "max_tokens" | "model_length" => Stop::Length,
+            "tool_calls" | "function_call" => Stop::Tools,
+            "content_filter" => Stop::Refused,
+            other => Stop::Other(other.to_owned()),
+        });
+    }
+
+    fn answer(&mut self) -> Result<Answer, CallError> {
+        let mut opaque = Map::new();
+        opaque.extend(self.field.map(|field| (FIELD.to_owned(), Value::from(field))));
+        if !self.details.is_empty() {
+            opaque.insert(DETAILS.to_owned(), Value::Array(std::mem::take(&mut self.details)));
+        }
+        if !opaque.is_empty() {
+            self.assembly.first_reasoning_opaque(Value::Object(opaque))?;
+        }
+        let stop = self.stop.take().unwrap_or(Stop::End);
+        let stop = if stop == Stop::End && self.assembly.calls() > 0 { Stop::Tools } else { stop };
+        failure::refuse_empty(&self.assembly, &stop)?;
+        Ok(Answer {
+            parts: self.assembly.finish(),
+            stop,
+            usage: self.usage,
+            model: std::mem::take(&mut self.model),
+            id: self.id.take(),
+            raw: self.raw.take(),
+        })
+    }
+}
+
+impl Machine for State {
+    fn frame(&mut self, _name: &str, data: &str, out: &mut Vec<Event>) -> Result<(), CallError> {
+        let data = data.trim();
+        if data == "[DONE]" {
+            // Without a reason the answer may be incomplete: a server that broke off between two chunks.
+            self.end(out)?;
+            return if matches!(out.last(), Some(Event::Answer(_))) { Ok(()) } else { Err(failure::cut_off()) };
+        }
+        let value = json::parse(data.as_bytes()).map_err(|error| failure::answer(format!("a chunk is {error}")))?;
+        self.chunk(&value, out)
+    }
+
+    fn end(&mut self, out: &mut Vec<Event>) -> Result<(), CallError> {
+        if self.stop.is_some() {
+            out.push(Event::Answer(Box::new(self.answer()?)));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,40 @@
+//! Responses.
+
+mod decode;
+mod encode;
+#[cfg(test)]
+mod tests;
+
+use atlas_model::Request;
+use http::HeaderMap;
+
+use super::Access;
+use crate::{Decoder, EncodeError, Endpoint, Parts, Protocol, Secret, decoder};
+
+/// The protocol. Requests ask the provider to store nothing; encrypted reasoning goes back with each request instead.
+#[derive(Debug, Clone, Default)]
+pub struct Responses {
+    pub access: Access,
+}
+
+impl Responses {
+    /// OpenAI, with its key.
+    pub fn openai(key: Secret) -> Self {
+        Self { access: Access::Bearer { key, organization: None } }
+    }
+}
+
+impl Protocol for Responses {
+    fn encode(&self, endpoint: &Endpoint, request: &Request) -> Result<Parts, EncodeError> {
+        encode::parts(self, endpoint, request)
+    }
+
+    fn decoder(&self, request: &Request, headers: &HeaderMap) -> Box<dyn Decoder> {
+        let (model, messages) = (request.model.clone(), request.messages.len());
+        if request.stream {
+            decoder::events(headers, decode::State::new(model, messages))
+        } else {
+            decoder::whole(move |value| decode::whole(&value, model, messages))
+        }
+    }
+}
