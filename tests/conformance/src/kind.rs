@@ -4,6 +4,7 @@ mod cli;
 mod contract;
 mod hardware;
 mod jobs;
+mod mediation;
 mod metrics;
 mod package;
 mod rest;
@@ -20,7 +21,7 @@ use crate::row::Row;
 type Judge = fn(&Row, &Bench) -> Judged;
 
 /// The covered kinds, with the members that a row must have; rows for different features use the same kind name.
-const KINDS: [(&str, &[&str], Judge); 28] = [
+const KINDS: [(&str, &[&str], Judge); 34] = [
     ("contract", &["yaml"], |row, _| contract::contract(row)),
     ("skill", &["yaml"], |row, _| contract::skill(row)),
     ("permissions", &["permissions"], |row, _| contract::permissions(row)),
@@ -42,6 +43,12 @@ const KINDS: [(&str, &[&str], Judge); 28] = [
     ("http", &["steps"], rest::judge),
     ("websocket", &["path"], websocket::judge),
     ("cli", &["args"], cli::judge),
+    ("tokenize", &["name"], |row, _| mediation::words(row)),
+    ("similarity", &["source", "target"], |row, _| mediation::score(row)),
+    ("mediate", &["source_schema", "target_schema", "data"], |row, _| mediation::mediation(row)),
+    ("bridge", &["answers"], |row, _| mediation::bridge(row)),
+    ("extract_json", &["response"], |row, _| mediation::extracted(row)),
+    ("example_value", &["target_properties"], |row, _| mediation::example(row)),
     ("fields", &["expr"], |row, _| trigger::cron(row)),
     ("invalid", &["expr"], |row, _| trigger::cron(row)),
     ("next", &["expr", "after"], |row, _| trigger::next(row)),

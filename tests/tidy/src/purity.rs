@@ -14,6 +14,7 @@ const PURE: [&str; 12] = [
     "atlas-duty",
     "atlas-replica",
     "atlas-slots",
+    "atlas-mediation",
     "atlas-model",
     "atlas-turn",
     "atlas-linearizability",
