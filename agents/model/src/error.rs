@@ -50,6 +50,21 @@ pub enum CallErrorKind {
 }
 
 impl CallErrorKind {
+    /// All kinds.
+    pub const ALL: [Self; 11] = [
+        Self::Credentials,
+        Self::UnknownModel,
+        Self::TooLong,
+        Self::Request,
+        Self::RateLimited,
+        Self::Quota,
+        Self::Filtered,
+        Self::Provider,
+        Self::Connection,
+        Self::Timeout,
+        Self::Answer,
+    ];
+
     /// Its name in error codes, events and metrics.
     pub fn name(self) -> &'static str {
         match self {

@@ -5,6 +5,7 @@
 
 mod answer;
 mod error;
+pub mod estimate;
 mod message;
 mod money;
 mod price;

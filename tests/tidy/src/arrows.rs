@@ -34,7 +34,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-package", "contract types"),
     ("atlas-model", ""),
     ("atlas-turn", "model"),
-    ("atlas-llm", "model"),
+    ("atlas-llm", "contract model"),
     ("atlas-env", "types"),
     ("atlas-telemetry", ""),
     ("xtask", "notice"),

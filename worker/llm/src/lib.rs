@@ -24,6 +24,7 @@ mod parts;
 mod percent;
 mod raw;
 pub mod redact;
+pub mod scripted;
 mod secret;
 pub mod sse;
 #[cfg(test)]
