@@ -7,6 +7,7 @@ mod banner;
 mod demo;
 mod kill;
 pub(crate) mod local;
+mod models;
 mod several;
 mod start;
 
@@ -143,7 +144,8 @@ async fn attend(
     watch.look(context, client, env).await;
     let registered = client.get(&["api", "agents"], &[("all", "false")]).await?;
     let known = registered.as_array().map_or(0, Vec::len);
-    banner::print(context, options, cluster, &node, known, env.clock.monotonic());
+    let models = models::find().await;
+    banner::print(context, options, cluster, &node, known, &models, env.clock.monotonic());
     if options.demo {
         let fell_short = demo::run(context, client, env).await;
         if options.once {

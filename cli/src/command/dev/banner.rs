@@ -7,6 +7,7 @@ use atlas_dev::{Cluster, ControllerAddresses, PASSED};
 
 use crate::api::{self, Node};
 use crate::arguments::SERVER_DEFAULT;
+use crate::command::dev::models::Found;
 use crate::command::dev::{Options, shown};
 use crate::command::node::describe;
 use crate::context::Context;
@@ -19,9 +20,11 @@ pub(super) fn print(
     cluster: &Cluster,
     node: &Node,
     agents: usize,
+    models: &[Found],
     took: Duration,
 ) {
     let http = format!("http://{}", cluster.http());
+    let models: String = models.iter().map(|found| format!("\n  Model       {}", found.line())).collect();
     let data = data(options, cluster.data_dir());
     let known = if agents == 0 { "none yet".to_owned() } else { agents.to_string() };
     let api = format!("{http}/api");
@@ -34,7 +37,7 @@ pub(super) fn print(
          \x20 Data        {data}\n\
          \x20 Node        {}\n\
          \x20 Agents      {known}; watching {}\n\
-         \x20 Agent env   {}\n\n\
+         \x20 Agent env   {}{models}\n\n\
          Ready in {:.1} s.  Next, in another terminal:  {server}atlasctl {first}",
         env!("CARGO_PKG_VERSION"),
         cluster.workers(),
