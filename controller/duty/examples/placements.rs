@@ -85,6 +85,8 @@ fn agent(class: u32) -> Result<Command, IdError> {
         timeouts: Timeouts { queue: None, startup: second, execution: second },
         spawns: false,
         requires: Vec::new(),
+        secrets: Vec::new(),
+        model: None,
     };
     Ok(Command::RegisterAgent(RegisterAgent {
         name: name(class)?,
@@ -112,6 +114,7 @@ fn submission(job: u64) -> Result<Command, IdError> {
         execution_timeout: None,
         spawner: None,
         not_before: None,
+        bearer: false,
     }))
 }
 

@@ -177,6 +177,8 @@ fn agent(name: &str, words: &[&str]) -> Command {
         timeouts: Timeouts { queue: None, startup: Micros::from_secs(5), execution: Micros::from_secs(60) },
         spawns: false,
         requires: Vec::new(),
+        secrets: Vec::new(),
+        model: None,
     };
     for word in words {
         match word.split_once('=').expect("key=value") {
@@ -219,6 +221,7 @@ fn submit(id: &str, name: &str) -> Command {
         execution_timeout: None,
         spawner: None,
         not_before: None,
+        bearer: false,
     })
 }
 

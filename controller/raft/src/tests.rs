@@ -238,6 +238,8 @@ pub(crate) fn agent() -> Request {
         timeouts: Timeouts { queue: None, startup: Micros::from_secs(30), execution: Micros::from_secs(300) },
         spawns: false,
         requires: Vec::new(),
+        secrets: Vec::new(),
+        model: None,
     };
     request(Command::RegisterAgent(RegisterAgent {
         name: agent_name(),
@@ -268,6 +270,7 @@ pub(crate) fn submit(id: JobId) -> Request {
         execution_timeout: None,
         spawner: None,
         not_before: None,
+        bearer: false,
     }))
 }
 

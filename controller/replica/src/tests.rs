@@ -42,6 +42,7 @@ fn submit(id: u64, input: &[u8]) -> Request {
         execution_timeout: None,
         spawner: None,
         not_before: None,
+        bearer: false,
     }))
 }
 
@@ -64,6 +65,8 @@ fn agent() -> Request {
         timeouts,
         spawns: false,
         requires: Vec::new(),
+        secrets: Vec::new(),
+        model: None,
     };
     request(Command::RegisterAgent(RegisterAgent {
         name: "echo".parse().expect("an agent name"),

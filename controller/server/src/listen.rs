@@ -1,6 +1,7 @@
 //! Connections to the gRPC doors in the form that tonic needs.
 
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -46,10 +47,23 @@ pub(crate) struct Counted {
     _permit: OwnedSemaphorePermit,
 }
 
-impl Connected for Counted {
-    type ConnectInfo = ();
+/// The other end of a connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer(SocketAddr);
 
-    fn connect_info(&self) {}
+impl Peer {
+    /// True if nobody else can read the connection: it does not leave this machine.
+    pub(crate) fn is_private(self) -> bool {
+        self.0.ip().to_canonical().is_loopback()
+    }
+}
+
+impl Connected for Counted {
+    type ConnectInfo = Peer;
+
+    fn connect_info(&self) -> Peer {
+        Peer(self.connection.peer())
+    }
 }
 
 impl AsyncRead for Counted {
@@ -81,5 +95,17 @@ impl AsyncWrite for Counted {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.connection).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_loopback_is_private() {
+        let private = |text: &str| Peer(text.parse().expect("an address")).is_private();
+        assert!(["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "[::ffff:127.0.0.1]:1"].into_iter().all(private));
+        assert!(!["10.0.0.1:1", "0.0.0.0:1", "[::]:1", "[fe80::1]:1", "[::ffff:10.0.0.1]:1"].into_iter().any(private));
     }
 }

@@ -32,7 +32,7 @@ use atlas_wire::proto::worker::v1::{
 use tokio::sync::{Semaphore, watch};
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::listen;
+use crate::listen::{self, Peer};
 use hub::Hub;
 use outbox::Outgoing;
 use transfer::Chunks;
@@ -107,7 +107,7 @@ struct Door {
 impl Door {
     fn new(parts: Parts) -> Arc<Self> {
         let Parts { service, env, session_ttl } = parts;
-        let hub = Hub::new(&service, session_ttl);
+        let hub = Hub::new(&service, env.clone(), session_ttl);
         let transfers = Arc::new(Semaphore::new(transfer::AT_ONCE_MAX));
         Arc::new(Self { service, env, hub, transfers })
     }
@@ -137,8 +137,9 @@ impl WorkerService for Rpc {
         request: Request<Streaming<SessionRequest>>,
     ) -> Result<Response<Self::SessionStream>, Status> {
         let (outbox, outgoing) = outbox::outbox();
+        let private = request.extensions().get::<Peer>().is_some_and(|peer| peer.is_private());
         // The answer starts at once, because a worker may wait for it before it sends its hello.
-        self.0.env.spawn("worker-session", session::run(self.0.clone(), request.into_inner(), outbox));
+        self.0.env.spawn("worker-session", session::run(self.0.clone(), request.into_inner(), outbox, private));
         Ok(Response::new(outgoing))
     }
 

@@ -167,6 +167,11 @@ impl Service {
             // agents instead.
             spec.requires.clear();
         }
+        if state.level() < level::ATTACHMENTS {
+            // Older members would not store these. Until the level is active, jobs get no secrets of the cluster.
+            spec.secrets.clear();
+            spec.model = None;
+        }
         if state.level() < level::LLM_PLACES {
             // Older members count one kind of places.
             spec.demand.place = Place::Process;

@@ -51,6 +51,7 @@ catalogue! {
     FOREIGN = "E2101" Denied "the request comes from another site";
     TOKEN_REFUSED = "E2102" Denied "the join token is refused";
     NAMESPACE_LIMIT = "E2103" Busy "a limit of the namespace is reached";
+    NOT_PRIVATE = "E2104" Denied "the worker is not sent secrets and credentials";
     UNKNOWN_JOB = "E3001" NotFound "no such job";
     AMBIGUOUS_JOB = "E3002" Conflict "several jobs match this prefix";
     QUEUE_FULL = "E3003" Busy "the queue is full";
@@ -64,6 +65,7 @@ catalogue! {
     SPAWN_REFUSED = "E3012" Denied "spawning the job is not allowed";
     STEP_DIFFERS = "E3013" Conflict "the step does not match the journal";
     JOURNAL_GONE = "E3014" Gone "the journal of the job can no longer be resumed";
+    CREDENTIAL_LOST = "E3015" Gone "the credential of the caller was lost";
     NO_LEADER = "E4001" Unavailable "no leader";
     OUTCOME_UNKNOWN = "E4003" Unavailable "the outcome is unknown";
     OVERLOADED = "E4004" Busy "the controller is overloaded";

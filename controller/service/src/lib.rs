@@ -8,6 +8,7 @@
 mod agents;
 mod archive;
 mod artifacts;
+mod attachments;
 mod backup;
 mod batch;
 mod caller;
@@ -52,6 +53,7 @@ mod waiters;
 
 pub use agents::{AgentQuery, Registered, ShownAgent, Versions};
 pub use artifacts::{ArtifactError, ArtifactOptions, Artifacts, Receiver, Sender, digest_of};
+pub use attachments::{BearerRefused, Bearers, Recipient, Withheld};
 pub use backup::Backup;
 pub use batch::Submitted;
 pub use caller::Caller;

@@ -12,6 +12,7 @@ use atlas_types::{Digest, Outcome, Payload, PayloadBody, Request, RequestId};
 use bytes::Bytes;
 
 use crate::artifacts::{ArtifactError, Artifacts, digest_of};
+use crate::attachments::Bearers;
 use crate::contracts::Contracts;
 use crate::events::EventLog;
 use crate::fill::Wanted;
@@ -92,6 +93,7 @@ pub(crate) struct Shared {
     pub(crate) events: EventLog,
     pub(crate) streams: Streams,
     pub(crate) stats: Stats,
+    pub(crate) bearers: Bearers,
 }
 
 /// The tasks of a service. Dropping this value ends them.
@@ -126,6 +128,7 @@ impl Service {
             events,
             streams: Streams::default(),
             stats: Stats::default(),
+            bearers: Bearers::default(),
         });
         let tasks = vec![
             env.spawn_vital("follow-events", follow::events(shared.clone())),

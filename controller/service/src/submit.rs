@@ -133,6 +133,7 @@ impl<'s> Draft<'s> {
             execution_timeout: submission.execution_timeout,
             spawner: submission.family.as_ref().map(|family| family.spawner),
             not_before: submission.not_before,
+            bearer: false,
         });
         Some(Request { origin: origin.clone(), command })
     }

@@ -72,6 +72,7 @@ impl Node {
             execution_timeout: None,
             spawner: None,
             not_before: None,
+            bearer: false,
         };
         self.propose(Command::SubmitJob(command)).await;
     }

@@ -125,6 +125,7 @@ impl Bench {
             execution_timeout: None,
             spawner: None,
             not_before: None,
+            bearer: false,
         })
     }
 
@@ -167,5 +168,7 @@ fn spec() -> RunSpec {
         timeouts: Timeouts { queue: None, startup: Micros::from_secs(30), execution: Micros::from_secs(60) },
         spawns: false,
         requires: Vec::new(),
+        secrets: Vec::new(),
+        model: None,
     }
 }

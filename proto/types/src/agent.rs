@@ -73,6 +73,10 @@ pub struct RunSpec {
     pub spawns: bool,
     /// Agents without which its jobs fail (`requires.agents`), in the order of the contract; at most [`Self::REQUIRES_MAX`].
     pub requires: Vec<RequiredAgent>,
+    /// Names of the secrets that its jobs get (`permissions.secrets`), sorted; at most [`Self::SECRETS_MAX`].
+    pub secrets: Vec<String>,
+    /// The model, or the tier of models, that its jobs call; none for agents that call none through the worker.
+    pub model: Option<String>,
 }
 
 /// An agent that another one requires.
@@ -94,6 +98,10 @@ impl RequiredAgent {
 impl RunSpec {
     /// Most required agents that a spec names. For a contract with more it lists none, and the worker gets the list of missing agents.
     pub const REQUIRES_MAX: usize = 64;
+    /// Most secrets that a spec names. For a contract with more, or with a longer name, it lists none.
+    pub const SECRETS_MAX: usize = 64;
+    /// Most bytes of the name of a secret or a model.
+    pub const NAME_BYTES_MAX: usize = 128;
 
     /// True if an attempt may run only after its start is committed: what must not run twice must be known to have begun.
     pub fn needs_start(&self) -> bool {

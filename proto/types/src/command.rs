@@ -144,6 +144,10 @@ impl Command {
             // An older program would go on checking.
             Self::RegisterNode(command) if command.inventory.unchecked => level::UNCHECKED_NODES,
             // It would not keep what these say beyond what it knows.
+            Self::RegisterAgent(command) if !command.spec.secrets.is_empty() || command.spec.model.is_some() => {
+                level::ATTACHMENTS
+            }
+            Self::SubmitJob(command) if command.bearer => level::ATTACHMENTS,
             Self::RegisterAgent(command) if !command.spec.requires.is_empty() => level::REQUIRED_AGENTS,
             Self::RegisterAgent(command) if command.spec.spawns => level::SPAWN,
             Self::SubmitJob(command) if command.spawner.is_some() => level::SPAWN,

@@ -215,6 +215,8 @@ pub struct Job {
     pub stream: Option<Payload>,
     /// The steps it recorded, once it ended; until then the state keeps them beside the job.
     pub journal: Option<Arc<Journal>>,
+    /// The credential of its caller goes with its leases: it neither parks nor is retried by itself.
+    pub bearer: bool,
 }
 
 impl Job {

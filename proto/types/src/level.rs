@@ -76,4 +76,5 @@ features! {
     6 PARK "A job with a journal can park: it waits for a time, a child or a message without a lease. No worker parks jobs yet.";
     6 OBJECTS "Objects keep configuration, of the kinds `namespace` and `webhook`.";
     6 MODELS "Objects of the kinds `model` and `tier` describe the models that agents use.";
+    6 ATTACHMENTS "Agent versions name the secrets and the model that their jobs use, and a job can carry the credential of its caller.";
 }

@@ -92,6 +92,8 @@ impl Agent {
             timeouts,
             spawns: false,
             requires: Vec::new(),
+            secrets: Vec::new(),
+            model: None,
         };
         match self {
             Self::Echo => plain,
@@ -172,6 +174,7 @@ pub fn submit(op: u64, id: JobId, agent: Agent, priority: i64) -> Request {
         execution_timeout: None,
         spawner: None,
         not_before: None,
+        bearer: false,
     };
     named(&format!("op-{op}"), Command::SubmitJob(command))
 }

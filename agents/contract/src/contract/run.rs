@@ -1,8 +1,10 @@
 //! The parts of a contract that the cluster needs: demand, retries, time limits.
 
+use std::collections::BTreeSet;
+
 use atlas_types::{Architecture, Demand, Effects, Micros, NodeId, Place, RequiredAgent, RetryRule, RunSpec, Timeouts};
 
-use super::{Contract, Dependency, Hardware};
+use super::{Contract, Dependency, Hardware, ProviderKind};
 
 /// Maximum number of leases that one job may lose, if the contract does not say.
 const ATTEMPTS_DEFAULT: u32 = 3;
@@ -31,7 +33,17 @@ impl Contract {
             },
             spawns: self.requires.spawn_agents,
             requires: self.required_agents(),
+            secrets: self.secrets(),
+            model: (self.provider.kind == ProviderKind::Llm).then(|| self.model.preference.clone()),
         }
+    }
+
+    /// The names of the secrets, each once.
+    fn secrets(&self) -> Vec<String> {
+        let names: BTreeSet<_> = self.permissions.secrets.iter().cloned().collect();
+        let fits = |name: &String| name.len() <= RunSpec::NAME_BYTES_MAX;
+        let bounded = names.len() <= RunSpec::SECRETS_MAX && names.iter().all(fits);
+        if bounded { names.into_iter().collect() } else { Vec::new() }
     }
 
     fn required_agents(&self) -> Vec<RequiredAgent> {

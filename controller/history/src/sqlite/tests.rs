@@ -68,6 +68,7 @@ pub(super) fn job(id: u64, status: JobStatus) -> Job {
         trace: None,
         stream: Some(Payload::inline(b"[]")),
         journal: None,
+        bearer: false,
         parks: 0,
         used: Micros::default(),
         parked: None,

@@ -339,5 +339,7 @@ fn spec(demand: Demand, concurrency: Option<u32>) -> RunSpec {
         timeouts: Timeouts { queue: None, startup: Micros::from_secs(60), execution: Micros::from_secs(60) },
         spawns: false,
         requires: Vec::new(),
+        secrets: Vec::new(),
+        model: None,
     }
 }

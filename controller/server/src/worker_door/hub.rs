@@ -4,13 +4,14 @@
 //! changes applied since. A batch that the welcome already covers is skipped by its number. No batch in between can be
 //! missed, because a member publishes its applied state before it announces the batch.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use atlas_env::Env;
 use atlas_raft::{AppliedBatch, Leadership};
-use atlas_service::Service;
+use atlas_service::{Recipient, Service, Withheld};
 use atlas_state::State;
 use atlas_types::{
     Assignment, Attempt, BootId, ClusterTime, Event, EventRecord, FencingToken, HandBack, Job, JobChange, JobId,
@@ -30,6 +31,8 @@ const CANCEL_GRACE: Micros = Micros::from_secs(5);
 /// larger frame cannot be sent.
 const WELCOME_BYTES: usize = CONTROLLER_FRAME_BYTES_MAX / 2;
 const WELCOME_BYTES_MAX: usize = CONTROLLER_FRAME_BYTES_MAX - (1 << 20);
+/// The most bytes of the attachments in one welcome. Leases that the worker has already need none.
+const ATTACHED_BYTES_MAX: usize = 8 << 20;
 /// The largest size of a lease in a frame without its input and metadata, for a lease with a few GPUs.
 const LEASE_BYTES: usize = 1_024;
 
@@ -51,6 +54,7 @@ pub(super) struct Excess {
 /// All connections.
 pub(super) struct Hub {
     service: Service,
+    env: Env,
     session_ttl: Micros,
     /// Set once when the controller stops, while the connections are locked.
     closed: AtomicBool,
@@ -64,9 +68,18 @@ pub(super) struct Connection {
     pub(super) node: NodeId,
     pub(super) epoch: NodeEpoch,
     pub(super) out: Outbox,
-    /// The feature level of the worker.
-    level: Level,
+    program: Program,
     leases: Mutex<Leases>,
+}
+
+/// The worker at the other end of a stream.
+pub(super) struct Program {
+    /// Its feature level.
+    pub(super) level: Level,
+    /// Others cannot read the stream.
+    pub(super) private: bool,
+    /// The leases that it has got before: it has their attachments.
+    pub(super) held: BTreeSet<FencingToken>,
 }
 
 /// The leases that the worker knows about.
@@ -118,9 +131,10 @@ impl Connection {
 }
 
 impl Hub {
-    pub(super) fn new(service: &Service, session_ttl: Duration) -> Self {
+    pub(super) fn new(service: &Service, env: Env, session_ttl: Duration) -> Self {
         Self {
             service: service.clone(),
+            env,
             session_ttl: session_ttl.into(),
             closed: AtomicBool::new(false),
             taken: AtomicBool::new(false),
@@ -134,7 +148,7 @@ impl Hub {
     pub(super) fn enter(
         &self,
         (node, epoch, boot): (NodeId, NodeEpoch, BootId),
-        level: Level,
+        program: Program,
         stored: &Stored,
         out: Outbox,
     ) -> Result<Arc<Connection>, (Outbox, Refused)> {
@@ -150,7 +164,7 @@ impl Hub {
         if !state.node(&node).is_some_and(|found| mine(&found.node)) {
             return Err((out, Refused::Superseded));
         }
-        let connection = Connection { node: node.clone(), epoch, out, level, leases: Mutex::default() };
+        let connection = Connection { node: node.clone(), epoch, out, program, leases: Mutex::default() };
         let Some(frames) = self.welcome(&connection, &state, stored) else {
             return Err((connection.out, Refused::TooLarge));
         };
@@ -219,6 +233,7 @@ impl Hub {
                     }
                     if *change == JobChange::Ended {
                         self.service.streams().forget(job.id);
+                        self.service.bearers().forget(job.id);
                     }
                 }
                 Event::Node { node } => {
@@ -273,11 +288,23 @@ impl Hub {
     /// Records a lease of the worker and returns its assignment. None for a job that ended without a run.
     fn hold(&self, leases: &mut Leases, connection: &Connection, state: &State, job: &Job) -> Option<Box<Assignment>> {
         let lease = job.lease.as_ref().filter(|lease| lease.epoch == connection.epoch)?;
-        let assignment = assignment(state, job, lease, self.service.artifacts().bytes_max())?;
+        let mut assignment = assignment(state, job, lease, self.service.artifacts().bytes_max())?;
+        if !connection.program.held.contains(&lease.token) {
+            self.attach(&mut assignment, job, connection);
+        }
         let held =
             Held { token: lease.token, attempt: lease.attempt, namespace: job.namespace.clone(), reported: false };
         leases.held.insert(job.id, held);
         Some(Box::new(assignment))
+    }
+
+    /// Adds secrets and credentials. An attempt that may not have them gets the reason, and fails with it.
+    fn attach(&self, assignment: &mut Assignment, job: &Job, connection: &Connection) {
+        let Program { level, private, .. } = connection.program;
+        match self.service.attachments(job, Recipient { node: &connection.node, level, private }) {
+            Ok(attachments) => assignment.attachments = attachments,
+            Err(why) => assignment.lacks = assignment.lacks.take().or_else(|| Some(why.to_string().into())),
+        }
     }
 
     /// Closes all streams so that every worker sends a new hello, because changes may have been missed. Also removes
@@ -289,7 +316,9 @@ impl Hub {
         }
         self.count(&connections);
         let state = self.service.handle().applied();
-        self.service.streams().retain(|id| state.job(id).is_some_and(|job| !job.status.is_terminal()));
+        let lives = |id| state.job(id).is_some_and(|job| !job.status.is_terminal());
+        self.service.streams().retain(lives);
+        self.service.bearers().retain(self.env.clock.monotonic(), lives);
     }
 
     /// The whole lease set of a node, and the leases that must stop. None if it is too large for a frame.
@@ -299,12 +328,18 @@ impl Hub {
         let node = state.node(&connection.node)?;
         leases.until = node.node.drain_until;
         let hand_back = hand_back(&node.node, state);
-        let (mut assignments, mut cancels, mut bytes) = (Vec::new(), Vec::new(), 0);
+        let (mut assignments, mut cancels, mut bytes, mut attached) = (Vec::new(), Vec::new(), 0, 0);
         for (token, id) in node.leases() {
             let Some(job) = state.job(id) else { continue };
             let Some(mut assignment) = self.hold(&mut leases, connection, state, job) else { continue };
             if let Some(input) = stored.inputs.get(&id) {
                 assignment.input.body = input.clone();
+            }
+            attached += assignment.attachments.bytes();
+            if attached > ATTACHED_BYTES_MAX {
+                assignment.attachments = Default::default();
+                let node = connection.node.clone();
+                assignment.lacks.get_or_insert_with(|| Withheld::NoRoom { node }.to_string().into());
             }
             bytes += LEASE_BYTES + assignment.metadata.len();
             if let Some(assigned) = &mut assignment.journal {
@@ -330,7 +365,8 @@ impl Hub {
         let (epoch, session_ttl) = (connection.epoch, self.session_ttl);
         let level = Level::CURRENT;
         let welcome = Welcome { epoch, session_ttl, leases: assignments, controllers, level, hand_back };
-        (bytes <= WELCOME_BYTES_MAX).then(|| std::iter::once(ToWorker::Welcome(welcome)).chain(cancels).collect())
+        (bytes <= WELCOME_BYTES_MAX - ATTACHED_BYTES_MAX)
+            .then(|| std::iter::once(ToWorker::Welcome(welcome)).chain(cancels).collect())
     }
 
     /// Closes all connections because this member does not lead any more. Workers then look for the leader.
@@ -391,7 +427,7 @@ fn node_changed(connection: &Connection, batch: &AppliedBatch, node: &Node) {
     }
     if !connection.is(node) {
         connection.out.fail(Status::aborted("this node's session was lost, or another process took its name"));
-    } else if leases.until != node.drain_until && connection.level >= level::DRAIN_DEADLINE {
+    } else if leases.until != node.drain_until && connection.program.level >= level::DRAIN_DEADLINE {
         leases.until = node.drain_until;
         connection.out.send(ToWorker::HandBack(hand_back(node, &batch.state)));
     }

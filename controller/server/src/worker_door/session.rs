@@ -19,7 +19,7 @@ use tonic::{Status, Streaming};
 
 use super::Door;
 use super::admission::{Admitted, Refusal};
-use super::hub::{Connection, Refused};
+use super::hub::{Connection, Program, Refused};
 use super::outbox::Outbox;
 use super::report::{Batch, NotAnswered};
 use super::spawn;
@@ -48,7 +48,7 @@ const LOGS_MAX: usize = 16;
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Runs a session from its hello to its end.
-pub(super) async fn run(door: Arc<Door>, mut incoming: Streaming<SessionRequest>, out: Outbox) {
+pub(super) async fn run(door: Arc<Door>, mut incoming: Streaming<SessionRequest>, out: Outbox, private: bool) {
     let hello = tokio::select! {
         () = out.ended() => return,
         hello = hello(&mut incoming) => hello,
@@ -59,21 +59,23 @@ pub(super) async fn run(door: Arc<Door>, mut incoming: Streaming<SessionRequest>
         Err(status) => return out.fail(status),
     };
     let identity = (hello.node.clone(), hello.boot_id);
+    let held = hello.leases.iter().map(|lease| lease.token).collect();
     let Admitted { epoch, level, withheld, stored } = match door.admit(hello, &out).await {
         Some(Ok(admitted)) => admitted,
         Some(Err(refusal)) => return door.refuse(&out, refusal),
         None => return,
     };
-    let connection = match door.hub.enter((identity.0, epoch, identity.1), level, &stored, out) {
-        Ok(connection) => connection,
-        Err((out, Refused::NotLeader)) => return door.refuse(&out, Refusal::NotLeader),
-        Err((out, Refused::TooLarge)) => {
-            return out.fail(Status::aborted("the node's leases changed during preparation"));
-        }
-        Err((out, Refused::Superseded)) => {
-            return out.fail(Status::aborted("this node's session was lost, or another process took its name"));
-        }
-    };
+    let connection =
+        match door.hub.enter((identity.0, epoch, identity.1), Program { level, private, held }, &stored, out) {
+            Ok(connection) => connection,
+            Err((out, Refused::NotLeader)) => return door.refuse(&out, Refusal::NotLeader),
+            Err((out, Refused::TooLarge)) => {
+                return out.fail(Status::aborted("the node's leases changed during preparation"));
+            }
+            Err((out, Refused::Superseded)) => {
+                return out.fail(Status::aborted("this node's session was lost, or another process took its name"));
+            }
+        };
     tracing::info!(node = %connection.node, epoch = %connection.epoch, "session open");
     let session = Session {
         door: door.clone(),

@@ -1,5 +1,6 @@
 //! Tests whole sessions with a real controller and a worker that only sends and receives frames.
 
+mod attachments;
 mod deltas;
 mod fake;
 mod logs;
@@ -20,7 +21,7 @@ use tokio_stream::StreamExt as _;
 
 use super::hub::Stored;
 use super::outbox;
-use fake::{Cluster, completed, hello, identity, line, report, soon};
+use fake::{Cluster, completed, hello, identity, line, program, report, soon};
 
 const WELCOME: &str = "welcome epoch 1 ttl 600s leases []";
 
@@ -159,7 +160,9 @@ async fn an_older_worker_is_not_told_of_a_deadline() {
     let door = cluster.door();
     let mut batches = cluster.controller.service().handle().subscribe_to(|_| true);
     let (out, outgoing) = outbox::outbox();
-    let Ok(_seat) = door.hub.enter(identity(), Level(3), &Stored::default(), out) else { panic!("refused") };
+    let Ok(_seat) = door.hub.enter(identity(), program(Level(3), true), &Stored::default(), out) else {
+        panic!("refused")
+    };
     let node = NodeId::new("n1").expect("a name");
     cluster.does(Command::DrainNode(DrainNode { node: node.clone(), deadline: Some(Micros::from_secs(1)) })).await;
     soon(async {
@@ -281,7 +284,9 @@ async fn whoever_missed_something_says_hello_again_and_lines_of_ended_jobs_are_f
     worker.hears().await;
     let door = cluster.door();
     let (out, outgoing) = outbox::outbox();
-    let Ok(_seat) = door.hub.enter(identity(), Level::CURRENT, &Stored::default(), out) else { panic!("refused") };
+    let Ok(_seat) = door.hub.enter(identity(), program(Level::CURRENT, true), &Stored::default(), out) else {
+        panic!("refused")
+    };
     let event = StreamEvent {
         number: 1,
         at: Timestamp(1),
@@ -308,7 +313,9 @@ async fn workers_of_a_member_that_does_not_lead_are_sent_to_the_leader() {
     worker.hears().await;
     let door = cluster.door();
     let (out, outgoing) = outbox::outbox();
-    let Ok(_seat) = door.hub.enter(identity(), Level::CURRENT, &Stored::default(), out) else { panic!("refused") };
+    let Ok(_seat) = door.hub.enter(identity(), program(Level::CURRENT, true), &Stored::default(), out) else {
+        panic!("refused")
+    };
     door.hub.hand_over(Some("there:7401"));
     let frames: Vec<_> = outgoing.collect().await;
     let Ok(SessionResponse { kind: Some(Kind::NotLeader(last)) }) = &frames[1] else { panic!("{frames:?}") };

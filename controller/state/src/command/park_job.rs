@@ -22,7 +22,9 @@ pub(super) fn apply(command: &ParkJob, change: &mut Change<'_>) -> Result<Outcom
     }
     check_journal(change, command)?;
     let inbox = inbox(change.state, command)?;
-    let Some(parked) = parked(change, &job, command, &inbox)? else {
+    // The credential of the caller belongs to this attempt, which therefore waits under its lease.
+    let parked = parked(change, &job, command, &inbox)?.filter(|_| !job.bearer);
+    let Some(parked) = parked else {
         return Ok(Outcome::Parked { ready: true });
     };
 

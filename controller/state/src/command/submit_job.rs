@@ -121,6 +121,7 @@ fn new_job(command: &SubmitJob, change: &Change<'_>, pin: Option<AgentPin>, spec
         request_id: origin.request_id.clone(),
         trace: origin.trace,
         stream: None,
+        bearer: command.bearer,
     }
 }
 
@@ -138,6 +139,17 @@ mod tests {
             expect![[r#"
             j1 Submitted pending→pending Queued
             j1: pending Queued attempt 0
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_job_with_a_bearer_is_not_retried_by_itself() {
+        check(
+            "agent a retries=3; node n1; job j1 bearer=true; grant j1 n1 -- fail j1; retry j1 j2",
+            expect![[r#"
+            j1 Ended running→failed Agent: boom
+            j2 Submitted pending→pending Queued
         "#]],
         );
     }

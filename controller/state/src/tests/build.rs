@@ -269,6 +269,8 @@ fn spec(words: &Words<'_>) -> RunSpec {
         },
         spawns: words.or("spawns", false),
         requires: Vec::new(),
+        secrets: Vec::new(),
+        model: None,
     }
 }
 
@@ -363,6 +365,7 @@ fn submit(id: JobId, words: &Words<'_>) -> SubmitJob {
         execution_timeout: words.get("timeout").map(Micros::from_secs),
         spawner: None,
         not_before: words.get("at").map(|seconds: i64| Timestamp(seconds * 1_000_000)),
+        bearer: words.or("bearer", false),
     }
 }
 

@@ -33,6 +33,8 @@ impl From<&RunSpec> for proto::RunSpec {
             execution_timeout_us: spec.timeouts.execution.0,
             spawns: spec.spawns,
             requires: spec.requires.iter().map(Into::into).collect(),
+            secrets: spec.secrets.clone(),
+            model: spec.model.clone(),
         }
     }
 }
@@ -66,6 +68,8 @@ impl TryFrom<proto::RunSpec> for RunSpec {
             },
             spawns: spec.spawns,
             requires: spec.requires.into_iter().map(Into::into).collect(),
+            secrets: spec.secrets,
+            model: spec.model,
         })
     }
 }

@@ -108,6 +108,7 @@ impl From<&Job> for proto::Job {
             used_us: job.used.0,
             parked: job.parked.as_deref().map(Into::into),
             slept_until_us: job.slept_until.0,
+            bearer: job.bearer,
         }
     }
 }
@@ -161,6 +162,7 @@ impl TryFrom<proto::Job> for Job {
             used: Micros(job.used_us),
             parked: job.parked.map(Parked::try_from).transpose()?.map(Arc::new),
             slept_until: Timestamp(job.slept_until_us),
+            bearer: job.bearer,
         })
     }
 }

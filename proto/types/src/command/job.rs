@@ -44,6 +44,8 @@ pub struct SubmitJob {
     pub spawner: Option<Spawner>,
     /// It may not run before this time.
     pub not_before: Option<Timestamp>,
+    /// The credential of its caller goes with its leases. Controllers keep that in memory only.
+    pub bearer: bool,
 }
 
 /// The attempt that spawns a job: only while it holds its lease may it.

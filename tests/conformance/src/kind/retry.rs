@@ -88,6 +88,7 @@ impl World {
             execution_timeout: None,
             spawner: None,
             not_before: None,
+            bearer: false,
         }))
     }
 

@@ -67,6 +67,8 @@ pub(crate) fn spec() -> RunSpec {
         },
         spawns: false,
         requires: Vec::new(),
+        secrets: Vec::new(),
+        model: None,
     }
 }
 
@@ -75,7 +77,18 @@ pub(crate) fn light_spec() -> RunSpec {
     let RunSpec { retry, timeouts, .. } = spec();
     let demand = Demand::default();
     let (max_attempts, effects) = (3, Effects::Idempotent);
-    RunSpec { demand, effects, max_attempts, concurrency: None, retry, timeouts, spawns: false, requires: Vec::new() }
+    RunSpec {
+        demand,
+        effects,
+        max_attempts,
+        concurrency: None,
+        retry,
+        timeouts,
+        spawns: false,
+        requires: Vec::new(),
+        secrets: Vec::new(),
+        model: None,
+    }
 }
 
 pub(crate) fn inventory() -> Inventory {
@@ -138,6 +151,7 @@ fn submit(verdict: Verdict) -> SubmitJob {
         execution_timeout: Some(Micros::from_secs(5)),
         spawner: None,
         not_before: None,
+        bearer: false,
     }
 }
 
@@ -282,6 +296,7 @@ pub(crate) fn jobs() -> Vec<Job> {
         stream: None,
         spawned: None,
         journal: None,
+        bearer: false,
     };
     let failed = Job {
         id: JobId(8),

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use atlas_env::Env;
 use atlas_types::{
-    AgentKind, AgentPin, Attempt, BootId, CancelJob, Command, Digest, Door, Effects, FencingToken, HandBack, Inventory,
-    JobId, Level, Micros, Namespace, NodeEpoch, NodeId, Origin, Payload, PayloadBody, Principal, RegisterAgent, Report,
-    ReportKind, Request, RetryRule, RunSpec, StreamEvent, StreamKind, SubmitJob, Timeouts, Timestamp, Usage, Verdict,
-    Version,
+    AgentKind, AgentPin, Assignment, Attempt, BootId, CancelJob, Command, Digest, Door, Effects, FencingToken,
+    HandBack, Inventory, JobId, Level, Micros, Namespace, NodeEpoch, NodeId, Origin, Payload, PayloadBody, Principal,
+    RegisterAgent, Report, ReportKind, Request, RetryRule, RunSpec, StreamEvent, StreamKind, SubmitJob, Timeouts,
+    Timestamp, Usage, Verdict, Version,
 };
 use atlas_wire::limits::CONTROLLER_FRAME_BYTES_MAX;
 use atlas_wire::proto::worker::v1::worker_service_client::WorkerServiceClient;
@@ -19,6 +19,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::Streaming;
 use tonic::transport::Channel;
 
+use crate::worker_door::hub::Program;
 use crate::{Controller, Options};
 
 /// The time limit for every wait in these tests, even on a busy machine.
@@ -58,6 +59,8 @@ fn agent(name: &str, effects: Effects) -> Command {
             timeouts: Timeouts { queue: None, startup: Micros::from_secs(5), execution: Micros::from_secs(60) },
             spawns: false,
             requires: Vec::new(),
+            secrets: Vec::new(),
+            model: None,
         }),
         labels: Default::default(),
     })
@@ -76,6 +79,7 @@ fn submission(job: u64, agent: &str, input: Payload) -> Command {
         execution_timeout: None,
         spawner: None,
         not_before: None,
+        bearer: false,
     })
 }
 
@@ -114,6 +118,12 @@ impl Cluster {
 
     pub(super) async fn submit(&self, job: u64, agent: &str) {
         self.does(submission(job, agent, Payload::inline(b"{}"))).await;
+    }
+
+    /// Submits a job that carries the credential of its caller.
+    pub(super) async fn submit_with_bearer(&self, job: u64) {
+        let Command::SubmitJob(command) = submission(job, "plain", Payload::inline(b"{}")) else { return };
+        self.does(Command::SubmitJob(SubmitJob { bearer: true, ..command })).await;
     }
 
     /// Submits jobs of `plain` with the largest inline inputs.
@@ -201,6 +211,11 @@ pub(super) fn identity() -> (NodeId, NodeEpoch, BootId) {
     ("n1".parse().expect("a name"), NodeEpoch(1), BootId(1))
 }
 
+/// A worker process without leases.
+pub(super) fn program(level: Level, private: bool) -> Program {
+    Program { level, private, held: Default::default() }
+}
+
 pub(super) fn hello(node: &str, boot: u128) -> ToLeader {
     hello_with(node, boot, 2)
 }
@@ -237,6 +252,14 @@ pub(super) struct Worker {
 }
 
 impl Worker {
+    /// The lease of the next frame, which must be a grant.
+    pub(super) async fn grant(&mut self) -> Assignment {
+        match self.frame().await {
+            ToWorker::Grant(assignment) => *assignment,
+            other => panic!("{other:?}"),
+        }
+    }
+
     pub(super) async fn say(&mut self, said: ToLeader) {
         self.say_frame(said.into()).await;
     }

@@ -42,6 +42,18 @@ fn a_time_that_has_passed_leaves_the_lease() {
 }
 
 #[test]
+fn a_job_with_a_bearer_waits_under_its_lease() {
+    let running = RUNNING.replace("job j1", "job j1 bearer=true");
+    check(
+        &format!("{running} -- park j1 at=5; show j1"),
+        expect![[r#"
+        = ready
+        j1: running Running attempt 1
+    "#]],
+    );
+}
+
+#[test]
 fn only_the_holder_parks_and_only_after_all_recorded_steps() {
     check(
         &format!(

@@ -228,6 +228,7 @@ fn submit(id: u64, number: u8, priority: i64) -> SubmitJob {
         execution_timeout: None,
         spawner: None,
         not_before: None,
+        bearer: false,
     }
 }
 

@@ -77,6 +77,7 @@ impl From<&SubmitJob> for proto::SubmitJob {
             execution_timeout_us: command.execution_timeout.map(|timeout| timeout.0),
             spawner: command.spawner.map(Into::into),
             not_before_us: command.not_before.map(|time| time.0),
+            bearer: command.bearer,
         }
     }
 }
@@ -104,6 +105,7 @@ impl TryFrom<proto::SubmitJob> for SubmitJob {
             execution_timeout: message.execution_timeout_us.map(Micros),
             spawner: message.spawner.map(Into::into),
             not_before: message.not_before_us.map(Timestamp),
+            bearer: message.bearer,
         })
     }
 }

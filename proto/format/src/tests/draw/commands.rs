@@ -43,6 +43,7 @@ impl Draw {
                 execution_timeout: self.option(Self::micros),
                 spawner: self.option(Self::spawner),
                 not_before: self.option(|draw| Timestamp(draw.i64())),
+                bearer: self.flag(),
             }),
             9 => Command::GrantLease(GrantLease { job, node, epoch, allocation: self.allocation() }),
             10 => Command::StartJob(StartJob { job, node, token }),

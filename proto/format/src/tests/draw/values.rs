@@ -71,6 +71,8 @@ impl Draw {
             timeouts: Timeouts { queue: self.option(Self::micros), startup: self.micros(), execution: self.micros() },
             spawns: self.flag(),
             requires: self.list(|draw| RequiredAgent { name: draw.text(), version: draw.text() }),
+            secrets: self.list(Self::text),
+            model: self.option(Self::text),
         }
     }
 
@@ -195,6 +197,7 @@ impl Draw {
             node: self.option(Self::node_id),
             spawned: self.option(|draw| Spawned { by: draw.job_id(), depth: draw.u32(), awaited: draw.flag() }),
             journal: self.option(|draw| Arc::new(draw.journal())),
+            bearer: self.flag(),
         }
     }
 

@@ -8,6 +8,7 @@ fn name(command: &Command) -> &'static str {
         Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.spawns => "register_agent_spawns",
         Command::RegisterAgent(RegisterAgent { spec, .. }) if !spec.requires.is_empty() => "register_agent_requires",
         Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.demand.place == Place::Llm => "register_agent_llm",
+        Command::RegisterAgent(RegisterAgent { spec, .. }) if !spec.secrets.is_empty() => "register_agent_secrets",
         Command::RegisterAgent(_) => "register_agent",
         Command::RetireAgent(_) => "retire_agent",
         Command::DeleteAgent(_) => "delete_agent",
@@ -23,6 +24,7 @@ fn name(command: &Command) -> &'static str {
         Command::WarmChanged(_) => "warm_changed",
         Command::SubmitJob(SubmitJob { spawner: Some(_), .. }) => "submit_job_spawned",
         Command::SubmitJob(SubmitJob { not_before: Some(_), .. }) => "submit_job_delayed",
+        Command::SubmitJob(SubmitJob { bearer: true, .. }) => "submit_job_bearer",
         Command::SubmitJob(SubmitJob { verdict: Verdict::Accepted(_), .. }) => "submit_job",
         Command::SubmitJob(SubmitJob { verdict: Verdict::Refused { .. }, .. }) => "submit_job_refused",
         Command::GrantLease(GrantLease { allocation, .. }) if allocation.place == Place::Llm => "grant_lease_llm",
@@ -61,7 +63,7 @@ fn name(command: &Command) -> &'static str {
 }
 
 /// How many names there are.
-const NAMES: usize = 52;
+const NAMES: usize = 54;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -204,6 +206,12 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
         })),
         Command::SubmitJob(SubmitJob { spawner: Some(spawner), ..submit(Verdict::Accepted(pin())) }),
         Command::SubmitJob(SubmitJob { not_before: Some(AT), ..submit(Verdict::Accepted(pin())) }),
+        Command::RegisterAgent(register_agent(RunSpec {
+            secrets: vec!["API_KEY".to_owned(), "openai-key".to_owned()],
+            model: Some("fast".to_owned()),
+            ..spec()
+        })),
+        Command::SubmitJob(SubmitJob { bearer: true, ..submit(Verdict::Accepted(pin())) }),
         Command::ForsakeChild(ForsakeChild { spawner, node: node(), child: JobId(8) }),
         Command::DeleteAgent(DeleteAgent { name: agent(), version: VERSION }),
         Command::LabelNode(LabelNode {

@@ -1,0 +1,165 @@
+//! What goes out with a lease: the credential of the caller. It is composed when the lease is sent, and kept nowhere.
+//!
+//! Bearers are held in memory, by job, at the controller that received them and at the leader. They are dropped when the job ends. No
+//! command, log line or answer of an API contains one.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use atlas_types::{Attachment, Attachments, Job, JobId, Level, NodeId, SECRET_BYTES_MAX, SecretText, level};
+
+use crate::Service;
+
+/// The most bearers that a controller holds.
+const BEARERS_MAX: usize = 65_536;
+
+/// How long a bearer is held whose job is not known yet.
+const UNKNOWN_MAX: Duration = Duration::from_secs(60);
+
+/// A worker that a lease is sent to.
+#[derive(Debug, Clone, Copy)]
+pub struct Recipient<'a> {
+    pub node: &'a NodeId,
+    /// The feature level of its program.
+    pub level: Level,
+    /// Its connection is not readable for others: loopback.
+    pub private: bool,
+}
+
+/// Why an attempt gets a lease without what it needs, and must fail.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Withheld {
+    /// No controller that is left had the credential of the caller.
+    #[error(
+        "E3015: credential_lost: the credential of the caller was lost with the controllers that held it; submit the job again"
+    )]
+    CredentialLost,
+    /// The worker is connected over a network.
+    #[error("E2104: node \"{node}\" is not connected over loopback, so secrets and credentials are not sent to it")]
+    NotPrivate { node: NodeId },
+    /// The worker would not know what to do with them.
+    #[error("E2104: the worker of node \"{node}\" is too old for secrets and credentials; upgrade it")]
+    TooOld { node: NodeId },
+    /// The welcome of the worker has no room for them.
+    #[error("E2104: the leases of node \"{node}\" have too many bytes of secrets and credentials to be sent at once")]
+    NoRoom { node: NodeId },
+}
+
+/// Why a bearer is not held.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BearerRefused {
+    #[error("the credential has {found} bytes, more than {SECRET_BYTES_MAX}")]
+    TooLong { found: usize },
+    #[error("the controller holds {BEARERS_MAX} credentials of callers already")]
+    Full,
+}
+
+struct Held {
+    bearer: SecretText,
+    since: Duration,
+}
+
+/// Credentials of callers by job. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Bearers(Arc<Mutex<HashMap<JobId, Held>>>);
+
+impl Bearers {
+    /// Holds the bearer of a job that is about to be submitted. `now` is monotonic time.
+    pub fn hold(&self, job: JobId, bearer: SecretText, now: Duration) -> Result<(), BearerRefused> {
+        let found = bearer.expose().len();
+        if found > SECRET_BYTES_MAX {
+            return Err(BearerRefused::TooLong { found });
+        }
+        let mut all = self.all();
+        if all.len() >= BEARERS_MAX && !all.contains_key(&job) {
+            return Err(BearerRefused::Full);
+        }
+        all.insert(job, Held { bearer, since: now });
+        Ok(())
+    }
+
+    /// The bearer of a job.
+    pub fn of(&self, job: JobId) -> Option<SecretText> {
+        self.all().get(&job).map(|held| held.bearer.clone())
+    }
+
+    /// Drops the bearer of a job that has ended.
+    pub fn forget(&self, job: JobId) {
+        self.all().remove(&job);
+    }
+
+    /// Drops the bearers of jobs for which `lives` is false, except those that may not have been submitted yet.
+    pub fn retain(&self, now: Duration, lives: impl Fn(JobId) -> bool) {
+        self.all().retain(|&job, held| lives(job) || now.saturating_sub(held.since) < UNKNOWN_MAX);
+    }
+
+    fn all(&self) -> MutexGuard<'_, HashMap<JobId, Held>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Service {
+    /// Credentials of callers.
+    pub fn bearers(&self) -> &Bearers {
+        &self.shared.bearers
+    }
+
+    /// What goes out with a lease of `job`.
+    pub fn attachments(&self, job: &Job, to: Recipient<'_>) -> Result<Attachments, Withheld> {
+        let bearer = match job.bearer {
+            true => Some(self.shared.bearers.of(job.id).ok_or(Withheld::CredentialLost)?),
+            false => None,
+        };
+        let all = Attachments::new(bearer.map(Attachment::Bearer));
+        if !all.is_empty() && to.level < level::ATTACHMENTS {
+            return Err(Withheld::TooOld { node: to.node.clone() });
+        }
+        if all.are_private() && !to.private {
+            return Err(Withheld::NotPrivate { node: to.node.clone() });
+        }
+        Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Duration = Duration::from_secs(1_000);
+
+    #[test]
+    fn a_bearer_is_held_until_its_job_ends() {
+        let bearers = Bearers::default();
+        assert_eq!(bearers.hold(JobId(1), SecretText::new("one"), NOW), Ok(()));
+        assert_eq!(bearers.hold(JobId(1), SecretText::new("two"), NOW), Ok(()));
+        assert!(bearers.of(JobId(1)).is_some_and(|bearer| bearer.expose() == "two"));
+        bearers.forget(JobId(1));
+        assert!(bearers.of(JobId(1)).is_none());
+    }
+
+    #[test]
+    fn bearers_of_jobs_that_are_gone_are_dropped_after_a_while() {
+        let bearers = Bearers::default();
+        for job in [1, 2] {
+            bearers.hold(JobId(job), SecretText::new("x"), NOW).expect("room");
+        }
+        bearers.retain(NOW + UNKNOWN_MAX - Duration::from_nanos(1), |_| false);
+        assert!(bearers.of(JobId(1)).is_some());
+        bearers.retain(NOW + UNKNOWN_MAX, |job| job == JobId(2));
+        assert!(bearers.of(JobId(1)).is_none() && bearers.of(JobId(2)).is_some());
+    }
+
+    #[test]
+    fn bearers_are_bounded() {
+        let bearers = Bearers::default();
+        let long = SecretText::new("x".repeat(SECRET_BYTES_MAX + 1));
+        let refused = bearers.hold(JobId(1), long, NOW).expect_err("too long");
+        assert_eq!(refused.to_string(), "the credential has 16385 bytes, more than 16384");
+        for job in 0..BEARERS_MAX as u64 {
+            bearers.hold(JobId(job), SecretText::new("x"), NOW).expect("room");
+        }
+        assert_eq!(bearers.hold(JobId(u64::MAX), SecretText::new("x"), NOW), Err(BearerRefused::Full));
+        assert_eq!(bearers.hold(JobId(0), SecretText::new("y"), NOW), Ok(()));
+    }
+}
