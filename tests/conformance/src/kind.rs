@@ -4,6 +4,7 @@ mod cli;
 mod contract;
 mod hardware;
 mod jobs;
+mod llm;
 mod mediation;
 mod metrics;
 mod package;
@@ -21,7 +22,7 @@ use crate::row::Row;
 type Judge = fn(&Row, &Bench) -> Judged;
 
 /// The covered kinds, with the members that a row must have; rows for different features use the same kind name.
-const KINDS: [(&str, &[&str], Judge); 34] = [
+const KINDS: [(&str, &[&str], Judge); 35] = [
     ("contract", &["yaml"], |row, _| contract::contract(row)),
     ("skill", &["yaml"], |row, _| contract::skill(row)),
     ("permissions", &["permissions"], |row, _| contract::permissions(row)),
@@ -40,6 +41,7 @@ const KINDS: [(&str, &[&str], Judge); 34] = [
     ("describe", &["spec"], |row, _| hardware::describe(row)),
     ("retry", &["job", "new_status"], |row, _| retry::judge(row)),
     ("jobs", &["jobs"], jobs::judge),
+    ("example_llm_agent", &["agent", "injected_as"], llm::example),
     ("http", &["steps"], rest::judge),
     ("websocket", &["path"], websocket::judge),
     ("cli", &["args"], cli::judge),
