@@ -1,9 +1,10 @@
 //! What a turn asks its driver to do.
 
-use atlas_model::{CallError, ToolCall};
+use atlas_model::{CallError, NanoDollars, ToolCall};
 use serde_json::Value;
 
 use crate::Key;
+use crate::budget::dollars;
 
 /// What the driver has to do.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,16 +67,11 @@ pub enum Failure {
     /// The next request could cost more than what is left.
     #[error(
         "the next request could cost {} of {} that are left of a budget of {}",
-        crate::budget::dollars(*.next),
-        crate::budget::dollars(.budget.saturating_sub(*.spent)),
-        crate::budget::dollars(*.budget)
+        dollars(*.next),
+        dollars(NanoDollars(.budget.0.saturating_sub(.spent.0))),
+        dollars(*.budget)
     )]
-    Budget {
-        /// Billionths of a dollar.
-        budget: u64,
-        spent: u64,
-        next: u64,
-    },
+    Budget { budget: NanoDollars, spent: NanoDollars, next: NanoDollars },
     /// The driver reported an event that does not follow from the effects.
     #[error("the turn expected {expected}, and was told of {got}")]
     Disorder { expected: &'static str, got: &'static str },

@@ -39,7 +39,6 @@ mod settings;
 mod tests;
 mod turn;
 
-pub use budget::Prices;
 pub use checks::{Checks, Problem, Unchecked};
 pub use effect::{Effect, End, Failure, Halt};
 pub use event::{Event, Outcome, Returned};

@@ -1,10 +1,8 @@
 //! What a turn is fixed to.
 
-use atlas_model::Tool;
+use atlas_model::{NanoDollars, Prices, Tool};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-
-use crate::Prices;
 
 /// What a turn is fixed to before it starts. A driver that records a turn records its settings first. The default is the
 /// behaviour of Atlas for Python.
@@ -105,8 +103,8 @@ pub struct Limits {
     pub parallel: usize,
     /// Most bytes of a tool's result that the model gets.
     pub result_bytes: usize,
-    /// Most billionths of a dollar that the turn may cost. It has an effect only if the prices are known.
-    pub budget_nanodollars: Option<u64>,
+    /// The most that the turn may cost. It has an effect only if the prices are known.
+    pub budget: Option<NanoDollars>,
 }
 
 impl Default for Limits {
@@ -118,7 +116,7 @@ impl Default for Limits {
             calls: 128,
             parallel: 1,
             result_bytes: 64 << 10,
-            budget_nanodollars: None,
+            budget: None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use atlas_model::{Answer, Image, Message, OutputSchema, Part, Request, Role, Usage};
+use atlas_model::{Answer, Image, Message, NanoDollars, OutputSchema, Part, Prices, Request, Role, Usage};
 use serde_json::{Value, json};
 
 use crate::checks::told;
@@ -34,8 +34,8 @@ pub struct Totals {
     pub requests: u32,
     /// The sum over all answers.
     pub usage: Usage,
-    /// Billionths of a dollar. Zero if the prices are unknown.
-    pub cost_nanodollars: u64,
+    /// Zero if the prices are unknown.
+    pub cost: NanoDollars,
     /// The model that answered last, as it names itself.
     pub model: String,
     /// The tools that the model called, in order.
@@ -147,8 +147,9 @@ impl Turn {
 
     fn answered(&mut self, answer: Answer, checks: &dyn Checks) -> Vec<Effect> {
         self.totals.usage += answer.usage;
-        let cost = self.settings.prices.map_or(0, |prices| prices.cost(&answer.usage));
-        self.totals.cost_nanodollars = self.totals.cost_nanodollars.saturating_add(cost);
+        if let Some(prices) = self.settings.prices {
+            self.totals.cost += prices.cost(&answer.usage);
+        }
         self.totals.model.clone_from(&answer.model);
         let text = answer.text();
         if answer.tool_calls().next().is_none() {
@@ -193,17 +194,19 @@ impl Turn {
     }
 
     /// The budget, if it can be enforced.
-    fn budget(&self) -> Option<(u64, crate::Prices)> {
-        self.settings.limits.budget_nanodollars.zip(self.settings.prices)
+    fn budget(&self) -> Option<(NanoDollars, Prices)> {
+        self.settings.limits.budget.zip(self.settings.prices)
     }
 
     fn overspends(&self) -> Option<Failure> {
         let (budget, prices) = self.budget()?;
         let request = self.request();
         let output = u64::from(request.max_tokens.unwrap_or(budget::OUTPUT_ASSUMED));
-        let next = prices.cost(&Usage { input: budget::estimate(&request), output, ..Usage::default() });
-        let spent = self.totals.cost_nanodollars;
-        (spent.saturating_add(next) > budget).then_some(Failure::Budget { budget, spent, next })
+        let next = prices.cost_max(budget::estimate(&request), output);
+        let spent = self.totals.cost;
+        let mut total = spent;
+        total += next;
+        (total > budget).then_some(Failure::Budget { budget, spent, next })
     }
 
     /// The model is done. An answer that does not match the schema is returned to it.

@@ -1,11 +1,11 @@
 //! What contracts can ask for beyond Atlas for Python.
 
-use atlas_model::Image;
+use atlas_model::{Image, NanoDollars, Prices};
 use expect_test::expect;
 use serde_json::json;
 
 use super::check::*;
-use crate::{AtLimit, Event, Format, Limits, Prices, Sampling, Settings, Turn};
+use crate::{AtLimit, Event, Format, Limits, Sampling, Settings, Turn};
 
 fn schema(repairs: u32) -> Settings {
     let format = Format::Schema { name: "output".into(), schema: json!({"properties": {"bad": false}}), repairs };
@@ -137,8 +137,9 @@ fn past_the_limit_there_is_a_partial_answer() {
 
 #[test]
 fn a_call_that_could_exceed_the_budget_is_not_made() {
-    let prices = Prices { input: 1_000_000_000, output: 2_000_000_000, ..Prices::default() };
-    let limits = Limits { budget_nanodollars: Some(1_000_000), ..Limits::default() };
+    let (input, output) = (NanoDollars(1_000_000_000), NanoDollars(2_000_000_000));
+    let prices = Prices { input, output, cache_read: None, cache_write: None };
+    let limits = Limits { budget: Some(NanoDollars(1_000_000)), ..Limits::default() };
     let sampling = Sampling { max_tokens: Some(490), ..Sampling::default() };
     let settings = Settings { prices: Some(prices), limits, sampling, ..with_tools(&["a"]) };
     check(
@@ -152,12 +153,12 @@ fn a_call_that_could_exceed_the_budget_is_not_made() {
         "#]],
     );
     let unbounded = Sampling { max_tokens: None, ..Sampling::default() };
-    let limits = Limits { budget_nanodollars: Some(10_000_000), ..Limits::default() };
+    let limits = Limits { budget: Some(NanoDollars(10_000_000)), ..Limits::default() };
     let mut turn = Turn::new(Settings { sampling: unbounded, limits, ..settings });
     turn.step(start(json!({})), &Typed);
     assert_eq!(turn.request().max_tokens, Some(4_096));
     turn.step(says("{}"), &Typed);
-    assert_eq!((turn.totals().cost_nanodollars, turn.totals().usage.input), (14_000, 10));
+    assert_eq!((turn.totals().cost, turn.totals().usage.input), (NanoDollars(14_000), 10));
 }
 
 #[test]
