@@ -1,7 +1,7 @@
 //! Agent contracts, checked and typed.
 //!
 //! Owns the YAML dialect ([`yaml`]), the rules of `agent.yaml` ([`Contract`]) and `skill.yaml` ([`Skill`]), JSON Schema
-//! checks ([`schema`]), version requirements ([`requirement`]), the tests of an agent ([`fixture`]) and values in
+//! checks ([`schema`]), version requirements ([`requirement`]), the tests of an agent ([`fixture`]), the text of an input to search for ([`search_text`](search_text())) and values in
 //! Python notation for clients of Atlas for Python ([`python`]). Pure functions over bytes and values: it reads no
 //! files and does not know what a contract means for a cluster.
 
@@ -11,6 +11,7 @@ pub mod fixture;
 pub mod python;
 pub use atlas_types::requirement;
 pub mod schema;
+mod search_text;
 mod skill;
 mod violation;
 pub mod yaml;
@@ -19,5 +20,6 @@ pub use contract::{
     Contract, ContractError, Dependency, ExecMode, Hardware, Knowledge, Model, Permissions, Provider, ProviderKind,
     Requires, Retry, Warning, parse, parse_offered,
 };
+pub use search_text::search_text;
 pub use skill::{Skill, SkillError};
 pub use violation::{Violation, joined, nearest, places};

@@ -4,21 +4,27 @@
 //! protocol of a provider. Nothing here does I/O.
 
 mod answer;
+mod compatible;
+mod day;
 mod error;
 pub mod estimate;
 mod message;
 mod money;
 mod price;
+mod price_list;
 mod reference;
 mod request;
 mod spec;
 mod usage;
 
 pub use answer::{Answer, Delta, Stop};
+pub use compatible::compatible_cost;
+pub use day::{Day, DayError};
 pub use error::{CallError, CallErrorKind};
 pub use message::{Image, Message, Part, Role, ToolCall, ToolResult};
 pub use money::{AmountError, NANODOLLARS_PER_DOLLAR, NanoDollars};
 pub use price::Prices;
+pub use price_list::{PRICE_LIST_BYTES_MAX, PriceList, PriceListError, PriceRow};
 pub use reference::Reference;
 pub use request::{OutputSchema, Request, Tool, ToolChoice};
 pub use spec::{

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::Prices;
+use crate::{Day, NanoDollars, PriceList, Prices};
 
 pub use check::{
     FALLBACKS_MAX, HEADERS_MAX, NAME_BYTES_MAX, PATCH_BYTES_MAX, SpecError, URL_BYTES_MAX, VALUE_BYTES_MAX,
@@ -232,5 +232,13 @@ impl ModelSpec {
         let spec: Self = serde_json::from_slice(json).map_err(|error| SpecError::unreadable(&error))?;
         spec.check()?;
         Ok(spec)
+    }
+
+    /// What its tokens cost on a day: its own prices, or those of a list. Models that run on machines of their users cost nothing
+    /// unless they have prices. None: the price is not known.
+    pub fn prices_on(&self, list: &PriceList, day: Day) -> Option<Prices> {
+        let free = Prices { input: NanoDollars(0), output: NanoDollars(0), cache_read: None, cache_write: None };
+        let is_local = matches!(self.provider, Provider::Ollama | Provider::Scripted);
+        self.prices.or_else(|| list.prices(&self.name, day)).or(is_local.then_some(free))
     }
 }

@@ -7,6 +7,7 @@ mod jobs;
 mod llm;
 mod mediation;
 mod metrics;
+mod model;
 mod package;
 mod rest;
 mod retry;
@@ -22,7 +23,7 @@ use crate::row::Row;
 type Judge = fn(&Row, &Bench) -> Judged;
 
 /// The covered kinds, with the members that a row must have; rows for different features use the same kind name.
-const KINDS: [(&str, &[&str], Judge); 35] = [
+const KINDS: &[(&str, &[&str], Judge)] = &[
     ("contract", &["yaml"], |row, _| contract::contract(row)),
     ("skill", &["yaml"], |row, _| contract::skill(row)),
     ("permissions", &["permissions"], |row, _| contract::permissions(row)),
@@ -58,6 +59,8 @@ const KINDS: [(&str, &[&str], Judge); 35] = [
     ("validate", &["definition"], |row, _| trigger::validate(row)),
     ("next_fire", &["definition"], |row, _| trigger::next_fire(row)),
     ("ticks", &["triggers"], |row, _| trigger::ticks(row)),
+    ("cost", &["model"], |row, _| model::cost(row)),
+    ("search_text", &["input"], |row, _| model::search_text(row)),
 ];
 
 /// Whether a row has effects that later rows of its kind see.

@@ -66,13 +66,16 @@ fn parts_of_later_features_that_exist_are_checked() {
     let mut rows = rows(&["acl.jsonl", "policy.jsonl", "packages.jsonl"]);
     rows.retain(|row| ["requirement", "permissions", "unpack"].contains(&row.kind.as_str()));
     assert_eq!(check(&rows, 1), Tally { passed: 7, failed: 0, skipped: 0 });
+    let mut rows = self::rows(&["misc.jsonl"]);
+    rows.retain(|row| ["cost", "search_text"].contains(&row.kind.as_str()));
+    assert_eq!(check(&rows, 1), Tally { passed: 6, failed: 0, skipped: 0 });
 }
 
 #[test]
 fn what_is_not_covered_is_skipped() {
     let later = ["chains", "eval", "knowledge", "llm", "mcp", "memory", "misc"];
     let mut rows = rows(&later.map(|name| format!("{name}.jsonl")));
-    rows.retain(|row| row.kind != "example_llm_agent");
+    rows.retain(|row| !["cost", "example_llm_agent", "search_text"].contains(&row.kind.as_str()));
     assert_eq!(check(&rows, 1), Tally { skipped: rows.len(), ..Tally::default() });
     atlas_notice::skip(format_args!("{} conformance rows of {} areas that do not exist yet", rows.len(), later.len()));
 }

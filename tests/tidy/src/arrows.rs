@@ -47,7 +47,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-cluster-tests", "bundled contract env linearizability notice package"),
     (
         "atlas-conformance",
-        "allocation bundled contract env inventory mediation package scheduler service state triggers types",
+        "allocation bundled contract env inventory mediation model package scheduler service state triggers types",
     ),
     ("atlas-golden", ""),
     ("atlas-linearizability", ""),

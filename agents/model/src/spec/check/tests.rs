@@ -2,7 +2,7 @@ use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::{Capability, ModelSpec, NanoDollars, Provider, Purpose};
+use crate::{Capability, ModelSpec, NanoDollars, PriceList, Provider, Purpose};
 
 /// What a spec is answered that has these members beside a provider and a name.
 fn check(members: &[Value], expected: &Expect) {
@@ -239,6 +239,22 @@ fn numbers_and_lists() {
               ! `spec` cannot be read: unknown variant `gizmo`, expected one of `chat`, `embedding`, `reranker` at line 1 column 46
         "#]],
     );
+}
+
+#[test]
+fn a_model_has_its_own_prices_or_those_of_the_list() {
+    let day = "2026-01-01".parse().expect("a day");
+    let input = |provider: &str, name: &str, prices: Value| {
+        let spec = json!({ "provider": provider, "name": name, "prices": prices }).to_string();
+        let spec = ModelSpec::read(spec.as_bytes()).expect("a spec");
+        spec.prices_on(PriceList::embedded(), day).map(|prices| prices.input.to_string())
+    };
+    let own = json!({ "input": "7", "output": "8" });
+    assert_eq!(input("openai", "gpt-4o-mini", own.clone()).as_deref(), Some("7.00"));
+    assert_eq!(input("openai", "gpt-4o-mini", Value::Null).as_deref(), Some("0.15"));
+    assert_eq!(input("openai", "unheard-of", Value::Null), None);
+    assert_eq!(input("ollama", "unheard-of", Value::Null).as_deref(), Some("0.00"));
+    assert_eq!(input("ollama", "unheard-of", own).as_deref(), Some("7.00"));
 }
 
 #[test]
