@@ -30,6 +30,9 @@ pub trait TokenSource: Send + Sync {
 
     /// The token, if there is one that is valid at `now`.
     fn token(&self, now: UnixSeconds) -> Option<Secret>;
+
+    /// The provider refused the token: it is not used again.
+    fn forget(&self);
 }
 
 impl Auth {
@@ -64,5 +67,13 @@ impl Auth {
         let refused = |problem: &str| CallError::new(atlas_model::CallErrorKind::Credentials, problem);
         let token = source.token(now).ok_or_else(|| refused("there is no valid access token"))?;
         parts.bearer(&token).map_err(|error| refused(&error.to_string()))
+    }
+
+    /// What an answer that is no success means. A token that was refused is not used again.
+    pub(crate) fn failure(&self, status: StatusCode, body: &[u8]) -> CallError {
+        if let (Self::Token(source), StatusCode::UNAUTHORIZED) = (self, status) {
+            source.forget();
+        }
+        crate::failure::of_response(status, body)
     }
 }

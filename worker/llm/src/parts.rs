@@ -1,5 +1,7 @@
 //! The parts of an HTTP request, and why a request cannot be encoded.
 
+use std::fmt;
+
 use atlas_model::Role;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde_json::Value;
@@ -28,8 +30,9 @@ impl EncodeError {
     }
 }
 
-/// The parts of an HTTP request. Values of headers that hold keys are marked as sensitive, so `Debug` does not print them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The parts of an HTTP request. Values of headers that hold keys are marked as sensitive, so `Debug` does not print them; nor
+/// does it print the body, which may hold a key as well.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Parts {
     pub method: Method,
     pub url: String,
@@ -37,6 +40,20 @@ pub struct Parts {
     pub body: Vec<u8>,
     /// Settings of the request that the protocol has no member for. They were left out.
     pub dropped: Vec<&'static str>,
+}
+
+impl fmt::Debug for Parts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { method, url, headers, body, dropped } = self;
+        let body = format_args!("{} bytes", body.len());
+        f.debug_struct("Parts")
+            .field("method", method)
+            .field("url", url)
+            .field("headers", headers)
+            .field("body", &body)
+            .field("dropped", dropped)
+            .finish()
+    }
 }
 
 impl Parts {
@@ -55,6 +72,15 @@ impl Parts {
     /// Notes settings that the protocol leaves out: each name whose condition is true.
     pub fn leave_out(&mut self, settings: &[(&'static str, bool)]) {
         self.dropped.extend(settings.iter().filter(|(_, is_set)| *is_set).map(|(name, _)| *name));
+    }
+
+    /// A request with the body of a form, already encoded.
+    pub fn form(url: String, body: String) -> Self {
+        let mut headers = HeaderMap::new();
+        let form = HeaderValue::from_static("application/x-www-form-urlencoded");
+        headers.insert(http::header::CONTENT_TYPE, form);
+        headers.insert(http::header::ACCEPT, HeaderValue::from_static("application/json"));
+        Self { method: Method::POST, url, headers, body: body.into_bytes(), dropped: Vec::new() }
     }
 
     /// Sets a header.

@@ -1,4 +1,4 @@
-//! Percent-encoding of names that become parts of a URL.
+//! Percent-encoding of texts that become parts of a URL or of a form.
 
 use std::fmt::Write;
 
@@ -13,4 +13,10 @@ pub(crate) fn encode(text: &str, keep: &str) -> String {
         }
     }
     encoded
+}
+
+/// Pairs as the body of a form, and as the query of an address.
+pub(crate) fn form<V: AsRef<str>>(pairs: &[(&str, V)]) -> String {
+    let pairs = pairs.iter().map(|(name, value)| format!("{}={}", encode(name, ""), encode(value.as_ref(), "")));
+    pairs.collect::<Vec<_>>().join("&")
 }

@@ -36,6 +36,10 @@ impl Protocol for Gemini {
         decoder(request, headers)
     }
 
+    fn failure(&self, status: StatusCode, _headers: &HeaderMap, body: &[u8]) -> CallError {
+        self.auth.failure(status, body)
+    }
+
     fn token_request(&self, now: UnixSeconds) -> Result<Option<Parts>, CallError> {
         self.auth.request(now)
     }

@@ -1,0 +1,3 @@
+//! Access tokens by OAuth 2.
+
+pub mod token;

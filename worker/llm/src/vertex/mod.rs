@@ -1,0 +1,137 @@
+//! Models on Vertex AI, which speak the protocol of their publisher.
+
+pub mod adc;
+#[cfg(test)]
+mod tests;
+
+use atlas_model::{CallError, Request};
+use http::{HeaderMap, StatusCode};
+use serde_json::{Map, Value};
+
+use crate::auth::Auth;
+use crate::{Decoder, EncodeError, Endpoint, Parts, Protocol, UnixSeconds, anthropic, gemini, percent};
+
+const PROVIDER: &str = "Vertex AI";
+
+/// The version of the messages protocol, which goes into the body here.
+const ANTHROPIC_VERSION: &str = "vertex-2023-10-16";
+
+/// Vertex AI in a project and a location.
+#[derive(Clone)]
+pub struct VertexAi {
+    pub project: String,
+    /// For example `europe-west4`, or `global`.
+    pub location: String,
+    pub auth: Auth,
+    /// The project that pays for the calls, if it is another one.
+    pub quota_project: Option<String>,
+}
+
+/// Who made a model, by the beginning of its id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Publisher {
+    Google,
+    Anthropic,
+}
+
+impl Publisher {
+    fn of(model: &str) -> Result<Self, EncodeError> {
+        match model {
+            _ if model.starts_with("gemini") => Ok(Self::Google),
+            _ if model.starts_with("claude") => Ok(Self::Anthropic),
+            _ => Err(EncodeError::Unsupported { provider: PROVIDER, feature: format!("the model {model:?}") }),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Google => "google",
+            Self::Anthropic => "anthropic",
+        }
+    }
+
+    fn method(self, request: &Request) -> &'static str {
+        match self {
+            Self::Google => gemini::method(request),
+            Self::Anthropic if request.stream => "streamRawPredict",
+            Self::Anthropic => "rawPredict",
+        }
+    }
+
+    fn body(self, request: &Request) -> Result<Map<String, Value>, EncodeError> {
+        match self {
+            Self::Google => gemini::body(request, PROVIDER),
+            Self::Anthropic => {
+                let mut body = anthropic::body(request, PROVIDER)?;
+                body.insert("anthropic_version".into(), ANTHROPIC_VERSION.into());
+                if request.stream {
+                    body.insert("stream".into(), true.into());
+                }
+                Ok(body)
+            }
+        }
+    }
+}
+
+impl VertexAi {
+    /// The address of the location. It becomes part of a host name, so only the characters of locations are taken.
+    fn base_url(&self) -> Result<String, EncodeError> {
+        let is_legal = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        if self.location.is_empty() || self.location.len() > 64 || !self.location.bytes().all(is_legal) {
+            let problem = "it has other characters than a-z, 0-9 and -, or not 1 to 64 of them".to_owned();
+            return Err(EncodeError::Invalid { what: "the location", problem });
+        }
+        Ok(match self.location.as_str() {
+            "global" => "https://aiplatform.googleapis.com/v1".to_owned(),
+            location => format!("https://{location}-aiplatform.googleapis.com/v1"),
+        })
+    }
+}
+
+impl Protocol for VertexAi {
+    fn encode(&self, endpoint: &Endpoint, request: &Request) -> Result<Parts, EncodeError> {
+        let publisher = Publisher::of(&request.model)?;
+        let own = self.base_url()?;
+        let base_url = if endpoint.base_url.is_empty() { &own } else { endpoint.base_url.trim_end_matches('/') };
+        let url = format!(
+            "{base_url}/projects/{}/locations/{}/publishers/{}/models/{}:{}",
+            percent::encode(&self.project, ""),
+            self.location,
+            publisher.name(),
+            // Versions of models follow an at sign.
+            percent::encode(&request.model, "@"),
+            publisher.method(request),
+        );
+        let mut parts = Parts::post(url, &publisher.body(request)?.into());
+        if let Some(project) = &self.quota_project {
+            parts.header("x-goog-user-project", project)?;
+        }
+        self.auth.set(&mut parts, "x-goog-api-key")?;
+        parts.endpoint_headers(endpoint)?;
+        Ok(parts)
+    }
+
+    fn decoder(&self, request: &Request, headers: &HeaderMap) -> Box<dyn Decoder> {
+        match Publisher::of(&request.model) {
+            Ok(Publisher::Anthropic) => anthropic::decoder(request, headers),
+            // A model without a publisher has no request, and so no answer.
+            Ok(Publisher::Google) | Err(_) => gemini::decoder(request, headers),
+        }
+    }
+
+    fn failure(&self, status: StatusCode, _headers: &HeaderMap, body: &[u8]) -> CallError {
+        self.auth.failure(status, body)
+    }
+
+    fn token_request(&self, now: UnixSeconds) -> Result<Option<Parts>, CallError> {
+        self.auth.request(now)
+    }
+
+    fn token_answer(&self, status: StatusCode, body: &[u8], now: UnixSeconds) -> Result<(), CallError> {
+        self.auth.answer(status, body, now)
+    }
+
+    fn sign(&self, parts: &mut Parts, now: UnixSeconds) -> Result<(), CallError> {
+        self.auth.sign(parts, now)
+    }
+}
