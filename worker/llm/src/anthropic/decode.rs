@@ -11,14 +11,6 @@ use crate::decoder::Machine;
 use crate::raw::Raw;
 use crate::{Event, failure, json};
 
-/// Reads an answer that arrived whole.
-pub(crate) fn read(messages: usize, message: &Value) -> Result<Answer, CallError> {
-    let mut reader = Reader::new(messages);
-    reader.start(message, &mut Vec::new())?;
-    reader.close()?;
-    reader.finish()
-}
-
 /// An answer as it forms.
 #[derive(Debug)]
 pub(crate) struct Reader {
@@ -47,23 +39,26 @@ enum Block {
 }
 
 impl Reader {
-    pub(crate) fn new(messages: usize) -> Self {
+    /// A reader for the answer to `request`.
+    pub(crate) fn new(request: &Request) -> Self {
         Self {
-            assembly: Assembly::new(messages),
+            assembly: Assembly::new(request.messages.len()),
             blocks: BTreeMap::new(),
             open: None,
             started: false,
             id: None,
-            model: String::new(),
+            model: request.model.clone(),
             stop: None,
             usage: Map::new(),
             raw: Raw::default(),
         }
     }
 
-    /// A reader for the answer to `request`.
-    pub(crate) fn of(request: &Request) -> Self {
-        Self::new(request.messages.len())
+    /// Reads an answer that arrived whole.
+    pub(crate) fn whole(mut self, message: &Value) -> Result<Answer, CallError> {
+        self.start(message, &mut Vec::new())?;
+        self.close()?;
+        self.finish()
     }
 
     /// The message begins, or is whole.

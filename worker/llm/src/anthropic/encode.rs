@@ -3,8 +3,8 @@
 use atlas_model::{Image, Message, OutputSchema, Part, Request, Role, Tool, ToolChoice, ToolResult};
 use serde_json::{Map, Value, json};
 
-use crate::EncodeError;
 use crate::body::{add_extra, put};
+use crate::{EncodeError, image, json};
 
 /// The protocol requires a limit; this one is sent where the request has none.
 const MAX_TOKENS_DEFAULT: u32 = 4096;
@@ -81,7 +81,7 @@ fn encode(message: &Message, provider: &'static str) -> Result<Option<Value>, En
             Part::Text { text } => others.push(json!({"type": "text", "text": text})),
             Part::Image(image) if message.role == Role::User => others.push(encode_image(image, provider)?),
             Part::ToolCall(call) if message.role == Role::Assistant => {
-                let input = if call.arguments.is_object() { call.arguments.clone() } else { json!({}) };
+                let input = json::arguments(&call.arguments);
                 others.push(json!({"type": "tool_use", "id": call.id, "name": call.name, "input": input}));
             }
             Part::ToolResult(result) if message.role == Role::User => results.push(tool_result(result)),
@@ -89,10 +89,7 @@ fn encode(message: &Message, provider: &'static str) -> Result<Option<Value>, En
                 others.extend(reasoning(text, opaque))
             }
             Part::Image(_) | Part::ToolCall(_) | Part::ToolResult(_) | Part::Reasoning { .. } => {
-                return Err(EncodeError::Unsupported {
-                    provider,
-                    feature: format!("this part in a message of the {role}"),
-                });
+                return Err(EncodeError::misplaced(message.role));
             }
         }
     }
@@ -105,6 +102,7 @@ fn encode_image(image: &Image, provider: &'static str) -> Result<Value, EncodeEr
     if !IMAGES.contains(&image.mime.as_str()) {
         return Err(EncodeError::Unsupported { provider, feature: format!("images of type {:?}", image.mime) });
     }
+    image::check(image)?;
     Ok(json!({"type": "image", "source": {"type": "base64", "media_type": image.mime, "data": image.data}}))
 }
 

@@ -11,7 +11,7 @@ use http::{HeaderMap, StatusCode};
 use crate::auth::Auth;
 use crate::{Decoder, EncodeError, Endpoint, Parts, Protocol, Secret, UnixSeconds, decoder};
 
-pub(crate) use decode::{Reader, read};
+use decode::Reader;
 pub(crate) use encode::body;
 
 /// The address that holds where an endpoint has none.
@@ -75,11 +75,12 @@ impl Protocol for Anthropic {
 
 /// A decoder for the answer to `request`.
 pub(crate) fn decoder(request: &Request, headers: &HeaderMap) -> Box<dyn Decoder> {
+    let reader = Reader::new(request);
     if request.stream {
-        return decoder::events(headers, Reader::of(request));
+        decoder::events(headers, reader)
+    } else {
+        decoder::whole(move |message| reader.whole(&message))
     }
-    let messages = request.messages.len();
-    decoder::whole(move |message| read(messages, &message))
 }
 
 /// Addresses are given with the version in their path or without it.

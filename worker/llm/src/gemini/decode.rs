@@ -12,13 +12,6 @@ use crate::{Event, failure, json};
 const BLOCKS: [&str; 7] =
     ["SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "MODEL_ARMOR"];
 
-/// Reads an answer that arrived whole.
-pub(crate) fn read(messages: usize, response: &Value) -> Result<Answer, CallError> {
-    let mut reader = Reader::new(messages);
-    reader.piece(response, &mut Vec::new())?;
-    reader.finish()
-}
-
 /// An answer as it forms. Each piece has the shape of a whole answer.
 #[derive(Debug)]
 pub(crate) struct Reader {
@@ -33,10 +26,11 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    fn new(messages: usize) -> Self {
+    /// A reader for the answer to `request`.
+    pub(crate) fn new(request: &Request) -> Self {
         Self {
-            assembly: Assembly::new(messages),
-            model: String::new(),
+            assembly: Assembly::new(request.messages.len()),
+            model: request.model.clone(),
             id: None,
             stop: None,
             usage: Value::Null,
@@ -45,9 +39,10 @@ impl Reader {
         }
     }
 
-    /// A reader for the answer to `request`.
-    pub(crate) fn of(request: &Request) -> Self {
-        Self::new(request.messages.len())
+    /// Reads an answer that arrived whole.
+    pub(crate) fn whole(mut self, response: &Value) -> Result<Answer, CallError> {
+        self.piece(response, &mut Vec::new())?;
+        self.finish()
     }
 
     fn piece(&mut self, piece: &Value, out: &mut Vec<Event>) -> Result<(), CallError> {
@@ -146,6 +141,7 @@ impl Reader {
             Some("MAX_TOKENS") => Stop::Length,
             reason => Stop::Other(reason.unwrap_or_default().to_owned()),
         };
+        failure::refuse_empty(&self.assembly, &stop)?;
         Ok(Answer {
             parts: self.assembly.finish(),
             stop,

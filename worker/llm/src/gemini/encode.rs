@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use atlas_model::{Message, Part, Request, Role, Tool, ToolCall, ToolChoice, ToolResult};
 use serde_json::{Map, Value, json};
 
-use crate::EncodeError;
 use crate::body::{add_extra, put};
+use crate::{EncodeError, image, json};
 
-pub(crate) fn body(request: &Request, provider: &'static str) -> Result<Map<String, Value>, EncodeError> {
+pub(crate) fn body(request: &Request) -> Result<Map<String, Value>, EncodeError> {
     let mut body = Map::new();
     let calls = known_calls(&request.messages);
     let contents: Result<Vec<Value>, _> =
-        request.messages.iter().filter_map(|message| content(message, &calls, provider).transpose()).collect();
+        request.messages.iter().filter_map(|message| content(message, &calls).transpose()).collect();
     body.insert("contents".into(), Value::Array(contents?));
     if !request.system.is_empty() {
         body.insert("systemInstruction".into(), json!({"parts": [{"text": request.system}]}));
@@ -75,7 +75,7 @@ fn known_calls(messages: &[Message]) -> BTreeSet<&str> {
 }
 
 /// None for a message of which nothing is left to send.
-fn content(message: &Message, calls: &BTreeSet<&str>, provider: &'static str) -> Result<Option<Value>, EncodeError> {
+fn content(message: &Message, calls: &BTreeSet<&str>) -> Result<Option<Value>, EncodeError> {
     let role = match message.role {
         Role::User => "user",
         Role::Assistant => "model",
@@ -85,6 +85,7 @@ fn content(message: &Message, calls: &BTreeSet<&str>, provider: &'static str) ->
         match part {
             Part::Text { text } => parts.push(json!({"text": text})),
             Part::Image(image) if message.role == Role::User => {
+                image::check(image)?;
                 parts.push(json!({"inlineData": {"mimeType": image.mime, "data": image.data}}));
             }
             Part::ToolCall(call) if message.role == Role::Assistant => parts.push(function_call(call)),
@@ -93,10 +94,7 @@ fn content(message: &Message, calls: &BTreeSet<&str>, provider: &'static str) ->
                 thought(&mut parts, text, opaque);
             }
             Part::Image(_) | Part::ToolCall(_) | Part::ToolResult(_) | Part::Reasoning { .. } => {
-                return Err(EncodeError::Unsupported {
-                    provider,
-                    feature: format!("this part in a message of the {role}"),
-                });
+                return Err(EncodeError::misplaced(message.role));
             }
         }
     }
@@ -119,8 +117,7 @@ fn thought(parts: &mut Vec<Value>, text: &str, opaque: &Value) {
 }
 
 fn function_call(call: &ToolCall) -> Value {
-    let args = if call.arguments.is_object() { call.arguments.clone() } else { json!({}) };
-    let mut function = json!({"name": call.name, "args": args});
+    let mut function = json!({"name": call.name, "args": json::arguments(&call.arguments)});
     if let Some(id) = call.opaque.get("id") {
         function["id"] = id.clone();
     }

@@ -25,7 +25,7 @@ pub struct Gemini {
 impl Protocol for Gemini {
     fn encode(&self, endpoint: &Endpoint, request: &Request) -> Result<Parts, EncodeError> {
         let base_url = if endpoint.base_url.is_empty() { BASE_URL } else { endpoint.base_url.trim_end_matches('/') };
-        let body = body(request, "Gemini")?;
+        let body = body(request)?;
         let mut parts = Parts::post(format!("{base_url}/{}:{}", path(&request.model), method(request)), &body.into());
         self.auth.set(&mut parts, "x-goog-api-key")?;
         parts.endpoint_headers(endpoint)?;
@@ -55,11 +55,12 @@ impl Protocol for Gemini {
 
 /// A decoder for the answer to `request`. A stream is events or, from servers that ignore `alt`, one array.
 pub(crate) fn decoder(request: &Request, headers: &HeaderMap) -> Box<dyn Decoder> {
+    let reader = decode::Reader::new(request);
     if request.stream {
-        return decoder::events_or_array(headers, decode::Reader::of(request));
+        decoder::events_or_array(headers, reader)
+    } else {
+        decoder::whole(move |response| reader.whole(&response))
     }
-    let messages = request.messages.len();
-    decoder::whole(move |response| decode::read(messages, &response))
 }
 
 /// The method of a model and its parameters.

@@ -6,9 +6,10 @@ mod tests;
 
 use atlas_model::{CallError, Request};
 use http::{HeaderMap, StatusCode};
-use serde_json::{Map, Value};
 
 use crate::auth::Auth;
+use crate::openai::chat::Dialect;
+use crate::openai::{Access, Chat};
 use crate::{Decoder, EncodeError, Endpoint, Parts, Protocol, UnixSeconds, anthropic, gemini, percent};
 
 const PROVIDER: &str = "Vertex AI";
@@ -32,14 +33,17 @@ pub struct VertexAi {
 enum Publisher {
     Google,
     Anthropic,
+    Mistral,
 }
 
 impl Publisher {
     fn of(model: &str) -> Result<Self, EncodeError> {
-        match model {
-            _ if model.starts_with("gemini") => Ok(Self::Google),
-            _ if model.starts_with("claude") => Ok(Self::Anthropic),
-            _ => Err(EncodeError::Unsupported { provider: PROVIDER, feature: format!("the model {model:?}") }),
+        let is = |beginnings: &[&str]| beginnings.iter().any(|beginning| model.starts_with(beginning));
+        match () {
+            () if is(&["gemini"]) => Ok(Self::Google),
+            () if is(&["claude"]) => Ok(Self::Anthropic),
+            () if is(&["mistral", "codestral"]) => Ok(Self::Mistral),
+            () => Err(EncodeError::Unsupported { provider: PROVIDER, feature: format!("the model {model:?}") }),
         }
     }
 
@@ -47,31 +51,48 @@ impl Publisher {
         match self {
             Self::Google => "google",
             Self::Anthropic => "anthropic",
+            Self::Mistral => "mistralai",
         }
     }
 
     fn method(self, request: &Request) -> &'static str {
         match self {
             Self::Google => gemini::method(request),
-            Self::Anthropic if request.stream => "streamRawPredict",
-            Self::Anthropic => "rawPredict",
+            Self::Anthropic | Self::Mistral if request.stream => "streamRawPredict",
+            Self::Anthropic | Self::Mistral => "rawPredict",
         }
     }
 
-    fn body(self, request: &Request) -> Result<Map<String, Value>, EncodeError> {
+    /// The request with the body of the publisher's protocol. Its address is not yet that of Vertex AI.
+    fn parts(self, request: &Request) -> Result<Parts, EncodeError> {
         match self {
-            Self::Google => gemini::body(request, PROVIDER),
+            Self::Google => Ok(Parts::post(String::new(), &gemini::body(request)?.into())),
             Self::Anthropic => {
                 let mut body = anthropic::body(request, PROVIDER)?;
                 body.insert("anthropic_version".into(), ANTHROPIC_VERSION.into());
                 if request.stream {
                     body.insert("stream".into(), true.into());
                 }
-                Ok(body)
+                Ok(Parts::post(String::new(), &body.into()))
             }
+            Self::Mistral => MISTRAL.encode(&Endpoint::default(), request),
+        }
+    }
+
+    fn decoder(self, request: &Request, headers: &HeaderMap) -> Box<dyn Decoder> {
+        match self {
+            Self::Google => gemini::decoder(request, headers),
+            Self::Anthropic => anthropic::decoder(request, headers),
+            Self::Mistral => MISTRAL.decoder(request, headers),
         }
     }
 }
+
+/// Mistral's own protocol is chat completions; its streams count tokens without being asked.
+const MISTRAL: Chat = Chat {
+    access: Access::Open,
+    dialect: Dialect { stream_options: false, top_k: false, max_completion_tokens: false },
+};
 
 impl VertexAi {
     /// The address of the location. It becomes part of a host name, so only the characters of locations are taken.
@@ -102,7 +123,8 @@ impl Protocol for VertexAi {
             percent::encode(&request.model, "@"),
             publisher.method(request),
         );
-        let mut parts = Parts::post(url, &publisher.body(request)?.into());
+        let mut parts = publisher.parts(request)?;
+        parts.url = url;
         if let Some(project) = &self.quota_project {
             parts.header("x-goog-user-project", project)?;
         }
@@ -112,11 +134,8 @@ impl Protocol for VertexAi {
     }
 
     fn decoder(&self, request: &Request, headers: &HeaderMap) -> Box<dyn Decoder> {
-        match Publisher::of(&request.model) {
-            Ok(Publisher::Anthropic) => anthropic::decoder(request, headers),
-            // A model without a publisher has no request, and so no answer.
-            Ok(Publisher::Google) | Err(_) => gemini::decoder(request, headers),
-        }
+        // A model without a publisher has no request, and so no answer.
+        Publisher::of(&request.model).unwrap_or(Publisher::Google).decoder(request, headers)
     }
 
     fn failure(&self, status: StatusCode, _headers: &HeaderMap, body: &[u8]) -> CallError {

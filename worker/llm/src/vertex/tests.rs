@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::adc::{Adc, AdcError, FILE_BYTES_MAX};
 use super::*;
@@ -56,6 +56,7 @@ fn models_have_the_path_of_their_publisher() {
     expect!["https://aiplatform.googleapis.com/v1/projects/my-project/locations/global/publishers/google/models/gemini-2.5-pro:streamGenerateContent?alt=sse"].assert_eq(&url("global", "gemini-2.5-pro", true));
     expect!["https://us-east5-aiplatform.googleapis.com/v1/projects/my-project/locations/us-east5/publishers/anthropic/models/claude-sonnet-4@20250514:rawPredict"].assert_eq(&url("us-east5", "claude-sonnet-4@20250514", false));
     expect!["https://us-east5-aiplatform.googleapis.com/v1/projects/my-project/locations/us-east5/publishers/anthropic/models/claude-sonnet-4@20250514:streamRawPredict"].assert_eq(&url("us-east5", "claude-sonnet-4@20250514", true));
+    expect!["https://europe-west4-aiplatform.googleapis.com/v1/projects/my-project/locations/europe-west4/publishers/mistralai/models/codestral-2501:rawPredict"].assert_eq(&url("europe-west4", "codestral-2501", false));
     expect![[r#"Vertex AI does not support the model "llama-4/x""#]].assert_eq(&url("global", "llama-4/x", true));
     expect!["the location is not valid: it has other characters than a-z, 0-9 and -, or not 1 to 64 of them"]
         .assert_eq(&url("evil.example.com/", "gemini-2.5-pro", true));
@@ -117,6 +118,31 @@ fn gemini_has_its_own_body() {
 }
 
 #[test]
+fn mistral_has_the_body_of_chat_completions() {
+    let request = Request { top_k: Some(3), ..request("mistral-medium-3", true) };
+    check_request(
+        &protocol("us-central1"),
+        "http://localhost:9/v1",
+        &request,
+        &expect![[r#"
+        POST http://localhost:9/v1/projects/my-project/locations/us-central1/publishers/mistralai/models/mistral-medium-3:streamRawPredict
+        authorization: Sensitive
+        content-type: "application/json"
+        {
+          "model": "mistral-medium-3",
+          "messages": [
+            {
+              "role": "user",
+              "content": "hi"
+            }
+          ],
+          "stream": true
+        }
+    "#]],
+    );
+}
+
+#[test]
 fn answers_have_the_form_of_the_publisher() {
     let decoder = |model| protocol("global").decoder(&request(model, false), &typed("application/json"));
     let claude = json!({"content": [{"type": "text", "text": "Hello"}], "model": "claude", "stop_reason": "end_turn"});
@@ -129,15 +155,25 @@ fn answers_have_the_form_of_the_publisher() {
           {"input":0,"output":0,"cache_read":0,"cache_write":0,"reasoning":0}
     "#]],
     );
+    let mistral = json!({"choices": [{"message": {"content": "Hello"}, "finish_reason": "stop"}]});
+    check_answer(
+        decoder("mistral-x"),
+        mistral.to_string().as_bytes(),
+        &expect![[r#"
+        answer None of mistral-x: End
+          {"type":"text","text":"Hello"}
+          {"input":0,"output":0,"cache_read":0,"cache_write":0,"reasoning":0}
+    "#]],
+    );
     let gemini = json!({"candidates": [{"content": {"parts": [{"text": "Hello"}]}, "finishReason": "STOP"}]});
     check_answer(
         decoder("gemini-x"),
         gemini.to_string().as_bytes(),
         &expect![[r#"
-        answer None of : End
-          {"type":"text","text":"Hello"}
-          {"input":0,"output":0,"cache_read":0,"cache_write":0,"reasoning":0}
-    "#]],
+            answer None of gemini-x: End
+              {"type":"text","text":"Hello"}
+              {"input":0,"output":0,"cache_read":0,"cache_write":0,"reasoning":0}
+        "#]],
     );
 }
 

@@ -289,8 +289,8 @@ fn images_go_by_value() {
     check_encoded(
         &request,
         &expect![[r#"
-        Anthropic does not support this part in a message of the assistant
-    "#]],
+            a message of the model is not valid: it has a part that only the other side writes
+        "#]],
     );
 }
 

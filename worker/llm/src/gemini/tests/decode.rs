@@ -85,18 +85,18 @@ fn reasons_to_stop() {
     check(
         "MAX_TOKENS",
         &expect![[r#"
-        answer None of : Length
-          {"input":0,"output":0,"cache_read":0,"cache_write":0,"reasoning":0}
-          raw {"finishMessage":"because"}
-    "#]],
+            answer None of m-1: Length
+              {"input":0,"output":0,"cache_read":0,"cache_write":0,"reasoning":0}
+              raw {"finishMessage":"because"}
+        "#]],
     );
     check(
         "MALFORMED_FUNCTION_CALL",
         &expect![[r#"
-        answer None of : Other("MALFORMED_FUNCTION_CALL")
-          {"input":0,"output":0,"cache_read":0,"cache_write":0,"reasoning":0}
-          raw {"finishMessage":"because"}
-    "#]],
+            answer None of m-1: Other("MALFORMED_FUNCTION_CALL")
+              {"input":0,"output":0,"cache_read":0,"cache_write":0,"reasoning":0}
+              raw {"finishMessage":"because"}
+        "#]],
     );
     check(
         "SAFETY",

@@ -332,7 +332,7 @@ fn images_go_by_value() {
     check_encoded(
         &request,
         &expect![[r#"
-        Gemini does not support this part in a message of the model
-    "#]],
+            a message of the model is not valid: it has a part that only the other side writes
+        "#]],
     );
 }
