@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::tree;
 
-const PURE: [&str; 12] = [
+const PURE: [&str; 13] = [
     "atlas-types",
     "atlas-allocation",
     "atlas-format",
