@@ -4,6 +4,7 @@ use atlas_model::{Answer, CallError};
 use http::HeaderMap;
 use serde_json::Value;
 
+use crate::bedrock::frames;
 use crate::bounds::{ANSWER_BYTES_MAX, ERROR_BODY_BYTES_MAX};
 use crate::{Decoder, Event, array, failure, json, lines, sse};
 
@@ -47,6 +48,14 @@ pub fn events_or_array(headers: &HeaderMap, machine: impl Machine + 'static) -> 
         return events(headers, machine);
     }
     Box::new(Framed { framing: Framing::Array(array::Parser::default()), machine, done: false })
+}
+
+/// A decoder for event streams of Amazon. The name of a frame is that of its event.
+pub fn amazon_events(headers: &HeaderMap, machine: impl Machine + 'static) -> Box<dyn Decoder> {
+    match other_type(headers, &["application/vnd.amazon.eventstream"]) {
+        Some(content_type) => Box::new(Foreign { content_type, body: Vec::new() }),
+        None => Box::new(Framed { framing: Framing::Amazon(frames::Frames::default()), machine, done: false }),
+    }
 }
 
 /// The content type, if there is one and it is none of `expected`.
@@ -95,6 +104,7 @@ enum Framing {
     Events(sse::Parser),
     Lines(lines::Parser),
     Array(array::Parser),
+    Amazon(frames::Frames),
 }
 
 impl Framing {
@@ -113,6 +123,16 @@ impl Framing {
                 frames.extend(objects.iter().map(|object| line_frame(object)));
                 result
             }
+            Self::Amazon(parser) => {
+                let mut read = Vec::new();
+                let result = parser.push(bytes, &mut read);
+                for frame in &read {
+                    let (name, payload) = frame.event()?;
+                    let data = String::from_utf8_lossy(payload).into_owned();
+                    frames.push(sse::Event { name: name.to_owned(), data });
+                }
+                result.map_err(CallError::from)
+            }
         }
     }
 
@@ -120,7 +140,7 @@ impl Framing {
         match self {
             Self::Events(parser) => parser.end(),
             Self::Lines(parser) => parser.end().map(|line| line_frame(&line)),
-            Self::Array(_) => None,
+            Self::Array(_) | Self::Amazon(_) => None,
         }
     }
 }

@@ -9,6 +9,7 @@ pub mod anthropic;
 pub mod array;
 pub mod assembly;
 pub mod auth;
+pub mod bedrock;
 mod body;
 pub mod bounds;
 pub mod decoder;
@@ -30,6 +31,7 @@ mod secret;
 pub mod sse;
 #[cfg(test)]
 mod testing;
+mod utc;
 pub mod vertex;
 
 use atlas_model::{Answer, CallError, Delta, Request};

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::EncodeError;
+
 /// `text` with every byte encoded but the unreserved characters of RFC 3986 and those of `keep`.
 pub(crate) fn encode(text: &str, keep: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
@@ -19,4 +21,14 @@ pub(crate) fn encode(text: &str, keep: &str) -> String {
 pub(crate) fn form<V: AsRef<str>>(pairs: &[(&str, V)]) -> String {
     let pairs = pairs.iter().map(|(name, value)| format!("{}={}", encode(name, ""), encode(value.as_ref(), "")));
     pairs.collect::<Vec<_>>().join("&")
+}
+
+/// Refuses a text that cannot be a part of a host name. `what` is named in the error.
+pub(crate) fn check_host_label(what: &'static str, text: &str) -> Result<(), EncodeError> {
+    let is_legal = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if text.is_empty() || text.len() > 63 || !text.bytes().all(is_legal) {
+        let problem = "it has other characters than a-z, 0-9 and -, or not 1 to 63 of them".to_owned();
+        return Err(EncodeError::Invalid { what, problem });
+    }
+    Ok(())
 }

@@ -97,11 +97,7 @@ const MISTRAL: Chat = Chat {
 impl VertexAi {
     /// The address of the location. It becomes part of a host name, so only the characters of locations are taken.
     fn base_url(&self) -> Result<String, EncodeError> {
-        let is_legal = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        if self.location.is_empty() || self.location.len() > 64 || !self.location.bytes().all(is_legal) {
-            let problem = "it has other characters than a-z, 0-9 and -, or not 1 to 64 of them".to_owned();
-            return Err(EncodeError::Invalid { what: "the location", problem });
-        }
+        percent::check_host_label("the location", &self.location)?;
         Ok(match self.location.as_str() {
             "global" => "https://aiplatform.googleapis.com/v1".to_owned(),
             location => format!("https://{location}-aiplatform.googleapis.com/v1"),

@@ -58,9 +58,9 @@ fn models_have_the_path_of_their_publisher() {
     expect!["https://us-east5-aiplatform.googleapis.com/v1/projects/my-project/locations/us-east5/publishers/anthropic/models/claude-sonnet-4@20250514:streamRawPredict"].assert_eq(&url("us-east5", "claude-sonnet-4@20250514", true));
     expect!["https://europe-west4-aiplatform.googleapis.com/v1/projects/my-project/locations/europe-west4/publishers/mistralai/models/codestral-2501:rawPredict"].assert_eq(&url("europe-west4", "codestral-2501", false));
     expect![[r#"Vertex AI does not support the model "llama-4/x""#]].assert_eq(&url("global", "llama-4/x", true));
-    expect!["the location is not valid: it has other characters than a-z, 0-9 and -, or not 1 to 64 of them"]
+    expect!["the location is not valid: it has other characters than a-z, 0-9 and -, or not 1 to 63 of them"]
         .assert_eq(&url("evil.example.com/", "gemini-2.5-pro", true));
-    expect!["the location is not valid: it has other characters than a-z, 0-9 and -, or not 1 to 64 of them"]
+    expect!["the location is not valid: it has other characters than a-z, 0-9 and -, or not 1 to 63 of them"]
         .assert_eq(&url("", "gemini-2.5-pro", true));
 }
 
