@@ -38,6 +38,8 @@ pub(crate) struct Job {
     pub(crate) attempt: u32,
     pub(crate) max_attempts: u32,
     pub(crate) node: String,
+    /// The run that carries it, or carried it.
+    pub(crate) run: String,
     pub(crate) warm: bool,
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) principal: String,

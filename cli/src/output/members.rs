@@ -31,6 +31,7 @@ pub(crate) const JOB: Members = Members(&[
     "node",
     "epoch",
     "fencing_token",
+    "run",
     "warm",
     "failure_kind",
     "parent",

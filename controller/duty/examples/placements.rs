@@ -83,6 +83,7 @@ fn agent(class: u32) -> Result<Command, IdError> {
         concurrency: None,
         retry: RetryRule::default(),
         timeouts: Timeouts { queue: None, startup: second, execution: second },
+        carried: false,
         spawns: false,
         requires: Vec::new(),
         secrets: Vec::new(),

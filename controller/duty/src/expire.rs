@@ -2,8 +2,8 @@
 
 use atlas_state::{State, Timer, TimerKey, TimerKind, job_timer};
 use atlas_types::{
-    ClusterTime, Command, FailJob, FailPending, Failure, FailureKind, Job, JobId, Micros, Namespace, Reason, Request,
-    RevokeJoinToken, Usage, WakeJob,
+    Carried, CarriedEnd, ClusterTime, Command, EndCarried, FailJob, FailPending, Failure, FailureKind, Job, JobId,
+    Micros, Namespace, Reason, Request, RevokeJoinToken, Usage, WakeJob,
 };
 
 use crate::{request, requirements};
@@ -39,27 +39,33 @@ fn job_command(state: &State, id: JobId) -> Option<Request> {
             let error = format!("Queue timeout: not started within {}", seconds(waited));
             Command::FailPending(FailPending { job: id, failure: failure(FailureKind::QueueTimeout, error) })
         }
-        TimerKind::Execution => Command::FailJob(overdue(job)?),
+        TimerKind::Execution => overdue(job)?,
     };
     Some(request(&job.namespace, command))
 }
 
-/// The end of a run whose worker should have ended it: it holds a session and yet does not keep to its own limits.
+/// The end of an attempt whose worker should have ended it: it holds a session and yet does not keep to its own limits. Or the end
+/// of a job that a run carries, whose limit nobody else enforces.
 ///
 /// The leader reports in place of the lease's holder, so the lease ends and later reports are fenced.
-fn overdue(job: &Job) -> Option<FailJob> {
-    let lease = job.lease.as_ref()?;
+fn overdue(job: &Job) -> Option<Command> {
     let limit = job.execution_timeout.unwrap_or(job.spec.as_ref()?.timeouts.execution);
-    Some(FailJob {
+    let failure = failure(FailureKind::Timeout, format!("Execution timed out after {}", seconds(limit)));
+    if let Some(Carried { run, .. }) = job.carrier() {
+        let end = CarriedEnd::Failed { failure, output: None };
+        return Some(Command::EndCarried(EndCarried { job: job.id, run, end, metadata: None }));
+    }
+    let lease = job.lease.as_ref()?;
+    Some(Command::FailJob(FailJob {
         job: job.id,
         node: lease.node.clone(),
         token: lease.token,
-        failure: failure(FailureKind::Timeout, format!("Execution timed out after {}", seconds(limit))),
+        failure,
         output: None,
         usage: Usage::default(),
         metadata: None,
         stream: None,
-    })
+    }))
 }
 
 fn failure(kind: FailureKind, error: String) -> Failure {

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use atlas_state::State;
 use atlas_types::{
-    AgentKind, AgentPin, BootId, ClusterConfig, ClusterTime, Command, CompleteJob, ConfigureCluster, CreateJoinToken,
-    Demand, Digest, Effects, EventSeq, FailJob, Failure, FailureKind, FencingToken, Inventory, JobId, JoinKind, Level,
-    MemberId, Micros, Namespace, NodeEpoch, NodeId, Origin, Outcome, ParkJob, Payload, RecordSteps, RegisterAgent,
-    RegisterNode, Rejection, RemoveNode, Request, RequiredAgent, RetireAgent, RetryRule, RunSpec, SinkAck, Step,
-    StepKey, StepKind, StepUsage, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version, Wait,
+    AgentKind, AgentPin, BootId, CarriedEnd, CarryJob, ClusterConfig, ClusterTime, Command, CompleteJob,
+    ConfigureCluster, CreateJoinToken, Demand, Digest, Effects, EndCarried, EventSeq, FailJob, Failure, FailureKind,
+    FencingToken, Inventory, JobId, JoinKind, Level, MemberId, Micros, Namespace, NodeEpoch, NodeId, Origin, Outcome,
+    ParkJob, Payload, RecordSteps, RegisterAgent, RegisterNode, Rejection, RemoveNode, Request, RequiredAgent,
+    RetireAgent, RetryRule, RunId, RunSpec, SinkAck, Step, StepKey, StepKind, StepUsage, SubmitJob, Timeouts,
+    Timestamp, Usage, Verdict, Version, Wait,
 };
 use expect_test::{Expect, expect};
 
@@ -48,6 +49,7 @@ impl Script {
             ["fail", id] => self.must(self.failure(id)),
             ["park", id, seconds] => self.park(id, number(seconds)),
             ["remove", name] => self.must(Command::RemoveNode(RemoveNode { node: name.parse().expect("a node name") })),
+            ["carry", id, run] => self.must(Command::CarryJob(CarryJob { job: job(id), run: RunId(number(run)) })),
             ["keep", count] => self.must(keep(number(count))),
             ["ack", member, event] => {
                 let (member, event_seq) = (MemberId(number(member)), EventSeq(number(event)));
@@ -99,6 +101,9 @@ impl Script {
                 Command::GrantLease(command) => format!("grant j{} to {}", command.job.0, command.node),
                 Command::FailPending(command) => format!("fail j{}: {}", command.job.0, command.failure.error),
                 Command::FailJob(command) => format!("stop j{}: {}", command.job.0, command.failure.error),
+                Command::EndCarried(EndCarried { job, run, end: CarriedEnd::Failed { failure, .. }, .. }) => {
+                    format!("stop j{} of {run}: {}", job.0, failure.error)
+                }
                 Command::DeleteAgent(command) => format!("delete {} {}", command.name, command.version),
                 Command::WakeJob(_) => "wake a retry".to_owned(),
                 Command::RevokeJoinToken(command) => format!("forget the token of {} s", command.hash.0[0]),
@@ -175,6 +180,7 @@ fn agent(name: &str, words: &[&str]) -> Command {
         concurrency: None,
         retry: RetryRule::default(),
         timeouts: Timeouts { queue: None, startup: Micros::from_secs(5), execution: Micros::from_secs(60) },
+        carried: false,
         spawns: false,
         requires: Vec::new(),
         secrets: Vec::new(),
@@ -188,6 +194,7 @@ fn agent(name: &str, words: &[&str]) -> Command {
                 spec.requires.push(RequiredAgent { name: value.to_owned(), version: "^1.0.0".to_owned() });
             }
             ("on", value) => spec.demand.node = Some(value.parse().expect("a node name")),
+            ("carried", _) => spec.carried = true,
             ("effects", _) => spec.effects = Effects::Once,
             ("limit", value) => spec.concurrency = Some(number(value) as u32),
             ("retries", value) => {
@@ -280,6 +287,24 @@ fn a_job_that_woke_waits_for_a_node_with_its_recorded_steps() {
             fail j2: Insufficient hardware for echo: node=n1
             nothing
             grant j1 to n1
+        "#]],
+    );
+}
+
+#[test]
+fn a_job_for_a_run_is_never_granted_and_its_limits_hold() {
+    check(
+        "level 6; agent graph carried=1 queue=10 on=n9; agent echo; node n1 4; submit j1 graph; submit j2 graph; submit j3 echo; schedule; carry j1 7;
+        lose n1 1; schedule; after 9; expire; after 1; expire; after 49; expire; after 1; expire; expire",
+        expect![[r#"
+            grant j3 to n1
+            lose n1 epoch 1
+            nothing
+            nothing
+            fail j2: Queue timeout: not started within 10.0s
+            nothing
+            stop j1 of run-0000000000000007: Execution timed out after 60.0s
+            nothing
         "#]],
     );
 }

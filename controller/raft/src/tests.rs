@@ -236,6 +236,7 @@ pub(crate) fn agent() -> Request {
         concurrency: None,
         retry: RetryRule::default(),
         timeouts: Timeouts { queue: None, startup: Micros::from_secs(30), execution: Micros::from_secs(300) },
+        carried: false,
         spawns: false,
         requires: Vec::new(),
         secrets: Vec::new(),

@@ -63,6 +63,7 @@ fn agent() -> Request {
         concurrency: None,
         retry: RetryRule::default(),
         timeouts,
+        carried: false,
         spawns: false,
         requires: Vec::new(),
         secrets: Vec::new(),

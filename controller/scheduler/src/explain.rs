@@ -33,6 +33,8 @@ pub enum Why {
     NotWaiting { status: JobStatus },
     /// It waits for the next plan. A node has room for it.
     Turn,
+    /// It waits for a run to carry it.
+    NoRun,
     /// It waits for the first node to register.
     NoNode,
     /// It waits for free resources. Some nodes could run it, but none has room now.
@@ -106,6 +108,7 @@ fn why<C: Cluster>(cluster: &C, job: &Job) -> Why {
             let waits = job.parked.as_ref().map(|parked| parked.waits.clone());
             return Why::Parked { waits: waits.unwrap_or_default() };
         }
+        (JobStatus::Pending, _, Some(spec)) if spec.carried => return Why::NoRun,
         (JobStatus::Pending, _, Some(_)) => {}
         (status, ..) => return Why::NotWaiting { status },
     }
@@ -192,6 +195,7 @@ impl fmt::Display for Why {
         match self {
             Self::NotWaiting { status } => write!(f, "not waiting: it is {}", status.as_str()),
             Self::Turn => f.write_str("ready to run: a node has capacity for it"),
+            Self::NoRun => f.write_str("waiting for a run to begin"),
             Self::NoNode => f.write_str("waiting for a worker: none is registered"),
             Self::NoRoom { nodes, short, closest } => {
                 write!(f, "waiting for capacity on {nodes} node{}: ", if *nodes == 1 { "" } else { "s" })?;

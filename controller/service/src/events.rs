@@ -223,6 +223,7 @@ fn told(job: &Arc<Job>, seq: EventSeq) -> Vec<Change> {
         earlier.warm = false;
         if status == JobStatus::Pending {
             (earlier.node, earlier.lease, earlier.attempt) = (None, None, Attempt::default());
+            earlier.carried = None;
         }
         Arc::new(earlier)
     };
@@ -231,7 +232,8 @@ fn told(job: &Arc<Job>, seq: EventSeq) -> Vec<Change> {
     let mut told = vec![change(JobChange::Submitted, job.created_at, JobStatus::Pending, pending)];
     if job.status != JobStatus::Pending && job.started_at != Timestamp::NOT_YET {
         let running = earlier(JobStatus::Running, job.started_at);
-        told.push(change(JobChange::Granted, job.started_at, JobStatus::Pending, running));
+        let began = if job.carried.is_some() { JobChange::Carried } else { JobChange::Granted };
+        told.push(change(began, job.started_at, JobStatus::Pending, running));
     }
     if job.status.is_terminal() {
         let old_status = if told.len() > 1 { JobStatus::Running } else { JobStatus::Pending };

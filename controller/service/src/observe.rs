@@ -29,6 +29,9 @@ fn job_changed(metrics: &Metrics, change: JobChange, job: &Job) {
                 metrics.job_queue_wait.observe(seconds(job.created_at, job.started_at));
             }
         }
+        JobChange::Carried => {
+            metrics.job_queue_wait.observe(seconds(job.created_at, job.started_at));
+        }
         JobChange::Lost => {
             metrics.lease_losses.inc();
         }

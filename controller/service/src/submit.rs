@@ -9,7 +9,7 @@ use atlas_contract::{Violation, joined};
 use atlas_state::State;
 use atlas_types::{
     AgentName, AgentPin, AgentVersion, Command, Failure, FailureKind, JobId, Micros, Origin, Outcome, Payload,
-    Rejection, Request, RequestId, RequiredAgent, Spawner, SubmitJob, Timestamp, Verdict,
+    Rejection, Request, RequestId, RequiredAgent, SpawnedBy, Spawner, SubmitJob, Timestamp, Verdict,
 };
 use bytes::Bytes;
 use serde_json::Value;
@@ -131,7 +131,7 @@ impl<'s> Draft<'s> {
             metadata: submission.family.as_ref().map_or_else(|| (*b"{}").into(), |family| family.metadata.clone()),
             labels: submission.labels.clone(),
             execution_timeout: submission.execution_timeout,
-            spawner: submission.family.as_ref().map(|family| family.spawner),
+            spawner: submission.family.as_ref().map(|family| SpawnedBy::Attempt(family.spawner)),
             not_before: submission.not_before,
             bearer: false,
         });

@@ -120,6 +120,9 @@ impl Shown {
             number(out, ",\"epoch\":", lease.epoch.0);
             number(out, ",\"fencing_token\":", lease.token.0);
         }
+        if let Some(carried) = &job.carried {
+            text(out, ",\"run\":", &carried.run.to_string());
+        }
         out.extend_from_slice(if job.warm { b",\"warm\":true" } else { b",\"warm\":false" });
         let failure = job.failure.as_ref().map_or("", |failure| failure_word(failure.kind));
         debug_assert!(words::FAILURES.contains(&failure), "{failure} is described");
@@ -215,7 +218,7 @@ pub mod words {
     ];
     /// The words of `change`.
     pub const CHANGES: &[&str] =
-        &["submitted", "granted", "started", "lost", "woken", "resolved", "parked", "cancelling", "ended"];
+        &["submitted", "granted", "carried", "started", "lost", "woken", "resolved", "parked", "cancelling", "ended"];
     /// The words of `failure_kind`. Empty if the job did not fail.
     pub const FAILURES: &[&str] = &[
         "",
@@ -263,7 +266,7 @@ pub(crate) fn waiting(state: &State, job: &Job) -> Option<(&'static str, String)
     let waiting = atlas_duty::explain(state, job);
     let word = match &waiting.why {
         Why::NotWaiting { .. } => return None,
-        Why::Turn => reason_word(job.reason),
+        Why::Turn | Why::NoRun => reason_word(job.reason),
         Why::NoNode => "no_node",
         Why::NoRoom { .. } => "no_room",
         Why::NeverSatisfiable { .. } => "unsatisfiable",
@@ -280,6 +283,7 @@ fn change_word(change: JobChange) -> &'static str {
     match change {
         JobChange::Submitted => "submitted",
         JobChange::Granted => "granted",
+        JobChange::Carried => "carried",
         JobChange::Started => "started",
         JobChange::Lost => "lost",
         JobChange::Woken => "woken",

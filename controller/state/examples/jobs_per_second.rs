@@ -166,6 +166,7 @@ fn spec() -> RunSpec {
         concurrency: None,
         retry: RetryRule::default(),
         timeouts: Timeouts { queue: None, startup: Micros::from_secs(30), execution: Micros::from_secs(60) },
+        carried: false,
         spawns: false,
         requires: Vec::new(),
         secrets: Vec::new(),

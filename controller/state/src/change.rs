@@ -6,9 +6,13 @@ use std::sync::Arc;
 
 use atlas_types::{
     AgentVersion, ClusterTime, Digest, Event, EventRecord, Failure, FailureKind, Inbox, Job, JobChange, JobId,
-    JobStatus, JoinToken, Journal, Lease, Micros, NodeHealth, NodeId, Object, ObjectKey, Origin, Outcome, Reason,
-    Rejection, RetryRule, Timestamp, Usage, Wait, level,
+    JobStatus, JoinToken, Journal, Lease, NodeHealth, NodeId, Object, ObjectKey, Origin, Outcome, Reason, Rejection,
+    RunId, Timestamp, Usage, Wait,
 };
+
+mod retry;
+
+pub(crate) use self::retry::again;
 
 use crate::index;
 use crate::node::NodeState;
@@ -254,6 +258,9 @@ impl Change<'_> {
     /// Records the end of a job that holds no lease any more, and what follows it.
     fn close(&mut self, mut job: Job, status: JobStatus, failure: Option<Failure>, retry: Option<Job>) -> Outcome {
         let old_status = job.status;
+        if let Some(carried) = job.carrier() {
+            job.execution = self.clock.since(carried.since);
+        }
         job.status = status;
         job.failure = failure;
         job.completed_at = self.at;
@@ -302,10 +309,14 @@ impl Change<'_> {
         }
     }
 
-    /// Cancels a job and all below it: what waits ends at once, what runs when its worker has stopped it.
+    /// Cancels a job and all below it: what waits or is carried ends at once, what runs under a lease when its worker has stopped it.
     pub(crate) fn cancel(&mut self, mut job: Job) {
         match job.status {
             JobStatus::Pending => {
+                self.end(job, JobStatus::Cancelled, None);
+            }
+            // Its run has nothing to stop first: it sees the end, and starts nothing more.
+            JobStatus::Running if job.carrier().is_some() => {
                 self.end(job, JobStatus::Cancelled, None);
             }
             JobStatus::Running if job.reason != Reason::Cancelling => {
@@ -387,37 +398,6 @@ impl Change<'_> {
             }
         }
     }
-
-    /// The job that follows a failed one, if its contract asks for one (compatibility §13.6). Admission limits do not count here: each
-    /// admitted job has at most one such follower at a time.
-    fn retry_of(&self, job: &Job, failure: &Failure) -> Option<Job> {
-        let (rule, config) = (job.spec.as_ref()?.retry, &self.state.config);
-        let bounded = self.state.level >= level::RETRY_BOUNDS;
-        let most = if bounded { rule.max_retries.min(RetryRule::RETRIES_MAX) } else { rule.max_retries };
-        // Nobody is there to send the credential again.
-        if job.bearer || job.retry_count >= most || !config.retry_deterministic && comes_again(failure.kind) {
-            return None;
-        }
-        let number = u64::from(job.retry_count) + 1;
-        // From the job itself, which fails once, and not from the first of its family, which may have several followers of
-        // this number when a person retried it: history keeps the ids of jobs that are gone from here.
-        let mut id = job.id.derive(number);
-        while self.state.jobs.contains(id) {
-            id = id.derive(number);
-        }
-        let factor = 1_u64.checked_shl(job.retry_count).unwrap_or(u64::MAX);
-        let backoff = Micros(rule.backoff_base.0.saturating_mul(factor));
-        let backoff = config.backoff_max.map_or(backoff, |longest| backoff.min(longest));
-        let until = self.clock.plus(if bounded { backoff.max(RetryRule::BACKOFF_MIN) } else { backoff });
-        let retry_count = job.retry_count + 1;
-        Some(Job { retry_count, reason: Reason::Backoff { until }, request_id: None, ..again(job, id) })
-    }
-}
-
-/// Whether the same input brings the same failure again.
-fn comes_again(kind: FailureKind) -> bool {
-    use FailureKind::{Dependency, InputInvalid, OutputInvalid, Rejected};
-    matches!(kind, InputInvalid | OutputInvalid | Dependency | Rejected)
 }
 
 /// A child for which no job waits any more.
@@ -426,34 +406,6 @@ fn left(mut child: Job) -> Job {
         spawned.awaited = false;
     }
     child
-}
-
-/// A fresh job for the same work as `job`, linked to the first of its family.
-pub(crate) fn again(job: &Job, id: JobId) -> Job {
-    Job {
-        id,
-        status: JobStatus::Pending,
-        reason: Reason::Queued,
-        output: None,
-        failure: None,
-        started_at: Timestamp::NOT_YET,
-        completed_at: Timestamp::NOT_YET,
-        warmup: Micros::default(),
-        execution: Micros::default(),
-        warm: false,
-        attempt: Default::default(),
-        parks: 0,
-        used: Micros::default(),
-        parked: None,
-        slept_until: Timestamp::NOT_YET,
-        node: None,
-        lease: None,
-        original: Some(job.original.unwrap_or(job.id)),
-        successor: None,
-        stream: None,
-        journal: None,
-        ..job.clone()
-    }
 }
 
 /// What a job whose lease was lost waits for now; none if it has had all its attempts.
@@ -492,4 +444,9 @@ pub(crate) fn live_lease(
     let job = job.ok_or(Rejection::Fenced)?;
     let lease = job.lease.as_ref().filter(|lease| holds(lease)).ok_or(Rejection::Fenced)?;
     Ok((job, lease))
+}
+
+/// The job that a run carries, or that the run does not carry it.
+pub(crate) fn carried_job(job: Option<&Arc<Job>>, run: RunId) -> Result<&Arc<Job>, Rejection> {
+    job.filter(|job| job.carrier().is_some_and(|carried| carried.run == run)).ok_or(Rejection::NotCarried)
 }

@@ -8,7 +8,7 @@ use atlas_objects::{NamespaceSpec, View};
 use atlas_types::{
     AgentName, AgentVersion, ClusterConfig, ClusterTime, Demand, Digest, EventSeq, FencingToken, Inbox, Job, JobId,
     JobStatus, Journal, Lease, Level, MemberId, Namespace, NodeId, Object, ObjectKey, ObjectKind, ObjectName, Origin,
-    Outcome, Rejection, RequiredAgent, Seq, Timestamp, Version, level, requirement::Requirement,
+    Outcome, Rejection, RequiredAgent, RunId, Seq, Timestamp, Version, level, requirement::Requirement,
 };
 
 use crate::index::{Class, Timer};
@@ -222,6 +222,16 @@ impl State {
         self.inboxes.get(&job)
     }
 
+    /// The job that a run carries.
+    pub fn carried_by(&self, run: RunId) -> Option<&Arc<Job>> {
+        self.jobs.get(self.index.runs.carried_by(run)?)
+    }
+
+    /// The jobs that wait for a run to carry them, in the order of the queue.
+    pub fn waiting_for_runs(&self) -> impl Iterator<Item = &Arc<Job>> {
+        self.index.runs.waiting().filter_map(|job| self.jobs.get(job))
+    }
+
     /// The live lease of a job.
     pub fn lease(&self, job: JobId) -> Option<&Arc<Lease>> {
         self.jobs.get(job)?.lease.as_ref()
@@ -351,7 +361,7 @@ impl State {
         requires.iter().filter_map(missing).collect()
     }
 
-    /// The running jobs of an agent; none if there are none.
+    /// The running jobs of an agent, without those that runs carry; none if there are none.
     pub fn running_of(&self, namespace: &Namespace, name: &AgentName) -> Option<&ConcurrencyPermits> {
         self.index.running_of.get(namespace)?.get(name)
     }

@@ -69,6 +69,8 @@ pub struct RunSpec {
     pub retry: RetryRule,
     /// Time limits.
     pub timeouts: Timeouts,
+    /// Whether runs carry its jobs: these never get a lease, and nothing of the demand is taken for them.
+    pub carried: bool,
     /// Whether its jobs may spawn others (`requires.spawn_agents`).
     pub spawns: bool,
     /// Agents without which its jobs fail (`requires.agents`), in the order of the contract; at most [`Self::REQUIRES_MAX`].

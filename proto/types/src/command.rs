@@ -9,17 +9,19 @@ mod journal;
 mod node;
 mod object;
 mod park;
+mod run;
 
 pub use agent::{DeleteAgent, DeprecateAgent, RegisterAgent, RetireAgent};
 pub use cluster::{ConfigureCluster, CreateJoinToken, JoinMember, PruneJobs, ReportDigest, RevokeJoinToken, SinkAck};
 pub use job::{
     CancelJob, CompleteJob, FailJob, FailPending, ForsakeChild, GrantLease, LoseLease, Resolution, ResolveJob,
-    RetryJob, Spawner, StartJob, StoreLog, SubmitJob, Usage, Verdict, WakeJob,
+    RetryJob, SpawnedBy, Spawner, StartJob, StoreLog, SubmitJob, Usage, Verdict, WakeJob,
 };
 pub use journal::{FoldSteps, RecordSteps};
 pub use node::{Cordon, DrainNode, LabelNode, LoseNode, RegisterNode, RemoveNode, WarmChanged};
 pub use object::{DeleteObject, Observation, ObserveObjects, PutObject};
 pub use park::{DeliverMessage, ParkJob};
+pub use run::{CarriedEnd, CarryJob, EndCarried};
 
 use crate::{AgentName, Level, Origin, Place, level};
 
@@ -107,6 +109,10 @@ pub enum Command {
     DeleteObject(DeleteObject),
     /// Notes what a leader task says about objects.
     ObserveObjects(ObserveObjects),
+    /// Gives a pending job to a run, which carries it.
+    CarryJob(CarryJob),
+    /// A run ends the job that it carries.
+    EndCarried(EndCarried),
 }
 
 impl Command {
@@ -144,12 +150,14 @@ impl Command {
             // An older program would go on checking.
             Self::RegisterNode(command) if command.inventory.unchecked => level::UNCHECKED_NODES,
             // It would not keep what these say beyond what it knows.
+            Self::RegisterAgent(command) if command.spec.carried => level::CARRY,
             Self::RegisterAgent(command) if !command.spec.secrets.is_empty() || command.spec.model.is_some() => {
                 level::ATTACHMENTS
             }
             Self::SubmitJob(command) if command.bearer => level::ATTACHMENTS,
             Self::RegisterAgent(command) if !command.spec.requires.is_empty() => level::REQUIRED_AGENTS,
             Self::RegisterAgent(command) if command.spec.spawns => level::SPAWN,
+            Self::SubmitJob(command) if matches!(command.spawner, Some(SpawnedBy::Run { .. })) => level::CARRY,
             Self::SubmitJob(command) if command.spawner.is_some() => level::SPAWN,
             Self::SubmitJob(command) if command.not_before.is_some() => level::NOT_BEFORE,
             Self::ConfigureCluster(command) => command.config.level(),
@@ -186,6 +194,7 @@ impl Command {
             Self::RecordSteps(_) | Self::FoldSteps(_) => level::JOURNAL,
             Self::StoreLog(_) => level::STORED_LOGS,
             Self::ParkJob(_) | Self::DeliverMessage(_) => level::PARK,
+            Self::CarryJob(_) | Self::EndCarried(_) => level::CARRY,
             Self::PutObject(_) | Self::DeleteObject(_) | Self::ObserveObjects(_) => level::OBJECTS,
         }
     }

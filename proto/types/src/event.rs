@@ -25,6 +25,8 @@ pub enum JobChange {
     Submitted,
     /// A lease was granted: pending → running. Also the first half of a failure without a run.
     Granted,
+    /// A run began to carry it: pending → running, without a lease.
+    Carried,
     /// Its start was committed.
     Started,
     /// Its lease was lost: running → pending, or in doubt.

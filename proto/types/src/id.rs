@@ -233,14 +233,55 @@ number_id!(
     MemberId(u64)
 );
 
-/// One request to run one agent version on one input. Prints as `job-` and 16 hex digits.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct JobId(pub u64);
+macro_rules! hex_id {
+    ($(#[$doc:meta])* $name:ident, $kind:literal, $prefix:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub u64);
+
+        impl $name {
+            /// What a printed id starts with.
+            pub const PREFIX: &'static str = $prefix;
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}{:016x}", Self::PREFIX, self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{self}")
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = IdError;
+
+            fn from_str(text: &str) -> Result<Self, IdError> {
+                let wrong = || IdError::Form { kind: $kind, text: text.chars().take(64).collect() };
+                let hex = text.strip_prefix(Self::PREFIX).ok_or_else(wrong)?;
+                let lower = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+                if hex.len() != 16 || !hex.bytes().all(lower) {
+                    return Err(wrong());
+                }
+                u64::from_str_radix(hex, 16).map(Self).map_err(|_| wrong())
+            }
+        }
+    };
+}
+
+hex_id!(
+    /// One request to run one agent version on one input. Prints as `job-` and 16 hex digits.
+    JobId, "job id", "job-"
+);
+hex_id!(
+    /// One execution of a chain or a graph. Prints as `run-` and 16 hex digits.
+    RunId, "run id", "run-"
+);
 
 impl JobId {
-    /// What a printed id starts with.
-    pub const PREFIX: &'static str = "job-";
-
     /// The id of the job that follows `self`, which failed, as retry number `n`.
     ///
     /// Derived rather than drawn, so that `apply` can make one without randomness (splitmix64 over id and number).
@@ -250,32 +291,6 @@ impl JobId {
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         Self(z ^ (z >> 31))
-    }
-}
-
-impl fmt::Display for JobId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{:016x}", Self::PREFIX, self.0)
-    }
-}
-
-impl fmt::Debug for JobId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self}")
-    }
-}
-
-impl FromStr for JobId {
-    type Err = IdError;
-
-    fn from_str(text: &str) -> Result<Self, IdError> {
-        let wrong = || IdError::Form { kind: "job id", text: text.chars().take(64).collect() };
-        let hex = text.strip_prefix(Self::PREFIX).ok_or_else(wrong)?;
-        let lower = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-        if hex.len() != 16 || !hex.bytes().all(lower) {
-            return Err(wrong());
-        }
-        u64::from_str_radix(hex, 16).map(Self).map_err(|_| wrong())
     }
 }
 
@@ -349,6 +364,9 @@ mod tests {
         let id = JobId(0x4f3a_09c1_d27b_e685);
         assert_eq!(id.to_string(), "job-4f3a09c1d27be685");
         assert_eq!(id.to_string().parse(), Ok(id));
+        let run = RunId(0xaa);
+        assert_eq!((run.to_string().as_str(), run.to_string().parse()), ("run-00000000000000aa", Ok(run)));
+        assert!(id.to_string().parse::<RunId>().is_err());
     }
 
     #[test]

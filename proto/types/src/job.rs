@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::{
-    AgentName, AgentPin, Attempt, ClusterTime, Door, JobId, Journal, Lease, Micros, Namespace, NodeId, Parked, Payload,
-    Principal, RequestId, RunSpec, Seq, Timestamp, TraceContext,
+    AgentName, AgentPin, Attempt, Carried, ClusterTime, Door, JobId, Journal, Lease, Micros, Namespace, NodeId, Parked,
+    Payload, Principal, RequestId, RunSpec, Seq, Timestamp, TraceContext,
 };
 
 /// The status that people and clients see (compatibility §5.2).
@@ -13,7 +13,7 @@ use crate::{
 pub enum JobStatus {
     /// Waits; the reason says for what.
     Pending,
-    /// A lease was granted.
+    /// A lease was granted, or a run carries it.
     Running,
     /// Ended with a valid output.
     Completed,
@@ -164,7 +164,7 @@ pub struct Job {
     pub failure: Option<Failure>,
     /// When it was submitted.
     pub created_at: Timestamp,
-    /// When its latest lease was granted.
+    /// When its latest lease was granted, or a run began to carry it.
     pub started_at: Timestamp,
     /// When it ended.
     pub completed_at: Timestamp,
@@ -190,6 +190,8 @@ pub struct Job {
     pub node: Option<NodeId>,
     /// Its live lease.
     pub lease: Option<Arc<Lease>>,
+    /// The run that carries it; kept when it has ended.
+    pub carried: Option<Carried>,
     /// Which retry of its family it is; 0 is the first job.
     pub retry_count: u32,
     /// The first job of its family, if it is a retry.
@@ -233,6 +235,16 @@ impl Job {
     /// The first job of its family.
     pub fn first(&self) -> JobId {
         self.original.unwrap_or(self.id)
+    }
+
+    /// The run that carries it now.
+    pub fn carrier(&self) -> Option<Carried> {
+        self.carried.filter(|_| !self.status.is_terminal())
+    }
+
+    /// Whether its agent's version says that runs carry its jobs, so that it never gets a lease.
+    pub fn is_for_a_run(&self) -> bool {
+        self.spec.as_ref().is_some_and(|spec| spec.carried)
     }
 
     /// Whether it ever parked: it has started, and its next attempt continues after its recorded steps.

@@ -5,6 +5,7 @@
 
 mod agent;
 mod attachment;
+mod carried;
 mod command;
 mod config;
 mod entry;
@@ -35,12 +36,14 @@ pub use attachment::{
     ATTACHED_MODELS_MAX, ATTACHED_SECRETS_MAX, ATTACHMENTS_BYTES_MAX, AttachedModel, AttachedSecret, Attachment,
     Attachments, SECRET_BYTES_MAX, SecretSource, SecretText,
 };
+pub use carried::Carried;
 pub use command::{
-    CancelJob, Command, CompleteJob, ConfigureCluster, Cordon, CreateJoinToken, DeleteAgent, DeleteObject,
-    DeliverMessage, DeprecateAgent, DrainNode, FailJob, FailPending, FoldSteps, ForsakeChild, GrantLease, JoinMember,
-    LabelNode, LoseLease, LoseNode, Observation, ObserveObjects, ParkJob, PruneJobs, PutObject, RecordSteps,
-    RegisterAgent, RegisterNode, RemoveNode, ReportDigest, Request, Resolution, ResolveJob, RetireAgent, RetryJob,
-    RevokeJoinToken, SinkAck, Spawner, StartJob, StoreLog, SubmitJob, Usage, Verdict, WakeJob, WarmChanged,
+    CancelJob, CarriedEnd, CarryJob, Command, CompleteJob, ConfigureCluster, Cordon, CreateJoinToken, DeleteAgent,
+    DeleteObject, DeliverMessage, DeprecateAgent, DrainNode, EndCarried, FailJob, FailPending, FoldSteps, ForsakeChild,
+    GrantLease, JoinMember, LabelNode, LoseLease, LoseNode, Observation, ObserveObjects, ParkJob, PruneJobs, PutObject,
+    RecordSteps, RegisterAgent, RegisterNode, RemoveNode, ReportDigest, Request, Resolution, ResolveJob, RetireAgent,
+    RetryJob, RevokeJoinToken, SinkAck, SpawnedBy, Spawner, StartJob, StoreLog, SubmitJob, Usage, Verdict, WakeJob,
+    WarmChanged,
 };
 pub use config::ClusterConfig;
 pub use entry::{Entry, Parent};
@@ -49,7 +52,7 @@ pub use event::{Event, EventRecord, JobChange};
 pub use hardware::{Allocation, Architecture, Demand, Gpu, GpuShare, Inventory, Place};
 pub use id::{
     AgentName, Attempt, BootId, Digest, EventSeq, FencingToken, IdError, JobId, MemberId, MessageId, Namespace,
-    NodeEpoch, NodeId, ObjectKind, ObjectName, Principal, RequestId, Seq,
+    NodeEpoch, NodeId, ObjectKind, ObjectName, Principal, RequestId, RunId, Seq,
 };
 pub use image::{EndedImage, InboxImage, JournalImage, NodeImage, RequestImage, SinkImage, StateImage};
 pub use inbox::{INBOX_BYTES_MAX, INBOX_MESSAGES_MAX, INBOX_READ_MAX, Inbox, Message};

@@ -253,6 +253,21 @@ pub enum Rejection {
     /// A job that waits for nothing would never wake.
     #[error("the job cannot park without anything to wait for")]
     NothingAwaited,
+    /// A lease for a job that only a run may carry.
+    #[error("a run carries the jobs of this agent; they get no lease")]
+    NeedsRun,
+    /// A run for a job that only a lease may carry.
+    #[error("jobs of this agent run under a lease; no run carries them")]
+    NeedsLease,
+    /// A run carries one job at a time.
+    #[error("the run already carries {job}")]
+    RunTaken {
+        /// That job.
+        job: JobId,
+    },
+    /// Another run carries the job, or none does.
+    #[error("the run does not carry this job")]
+    NotCarried,
     /// No object of this kind and name.
     #[error("no such object")]
     UnknownObject,

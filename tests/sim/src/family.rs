@@ -3,7 +3,7 @@
 //! A worker repeats a spawn until it is answered, across connections; a parent that no longer waits sends it once more
 //! and says so. A parent ends only when it waits for no child.
 
-use atlas_types::{Command, ForsakeChild, Job, JobId, NodeId, Outcome, Rejection, Spawner};
+use atlas_types::{Command, ForsakeChild, Job, JobId, NodeId, Outcome, Rejection, SpawnedBy, Spawner};
 
 use crate::leader::Reply;
 use crate::message::{Conn, Event, Frame, Member, Node, ToNode};
@@ -77,7 +77,7 @@ impl World {
             let (spawner, node) = (spawn.spawner, self.nodes[node].id.clone());
             workload::request(Command::ForsakeChild(ForsakeChild { spawner, node, child }))
         } else {
-            workload::spawn(spawn.spawner, number, spawn.agent)
+            workload::spawn(SpawnedBy::Attempt(spawn.spawner), number, spawn.agent)
         };
         let left = spawn.left;
         self.gather(member, request, Reply::Spawn { node, conn, child, left });

@@ -239,6 +239,7 @@ impl Oracle {
                 self.ending(job, live, coverage);
             }
             JobChange::Parked => coverage.count("parked jobs"),
+            JobChange::Carried => coverage.count("jobs carried"),
             JobChange::Started | JobChange::Woken | JobChange::Resolved | JobChange::Cancelling => {}
         }
     }

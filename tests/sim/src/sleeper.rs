@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use atlas_types::{
     Assignment, Command, DeliverMessage, FencingToken, Inbox, Job, JobId, MessageId, Micros, Outcome, ParkJob, Payload,
-    PayloadBody, RecordSteps, Rejection, Spawner, Step, StepKey, StepKind, StepUsage, Timestamp, Wait,
+    PayloadBody, RecordSteps, Rejection, SpawnedBy, Spawner, Step, StepKey, StepKind, StepUsage, Timestamp, Wait,
 };
 
 use crate::Bug;
@@ -202,7 +202,11 @@ impl World {
         let command = match act {
             Act::Record { note, child } => {
                 if let Some((number, agent)) = child {
-                    self.gather(member, workload::spawn(Spawner { job, token }, number, agent), Reply::Nobody);
+                    self.gather(
+                        member,
+                        workload::spawn(SpawnedBy::Attempt(Spawner { job, token }), number, agent),
+                        Reply::Nobody,
+                    );
                 }
                 Command::RecordSteps(RecordSteps {
                     job,

@@ -9,7 +9,7 @@ use atlas_types::{
     ConfigureCluster, DeleteAgent, DeleteObject, Demand, Digest, Door, Effects, EventSeq, Expect, FailJob,
     FencingToken, Gpu, Inventory, Job, JobId, LabelNode, LoseLease, Micros, Namespace, NodeId, ObjectKey, ObjectKind,
     ObjectName, Observation, ObserveObjects, Origin, Payload, PayloadBody, Place, Principal, PutObject, RegisterAgent,
-    RegisterNode, ReportKind, Request, RequestId, RetireAgent, RetryRule, RunSpec, Spawner, StartJob, SubmitJob,
+    RegisterNode, ReportKind, Request, RequestId, RetireAgent, RetryRule, RunSpec, SpawnedBy, StartJob, SubmitJob,
     Timeouts, Verdict, Version,
 };
 
@@ -90,6 +90,7 @@ impl Agent {
             concurrency: None,
             retry: RetryRule::default(),
             timeouts,
+            carried: false,
             spawns: false,
             requires: Vec::new(),
             secrets: Vec::new(),
@@ -180,7 +181,7 @@ pub fn submit(op: u64, id: JobId, agent: Agent, priority: i64) -> Request {
 }
 
 /// The submission of a child.
-pub fn spawn(spawner: Spawner, number: u64, agent: Agent) -> Request {
+pub fn spawn(spawner: SpawnedBy, number: u64, agent: Agent) -> Request {
     let id = spawner.child(number);
     let mut request = submit(id.0, id, agent, 0);
     if let Command::SubmitJob(command) = &mut request.command {

@@ -31,6 +31,7 @@ impl Contract {
                 startup: self.startup_timeout.map_or(STARTUP_DEFAULT, micros),
                 execution: micros(self.execution_timeout),
             },
+            carried: false,
             spawns: self.requires.spawn_agents,
             requires: self.required_agents(),
             secrets: self.secrets(),

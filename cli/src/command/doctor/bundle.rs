@@ -21,7 +21,7 @@ use crate::words::{self, could_not};
 const FOLDER: &str = "atlas-bundle";
 
 /// Exported members of a job.
-const OF_JOBS: [&str; 26] = [
+const OF_JOBS: [&str; 27] = [
     "id",
     "agent_name",
     "agent_version",
@@ -47,6 +47,7 @@ const OF_JOBS: [&str; 26] = [
     "node",
     "epoch",
     "fencing_token",
+    "run",
     "warm",
 ];
 

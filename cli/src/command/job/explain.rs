@@ -53,7 +53,11 @@ fn text(job: &Job, now: f64) -> String {
         }
         "running" => {
             let mut text = head(&format!("running {}", since(job.started_at)));
-            text += &format!("  where        {} · attempt {} of {}\n", job.node, job.attempt, job.max_attempts);
+            text += &if job.run.is_empty() {
+                format!("  where        {} · attempt {} of {}\n", job.node, job.attempt, job.max_attempts)
+            } else {
+                format!("  carried      by {}\n", job.run)
+            };
             if job.reason != "running" && !job.reason.is_empty() {
                 text += &format!("  warning      {}\n", job.reason);
             }
@@ -94,7 +98,8 @@ mod tests {
         };
         let waits =
             Job { waiting_for: "waiting for a worker: none is registered".to_owned(), ..job("pending", "no_node") };
-        let all = [waits, job("running", "cancelling"), Job { error: "no".to_owned(), ..job("failed", "") }];
+        let carried = Job { run: "run-51c80e7a93d24b16".to_owned(), ..job("running", "running") };
+        let all = [waits, job("running", "cancelling"), carried, Job { error: "no".to_owned(), ..job("failed", "") }];
         let all: String = all.iter().map(|job| text(job, 231.0)).collect();
         expect![[r#"
             job-4f3a09c1d27be685   vision 1.4.0   waiting 2 min 11 s
@@ -102,6 +107,8 @@ mod tests {
             job-4f3a09c1d27be685   vision 1.4.0   running 31.0 s
               where        laptop · attempt 1 of 3
               warning      cancelling
+            job-4f3a09c1d27be685   vision 1.4.0   running 31.0 s
+              carried      by run-51c80e7a93d24b16
             job-4f3a09c1d27be685   vision 1.4.0   not waiting: failed after 1 min 41 s
               error        no
         "#]]

@@ -62,6 +62,9 @@ fn head(job: &Job) -> String {
             if job.warm { "warm".to_owned() } else { format!("cold start {}", words::milliseconds(job.warmup_ms)) };
         text += &format!("  where      {} · {slot} · attempt {} of {}\n", job.node, job.attempt, job.max_attempts);
     }
+    if !job.run.is_empty() {
+        text += &format!("  carried    by {}\n", job.run);
+    }
     if job.retry_count > 0 {
         text += &format!("  retry      {} of {}\n", job.retry_count, job.original_job_id);
     }
@@ -117,6 +120,25 @@ mod tests {
               retried    as job-00000000000000aa
               limits     memory 2 GiB a process by rlimit, cpu not enforced
               error      Process exited with code 3: no
+        "#]]
+        .assert_eq(&head(&job));
+    }
+
+    #[test]
+    fn a_job_that_a_run_carries_names_the_run() {
+        let job = Job {
+            id: "job-4f3a09c1d27be685".to_owned(),
+            agent_name: "pipeline".to_owned(),
+            status: "running".to_owned(),
+            run: "run-51c80e7a93d24b16".to_owned(),
+            principal: "local".to_owned(),
+            door: "http".to_owned(),
+            ..Job::default()
+        };
+        expect![[r#"
+            job-4f3a09c1d27be685   pipeline   running
+              submitted  by local over http
+              carried    by run-51c80e7a93d24b16
         "#]]
         .assert_eq(&head(&job));
     }

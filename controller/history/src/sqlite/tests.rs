@@ -54,6 +54,7 @@ pub(super) fn job(id: u64, status: JobStatus) -> Job {
         warm: true,
         attempt: Attempt(2),
         lease: None,
+        carried: None,
         retry_count: 1,
         original: Some(JobId(u64::MAX)),
         successor: None,

@@ -61,6 +61,7 @@ pub(super) fn apply(command: &GrantLease, change: &mut Change<'_>) -> Result<Out
 fn check_job(job: &Job) -> Result<&RunSpec, Rejection> {
     let wrong = Rejection::WrongStatus { status: job.status };
     match (job.status, job.reason) {
+        (JobStatus::Pending, Reason::Queued | Reason::Lost) if job.is_for_a_run() => Err(Rejection::NeedsRun),
         (JobStatus::Pending, Reason::Queued | Reason::Lost) => job.spec.as_deref().ok_or(Rejection::UnknownAgent),
         (JobStatus::Pending, Reason::Backoff { .. } | Reason::Delayed { .. }) => Err(Rejection::NotDue),
         _ => Err(wrong),

@@ -1,6 +1,7 @@
 //! The commands, one file each. The dispatcher is a table; each file checks everything and then changes anything.
 
 mod cancel_job;
+mod carry_job;
 mod complete_job;
 mod configure_cluster;
 mod cordon;
@@ -10,6 +11,7 @@ mod delete_object;
 mod deliver_message;
 mod deprecate_agent;
 mod drain_node;
+mod end_carried;
 mod fail_job;
 mod fail_pending;
 mod fold_steps;
@@ -83,6 +85,8 @@ pub(crate) fn apply(command: &Command, change: &mut Change<'_>) -> Result<Outcom
         Command::StoreLog(command) => store_log::apply(command, change),
         Command::ParkJob(command) => park_job::apply(command, change),
         Command::DeliverMessage(command) => deliver_message::apply(command, change),
+        Command::CarryJob(command) => carry_job::apply(command, change),
+        Command::EndCarried(command) => end_carried::apply(command, change),
         Command::PutObject(command) => put_object::apply(command, change),
         Command::DeleteObject(command) => delete_object::apply(command, change),
         Command::ObserveObjects(command) => observe_objects::apply(command, change),

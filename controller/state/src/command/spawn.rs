@@ -3,15 +3,19 @@
 use std::collections::BTreeMap;
 
 use atlas_allocation::{Free, suits};
-use atlas_types::{Allocation, Demand, Job, JobId, NodeId, Reason, Rejection, Spawned, Spawner};
+use atlas_types::{Allocation, Demand, Job, JobId, NodeId, Reason, Rejection, Spawned, SpawnedBy, Spawner};
 
-use crate::change::{Change, live_lease};
+use crate::change::{Change, carried_job, live_lease};
 use crate::node::NodeState;
 use crate::state::State;
 
-/// The child's place in its family, if the attempt that asks holds its lease and may spawn.
-pub(super) fn permitted(change: &Change<'_>, spawner: Spawner) -> Result<Spawned, Rejection> {
-    let (parent, _) = live_lease(change.state.jobs.get(spawner.job), |lease| lease.token == spawner.token)?;
+/// The child's place in its family, if what asks carries the parent and may spawn.
+pub(super) fn permitted(change: &Change<'_>, spawner: SpawnedBy) -> Result<Spawned, Rejection> {
+    let parent = change.state.jobs.get(spawner.parent());
+    let parent = match spawner {
+        SpawnedBy::Attempt(Spawner { token, .. }) => live_lease(parent, |lease| lease.token == token)?.0,
+        SpawnedBy::Run { run, .. } => carried_job(parent, run)?,
+    };
     if parent.namespace != change.origin.namespace || parent.reason == Reason::Cancelling {
         return Err(Rejection::Fenced);
     }
@@ -22,7 +26,7 @@ pub(super) fn permitted(change: &Change<'_>, spawner: Spawner) -> Result<Spawned
     if depth >= max {
         return Err(Rejection::SpawnTooDeep { depth, max });
     }
-    Ok(Spawned { by: spawner.job, depth: depth + 1, awaited: true })
+    Ok(Spawned { by: spawner.parent(), depth: depth + 1, awaited: true })
 }
 
 /// Refuses a child that could only run on hardware which its ancestors hold: they wait for it, so it would wait for ever. What no

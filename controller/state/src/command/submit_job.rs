@@ -21,7 +21,8 @@ pub(super) fn apply(command: &SubmitJob, change: &mut Change<'_>) -> Result<Outc
     let (pin, spec, failure) = match &command.verdict {
         Verdict::Accepted(pin) => {
             let spec = pinned_spec(change, command, pin).ok_or(Rejection::StaleAgent)?;
-            if let Some(spawned) = spawned {
+            // A run takes no hardware for the jobs that it carries.
+            if let Some(spawned) = spawned.filter(|_| !spec.carried) {
                 spawn::check_hardware(change, spawned.by, &spec.demand)?;
             }
             (Some(pin.clone()), Some(spec), None)
@@ -108,6 +109,7 @@ fn new_job(command: &SubmitJob, change: &Change<'_>, pin: Option<AgentPin>, spec
         slept_until: Timestamp::NOT_YET,
         node: None,
         lease: None,
+        carried: None,
         retry_count: 0,
         original: None,
         successor: None,

@@ -7,6 +7,7 @@ mod artifacts;
 mod listing;
 mod objects;
 mod rooms;
+mod runs;
 mod spawns;
 mod timer;
 mod waiting;
@@ -24,7 +25,9 @@ pub use self::waiting::Class;
 
 pub(crate) use self::rooms::{lends, places};
 pub(crate) use self::spawns::Spawns;
-use self::{artifacts::Artifacts, listing::Listing, objects::Objects, rooms::Rooms, timer::Timers, waiting::Waiting};
+use self::{
+    artifacts::Artifacts, listing::Listing, objects::Objects, rooms::Rooms, runs::Runs, timer::Timers, waiting::Waiting,
+};
 
 use crate::map::Map;
 use crate::node::NodeState;
@@ -33,12 +36,13 @@ use crate::node::NodeState;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Index {
     pub(crate) waiting: Waiting,
+    pub(crate) runs: Runs,
     pub(crate) timers: Timers,
     pub(crate) listing: Listing,
     pub(crate) rooms: Rooms,
     pub(crate) artifacts: Artifacts,
     pub(crate) spawns: Spawns,
-    /// Running jobs by agent name; agents without one are absent.
+    /// Running jobs by agent name, carried ones left out; agents without one are absent.
     pub(crate) running_of: Map<Namespace, Map<AgentName, ConcurrencyPermits>>,
     /// How many jobs that have not ended each agent version has; those without any are absent.
     pub(crate) active_of: Map<Namespace, Map<(AgentName, Version), u64>>,
@@ -64,6 +68,7 @@ impl Index {
     /// One job changed, appeared or went.
     pub(crate) fn job(&mut self, old: Option<&Job>, new: Option<&Job>) {
         self.waiting.change(old, new);
+        self.runs.change(old, new);
         self.timers.job(old, new);
         self.listing.change(old, new);
         self.artifacts.job(old, new);
@@ -127,8 +132,12 @@ impl Index {
         self.objects.change(old, new);
     }
 
-    /// A running job begins to wait for its children, or waits no longer: its agent's limit has room for one of those.
+    /// A running job begins to wait for its children, or waits no longer: its agent's limit has room for one of those. One that a run
+    /// carries takes no place, so it has none to lend.
     pub(crate) fn lend(&mut self, job: &Job, waits: bool) {
+        if job.carried.is_some() {
+            return;
+        }
         let agents = self.running_of.get_mut(&job.namespace);
         let Some(permits) = agents.and_then(|agents| agents.get_mut(&job.agent)) else { return };
         if waits { permits.wait(job.depth()) } else { permits.resume(job.depth()) }
@@ -148,7 +157,9 @@ impl Index {
             }
             JobStatus::Running => {
                 step(&mut self.running);
-                self.count_agent(job, more);
+                if job.carried.is_none() {
+                    self.count_agent(job, more);
+                }
             }
             JobStatus::Completed | JobStatus::Failed | JobStatus::Cancelled => {}
         }

@@ -43,7 +43,7 @@ pub enum TimerKind {
     Wake,
     /// It has waited for its first grant as long as it may.
     QueueTimeout,
-    /// Its worker should have ended it by now.
+    /// Its worker, or the run that carries it, should have ended it by now.
     Execution,
 }
 
@@ -111,6 +111,10 @@ pub fn job_timer(job: &Job) -> Option<(ClusterTime, TimerKind)> {
         (JobStatus::Pending, Reason::Parked) => Some((job.parked.as_ref()?.due?, TimerKind::Wake)),
         (JobStatus::Pending, Reason::Queued) if job.attempt.0 == 0 => {
             Some((job.queued_at.plus(spec.timeouts.queue?), TimerKind::QueueTimeout))
+        }
+        // Nobody but the leader enforces the limit of a job that a run carries.
+        (JobStatus::Running, _) if let Some(carried) = job.carrier() => {
+            Some((carried.since.plus(job.execution_left()?), TimerKind::Execution))
         }
         (JobStatus::Running, _) => {
             let limit = [PREPARATION_MAX, spec.timeouts.startup, job.execution_left()?, EXECUTION_GRACE];

@@ -99,10 +99,10 @@ impl Waiting {
 }
 
 fn waits(job: &Job) -> bool {
-    job.status == JobStatus::Pending && matches!(job.reason, Reason::Queued | Reason::Lost)
+    job.status == JobStatus::Pending && matches!(job.reason, Reason::Queued | Reason::Lost) && !job.is_for_a_run()
 }
 
-fn turn(job: &Job) -> Turn {
+pub(crate) fn turn(job: &Job) -> Turn {
     (Reverse(job.priority), job.queue_seq)
 }
 

@@ -1,4 +1,5 @@
-//! SPAWN-1: an awaited child has a parent one level above it that runs, or that parked and has not run since.
+//! SPAWN-1: an awaited child has a parent one level above it that runs, under a lease or by a run, or that parked and has not run
+//! since.
 
 use atlas_types::{Job, JobStatus, Reason};
 

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use atlas_types::{EventSeq, FencingToken, Job, JobId, JobStatus, NodeHealth, Place, Reason, Seq, Timestamp};
+use atlas_types::{
+    Carried, ClusterTime, EventSeq, FencingToken, Job, JobId, JobStatus, NodeHealth, Place, Reason, RunId, Seq,
+    Timestamp,
+};
 
 use crate::State;
 use crate::node::NodeState;
@@ -107,6 +110,28 @@ fn a_job_that_sleeps_for_nothing_is_found() {
     let forsaken = |child: &mut Job| child.spawned.as_mut().expect("it has a parent").awaited = false;
     assert_eq!(broken_sleep(|state| job(state, 1_001, forsaken)), "PARK-2");
     assert_eq!(broken_sleep(|state| job(state, 2, |job| job.reason = Reason::Lost)), "SPAWN-1");
+}
+
+#[test]
+fn a_job_with_two_carriers_or_a_run_with_two_jobs_is_found() {
+    let broken = |break_it: &dyn Fn(&mut State)| {
+        let mut run = Run::new();
+        run.prepare(
+            "level 6; agent a carried=true; agent b; node n1; job j1; job j2; job j3 agent=b; carry j1 run=7; carry j2 run=8; grant j3 n1",
+        );
+        let mut state = run.state;
+        break_it(&mut state);
+        state.check_invariants().expect_err("it is broken").name
+    };
+    let carried = Some(Carried { run: RunId(7), since: ClusterTime(1) });
+    assert_eq!(broken(&|state| job(state, 1, |job| job.carried = None)), "LEASE-1");
+    assert_eq!(broken(&|state| job(state, 3, |job| job.carried = carried)), "LEASE-1");
+    let pending = |job: &mut Job| (job.status, job.reason) = (JobStatus::Pending, Reason::Queued);
+    assert_eq!(broken(&|state| job(state, 1, pending)), "LEASE-1");
+    let leased = |job: &mut Job| job.spec.as_mut().map(Arc::make_mut).expect("it has one").carried = false;
+    assert_eq!(broken(&|state| job(state, 1, leased)), "LEASE-1");
+    assert_eq!(broken(&|state| job(state, 2, |job| job.carried = carried)), "LEASE-1");
+    assert_eq!(broken(&|state| state.index.runs = Default::default()), "INDEX-1");
 }
 
 #[test]

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentKind, AgentPin, Allocation, Architecture, BootId, CancelJob, ClusterConfig, Command, CompleteJob,
-    ConfigureCluster, Cordon, CreateJoinToken, DeleteAgent, DeleteObject, DeliverMessage, Demand, DeprecateAgent,
-    Digest, DrainNode, Effects, EventSeq, Expect, FailJob, FailPending, Failure, FailureKind, FencingToken, FoldSteps,
-    ForsakeChild, Gpu, GpuShare, GrantLease, Inventory, JobId, JoinKind, JoinMember, LabelNode, LoseLease, LoseNode,
-    MemberId, MessageId, Micros, Namespace, NodeEpoch, NodeId, ObjectKey, ObjectKind, ObjectName, Observation,
-    ObserveObjects, ParkJob, Payload, PayloadBody, PruneJobs, PutObject, RecordSteps, RegisterAgent, RegisterNode,
-    RemoveNode, Resolution, ResolveJob, RetireAgent, RetryJob, RetryRule, RevokeJoinToken, RunSpec, SinkAck, Spawner,
-    StartJob, Step, StepKey, StepKind, StepUsage, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version, Wait,
-    WakeJob, WarmChanged,
+    AgentKind, AgentPin, Allocation, Architecture, BootId, CancelJob, CarriedEnd, CarryJob, ClusterConfig, Command,
+    CompleteJob, ConfigureCluster, Cordon, CreateJoinToken, DeleteAgent, DeleteObject, DeliverMessage, Demand,
+    DeprecateAgent, Digest, DrainNode, Effects, EndCarried, EventSeq, Expect, FailJob, FailPending, Failure,
+    FailureKind, FencingToken, FoldSteps, ForsakeChild, Gpu, GpuShare, GrantLease, Inventory, JobId, JoinKind,
+    JoinMember, LabelNode, LoseLease, LoseNode, MemberId, MessageId, Micros, Namespace, NodeEpoch, NodeId, ObjectKey,
+    ObjectKind, ObjectName, Observation, ObserveObjects, ParkJob, Payload, PayloadBody, PruneJobs, PutObject,
+    RecordSteps, RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob, RetireAgent, RetryJob, RetryRule,
+    RevokeJoinToken, RunId, RunSpec, SinkAck, SpawnedBy, Spawner, StartJob, Step, StepKey, StepKind, StepUsage,
+    SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version, Wait, WakeJob, WarmChanged,
 };
 
 use super::script::{Run, Words, agent};
@@ -130,12 +130,25 @@ fn job_command(run: &Run, words: &Words<'_>) -> Command {
     let token = FencingToken(words.or("token", lease.map_or(0, |lease| lease.token.0)));
     let holder = words.text("node").map(node).or_else(|| lease.map(|lease| lease.node.clone()));
     let holder = holder.unwrap_or_else(|| node("nowhere"));
+    let carried = run.state.job(job).and_then(|job| job.carried);
+    let carrier = words.get("run").map(RunId).or_else(|| carried.map(|carried| carried.run)).unwrap_or(RunId(0));
     match words.word(0) {
         "job" => Command::SubmitJob(submit(job, words)),
         "spawn" => {
-            let spawner = Some(Spawner { job, token });
+            let spawner = Some(SpawnedBy::Attempt(Spawner { job, token }));
             Command::SubmitJob(SubmitJob { spawner, ..submit(run.job_id(words.word(2)), words) })
         }
+        "run-spawn" => {
+            let spawner = Some(SpawnedBy::Run { job, run: carrier });
+            Command::SubmitJob(SubmitJob { spawner, ..submit(run.job_id(words.word(2)), words) })
+        }
+        "carry" => Command::CarryJob(CarryJob { job, run: carrier }),
+        "end-run" => Command::EndCarried(EndCarried {
+            job,
+            run: carrier,
+            end: carried_end(words),
+            metadata: words.text("metadata").map(|text| text.as_bytes().into()),
+        }),
         "forsake" => {
             let (spawner, child) = (Spawner { job, token }, run.job_id(words.word(2)));
             Command::ForsakeChild(ForsakeChild { spawner, node: holder, child })
@@ -226,6 +239,17 @@ fn step(kind: &str, words: &Words<'_>) -> Arc<Step> {
     Arc::new(Step { kind, key: StepKey([kind as u8; 16]), outcome, usage: StepUsage::default() })
 }
 
+/// A failure if there is an `error`.
+fn carried_end(words: &Words<'_>) -> CarriedEnd {
+    match words.text("error") {
+        None => CarriedEnd::Completed(payload(words, "output", "{}")),
+        Some(_) => {
+            let output = words.text("output").map(|text| Payload::inline(text.as_bytes()));
+            CarriedEnd::Failed { failure: failure(words), output }
+        }
+    }
+}
+
 fn resolution(words: &Words<'_>) -> Resolution {
     match (words.text("output"), words.text("error")) {
         (Some(output), _) => Resolution::Completed(Payload::inline(output.as_bytes())),
@@ -267,6 +291,7 @@ fn spec(words: &Words<'_>) -> RunSpec {
             startup: Micros::from_secs(30),
             execution: Micros::from_secs(60),
         },
+        carried: words.or("carried", false),
         spawns: words.or("spawns", false),
         requires: Vec::new(),
         secrets: Vec::new(),

@@ -87,7 +87,8 @@ pub(super) fn start() -> Run {
     run.prepare(
         "agent a0 spawns=true; agent a1 spawns=true cores=1 retries=1 digest=2; agent a2 effects=once digest=3 attempts=2 queue=2;
         agent a3 gpus=1 vram=30 memory=2 limit=2 spawns=true digest=4 retries=2 attempts=1;
-        agent a4 labels=zone:b digest=5; agent a5 llm=true spawns=true digest=6; node n0 places=2 llm=1 cores=2;
+        agent a4 labels=zone:b digest=5; agent a5 llm=true spawns=true digest=6;
+        agent a6 carried=true spawns=true digest=7 retries=1 queue=3 limit=1; node n0 places=2 llm=1 cores=2;
         node n1 places=3 llm=2 gpus=80,40",
     );
     run
@@ -108,6 +109,12 @@ fn compare_indexes(state: &State, model: &Naive) -> Result<(), TestCaseError> {
     prop_assert_eq!(state.class_heads().map(|(_, job)| job.id).next(), waiting.first().copied());
     for (class, head) in state.class_heads() {
         prop_assert_eq!(state.waiting_in(class).next().map(|job| job.id), Some(head.id));
+    }
+    let for_runs: Vec<_> = state.waiting_for_runs().map(|job| job.id).collect();
+    prop_assert_eq!(for_runs, model.waiting_for_runs());
+    for job in state.jobs(&Namespace::default_namespace(), None, None) {
+        let by_its_run = job.carrier().and_then(|carried| state.carried_by(carried.run)).map(|job| job.id);
+        prop_assert_eq!(by_its_run, job.carrier().map(|_| job.id));
     }
     let due: Vec<_> = state.due(state.clock()).map(|timer| timer.key.clone()).collect();
     let expected: Vec<_> = model.due(state.clock()).into_iter().map(TimerKey::Job).collect();

@@ -120,6 +120,7 @@ impl Run {
             Err(Rejection::UnknownJob { job }) => {
                 writeln!(out, "! no such job: {}", self.names.get(&job).map_or("?", |n| n))
             }
+            Err(Rejection::RunTaken { job }) => writeln!(out, "! the run already carries {}", self.names[&job]),
             Err(Rejection::DuplicateJob { job }) => writeln!(out, "! the id of {} is taken", self.names[&job]),
             Err(rejection) => writeln!(out, "! {rejection}"),
             Ok(Outcome::Submitted { job, repeated: true }) => writeln!(out, "= {} again", self.names[&job]),
@@ -176,6 +177,7 @@ impl Run {
                 let (old, new) = (old_status.as_str(), job.status.as_str());
                 let more = match change {
                     JobChange::Submitted => format!("{:?}", job.reason),
+                    JobChange::Carried => job.carried.map_or_else(String::new, |carried| format!("by {}", carried.run)),
                     JobChange::Granted => job.lease.as_ref().map_or("without a lease".to_owned(), |lease| {
                         format!("on {} token {} attempt {}", lease.node, lease.token, lease.attempt)
                     }),

@@ -1,11 +1,11 @@
 //! Commands: one arm per variant in each direction.
 
 use atlas_types::{
-    AgentName, CancelJob, Command, ConfigureCluster, Cordon, CreateJoinToken, DeleteAgent, DeliverMessage,
+    AgentName, CancelJob, CarryJob, Command, ConfigureCluster, Cordon, CreateJoinToken, DeleteAgent, DeliverMessage,
     DeprecateAgent, DrainNode, EventSeq, FailPending, FencingToken, FoldSteps, ForsakeChild, GrantLease, JobId,
     JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, Micros, NodeEpoch, NodeId, ParkJob, PruneJobs,
-    RecordSteps, RegisterNode, RemoveNode, ReportDigest, Request, RetireAgent, RetryJob, RevokeJoinToken, Seq, SinkAck,
-    StartJob, StoreLog, WakeJob, WarmChanged,
+    RecordSteps, RegisterNode, RemoveNode, ReportDigest, Request, RetireAgent, RetryJob, RevokeJoinToken, RunId, Seq,
+    SinkAck, SpawnedBy, StartJob, StoreLog, WakeJob, WarmChanged,
 };
 
 mod bodies;
@@ -144,7 +144,7 @@ impl From<&Command> for Message {
                 Self::JoinMember(proto::JoinMember { hash: command.hash.0.to_vec(), above: command.above.0 })
             }
             Command::ForsakeChild(command) => Self::ForsakeChild(proto::ForsakeChild {
-                spawner: Some(command.spawner.into()),
+                spawner: Some(SpawnedBy::Attempt(command.spawner).into()),
                 node_id: command.node.to_string(),
                 child_job_id: command.child.0,
             }),
@@ -177,6 +177,10 @@ impl From<&Command> for Message {
                 answers: question_out(command.answers),
                 payload: Some((&command.payload).into()),
             }),
+            Command::CarryJob(command) => {
+                Self::CarryJob(proto::CarryJob { job_id: command.job.0, run_id: command.run.0 })
+            }
+            Command::EndCarried(command) => Self::EndCarried(command.into()),
         }
     }
 }
@@ -297,7 +301,7 @@ impl TryFrom<Message> for Command {
                 above: MemberId(message.above),
             }),
             Message::ForsakeChild(message) => Self::ForsakeChild(ForsakeChild {
-                spawner: required("forsake_child.spawner", message.spawner)?.into(),
+                spawner: bodies::attempt(required("forsake_child.spawner", message.spawner)?)?,
                 node: node("forsake_child.node_id", &message.node_id)?,
                 child: JobId(message.child_job_id),
             }),
@@ -330,6 +334,10 @@ impl TryFrom<Message> for Command {
                 answers: question_in("deliver_message.answers", &message.answers)?,
                 payload: required("deliver_message.payload", message.payload)?.try_into()?,
             }),
+            Message::CarryJob(message) => {
+                Self::CarryJob(CarryJob { job: JobId(message.job_id), run: RunId(message.run_id) })
+            }
+            Message::EndCarried(message) => Self::EndCarried(message.try_into()?),
             Message::PutObject(message) => Self::PutObject(message.try_into()?),
             Message::DeleteObject(message) => Self::DeleteObject(message.try_into()?),
             Message::ObserveObjects(message) => Self::ObserveObjects(message.try_into()?),

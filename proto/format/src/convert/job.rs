@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentName, AgentPin, Attempt, ClusterTime, Door, Failure, Job, JobId, JobStatus, Journal, Lease, Micros, Namespace,
-    NodeId, Parked, Payload, Principal, Reason, RequestId, RunSpec, Seq, Spawned, Timestamp, TraceContext,
+    AgentName, AgentPin, Attempt, Carried, ClusterTime, Door, Failure, Job, JobId, JobStatus, Journal, Lease, Micros,
+    Namespace, NodeId, Parked, Payload, Principal, Reason, RequestId, RunId, RunSpec, Seq, Spawned, Timestamp,
+    TraceContext,
 };
 
 use super::{EnumField as _, enum_field, labels_in, labels_out, name, origin, required};
@@ -86,6 +87,7 @@ impl From<&Job> for proto::Job {
             warm: job.warm,
             attempt: job.attempt.0,
             lease: job.lease.as_deref().map(Into::into),
+            carried: job.carried.map(|carried| proto::Carried { run_id: carried.run.0, since_us: carried.since.0 }),
             retry_count: job.retry_count,
             original_job_id: job.original.map(|id| id.0),
             successor_job_id: job.successor.map(|id| id.0),
@@ -140,6 +142,9 @@ impl TryFrom<proto::Job> for Job {
             warm: job.warm,
             attempt: Attempt(job.attempt),
             lease: job.lease.map(Lease::try_from).transpose()?.map(Arc::new),
+            carried: job
+                .carried
+                .map(|carried| Carried { run: RunId(carried.run_id), since: ClusterTime(carried.since_us) }),
             retry_count: job.retry_count,
             original: job.original_job_id.map(JobId),
             successor: job.successor_job_id.map(JobId),

@@ -140,6 +140,10 @@ impl From<&Rejection> for proto::Rejection {
                 Self { message_id: Some(message.to_string()), ..plain(RejectionKind::MessageConflict) }
             }
             Rejection::NothingAwaited => plain(RejectionKind::NothingAwaited),
+            Rejection::NeedsRun => plain(RejectionKind::NeedsRun),
+            Rejection::NeedsLease => plain(RejectionKind::NeedsLease),
+            Rejection::NotCarried => plain(RejectionKind::NotCarried),
+            Rejection::RunTaken { job } => of_job(RejectionKind::RunTaken, job),
             Rejection::UnknownObject => plain(RejectionKind::UnknownObject),
             Rejection::ObjectChanged { revision } => counted(RejectionKind::ObjectChanged, revision.0),
             Rejection::UnknownObjectKind => plain(RejectionKind::UnknownObjectKind),
@@ -229,6 +233,10 @@ impl TryFrom<proto::Rejection> for Rejection {
                 Self::MessageConflict { message: message_id("rejection.message_id", text)? }
             }
             RejectionKind::NothingAwaited => Self::NothingAwaited,
+            RejectionKind::NeedsRun => Self::NeedsRun,
+            RejectionKind::NeedsLease => Self::NeedsLease,
+            RejectionKind::NotCarried => Self::NotCarried,
+            RejectionKind::RunTaken => Self::RunTaken { job: job()? },
             RejectionKind::UnknownObject => Self::UnknownObject,
             RejectionKind::ObjectChanged => Self::ObjectChanged { revision: EventSeq(amount()?) },
             RejectionKind::UnknownObjectKind => Self::UnknownObjectKind,

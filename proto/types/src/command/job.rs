@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::{
-    AgentName, AgentPin, Allocation, Failure, FencingToken, JobId, Micros, NodeEpoch, NodeId, Payload, Timestamp,
+    AgentName, AgentPin, Allocation, Failure, FencingToken, JobId, Micros, NodeEpoch, NodeId, Payload, RunId, Timestamp,
 };
 
 /// What the door found when it resolved the agent and validated the input.
@@ -40,8 +40,8 @@ pub struct SubmitJob {
     pub labels: Arc<BTreeMap<String, String>>,
     /// Overrides the contract's execution timeout.
     pub execution_timeout: Option<Micros>,
-    /// The attempt that spawns it; none for a client's own.
-    pub spawner: Option<Spawner>,
+    /// Who spawns it; none for a client's own.
+    pub spawner: Option<SpawnedBy>,
     /// It may not run before this time.
     pub not_before: Option<Timestamp>,
     /// The credential of its caller goes with its leases. Controllers keep that in memory only.
@@ -62,6 +62,33 @@ impl Spawner {
     pub fn child(self, number: u64) -> JobId {
         // Far from the numbers by which retries get theirs.
         self.job.derive(!self.token.0).derive(number)
+    }
+}
+
+/// Who spawns a job. Only what carries the parent may: its lease, or the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpawnedBy {
+    /// An attempt of the parent.
+    Attempt(Spawner),
+    /// The run that carries the parent.
+    Run { job: JobId, run: RunId },
+}
+
+impl SpawnedBy {
+    /// The parent.
+    pub fn parent(self) -> JobId {
+        match self {
+            Self::Attempt(spawner) => spawner.job,
+            Self::Run { job, .. } => job,
+        }
+    }
+
+    /// The id of the child that it asks for under a number: the same whenever it asks again.
+    pub fn child(self, number: u64) -> JobId {
+        match self {
+            Self::Attempt(spawner) => spawner.child(number),
+            Self::Run { job, run } => job.derive(!run.0).derive(number),
+        }
     }
 }
 

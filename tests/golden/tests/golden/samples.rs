@@ -12,6 +12,7 @@ pub(crate) use commands::{commands, entry};
 pub(crate) use images::*;
 
 pub(crate) const JOB: JobId = JobId(0x4f3a_09c1_d27b_e685);
+pub(crate) const RUN: RunId = RunId(0x51c8_0e7a_93d2_4b16);
 pub(crate) const TOKEN: FencingToken = FencingToken(1);
 pub(crate) const CLUSTER: u128 = 0x0011_2233_4455_6677_8899_aabb_ccdd_eeff;
 
@@ -65,6 +66,7 @@ pub(crate) fn spec() -> RunSpec {
             startup: Micros::from_secs(30),
             execution: Micros::from_secs(300),
         },
+        carried: false,
         spawns: false,
         requires: Vec::new(),
         secrets: Vec::new(),
@@ -84,6 +86,7 @@ pub(crate) fn light_spec() -> RunSpec {
         concurrency: None,
         retry,
         timeouts,
+        carried: false,
         spawns: false,
         requires: Vec::new(),
         secrets: Vec::new(),
@@ -233,6 +236,10 @@ pub(crate) fn outcomes() -> Vec<Result<Outcome, Rejection>> {
         Err(Rejection::ObjectInUse { what: "jobs" }),
         Err(Rejection::NamespaceLimit { what: "pending jobs", limit: 200 }),
         Err(Rejection::FoldInline),
+        Err(Rejection::NeedsRun),
+        Err(Rejection::NeedsLease),
+        Err(Rejection::RunTaken { job: JOB }),
+        Err(Rejection::NotCarried),
     ];
     all.extend(Rejection::LIMITS.map(|what| Err(Rejection::LimitReached { what, limit: 10 })));
     all
@@ -283,6 +290,7 @@ pub(crate) fn jobs() -> Vec<Job> {
         slept_until: Timestamp::NOT_YET,
         node: Some(node()),
         lease: Some(Arc::new(lease())),
+        carried: None,
         retry_count: 0,
         original: None,
         successor: None,

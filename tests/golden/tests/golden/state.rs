@@ -30,8 +30,8 @@ fn outcomes_read_and_write_as_ever() {
 fn jobs_read_and_write_as_ever() {
     let read = |bytes: &[u8]| text(decode_job(bytes).expect("a job"));
     let golden = |(name, job)| Golden { name, bytes: encode_job(job), read };
-    let jobs = samples::jobs().into_iter().chain([samples::parked_job()]).collect::<Vec<_>>();
-    check("jobs", &["failed", "running", "parked"].into_iter().zip(&jobs).map(golden).collect::<Vec<_>>());
+    let jobs = samples::jobs().into_iter().chain([samples::parked_job(), samples::carried_job()]).collect::<Vec<_>>();
+    check("jobs", &["failed", "running", "parked", "carried"].into_iter().zip(&jobs).map(golden).collect::<Vec<_>>());
 }
 
 #[test]

@@ -5,12 +5,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_types::{
-    Attempt, BootId, ClusterTime, Command, Demand, Effects, EventSeq, FencingToken, FoldSteps, Inventory,
-    JOURNAL_INLINE_BYTES_MAX, JobId, JobStatus, Micros, NodeEpoch, NodeId, ParkJob, PayloadBody, Place, Reason,
-    RecordSteps, Resolution, RunSpec, Step, Timestamp, Wait,
+    Attempt, Carried, CarriedEnd, ClusterTime, Command, Effects, EventSeq, FencingToken, JobId, JobStatus, Micros,
+    NodeEpoch, NodeId, Place, Reason, Resolution, RunId, RunSpec, Step, Timestamp,
 };
 
 use crate::{EXECUTION_GRACE, PREPARATION_MAX, State};
+
+mod journals;
+mod nodes;
+
+use nodes::Node;
 
 #[derive(Debug, Clone)]
 pub(super) struct Job {
@@ -30,6 +34,7 @@ pub(super) struct Job {
     sleeps_until: Timestamp,
     slept_until: Timestamp,
     lease: Option<Lease>,
+    carried: Option<Carried>,
     retries: u32,
     /// Every step ever recorded, those that were folded as well, and how many those are.
     journal: Vec<Arc<Step>>,
@@ -49,20 +54,8 @@ struct Lease {
 /// GPUs with bytes, cores, memory, and the kind of place.
 type Holds = (Vec<(u32, u64)>, u32, u64, Place);
 
-#[derive(Debug)]
-struct Node {
-    epoch: u64,
-    boot: BootId,
-    inventory: Inventory,
-    /// Those of an operator.
-    labels: BTreeMap<String, String>,
-    up: bool,
-    cordoned: bool,
-    draining: bool,
-}
-
-/// What is compared: status, reason, attempt and token of each job.
-type View = BTreeMap<JobId, (JobStatus, Option<Reason>, Attempt, Option<FencingToken>)>;
+/// What is compared: status, reason, attempt, and the token or the run of each job.
+type View = BTreeMap<JobId, (JobStatus, Option<Reason>, Attempt, Option<FencingToken>, Option<Carried>)>;
 
 #[derive(Debug)]
 pub(super) struct Naive {
@@ -107,7 +100,8 @@ impl Naive {
         let jobs = state.to_image().jobs.into_iter();
         let view = |job: Arc<atlas_types::Job>| {
             let reason = (!job.status.is_terminal()).then_some(job.reason);
-            (job.id, (job.status, reason, job.attempt, job.lease.as_ref().map(|lease| lease.token)))
+            let token = job.lease.as_ref().map(|lease| lease.token);
+            (job.id, (job.status, reason, job.attempt, token, job.carried))
         };
         jobs.map(view).collect()
     }
@@ -116,13 +110,22 @@ impl Naive {
         let view = |(id, job): (&JobId, &Job)| {
             let reason = (!job.status.is_terminal()).then_some(job.reason);
             let token = job.lease.as_ref().map(|lease| FencingToken(lease.token));
-            (*id, (job.status, reason, Attempt(job.attempt), token))
+            (*id, (job.status, reason, Attempt(job.attempt), token, job.carried))
         };
         self.jobs.iter().map(view).collect()
     }
 
     pub(super) fn waiting(&self) -> Vec<JobId> {
-        let waits = |job: &Job| job.status == JobStatus::Pending && matches!(job.reason, Reason::Queued | Reason::Lost);
+        let queued =
+            |job: &Job| job.status == JobStatus::Pending && matches!(job.reason, Reason::Queued | Reason::Lost);
+        self.in_turn(|job| queued(job) && !job.spec.carried)
+    }
+
+    pub(super) fn waiting_for_runs(&self) -> Vec<JobId> {
+        self.in_turn(|job| job.status == JobStatus::Pending && job.reason == Reason::Queued && job.spec.carried)
+    }
+
+    fn in_turn(&self, waits: impl Fn(&Job) -> bool) -> Vec<JobId> {
         let mut all: Vec<_> = self.jobs.iter().filter(|(_, job)| waits(job)).collect();
         all.sort_by_key(|(_, job)| (Reverse(job.priority), job.created));
         all.into_iter().map(|(id, _)| *id).collect()
@@ -141,6 +144,7 @@ impl Naive {
             (JobStatus::Pending, Reason::Queued, _) if job.attempt == 0 => {
                 job.spec.timeouts.queue.map(|limit| job.queued_at.plus(limit))
             }
+            (JobStatus::Running, _, None) => Some(job.carried.as_ref()?.since.plus(job.spec.timeouts.execution)),
             (JobStatus::Running, _, Some(lease)) => {
                 let timeouts = &job.spec.timeouts;
                 let granted_at = lease.granted_at.plus(PREPARATION_MAX);
@@ -221,6 +225,18 @@ impl Naive {
             Command::RecordSteps(command) => self.record(command),
             Command::FoldSteps(command) => self.fold(command),
             Command::ParkJob(command) => self.park(command),
+            Command::CarryJob(command) => self.carry(command.job, command.run),
+            Command::EndCarried(command) => {
+                let held = |job: &Job| {
+                    job.status == JobStatus::Running && job.carried.is_some_and(|carried| carried.run == command.run)
+                };
+                let carried = self.jobs.get(&command.job).is_some_and(held);
+                if carried {
+                    let done = matches!(command.end, CarriedEnd::Completed(_));
+                    self.end(command.job, if done { JobStatus::Completed } else { JobStatus::Failed });
+                }
+                carried
+            }
             Command::ResolveJob(command) => self.resolve(command.job, &command.resolution),
             Command::SinkAck(_) => {
                 self.synced = self.ended.len();
@@ -238,67 +254,10 @@ impl Naive {
         }
     }
 
-    fn apply_to_node(&mut self, command: &Command) -> bool {
-        match command {
-            Command::RegisterNode(command) => {
-                let old = self.nodes.get_mut(&command.node);
-                let (epoch, cordoned, labels) = match old {
-                    Some(old) if old.boot == command.boot_id => {
-                        (old.up, old.inventory) = (true, command.inventory.clone());
-                        return true;
-                    }
-                    Some(old) => (old.epoch + 1, old.cordoned, old.labels.clone()),
-                    None => (1, false, BTreeMap::new()),
-                };
-                self.lose_all(&command.node);
-                let (boot, inventory) = (command.boot_id, command.inventory.clone());
-                let node = Node { epoch, boot, inventory, labels, up: true, cordoned, draining: false };
-                self.nodes.insert(command.node.clone(), node);
-                true
-            }
-            Command::LoseNode(command) => {
-                let node = self.nodes.get_mut(&command.node).filter(|node| node.up && node.epoch == command.epoch.0);
-                let Some(node) = node else { return false };
-                node.up = false;
-                self.lose_all(&command.node);
-                true
-            }
-            Command::Cordon(command) => {
-                let Some(node) = self.nodes.get_mut(&command.node) else { return false };
-                node.cordoned = command.cordoned;
-                node.draining &= command.cordoned;
-                true
-            }
-            Command::DrainNode(command) => self.nodes.get_mut(&command.node).map(|node| node.draining = true).is_some(),
-            Command::LabelNode(command) => {
-                let Some(node) = self.nodes.get_mut(&command.node) else { return false };
-                let told = &node.inventory.labels;
-                let workers = |key: &String| told.contains_key(key) && !node.labels.contains_key(key);
-                if command.labels.iter().any(|(key, value)| value.is_none() && workers(key)) {
-                    return false;
-                }
-                for (key, value) in command.labels.clone() {
-                    node.labels.remove(&key);
-                    node.labels.extend(value.map(|value| (key, value)));
-                }
-                true
-            }
-            Command::RemoveNode(command) => {
-                let free =
-                    self.jobs.values().all(|job| job.lease.as_ref().is_none_or(|lease| lease.node != command.node));
-                free && self.nodes.remove(&command.node).is_some()
-            }
-            Command::WarmChanged(command) => {
-                self.nodes.get(&command.node).is_some_and(|node| node.up && node.epoch == command.epoch.0)
-            }
-            other => unreachable!("no step makes {other:?}"),
-        }
-    }
-
     fn add(&mut self, id: JobId, agent: u8, spec: Arc<RunSpec>, priority: i64, reason: Reason, retries: u32) -> bool {
         self.created += 1;
         let (created, queued_at, status) = (self.created, self.clock, JobStatus::Pending);
-        let (attempt, parks, used, wakes, lease) = (0, 0, Micros::default(), None, None);
+        let (attempt, parks, used, wakes, lease, carried) = (0, 0, Micros::default(), None, None, None);
         let (sleeps_until, slept_until) = (Timestamp::NOT_YET, Timestamp::NOT_YET);
         let (journal, folded, fold_end) = (Vec::new(), 0, None);
         let job = Job {
@@ -316,6 +275,7 @@ impl Naive {
             sleeps_until,
             slept_until,
             lease,
+            carried,
             retries,
             journal,
             folded,
@@ -346,30 +306,16 @@ impl Naive {
         true
     }
 
-    /// What a demand would hold on a node, by adding up what all jobs hold there.
-    fn room(&self, id: &NodeId, node: &Node, demand: &Demand) -> Option<Holds> {
-        let held: Vec<_> =
-            self.jobs.values().filter_map(|job| job.lease.as_ref()).filter(|lease| lease.node == *id).collect();
-        let inventory = &node.inventory;
-        let mut labels = inventory.labels.clone();
-        labels.extend(node.labels.clone());
-        let cores: u32 = held.iter().map(|lease| lease.holds.1).sum();
-        let memory: u64 = held.iter().map(|lease| lease.holds.2).sum();
-        let shares = |index: u32| held.iter().flat_map(|lease| &lease.holds.0).filter(move |share| share.0 == index);
-        let vram = |index: u32| shares(index).map(|share| share.1).sum::<u64>();
-        let short = demand.labels.iter().any(|(key, value)| labels.get(key) != Some(value))
-            || held.iter().filter(|lease| lease.holds.3 == demand.place).count()
-                >= inventory.places_of(demand.place) as usize
-            || inventory.cores > 0 && demand.cores > 0 && cores + demand.cores > inventory.cores
-            || inventory.memory_bytes > 0 && memory + demand.memory_bytes > inventory.memory_bytes;
-        let gpus = inventory.gpus.iter().filter(|gpu| vram(gpu.index) + demand.vram_bytes <= gpu.memory_bytes);
-        let gpus: Vec<_> = gpus.map(|gpu| (gpu.index, demand.vram_bytes)).take(demand.gpus as usize).collect();
-        (!short && gpus.len() == demand.gpus as usize).then_some((
-            gpus,
-            demand.cores,
-            demand.memory_bytes,
-            demand.place,
-        ))
+    fn carry(&mut self, id: JobId, run: RunId) -> bool {
+        let carried = |job: &Job| job.status == JobStatus::Running && job.carried.is_some_and(|now| now.run == run);
+        if self.jobs.get(&id).is_some_and(carried) {
+            return true;
+        }
+        let (waits, taken) = (self.waiting_for_runs().contains(&id), self.jobs.values().any(carried));
+        let Some(job) = self.jobs.get_mut(&id).filter(|_| waits && !taken) else { return false };
+        (job.status, job.reason) = (JobStatus::Running, Reason::Running);
+        job.carried = Some(Carried { run, since: self.clock });
+        true
     }
 
     fn leased(&mut self, id: JobId, token: FencingToken) -> Option<(JobId, &mut Job)> {
@@ -384,85 +330,15 @@ impl Naive {
         true
     }
 
-    fn record(&mut self, command: &RecordSteps) -> bool {
-        let Some((_, job)) = self.leased(command.job, command.token) else { return false };
-        let from = command.from as usize;
-        if from > job.journal.len() {
-            return false;
-        }
-        let known = command.steps.len().min(job.journal.len() - from);
-        let same = |at: usize| from + at < job.folded || job.journal[from + at] == command.steps[at];
-        if !(0..known).all(same) {
-            return false;
-        }
-        let added = &command.steps[known..];
-        let bytes: u64 = job.journal[job.folded..].iter().chain(added).map(|step| step.bytes()).sum();
-        let fits = added.is_empty() || bytes <= JOURNAL_INLINE_BYTES_MAX;
-        if fits {
-            job.journal.extend(added.iter().cloned());
-        }
-        fits
-    }
-
-    fn fold(&mut self, command: &FoldSteps) -> bool {
-        let Some((_, job)) = self.leased(command.job, command.token) else { return false };
-        let upto = command.upto as usize;
-        if matches!(command.artifact.body, PayloadBody::Inline(_)) {
-            return false;
-        }
-        if job.fold_end == Some(command.upto) {
-            return true;
-        }
-        let follows = upto > job.folded && upto <= job.journal.len();
-        if follows {
-            (job.folded, job.fold_end) = (upto, Some(command.upto));
-        }
-        follows
-    }
-
-    fn park(&mut self, command: &ParkJob) -> bool {
-        let (at, clock) = (self.at, self.clock);
-        let Some((id, job)) = self.leased(command.job, command.token) else { return false };
-        if job.reason == Reason::Cancelling {
-            self.end(id, JobStatus::Cancelled);
-            return true;
-        }
-        let recorded = job.journal.len() as u64;
-        let [Wait::Time { at: until }] = command.waits[..] else { return false };
-        if recorded == 0 || command.journal_length != recorded {
-            return false;
-        }
-        if until > at && until > job.slept_until {
-            job.sleeps_until = until;
-            (job.status, job.reason, job.lease) = (JobStatus::Pending, Reason::Parked, None);
-            (job.parks, job.used) = (job.parks + 1, Micros(job.used.0 + command.used.0));
-            job.wakes = Some(clock.plus(Micros((until.0 - at.0) as u64)));
-        }
-        true
-    }
-
-    /// The steps that each job has inline.
-    pub(super) fn journals(&self) -> BTreeMap<JobId, (u64, Vec<Arc<Step>>)> {
-        let recorded = self.jobs.iter().filter(|(_, job)| !job.journal.is_empty());
-        recorded.map(|(id, job)| (*id, (job.folded as u64, job.journal[job.folded..].to_vec()))).collect()
-    }
-
     fn cancel(&mut self, id: JobId, running: bool) -> bool {
         let Some(job) = self.jobs.get_mut(&id) else { return false };
         match job.status {
             JobStatus::Pending if running || job.parks == 0 => self.end(id, JobStatus::Cancelled),
+            JobStatus::Running if running && job.carried.is_some() => self.end(id, JobStatus::Cancelled),
             JobStatus::Running if running => job.reason = Reason::Cancelling,
             _ => {}
         }
         true
-    }
-
-    fn lose_all(&mut self, node: &NodeId) {
-        let held = self.jobs.iter().filter_map(|(id, job)| Some((job.lease.as_ref()?, *id)));
-        let mut held: Vec<_> =
-            held.filter(|(lease, _)| lease.node == *node).map(|(lease, id)| (lease.token, id)).collect();
-        held.sort_unstable();
-        held.into_iter().for_each(|(_, id)| self.lose(id));
     }
 
     fn lose(&mut self, id: JobId) {

@@ -4,11 +4,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentPin, Allocation, BootId, CancelJob, Command, CompleteJob, Cordon, DrainNode, FailJob, FailPending, Failure,
-    FailureKind, FencingToken, FoldSteps, ForsakeChild, GrantLease, Inventory, Job, JobId, LabelNode, LoseLease,
-    LoseNode, MemberId, Namespace, NodeEpoch, NodeId, Origin, ParkJob, Payload, PruneJobs, RecordSteps, RegisterNode,
-    RemoveNode, Request, Resolution, ResolveJob, RetryJob, SinkAck, Spawner, StartJob, Step as Recorded, StepKey,
-    StepKind, StepUsage, SubmitJob, Timestamp, Usage, Verdict, Version, Wait, WakeJob, WarmChanged,
+    AgentPin, Allocation, BootId, CancelJob, CarriedEnd, CarryJob, Command, CompleteJob, Cordon, DrainNode, EndCarried,
+    FailJob, FailPending, Failure, FailureKind, FencingToken, FoldSteps, ForsakeChild, GrantLease, Inventory, Job,
+    JobId, LabelNode, LoseLease, LoseNode, MemberId, Namespace, NodeEpoch, NodeId, Origin, ParkJob, Payload, PruneJobs,
+    RecordSteps, RegisterNode, RemoveNode, Request, Resolution, ResolveJob, RetryJob, RunId, SinkAck, SpawnedBy,
+    Spawner, StartJob, Step as Recorded, StepKey, StepKind, StepUsage, SubmitJob, Timestamp, Usage, Verdict, Version,
+    Wait, WakeJob, WarmChanged,
 };
 use proptest::prelude::*;
 
@@ -39,6 +40,8 @@ pub(crate) enum Step {
     Record { job: usize, back: u64, steps: u8, bytes: usize, stale: bool },
     Fold { job: usize, back: u64, inline: bool },
     Park { job: usize, back: u64, seconds: u64, used: u64, child: Option<usize>, stale: bool },
+    Carry { job: usize, run: u64 },
+    EndCarried { job: usize, other: bool, fails: bool },
     Prune { limit: u32 },
     Pass(u64),
 }
@@ -55,7 +58,7 @@ pub(super) fn steps_of_strangers(count: Range<usize>) -> impl Strategy<Value = V
 fn family() -> impl Strategy<Value = Step> {
     let job = 0..12_usize;
     prop_oneof![
-        6 => (job.clone(), 12..40_u64, 0..6_u8).prop_map(|(parent, id, agent)| Step::Spawn { parent, id, agent }),
+        6 => (job.clone(), 12..40_u64, 0..7_u8).prop_map(|(parent, id, agent)| Step::Spawn { parent, id, agent }),
         1 => job.clone().prop_map(|child| Step::Forsake { child }),
         6 => (job.clone(), 0..3_u64, job).prop_map(|(job, seconds, child)| {
             Step::Park { job, back: 0, seconds, used: 1, child: Some(child), stale: false }
@@ -66,7 +69,7 @@ fn family() -> impl Strategy<Value = Step> {
 fn step() -> impl Strategy<Value = Step> {
     let (job, node) = (0..12_usize, 0..3_u8);
     prop_oneof![
-        6 => (1..12_u64, 0..6_u8, -1..2_i64).prop_map(|(id, agent, priority)| Step::Submit { id, agent, priority }),
+        6 => (1..12_u64, 0..7_u8, -1..2_i64).prop_map(|(id, agent, priority)| Step::Submit { id, agent, priority }),
         8 => (job.clone(), node.clone()).prop_map(|(job, node)| Step::Grant { job, node }),
         8 => (job.clone(), 0..4_u8, proptest::bool::weighted(0.1), 0..3_u32)
             .prop_map(|(job, kind, stale, idle)| Step::Report { job, kind, stale, idle }),
@@ -91,6 +94,9 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (job, 0..5_u64, 0..3_u64, 0..40_u64, proptest::bool::weighted(0.1)).prop_map(|(job, back, seconds, used, stale)| {
             Step::Park { job, back: back / 4, seconds, used, child: None, stale }
         }),
+        3 => (0..12_usize, 1..4_u64).prop_map(|(job, run)| Step::Carry { job, run }),
+        2 => (0..12_usize, proptest::bool::weighted(0.1), any::<bool>())
+            .prop_map(|(job, other, fails)| Step::EndCarried { job, other, fails }),
         1 => (1..3_u32).prop_map(|limit| Step::Prune { limit }),
         2 => (0..3_u64).prop_map(Step::Pass),
     ]
@@ -116,7 +122,12 @@ impl Step {
         match *self {
             Self::Submit { id, agent, priority } => Command::SubmitJob(submit(id, agent, priority)),
             Self::Spawn { parent, id: child, agent } => {
-                let spawner = Some(spawner(nth(state, parent).as_deref()));
+                let parent = nth(state, parent);
+                let run = parent.as_deref().and_then(Job::carrier).map(|carried| carried.run);
+                let spawner = Some(match (run, &parent) {
+                    (Some(run), Some(parent)) => SpawnedBy::Run { job: parent.id, run },
+                    _ => SpawnedBy::Attempt(spawner(parent.as_deref())),
+                });
                 Command::SubmitJob(SubmitJob { spawner, ..submit(child, agent, 0) })
             }
             Self::Forsake { child } => {
@@ -200,6 +211,18 @@ impl Step {
                 let waits = time.into_iter().chain(child).collect();
                 let (used, read) = (atlas_types::Micros::from_secs(used), 0);
                 Command::ParkJob(ParkJob { job, node, token, journal_length, waits, used, read })
+            }
+            Self::Carry { job, run } => Command::CarryJob(CarryJob { job: id(nth(state, job)), run: RunId(run) }),
+            Self::EndCarried { job, other, fails } => {
+                let job = nth(state, job);
+                let run = job.as_ref().and_then(|job| job.carried).map_or(9, |carried| carried.run.0);
+                let end = if fails {
+                    CarriedEnd::Failed { failure: failure(), output: None }
+                } else {
+                    CarriedEnd::Completed(Payload::inline(b"1"))
+                };
+                let run = RunId(run + u64::from(other));
+                Command::EndCarried(EndCarried { job: id(job), run, end, metadata: None })
             }
             Self::Prune { limit } => {
                 let (member, event_seq) = (MemberId(1), state.event_seq());

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentKind, AgentName, AgentPin, CompleteJob, FailJob, Failure, FencingToken, JobId, Micros, Payload, RegisterAgent,
-    Resolution, ResolveJob, Spawner, SubmitJob, Timestamp, Verdict,
+    AgentKind, AgentName, AgentPin, CarriedEnd, CompleteJob, EndCarried, FailJob, Failure, FencingToken, JobId, Micros,
+    Payload, RegisterAgent, Resolution, ResolveJob, RunId, SpawnedBy, Spawner, SubmitJob, Timestamp, Verdict,
 };
 
 use super::node;
@@ -45,15 +45,65 @@ impl TryFrom<proto::RegisterAgent> for RegisterAgent {
     }
 }
 
-impl From<Spawner> for proto::Spawner {
-    fn from(spawner: Spawner) -> Self {
-        Self { job_id: spawner.job.0, fencing_token: spawner.token.0 }
+impl From<SpawnedBy> for proto::Spawner {
+    fn from(spawner: SpawnedBy) -> Self {
+        match spawner {
+            SpawnedBy::Attempt(Spawner { job, token }) => Self { job_id: job.0, fencing_token: token.0, run_id: None },
+            SpawnedBy::Run { job, run } => Self { job_id: job.0, fencing_token: 0, run_id: Some(run.0) },
+        }
     }
 }
 
-impl From<proto::Spawner> for Spawner {
-    fn from(spawner: proto::Spawner) -> Self {
-        Self { job: JobId(spawner.job_id), token: FencingToken(spawner.fencing_token) }
+impl TryFrom<proto::Spawner> for SpawnedBy {
+    type Error = FormatError;
+
+    fn try_from(spawner: proto::Spawner) -> Result<Self, FormatError> {
+        let job = JobId(spawner.job_id);
+        match (spawner.run_id, spawner.fencing_token) {
+            (None, token) => Ok(Self::Attempt(Spawner { job, token: FencingToken(token) })),
+            (Some(run), 0) => Ok(Self::Run { job, run: RunId(run) }),
+            (Some(_), token) => Err(FormatError::Value { field: "spawner.fencing_token", found: token.cast_signed() }),
+        }
+    }
+}
+
+/// Who gives up a child: an attempt, never a run.
+pub(super) fn attempt(spawner: proto::Spawner) -> Result<Spawner, FormatError> {
+    match SpawnedBy::try_from(spawner)? {
+        SpawnedBy::Attempt(spawner) => Ok(spawner),
+        SpawnedBy::Run { run, .. } => Err(FormatError::Value { field: "spawner.run_id", found: run.0.cast_signed() }),
+    }
+}
+
+impl From<&EndCarried> for proto::EndCarried {
+    fn from(command: &EndCarried) -> Self {
+        use proto::end_carried::End;
+        let end = match &command.end {
+            CarriedEnd::Completed(output) => End::Completed(output.into()),
+            CarriedEnd::Failed { failure, output } => End::Failed(proto::CarriedFailed {
+                failure: Some(failure.into()),
+                output: output.as_ref().map(Into::into),
+            }),
+        };
+        let metadata = command.metadata.as_deref().map(<[u8]>::to_vec);
+        Self { job_id: command.job.0, run_id: command.run.0, end: Some(end), metadata }
+    }
+}
+
+impl TryFrom<proto::EndCarried> for EndCarried {
+    type Error = FormatError;
+
+    fn try_from(message: proto::EndCarried) -> Result<Self, FormatError> {
+        use proto::end_carried::End;
+        let end = match required("end_carried.end", message.end)? {
+            End::Completed(output) => CarriedEnd::Completed(output.try_into()?),
+            End::Failed(failed) => CarriedEnd::Failed {
+                failure: required("carried_failed.failure", failed.failure)?.try_into()?,
+                output: failed.output.map(Payload::try_from).transpose()?,
+            },
+        };
+        let (job, run) = (JobId(message.job_id), RunId(message.run_id));
+        Ok(Self { job, run, end, metadata: message.metadata.map(Into::into) })
     }
 }
 
@@ -103,7 +153,7 @@ impl TryFrom<proto::SubmitJob> for SubmitJob {
             metadata: message.metadata.into(),
             labels: Arc::new(labels_in("submit_job.labels", message.labels)?),
             execution_timeout: message.execution_timeout_us.map(Micros),
-            spawner: message.spawner.map(Into::into),
+            spawner: message.spawner.map(SpawnedBy::try_from).transpose()?,
             not_before: message.not_before_us.map(Timestamp),
             bearer: message.bearer,
         })

@@ -10,7 +10,7 @@ impl Draw {
     fn command(&mut self) -> Command {
         let (job, node, token) = (self.job_id(), self.node_id(), self.token());
         let epoch = NodeEpoch(self.u64());
-        match self.below(38) {
+        match self.below(40) {
             0 => Command::RegisterAgent(RegisterAgent {
                 name: self.agent_name(),
                 version: self.version(),
@@ -41,7 +41,7 @@ impl Draw {
                 metadata: self.bytes(),
                 labels: Arc::new(self.labels()),
                 execution_timeout: self.option(Self::micros),
-                spawner: self.option(Self::spawner),
+                spawner: self.option(Self::spawned_by),
                 not_before: self.option(|draw| Timestamp(draw.i64())),
                 bearer: self.flag(),
             }),
@@ -112,6 +112,13 @@ impl Draw {
                 }),
             }),
             36 => Command::StoreLog(StoreLog { job, node, token, stream: self.payload() }),
+            37 => Command::CarryJob(CarryJob { job, run: RunId(self.u64()) }),
+            38 => Command::EndCarried(EndCarried {
+                job,
+                run: RunId(self.u64()),
+                end: self.carried_end(),
+                metadata: self.option(Self::bytes),
+            }),
             18 => Command::SinkAck(SinkAck { member: MemberId(self.u64()), event_seq: EventSeq(self.u64()) }),
             19 => Command::PruneJobs(PruneJobs {
                 voters: self.list(|draw| MemberId(draw.u64())),
@@ -144,6 +151,13 @@ impl Draw {
                 labels: self.list(|draw| (draw.text(), draw.option(Self::text))).into_iter().collect(),
             }),
             _ => Command::JoinMember(JoinMember { hash: Digest(self.array()), above: MemberId(self.u64()) }),
+        }
+    }
+
+    fn carried_end(&mut self) -> CarriedEnd {
+        match self.flag() {
+            true => CarriedEnd::Completed(self.payload()),
+            false => CarriedEnd::Failed { failure: self.failure(), output: self.option(Self::payload) },
         }
     }
 
@@ -200,7 +214,7 @@ impl Draw {
     }
 
     fn rejection(&mut self) -> Rejection {
-        match self.below(39) {
+        match self.below(43) {
             0 => Rejection::QueueFull { active: self.u64() },
             1 => Rejection::LimitReached { what: self.pick(&Rejection::LIMITS), limit: self.u64() },
             2 => Rejection::PayloadTooLarge { bytes: self.u64() },
@@ -244,6 +258,10 @@ impl Draw {
             34 => Rejection::ObjectRefused { field: self.text() },
             35 => Rejection::ObjectInUse { what: self.pick(&Rejection::LIMITS) },
             37 => Rejection::FoldInline,
+            38 => Rejection::NeedsRun,
+            39 => Rejection::NeedsLease,
+            41 => Rejection::NotCarried,
+            40 => Rejection::RunTaken { job: self.job_id() },
             36 => Rejection::NamespaceLimit { what: self.pick(&Rejection::LIMITS), limit: self.u64() },
             _ => Rejection::Internal,
         }

@@ -69,6 +69,7 @@ impl Draw {
             concurrency: self.option(Self::u32),
             retry: RetryRule { max_retries: self.u32(), backoff_base: self.micros() },
             timeouts: Timeouts { queue: self.option(Self::micros), startup: self.micros(), execution: self.micros() },
+            carried: self.flag(),
             spawns: self.flag(),
             requires: self.list(|draw| RequiredAgent { name: draw.text(), version: draw.text() }),
             secrets: self.list(Self::text),
@@ -183,6 +184,7 @@ impl Draw {
             parked: self.option(|draw| Arc::new(draw.parked())),
             slept_until: Timestamp(self.i64()),
             lease: self.option(|draw| Arc::new(draw.lease())),
+            carried: self.option(|draw| Carried { run: RunId(draw.u64()), since: ClusterTime(draw.u64()) }),
             retry_count: self.u32(),
             original: self.option(Self::job_id),
             successor: self.option(Self::job_id),
@@ -273,6 +275,13 @@ impl Draw {
     pub(crate) fn journal(&mut self) -> Journal {
         let folds = self.list(|draw| Fold { upto: draw.u64(), artifact: draw.payload() });
         Journal { folds, steps: self.list(Self::step) }
+    }
+
+    pub(super) fn spawned_by(&mut self) -> SpawnedBy {
+        match self.flag() {
+            true => SpawnedBy::Attempt(self.spawner()),
+            false => SpawnedBy::Run { job: self.job_id(), run: RunId(self.u64()) },
+        }
     }
 
     pub(super) fn spawner(&mut self) -> Spawner {

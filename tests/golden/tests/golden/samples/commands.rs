@@ -5,6 +5,7 @@ use super::*;
 /// The name of a command's golden. A new command does not compile until it has one.
 fn name(command: &Command) -> &'static str {
     match command {
+        Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.carried => "register_agent_carried",
         Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.spawns => "register_agent_spawns",
         Command::RegisterAgent(RegisterAgent { spec, .. }) if !spec.requires.is_empty() => "register_agent_requires",
         Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.demand.place == Place::Llm => "register_agent_llm",
@@ -22,6 +23,7 @@ fn name(command: &Command) -> &'static str {
         Command::RemoveNode(_) => "remove_node",
         Command::LoseNode(_) => "lose_node",
         Command::WarmChanged(_) => "warm_changed",
+        Command::SubmitJob(SubmitJob { spawner: Some(SpawnedBy::Run { .. }), .. }) => "submit_job_spawned_by_run",
         Command::SubmitJob(SubmitJob { spawner: Some(_), .. }) => "submit_job_spawned",
         Command::SubmitJob(SubmitJob { not_before: Some(_), .. }) => "submit_job_delayed",
         Command::SubmitJob(SubmitJob { bearer: true, .. }) => "submit_job_bearer",
@@ -59,11 +61,14 @@ fn name(command: &Command) -> &'static str {
         Command::PutObject(_) => "put_object",
         Command::DeleteObject(_) => "delete_object",
         Command::ObserveObjects(_) => "observe_objects",
+        Command::CarryJob(_) => "carry_job",
+        Command::EndCarried(EndCarried { end: CarriedEnd::Completed(_), .. }) => "end_carried_completed",
+        Command::EndCarried(_) => "end_carried_failed",
     }
 }
 
 /// How many names there are.
-const NAMES: usize = 54;
+const NAMES: usize = 59;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -204,7 +209,28 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
             demand: Demand { place: Place::Llm, ..Demand::default() },
             ..spec()
         })),
-        Command::SubmitJob(SubmitJob { spawner: Some(spawner), ..submit(Verdict::Accepted(pin())) }),
+        Command::SubmitJob(SubmitJob {
+            spawner: Some(SpawnedBy::Attempt(spawner)),
+            ..submit(Verdict::Accepted(pin()))
+        }),
+        Command::SubmitJob(SubmitJob {
+            spawner: Some(SpawnedBy::Run { job, run: RUN }),
+            ..submit(Verdict::Accepted(pin()))
+        }),
+        Command::RegisterAgent(register_agent(RunSpec { carried: true, spawns: true, ..spec() })),
+        Command::CarryJob(CarryJob { job, run: RUN }),
+        Command::EndCarried(EndCarried {
+            job,
+            run: RUN,
+            end: CarriedEnd::Completed(Payload::inline(br#"{"text":"hello"}"#)),
+            metadata: Some(Arc::from(*b"{}")),
+        }),
+        Command::EndCarried(EndCarried {
+            job,
+            run: RUN,
+            end: CarriedEnd::Failed { failure: failure(), output: Some(artifact()) },
+            metadata: None,
+        }),
         Command::SubmitJob(SubmitJob { not_before: Some(AT), ..submit(Verdict::Accepted(pin())) }),
         Command::RegisterAgent(register_agent(RunSpec {
             secrets: vec!["API_KEY".to_owned(), "openai-key".to_owned()],

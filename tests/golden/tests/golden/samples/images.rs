@@ -129,6 +129,14 @@ pub(crate) fn parked_job() -> Job {
     }
 }
 
+/// A job that a run carries.
+pub(crate) fn carried_job() -> Job {
+    let running = jobs().pop().expect("there are two");
+    let spec = Arc::new(RunSpec { carried: true, ..light_spec() });
+    let carried = Some(Carried { run: RUN, since: ClusterTime(80_000_000) });
+    Job { spec: Some(spec), attempt: Attempt(0), node: None, lease: None, carried, ..running }
+}
+
 /// A state of level 6: a job that runs has a journal, and so has one that ended.
 pub(crate) fn image_with_journals() -> StateImage {
     let mut image = StateImage { level: Level(6), ..image() };

@@ -1,0 +1,67 @@
+//! New jobs for work that failed: automatic retries, and what every retry takes over.
+
+use atlas_types::{Failure, FailureKind, Job, JobId, JobStatus, Micros, Reason, RetryRule, Timestamp, level};
+
+use super::Change;
+
+impl Change<'_> {
+    /// The job that follows a failed one, if its contract asks for one (compatibility §13.6). Admission limits do not count here: each
+    /// admitted job has at most one such follower at a time.
+    pub(super) fn retry_of(&self, job: &Job, failure: &Failure) -> Option<Job> {
+        let (rule, config) = (job.spec.as_ref()?.retry, &self.state.config);
+        let bounded = self.state.level >= level::RETRY_BOUNDS;
+        let most = if bounded { rule.max_retries.min(RetryRule::RETRIES_MAX) } else { rule.max_retries };
+        // Nobody is there to send the credential again.
+        if job.bearer || job.retry_count >= most || !config.retry_deterministic && comes_again(failure.kind) {
+            return None;
+        }
+        let number = u64::from(job.retry_count) + 1;
+        // From the job itself, which fails once, and not from the first of its family, which may have several followers of
+        // this number when a person retried it: history keeps the ids of jobs that are gone from here.
+        let mut id = job.id.derive(number);
+        while self.state.jobs.contains(id) {
+            id = id.derive(number);
+        }
+        let factor = 1_u64.checked_shl(job.retry_count).unwrap_or(u64::MAX);
+        let backoff = Micros(rule.backoff_base.0.saturating_mul(factor));
+        let backoff = config.backoff_max.map_or(backoff, |longest| backoff.min(longest));
+        let until = self.clock.plus(if bounded { backoff.max(RetryRule::BACKOFF_MIN) } else { backoff });
+        let retry_count = job.retry_count + 1;
+        Some(Job { retry_count, reason: Reason::Backoff { until }, request_id: None, ..again(job, id) })
+    }
+}
+
+/// Whether the same input brings the same failure again.
+fn comes_again(kind: FailureKind) -> bool {
+    use FailureKind::{Dependency, InputInvalid, OutputInvalid, Rejected};
+    matches!(kind, InputInvalid | OutputInvalid | Dependency | Rejected)
+}
+
+/// A fresh job for the same work as `job`, linked to the first of its family.
+pub(crate) fn again(job: &Job, id: JobId) -> Job {
+    Job {
+        id,
+        status: JobStatus::Pending,
+        reason: Reason::Queued,
+        output: None,
+        failure: None,
+        started_at: Timestamp::NOT_YET,
+        completed_at: Timestamp::NOT_YET,
+        warmup: Micros::default(),
+        execution: Micros::default(),
+        warm: false,
+        attempt: Default::default(),
+        parks: 0,
+        used: Micros::default(),
+        parked: None,
+        slept_until: Timestamp::NOT_YET,
+        node: None,
+        lease: None,
+        carried: None,
+        original: Some(job.original.unwrap_or(job.id)),
+        successor: None,
+        stream: None,
+        journal: None,
+        ..job.clone()
+    }
+}
