@@ -21,6 +21,16 @@ const PAGE: &str = "1000";
 struct Object {
     kind: String,
     metadata: Metadata,
+    /// What the cluster says about it; null for most kinds.
+    status: Option<Status>,
+}
+
+/// The members of a status that kinds with a status share.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Status {
+    state: String,
+    reason: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -33,11 +43,13 @@ struct Metadata {
     updated_by: String,
 }
 
-const COLUMNS: [Column<Object>; 5] = [
+const COLUMNS: [Column<Object>; 7] = [
     column("NAME", "metadata", |object, _| object.metadata.name.clone()),
     column("NAMESPACE", "metadata", |object, _| object.metadata.namespace.clone()),
     column("REVISION", "metadata", |object, _| object.metadata.revision.to_string()),
     column("LABELS", "metadata", |object, _| words::labels(&object.metadata.labels)),
+    column("STATE", "status", |object, _| object.status.as_ref().map_or(String::new(), |status| status.state.clone())),
+    wide("REASON", "status", |object, _| object.status.as_ref().map_or(String::new(), |status| status.reason.clone())),
     wide("BY", "metadata", |object, _| object.metadata.updated_by.clone()),
 ];
 

@@ -12,6 +12,7 @@ use atlas_raft::{ChangeError, Handle, Identity, Leadership, Member};
 use atlas_service::{ArtifactOptions, Artifacts, Caller, Followers, Parts, Peers, Service};
 use atlas_telemetry::Metrics;
 use atlas_types::Level;
+use atlas_webhooks::{Environment, Webhooks};
 use serde_json::json;
 use tokio::sync::{Mutex, watch};
 
@@ -85,6 +86,7 @@ pub struct Controller {
     peers: Option<Task<()>>,
     peer_stop: watch::Sender<bool>,
     duty: Task<()>,
+    webhooks: Webhooks,
     env: Env,
     service: Service,
     stop: watch::Sender<bool>,
@@ -201,6 +203,11 @@ impl Controller {
         });
         let group = cluster.clone();
         let duty = env.spawn_restarting("group-duty", move || cluster::duty::run(group.clone()));
+        let webhooks = Webhooks::start(atlas_webhooks::Parts {
+            service: service.clone(),
+            secrets: Arc::new(Environment),
+            env: env.clone(),
+        });
         let doors = vec![
             env.spawn("http", serve(door, http, stopped.clone())),
             env.spawn("worker-door", worker_door::serve(worker_parts, grpc, stopped)),
@@ -221,6 +228,7 @@ impl Controller {
             peers,
             peer_stop,
             duty,
+            webhooks,
             env,
             service,
             stop,
@@ -282,6 +290,8 @@ impl Controller {
     /// history and the log.
     pub async fn shutdown(self) {
         self.duty.abort();
+        // While this controller leads, it can still write down what was delivered.
+        self.webhooks.stop().await;
         self.hand_over().await;
         self.shutdown_with_all().await;
     }
@@ -289,6 +299,7 @@ impl Controller {
     /// Like [`Self::shutdown`], if all controllers of the cluster stop at once and no other member can lead.
     pub async fn shutdown_with_all(self) {
         self.duty.abort();
+        self.webhooks.stop().await;
         self.stop.send_replace(true);
         if let Some(configuring) = self.configuring {
             configuring.abort();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use atlas_types::{AgentVersion, ClusterConfig, Event, EventRecord, Node, NodeHealth, Object};
 use serde_json::{Value, json};
 
-use crate::view::{View, write_frame};
+use crate::view::{View, change_word, write_frame};
 use crate::{Error, Service, json};
 
 /// The subject of an event.
@@ -71,6 +71,28 @@ impl EventFilter {
     pub(crate) fn admits(&self, event: &Event) -> bool {
         let of_kind = self.kinds.is_empty() || self.kinds.contains(&EventKind::of(event));
         of_kind && self.name.as_ref().is_none_or(|name| name_of(event) == *name)
+    }
+}
+
+/// What an event is called: `KIND.CHANGE` and the name of its subject.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventLabel {
+    /// The subject.
+    pub kind: EventKind,
+    /// What changed, a word such as `ended`.
+    pub change: &'static str,
+    /// The name of the subject.
+    pub name: String,
+}
+
+impl EventLabel {
+    /// The label of an event.
+    pub fn of(event: &Event) -> Self {
+        let change = match event {
+            Event::Job { change, .. } => change_word(*change),
+            other => described(other).0,
+        };
+        Self { kind: EventKind::of(event), change, name: name_of(event) }
     }
 }
 

@@ -50,6 +50,7 @@ mod tests;
 mod tree;
 mod view;
 mod waiters;
+mod webhooks;
 
 pub use agents::{AgentQuery, Registered, ShownAgent, Versions};
 pub use artifacts::{ArtifactError, ArtifactOptions, Artifacts, Receiver, Sender, digest_of};
@@ -58,7 +59,7 @@ pub use backup::Backup;
 pub use batch::Submitted;
 pub use caller::Caller;
 pub use catalogue::Entry;
-pub use cluster_events::{EventFilter, EventKind};
+pub use cluster_events::{EventFilter, EventKind, EventLabel};
 pub use contracts::Known;
 pub use dependencies::lacking;
 pub use error::Error;

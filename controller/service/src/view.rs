@@ -279,7 +279,7 @@ pub(crate) fn waiting(state: &State, job: &Job) -> Option<(&'static str, String)
     Some((word, waiting.to_string()))
 }
 
-fn change_word(change: JobChange) -> &'static str {
+pub(crate) fn change_word(change: JobChange) -> &'static str {
     match change {
         JobChange::Submitted => "submitted",
         JobChange::Granted => "granted",

@@ -263,6 +263,11 @@ impl State {
         objects.into_iter().flat_map(move |objects| objects.range((after.clone(), Bound::Unbounded)).map(|(_, o)| o))
     }
 
+    /// The objects of a kind in all namespaces, the oldest first.
+    pub fn objects_of_kind<'a>(&'a self, kind: &ObjectKind) -> impl Iterator<Item = &'a Arc<Object>> + use<'a> {
+        self.index.objects.keys(kind).filter_map(|key| self.object(key))
+    }
+
     /// How many objects there are, of all kinds.
     pub fn objects_total(&self) -> u64 {
         self.index.objects.count

@@ -50,6 +50,18 @@ pub enum ReportResult {
     fenced,
 }
 
+/// The result of a request to the receiver of a webhook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
+#[expect(non_camel_case_types, reason = "the variant's name is the attribute's value")]
+pub enum DeliveryResult {
+    /// The receiver accepted the request.
+    delivered,
+    /// The request failed and is repeated.
+    failed,
+    /// The last allowed request failed, and the event is given up.
+    dropped,
+}
+
 /// Attribute of job counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ByOutcome {
@@ -76,6 +88,13 @@ pub struct ByHealth {
 pub struct ByReportResult {
     /// The result of the report.
     pub atlas_report_result: ReportResult,
+}
+
+/// Attribute of webhook counters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ByDeliveryResult {
+    /// The result of the request.
+    pub atlas_webhook_result: DeliveryResult,
 }
 
 /// Attribute of HTTP timings.

@@ -12,7 +12,8 @@ mod metrics;
 mod reference;
 
 pub use attributes::{
-    ByHealth, ByOutcome, ByReportResult, ByStatus, ByStatusCode, NodeHealth, Outcome, ReportResult, Status,
+    ByDeliveryResult, ByHealth, ByOutcome, ByReportResult, ByStatus, ByStatusCode, DeliveryResult, NodeHealth, Outcome,
+    ReportResult, Status,
 };
 pub use instrument::{Declaration, Kind};
 pub use log::{LogError, start as start_log};

@@ -9,7 +9,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use crate::instrument::{CounterBy, Declaration, GaugeBy, HistogramBy, Instrument, register};
-use crate::{ByHealth, ByOutcome, ByReportResult, ByStatus, ByStatusCode};
+use crate::{ByDeliveryResult, ByHealth, ByOutcome, ByReportResult, ByStatus, ByStatusCode};
 
 /// The media type of [`Metrics::render`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -91,10 +91,14 @@ instruments! {
     clock_doubt_count: Gauge = "atlas.clock.doubt.count" "{clock}";
     /// Free space on the disk of the data directory.
     disk_free: Gauge = "atlas.disk.free" "By";
-    /// Open event streams of clients.
+    /// Open event streams of clients, and webhooks that follow the events.
     subscriber_count: Gauge = "atlas.event.subscriber.count" "{subscriber}";
     /// Event streams closed because their reader was too slow.
     subscriber_drops: Counter = "atlas.event.subscriber.drops" "{subscriber}";
+    /// Requests to the receivers of webhooks, and events given up after the last of them, by result.
+    webhook_deliveries: CounterBy<ByDeliveryResult> = "atlas.webhook.deliveries" "{delivery}";
+    /// Webhooks of this leader that cannot deliver at the moment.
+    webhook_failing: Gauge = "atlas.webhook.failing.count" "{webhook}";
     /// Idempotency keys dropped early because of the limit on remembered keys.
     request_forgets: Counter = "atlas.request.forgets" "{request}";
     /// Time to answer an HTTP request, by status; streams count until their headers are sent.
@@ -139,7 +143,7 @@ pub(crate) mod tests {
 
     use super::*;
     use crate::instrument::Kind;
-    use crate::{NodeHealth, Outcome, ReportResult, Status};
+    use crate::{DeliveryResult, NodeHealth, Outcome, ReportResult, Status};
 
     /// Instruments that all have a line in a scrape; a family has no line before its first series.
     pub(crate) fn with_series() -> Metrics {
@@ -148,6 +152,8 @@ pub(crate) mod tests {
         drop(metrics.job_count.get_or_create(&ByStatus { atlas_job_status: Status::running }));
         drop(metrics.node_count.get_or_create(&ByHealth { atlas_node_health: NodeHealth::ready }));
         drop(metrics.reports.get_or_create(&ByReportResult { atlas_report_result: ReportResult::fenced }));
+        let delivered = ByDeliveryResult { atlas_webhook_result: DeliveryResult::delivered };
+        drop(metrics.webhook_deliveries.get_or_create(&delivered));
         drop(metrics.http_request_duration.get_or_create(&ByStatusCode { http_response_status_code: 200 }));
         metrics
     }

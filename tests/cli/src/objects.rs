@@ -28,7 +28,10 @@ fn objects_are_applied_read_and_deleted() {
     session.run("atlasctl apply -f objects");
     session.run("atlasctl get webhook --columns name,namespace,labels");
     session.run("atlasctl get namespace/default -o name");
-    session.run("atlasctl get webhook ci -o yaml | grep -v -e uid -e created -e updated -e revision");
+    session.run(
+        "until atlasctl get webhook | grep -q blocked; do :; done; atlasctl get webhook --columns name,state,reason",
+    );
+    session.run("atlasctl get webhook ci -o yaml | sed -n '/^spec/,/^status/p'");
     session.run("sed -i s/job.ended/node/ objects/webhook.yaml && atlasctl diff -f objects");
     session.run("atlasctl apply -f objects/webhook.yaml && atlasctl get webhook ci -o jsonpath=.spec.events");
     session.run("sed -i s/events/evnts/ objects/webhook.yaml && atlasctl apply -f objects/webhook.yaml");

@@ -74,6 +74,8 @@ mod stream;
 mod trio;
 #[cfg(test)]
 mod upgrade;
+#[cfg(test)]
+mod webhooks;
 
 pub use agents::{Agent, write as write_agent};
 pub use dev::Dev;

@@ -22,6 +22,9 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Longest wait of a client for one answer.
 const ANSWER_MAX: Duration = Duration::from_secs(8);
 
+/// A signing secret that all controllers of these tests have in their environment, as `ATLAS_WEBHOOK_TEST`.
+pub(crate) const WEBHOOK_SECRET: &str = "signed by the tests";
+
 /// A controller that keeps its ports and its data across restarts.
 #[derive(Debug)]
 pub(crate) struct Member {
@@ -107,6 +110,7 @@ impl Member {
         command.arg("--data-dir").arg(&self.data).args(["--log", "info", "--name", self.name]);
         command.args(["--queue-max-size", "1000000", "--http-listen", &self.http.to_string()]);
         command.args(["--worker-listen", &self.workers.to_string(), "--peer-listen", &self.peers.to_string()]);
+        command.env("ATLAS_WEBHOOK_TEST", WEBHOOK_SECRET);
         self.process = Some(Process::start(command.args(&self.always).args(more)));
     }
 

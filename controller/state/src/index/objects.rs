@@ -1,7 +1,8 @@
-//! What objects add up to, and what the state reads of them: the limits of namespaces, and which objects others name.
+//! What objects add up to, the objects of each kind, and what the state reads of them: the limits of namespaces, and which objects
+//! others name.
 
 use atlas_objects::NamespaceSpec;
-use atlas_types::{Namespace, Object, ObjectKey};
+use atlas_types::{EventSeq, Namespace, Object, ObjectKey, ObjectKind};
 
 use crate::map::Map;
 
@@ -10,6 +11,8 @@ pub(crate) struct Objects {
     pub(crate) count: u64,
     /// Bytes of specs, labels and statuses.
     pub(crate) bytes: u64,
+    /// The objects of each kind in all namespaces, by uid.
+    keys: Map<ObjectKind, Map<EventSeq, ObjectKey>>,
     /// Namespaces that have an object.
     limits: Map<Namespace, NamespaceSpec>,
     /// Objects that others name, and how often they do.
@@ -21,6 +24,12 @@ impl Objects {
     pub(crate) fn change(&mut self, old: Option<&Object>, new: Option<&Object>) {
         self.count = self.count + u64::from(new.is_some()) - u64::from(old.is_some());
         self.bytes = self.bytes + new.map_or(0, Object::bytes) - old.map_or(0, Object::bytes);
+        if old.map(|old| old.uid) != new.map(|new| new.uid) {
+            old.into_iter().for_each(|old| self.remove_key(old));
+            if let Some(new) = new {
+                self.keys.entry(new.key.kind.clone()).or_default().insert(new.uid, new.key.clone());
+            }
+        }
         if let Some((namespace, _)) = old.and_then(limits) {
             self.limits.remove(&namespace);
         }
@@ -42,6 +51,19 @@ impl Objects {
     /// Whether another object names this one.
     pub(crate) fn is_referenced(&self, key: &ObjectKey) -> bool {
         self.references.contains_key(key)
+    }
+
+    fn remove_key(&mut self, object: &Object) {
+        let Some(keys) = self.keys.get_mut(&object.key.kind) else { return };
+        keys.remove(&object.uid);
+        if keys.is_empty() {
+            self.keys.remove(&object.key.kind);
+        }
+    }
+
+    /// The keys of the objects of a kind, the oldest object first.
+    pub(crate) fn keys<'a>(&'a self, kind: &ObjectKind) -> impl Iterator<Item = &'a ObjectKey> + use<'a> {
+        self.keys.get(kind).into_iter().flat_map(|keys| keys.values())
     }
 
     /// The limits of a namespace; none if it has no object.

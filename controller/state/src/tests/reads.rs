@@ -1,6 +1,6 @@
 //! Queries of readers, planner and leader tasks.
 
-use atlas_types::{ClusterTime, Demand, Digest, JobStatus, Namespace, NodeId};
+use atlas_types::{ClusterTime, Demand, Digest, JobStatus, Namespace, NodeId, ObjectKind};
 use expect_test::expect;
 
 use super::script::{Run, agent};
@@ -175,4 +175,25 @@ fn how_far_history_is_needed_follows_the_oldest_ended_job() {
     assert_eq!(needed("cancel j1; cancel j2; ack m1 event=4"), (3, 5), "both are in the state");
     assert_eq!(needed("ack m1; prune limit=1"), (4, 5));
     assert_eq!(needed("prune"), (5, 5));
+}
+
+#[test]
+fn objects_of_a_kind_are_found_in_all_namespaces_the_oldest_first() {
+    let hook = |name: &str, namespace: &str| {
+        format!("put webhook {name} {{\"events\":[\"job\"],\"url\":\"http://a\"}} ns={namespace};")
+    };
+    let state = state(&format!(
+        "level 6; {} {} put namespace n; {} delete-object webhook b ns=team; {} put namespace n {{\"agents_max\":1}}",
+        hook("b", "team"),
+        hook("z", "default"),
+        hook("a", "default"),
+        hook("b", "team"),
+    ));
+    let names = |kind: &str| -> Vec<String> {
+        let kind = ObjectKind::new(kind).expect("a word");
+        state.objects_of_kind(&kind).map(|found| format!("{}/{}", found.key.namespace, found.key.name)).collect()
+    };
+    assert_eq!(names("webhook"), ["default/z", "default/a", "team/b"]);
+    assert_eq!(names("namespace"), ["default/n"]);
+    assert_eq!(names("gizmo"), Vec::<String>::new());
 }

@@ -1,0 +1,109 @@
+//! What the delivery of events to receivers outside the cluster needs: the webhooks, their events, and their statuses.
+
+use std::sync::Arc;
+
+use atlas_raft::ProposeError;
+use atlas_types::{
+    Command, Door, Event, EventRecord, EventSeq, Namespace, Object, ObjectKind, Observation, ObserveObjects, Origin,
+    Payload, PayloadBody, Request,
+};
+
+use crate::cluster_events::EventLabel;
+use crate::events::{Follow, Reader};
+use crate::{Caller, Error, Service, json};
+
+/// The most observations in one command, so that it fits into an entry with the largest statuses.
+const OBSERVATIONS_MAX: usize = 64;
+
+impl Service {
+    /// The webhooks of all namespaces as this controller has applied them, the oldest first.
+    pub fn webhooks(&self) -> Vec<Arc<Object>> {
+        let Ok(kind) = ObjectKind::new("webhook") else { return Vec::new() };
+        self.shared.handle.applied().objects_of_kind(&kind).cloned().collect()
+    }
+
+    /// A reader of the events that a namespace may see. [`Error::EventsGone`] if events after `after` were dropped.
+    pub async fn follow_namespace(&self, namespace: &Namespace, after: EventSeq) -> Result<Reader, Error> {
+        let caller = Caller { namespace: namespace.clone(), ..Caller::cluster(Door::Duty) };
+        self.follow(&caller, Follow { after: Some(after), ..Follow::default() }).await
+    }
+
+    /// Whether a namespace may see an event that a reader of the namespace returned. Events of steps and messages name
+    /// only a job, so its namespace is looked up.
+    pub async fn is_seen_in(&self, event: &Event, namespace: &Namespace) -> Result<bool, Error> {
+        let job = match event {
+            Event::StepsRecorded { job, .. } | Event::StepsFolded { job, .. } | Event::MessageDelivered { job, .. } => {
+                *job
+            }
+            _ => return Ok(true),
+        };
+        let state = self.shared.handle.applied();
+        let found = match state.job(job) {
+            Some(job) => Some(Arc::clone(job)),
+            None => self.shared.archived(&state, job).await?,
+        };
+        Ok(found.is_some_and(|job| job.namespace == *namespace))
+    }
+
+    /// Appends an event as JSON of at most `bytes_max` bytes. A larger one has only the members that say what
+    /// happened, and `"truncated": true`.
+    pub async fn write_event_within(
+        &self,
+        out: &mut Vec<u8>,
+        record: &EventRecord,
+        bytes_max: usize,
+    ) -> Result<(), Error> {
+        // Large payloads are not even loaded.
+        if payload_bytes(&record.event) <= bytes_max as u64 {
+            let start = out.len();
+            self.write_event(out, record).await?;
+            if out.len() - start <= bytes_max {
+                return Ok(());
+            }
+            out.truncate(start);
+        }
+        write_short(out, record);
+        Ok(())
+    }
+
+    /// Notes statuses of objects. Refused unless this member leads: a former leader must not overwrite what its
+    /// successor noted.
+    pub async fn observe_objects(&self, observations: Vec<Observation>) -> Result<(), ProposeError> {
+        let request = |observations: &[Observation]| Request {
+            origin: Origin::duty(Namespace::default_namespace()),
+            command: Command::ObserveObjects(ObserveObjects { observations: observations.to_vec() }),
+        };
+        let requests = observations.chunks(OBSERVATIONS_MAX).map(request).collect();
+        for answer in self.shared.handle.propose_here(requests).await? {
+            if let Err(rejection) = answer {
+                tracing::warn!(%rejection, "the status of objects was refused");
+            }
+        }
+        Ok(())
+    }
+}
+
+fn payload_bytes(event: &Event) -> u64 {
+    let Event::Job { job, .. } = event else { return 0 };
+    let size = |payload: &Payload| match &payload.body {
+        PayloadBody::Inline(bytes) => bytes.len() as u64,
+        PayloadBody::Artifact { size_bytes, .. } => *size_bytes,
+    };
+    size(&job.input) + job.output.as_ref().map_or(0, size)
+}
+
+fn write_short(out: &mut Vec<u8>, record: &EventRecord) {
+    let EventLabel { kind, change, name } = EventLabel::of(&record.event);
+    out.extend_from_slice(format!("{{\"event\":{},\"kind\":\"{}\",\"name\":", record.seq.0, kind.as_str()).as_bytes());
+    json::string(out, &name);
+    out.extend_from_slice(b",\"timestamp\":");
+    json::time(out, record.at);
+    out.extend_from_slice(format!(",\"change\":\"{change}\"").as_bytes());
+    if let Event::Job { old_status, job, .. } = &record.event {
+        out.extend_from_slice(b",\"agent_name\":");
+        json::string(out, job.agent.as_str());
+        let (old, new) = (old_status.as_str(), job.status.as_str());
+        out.extend_from_slice(format!(",\"old_status\":\"{old}\",\"new_status\":\"{new}\"").as_bytes());
+    }
+    out.extend_from_slice(b",\"truncated\":true}");
+}
