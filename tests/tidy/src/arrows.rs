@@ -35,7 +35,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-package", "contract types"),
     ("atlas-model", ""),
     ("atlas-turn", "model"),
-    ("atlas-llm", "contract model"),
+    ("atlas-llm", "contract env model"),
     ("atlas-env", "types"),
     ("atlas-telemetry", ""),
     ("xtask", "notice"),

@@ -11,7 +11,7 @@ pub enum JsonError {
     #[error("not JSON: {0}")]
     Syntax(serde_json::Error),
     /// It has so many values that it would need much more memory than its text.
-    #[error("more than {JSON_VALUES_MAX} values")]
+    #[error("JSON with more than {JSON_VALUES_MAX} values")]
     TooMany,
 }
 

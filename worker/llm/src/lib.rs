@@ -12,6 +12,7 @@ pub mod auth;
 pub mod bedrock;
 mod body;
 pub mod bounds;
+pub mod client;
 pub mod decoder;
 pub mod failure;
 pub mod gemini;
@@ -23,6 +24,7 @@ pub mod oauth;
 pub mod ollama;
 pub mod openai;
 mod parts;
+pub mod patch;
 mod percent;
 mod raw;
 pub mod redact;
@@ -94,6 +96,11 @@ pub trait Protocol: Send + Sync {
     /// changes to the request.
     fn sign(&self, _parts: &mut Parts, _now: UnixSeconds) -> Result<(), CallError> {
         Ok(())
+    }
+
+    /// Whether the address of a request is part of the protocol, so that a patch does not replace it.
+    fn keeps_url(&self) -> bool {
+        false
     }
 
     /// The member of the body that gets the value of `member` when a patch removes it. For servers that renamed a member.

@@ -1,0 +1,297 @@
+//! Calls models: tries, retries and fallbacks.
+//!
+//! A call tries its targets in their order. A target is tried again after failures that may pass: the provider is asked again after the time
+//! that it names, or after a pause that doubles. A call that already showed pieces of an answer starts over with [`Progress::Reset`].
+//! Redirects are not followed, so a key reaches no other server. Dropping the future ends the call.
+
+pub mod address;
+mod backoff;
+mod dial;
+mod exchange;
+pub mod proxy;
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use atlas_env::{Clock, Env};
+use atlas_model::{Answer, CallError, CallErrorKind, Delta, Patch, Request};
+use bytes::Bytes;
+use http::HeaderValue;
+use http_body_util::Full;
+use hyper_util::client::legacy;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+
+use crate::scripted::Script;
+use crate::{Endpoint, Event, Protocol};
+
+pub use proxy::Proxy;
+
+type Pool = legacy::Client<dial::Connector, Full<Bytes>>;
+
+const USER_AGENT: HeaderValue = HeaderValue::from_static(concat!("atlas/", env!("CARGO_PKG_VERSION")));
+/// Proxy settings with connections of their own. More than a worker's models have.
+const POOLS_MAX: usize = 64;
+/// How long an unused connection stays open.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
+
+/// A model that can be called.
+#[derive(Clone)]
+pub struct Target {
+    /// Its name in Atlas, for events and errors.
+    pub name: String,
+    /// The id that the provider knows it by; replaces [`Request::model`].
+    pub model: String,
+    pub backend: Backend,
+    /// Whether its answers may arrive in pieces.
+    pub stream: bool,
+    /// Maximum time of one try.
+    pub timeout: Duration,
+    /// Maximum number of tries.
+    pub attempts: u32,
+    /// Maximum time of all tries and the pauses between them.
+    pub deadline: Duration,
+}
+
+/// What answers for a target.
+#[derive(Clone)]
+pub enum Backend {
+    /// A provider.
+    Http(Box<Http>),
+    /// A script. Nothing is sent.
+    Scripted(Arc<Script>),
+}
+
+/// A provider and the way to it.
+#[derive(Clone)]
+pub struct Http {
+    pub protocol: Arc<dyn Protocol>,
+    pub endpoint: Endpoint,
+    /// Changes of each request, in their order.
+    pub patches: Vec<Patch>,
+    pub proxy: Proxy,
+    /// Whether plain HTTP to other machines is allowed.
+    pub plain: bool,
+    /// Maximum time between two pieces of an answer.
+    pub read_timeout: Duration,
+}
+
+/// What happens during a call.
+#[derive(Debug)]
+pub enum Progress<'a> {
+    /// A try begins. `number` counts the tries of the target from 1.
+    Try { target: &'a Target, number: u32 },
+    /// The provider has no such setting; the request goes without it.
+    Dropped { target: &'a Target, setting: &'static str },
+    /// A piece of the answer.
+    Delta(Delta),
+    /// All pieces so far are void, and the call starts over.
+    Reset,
+    /// A try failed. After the pause the target is tried again; without one it is given up.
+    Failed { target: &'a Target, error: &'a CallError, pause: Option<Duration> },
+}
+
+/// A call that succeeded.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Done {
+    pub answer: Answer,
+    /// The target that answered, by its place.
+    pub target: usize,
+    /// Tries of all targets together.
+    pub tries: u32,
+}
+
+/// A call that failed. Its text is the error of the last target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The last error.
+    pub error: CallError,
+    /// The last error of each target before, with the target's place.
+    pub earlier: Vec<(usize, CallError)>,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl Error for Failure {}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Target").field("name", &self.name).field("model", &self.model).finish_non_exhaustive()
+    }
+}
+
+/// Calls models. Cheap to clone; clones share connections.
+#[derive(Clone)]
+pub struct Client {
+    env: Env,
+    /// One pool of connections for each proxy setting.
+    pools: Arc<Mutex<BTreeMap<String, Pool>>>,
+    /// Held while an access token is renewed.
+    tokens: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl Client {
+    /// A client without connections. They are opened when a call needs one.
+    pub fn new(env: Env) -> Self {
+        Self { env, pools: Arc::default(), tokens: Arc::default() }
+    }
+
+    /// Calls the first target that answers, within `limit`.
+    pub async fn call(
+        &self,
+        targets: &[Target],
+        request: &Request,
+        limit: Duration,
+        watch: &mut (dyn FnMut(Progress<'_>) + Send),
+    ) -> Result<Done, Failure> {
+        let end = self.env.clock.monotonic().saturating_add(limit);
+        let mut call = Call { client: self, end, shown: false, tries: 0, watch };
+        let mut errors: Vec<(usize, CallError)> = Vec::new();
+        for (place, target) in targets.iter().enumerate() {
+            match call.target(target, request).await {
+                Ok(answer) => return Ok(Done { answer, target: place, tries: call.tries }),
+                Err(error) => {
+                    let last = !another_model_may_help(error.kind);
+                    errors.push((place, error));
+                    if last {
+                        break;
+                    }
+                }
+            }
+        }
+        let none = || CallError::new(CallErrorKind::Request, "there is no model to call");
+        let error = errors.pop().map_or_else(none, |(_, error)| error);
+        Err(Failure { error, earlier: errors })
+    }
+
+    fn pool(&self, proxy: &Proxy) -> Result<Pool, Box<dyn Error + Send + Sync>> {
+        let key = proxy.key();
+        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pool) = pools.get(&key) {
+            return Ok(pool.clone());
+        }
+        let connector = dial::Connector::new(&self.env, proxy)?;
+        let mut builder = legacy::Client::builder(TokioExecutor::new());
+        builder.pool_idle_timeout(IDLE_TIMEOUT).pool_timer(TokioTimer::new()).timer(TokioTimer::new());
+        let pool: Pool = builder.build(connector);
+        if pools.len() >= POOLS_MAX {
+            pools.clear();
+        }
+        pools.insert(key, pool.clone());
+        Ok(pool)
+    }
+}
+
+/// Whether the next target is tried after an error. A request that is wrong or forbidden is so for every model.
+fn another_model_may_help(kind: CallErrorKind) -> bool {
+    !matches!(kind, CallErrorKind::Request | CallErrorKind::Filtered)
+}
+
+/// A call under way.
+struct Call<'a> {
+    client: &'a Client,
+    end: Duration,
+    /// Pieces were shown that no answer followed.
+    shown: bool,
+    tries: u32,
+    watch: &'a mut (dyn FnMut(Progress<'_>) + Send),
+}
+
+impl Call<'_> {
+    async fn target(&mut self, target: &Target, request: &Request) -> Result<Answer, CallError> {
+        let clock = &self.client.env.clock;
+        let end = self.end.min(clock.monotonic().saturating_add(target.deadline));
+        let stream = request.stream && target.stream;
+        let request = Request { model: target.model.clone(), stream, ..request.clone() };
+        let mut failures = 0;
+        loop {
+            let left = end.saturating_sub(clock.monotonic()).min(target.timeout);
+            if left.is_zero() {
+                return Err(CallError::new(CallErrorKind::Timeout, "there was no time left for the call"));
+            }
+            if std::mem::take(&mut self.shown) {
+                (self.watch)(Progress::Reset);
+            }
+            self.tries = self.tries.saturating_add(1);
+            (self.watch)(Progress::Try { target, number: failures + 1 });
+            let tried = limited(&**clock, left, self.attempt(target, &request, failures)).await;
+            let failed = match tried {
+                Some(Ok(answer)) => return Ok(answer),
+                Some(Err(failed)) => failed,
+                None => {
+                    let text = format!("no answer within {} s", left.as_secs_f64());
+                    CallError::new(CallErrorKind::Timeout, text).into()
+                }
+            };
+            failures += 1;
+            let pause = self.pause(target, &failed, failures, end);
+            (self.watch)(Progress::Failed { target, error: &failed.error, pause });
+            match pause {
+                Some(pause) => clock.sleep(pause).await,
+                None => return Err(failed.error),
+            }
+        }
+    }
+
+    /// The pause before the next try of the target; none if there is no next one.
+    fn pause(&self, target: &Target, failed: &exchange::Failed, failures: u32, end: Duration) -> Option<Duration> {
+        let retry = failed.retry.unwrap_or(failed.error.kind.is_transient());
+        if !retry || failures >= target.attempts {
+            return None;
+        }
+        let env = &self.client.env;
+        let own = backoff::pause(failures - 1, env.entropy.u64());
+        let pause = failed.error.retry_after.unwrap_or(own);
+        // A pause that lasts until the end is of no use; the next target may answer sooner.
+        (env.clock.monotonic().saturating_add(pause) < end).then_some(pause)
+    }
+
+    async fn attempt(&mut self, target: &Target, request: &Request, tries: u32) -> Result<Answer, exchange::Failed> {
+        let client = self.client;
+        match &target.backend {
+            Backend::Scripted(script) => {
+                let reply = script.call(request, tries);
+                client.env.clock.sleep(reply.delay).await;
+                let mut answer = None;
+                reply.result?.into_iter().for_each(|event| self.event(event, &mut answer));
+                Ok(answer.ok_or_else(crate::failure::cut_off)?)
+            }
+            Backend::Http(http) => {
+                let prepared = client.prepare(http, request).await?;
+                for setting in prepared.dropped().iter().filter(|_| tries == 0) {
+                    (self.watch)(Progress::Dropped { target, setting });
+                }
+                let mut answer = None;
+                let mut sink = |event| self.event(event, &mut answer);
+                client.exchange(http, request, &prepared, &mut sink).await?;
+                Ok(answer.ok_or_else(crate::failure::cut_off)?)
+            }
+        }
+    }
+
+    fn event(&mut self, event: Event, answer: &mut Option<Answer>) {
+        match event {
+            Event::Delta(delta) => {
+                self.shown = true;
+                (self.watch)(Progress::Delta(delta));
+            }
+            Event::Answer(whole) => *answer = Some(*whole),
+        }
+    }
+}
+
+/// What `future` returns, if it does so within `limit`.
+async fn limited<F: Future>(clock: &dyn Clock, limit: Duration, future: F) -> Option<F::Output> {
+    let sleep = clock.sleep(limit);
+    tokio::select! {
+        biased;
+        output = future => Some(output),
+        () = sleep => None,
+    }
+}

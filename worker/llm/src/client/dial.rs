@@ -1,0 +1,194 @@
+//! Connections to providers: through the network of [`Env`], an optional proxy, and TLS.
+
+use std::error::Error;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use atlas_env::{Clock, Env, Net};
+use http::{HeaderValue, Uri};
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_rustls::{ConfigBuilderExt, HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
+use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
+use hyper_util::client::legacy::connect::{Connected, Connection};
+use hyper_util::rt::TokioIo;
+use rustls::{ClientConfig, RootCertStore};
+use tower_service::Service;
+
+use super::limited;
+use super::proxy::Proxy;
+
+type BoxError = Box<dyn Error + Send + Sync>;
+type Connecting<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
+
+/// Maximum time of a connection's set-up: name, TCP, proxy and TLS together.
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A connector for one proxy setting.
+#[derive(Clone)]
+pub(super) struct Connector {
+    https: HttpsConnector<Route>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Connector {
+    pub(super) fn new(env: &Env, proxy: &Proxy) -> Result<Self, BoxError> {
+        let route = Route::new(Dial { net: Arc::clone(&env.net) }, proxy)?;
+        let builder = HttpsConnectorBuilder::new().with_tls_config(tls()?).https_or_http();
+        let https = builder.enable_http1().enable_http2().wrap_connector(route);
+        Ok(Self { https, clock: Arc::clone(&env.clock) })
+    }
+}
+
+/// The certificates that the machine trusts. A machine without any can still reach its own servers over plain HTTP.
+fn tls() -> Result<ClientConfig, rustls::Error> {
+    let builder = || {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()
+    };
+    let with_roots = match builder()?.with_native_roots() {
+        Ok(with_roots) => with_roots,
+        Err(_) => builder()?.with_root_certificates(RootCertStore::empty()),
+    };
+    Ok(with_roots.with_no_client_auth())
+}
+
+impl Service<Uri> for Connector {
+    type Response = MaybeHttpsStream<Stream>;
+    type Error = BoxError;
+    type Future = Connecting<Self::Response>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.https.poll_ready(cx)
+    }
+
+    fn call(&mut self, target: Uri) -> Self::Future {
+        let connecting = self.https.call(target);
+        let clock = Arc::clone(&self.clock);
+        Box::pin(async move {
+            let timed_out = || io::Error::new(io::ErrorKind::TimedOut, "no connection within 10 s");
+            limited(&*clock, CONNECT_TIMEOUT, connecting).await.unwrap_or_else(|| Err(timed_out().into()))
+        })
+    }
+}
+
+#[derive(Clone)]
+enum Route {
+    Direct(Dial),
+    Tunnel(Tunnel<Dial>),
+    Socks(SocksV5<Dial>),
+}
+
+impl Route {
+    fn new(dial: Dial, proxy: &Proxy) -> Result<Self, BoxError> {
+        Ok(match proxy {
+            Proxy::Direct => Self::Direct(dial),
+            Proxy::Http { address, authorization } => {
+                let tunnel = Tunnel::new(address.clone(), dial);
+                Self::Tunnel(match authorization {
+                    Some(value) => tunnel.with_auth(HeaderValue::from_str(value.expose())?),
+                    None => tunnel,
+                })
+            }
+            Proxy::Socks { address, user } => {
+                let socks = SocksV5::new(address.clone(), dial);
+                Self::Socks(match user {
+                    Some((user, password)) => socks.with_auth(user.clone(), password.expose().to_owned()),
+                    None => socks,
+                })
+            }
+        })
+    }
+}
+
+impl Service<Uri> for Route {
+    type Response = Stream;
+    type Error = BoxError;
+    type Future = Connecting<Stream>;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(())) // all three are always ready
+    }
+
+    fn call(&mut self, target: Uri) -> Self::Future {
+        let target = with_port(target);
+        match self {
+            Self::Direct(dial) => dial.call(target),
+            Self::Tunnel(tunnel) => {
+                let connecting = tunnel.call(target);
+                Box::pin(async move { Ok(connecting.await?) })
+            }
+            Self::Socks(socks) => {
+                let connecting = socks.call(target);
+                Box::pin(async move { Ok(connecting.await?) })
+            }
+        }
+    }
+}
+
+/// The address with its port: proxies take a missing one for that of HTTPS.
+fn with_port(target: Uri) -> Uri {
+    let (Some(host), None, Some("http")) = (target.host(), target.port(), target.scheme_str()) else { return target };
+    Uri::builder().scheme("http").authority(format!("{host}:80")).path_and_query("/").build().unwrap_or(target)
+}
+
+/// Opens TCP connections.
+#[derive(Clone)]
+struct Dial {
+    net: Arc<dyn Net>,
+}
+
+impl Service<Uri> for Dial {
+    type Response = Stream;
+    type Error = BoxError;
+    type Future = Connecting<Stream>;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, target: Uri) -> Self::Future {
+        let net = Arc::clone(&self.net);
+        Box::pin(async move {
+            let host = target.host().ok_or("the address names no host")?;
+            let port = target.port_u16().unwrap_or(match target.scheme_str() {
+                Some("https") => 443,
+                Some("socks5" | "socks5h") => 1080,
+                _ => 80,
+            });
+            let connection = net.connect(&format!("{host}:{port}")).await?;
+            Ok(Stream(TokioIo::new(connection)))
+        })
+    }
+}
+
+/// A TCP connection in hyper's terms.
+pub(super) struct Stream(TokioIo<atlas_env::Connection>);
+
+impl Connection for Stream {
+    fn connected(&self) -> Connected {
+        Connected::new()
+    }
+}
+
+impl Read for Stream {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, buf)
+    }
+}
+
+impl Write for Stream {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,203 @@
+//! One request and its answer over HTTP.
+
+use std::time::Duration;
+
+use atlas_env::chain;
+use atlas_model::{CallError, CallErrorKind, Request};
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+
+use super::{Client, Http, address, backoff, limited};
+use crate::bounds::ERROR_BODY_BYTES_MAX;
+use crate::redact::Redactor;
+use crate::{Decoder, Event, Parts, UnixSeconds, failure, patch};
+
+/// Bytes that are read for one answer, framing and comments included: 500 for each token of the longest answers.
+const WIRE_BYTES_MAX: u64 = 64 << 20;
+/// Maximum time to get an access token.
+const TOKEN_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A try that failed.
+#[derive(Debug)]
+pub(super) struct Failed {
+    pub(super) error: CallError,
+    /// What the provider says about another try, which overrides the kind of the error.
+    pub(super) retry: Option<bool>,
+}
+
+impl From<CallError> for Failed {
+    fn from(error: CallError) -> Self {
+        Self { error, retry: None }
+    }
+}
+
+/// The request of one try, and what removes its keys from errors.
+pub(super) struct Prepared {
+    parts: Parts,
+    redactor: Redactor,
+}
+
+impl Prepared {
+    pub(super) fn dropped(&self) -> &[&'static str] {
+        &self.parts.dropped
+    }
+
+    fn clean(&self, error: CallError) -> CallError {
+        clean(&self.redactor, error)
+    }
+}
+
+/// An error without keys in its message.
+fn clean(redactor: &Redactor, mut error: CallError) -> CallError {
+    error.message = redactor.redact(&error.message);
+    error
+}
+
+impl Client {
+    /// Encodes, patches and signs a request.
+    pub(super) async fn prepare(&self, http: &Http, request: &Request) -> Result<Prepared, CallError> {
+        let refused = |problem: String| CallError::new(CallErrorKind::Request, problem);
+        self.renew_token(http).await?;
+        let mut parts = http.protocol.encode(&http.endpoint, request).map_err(|error| refused(error.to_string()))?;
+        for patch in &http.patches {
+            patch::apply(&mut parts, patch, &*http.protocol).map_err(|error| refused(error.to_string()))?;
+        }
+        let redactor = Redactor::of_headers(&parts.headers);
+        let signed = http.protocol.sign(&mut parts, self.unix_seconds());
+        signed.map_err(|error| clean(&redactor, error))?;
+        let redactor = Redactor::of_headers(&parts.headers);
+        Ok(Prepared { parts, redactor })
+    }
+
+    /// Sends a request once, and gives the events of its answer to `sink`.
+    pub(super) async fn exchange(
+        &self,
+        http: &Http,
+        request: &Request,
+        prepared: &Prepared,
+        sink: &mut (dyn FnMut(Event) + Send),
+    ) -> Result<(), Failed> {
+        let (head, mut body) = self.send(http, &prepared.parts).await.map_err(|error| prepared.clean(error))?;
+        if !head.status.is_success() {
+            return Err(self.refusal(http, prepared, &head, &mut body).await);
+        }
+        let mut decoder = http.protocol.decoder(request, &head.headers);
+        let read = self.read(&mut body, &mut *decoder, http.read_timeout, sink).await;
+        Ok(read.map_err(|error| prepared.clean(error))?)
+    }
+
+    /// Gets an access token, if the protocol needs one.
+    async fn renew_token(&self, http: &Http) -> Result<(), CallError> {
+        if http.protocol.token_request(self.unix_seconds())?.is_none() {
+            return Ok(());
+        }
+        // Calls that wait find the token of the first one.
+        let _turn = self.tokens.lock().await;
+        let Some(parts) = http.protocol.token_request(self.unix_seconds())? else { return Ok(()) };
+        let redactor = Redactor::of_headers(&parts.headers);
+        let exchange = async {
+            let (head, mut body) = self.send(http, &parts).await?;
+            let body = self.beginning(&mut body, TOKEN_TIMEOUT).await;
+            http.protocol.token_answer(head.status, &body, self.unix_seconds())
+        };
+        let timed_out = || CallError::new(CallErrorKind::Timeout, "no access token within 30 s");
+        limited(&*self.env.clock, TOKEN_TIMEOUT, exchange)
+            .await
+            .unwrap_or_else(|| Err(timed_out()))
+            .map_err(|error| clean(&redactor, error))
+    }
+
+    async fn send(&self, http: &Http, parts: &Parts) -> Result<(Head, Incoming), CallError> {
+        let connection = |text: String| CallError::new(CallErrorKind::Connection, text);
+        let uri = address::check(&parts.url, http.plain)
+            .map_err(|error| CallError::new(CallErrorKind::Request, error.to_string()))?;
+        let authority = uri.authority().map(ToString::to_string).unwrap_or_default();
+        let mut request = http::Request::new(Full::new(Bytes::copy_from_slice(&parts.body)));
+        *request.method_mut() = parts.method.clone();
+        *request.uri_mut() = uri;
+        *request.headers_mut() = parts.headers.clone();
+        request.headers_mut().entry(http::header::USER_AGENT).or_insert(super::USER_AGENT);
+        let pool = self.pool(&http.proxy).map_err(|error| connection(chain(&*error)))?;
+        let response = pool.request(request).await;
+        let response = response.map_err(|error| connection(format!("{authority}: {}", chain(&error))))?;
+        let (head, body) = response.into_parts();
+        Ok((Head { status: head.status, headers: head.headers }, body))
+    }
+
+    async fn refusal(&self, http: &Http, prepared: &Prepared, head: &Head, body: &mut Incoming) -> Failed {
+        let body = self.beginning(body, http.read_timeout).await;
+        let error = prepared.clean(http.protocol.failure(head.status, &head.headers, &body));
+        let now = Duration::from_micros(u64::try_from(self.env.clock.wall().0).unwrap_or(0));
+        let retry_after = backoff::asked(&head.headers, now).or(error.retry_after);
+        let retry = match head.headers.get("x-should-retry").map(http::HeaderValue::as_bytes) {
+            Some(b"true") => Some(true),
+            Some(b"false") => Some(false),
+            _ => None,
+        };
+        Failed { error: CallError { retry_after, ..error }, retry }
+    }
+
+    /// The beginning of a body that reports an error, as far as it arrives.
+    async fn beginning(&self, body: &mut Incoming, timeout: Duration) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        while let Some(Some(Ok(frame))) = limited(&*self.env.clock, timeout, body.frame()).await {
+            if let Ok(data) = frame.into_data() {
+                let room = ERROR_BODY_BYTES_MAX.saturating_sub(bytes.len());
+                bytes.extend_from_slice(&data[..data.len().min(room)]);
+            }
+            if bytes.len() >= ERROR_BODY_BYTES_MAX {
+                break;
+            }
+        }
+        bytes
+    }
+
+    async fn read(
+        &self,
+        body: &mut Incoming,
+        decoder: &mut dyn Decoder,
+        timeout: Duration,
+        sink: &mut (dyn FnMut(Event) + Send),
+    ) -> Result<(), CallError> {
+        let mut wire = 0_u64;
+        loop {
+            let silent = || {
+                let text = format!("nothing of the answer arrived for {} s", timeout.as_secs());
+                CallError::new(CallErrorKind::Timeout, text)
+            };
+            let frame = limited(&*self.env.clock, timeout, body.frame()).await.ok_or_else(silent)?;
+            let mut events = Vec::new();
+            let result = match frame {
+                None => decoder.end(&mut events),
+                Some(Err(_)) => Err(failure::cut_off()),
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) => {
+                        wire = wire.saturating_add(data.len() as u64);
+                        decoder.push(&data, &mut events)
+                    }
+                    Err(_trailers) => Ok(()),
+                },
+            };
+            let answered = matches!(events.last(), Some(Event::Answer(_)));
+            events.into_iter().for_each(&mut *sink);
+            result?;
+            if answered {
+                return Ok(());
+            }
+            if wire > WIRE_BYTES_MAX {
+                return Err(failure::answer(format!("the stream is longer than {WIRE_BYTES_MAX} bytes")));
+            }
+        }
+    }
+
+    fn unix_seconds(&self) -> UnixSeconds {
+        u64::try_from(self.env.clock.wall().0 / 1_000_000).unwrap_or(0)
+    }
+}
+
+struct Head {
+    status: StatusCode,
+    headers: HeaderMap,
+}

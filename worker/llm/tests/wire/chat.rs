@@ -1,0 +1,168 @@
+//! What a strict server of OpenAI's chat completions accepts, and conversations with it.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use atlas_llm::client::{Backend, Client, Http, Progress, Proxy, Target};
+use atlas_llm::{Endpoint, openai};
+use atlas_model::{Delta, Message, Request, Role, Stop, Tool, ToolChoice, ToolResult};
+use serde_json::{Value, json};
+
+use crate::machine::run;
+use crate::server::{Reply, Seen, Server};
+
+/// The key that clients of these tests send.
+pub(crate) const KEY: &str = "sk-canary-0123456789abcdef";
+
+/// Where the server of these tests is.
+pub(crate) const HOST: &str = "localhost:1";
+
+const MEMBERS: [&str; 14] = [
+    "model",
+    "messages",
+    "max_tokens",
+    "max_completion_tokens",
+    "temperature",
+    "top_p",
+    "stop",
+    "reasoning_effort",
+    "tools",
+    "tool_choice",
+    "response_format",
+    "stream",
+    "stream_options",
+    "seed",
+];
+
+/// A target at [`HOST`].
+pub(crate) fn target() -> Target {
+    let http = Http {
+        protocol: std::sync::Arc::new(openai::Chat::openai(KEY.into())),
+        endpoint: Endpoint { base_url: format!("http://{HOST}/v1"), headers: Vec::new() },
+        patches: Vec::new(),
+        proxy: Proxy::Direct,
+        plain: false,
+        read_timeout: Duration::from_secs(20),
+    };
+    Target {
+        name: "small".to_owned(),
+        model: "gpt-test".to_owned(),
+        backend: Backend::Http(Box::new(http)),
+        stream: true,
+        timeout: Duration::from_secs(60),
+        attempts: 3,
+        deadline: Duration::from_secs(600),
+    }
+}
+
+/// A chunk of a stream with a piece of text.
+pub(crate) fn text(piece: &str) -> Value {
+    json!({"id": "c", "model": "gpt-test-1", "choices": [{"index": 0, "delta": {"content": piece}}]})
+}
+
+/// The last chunk of a stream.
+pub(crate) fn finish() -> Value {
+    let usage = json!({"prompt_tokens": 3, "completion_tokens": 2});
+    json!({"id": "c", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "usage": usage})
+}
+
+/// A whole answer.
+pub(crate) fn whole(content: &str) -> Value {
+    let message = json!({"role": "assistant", "content": content});
+    json!({"id": "c", "model": "gpt-test-1", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
+}
+
+/// Refuses requests that OpenAI would refuse, and some that it would let pass.
+pub(crate) fn strict(seen: &Seen) -> Result<(), String> {
+    let header = |name: &str| seen.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    ensure(seen.method == "POST" && seen.uri.path() == "/v1/chat/completions", "method or path")?;
+    ensure(header("authorization") == format!("Bearer {KEY}"), "authorization")?;
+    ensure(header("content-type") == "application/json", "content-type")?;
+    ensure(header("user-agent").starts_with("atlas/"), "user-agent")?;
+    let body = seen.body.as_object().ok_or("the body is no object")?;
+    for (name, value) in body {
+        ensure(MEMBERS.contains(&name.as_str()), &format!("unknown member {name}"))?;
+        ensure(!value.is_null(), &format!("{name} is null"))?;
+    }
+    ensure(body.contains_key("stream") || !body.contains_key("stream_options"), "stream_options without stream")?;
+    ensure(body.contains_key("tools") || !body.contains_key("tool_choice"), "tool_choice without tools")?;
+    for tool in body.get("tools").and_then(Value::as_array).into_iter().flatten() {
+        ensure(tool["type"] == "function" && tool["function"]["parameters"]["type"] == "object", "a tool")?;
+    }
+    messages(body["messages"].as_array().ok_or("messages are no list")?)
+}
+
+/// Every call has exactly one result, right after it.
+fn messages(messages: &[Value]) -> Result<(), String> {
+    let mut open: BTreeSet<String> = BTreeSet::new();
+    for message in messages {
+        let text = |value: &Value| value.as_str().map(str::to_owned).ok_or("a text is missing".to_owned());
+        match message["role"].as_str() {
+            Some("tool") => {
+                let id = text(&message["tool_call_id"])?;
+                ensure(open.remove(&id), &format!("a result for {id}, which nobody called"))?;
+                text(&message["content"])?;
+            }
+            Some("assistant") => {
+                ensure(open.is_empty(), "a call without a result")?;
+                for call in message["tool_calls"].as_array().into_iter().flatten() {
+                    let arguments: Value = serde_json::from_str(&text(&call["function"]["arguments"])?)
+                        .map_err(|error| error.to_string())?;
+                    ensure(arguments.is_object(), "arguments are no object")?;
+                    ensure(open.insert(text(&call["id"])?), "an id twice")?;
+                }
+            }
+            Some("system" | "user") => ensure(open.is_empty(), "a call without a result")?,
+            _ => return Err("an unknown role".to_owned()),
+        }
+    }
+    ensure(open.is_empty(), "a call without a result")
+}
+
+fn ensure(condition: bool, problem: &str) -> Result<(), String> {
+    if condition { Ok(()) } else { Err(problem.to_owned()) }
+}
+
+#[test]
+fn a_conversation_with_tools() {
+    let call = |at: u64, id: &str, name: &str, arguments: &str| json!({"index": at, "id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
+    let calls = json!({"id": "c", "choices": [{"index": 0, "delta": {"tool_calls": [call(0, "a", "weather", "{\"city\":"), call(1, "b", "weather", "{broken")]}}]});
+    let more = json!({"id": "c", "choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, "function": {"arguments": "\"Bern\"}"}}]}, "finish_reason": "tool_calls"}]});
+    run(|env, network| async move {
+        let replies =
+            vec![Reply::events(&[text("Let me see."), calls, more]), Reply::events(&[text("Sunny."), finish()])];
+        let server = Server::start(&env, &network, HOST, strict, replies);
+        let client = Client::new(env);
+        let input_schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
+        let tool = Tool { name: "weather".to_owned(), description: "Weather.".to_owned(), input_schema };
+        let mut request = Request {
+            system: "Be brief.".to_owned(),
+            messages: vec![Message::user("Weather?")],
+            tools: vec![tool],
+            tool_choice: ToolChoice::Required,
+            stream: true,
+            ..Request::default()
+        };
+        let mut deltas = Vec::new();
+        let mut watch = |progress: Progress<'_>| {
+            if let Progress::Delta(delta) = progress {
+                deltas.push(delta);
+            }
+        };
+        let minute = Duration::from_secs(60);
+        let first = client.call(&[target()], &request, minute, &mut watch).await.expect("an answer").answer;
+        assert_eq!(first.stop, Stop::Tools);
+        request.messages.push(first.message());
+        let result = |call: &atlas_model::ToolCall| {
+            let (call, name) = (call.id.clone(), call.name.clone());
+            atlas_model::Part::ToolResult(ToolResult { call, name, content: "sunny".to_owned(), error: false })
+        };
+        request.messages.push(Message { role: Role::User, parts: first.tool_calls().map(result).collect() });
+        request.tool_choice = ToolChoice::Auto;
+        let done = client.call(&[target()], &request, minute, &mut watch).await.expect("an answer");
+        assert_eq!((done.answer.text().as_str(), done.tries, done.answer.usage.output), ("Sunny.", 1, 2));
+        assert_eq!(deltas.len(), 7);
+        assert_eq!(deltas.last(), Some(&Delta::Text("Sunny.".to_owned())));
+        assert_eq!((server.seen().len(), server.left()), (2, 0));
+    });
+}

@@ -1,0 +1,9 @@
+//! The client and the protocols against servers in the same process: strict about requests, and free to answer anything. Time is
+//! virtual and the network is memory, so waits cost nothing and every run is the same.
+
+mod chat;
+mod client;
+mod hostile;
+mod machine;
+mod network;
+mod server;
