@@ -8,7 +8,7 @@ use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command::{
     agent, apply, cluster, complete, completion, config, context, deploy, dev, dev_member, diff, docs, doctor, edit,
-    event, explain_error, generic, init, job, logs, node, operator, run, test, top, wait,
+    event, explain_error, generic, init, job, logs, model, node, operator, run, test, top, wait,
 };
 use crate::context::TimeForm;
 use crate::exit;
@@ -111,6 +111,9 @@ pub(crate) enum Command {
     /// Nodes: machines that run agents.
     #[command(subcommand)]
     Node(node::Verb),
+    /// Models: language models that agents use.
+    #[command(subcommand)]
+    Model(model::Verb),
     /// The controllers of the cluster.
     #[command(subcommand)]
     Cluster(cluster::Verb),

@@ -130,6 +130,12 @@ impl Client {
         self.answer(self.request(Method::PUT, path)?.query(query).json(body)).await
     }
 
+    /// Like [`Self::put`], but refused if there is such a document already.
+    pub(crate) async fn put_new(&self, path: &[&str], query: &[(&str, &str)], body: &Value) -> Result<Value, Failure> {
+        let request = self.request(Method::PUT, path)?.header("If-None-Match", "*");
+        self.answer(request.query(query).json(body)).await
+    }
+
     pub(crate) async fn delete(&self, path: &[&str]) -> Result<Value, Failure> {
         self.answer(self.request(Method::DELETE, path)?).await
     }

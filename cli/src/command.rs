@@ -20,6 +20,7 @@ pub(crate) mod generic;
 pub(crate) mod init;
 pub(crate) mod job;
 pub(crate) mod logs;
+pub(crate) mod model;
 pub(crate) mod node;
 mod object;
 pub(crate) mod operator;
@@ -56,6 +57,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Job(verb) => block_on(job::run(context, &verb)),
         Command::Agent(verb) => block_on(agent::run(context, &verb)),
         Command::Node(verb) => block_on(node::run(context, &verb)),
+        Command::Model(verb) => block_on(model::run(context, &verb)),
         Command::Cluster(verb) => block_on(cluster::run(context, &verb)),
         Command::Event(verb) => block_on(event::run(context, &verb)),
         Command::Operator(verb) => block_on(operator::run(context, &verb)),
@@ -83,6 +85,7 @@ fn prints_list(command: &Command) -> bool {
             matches!(verb, agent::Verb::List(_) | agent::Verb::Search(_) | agent::Verb::Versions(_))
         }
         Command::Node(verb) => matches!(verb, node::Verb::List(_) | node::Verb::Gpus(_)),
+        Command::Model(verb) => matches!(verb, model::Verb::List(_) | model::Verb::Prices(_)),
         Command::Cluster(verb) => matches!(verb, cluster::Verb::Members(_)),
         Command::Get(_) => true,
         _ => false,

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::words::shell;
 
 /// Kinds that may precede a name.
-const KINDS: [&str; 5] = ["job", "agent", "node", "controller", "context"];
+const KINDS: [&str; 6] = ["job", "agent", "node", "controller", "context", "model"];
 
 /// A job's id or a unique prefix of it.
 pub(crate) fn job(text: &str) -> Result<String, String> {
@@ -21,6 +21,11 @@ pub(crate) fn agent(text: &str) -> Result<String, String> {
 /// A node's name.
 pub(crate) fn node(text: &str) -> Result<String, String> {
     bare(text, "node")
+}
+
+/// A model's name.
+pub(crate) fn model(text: &str) -> Result<String, String> {
+    bare(text, "model")
 }
 
 /// A controller's name or number.

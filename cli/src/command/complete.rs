@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::arguments::Arguments;
 use crate::client::Client;
 use crate::command::complete::words::{CompletionContext, Names};
+use crate::command::object;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -74,6 +75,12 @@ async fn asked(client: &Client, names: &Names) -> Option<Vec<String>> {
         Names::Versions => (&["api", "agents"], &all, "name"),
         Names::Nodes => (&["api", "nodes"], &[], "id"),
         Names::Controllers => (&["api", "cluster", "members"], &[], "name"),
+        Names::Models => {
+            let models = object::all(client, "model").await.ok()?;
+            return Some(
+                models.iter().filter_map(|model| model["metadata"]["name"].as_str().map(str::to_owned)).collect(),
+            );
+        }
         Names::Words(_) | Names::Contexts => return None,
     };
     let answer = client.get(path, query).await.ok()?;

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::api;
+use crate::client::Client;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -53,9 +54,8 @@ const COLUMNS: [Column<Object>; 7] = [
     wide("BY", "metadata", |object, _| object.metadata.updated_by.clone()),
 ];
 
-/// Lists the objects of a kind in the namespace `default`.
-pub(super) async fn list(context: &Context, kind: &str, options: &ListOptions) -> Result<Exit, Failure> {
-    let client = context.client()?;
+/// All objects of a kind in the namespace `default`.
+pub(super) async fn all(client: &Client, kind: &str) -> Result<Vec<Value>, Failure> {
     let (mut objects, mut after): (Vec<Value>, Option<String>) = (Vec::new(), None);
     loop {
         let mut query = vec![("limit", PAGE)];
@@ -66,9 +66,14 @@ pub(super) async fn list(context: &Context, kind: &str, options: &ListOptions) -
         }
         after = page["next"].as_str().map(str::to_owned);
         if after.is_none() {
-            break;
+            return Ok(objects);
         }
     }
+}
+
+/// Lists the objects of a kind in the namespace `default`.
+pub(super) async fn list(context: &Context, kind: &str, options: &ListOptions) -> Result<Exit, Failure> {
+    let objects = all(&context.client()?, kind).await?;
     let name = |object: &Object| format!("{}/{}", object.kind, object.metadata.name);
     context.list(Value::Array(objects), options, &List { columns: &COLUMNS, members: members::OBJECT, name })?;
     Ok(Exit::Done)

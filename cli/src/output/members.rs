@@ -95,6 +95,13 @@ pub(crate) const NODE: Members = Members(&[
 pub(crate) const GPU: Members =
     Members(&["node", "index", "uuid", "healthy", "mig_profile", "model", "memory_bytes", "free_bytes"]);
 
+/// Members of a model, with its tiers.
+pub(crate) const MODEL: Members = Members(&["kind", "metadata", "spec", "status", "tiers"]);
+
+/// Members of a row of the price list.
+pub(crate) const PRICE: Members =
+    Members(&["model", "provider", "from", "input", "output", "cache_read", "cache_write"]);
+
 /// Members of a controller.
 pub(crate) const CONTROLLER: Members = Members(&[
     "id",

@@ -16,6 +16,8 @@ mod laptop;
 #[cfg(test)]
 mod mask;
 #[cfg(test)]
+mod models;
+#[cfg(test)]
 mod objects;
 #[cfg(test)]
 mod operate;

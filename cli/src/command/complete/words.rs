@@ -11,6 +11,7 @@ pub(super) enum Names {
     Versions,
     Nodes,
     Controllers,
+    Models,
     Contexts,
     Words(&'static [&'static str]),
 }
@@ -156,6 +157,7 @@ fn of_positional(line: &Line<'_>, argument: &Arg) -> Option<Vec<Names>> {
         (["logs"], _) => vec![Names::Jobs, Names::Agents, Names::Nodes],
         (["agent", "diff" | "deprecate" | "retire" | "delete"], _) => vec![Names::Versions],
         (["node", ..], "NAME") => vec![Names::Nodes],
+        (["model", "show" | "remove"], "NAME") | (["model", "tier"], "MODEL") => vec![Names::Models],
         (["cluster", ..], "CONTROLLER") => vec![Names::Controllers],
         (["dev", "kill" | "start"], _) => vec![Names::Controllers, Names::Nodes],
         (["context", "show" | "use" | "remove"], _) => vec![Names::Contexts],
@@ -176,6 +178,7 @@ fn of_kind(kind: &str) -> Option<Names> {
         "agent" => Some(Names::Agents),
         "node" => Some(Names::Nodes),
         "controller" => Some(Names::Controllers),
+        "model" => Some(Names::Models),
         "context" => Some(Names::Contexts),
         _ => None,
     }
@@ -274,6 +277,6 @@ mod tests {
             commands.extend(command.get_subcommands().map(|child| (child, format!("{path}{} ", child.get_name()))));
         }
         left.sort();
-        assert_eq!(left, ["__complete", "agent search", "context add", "docs", "init"]);
+        assert_eq!(left, ["__complete", "agent search", "context add", "docs", "init", "model add", "model prices"]);
     }
 }

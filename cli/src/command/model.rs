@@ -1,0 +1,62 @@
+//! `atlasctl model`: the models that agents use, their tiers, and the price list; one file per verb.
+
+mod add;
+mod list;
+mod prices;
+mod tier;
+
+use serde_json::Value;
+
+use crate::command::object;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::names;
+
+/// The word of models in the API.
+const KIND: &str = "model";
+
+/// Verbs of `atlasctl model`.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Verb {
+    /// Adds a model that agents can use.
+    Add(Box<add::Options>),
+    /// Lists models.
+    List(list::Options),
+    /// Shows one model as apply reads it.
+    Show(Names),
+    /// Removes a model that no tier and no other model uses.
+    Remove(Names),
+    /// Shows which model each tier has, or sets the model of a tier.
+    Tier(tier::Options),
+    /// Shows the price list that this program contains.
+    Prices(prices::Options),
+}
+
+/// Names of models.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Names {
+    /// The model's name.
+    #[arg(value_name = "NAME", required = true, value_parser = names::model)]
+    names: Vec<String>,
+}
+
+pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
+    match verb {
+        Verb::Add(options) => add::run(context, options).await,
+        Verb::List(options) => list::run(context, options).await,
+        Verb::Show(options) => {
+            names::each(context, &options.names, async |name| object::show(context, KIND, name).await).await
+        }
+        Verb::Remove(options) => {
+            names::each(context, &options.names, async |name| object::remove(context, KIND, name).await).await
+        }
+        Verb::Tier(options) => tier::run(context, options).await,
+        Verb::Prices(options) => prices::run(context, options),
+    }
+}
+
+/// The name of an object of the API.
+fn name_of(object: &Value) -> &str {
+    object["metadata"]["name"].as_str().unwrap_or_default()
+}
