@@ -1,7 +1,7 @@
 //! Agent contracts, checked and typed.
 //!
 //! Owns the YAML dialect ([`yaml`]), the rules of `agent.yaml` ([`Contract`]) and `skill.yaml` ([`Skill`]), JSON Schema
-//! checks ([`schema`]), version requirements ([`requirement`]), the tests of an agent ([`fixture`]), the text of an input to search for ([`search_text`](search_text())) and values in
+//! checks ([`schema`]), version requirements ([`requirement`]), the tests of an agent ([`fixture`]), the text of an input to search for ([`search_text`](search_text())) files of secrets ([`secret_file`]) and values in
 //! Python notation for clients of Atlas for Python ([`python`]). Pure functions over bytes and values: it reads no
 //! files and does not know what a contract means for a cluster.
 
@@ -12,6 +12,7 @@ pub mod python;
 pub use atlas_types::requirement;
 pub mod schema;
 mod search_text;
+pub mod secret_file;
 mod skill;
 mod violation;
 pub mod yaml;

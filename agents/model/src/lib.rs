@@ -12,12 +12,12 @@ mod message;
 mod money;
 mod price;
 mod price_list;
-mod reference;
 mod request;
 mod spec;
 mod usage;
 
 pub use answer::{Answer, Delta, Stop};
+pub use atlas_secrets::Reference;
 pub use compatible::compatible_cost;
 pub use day::{Day, DayError};
 pub use error::{CallError, CallErrorKind};
@@ -25,7 +25,6 @@ pub use message::{Image, Message, Part, Role, ToolCall, ToolResult};
 pub use money::{AmountError, NANODOLLARS_PER_DOLLAR, NanoDollars};
 pub use price::Prices;
 pub use price_list::{PRICE_LIST_BYTES_MAX, PriceList, PriceListError, PriceRow};
-pub use reference::Reference;
 pub use request::{OutputSchema, Request, Tool, ToolChoice};
 pub use spec::{
     Capability, FALLBACKS_MAX, HEADERS_MAX, Limits, ModelSpec, NAME_BYTES_MAX, PATCH_BYTES_MAX, Patch, PatchBody,

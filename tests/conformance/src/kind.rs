@@ -12,6 +12,7 @@ mod package;
 mod rest;
 mod retry;
 mod schema;
+mod secret;
 mod trigger;
 mod versions;
 mod websocket;
@@ -40,6 +41,9 @@ const KINDS: &[(&str, &[&str], Judge)] = &[
     ("missing", &["requires_agents", "registered"], |row, _| versions::judge(row)),
     ("sequence", &["inventory", "ops"], |row, _| hardware::sequence(row)),
     ("describe", &["spec"], |row, _| hardware::describe(row)),
+    ("secrets", &["available", "names"], |row, _| secret::resolve(row)),
+    ("secret_file", &["file", "text", "name"], |row, _| secret::file(row)),
+    ("secret_env", &["prefix", "name", "env"], |row, _| secret::environment(row)),
     ("retry", &["job", "new_status"], |row, _| retry::judge(row)),
     ("jobs", &["jobs"], jobs::judge),
     ("example_llm_agent", &["agent", "injected_as"], llm::example),

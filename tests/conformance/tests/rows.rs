@@ -64,8 +64,10 @@ fn rows_of_our_own() {
 #[test]
 fn parts_of_later_features_that_exist_are_checked() {
     let mut rows = rows(&["acl.jsonl", "policy.jsonl", "packages.jsonl"]);
-    rows.retain(|row| ["requirement", "permissions", "unpack"].contains(&row.kind.as_str()));
-    assert_eq!(check(&rows, 1), Tally { passed: 7, failed: 0, skipped: 0 });
+    rows.retain(|row| {
+        ["requirement", "permissions", "secrets", "secret_file", "secret_env", "unpack"].contains(&row.kind.as_str())
+    });
+    assert_eq!(check(&rows, 1), Tally { passed: 10, failed: 0, skipped: 0 });
     let mut rows = self::rows(&["misc.jsonl"]);
     rows.retain(|row| ["cost", "search_text"].contains(&row.kind.as_str()));
     assert_eq!(check(&rows, 1), Tally { passed: 6, failed: 0, skipped: 0 });

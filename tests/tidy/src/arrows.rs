@@ -33,7 +33,8 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-bundled", "package"),
     ("atlas-contract", "types"),
     ("atlas-package", "contract types"),
-    ("atlas-model", ""),
+    ("atlas-model", "secrets"),
+    ("atlas-secrets", "types"),
     ("atlas-turn", "model"),
     ("atlas-llm", "contract env model"),
     ("atlas-env", "types"),
@@ -48,7 +49,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-cluster-tests", "bundled contract env linearizability notice package"),
     (
         "atlas-conformance",
-        "allocation bundled contract env inventory mediation model package scheduler service state triggers types",
+        "allocation bundled contract env inventory mediation model package scheduler secrets service state triggers types",
     ),
     ("atlas-golden", ""),
     ("atlas-linearizability", ""),

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::tree;
 
-const PURE: [&str; 13] = [
+const PURE: [&str; 14] = [
     "atlas-types",
     "atlas-allocation",
     "atlas-format",
@@ -16,6 +16,7 @@ const PURE: [&str; 13] = [
     "atlas-slots",
     "atlas-mediation",
     "atlas-model",
+    "atlas-secrets",
     "atlas-turn",
     "atlas-linearizability",
 ];

@@ -1,7 +1,8 @@
 //! Which specs are refused. A refusal is part of the answer of every replica, so a changed rule belongs to a feature level.
 
+use atlas_secrets::{Reference, has_reference};
+
 use super::{ModelSpec, Patch, Provider};
-use crate::reference::{Reference, has_reference};
 
 /// Most bytes of the id of a model.
 pub const NAME_BYTES_MAX: usize = 256;
