@@ -13,6 +13,7 @@ pub mod bedrock;
 mod body;
 pub mod bounds;
 pub mod client;
+pub mod cohere;
 pub mod decoder;
 pub mod failure;
 pub mod gemini;
