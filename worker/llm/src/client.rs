@@ -34,6 +34,10 @@ type Pool = legacy::Client<dial::Connector, Full<Bytes>>;
 const USER_AGENT: HeaderValue = HeaderValue::from_static(concat!("atlas/", env!("CARGO_PKG_VERSION")));
 /// Proxy settings with connections of their own. More than a worker's models have.
 const POOLS_MAX: usize = 64;
+/// The usual [`Http::read_timeout`]: models that reason are silent for a while.
+pub const READ_TIMEOUT: Duration = Duration::from_secs(120);
+/// Maximum time of a probe.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long an unused connection stays open.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
 
@@ -112,6 +116,17 @@ pub struct Failure {
     pub earlier: Vec<(usize, CallError)>,
 }
 
+/// What a probe of a target found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Health {
+    /// The provider answered and knows the model.
+    Reachable { latency: Duration },
+    /// The provider cannot be reached, refuses the key, or has no such model.
+    Failed(CallError),
+    /// The protocol has no request that would show it.
+    Unknown,
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.error.fmt(f)
@@ -119,6 +134,28 @@ impl fmt::Display for Failure {
 }
 
 impl Error for Failure {}
+
+impl Target {
+    /// A provider with the usual limits: 300 s a try, 3 tries, 600 s in all.
+    pub fn new(
+        name: impl Into<String>,
+        model: impl Into<String>,
+        protocol: Arc<dyn Protocol>,
+        endpoint: Endpoint,
+    ) -> Self {
+        let (patches, proxy, plain, read_timeout) = (Vec::new(), Proxy::Direct, false, READ_TIMEOUT);
+        let http = Http { protocol, endpoint, patches, proxy, plain, read_timeout };
+        Self {
+            name: name.into(),
+            model: model.into(),
+            backend: Backend::Http(Box::new(http)),
+            stream: true,
+            timeout: Duration::from_secs(300),
+            attempts: 3,
+            deadline: Duration::from_secs(600),
+        }
+    }
+}
 
 impl fmt::Debug for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -168,6 +205,19 @@ impl Client {
         let none = || CallError::new(CallErrorKind::Request, "there is no model to call");
         let error = errors.pop().map_or_else(none, |(_, error)| error);
         Err(Failure { error, earlier: errors })
+    }
+
+    /// Whether a target can be reached and its provider knows the model. It calls no model and takes at most 5 s.
+    pub async fn probe(&self, target: &Target) -> Health {
+        let Backend::Http(http) = &target.backend else { return Health::Unknown };
+        let clock = &self.env.clock;
+        let begin = clock.monotonic();
+        match limited(&**clock, PROBE_TIMEOUT, self.ask(http, &target.model)).await {
+            Some(Ok(Some(()))) => Health::Reachable { latency: clock.monotonic().saturating_sub(begin) },
+            Some(Ok(None)) => Health::Unknown,
+            Some(Err(error)) => Health::Failed(error),
+            None => Health::Failed(CallError::new(CallErrorKind::Timeout, "no answer within 5 s")),
+        }
     }
 
     fn pool(&self, proxy: &Proxy) -> Result<Pool, Box<dyn Error + Send + Sync>> {

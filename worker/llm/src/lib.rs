@@ -14,6 +14,7 @@ mod body;
 pub mod bounds;
 pub mod client;
 pub mod cohere;
+pub mod connect;
 pub mod decoder;
 pub mod failure;
 pub mod gemini;
@@ -97,6 +98,17 @@ pub trait Protocol: Send + Sync {
     /// changes to the request.
     fn sign(&self, _parts: &mut Parts, _now: UnixSeconds) -> Result<(), CallError> {
         Ok(())
+    }
+
+    /// A request that shows whether the provider can be reached and knows a model, without a call of the model. None if the
+    /// protocol has no such request.
+    fn probe(&self, _endpoint: &Endpoint, _model: &str) -> Result<Option<Parts>, EncodeError> {
+        Ok(None)
+    }
+
+    /// Whether the successful answer to [`Protocol::probe`] says that the provider has the model.
+    fn has_model(&self, _model: &str, _body: &[u8]) -> bool {
+        true
     }
 
     /// Whether the address of a request is part of the protocol, so that a patch does not replace it.

@@ -8,7 +8,7 @@ use atlas_model::{Request, Usage};
 use http::header::HeaderName;
 use serde_json::Value;
 
-use crate::{EncodeError, Endpoint, Parts, Secret, json as read};
+use crate::{EncodeError, Endpoint, Parts, Secret, json as read, percent};
 
 pub use chat::Chat;
 pub use responses::Responses;
@@ -42,6 +42,26 @@ impl Access {
 }
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// The request for the list of models.
+fn probe(access: &Access, endpoint: &Endpoint) -> Result<Option<Parts>, EncodeError> {
+    let mut parts = Parts::get(match access {
+        Access::Azure { api_version, .. } => {
+            endpoint.url(&format!("/openai/models?api-version={}", percent::encode(api_version, "")))
+        }
+        _ => endpoint.url("/models"),
+    });
+    access.sign(&mut parts)?;
+    parts.endpoint_headers(endpoint)?;
+    Ok(Some(parts))
+}
+
+/// Whether the list of models has a model. Azure lists models and not deployments, so its list says nothing.
+fn has_model(access: &Access, model: &str, body: &[u8]) -> bool {
+    let list = read::parse(body).unwrap_or_default();
+    let models = read::list(&list, "/data").iter().chain(list.as_array().into_iter().flatten());
+    matches!(access, Access::Azure { .. }) || models.into_iter().any(|entry| read::text(entry, "/id") == Some(model))
+}
 
 /// Key, headers of the endpoint and idempotency key.
 fn finish(access: &Access, endpoint: &Endpoint, request: &Request, parts: &mut Parts) -> Result<(), EncodeError> {

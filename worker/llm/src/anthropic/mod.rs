@@ -9,7 +9,7 @@ use atlas_model::{CallError, Request};
 use http::{HeaderMap, StatusCode};
 
 use crate::auth::Auth;
-use crate::{Decoder, EncodeError, Endpoint, Parts, Protocol, Secret, UnixSeconds, decoder};
+use crate::{Decoder, EncodeError, Endpoint, Parts, Protocol, Secret, UnixSeconds, decoder, percent};
 
 use decode::Reader;
 pub(crate) use encode::body;
@@ -45,7 +45,7 @@ impl Protocol for Anthropic {
         if request.stream {
             whole.insert("stream".into(), true.into());
         }
-        let mut parts = Parts::post(url(&endpoint.base_url), &whole.into());
+        let mut parts = Parts::post(url(&endpoint.base_url, "messages"), &whole.into());
         parts.header("anthropic-version", VERSION)?;
         self.auth.set(&mut parts, "x-api-key")?;
         parts.endpoint_headers(endpoint)?;
@@ -58,6 +58,14 @@ impl Protocol for Anthropic {
 
     fn failure(&self, status: StatusCode, _headers: &HeaderMap, body: &[u8]) -> CallError {
         self.auth.failure(status, body)
+    }
+
+    fn probe(&self, endpoint: &Endpoint, model: &str) -> Result<Option<Parts>, EncodeError> {
+        let mut parts = Parts::get(url(&endpoint.base_url, &format!("models/{}", percent::encode(model, ""))));
+        parts.header("anthropic-version", VERSION)?;
+        self.auth.set(&mut parts, "x-api-key")?;
+        parts.endpoint_headers(endpoint)?;
+        Ok(Some(parts))
     }
 
     fn token_request(&self, now: UnixSeconds) -> Result<Option<Parts>, CallError> {
@@ -84,7 +92,7 @@ pub(crate) fn decoder(request: &Request, headers: &HeaderMap) -> Box<dyn Decoder
 }
 
 /// Addresses are given with the version in their path or without it.
-fn url(base_url: &str) -> String {
+fn url(base_url: &str, path: &str) -> String {
     let base_url = if base_url.is_empty() { BASE_URL } else { base_url.trim_end_matches('/') };
-    if base_url.ends_with("/v1") { format!("{base_url}/messages") } else { format!("{base_url}/v1/messages") }
+    if base_url.ends_with("/v1") { format!("{base_url}/{path}") } else { format!("{base_url}/v1/{path}") }
 }

@@ -67,6 +67,10 @@ impl Protocol for Bedrock {
         error
     }
 
+    fn keeps_url(&self) -> bool {
+        true
+    }
+
     fn sign(&self, parts: &mut Parts, now: UnixSeconds) -> Result<(), CallError> {
         let refused = |error: EncodeError| CallError::new(CallErrorKind::Request, error.to_string());
         let time = utc::basic(now);

@@ -10,9 +10,9 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 
 use super::{Client, Http, address, backoff, limited};
-use crate::bounds::ERROR_BODY_BYTES_MAX;
+use crate::bounds::{ANSWER_BYTES_MAX, ERROR_BODY_BYTES_MAX};
 use crate::redact::Redactor;
-use crate::{Decoder, Event, Parts, UnixSeconds, failure, patch};
+use crate::{Decoder, EncodeError, Event, Parts, UnixSeconds, failure, patch};
 
 /// Bytes that are read for one answer, framing and comments included: 500 for each token of the longest answers.
 const WIRE_BYTES_MAX: u64 = 64 << 20;
@@ -99,7 +99,7 @@ impl Client {
         let redactor = Redactor::of_headers(&parts.headers);
         let exchange = async {
             let (head, mut body) = self.send(http, &parts).await?;
-            let body = self.beginning(&mut body, TOKEN_TIMEOUT).await;
+            let body = self.beginning(&mut body, TOKEN_TIMEOUT, ERROR_BODY_BYTES_MAX).await;
             http.protocol.token_answer(head.status, &body, self.unix_seconds())
         };
         let timed_out = || CallError::new(CallErrorKind::Timeout, "no access token within 30 s");
@@ -127,7 +127,7 @@ impl Client {
     }
 
     async fn refusal(&self, http: &Http, prepared: &Prepared, head: &Head, body: &mut Incoming) -> Failed {
-        let body = self.beginning(body, http.read_timeout).await;
+        let body = self.beginning(body, http.read_timeout, ERROR_BODY_BYTES_MAX).await;
         let error = prepared.clean(http.protocol.failure(head.status, &head.headers, &body));
         let now = Duration::from_micros(u64::try_from(self.env.clock.wall().0).unwrap_or(0));
         let retry_after = backoff::asked(&head.headers, now).or(error.retry_after);
@@ -139,15 +139,34 @@ impl Client {
         Failed { error: CallError { retry_after, ..error }, retry }
     }
 
-    /// The beginning of a body that reports an error, as far as it arrives.
-    async fn beginning(&self, body: &mut Incoming, timeout: Duration) -> Vec<u8> {
+    /// Asks for what shows that a provider can be reached. None if its protocol has nothing.
+    pub(super) async fn ask(&self, http: &Http, model: &str) -> Result<Option<()>, CallError> {
+        let refused = |error: EncodeError| CallError::new(CallErrorKind::Request, error.to_string());
+        self.renew_token(http).await?;
+        let Some(mut parts) = http.protocol.probe(&http.endpoint, model).map_err(refused)? else { return Ok(None) };
+        http.protocol.sign(&mut parts, self.unix_seconds())?;
+        let prepared = Prepared { redactor: Redactor::of_headers(&parts.headers), parts };
+        let (head, mut body) = self.send(http, &prepared.parts).await.map_err(|error| prepared.clean(error))?;
+        let body = self.beginning(&mut body, super::PROBE_TIMEOUT, ANSWER_BYTES_MAX).await;
+        if !head.status.is_success() {
+            let head_of_body = &body[..body.len().min(ERROR_BODY_BYTES_MAX)];
+            return Err(prepared.clean(http.protocol.failure(head.status, &head.headers, head_of_body)));
+        }
+        if !http.protocol.has_model(model, &body) {
+            return Err(CallError::new(CallErrorKind::UnknownModel, format!("model '{model}' not found")));
+        }
+        Ok(Some(()))
+    }
+
+    /// The beginning of a body, as far as it arrives.
+    async fn beginning(&self, body: &mut Incoming, timeout: Duration, bytes_max: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
         while let Some(Some(Ok(frame))) = limited(&*self.env.clock, timeout, body.frame()).await {
             if let Ok(data) = frame.into_data() {
-                let room = ERROR_BODY_BYTES_MAX.saturating_sub(bytes.len());
+                let room = bytes_max.saturating_sub(bytes.len());
                 bytes.extend_from_slice(&data[..data.len().min(room)]);
             }
-            if bytes.len() >= ERROR_BODY_BYTES_MAX {
+            if bytes.len() >= bytes_max {
                 break;
             }
         }

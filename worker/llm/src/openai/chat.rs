@@ -69,4 +69,12 @@ impl Protocol for Chat {
     fn successor(&self, member: &str) -> Option<&'static str> {
         (member == "max_tokens").then_some("max_completion_tokens")
     }
+
+    fn probe(&self, endpoint: &Endpoint, _model: &str) -> Result<Option<Parts>, EncodeError> {
+        super::probe(&self.access, endpoint)
+    }
+
+    fn has_model(&self, model: &str, body: &[u8]) -> bool {
+        super::has_model(&self.access, model, body)
+    }
 }

@@ -37,4 +37,12 @@ impl Protocol for Responses {
             decoder::whole(move |value| decode::whole(&value, model, messages))
         }
     }
+
+    fn probe(&self, endpoint: &Endpoint, _model: &str) -> Result<Option<Parts>, EncodeError> {
+        super::probe(&self.access, endpoint)
+    }
+
+    fn has_model(&self, model: &str, body: &[u8]) -> bool {
+        super::has_model(&self.access, model, body)
+    }
 }

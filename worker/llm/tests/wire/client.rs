@@ -445,3 +445,35 @@ fn scripts_are_providers() {
         requests: 0, replies left: 0"#]],
     );
 }
+
+#[test]
+fn probes_look_for_the_model() {
+    let probe = |reply: Option<Reply>| {
+        run(|env, network| async move {
+            let list = |seen: &crate::server::Seen| {
+                let is_right = seen.method == "GET"
+                    && seen.uri.path() == "/v1/models"
+                    && seen.headers.contains_key("authorization");
+                if is_right { Ok(()) } else { Err(format!("{seen:?}")) }
+            };
+            network.silence("localhost:2");
+            let target = if reply.is_some() { target() } else { at("localhost:2") };
+            let _server = Server::start(&env, &network, HOST, list, reply.into_iter().collect());
+            format!("{:?}", Client::new(env).probe(&target).await)
+        })
+    };
+    let models = |names: &[&str]| json!({"object": "list", "data": names.iter().map(|name| json!({"id": name})).collect::<Vec<_>>()});
+    let slow = Reply::json(200, &models(&["a", "gpt-test"])).delay(Duration::from_millis(212));
+    expect!["Reachable { latency: 212ms }"].assert_eq(&probe(Some(slow)));
+    expect![[r#"Failed(CallError { kind: UnknownModel, status: None, message: "model 'gpt-test' not found", retry_after: None })"#]].assert_eq(&probe(Some(Reply::json(200, &models(&["a"])))));
+    expect![[r#"Failed(CallError { kind: Credentials, status: Some(401), message: "busy", retry_after: None })"#]]
+        .assert_eq(&probe(Some(busy(401))));
+    expect![[
+        r#"Failed(CallError { kind: Timeout, status: None, message: "no answer within 5 s", retry_after: None })"#
+    ]]
+    .assert_eq(&probe(Some(Reply::json(200, &models(&[])).delay(Duration::from_secs(6)))));
+    expect![[
+        r#"Failed(CallError { kind: Timeout, status: None, message: "no answer within 5 s", retry_after: None })"#
+    ]]
+    .assert_eq(&probe(None));
+}

@@ -1,0 +1,248 @@
+//! From the spec of a model to a target that can be called: protocol, address, key, patches, proxy.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_model::{ModelSpec, Provider, Purpose, Reference};
+
+use crate::anthropic::Anthropic;
+use crate::auth::Auth;
+use crate::bedrock::Bedrock;
+use crate::client::proxy::ProxyError;
+use crate::client::{Backend, Http, Proxy, READ_TIMEOUT, Target};
+use crate::cohere::Cohere;
+use crate::gemini::Gemini;
+use crate::ollama::{self, Ollama};
+use crate::openai::{AZURE_API_VERSION, Access, Chat, Responses, known};
+use crate::scripted::Script;
+use crate::vertex::VertexAi;
+use crate::vertex::adc::{Adc, AdcError};
+use crate::{Endpoint, Protocol, Secret};
+
+/// What the machine that calls a model adds to its spec.
+pub struct Surroundings<'a> {
+    /// The value of a secret of the namespace.
+    pub secret: &'a dyn Fn(&str) -> Option<Secret>,
+    /// The value of a variable of the environment: for references, and for the proxy.
+    pub variable: &'a dyn Fn(&str) -> Option<String>,
+    /// Whether plain HTTP to other machines is allowed.
+    pub plain: bool,
+    /// What answers for models of the provider `scripted`.
+    pub script: Option<Arc<Script>>,
+}
+
+/// Why a model cannot be called. No value of a secret is named.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectError {
+    /// A reference leads nowhere.
+    #[error("{what} \"{name}\" is not set; the model refers to it in its {place}")]
+    Reference { what: &'static str, name: String, place: &'static str },
+    /// A member that the provider needs is absent.
+    #[error("the provider {provider} needs {what}")]
+    Missing { provider: &'static str, what: &'static str },
+    /// The model is not for conversations, or its provider is not available here.
+    #[error("the model cannot be called: {problem}")]
+    Unsupported { problem: String },
+    /// The application-default credentials cannot be used.
+    #[error("the model's credentials are not valid")]
+    Credentials(#[source] AdcError),
+    /// The proxy is not one.
+    #[error("the model's proxy is not valid")]
+    Proxy(#[source] ProxyError),
+}
+
+/// A target for the model `name`.
+pub fn target(name: &str, spec: &ModelSpec, surroundings: &Surroundings<'_>) -> Result<Target, ConnectError> {
+    if spec.purpose != Purpose::Chat {
+        let problem = format!("it is for {:?} and not for conversations", spec.purpose).to_lowercase();
+        return Err(ConnectError::Unsupported { problem });
+    }
+    Ok(Target {
+        name: name.to_owned(),
+        model: spec.name.clone(),
+        backend: Connect { spec, surroundings }.backend()?,
+        stream: spec.stream,
+        timeout: seconds(spec.timeout_seconds),
+        attempts: spec.retry.attempts,
+        deadline: seconds(spec.retry.deadline_seconds),
+    })
+}
+
+fn seconds(seconds: u32) -> Duration {
+    Duration::from_secs(u64::from(seconds))
+}
+
+struct Connect<'a> {
+    spec: &'a ModelSpec,
+    surroundings: &'a Surroundings<'a>,
+}
+
+impl Connect<'_> {
+    fn backend(&self) -> Result<Backend, ConnectError> {
+        if let (Provider::Scripted, Some(script)) = (self.spec.provider, &self.surroundings.script) {
+            return Ok(Backend::Scripted(Arc::clone(script)));
+        }
+        let (protocol, base_url) = self.protocol()?;
+        let headers = self.spec.headers.iter().map(|(name, value)| Ok((name.clone(), self.fill(value, "headers")?)));
+        let endpoint = Endpoint { base_url, headers: headers.collect::<Result<_, _>>()? };
+        let proxy = self.parameter("proxy")?;
+        let setting = proxy.as_ref().map(Secret::expose);
+        // Providers without an address of their own in the spec are reached over HTTPS.
+        let address = if endpoint.base_url.is_empty() { "https://provider" } else { &endpoint.base_url };
+        let proxy = Proxy::choose(setting, self.surroundings.variable, address).map_err(ConnectError::Proxy)?;
+        let patches = self.patch()?.into_iter().collect();
+        let plain = self.surroundings.plain;
+        Ok(Backend::Http(Box::new(Http { protocol, endpoint, patches, proxy, plain, read_timeout: READ_TIMEOUT })))
+    }
+
+    /// The protocol and the address; an empty address is that of the protocol.
+    fn protocol(&self) -> Result<(Arc<dyn Protocol>, String), ConnectError> {
+        let own = || self.spec.base_url.clone().unwrap_or_default();
+        let key = self.key()?;
+        Ok(match self.spec.provider {
+            Provider::Openai => self.chat(key)?,
+            Provider::OpenaiResponses => {
+                let base_url = self.spec.base_url.clone().unwrap_or_else(|| known::OPENAI.to_owned());
+                (Arc::new(Responses { access: self.access(key)? }), base_url)
+            }
+            Provider::Azure => {
+                let key = key.ok_or_else(|| self.missing("a key"))?;
+                let version = self.parameter("api_version")?;
+                let api_version = version.map_or(AZURE_API_VERSION.to_owned(), |version| version.expose().to_owned());
+                (Arc::new(Chat { access: Access::Azure { key, api_version }, ..Chat::default() }), own())
+            }
+            Provider::Anthropic => (Arc::new(Anthropic { auth: key_or_none(key) }), own()),
+            Provider::Gemini => (Arc::new(Gemini { auth: key_or_none(key) }), own()),
+            Provider::Vertex => (Arc::new(self.vertex(key)?), own()),
+            Provider::Bedrock => (Arc::new(self.bedrock(key)?), own()),
+            Provider::Ollama => {
+                let base_url = self.spec.base_url.clone().unwrap_or_else(|| ollama::LOCAL.to_owned());
+                (Arc::new(Ollama { key }), base_url)
+            }
+            Provider::Cohere => (Arc::new(Cohere { auth: key_or_none(key) }), own()),
+            Provider::Scripted => return Err(self.missing("a script: the agent ships none")),
+        })
+    }
+
+    /// OpenAI, a known server by the parameter `server`, or another one by its address.
+    fn chat(&self, key: Option<Secret>) -> Result<(Arc<dyn Protocol>, String), ConnectError> {
+        let named = self.parameter("server")?;
+        let named = named.as_ref().map(Secret::expose);
+        let unknown = || ConnectError::Unsupported { problem: "no server of that name is known".to_owned() };
+        let named = named.map(|name| known::find(name).ok_or_else(unknown)).transpose()?;
+        let mut base_url = match (&self.spec.base_url, named) {
+            (Some(base_url), _) => base_url.clone(),
+            (None, Some(server)) => server.base_url.to_owned(),
+            (None, None) => known::OPENAI.to_owned(),
+        };
+        if base_url.contains("{account}") {
+            let account = self.parameter("account")?.ok_or_else(|| self.missing("the parameter account"))?;
+            base_url = base_url.replace("{account}", &crate::percent::encode(account.expose(), ""));
+        }
+        let server = named.or_else(|| known::SERVERS.iter().find(|server| server.base_url == base_url));
+        let mut chat = match server {
+            None if base_url == known::OPENAI => Chat::default(),
+            server => Chat::compatible(server.map_or("", |server| server.name), None),
+        };
+        chat.access = self.access(key)?;
+        Ok((Arc::new(chat), base_url))
+    }
+
+    fn access(&self, key: Option<Secret>) -> Result<Access, ConnectError> {
+        let organization = self.parameter("organization")?.map(|name| name.expose().to_owned());
+        Ok(key.map_or(Access::Open, |key| Access::Bearer { key, organization }))
+    }
+
+    fn vertex(&self, key: Option<Secret>) -> Result<VertexAi, ConnectError> {
+        let project = self.parameter("project")?.ok_or_else(|| self.missing("the parameter project"))?;
+        let location = self.parameter("location")?.map_or("global".to_owned(), |text| text.expose().to_owned());
+        let project = project.expose().to_owned();
+        let credentials = match self.parameter("credentials")? {
+            Some(text) => Some(text),
+            None if key.is_none() => return Err(self.missing("the parameter credentials")),
+            None => None,
+        };
+        let (auth, quota_project) = match credentials {
+            Some(text) => {
+                let adc = Adc::parse(text.expose()).map_err(ConnectError::Credentials)?;
+                let quota_project = adc.quota_project.clone();
+                (Auth::Token(Arc::new(adc)), quota_project)
+            }
+            None => (key_or_none(key), None),
+        };
+        Ok(VertexAi { project, location, auth, quota_project })
+    }
+
+    fn bedrock(&self, key: Option<Secret>) -> Result<Bedrock, ConnectError> {
+        let text = |name| Ok(self.parameter(name)?.map(|text| text.expose().to_owned()));
+        let region = text("region")?.ok_or_else(|| self.missing("the parameter region"))?;
+        let access_key_id = text("access_key_id")?.ok_or_else(|| self.missing("the parameter access_key_id"))?;
+        let secret_access_key = self.parameter("secret_access_key")?.or(key);
+        let secret_access_key = secret_access_key.ok_or_else(|| self.missing("the parameter secret_access_key"))?;
+        Ok(Bedrock { access_key_id, secret_access_key, session_token: self.parameter("session_token")?, region })
+    }
+
+    /// The patch, with the references of its headers resolved.
+    fn patch(&self) -> Result<Option<atlas_model::Patch>, ConnectError> {
+        let Some(mut patch) = self.spec.patch.clone() else { return Ok(None) };
+        for value in patch.headers.values_mut().flatten() {
+            *value = self.fill(value, "patch")?.expose().to_owned();
+        }
+        Ok(Some(patch))
+    }
+
+    fn key(&self) -> Result<Option<Secret>, ConnectError> {
+        self.spec.key.as_ref().map(|key| self.fill(key, "key")).transpose()
+    }
+
+    fn parameter(&self, name: &str) -> Result<Option<Secret>, ConnectError> {
+        self.spec.parameters.get(name).map(|value| self.fill(value, "parameters")).transpose()
+    }
+
+    /// A text with its references resolved. A text that is no reference and has none stays.
+    fn fill(&self, text: &str, place: &'static str) -> Result<Secret, ConnectError> {
+        if let Some(reference) = Reference::read(text) {
+            return self.resolve(reference, place);
+        }
+        let mut filled = zeroize::Zeroizing::new(String::with_capacity(text.len()));
+        let mut rest = text;
+        while let Some(at) = rest.find(['{', '$']) {
+            filled.push_str(&rest[..at]);
+            rest = &rest[at..];
+            let end = rest.find('}').map(|end| if rest.starts_with("{{") { end + 2 } else { end + 1 });
+            let found = end.and_then(|end| Some((Reference::read(rest.get(..end)?)?, end)));
+            let taken = match found {
+                Some((reference, end)) => {
+                    filled.push_str(self.resolve(reference, place)?.expose());
+                    end
+                }
+                None => {
+                    filled.push_str(&rest[..1]);
+                    1
+                }
+            };
+            rest = &rest[taken..];
+        }
+        filled.push_str(rest);
+        Ok(Secret::new(filled.as_str()))
+    }
+
+    fn resolve(&self, reference: Reference<'_>, place: &'static str) -> Result<Secret, ConnectError> {
+        let (what, name, value) = match reference {
+            Reference::Secret(name) => ("the secret", name, (self.surroundings.secret)(name)),
+            Reference::Variable(name) => ("the variable", name, (self.surroundings.variable)(name).map(Secret::from)),
+        };
+        value.ok_or_else(|| ConnectError::Reference { what, name: name.to_owned(), place })
+    }
+
+    fn missing(&self, what: &'static str) -> ConnectError {
+        ConnectError::Missing { provider: self.spec.provider.as_str(), what }
+    }
+}
+
+fn key_or_none(key: Option<Secret>) -> Auth {
+    key.map_or(Auth::None, Auth::Key)
+}
