@@ -36,7 +36,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-model", "secrets"),
     ("atlas-secrets", "types"),
     ("atlas-turn", "model"),
-    ("atlas-llm", "contract env model"),
+    ("atlas-llm", "contract env model secrets types"),
     ("atlas-env", "types"),
     ("atlas-telemetry", ""),
     ("xtask", "notice"),

@@ -23,6 +23,7 @@ use http::HeaderValue;
 use http_body_util::Full;
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tracing::Instrument;
 
 use crate::scripted::Script;
 use crate::{Endpoint, Event, Protocol};
@@ -270,7 +271,10 @@ impl Call<'_> {
             }
             self.tries = self.tries.saturating_add(1);
             (self.watch)(Progress::Try { target, number: failures + 1 });
-            let tried = limited(&**clock, left, self.attempt(target, &request, failures)).await;
+            let span =
+                tracing::info_span!("call model", target = target.name, model = target.model, number = failures + 1);
+            let attempt = self.attempt(target, &request, failures).instrument(span);
+            let tried = limited(&**clock, left, attempt).await;
             let failed = match tried {
                 Some(Ok(answer)) => return Ok(answer),
                 Some(Err(failed)) => failed,

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_model::{ModelSpec, Provider, Purpose, Reference};
+use atlas_secrets::{Template, TemplateError};
+use atlas_types::SecretText;
 
 use crate::anthropic::Anthropic;
 use crate::auth::Auth;
@@ -40,6 +42,13 @@ pub enum ConnectError {
     /// A reference leads nowhere.
     #[error("{what} \"{name}\" is not set; the model refers to it in its {place}")]
     Reference { what: &'static str, name: String, place: &'static str },
+    /// A text has more references, or is longer, than any model needs.
+    #[error("the model's {place} cannot be read")]
+    Template {
+        place: &'static str,
+        #[source]
+        cause: TemplateError,
+    },
     /// A member that the provider needs is absent.
     #[error("the provider {provider} needs {what}")]
     Missing { provider: &'static str, what: &'static str },
@@ -202,38 +211,21 @@ impl Connect<'_> {
         self.spec.parameters.get(name).map(|value| self.fill(value, "parameters")).transpose()
     }
 
-    /// A text with its references resolved. A text that is no reference and has none stays.
+    /// A text with its references resolved. A text without references stays.
     fn fill(&self, text: &str, place: &'static str) -> Result<Secret, ConnectError> {
-        if let Some(reference) = Reference::read(text) {
-            return self.resolve(reference, place);
-        }
-        let mut filled = zeroize::Zeroizing::new(String::with_capacity(text.len()));
-        let mut rest = text;
-        while let Some(at) = rest.find(['{', '$']) {
-            filled.push_str(&rest[..at]);
-            rest = &rest[at..];
-            let end = rest.find('}').map(|end| if rest.starts_with("{{") { end + 2 } else { end + 1 });
-            let found = end.and_then(|end| Some((Reference::read(rest.get(..end)?)?, end)));
-            let taken = match found {
-                Some((reference, end)) => {
-                    filled.push_str(self.resolve(reference, place)?.expose());
-                    end
-                }
-                None => {
-                    filled.push_str(&rest[..1]);
-                    1
-                }
-            };
-            rest = &rest[taken..];
-        }
-        filled.push_str(rest);
-        Ok(Secret::new(filled.as_str()))
+        let template = Template::parse(text).map_err(|cause| ConnectError::Template { place, cause })?;
+        let filled = template.fill(|reference| self.resolve(reference, place))?;
+        Ok(Secret::from(filled.expose()))
     }
 
-    fn resolve(&self, reference: Reference<'_>, place: &'static str) -> Result<Secret, ConnectError> {
+    fn resolve(&self, reference: Reference<'_>, place: &'static str) -> Result<SecretText, ConnectError> {
         let (what, name, value) = match reference {
-            Reference::Secret(name) => ("the secret", name, (self.surroundings.secret)(name)),
-            Reference::Variable(name) => ("the variable", name, (self.surroundings.variable)(name).map(Secret::from)),
+            Reference::Secret(name) => {
+                ("the secret", name, (self.surroundings.secret)(name).map(|value| SecretText::new(value.expose())))
+            }
+            Reference::Variable(name) => {
+                ("the variable", name, (self.surroundings.variable)(name).map(SecretText::new))
+            }
         };
         value.ok_or_else(|| ConnectError::Reference { what, name: name.to_owned(), place })
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use atlas_env::chain;
 use atlas_model::{CallError, CallErrorKind, Request};
 use bytes::Bytes;
+use futures::FutureExt;
 use http::{HeaderMap, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -16,6 +17,8 @@ use crate::{Decoder, EncodeError, Event, Parts, UnixSeconds, failure, patch};
 
 /// Bytes that are read for one answer, framing and comments included: 500 for each token of the longest answers.
 const WIRE_BYTES_MAX: u64 = 64 << 20;
+/// Looks for the end of a body behind the answer.
+const END_FRAMES_MAX: usize = 16;
 /// Maximum time to get an access token.
 const TOKEN_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -203,6 +206,7 @@ impl Client {
             events.into_iter().for_each(&mut *sink);
             result?;
             if answered {
+                finish(body).await;
                 return Ok(());
             }
             if wire > WIRE_BYTES_MAX {
@@ -213,6 +217,16 @@ impl Client {
 
     fn unix_seconds(&self) -> UnixSeconds {
         u64::try_from(self.env.clock.wall().0 / 1_000_000).unwrap_or(0)
+    }
+}
+
+/// Reads the end of a body that has already arrived, so that the connection can be used again. It does not wait for more.
+async fn finish(body: &mut Incoming) {
+    for _ in 0..END_FRAMES_MAX {
+        tokio::task::yield_now().await;
+        if let Some(None | Some(Err(_))) = body.frame().now_or_never() {
+            break;
+        }
     }
 }
 

@@ -1,15 +1,14 @@
-//! What a strict server of OpenAI's chat completions accepts, and conversations with it.
+//! What a strict server of OpenAI's chat completions accepts, and pieces of its answers.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use atlas_llm::client::{Backend, Client, Http, Progress, Proxy, Target};
+use atlas_llm::client::{Backend, Http, Proxy, Target};
 use atlas_llm::{Endpoint, openai};
-use atlas_model::{Delta, Message, Request, Role, Stop, Tool, ToolChoice, ToolResult};
 use serde_json::{Value, json};
 
-use crate::machine::run;
-use crate::server::{Reply, Seen, Server};
+use crate::server::Seen;
+use crate::strict::ensure;
 
 /// The key that clients of these tests send.
 pub(crate) const KEY: &str = "sk-canary-0123456789abcdef";
@@ -117,52 +116,4 @@ fn messages(messages: &[Value]) -> Result<(), String> {
         }
     }
     ensure(open.is_empty(), "a call without a result")
-}
-
-fn ensure(condition: bool, problem: &str) -> Result<(), String> {
-    if condition { Ok(()) } else { Err(problem.to_owned()) }
-}
-
-#[test]
-fn a_conversation_with_tools() {
-    let call = |at: u64, id: &str, name: &str, arguments: &str| json!({"index": at, "id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
-    let calls = json!({"id": "c", "choices": [{"index": 0, "delta": {"tool_calls": [call(0, "a", "weather", "{\"city\":"), call(1, "b", "weather", "{broken")]}}]});
-    let more = json!({"id": "c", "choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, "function": {"arguments": "\"Bern\"}"}}]}, "finish_reason": "tool_calls"}]});
-    run(|env, network| async move {
-        let replies =
-            vec![Reply::events(&[text("Let me see."), calls, more]), Reply::events(&[text("Sunny."), finish()])];
-        let server = Server::start(&env, &network, HOST, strict, replies);
-        let client = Client::new(env);
-        let input_schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
-        let tool = Tool { name: "weather".to_owned(), description: "Weather.".to_owned(), input_schema };
-        let mut request = Request {
-            system: "Be brief.".to_owned(),
-            messages: vec![Message::user("Weather?")],
-            tools: vec![tool],
-            tool_choice: ToolChoice::Required,
-            stream: true,
-            ..Request::default()
-        };
-        let mut deltas = Vec::new();
-        let mut watch = |progress: Progress<'_>| {
-            if let Progress::Delta(delta) = progress {
-                deltas.push(delta);
-            }
-        };
-        let minute = Duration::from_secs(60);
-        let first = client.call(&[target()], &request, minute, &mut watch).await.expect("an answer").answer;
-        assert_eq!(first.stop, Stop::Tools);
-        request.messages.push(first.message());
-        let result = |call: &atlas_model::ToolCall| {
-            let (call, name) = (call.id.clone(), call.name.clone());
-            atlas_model::Part::ToolResult(ToolResult { call, name, content: "sunny".to_owned(), error: false })
-        };
-        request.messages.push(Message { role: Role::User, parts: first.tool_calls().map(result).collect() });
-        request.tool_choice = ToolChoice::Auto;
-        let done = client.call(&[target()], &request, minute, &mut watch).await.expect("an answer");
-        assert_eq!((done.answer.text().as_str(), done.tries, done.answer.usage.output), ("Sunny.", 1, 2));
-        assert_eq!(deltas.len(), 7);
-        assert_eq!(deltas.last(), Some(&Delta::Text("Sunny.".to_owned())));
-        assert_eq!((server.seen().len(), server.left()), (2, 0));
-    });
 }

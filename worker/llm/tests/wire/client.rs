@@ -381,16 +381,39 @@ fn settings_that_are_left_out_are_reported() {
 
 #[test]
 fn connections_are_used_again() {
-    let connections = run(|env, network| async move {
-        let replies = (0..5).map(|_| Reply::json(200, &whole("Hello"))).collect();
-        let _server = Server::start(&env, &network, HOST, strict, replies);
+    let connections = |reply: fn() -> Reply, stream| {
+        run(|env, network| async move {
+            let replies = (0..5).map(|_| reply()).collect();
+            let _server = Server::start(&env, &network, HOST, strict, replies);
+            let client = Client::new(env);
+            for _ in 0..5 {
+                client.call(&[target()], &asking(stream), LIMIT, &mut |_| {}).await.expect("an answer");
+            }
+            network.connections.load(Ordering::Relaxed)
+        })
+    };
+    assert_eq!(connections(|| Reply::json(200, &whole("Hello")), false), 1);
+    assert_eq!(connections(|| Reply::events(&[text("Hello"), finish()]).then("data: [DONE]\n\n"), true), 1);
+}
+
+#[test]
+fn a_dropped_call_closes_its_connection() {
+    run(|env, network| async move {
+        let endless = Reply::events(&[text("Hel")]).endless(": more\n\n", Duration::from_secs(1));
+        let server = Server::start(&env, &network, HOST, strict, vec![endless]);
         let client = Client::new(env);
-        for _ in 0..5 {
-            client.call(&[target()], &asking(false), LIMIT, &mut |_| {}).await.expect("an answer");
+        let (target, request) = (target(), asking(true));
+        {
+            let mut watch = |_: Progress<'_>| {};
+            let targets = [target];
+            let call = client.call(&targets, &request, LIMIT, &mut watch);
+            tokio::select! { _ = call => panic!("an answer"), () = wait(Duration::from_secs(5)) => {} }
         }
-        network.connections.load(Ordering::Relaxed)
+        let sent = server.sent();
+        wait(Duration::from_secs(60)).await;
+        assert!((4..=6).contains(&sent), "{sent}");
+        assert!(server.sent() <= sent + 1, "the server noticed");
     });
-    assert_eq!(connections, 1);
 }
 
 #[test]
@@ -476,4 +499,31 @@ fn probes_look_for_the_model() {
         r#"Failed(CallError { kind: Timeout, status: None, message: "no answer within 5 s", retry_after: None })"#
     ]]
     .assert_eq(&probe(None));
+}
+
+#[test]
+fn real_sockets() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let answer = runtime.block_on(async {
+        let env = atlas_env::Env::system();
+        let server = Server::new(strict, vec![Reply::events(&[text("Hel"), text("lo"), finish()])]);
+        let address = server.on_socket(&env).await;
+        let done = Client::new(env).call(&[at(&address)], &asking(true), LIMIT, &mut |_| {}).await;
+        done.expect("an answer").answer.text()
+    });
+    assert_eq!(answer, "Hello");
+}
+
+#[test]
+fn a_server_without_tls_is_no_https_server() {
+    let error = run(|env, network| async move {
+        let _server = Server::start(&env, &network, "models.test:443", strict, Vec::new());
+        let mut target = Target { attempts: 1, ..at("models.test") };
+        let Backend::Http(http) = &mut target.backend else { panic!("HTTP") };
+        http.endpoint.base_url = "https://models.test/v1".to_owned();
+        let called = Client::new(env).call(&[target], &asking(false), LIMIT, &mut |_| {}).await;
+        called.expect_err("an error").error
+    });
+    assert_eq!(error.kind.name(), "connection");
+    assert!(error.message.starts_with("models.test: client error (Connect)"), "{}", error.message);
 }

@@ -3,7 +3,9 @@
 
 mod chat;
 mod client;
+mod conversation;
 mod hostile;
 mod machine;
 mod network;
 mod server;
+mod strict;

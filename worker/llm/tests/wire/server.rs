@@ -1,6 +1,9 @@
 //! A server that checks each request and gives prepared replies, good and bad ones.
 
 use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -96,19 +99,25 @@ impl Reply {
         self
     }
 
-    fn response(self) -> Response {
+    fn response(self, sent: Arc<AtomicUsize>) -> Response {
         let more = self.endless.map(|(bytes, each)| {
             stream::repeat([Piece::Wait(each), Piece::Bytes(bytes)]).flat_map(stream::iter).boxed()
         });
         let pieces = stream::iter(self.pieces).chain(more.unwrap_or_else(|| stream::empty().boxed()));
-        let body = pieces.filter_map(|piece| async {
-            match piece {
-                Piece::Bytes(bytes) => Some(Ok(bytes)),
-                Piece::Wait(time) => {
-                    wait(time).await;
-                    None
+        let body = pieces.filter_map(move |piece| {
+            let sent = Arc::clone(&sent);
+            async move {
+                match piece {
+                    Piece::Bytes(bytes) => {
+                        sent.fetch_add(1, Ordering::Relaxed);
+                        Some(Ok(bytes))
+                    }
+                    Piece::Wait(time) => {
+                        wait(time).await;
+                        None
+                    }
+                    Piece::Break => Some(Err(io::Error::other("cut"))),
                 }
-                Piece::Break => Some(Err(std::io::Error::other("cut"))),
             }
         });
         let mut response = Response::builder().status(self.status);
@@ -125,15 +134,30 @@ pub(crate) struct Server {
     check: Check,
     replies: Arc<Mutex<VecDeque<Reply>>>,
     seen: Arc<Mutex<Vec<Seen>>>,
+    sent: Arc<AtomicUsize>,
 }
 
 impl Server {
+    pub(crate) fn new(check: Check, replies: Vec<Reply>) -> Self {
+        Self { check, replies: Arc::new(Mutex::new(replies.into())), seen: Arc::default(), sent: Arc::default() }
+    }
+
     pub(crate) fn start(env: &Env, network: &Memory, authority: &str, check: Check, replies: Vec<Reply>) -> Self {
-        let server = Self { check, replies: Arc::new(Mutex::new(replies.into())), seen: Arc::default() };
+        let server = Self::new(check, replies);
         let router = Router::new().fallback(reply).with_state(server.clone());
         let arrivals = network.serve(authority);
         env.spawn("test server", async move { axum::serve(arrivals, router).await.expect("serves") });
         server
+    }
+
+    /// The same server on a socket of this machine; the result is its address.
+    pub(crate) async fn on_socket(self, env: &Env) -> String {
+        let listener = env.net.listen(([127, 0, 0, 1], 0).into()).await.expect("a socket");
+        let address = listener.local_addr().expect("an address").to_string();
+        let router = Router::new().fallback(reply).with_state(self);
+        let socket = Socket(listener);
+        env.spawn("test server", async move { axum::serve(socket, router).await.expect("serves") });
+        address
     }
 
     /// The requests so far.
@@ -141,9 +165,31 @@ impl Server {
         self.seen.lock().expect("a lock").clone()
     }
 
+    /// The pieces that were sent so far.
+    pub(crate) fn sent(&self) -> usize {
+        self.sent.load(Ordering::Relaxed)
+    }
+
     /// How many replies are left.
     pub(crate) fn left(&self) -> usize {
         self.replies.lock().expect("a lock").len()
+    }
+}
+
+struct Socket(Box<dyn atlas_env::Listener>);
+
+impl axum::serve::Listener for Socket {
+    type Io = atlas_env::Connection;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Self::Io, SocketAddr) {
+        let connection = self.0.accept().await.expect("a connection");
+        let peer = connection.peer();
+        (connection, peer)
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.0.local_addr()
     }
 }
 
@@ -154,14 +200,14 @@ async fn reply(State(server): State<Server>, method: Method, uri: Uri, headers: 
     if let Err(problem) = (server.check)(&seen) {
         let error =
             serde_json::json!({"error": {"message": format!("strict: {problem}"), "type": "invalid_request_error"}});
-        return Reply::json(400, &error).response();
+        return Reply::json(400, &error).response(server.sent);
     }
     let next = server.replies.lock().expect("a lock").pop_front();
     match next {
         Some(reply) => {
             wait(reply.delay).await;
-            reply.response()
+            reply.response(server.sent)
         }
-        None => Reply::new(StatusCode::IM_A_TEAPOT.as_u16(), "text/plain", "no reply is left").response(),
+        None => Reply::new(StatusCode::IM_A_TEAPOT.as_u16(), "text/plain", "no reply is left").response(server.sent),
     }
 }
