@@ -5,6 +5,7 @@
 
 mod keys;
 mod limits;
+mod llm;
 mod members;
 mod number;
 mod read;
@@ -22,6 +23,7 @@ use crate::violation::{Violation, joined};
 use crate::yaml::{self, YamlError};
 
 pub use limits::parse_offered;
+pub use llm::Llm;
 
 /// Why a text is not a contract.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -164,7 +166,7 @@ pub enum ExecMode {
 }
 
 /// `provider`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Provider {
     /// The kind of provider.
     pub kind: ProviderKind,
@@ -180,6 +182,8 @@ pub struct Provider {
     pub max_iterations: u64,
     /// exec: one process per job, or kept warm; none if the contract does not say.
     pub mode: Option<ExecMode>,
+    /// llm: extensions.
+    pub llm: Llm,
 }
 
 /// `hardware` as written: none means that the contract does not have the member and requires nothing.

@@ -18,8 +18,8 @@ mod violation;
 pub mod yaml;
 
 pub use contract::{
-    Contract, ContractError, Dependency, ExecMode, Hardware, Knowledge, Model, Permissions, Provider, ProviderKind,
-    Requires, Retry, Warning, parse, parse_offered,
+    Contract, ContractError, Dependency, ExecMode, Hardware, Knowledge, Llm, Model, Permissions, Provider,
+    ProviderKind, Requires, Retry, Warning, parse, parse_offered,
 };
 pub use search_text::search_text;
 pub use skill::{Skill, SkillError};

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::members::{Conversions, Members};
 use super::{
-    Contract, ContractError, Dependency, ExecMode, Hardware, Knowledge, Model, Permissions, Provider, ProviderKind,
-    Requires, Retry, keys,
+    Contract, ContractError, Dependency, ExecMode, Hardware, Knowledge, Llm, Model, Permissions, Provider,
+    ProviderKind, Requires, Retry, keys,
 };
 use crate::document::{Wrapped, told};
 use crate::python;
@@ -286,5 +286,6 @@ fn provider(agent: Members<'_>) -> Provider {
             "warm" => ExecMode::Warm,
             _ => ExecMode::PerJob,
         }),
+        llm: Llm::read(provider),
     }
 }

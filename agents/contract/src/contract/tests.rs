@@ -329,6 +329,29 @@ fn extensions_are_written_only_where_they_are_set() {
 }
 
 #[test]
+fn options_of_llm_agents_are_written_only_where_they_are_set() {
+    let plain = accepted(&with("  provider: {type: llm}\n"));
+    assert_eq!(plain.provider.llm, Llm::default());
+    assert_eq!(plain.to_json()["provider"].as_object().map(serde_json::Map::len), Some(6));
+    let full = "{type: llm, max_tokens: 100, temperature: 0.5, top_p: 1, top_k: 40, stop: [END], reasoning_effort: low, stream: yes, \
+                enforce_schema: yes, repair_rounds: 2, parallel_tools: 4, loop_repeat_threshold: 3, partial_at_limit: no, images: pictures}";
+    let written = accepted(&with(&format!("  provider: {full}\n"))).to_json();
+    expect![[r#"{"type":"llm","command":[],"system_prompt":"","focus":"","output_format":"json","max_iterations":5,"max_tokens":100,"temperature":0.5,"top_p":1.0,"top_k":40,"stop":["END"],"reasoning_effort":"low","stream":true,"enforce_schema":true,"repair_rounds":2,"parallel_tools":4,"loop_repeat_threshold":3,"partial_at_limit":false,"images":"pictures"}"#]]
+        .assert_eq(&written["provider"].to_string());
+    for wrong in [
+        "temperature: 3",
+        "repair_rounds: 11",
+        "parallel_tools: 0",
+        "stop: ['']",
+        "reasoning_effort: most",
+        "images: ''",
+    ] {
+        let error = parse(with(&format!("  provider: {{type: llm, {wrong}}}\n")).as_bytes()).expect_err(wrong);
+        assert_eq!(error.violations()[0].pointer, "/agent/provider", "{wrong}");
+    }
+}
+
+#[test]
 fn schemas_are_checked_when_asked() {
     let contract = accepted(&with("  input: {schema: {type: text}}\n  output: {schema: {$ref: 'http://x/y'}}\n"));
     let error = contract.check_schemas().map(|_| ()).expect_err("both schemas are wrong");

@@ -98,6 +98,7 @@ fn provider(provider: &Provider) -> Value {
         ExecMode::Warm => "warm",
     });
     set(&mut value, "mode", mode.map(Value::from));
+    provider.llm.members().into_iter().for_each(|(name, member)| set(&mut value, &name, Some(member)));
     value
 }
 

@@ -1,0 +1,78 @@
+//! The extensions of `provider` for llm agents: what a contract can ask of the model and of the agent loop beyond Atlas
+//! for Python.
+
+use serde_json::{Map, Value};
+
+use super::members::Members;
+
+/// What an llm agent asks of its model and its loop. None means that the contract does not say.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Llm {
+    /// Most tokens of one answer.
+    pub max_tokens: Option<u32>,
+    pub temperature: Option<f64>,
+    pub top_p: Option<f64>,
+    pub top_k: Option<u32>,
+    /// Texts that end an answer.
+    pub stop: Option<Vec<String>>,
+    /// `low`, `medium` or `high`.
+    pub reasoning_effort: Option<String>,
+    /// Whether answers are requested in pieces, so that followers see them form.
+    pub stream: Option<bool>,
+    /// Whether answers must match the output schema: the provider is asked for it, and the model is asked again.
+    pub enforce_schema: Option<bool>,
+    /// How often the model is asked again.
+    pub repair_rounds: Option<u32>,
+    /// Most tool calls at the same time.
+    pub parallel_tools: Option<u32>,
+    /// The number of equal rounds of tools in a row that ends the job; zero disables the guard.
+    pub loop_repeat_threshold: Option<u32>,
+    /// Whether a job whose requests are used up returns its last text.
+    pub partial_at_limit: Option<bool>,
+    /// The member of the input that has images.
+    pub images: Option<String>,
+}
+
+impl Llm {
+    pub(super) fn read(provider: Members<'_>) -> Self {
+        let count = |name| provider.amount(name).map(|amount| u32::try_from(amount).unwrap_or(u32::MAX));
+        let number = |name| provider.get(name).and_then(Value::as_f64);
+        let flag = |name| provider.get(name).and_then(Value::as_bool);
+        let text = |name| provider.get(name).and_then(Value::as_str).map(str::to_owned);
+        Self {
+            max_tokens: count("max_tokens"),
+            temperature: number("temperature"),
+            top_p: number("top_p"),
+            top_k: count("top_k"),
+            stop: provider.texts("stop"),
+            reasoning_effort: text("reasoning_effort"),
+            stream: flag("stream"),
+            enforce_schema: flag("enforce_schema"),
+            repair_rounds: count("repair_rounds"),
+            parallel_tools: count("parallel_tools"),
+            loop_repeat_threshold: count("loop_repeat_threshold"),
+            partial_at_limit: flag("partial_at_limit"),
+            images: text("images"),
+        }
+    }
+
+    /// Its members that are set, in the order of the documentation.
+    pub(super) fn members(&self) -> Map<String, Value> {
+        let all: [(&str, Option<Value>); 13] = [
+            ("max_tokens", self.max_tokens.map(Value::from)),
+            ("temperature", self.temperature.map(Value::from)),
+            ("top_p", self.top_p.map(Value::from)),
+            ("top_k", self.top_k.map(Value::from)),
+            ("stop", self.stop.clone().map(Value::from)),
+            ("reasoning_effort", self.reasoning_effort.clone().map(Value::from)),
+            ("stream", self.stream.map(Value::from)),
+            ("enforce_schema", self.enforce_schema.map(Value::from)),
+            ("repair_rounds", self.repair_rounds.map(Value::from)),
+            ("parallel_tools", self.parallel_tools.map(Value::from)),
+            ("loop_repeat_threshold", self.loop_repeat_threshold.map(Value::from)),
+            ("partial_at_limit", self.partial_at_limit.map(Value::from)),
+            ("images", self.images.clone().map(Value::from)),
+        ];
+        all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    }
+}
