@@ -52,6 +52,7 @@ pub(crate) struct Job {
 
 impl Job {
     /// The error text. If the text is unclear by itself, the type of the exception precedes it (`KeyError: 'missing'`).
+    /// If the text is that of another service, the code of the error precedes it.
     /// If the error concerns a place in the output, that place follows: `5 is not of type 'string' (at /a: type)`.
     pub(crate) fn error_text(&self) -> String {
         let added = |name: &str| self.metadata.get(name).and_then(Value::as_str);
@@ -62,8 +63,12 @@ impl Job {
             }
             _ => self.error.clone(),
         };
-        match added("_error_at") {
+        let error = match added("_error_at") {
             Some(place) => format!("{error} (at {place})"),
+            None => error,
+        };
+        match added("_error_code") {
+            Some(code) => format!("{code}: {error}"),
             None => error,
         }
     }

@@ -82,6 +82,11 @@ impl Turn {
         &self.totals
     }
 
+    /// What a call costs. Zero if the prices are unknown.
+    pub fn cost(&self, usage: &Usage) -> NanoDollars {
+        self.settings.prices.map_or(NanoDollars(0), |prices| prices.cost(usage))
+    }
+
     /// The messages so far.
     pub fn messages(&self) -> &[Message] {
         &self.messages
@@ -147,9 +152,7 @@ impl Turn {
 
     fn answered(&mut self, answer: Answer, checks: &dyn Checks) -> Vec<Effect> {
         self.totals.usage += answer.usage;
-        if let Some(prices) = self.settings.prices {
-            self.totals.cost += prices.cost(&answer.usage);
-        }
+        self.totals.cost += self.cost(&answer.usage);
         self.totals.model.clone_from(&answer.model);
         let text = answer.text();
         if answer.tool_calls().next().is_none() {

@@ -66,6 +66,11 @@ catalogue! {
     STEP_DIFFERS = "E3013" Conflict "the step does not match the journal";
     JOURNAL_GONE = "E3014" Gone "the journal of the job can no longer be resumed";
     CREDENTIAL_LOST = "E3015" Gone "the credential of the caller was lost";
+    MODEL_CALL = "E3201" Unavailable "a call of the model failed";
+    NO_MODEL = "E3202" NotFound "there is no model for the agent";
+    BUDGET_SPENT = "E3203" Denied "the budget of the job does not suffice";
+    NO_VISION = "E3204" Invalid "the model does not accept images";
+    LOOP_LEVEL = "E3205" Unavailable "the worker has another agent loop than the job";
     NO_LEADER = "E4001" Unavailable "no leader";
     OUTCOME_UNKNOWN = "E4003" Unavailable "the outcome is unknown";
     OVERLOADED = "E4004" Busy "the controller is overloaded";

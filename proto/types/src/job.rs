@@ -130,9 +130,10 @@ pub struct Spawned {
     pub awaited: bool,
 }
 
-/// Members of a job's metadata that Atlas adds for people: the type of an exception whose text means nothing alone, where an output
-/// breaks its schema, and which limits were enforced. Clients of Atlas for Python do not see them.
-pub const METADATA_OURS: [&str; 3] = ["_error_type", "_error_at", "_limits"];
+/// Members of a job's metadata that Atlas adds for people: the type of an exception whose text means nothing alone, the code of an
+/// error whose text is that of another service, where an output breaks its schema, and which limits were enforced. Clients of Atlas
+/// for Python do not see them.
+pub const METADATA_OURS: [&str; 4] = ["_error_type", "_error_code", "_error_at", "_limits"];
 
 /// One request to run one agent version on one input.
 #[derive(Debug, Clone, PartialEq, Eq)]

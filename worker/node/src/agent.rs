@@ -1,10 +1,12 @@
 //! An agent's package, unpacked and parsed, in the form that a slot needs.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use atlas_contract::schema::Validator;
 use atlas_contract::{Contract, ContractError, ProviderKind, Violation, joined, python};
+use atlas_llm::scripted::Script;
 use atlas_types::{Failure, FailureKind};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -24,6 +26,8 @@ pub(crate) struct Agent {
     input: Option<Validator>,
     /// None if the schema accepts anything.
     output: Option<Validator>,
+    /// The answers of its model where none is configured: `mock.yaml` of an llm agent, or why it cannot be used.
+    pub(crate) mock: Option<Result<Arc<Script>, String>>,
     /// True for the in-process agent that answers with its input.
     pub(crate) noop: bool,
     /// Its Python environment, if it needs one, once that exists.
@@ -101,12 +105,14 @@ impl Agent {
         let anything = json!({"type": "object"});
         let input = (contract.input_schema != anything).then_some(input);
         let output = (contract.output_schema != anything).then_some(output);
+        let mock = (contract.provider.kind == ProviderKind::Llm).then(|| mock(directory)).flatten();
         let noop = noop && contract.provider.command == [NOOP];
         Ok(Self {
             directory: directory.to_owned(),
             contract,
             input,
             output,
+            mock,
             noop,
             python: OnceCell::new(),
             is_furnished: AtomicBool::new(false),
@@ -162,6 +168,17 @@ impl Agent {
             return Err(OutputFault::Violations(vec![Violation { pointer, rule, message, suggestion: None }]));
         }
         Ok(())
+    }
+}
+
+/// The script of an llm agent, if it has one.
+fn mock(directory: &Path) -> Option<Result<Arc<Script>, String>> {
+    /// The largest size of a script.
+    const BYTES_MAX: u64 = 1 << 20;
+    match read_bounded(&directory.join("mock.yaml"), BYTES_MAX) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => Some(Err(error.to_string())),
+        Ok(text) => Some(Script::parse(&text).map(Arc::new).map_err(|error| atlas_env::chain(&error))),
     }
 }
 

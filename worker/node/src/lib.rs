@@ -31,6 +31,6 @@ pub use environment::shared_environments;
 pub use journal::{Journal, JournalError, Made};
 pub use options::{Configuration, ConfigurationError, Options};
 pub use process::{Confinement, run_if_asked};
-pub use provider::{Inside, InsideJob};
+pub use provider::{Inside, InsideJob, ModelEnvironment};
 pub use python::Python;
 pub use worker::{PASSED, StartError, Worker};

@@ -10,7 +10,7 @@ use atlas_types::{IdError, NodeId};
 use clap::Parser;
 use serde::{Deserialize, Serialize};
 
-use crate::{Cgroup, Confinement, Inside};
+use crate::{Cgroup, Confinement, Inside, ModelEnvironment};
 
 #[cfg(test)]
 mod reference;
@@ -86,6 +86,8 @@ pub struct Options {
     pub noop: bool,
     /// Serves the command `@inside` by a function of the embedding program (tests).
     pub inside: Option<Inside>,
+    /// The models of the environment, for llm agents.
+    pub models: ModelEnvironment,
 }
 
 impl Options {
@@ -121,6 +123,7 @@ impl Options {
             cgroup: Cgroup::Auto,
             noop: false,
             inside: None,
+            models: ModelEnvironment::of_process(),
         }
     }
 }

@@ -7,6 +7,7 @@ mod exec;
 mod inside;
 mod io_loop;
 mod json_text;
+mod llm;
 mod python;
 mod warm_exec;
 
@@ -25,6 +26,8 @@ use serde_json::{Map, Value};
 
 pub use self::inside::{Inside, InsideJob};
 pub(crate) use self::io_loop::Lines;
+pub use self::llm::ModelEnvironment;
+use crate::mailbox::Mailbox;
 use crate::process::Tree;
 use crate::python::Finder;
 use crate::slot::{Control, Shared, Work};
@@ -69,6 +72,8 @@ pub(crate) struct Settings {
     pub(crate) slices: BTreeMap<u32, String>,
     /// Serves agents inside this process.
     pub(crate) inside: Option<Inside>,
+    /// The models of the worker's environment.
+    pub(crate) models: ModelEnvironment,
 }
 
 /// A started program in its slot.
@@ -81,6 +86,8 @@ pub(crate) enum Program {
     Python(Box<python::PythonProgram>),
     /// An agent that is a function of this process. Its slot ends with the job.
     Inside(Box<inside::InsideAgent>),
+    /// A model in a loop of tools. Its slot ends with the job.
+    Llm(Box<llm::LlmAgent>),
 }
 
 impl Program {
@@ -90,6 +97,7 @@ impl Program {
         let (execution, why) = match self {
             Self::Exec(program) => return program.execute(work, control).await,
             Self::Inside(agent) => return agent.execute(work, control).await,
+            Self::Llm(agent) => return agent.execute(work, control).await,
             Self::Warm(program) => (program.execute(work, control).await, program.tree_mut().out_of_memory()),
             Self::Python(program) => (program.execute(work, control).await, program.tree_mut().out_of_memory()),
         };
@@ -98,7 +106,7 @@ impl Program {
 
     /// False if its process exists only while a job runs.
     pub(crate) fn outlives_job(&self) -> bool {
-        !matches!(self, Self::Exec(_) | Self::Inside(_))
+        !matches!(self, Self::Exec(_) | Self::Inside(_) | Self::Llm(_))
     }
 
     /// True if the idle program has ended.
@@ -131,7 +139,7 @@ impl Program {
     /// Stops the program, gracefully at first.
     pub(crate) async fn stop(mut self, env: &Env) {
         match &mut self {
-            Self::Exec(_) | Self::Inside(_) => {}
+            Self::Exec(_) | Self::Inside(_) | Self::Llm(_) => {}
             Self::Warm(program) => program.stop(env).await,
             Self::Python(program) => program.stop(env).await,
         }
@@ -139,7 +147,7 @@ impl Program {
 
     fn tree(&self) -> Option<&Tree> {
         match self {
-            Self::Exec(_) | Self::Inside(_) => None,
+            Self::Exec(_) | Self::Inside(_) | Self::Llm(_) => None,
             Self::Warm(program) => Some(program.tree()),
             Self::Python(program) => Some(program.tree()),
         }
@@ -192,6 +200,13 @@ impl Execution {
     /// The execution took too long.
     fn timed_out(limit: Micros) -> Self {
         Self::failed(FailureKind::Timeout, format!("Execution timed out after {}s", seconds(limit)))
+    }
+
+    /// The execution with the agent's measurements.
+    fn measured(mut self, measured: Map<String, Value>) -> Self {
+        let (Self::Output { metadata, .. } | Self::Failed { metadata, .. }) = &mut self;
+        *metadata = measured;
+        self
     }
 
     /// Reading the answer was interrupted, because the process ends.
@@ -250,10 +265,14 @@ pub(crate) async fn start(work: &Arc<Work>, shared: &Shared, control: &mut Contr
             Ok(Program::Warm(Box::new(warm_exec::WarmExec::start(work, shared).await?)))
         }
         (ProviderKind::Exec, _) => Ok(Program::Exec(exec::Exec::new(shared))),
-        (ProviderKind::Llm, _) => {
-            let why = "this worker has no llm provider".to_owned();
-            Err(StartError::NoImplementation { agent: contract.name.to_string(), why })
-        }
+        (ProviderKind::Llm, _) => Ok(Program::Llm(Box::new(llm::LlmAgent::new(shared)))),
+    }
+}
+
+/// Completes when the attempt must stop.
+async fn stopped(mailbox: &Mailbox) {
+    while mailbox.stop_asked().is_none() {
+        mailbox.woken().await;
     }
 }
 

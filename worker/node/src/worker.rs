@@ -195,6 +195,7 @@ fn prepare(options: &Options, env: &Env, sdk: PathBuf) -> Result<(Arc<Settings>,
         unchecked: !options.hardware_checks,
         slices: slices(&inventory),
         inside: options.inside.clone(),
+        models: options.models.clone(),
     });
     // Runs in the background, because with a version manager this takes longer than the rest of the start.
     let finding = Arc::clone(&settings);

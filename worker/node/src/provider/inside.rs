@@ -8,7 +8,7 @@ use atlas_types::{Attachments, Attempt, Failure, FailureKind, JobId};
 use serde_json::Map;
 use serde_json::value::RawValue;
 
-use super::{Execution, bounded};
+use super::{Execution, bounded, stopped};
 use crate::journal::Journal;
 use crate::slot::{Control, Shared, Work};
 
@@ -73,7 +73,7 @@ impl InsideAgent {
         let ending = (self.function.0)(InsideJob { job, attempt, input, journal, attachments });
         let end = tokio::select! {
             biased;
-            () = stopped(control) => return Execution::stopped(),
+            () = stopped(control.mailbox) => return Execution::stopped(),
             end = ending => end,
             () = control.env.clock.sleep(limit.as_duration()) => return Execution::timed_out(limit),
         };
@@ -83,12 +83,5 @@ impl InsideAgent {
             Err(failure) => failure,
         };
         Execution::Failed { failure, metadata: Map::new(), usable: false }
-    }
-}
-
-/// Completes when the attempt must stop.
-async fn stopped(control: &Control<'_>) {
-    while control.mailbox.stop_asked().is_none() {
-        control.mailbox.woken().await;
     }
 }

@@ -5,6 +5,7 @@ mod exec;
 mod hostile;
 mod journal;
 mod limits;
+mod llm;
 mod python;
 mod results;
 mod room;

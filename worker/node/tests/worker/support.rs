@@ -316,18 +316,7 @@ impl Session {
         loop {
             let (number, report) = self.report().await;
             self.say(ToWorker::ReportAck { number, result: ReportResult::Applied }).await;
-            let end = match report.kind {
-                ReportKind::Started => continue,
-                ReportKind::Completed { output, usage, metadata } => {
-                    let metadata = metadata.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-                    End::Completed { output, usage, metadata }
-                }
-                ReportKind::Failed { failure, output, cancelled, metadata, .. } => {
-                    let metadata = metadata.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-                    End::Failed { failure, output, cancelled, metadata }
-                }
-                ReportKind::NotHeld => End::NotHeld,
-            };
+            let Some(end) = End::of(report.kind) else { continue };
             return (report.token, end);
         }
     }
@@ -340,6 +329,21 @@ impl Session {
 }
 
 impl End {
+    /// None for a report of a start.
+    pub(crate) fn of(report: ReportKind) -> Option<Self> {
+        let text = |metadata: Option<Arc<[u8]>>| metadata.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        match report {
+            ReportKind::Started => None,
+            ReportKind::Completed { output, usage, metadata } => {
+                Some(Self::Completed { output, usage, metadata: text(metadata) })
+            }
+            ReportKind::Failed { failure, output, cancelled, metadata, .. } => {
+                Some(Self::Failed { failure, output, cancelled, metadata: text(metadata) })
+            }
+            ReportKind::NotHeld => Some(Self::NotHeld),
+        }
+    }
+
     /// The output of a completed attempt.
     pub(crate) fn output(&self, controller: &Controller) -> String {
         match self {

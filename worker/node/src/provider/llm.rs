@@ -1,0 +1,63 @@
+//! Agents that are a model in a loop of tools. The loop itself is `atlas-turn`; this module gives it its settings, calls its
+//! models, and records each step in the job's journal, so that a later attempt repeats no call.
+
+mod drive;
+mod environment;
+mod fault;
+mod fixed;
+mod images;
+mod model;
+mod schemas;
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use self::drive::Driver;
+pub use self::environment::ModelEnvironment;
+use self::fault::Fault;
+use super::{Execution, stopped};
+use crate::journal::Journal;
+use crate::slot::{Control, Shared, Work};
+
+/// An agent in its slot. It has no process, and its slot ends with the job.
+pub(crate) struct LlmAgent {
+    shared: Shared,
+}
+
+impl LlmAgent {
+    pub(super) fn new(shared: &Shared) -> Self {
+        Self { shared: shared.clone() }
+    }
+
+    pub(super) async fn execute(&mut self, work: &Work, control: &mut Control<'_>) -> Execution {
+        let (env, mailbox, limit) = (control.env, control.mailbox, work.assignment.execution_timeout);
+        let journal = Journal::new(&self.shared, work.assignment.token, work.assignment.journal.as_deref().cloned());
+        let mut metadata = Map::new();
+        let driver = Driver { work, shared: &self.shared, control, journal, metadata: &mut metadata };
+        let end = tokio::select! {
+            biased;
+            () = stopped(mailbox) => None,
+            end = driver.run() => Some(end),
+            () = env.clock.sleep(limit.as_duration()) => return Execution::timed_out(limit).measured(metadata),
+        };
+        match end {
+            None => Execution::stopped(),
+            Some(Ok(output)) => answered(&output, metadata),
+            Some(Err(fault)) => failed(&fault, metadata),
+        }
+    }
+}
+
+fn answered(output: &Value, metadata: Map<String, Value>) -> Execution {
+    match RawValue::from_string(output.to_string()) {
+        Ok(output) => Execution::Output { output, metadata, usable: false },
+        Err(error) => failed(&Fault::internal(error.to_string()), metadata),
+    }
+}
+
+fn failed(fault: &Fault, mut metadata: Map<String, Value>) -> Execution {
+    if let Some(code) = fault.code() {
+        metadata.insert("_error_code".to_owned(), code.into());
+    }
+    Execution::Failed { failure: fault.failure(), metadata, usable: false }
+}

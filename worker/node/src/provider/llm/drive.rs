@@ -1,0 +1,152 @@
+//! Carries out the effects of one turn. Each call of the model is a step of the journal: its answer is used once it is
+//! recorded, and a later attempt takes the recorded one.
+
+use atlas_model::{Answer, CallError};
+use atlas_turn::{Effect, Event, Halt, Key, Settings, Turn};
+use atlas_types::{Micros, StepKey, StepKind, StepUsage, StreamKind};
+use serde_json::{Map, Value};
+use tracing::warn;
+
+use super::fault::Fault;
+use super::fixed::{Fixed, Source};
+use super::images;
+use super::model::Backend;
+use super::schemas::Schemas;
+use crate::journal::{Journal, JournalError, Made};
+use crate::provider::elsewhere;
+use crate::slot::{Control, Shared, Work};
+
+/// The key of step 0. What a job is fixed to depends on the worker, so the key says only what the step is.
+const START: StepKey = StepKey(*b"llm agent: start");
+
+/// One attempt.
+pub(super) struct Driver<'a, 'c> {
+    pub(super) work: &'a Work,
+    pub(super) shared: &'a Shared,
+    pub(super) control: &'a mut Control<'c>,
+    pub(super) journal: Journal,
+    /// The measurements of the job.
+    pub(super) metadata: &'a mut Map<String, Value>,
+}
+
+/// Why a step has no outcome.
+enum StepFault {
+    Call(CallError),
+    Journal(JournalError),
+    Internal(serde_json::Error),
+}
+
+impl From<JournalError> for StepFault {
+    fn from(error: JournalError) -> Self {
+        Self::Journal(error)
+    }
+}
+
+impl Driver<'_, '_> {
+    pub(super) async fn run(mut self) -> Result<Value, Fault> {
+        let fixed = self.fix().await?;
+        let backend = Backend::open(fixed.source, &self.work.agent)?;
+        if fixed.source == Source::Mock {
+            let text = "the answers come from mock.yaml, because no model is configured".to_owned();
+            self.control.say(StreamKind::Log, "warning", text).await;
+        }
+        let (checks, mut turn, mut effects) = self.begin(fixed.settings).await?;
+        loop {
+            let Some(effect) = effects.pop() else { return Err(Fault::internal("the turn has no effect")) };
+            for effect in effects {
+                if let Effect::Warn(halt) = effect {
+                    self.warn(&halt).await;
+                }
+            }
+            let event = match effect {
+                Effect::Call { key } => self.call(key, &turn, &backend).await?,
+                Effect::Finish { output, .. } => return Ok(output),
+                Effect::Fail(failure) => return Err(Fault::Turn(failure)),
+                // There are no tools in the settings, so the loop refuses all calls.
+                Effect::Tools { .. } | Effect::Warn(_) => return Err(Fault::internal("the agent has no tools")),
+            };
+            effects = turn.step(event, &checks);
+            self.measure(&turn);
+        }
+    }
+
+    /// What the job is fixed to: as recorded, or determined now.
+    async fn fix(&mut self) -> Result<Fixed, Fault> {
+        let (agent, shared) = (&self.work.agent, self.shared);
+        let make = || async {
+            let fixed = Fixed::of(agent, shared)?;
+            let outcome = serde_json::to_vec(&fixed).map_err(|error| Fault::internal(error.to_string()))?;
+            Ok::<_, Fault>(Made { outcome, usage: StepUsage::default() })
+        };
+        let recorded = self.journal.step(StepKind::Start, START, make).await?;
+        Fixed::read(&recorded)
+    }
+
+    /// Reads the input and begins the turn, on another thread if the input is large.
+    async fn begin(&self, settings: Settings) -> Result<(Schemas, Turn, Vec<Effect>), Fault> {
+        let (text, member) = (self.work.input.clone(), self.work.agent.contract.provider.llm.images.clone());
+        let begin = move || {
+            let mut input: Value =
+                serde_json::from_slice(&text).map_err(|error| Fault::internal(format!("the input: {error}")))?;
+            let images = member.map_or(Ok(Vec::new()), |member| images::take(&mut input, &member));
+            let images = images.map_err(Fault::Images)?;
+            let checks = Schemas::of(&settings);
+            let mut turn = Turn::new(settings);
+            let effects = turn.step(Event::Started { input, images }, &checks);
+            Ok((checks, turn, effects))
+        };
+        let begun = elsewhere(self.control.env, self.work.input.len(), begin).await;
+        begun.unwrap_or_else(|| Err(Fault::internal("reading the input was interrupted")))
+    }
+
+    async fn call(&mut self, key: Key, turn: &Turn, backend: &Backend) -> Result<Event, Fault> {
+        let number = self.journal.next();
+        let (control, job) = (&*self.control, self.work.assignment.job);
+        let make = || async {
+            let mut request = turn.request();
+            // The same in each attempt that gets this far.
+            request.idempotency_key = Some(format!("{job}-{number}"));
+            let began = control.now();
+            let step = u32::try_from(number).unwrap_or(u32::MAX);
+            let answer = backend.call(&request, step, control).await.map_err(StepFault::Call)?;
+            let usage = StepUsage {
+                duration: Micros::from(control.now().saturating_sub(began)),
+                tokens_input: answer.usage.input,
+                tokens_output: answer.usage.output,
+                cost_nanodollars: turn.cost(&answer.usage).0,
+            };
+            Ok(Made { outcome: serde_json::to_vec(&answer).map_err(StepFault::Internal)?, usage })
+        };
+        match self.journal.step(StepKind::Model, StepKey(key.0), make).await {
+            Ok(outcome) => {
+                let answer: Answer = serde_json::from_slice(&outcome)
+                    .map_err(|error| Fault::internal(format!("step {number} is not readable: {error}")))?;
+                Ok(Event::Answered(Box::new(answer)))
+            }
+            Err(StepFault::Call(error)) => Ok(Event::Failed(error)),
+            Err(StepFault::Journal(error)) => Err(Fault::Journal(error)),
+            Err(StepFault::Internal(error)) => Err(Fault::internal(error.to_string())),
+        }
+    }
+
+    /// Takes the totals of the turn over into the measurements, also of a job that fails later.
+    fn measure(&mut self, turn: &Turn) {
+        let totals = turn.totals();
+        let measured: [(&str, Value); 3] = [
+            ("input_tokens", totals.usage.input.into()),
+            ("output_tokens", totals.usage.output.into()),
+            ("model", totals.model.as_str().into()),
+        ];
+        self.metadata.extend(measured.map(|(name, value)| (name.to_owned(), value)));
+    }
+
+    async fn warn(&mut self, halt: &Halt) {
+        let Halt { tools, repeats, threshold, request, arguments, result } = halt;
+        let (job, agent) = (self.work.assignment.job, &self.work.assignment.agent);
+        let tools = tools.join(", ");
+        warn!(event = "loop_halt", %job, %agent, tools, repeats, threshold, request, arguments, result, "the model repeated itself");
+        let text =
+            format!("the model called {tools} {repeats} times with the same arguments and results; the job ends");
+        self.control.say(StreamKind::Log, "warning", text).await;
+    }
+}

@@ -1,0 +1,134 @@
+//! Models that are chosen and reached by variables of the worker's environment (compatibility §21, §26).
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use atlas_llm::anthropic::Anthropic;
+use atlas_llm::openai::Chat;
+use atlas_llm::{Endpoint, Protocol, Secret};
+use atlas_types::SecretText;
+use serde::{Deserialize, Serialize};
+
+/// The variables that count.
+const NAMES: [&str; 12] = [
+    "ATLAS_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_BASE_URL",
+    "ATLAS_MODEL_FAST",
+    "ATLAS_MODEL_BALANCED",
+    "ATLAS_MODEL_POWERFUL",
+    "ATLAS_OPENAI_API_KEY",
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "ATLAS_OPENAI_MODEL_FAST",
+    "ATLAS_OPENAI_MODEL_BALANCED",
+    "ATLAS_OPENAI_MODEL_POWERFUL",
+];
+
+const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
+
+/// A provider that the environment can choose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Chosen {
+    Anthropic,
+    Openai,
+}
+
+/// Variables of the worker's environment that choose and reach models. Their values are not printed.
+#[derive(Clone, Default)]
+pub struct ModelEnvironment(Arc<BTreeMap<String, SecretText>>);
+
+impl fmt::Debug for ModelEnvironment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+impl ModelEnvironment {
+    /// The variables of this process.
+    pub fn of_process() -> Self {
+        Self::new(NAMES.iter().filter_map(|name| Some((*name, std::env::var(name).ok()?))))
+    }
+
+    /// These variables. Empty values count as absent.
+    pub fn new<'n>(variables: impl IntoIterator<Item = (&'n str, String)>) -> Self {
+        let set = variables.into_iter().filter(|(_, value)| !value.is_empty());
+        Self(Arc::new(set.map(|(name, value)| (name.to_owned(), SecretText::new(value))).collect()))
+    }
+
+    fn get(&self, name: &str) -> Option<String> {
+        self.0.get(name).map(|value| value.expose().to_owned())
+    }
+
+    /// The provider that has a key; with two keys the first one.
+    pub(super) fn chosen(&self) -> Option<Chosen> {
+        [Chosen::Anthropic, Chosen::Openai].into_iter().find(|chosen| self.reach(*chosen).is_some())
+    }
+
+    /// How a provider is reached. None without a key.
+    pub(super) fn reach(&self, chosen: Chosen) -> Option<(Arc<dyn Protocol>, Endpoint)> {
+        match chosen {
+            Chosen::Anthropic => {
+                let (protocol, endpoint) = Anthropic::from_environment(|name| self.get(name))?;
+                Some((Arc::new(protocol), endpoint))
+            }
+            Chosen::Openai => {
+                let key = self.get("ATLAS_OPENAI_API_KEY").or_else(|| self.get("OPENAI_API_KEY"))?;
+                let base_url = self.get("OPENAI_BASE_URL").unwrap_or_else(|| OPENAI_BASE_URL.to_owned());
+                Some((Arc::new(Chat::openai(Secret::from(key))), Endpoint { base_url, headers: Vec::new() }))
+            }
+        }
+    }
+
+    /// The model of a tier; an unknown tier counts as balanced.
+    pub(super) fn model(&self, chosen: Chosen, preference: &str) -> String {
+        let tier = match preference {
+            "fast" => "FAST",
+            "powerful" => "POWERFUL",
+            _ => "BALANCED",
+        };
+        let (prefix, default) = match (chosen, tier) {
+            (Chosen::Anthropic, "FAST") => ("ATLAS_MODEL_", "claude-haiku-4-5-20251001"),
+            (Chosen::Anthropic, _) => ("ATLAS_MODEL_", "claude-sonnet-4-20250514"),
+            (Chosen::Openai, "POWERFUL") => ("ATLAS_OPENAI_MODEL_", "gpt-4o"),
+            (Chosen::Openai, _) => ("ATLAS_OPENAI_MODEL_", "gpt-4o-mini"),
+        };
+        self.get(&format!("{prefix}{tier}")).unwrap_or_else(|| default.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(variables: &[(&str, &str)]) -> ModelEnvironment {
+        ModelEnvironment::new(variables.iter().map(|(name, value)| (*name, (*value).to_owned())))
+    }
+
+    #[test]
+    fn keys_choose_the_provider() {
+        assert_eq!(environment(&[("ANTHROPIC_API_KEY", "")]).chosen(), None);
+        assert_eq!(environment(&[("OPENAI_API_KEY", "k")]).chosen(), Some(Chosen::Openai));
+        let both = environment(&[("OPENAI_API_KEY", "k"), ("ATLAS_API_KEY", "k")]);
+        assert_eq!(both.chosen(), Some(Chosen::Anthropic));
+        let local = environment(&[("ATLAS_API_KEY", "k"), ("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")]);
+        let (_, endpoint) = local.reach(Chosen::Anthropic).expect("a key");
+        assert_eq!(endpoint.base_url, "http://127.0.0.1:1");
+    }
+
+    #[test]
+    fn tiers_have_models() {
+        let set = environment(&[("ATLAS_MODEL_FAST", "m"), ("ATLAS_OPENAI_MODEL_POWERFUL", "p")]);
+        let models = |chosen| ["fast", "balanced", "powerful", "x"].map(|tier| set.model(chosen, tier)).join(" ");
+        let sonnet = "claude-sonnet-4-20250514";
+        assert_eq!(models(Chosen::Anthropic), format!("m {sonnet} {sonnet} {sonnet}"));
+        assert_eq!(models(Chosen::Openai), "gpt-4o-mini gpt-4o-mini p gpt-4o-mini");
+    }
+
+    #[test]
+    fn values_are_not_printed() {
+        assert_eq!(format!("{:?}", environment(&[("ATLAS_API_KEY", "canary")])), r#"{"ATLAS_API_KEY"}"#);
+    }
+}

@@ -1,0 +1,66 @@
+//! Why a job of an llm agent fails. The text of a provider's error is passed on as it is; the code goes into the metadata.
+
+use atlas_turn::Failure as TurnFailure;
+use atlas_types::{Failure, FailureKind};
+
+use crate::journal::JournalError;
+use crate::provider::bounded;
+
+/// A fault.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Fault {
+    /// The turn failed: a call of the model, the budget, images.
+    #[error(transparent)]
+    Turn(TurnFailure),
+    /// The journal could not be read or written.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// There is no model for the agent.
+    #[error("{0}")]
+    NoModel(String),
+    /// The job began with a loop that this worker does not have.
+    #[error("the job began with level {recorded} of the agent loop, and this worker has level {ours}")]
+    Level {
+        /// The recorded level.
+        recorded: u32,
+        ours: u32,
+    },
+    /// The images of the input are malformed.
+    #[error("Input validation: {0}")]
+    Images(String),
+    /// A fault of the worker.
+    #[error("{0}")]
+    Internal(String),
+}
+
+impl Fault {
+    pub(super) fn internal(text: impl Into<String>) -> Self {
+        Self::Internal(text.into())
+    }
+
+    /// The code of the error. The texts of journals have theirs already.
+    pub(super) fn code(&self) -> Option<&'static str> {
+        match self {
+            Self::Turn(TurnFailure::Call(_)) => Some("E3201"),
+            Self::NoModel(_) => Some("E3202"),
+            Self::Turn(TurnFailure::Budget { .. }) => Some("E3203"),
+            Self::Turn(TurnFailure::Vision { .. }) => Some("E3204"),
+            Self::Level { .. } => Some("E3205"),
+            Self::Images(_) => Some("E1102"),
+            Self::Turn(TurnFailure::Disorder { .. }) | Self::Internal(_) => Some("E9001"),
+            Self::Journal(_) => None,
+        }
+    }
+
+    pub(super) fn failure(&self) -> Failure {
+        let kind = match self {
+            Self::Turn(TurnFailure::Disorder { .. }) | Self::Internal(_) | Self::Level { .. } => FailureKind::Internal,
+            Self::Turn(_) => FailureKind::Agent,
+            Self::NoModel(_) => FailureKind::Startup,
+            Self::Images(_) => FailureKind::InputInvalid,
+            Self::Journal(JournalError::Differs(_) | JournalError::Refused { .. }) => FailureKind::Agent,
+            Self::Journal(_) => FailureKind::Internal,
+        };
+        Failure { kind, error: bounded(self.to_string()).into() }
+    }
+}

@@ -1,0 +1,167 @@
+//! What a job is fixed to: the first step of its journal. Later attempts use it as it is recorded, also on a worker with
+//! other keys or another contract of the same version.
+
+use atlas_contract::Contract;
+use atlas_model::{Day, PriceList};
+use atlas_turn::{AtLimit, Format, Limits, Sampling, Settings};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::environment::Chosen;
+use super::fault::Fault;
+use crate::agent::Agent;
+use crate::slot::Shared;
+
+/// The level of the agent loop and of this record. It grows with each change after which a recorded job would go on
+/// differently.
+pub(super) const LEVEL: u32 = 1;
+
+/// How often an answer that does not match the schema is returned to the model, if the contract does not say.
+const REPAIRS_DEFAULT: u32 = 2;
+
+/// The record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Fixed {
+    pub(super) level: u32,
+    pub(super) source: Source,
+    pub(super) settings: Settings,
+}
+
+/// Where the model is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Source {
+    /// The agent's `mock.yaml`.
+    Mock,
+    /// A provider whose key is in the worker's environment.
+    Environment(Chosen),
+}
+
+#[derive(Deserialize)]
+struct Leveled {
+    level: u32,
+}
+
+impl Fixed {
+    /// What a new job of an agent is fixed to.
+    pub(super) fn of(agent: &Agent, shared: &Shared) -> Result<Self, Fault> {
+        let contract = &agent.contract;
+        let preference = &contract.model.preference;
+        let models = &shared.settings.models;
+        let (source, model) = match models.chosen() {
+            Some(chosen) => (Source::Environment(chosen), models.model(chosen, preference)),
+            None if agent.mock.is_some() => (Source::Mock, atlas_llm::scripted::MODEL.to_owned()),
+            None => {
+                return Err(Fault::NoModel(format!(
+                    "there is no model for the tier \"{preference}\": the environment of the worker has neither \
+                     ATLAS_API_KEY, ANTHROPIC_API_KEY, ATLAS_OPENAI_API_KEY nor OPENAI_API_KEY, and the agent has no mock.yaml"
+                )));
+            }
+        };
+        let today = Day::of(u64::try_from(shared.env.clock.wall().0 / 1_000_000).unwrap_or(0));
+        let settings = Settings {
+            prices: PriceList::embedded().prices(&model, today),
+            model,
+            // A mock shows how answers form; providers are asked as Atlas for Python asks them.
+            stream: contract.provider.llm.stream.unwrap_or(source == Source::Mock),
+            ..settings(contract)
+        };
+        Ok(Self { level: LEVEL, source, settings })
+    }
+
+    /// Reads a record.
+    pub(super) fn read(json: &[u8]) -> Result<Self, Fault> {
+        let unreadable = |error: serde_json::Error| Fault::internal(format!("step 0 is not readable: {error}"));
+        let Leveled { level: recorded } = serde_json::from_slice(json).map_err(unreadable)?;
+        if recorded != LEVEL {
+            return Err(Fault::Level { recorded, ours: LEVEL });
+        }
+        serde_json::from_slice(json).map_err(unreadable)
+    }
+}
+
+/// The settings that a contract asks for.
+fn settings(contract: &Contract) -> Settings {
+    let (provider, llm) = (&contract.provider, &contract.provider.llm);
+    let defaults = Limits::default();
+    let system = if provider.system_prompt.is_empty() { &provider.focus } else { &provider.system_prompt };
+    Settings {
+        system: system.clone(),
+        sampling: Sampling {
+            max_tokens: llm.max_tokens.or(Sampling::default().max_tokens),
+            temperature: llm.temperature,
+            top_p: llm.top_p,
+            top_k: llm.top_k,
+            stop: llm.stop.clone().unwrap_or_default(),
+            reasoning_effort: llm.reasoning_effort.clone(),
+            ..Sampling::default()
+        },
+        format: format(contract),
+        limits: Limits {
+            requests: u32::try_from(provider.max_iterations).unwrap_or(u32::MAX),
+            at_limit: if llm.partial_at_limit == Some(true) { AtLimit::Partial } else { AtLimit::Error },
+            repeats: llm.loop_repeat_threshold.unwrap_or(defaults.repeats),
+            parallel: llm.parallel_tools.map_or(defaults.parallel, |most| most as usize),
+            ..defaults
+        },
+        // The providers of the environment have no declarations; they refuse what a model does not accept.
+        vision: true,
+        ..Settings::default()
+    }
+}
+
+fn format(contract: &Contract) -> Format {
+    let llm = &contract.provider.llm;
+    if contract.provider.output_format == "text" {
+        return Format::Text;
+    }
+    // Without a schema, everything matches.
+    if llm.enforce_schema != Some(true) || contract.output_schema == json!({"type": "object"}) {
+        return Format::Json;
+    }
+    let (name, schema) = ("output".to_owned(), contract.output_schema.clone());
+    Format::Schema { name, schema, repairs: llm.repair_rounds.unwrap_or(REPAIRS_DEFAULT) }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    fn of(provider: &str) -> Settings {
+        let text = format!(
+            "agent: {{name: a, version: 1.0.0, output: {{schema: {{required: [x]}}}}, provider: {{type: llm, {provider}}}}}"
+        );
+        settings(&atlas_contract::parse(text.as_bytes()).expect("a contract"))
+    }
+
+    #[test]
+    fn a_plain_contract_asks_as_atlas_for_python_does() {
+        let settings = of("system_prompt: '', focus: Be brief.");
+        let python = Settings { system: "Be brief.".to_owned(), vision: true, ..Settings::default() };
+        assert_eq!(settings, python);
+    }
+
+    #[test]
+    fn extensions_are_passed_on() {
+        let settings =
+            of("system_prompt: s, focus: f, max_iterations: 9, max_tokens: 10, temperature: 0.5, stop: [x], \
+             enforce_schema: yes, loop_repeat_threshold: 3, partial_at_limit: yes, parallel_tools: 4");
+        expect![[r#"{"name":"output","schema":{"required":["x"]},"repairs":2}"#]]
+            .assert_eq(&json!(settings.format)["schema"].to_string());
+        expect![[r#"{"requests":9,"at_limit":"partial","repeats":3,"calls":128,"parallel":4,"result_bytes":65536,"budget":null}"#]]
+            .assert_eq(&json!(settings.limits).to_string());
+        assert_eq!((settings.system.as_str(), settings.sampling.max_tokens), ("s", Some(10)));
+        assert_eq!(of("output_format: text, enforce_schema: yes").format, Format::Text);
+    }
+
+    #[test]
+    fn other_levels_are_refused() {
+        let fixed = Fixed { level: LEVEL, source: Source::Environment(Chosen::Openai), settings: Settings::default() };
+        assert_eq!(Fixed::read(&serde_json::to_vec(&fixed).expect("JSON")).expect("ours"), fixed);
+        let newer = Fixed::read(br#"{"level": 2, "new": []}"#).expect_err("newer");
+        assert_eq!(newer.to_string(), "the job began with level 2 of the agent loop, and this worker has level 1");
+        assert!(Fixed::read(b"{").is_err() && Fixed::read(br#"{"level": 1}"#).is_err());
+    }
+}

@@ -1,0 +1,4 @@
+//! Tests agents that are a model in a loop: steps are recorded before they are used, and a later attempt repeats none.
+
+mod mock;
+mod scene;

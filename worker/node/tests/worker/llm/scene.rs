@@ -1,0 +1,89 @@
+//! A worker with a model agent, and a controller that keeps the journal.
+
+use std::sync::Arc;
+
+use atlas_types::{AssignedJournal, Assignment, Attempt, Journal, ReportResult, StepsResult};
+use atlas_wire::session::{ToLeader, ToWorker};
+use atlas_worker::ModelEnvironment;
+use serde_json::Value;
+
+use crate::support::{Agent, Controller, End, Node, Session};
+
+pub(super) struct Scene {
+    pub(super) controller: Controller,
+    pub(super) node: Node,
+    pub(super) session: Session,
+    agent: Agent,
+    pub(super) journal: Journal,
+}
+
+/// A contract with these members of `provider`, and more members of `agent`.
+pub(super) fn contract(provider: &str, more: &str) -> String {
+    format!("agent:\n  name: thinker\n  version: 1.0.0\n{more}  provider:\n    type: llm\n{provider}")
+}
+
+impl Scene {
+    /// A worker whose environment has these variables.
+    pub(super) async fn set(files: &[(&str, &str)], variables: &[(&'static str, String)]) -> Self {
+        let mut controller = Controller::start().await;
+        let models = ModelEnvironment::new(variables.iter().cloned());
+        let node = Node::start_with(&controller, |options| options.models = models).await;
+        let session = controller.welcomed(Vec::new()).await;
+        let agent = controller.publish(files);
+        Self { controller, node, session, agent, journal: Journal::default() }
+    }
+
+    /// An attempt that continues the recorded journal.
+    pub(super) fn attempt(&mut self, attempt: u32, input: &str) -> Assignment {
+        let journal = AssignedJournal { journal: Arc::new(self.journal.clone()), unfolded: None };
+        let assignment = self.controller.assignment(&self.agent, input);
+        Assignment { attempt: Attempt(attempt), journal: Some(Box::new(journal)), ..assignment }
+    }
+
+    /// Runs an attempt to its end, and records its steps.
+    pub(super) async fn run(&mut self, assignment: &Assignment) -> End {
+        self.session.grant(assignment).await;
+        self.record_until(u64::MAX).await.expect("the attempt ends")
+    }
+
+    /// Records steps until the journal has this many, or the attempt ends.
+    pub(super) async fn record_until(&mut self, steps: u64) -> Option<End> {
+        while self.journal.next() < steps {
+            match self.session.next().await {
+                ToLeader::RecordSteps { number, from, steps, .. } => {
+                    assert_eq!(from, self.journal.next());
+                    self.journal.steps.extend(steps);
+                    let result = StepsResult::Applied;
+                    self.session.say(ToWorker::StepsAck { number, result }).await;
+                }
+                ToLeader::Renew { number } => self.session.say(ToWorker::RenewAck { number }).await,
+                ToLeader::StreamEvents { events, .. } => self.session.events.extend(events),
+                ToLeader::Deltas { deltas, .. } => self.session.deltas.extend(deltas),
+                ToLeader::Report { number, report } => {
+                    self.session.say(ToWorker::ReportAck { number, result: ReportResult::Applied }).await;
+                    if let Some(end) = End::of(report.kind) {
+                        return Some(end);
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// The recorded steps: kind, tokens and outcome.
+    pub(super) fn steps(&self) -> Vec<String> {
+        let step = |step: &Arc<atlas_types::Step>| {
+            let usage = step.usage;
+            let tokens = format!("{}+{}", usage.tokens_input, usage.tokens_output);
+            format!("{} {tokens} {}", step.kind.as_str(), self.controller.text(&step.outcome))
+        };
+        self.journal.steps.iter().map(step).collect()
+    }
+
+    /// The metadata that a completed attempt added.
+    pub(super) fn metadata(end: &End) -> Value {
+        let End::Completed { metadata, .. } = end else { panic!("not completed: {end:?}") };
+        metadata.as_ref().map_or(Value::Null, |text| serde_json::from_str(text).expect("metadata is JSON"))
+    }
+}
