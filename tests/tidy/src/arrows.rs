@@ -53,6 +53,7 @@ const ARROWS: &[(&str, &str)] = &[
     ),
     ("atlas-golden", ""),
     ("atlas-linearizability", ""),
+    ("atlas-llm-server", ""),
     ("atlas-notice", ""),
     ("atlas-sim", "duty format replica slots state types"),
     ("atlas-tidy", ""),

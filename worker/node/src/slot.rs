@@ -6,6 +6,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use atlas_env::Env;
+use atlas_llm::client::Client;
 use atlas_slots::{AttemptEnd, SlotId};
 use atlas_types::{
     Assignment, Failure, FailureKind, FencingToken, Micros, ReportKind, StepsResult, StreamEvent, Usage,
@@ -103,6 +104,8 @@ pub(crate) struct Shared {
     pub(crate) supervisor: Arc<Supervisor>,
     pub(crate) transfers: Transfers,
     pub(crate) told: mpsc::Sender<SlotEvent>,
+    /// Calls models; its connections are shared.
+    pub(crate) models: Client,
 }
 
 /// The attempt's side of a slot: the clock, the orders, and the channel for events.

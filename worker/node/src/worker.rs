@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use atlas_env::{Env, Task, Vitals};
+use atlas_llm::client::Client;
 use atlas_slots::{Slots, Spool};
 use atlas_types::{BootId, Inventory, Micros, NodeId};
 use tokio::sync::{mpsc, watch};
@@ -116,7 +117,8 @@ impl Worker {
             }
             None => Slots::new(slots_options),
         };
-        let shared = Shared { env: env.clone(), settings, supervisor, transfers: transfers.clone(), told };
+        let models = Client::new(env.clone());
+        let shared = Shared { env: env.clone(), settings, supervisor, transfers: transfers.clone(), told, models };
         let inventory = identity.inventory.clone();
         let pump = Pump::new(Parts {
             env: env.clone(),

@@ -1,4 +1,5 @@
 //! Tests agents that are a model in a loop: steps are recorded before they are used, and a later attempt repeats none.
 
+mod anthropic;
 mod mock;
 mod scene;

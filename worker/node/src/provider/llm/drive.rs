@@ -10,7 +10,7 @@ use tracing::warn;
 use super::fault::Fault;
 use super::fixed::{Fixed, Source};
 use super::images;
-use super::model::Backend;
+use super::model::Models;
 use super::schemas::Schemas;
 use crate::journal::{Journal, JournalError, Made};
 use crate::provider::elsewhere;
@@ -45,7 +45,7 @@ impl From<JournalError> for StepFault {
 impl Driver<'_, '_> {
     pub(super) async fn run(mut self) -> Result<Value, Fault> {
         let fixed = self.fix().await?;
-        let backend = Backend::open(fixed.source, &self.work.agent)?;
+        let models = Models::open(fixed.source, &fixed.settings.model, &self.work.agent, self.shared)?;
         if fixed.source == Source::Mock {
             let text = "the answers come from mock.yaml, because no model is configured".to_owned();
             self.control.say(StreamKind::Log, "warning", text).await;
@@ -59,7 +59,7 @@ impl Driver<'_, '_> {
                 }
             }
             let event = match effect {
-                Effect::Call { key } => self.call(key, &turn, &backend).await?,
+                Effect::Call { key } => self.call(key, &turn, &models).await?,
                 Effect::Finish { output, .. } => return Ok(output),
                 Effect::Fail(failure) => return Err(Fault::Turn(failure)),
                 // There are no tools in the settings, so the loop refuses all calls.
@@ -99,16 +99,16 @@ impl Driver<'_, '_> {
         begun.unwrap_or_else(|| Err(Fault::internal("reading the input was interrupted")))
     }
 
-    async fn call(&mut self, key: Key, turn: &Turn, backend: &Backend) -> Result<Event, Fault> {
+    async fn call(&mut self, key: Key, turn: &Turn, models: &Models) -> Result<Event, Fault> {
         let number = self.journal.next();
-        let (control, job) = (&*self.control, self.work.assignment.job);
-        let make = || async {
+        let (control, job) = (&mut *self.control, self.work.assignment.job);
+        let make = move || async move {
             let mut request = turn.request();
             // The same in each attempt that gets this far.
             request.idempotency_key = Some(format!("{job}-{number}"));
             let began = control.now();
             let step = u32::try_from(number).unwrap_or(u32::MAX);
-            let answer = backend.call(&request, step, control).await.map_err(StepFault::Call)?;
+            let answer = models.call(&request, step, control).await.map_err(StepFault::Call)?;
             let usage = StepUsage {
                 duration: Micros::from(control.now().saturating_sub(began)),
                 tokens_input: answer.usage.input,

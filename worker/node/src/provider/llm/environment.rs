@@ -11,7 +11,7 @@ use atlas_types::SecretText;
 use serde::{Deserialize, Serialize};
 
 /// The variables that count.
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 20] = [
     "ATLAS_API_KEY",
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_BASE_URL",
@@ -24,6 +24,14 @@ const NAMES: [&str; 12] = [
     "ATLAS_OPENAI_MODEL_FAST",
     "ATLAS_OPENAI_MODEL_BALANCED",
     "ATLAS_OPENAI_MODEL_POWERFUL",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "https_proxy",
+    "http_proxy",
+    "all_proxy",
+    "no_proxy",
 ];
 
 const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
@@ -58,7 +66,8 @@ impl ModelEnvironment {
         Self(Arc::new(set.map(|(name, value)| (name.to_owned(), SecretText::new(value))).collect()))
     }
 
-    fn get(&self, name: &str) -> Option<String> {
+    /// The value of a variable, if it is set and counts.
+    pub(super) fn get(&self, name: &str) -> Option<String> {
         self.0.get(name).map(|value| value.expose().to_owned())
     }
 

@@ -34,7 +34,8 @@ async fn a_job_runs_on_its_mock_and_says_so() {
     assert!(steps[1].starts_with("model 10+3 ") && steps[2].starts_with("model 20+4 "), "{steps:?}");
     assert_eq!(steps.len(), 3);
     let said: Vec<&str> = scene.session.events.iter().map(|event| event.text.as_str()).collect();
-    assert_eq!(said, ["the answers come from mock.yaml, because no model is configured"]);
+    let mock = "the answers come from mock.yaml, because no model is configured";
+    assert_eq!(said, [mock, "mock: slow down; the next try is in 0.0 s"]);
     // The second call was tried twice, and its pieces name the try that succeeded.
     let pieces = |step: u32, try_number: u32| -> String {
         let own = scene.session.deltas.iter().filter(|delta| (delta.step, delta.try_number) == (step, try_number));

@@ -46,15 +46,18 @@ impl Scene {
         self.record_until(u64::MAX).await.expect("the attempt ends")
     }
 
-    /// Records steps until the journal has this many, or the attempt ends.
-    pub(super) async fn record_until(&mut self, steps: u64) -> Option<End> {
-        while self.journal.next() < steps {
+    /// Records steps until the journal has this many, or the attempt ends. The worker does not hear of the last one, so it
+    /// does not go on.
+    pub(super) async fn record_until(&mut self, most: u64) -> Option<End> {
+        while self.journal.next() < most {
             match self.session.next().await {
                 ToLeader::RecordSteps { number, from, steps, .. } => {
                     assert_eq!(from, self.journal.next());
                     self.journal.steps.extend(steps);
-                    let result = StepsResult::Applied;
-                    self.session.say(ToWorker::StepsAck { number, result }).await;
+                    if self.journal.next() < most {
+                        let result = StepsResult::Applied;
+                        self.session.say(ToWorker::StepsAck { number, result }).await;
+                    }
                 }
                 ToLeader::Renew { number } => self.session.say(ToWorker::RenewAck { number }).await,
                 ToLeader::StreamEvents { events, .. } => self.session.events.extend(events),
@@ -69,6 +72,11 @@ impl Scene {
             }
         }
         None
+    }
+
+    /// Revokes the lease of an attempt. What the worker says of it until then is dropped.
+    pub(super) async fn stop(&mut self, attempt: &Assignment) {
+        self.session.say(ToWorker::Revoke { job: attempt.job, token: attempt.token }).await;
     }
 
     /// The recorded steps: kind, tokens and outcome.

@@ -1,0 +1,195 @@
+//! A provider of models on this machine, for tests. It speaks the messages protocol of Anthropic, is strict about requests,
+//! answers what the test says, and records what it was asked. It runs on a thread of its own, so that tests without an async
+//! runtime can use it.
+
+mod stream;
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+/// What the server answers.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reply {
+    /// A message: its blocks, and the tokens of the request and of the answer.
+    Message { content: Vec<Value>, tokens: [u64; 2] },
+    /// An error with a status and a text.
+    Error { status: u16, text: String },
+}
+
+impl Reply {
+    /// An answer that is one text.
+    pub fn text(text: &str) -> Self {
+        Self::Message { content: vec![json!({"type": "text", "text": text})], tokens: [10, 5] }
+    }
+
+    /// An answer that calls one tool.
+    pub fn call(id: &str, name: &str, input: &Value) -> Self {
+        Self::Message {
+            content: vec![json!({"type": "tool_use", "id": id, "name": name, "input": input})],
+            tokens: [10, 5],
+        }
+    }
+}
+
+/// Answers a request, which has a number from 0.
+type Answer = dyn Fn(&Value, usize) -> Reply + Send + Sync;
+
+/// A running server. It stops when it is dropped.
+pub struct Server {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    stop: Option<oneshot::Sender<()>>,
+}
+
+struct Shared {
+    answer: Box<Answer>,
+    requests: Mutex<Vec<Value>>,
+}
+
+impl Server {
+    /// Starts a server on a free port of the loopback interface.
+    pub fn start(answer: impl Fn(&Value, usize) -> Reply + Send + Sync + 'static) -> io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let shared = Arc::new(Shared { answer: Box::new(answer), requests: Mutex::default() });
+        let router = Router::new().route("/v1/messages", post(messages)).with_state(Arc::clone(&shared));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (stop, stopped) = oneshot::channel();
+        #[expect(clippy::disallowed_methods, reason = "the server of a test has a thread of its own")]
+        std::thread::spawn(move || {
+            runtime.block_on(async {
+                let listener = tokio::net::TcpListener::from_std(listener)?;
+                tokio::select! {
+                    served = axum::serve(listener, router) => served,
+                    _ = stopped => Ok(()),
+                }
+            })
+        });
+        Ok(Self { address, shared, stop: Some(stop) })
+    }
+
+    /// The address for `ANTHROPIC_BASE_URL`.
+    pub fn base_url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The bodies of all requests so far, in the order in which they arrived.
+    pub fn requests(&self) -> Vec<Value> {
+        self.shared.requests().clone()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // If the thread has ended, nothing must be stopped.
+        let _ = self.stop.take().map(|stop| stop.send(()));
+    }
+}
+
+impl Shared {
+    fn requests(&self) -> std::sync::MutexGuard<'_, Vec<Value>> {
+        // Each change is complete while the lock is held.
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn messages(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
+    let request = match check(&headers, &body) {
+        Ok(request) => request,
+        Err(text) => return error(StatusCode::BAD_REQUEST, &text),
+    };
+    let number = {
+        let mut requests = shared.requests();
+        requests.push(request.clone());
+        requests.len() - 1
+    };
+    match (shared.answer)(&request, number) {
+        Reply::Error { status, text } => {
+            error(StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), &text)
+        }
+        Reply::Message { content, tokens } => {
+            let message = message(&request, number, &content, tokens);
+            if request["stream"] == true {
+                return ([(header::CONTENT_TYPE, "text/event-stream")], stream::events(&message)).into_response();
+            }
+            ([(header::CONTENT_TYPE, "application/json")], message.to_string()).into_response()
+        }
+    }
+}
+
+/// What a provider would refuse.
+fn check(headers: &HeaderMap, body: &[u8]) -> Result<Value, String> {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if header("x-api-key").is_empty() {
+        return Err("x-api-key: the header is missing".to_owned());
+    }
+    if header("anthropic-version") != "2023-06-01" {
+        return Err("anthropic-version: the header is missing".to_owned());
+    }
+    let request: Value = serde_json::from_slice(body).map_err(|error| format!("the body is not JSON: {error}"))?;
+    for (member, is_valid) in [
+        ("model", request["model"].is_string()),
+        ("max_tokens", request["max_tokens"].as_u64().is_some_and(|tokens| tokens > 0)),
+        ("messages", request["messages"].as_array().is_some_and(|messages| !messages.is_empty())),
+    ] {
+        if !is_valid {
+            return Err(format!("{member}: field required"));
+        }
+    }
+    unanswered(&request["messages"])?;
+    Ok(request)
+}
+
+/// Every tool call needs a result in the next message.
+fn unanswered(messages: &Value) -> Result<(), String> {
+    let messages = messages.as_array().map(Vec::as_slice).unwrap_or_default();
+    let ids = |message: &Value, kind: &str, member: &str| -> Vec<Value> {
+        let blocks = message["content"].as_array().into_iter().flatten();
+        blocks.filter(|block| block["type"] == kind).map(|block| block[member].clone()).collect()
+    };
+    for pair in messages.windows(2) {
+        let (calls, results) = (ids(&pair[0], "tool_use", "id"), ids(&pair[1], "tool_result", "tool_use_id"));
+        if calls != results {
+            return Err(format!("messages: the calls {calls:?} have the results {results:?}"));
+        }
+    }
+    Ok(())
+}
+
+fn error(status: StatusCode, text: &str) -> Response {
+    let kind = match status.as_u16() {
+        401 => "authentication_error",
+        404 => "not_found_error",
+        429 => "rate_limit_error",
+        529 => "overloaded_error",
+        400..500 => "invalid_request_error",
+        _ => "api_error",
+    };
+    let body = json!({"type": "error", "error": {"type": kind, "message": text}});
+    (status, [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+}
+
+fn message(request: &Value, number: usize, content: &[Value], [input, output]: [u64; 2]) -> Value {
+    let calls = content.iter().any(|block| block["type"] == "tool_use");
+    json!({
+        "id": format!("msg_{number}"),
+        "type": "message",
+        "role": "assistant",
+        "model": request["model"],
+        "content": content,
+        "stop_reason": if calls { "tool_use" } else { "end_turn" },
+        "stop_sequence": null,
+        "usage": {"input_tokens": input, "output_tokens": output},
+    })
+}
