@@ -6,6 +6,9 @@ use serde_json::{Map, Value};
 use crate::bounds::{ANSWER_BYTES_MAX, CALLS_MAX, PARTS_MAX};
 use crate::{Event, failure, json};
 
+/// What a value takes in memory at least.
+const VALUE_BYTES: usize = 100;
+
 /// The parts of an answer under construction, in the order in which they began.
 ///
 /// A text or reasoning part grows until another part begins or [`Assembly::close`] is called; calls of tools grow by the number
@@ -95,7 +98,8 @@ impl Assembly {
 
     /// Counts values that are kept outside as part of the answer.
     pub fn reserve(&mut self, values: &[Value]) -> Result<(), CallError> {
-        values.iter().try_for_each(|value| self.charge(value.to_string().len()))
+        // In memory even the shortest value has a size.
+        values.iter().try_for_each(|value| self.charge(value.to_string().len().max(VALUE_BYTES)))
     }
 
     /// The open text or reasoning part is complete.

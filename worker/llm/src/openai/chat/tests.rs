@@ -397,6 +397,17 @@ fn streams_that_break() {
     );
 }
 
+#[test]
+fn many_small_values_are_refused() {
+    let details = vec![json!(1); 100_000];
+    let (_, error) = decode(
+        Chat::default().decoder(&asking(true), &HeaderMap::new()),
+        stream(&[delta(&json!({"reasoning_details": details}))]).as_bytes(),
+        1 << 20,
+    );
+    assert_eq!(error.expect("an error").message, "the answer is larger than 8388608 bytes");
+}
+
 proptest! {
     #[test]
     fn any_json_is_read(value in json_value(), size in 1_usize..50) {
