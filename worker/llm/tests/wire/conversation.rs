@@ -158,7 +158,13 @@ fn the_servers_are_strict() {
         let headers = headers.iter().map(|(name, value)| {
             (http::HeaderName::from_bytes(name.as_bytes()).expect("a name"), value.parse().expect("a value"))
         });
-        rule(&Seen { method: http::Method::POST, uri: path.parse().expect("a path"), headers: headers.collect(), body })
+        rule(&Seen {
+            method: http::Method::POST,
+            uri: path.parse().expect("a path"),
+            headers: headers.collect(),
+            body,
+            bytes: axum::body::Bytes::new(),
+        })
     };
     let orphan = json!({"model": "m", "messages": [{"role": "tool", "tool_call_id": "x", "content": "y"}]});
     let results = [

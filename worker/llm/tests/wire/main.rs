@@ -1,11 +1,18 @@
 //! The client and the protocols against servers in the same process: strict about requests, and free to answer anything. Time is
 //! virtual and the network is memory, so waits cost nothing and every run is the same.
 
+mod anthropic;
+mod bedrock;
 mod chat;
 mod client;
+mod cohere;
 mod conversation;
+mod gemini;
 mod hostile;
 mod machine;
 mod network;
+mod oauth;
 mod server;
 mod strict;
+mod talk;
+mod vertex;

@@ -28,7 +28,9 @@ pub(crate) struct Seen {
     pub(crate) method: Method,
     pub(crate) uri: Uri,
     pub(crate) headers: HeaderMap,
+    /// Null if it is no JSON.
     pub(crate) body: Value,
+    pub(crate) bytes: Bytes,
 }
 
 /// A prepared reply.
@@ -194,8 +196,8 @@ impl axum::serve::Listener for Socket {
 }
 
 async fn reply(State(server): State<Server>, method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
-    let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
-    let seen = Seen { method, uri, headers, body };
+    let (bytes, body) = (body.clone(), serde_json::from_slice(&body).unwrap_or(Value::Null));
+    let seen = Seen { method, uri, headers, body, bytes };
     server.seen.lock().expect("a lock").push(seen.clone());
     if let Err(problem) = (server.check)(&seen) {
         let error =
