@@ -108,10 +108,15 @@ fn encode_image(image: &Image, provider: &'static str) -> Result<Value, EncodeEr
 
 fn tool_result(result: &ToolResult) -> Value {
     let mut block = json!({"type": "tool_result", "tool_use_id": result.call, "content": result.content});
-    if result.error {
+    // Atlas for Python sends no mark, but the error in the content. The mark is for contents that do not say it themselves.
+    if result.error && !says_error(&result.content) {
         block["is_error"] = true.into();
     }
     block
+}
+
+fn says_error(content: &str) -> bool {
+    json::parse(content.as_bytes()).is_ok_and(|value| value.get("error").is_some())
 }
 
 /// The block as it came. Reasoning without its block is another provider's, and this one would refuse it.

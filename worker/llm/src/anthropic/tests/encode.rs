@@ -226,6 +226,22 @@ fn calls_and_results_go_back_as_they_came() {
 }
 
 #[test]
+fn errors_of_tools_are_marked_where_the_content_does_not_say_it() {
+    let block = |content: &str| {
+        let mut request =
+            after_tools(Part::Reasoning { text: String::new(), opaque: json!(null) }, json!(null), json!(null));
+        let Part::ToolResult(result) = &mut request.messages[2].parts[2] else { panic!("a result") };
+        result.content = content.to_owned();
+        let parts = protocol().encode(&Endpoint::default(), &request).unwrap();
+        let body: serde_json::Value = serde_json::from_slice(&parts.body).unwrap();
+        body["messages"][2]["content"][1].clone()
+    };
+    let expected = json!({"type": "tool_result", "tool_use_id": "b", "content": "{\"error\": \"KeyError: x\"}"});
+    assert_eq!(block("{\"error\": \"KeyError: x\"}"), expected);
+    assert_eq!(block("[\"error\"]")["is_error"], true);
+}
+
+#[test]
 fn reasoning_of_other_providers_is_left_out() {
     for opaque in [json!(null), json!("x"), json!({"thoughtSignature": "x"}), json!({"type": "reasoning", "id": "r"})] {
         let mut request = ask("hi");
