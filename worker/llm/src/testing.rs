@@ -1,6 +1,7 @@
 //! What the tests of all protocols share: readable forms of requests and answers, and rules that hold for every decoder.
 
 pub(crate) mod compact;
+mod foreign;
 
 use atlas_model::{Answer, CallError, Delta, Message, Part, Request, Role, Tool, ToolCall, ToolResult};
 use expect_test::Expect;
