@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use atlas_env::{Clock, Env};
-use atlas_model::{Answer, CallError, CallErrorKind, Delta, Patch, Request};
+use atlas_model::{Answer, CallError, CallErrorKind, Delta, Patch, Request, estimate};
 use bytes::Bytes;
 use http::HeaderValue;
 use http_body_util::Full;
@@ -58,6 +58,8 @@ pub struct Target {
     pub attempts: u32,
     /// Maximum time of all tries and the pauses between them.
     pub deadline: Duration,
+    /// Tokens that the model can hold. A request whose estimate reaches it is not sent.
+    pub context_window: Option<u64>,
 }
 
 /// What answers for a target.
@@ -154,6 +156,7 @@ impl Target {
             timeout: Duration::from_secs(300),
             attempts: 3,
             deadline: Duration::from_secs(600),
+            context_window: None,
         }
     }
 }
@@ -244,6 +247,17 @@ fn another_model_may_help(kind: CallErrorKind) -> bool {
     !matches!(kind, CallErrorKind::Request | CallErrorKind::Filtered)
 }
 
+/// Refuses a request that the model cannot hold, before it is paid for. The estimate is rough, so others may still be too long.
+fn refuse_too_long(target: &Target, request: &Request) -> Result<(), CallError> {
+    let Some(limit) = target.context_window else { return Ok(()) };
+    let tokens = estimate::request(request);
+    if tokens < limit {
+        return Ok(());
+    }
+    let text = format!("the request has about {tokens} tokens, and the model {} can hold {limit}", target.name);
+    Err(CallError::new(CallErrorKind::TooLong, text))
+}
+
 /// A call under way.
 struct Call<'a> {
     client: &'a Client,
@@ -256,6 +270,7 @@ struct Call<'a> {
 
 impl Call<'_> {
     async fn target(&mut self, target: &Target, request: &Request) -> Result<Answer, CallError> {
+        refuse_too_long(target, request)?;
         let clock = &self.client.env.clock;
         let end = self.end.min(clock.monotonic().saturating_add(target.deadline));
         let stream = request.stream && target.stream;

@@ -77,6 +77,7 @@ pub fn target(name: &str, spec: &ModelSpec, surroundings: &Surroundings<'_>) -> 
         timeout: seconds(spec.timeout_seconds),
         attempts: spec.retry.attempts,
         deadline: seconds(spec.retry.deadline_seconds),
+        context_window: spec.context_window,
     })
 }
 

@@ -51,6 +51,7 @@ pub(crate) fn target() -> Target {
         timeout: Duration::from_secs(60),
         attempts: 3,
         deadline: Duration::from_secs(600),
+        context_window: None,
     }
 }
 

@@ -337,6 +337,31 @@ fn time_is_limited() {
 }
 
 #[test]
+fn requests_that_are_too_long_go_to_the_next_model() {
+    let holding = |limit| Target { context_window: Some(limit), ..target() };
+    let targets = [holding(8), Target { name: "large".to_owned(), ..holding(9) }];
+    check(
+        vec![Reply::json(200, &whole("Hello"))],
+        &targets,
+        false,
+        LIMIT,
+        &expect![[r#"
+        0ns try 1 of large
+        0ns "Hello" of target 1 after 1 tries
+        requests: 1, replies left: 0"#]],
+    );
+    check(
+        Vec::new(),
+        &targets[..1],
+        false,
+        LIMIT,
+        &expect![[r#"
+        0ns failed: too_long the request has about 8 tokens, and the model small can hold 8 (earlier: 0)
+        requests: 0, replies left: 0"#]],
+    );
+}
+
+#[test]
 fn addresses_are_checked_before_anything_is_sent() {
     check(
         Vec::new(),

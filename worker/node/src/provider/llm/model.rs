@@ -144,5 +144,6 @@ fn target(model: &str, backend: Backend) -> Target {
         timeout: TRY_TIMEOUT,
         attempts,
         deadline: Duration::from_secs(deadline_seconds.into()),
+        context_window: None,
     }
 }
