@@ -28,7 +28,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-triggers", "contract"),
     ("atlas-state", "allocation objects types"),
     ("atlas-inventory", "types"),
-    ("atlas-worker", "bundled contract env format inventory llm model package slots telemetry turn types wire"),
+    ("atlas-worker", "bundled contract env format inventory llm model package secrets slots telemetry turn types wire"),
     ("atlas-slots", "allocation types"),
     ("atlas-bundled", "package"),
     ("atlas-contract", "types"),

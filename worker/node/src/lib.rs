@@ -23,6 +23,7 @@ mod pump;
 mod python;
 mod readiness;
 mod results;
+mod secrets;
 mod slot;
 mod worker;
 

@@ -62,6 +62,8 @@ pub struct Options {
     /// Names of environment variables that agents get in addition to `PATH`, `HOME`, `LANG`, `LC_ALL`, `TMPDIR` and
     /// `TZ`.
     pub agent_environment: Vec<String>,
+    /// The directory of files with secrets for agents. A secret can name no other file of the machine.
+    pub secrets_dir: PathBuf,
     /// Variables for pip when it installs Python packages, in addition to the `PIP_…` variables of this process.
     pub pip_environment: Vec<(OsString, OsString)>,
     /// Free-form labels of the node.
@@ -112,6 +114,7 @@ impl Options {
             package_cache_bytes_max: 4 << 30,
             environments: None,
             agent_environment: Vec::new(),
+            secrets_dir: PathBuf::from("/run/secrets"),
             pip_environment: Vec::new(),
             labels: BTreeMap::new(),
             declared: Declared::default(),
@@ -197,6 +200,9 @@ pub struct Configuration {
     /// Data directory; defaults to ./.atlas-worker.
     #[arg(long, env = "ATLAS_WORKER_DATA_DIR", value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
+    /// Directory of files with secrets for agents; defaults to /run/secrets.
+    #[arg(long, env = "ATLAS_SECRETS_DIR", value_name = "DIR")]
+    pub secrets_dir: Option<PathBuf>,
     /// Maximum number of concurrent jobs that run a process; defaults to the larger of 4 and the number of cores.
     #[arg(long, env = "ATLAS_PLACES", value_name = "N")]
     pub places: Option<u32>,
@@ -295,6 +301,7 @@ impl Configuration {
             controllers: self.controllers.or(file.controllers),
             data_dir: self.data_dir.or(file.data_dir),
             places: self.places.or(file.places),
+            secrets_dir: self.secrets_dir.or(file.secrets_dir),
             llm_places: self.llm_places.or(file.llm_places),
             warm_pool_size: self.warm_pool_size.or(file.warm_pool_size),
             idle_timeout: self.idle_timeout.or(file.idle_timeout),
@@ -331,6 +338,9 @@ impl Configuration {
         let data_dir = self.data_dir.clone().unwrap_or_else(|| PathBuf::from("./.atlas-worker"));
         let mut options = Options::new(node, controllers, data_dir);
         options.places = self.places;
+        if let Some(directory) = &self.secrets_dir {
+            options.secrets_dir.clone_from(directory);
+        }
         options.llm_places = self.llm_places.unwrap_or(options.llm_places);
         options.warm_pool_size = self.warm_pool_size.unwrap_or(options.warm_pool_size);
         set(&mut options.idle_timeout, self.idle_timeout.as_deref(), duration)?;

@@ -70,6 +70,8 @@ pub(crate) struct Settings {
     pub(crate) unchecked: bool,
     /// The unique ids of GPU slices by their inventory index.
     pub(crate) slices: BTreeMap<u32, String>,
+    /// Where the files of secrets are.
+    pub(crate) secrets: Option<PathBuf>,
     /// Serves agents inside this process.
     pub(crate) inside: Option<Inside>,
     /// The models of the worker's environment.
@@ -262,7 +264,7 @@ pub(crate) async fn start(work: &Arc<Work>, shared: &Shared, control: &mut Contr
             Ok(Program::Python(Box::new(python::PythonProgram::start(work, shared, control).await?)))
         }
         (ProviderKind::Exec, Some(ExecMode::Warm)) => {
-            Ok(Program::Warm(Box::new(warm_exec::WarmExec::start(work, shared).await?)))
+            Ok(Program::Warm(Box::new(warm_exec::WarmExec::start(work, shared, control).await?)))
         }
         (ProviderKind::Exec, _) => Ok(Program::Exec(exec::Exec::new(shared))),
         (ProviderKind::Llm, _) => Ok(Program::Llm(Box::new(llm::LlmAgent::new(shared)))),

@@ -20,7 +20,8 @@ use crate::mailbox::{Answer, Mailbox, Order};
 use crate::metadata;
 use crate::payloads::Transfers;
 use crate::process::Supervisor;
-use crate::provider::{self, Execution, Program, StartError};
+use crate::provider::{self, Execution, Lines, Program, StartError};
+use crate::secrets::{Said, Secrets};
 
 /// One attempt with all the data that it needs.
 #[derive(Debug)]
@@ -114,6 +115,9 @@ pub(crate) struct Control<'a> {
     pub(crate) mailbox: &'a Mailbox,
     /// The enforced limits of the contract for the attempt's program. None if the contract states none.
     pub(crate) limits: Option<String>,
+    /// The secrets of the attempt.
+    pub(crate) secrets: Secrets,
+    said: Said,
     told: &'a mpsc::Sender<SlotEvent>,
     token: FencingToken,
     log_bytes_left: usize,
@@ -126,8 +130,23 @@ impl Control<'_> {
     }
 
     /// Passes on a piece of a model's answer, for current followers.
-    pub(crate) async fn delta(&self, call: (u32, u32), text: String) {
-        let _ = self.told.send(SlotEvent::Delta { token: self.token, call, text }).await;
+    pub(crate) async fn delta(&mut self, call: (u32, u32), text: String) {
+        for (call, text) in self.said.piece(call, text) {
+            let _ = self.told.send(SlotEvent::Delta { token: self.token, call, text }).await;
+        }
+    }
+
+    /// Passes on what was held back of the last piece, because a secret might have followed.
+    async fn end_deltas(&mut self) {
+        if let Some((call, text)) = self.said.rest() {
+            let _ = self.told.send(SlotEvent::Delta { token: self.token, call, text }).await;
+        }
+    }
+
+    /// Sets the secrets of the attempt.
+    fn keep(&mut self, secrets: Secrets) {
+        self.said = Said::new(&secrets);
+        self.secrets = secrets;
     }
 
     /// Spawns a job. The answer arrives in the mailbox.
@@ -160,7 +179,7 @@ impl Control<'_> {
             ("warning", "the attempt reached its limit of log bytes; further lines are dropped".to_owned())
         } else {
             self.log_bytes_left -= text.len();
-            (level, provider::bounded(text))
+            (level, self.said.line(text, Lines::LINE_BYTES_MAX))
         };
         let event = StreamEvent { number: 0, at: self.env.clock.wall(), kind, level: level.to_owned(), text };
         // If the pump has ended, the event is dropped.
@@ -190,11 +209,15 @@ pub(crate) async fn serve(slot: SlotId, mailbox: Arc<Mailbox>, shared: Shared) {
             env: &shared.env,
             mailbox: &mailbox,
             limits: None,
+            secrets: Secrets::default(),
+            said: Said::default(),
             told: &shared.told,
             token,
             log_bytes_left: shared.settings.log_bytes_max,
         };
-        let mut end = run(&mut program, &work, &shared, &mut control).await;
+        let end = run(&mut program, &work, &shared, &mut control).await;
+        control.end_deltas().await;
+        let mut end = control.secrets.redact(end);
         // A slot without a process is not kept, because it would count as warm and reserve memory.
         end.slot_usable &= program.as_ref().is_some_and(Program::outlives_job);
         let usable = end.slot_usable;
@@ -226,6 +249,10 @@ async fn run(program: &mut Option<Program>, work: &Arc<Work>, shared: &Shared, c
     if let Some(why) = &work.assignment.lacks {
         let failure = Failure { kind: FailureKind::Dependency, error: Arc::clone(why) };
         return Ended { slot_usable: program.is_some(), ..Ended::failed(failure) };
+    }
+    match Secrets::of(work, shared).await {
+        Ok(secrets) => control.keep(secrets),
+        Err(failure) => return Ended { slot_usable: program.is_some(), ..Ended::failed(failure) },
     }
     let program = match program {
         Some(program) => {

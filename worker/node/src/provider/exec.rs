@@ -7,7 +7,9 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
+use atlas_contract::ExecMode;
 use atlas_env::Env;
+use atlas_secrets::Redactor;
 use atlas_types::{FailureKind, GpuShare, StreamKind};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -16,6 +18,7 @@ use super::io_loop::{Lines, ReadResult, Sink, Source, Wait, Woken};
 use super::{ATLAS, Execution, Settings, UNKNOWN, elsewhere, json_text};
 use crate::agent::Agent;
 use crate::process::{Change, Spawn, Supervisor, Tree};
+use crate::secrets::Secrets;
 use crate::slot::{Control, Shared, Work};
 
 /// How much of a process's output is shown in an error.
@@ -36,7 +39,7 @@ impl Exec {
     }
 
     pub(super) async fn execute(&mut self, work: &Arc<Work>, control: &mut Control<'_>) -> Execution {
-        let mut process = match Process::spawn(work, &self.supervisor, &self.settings, control.env).await {
+        let mut process = match Process::spawn(work, &self.supervisor, &self.settings, control).await {
             Ok(process) => process,
             Err(failed) => return *failed,
         };
@@ -89,33 +92,40 @@ impl Process {
         work: &Arc<Work>,
         supervisor: &Arc<Supervisor>,
         settings: &Arc<Settings>,
-        env: &Env,
+        control: &Control<'_>,
     ) -> Result<Self, Box<Execution>> {
         if work.agent.contract.provider.command.is_empty() {
             let text = "exec provider requires 'command' in contract";
             return Err(Box::new(Execution::failed(FailureKind::Agent, text)));
         }
         let (work, supervisor, settings) = (Arc::clone(work), Arc::clone(supervisor), Arc::clone(settings));
+        let secrets = control.secrets.clone();
         // Runs on a blocking thread, because a fork would delay other tasks of the runtime.
         let started =
-            env.spawn_blocking("start process", move || Self::start(&work, &supervisor, &settings)).join().await;
-        let started = started.unwrap_or_else(|_| Err(io::ErrorKind::Interrupted.into()));
+            control.env.spawn_blocking("start process", move || Self::start(&work, &secrets, &supervisor, &settings));
+        let started = started.join().await.unwrap_or_else(|_| Err(io::ErrorKind::Interrupted.into()));
         started.map_err(|error| {
             Box::new(Execution::failed(FailureKind::Internal, format!("could not start a process: {error}")))
         })
     }
 
-    fn start(work: &Work, supervisor: &Supervisor, settings: &Settings) -> io::Result<Self> {
+    fn start(work: &Work, secrets: &Secrets, supervisor: &Supervisor, settings: &Settings) -> io::Result<Self> {
         let command = &work.agent.contract.provider.command;
         let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let (stdin, to_agent) = io::pipe()?;
         let (from_agent, stdout) = io::pipe()?;
         let (errors, stderr) = io::pipe()?;
+        let mut environment = environment(work, settings);
+        // A process of many jobs gets the secrets of each with its input.
+        if work.agent.contract.provider.mode != Some(ExecMode::Warm) {
+            let variables = secrets.variables(&environment);
+            environment.extend(variables);
+        }
         let tree = supervisor.spawn(Spawn {
             program: resolve(program, work, settings),
             arguments: arguments.iter().map(OsString::from).collect(),
             directory: &work.agent.directory,
-            environment: environment(work, settings),
+            environment,
             stdin: stdin.into(),
             stdout: stdout.into(),
             stderr: stderr.into(),
@@ -206,36 +216,38 @@ impl Process {
             return too_large(output_bytes_max);
         }
         let why = self.tree.out_of_memory();
-        if let Some(failed) = self.failure(change, work) {
+        if let Some(failed) = self.failure(change, work, control.secrets.redactor()) {
             return failed.explained(why, control).await;
         }
         let output = std::mem::take(&mut self.output);
-        let bytes = output.len();
+        let (bytes, redactor) = (output.len(), control.secrets.redactor().clone());
         let read = move || match json_text::parse(&output) {
             Ok(output) => accept(output, true),
-            Err(message) => invalid_json(&message, &output),
+            Err(message) => invalid_json(&message, &output, &redactor),
         };
         let execution = elsewhere(control.env, bytes, read).await.unwrap_or_else(Execution::cut_short);
         execution.explained(why, control).await
     }
 
     /// The failure for a process's end. None for a successful end.
-    pub(super) fn failure(&self, change: Change, work: &Work) -> Option<Execution> {
+    pub(super) fn failure(&self, change: Change, work: &Work, redactor: &Redactor) -> Option<Execution> {
         let text = match change {
             Change::NotStarted { errno } => {
                 let command = work.agent.contract.provider.command.first().map_or("", String::as_str);
                 format!("[Errno {errno}] {}: '{command}'", nix::errno::Errno::from_raw(errno).desc())
             }
             Change::Exited(status) if status.success() => return None,
-            Change::Exited(status) => self.exit_text(status),
+            Change::Exited(status) => self.exit_text(status, redactor),
         };
         Some(Execution::failed(FailureKind::Agent, text))
     }
 
     /// `Process exited with code 3: <stderr>`. A signal is shown as a negative code, as in Python.
-    pub(super) fn exit_text(&self, status: ExitStatus) -> String {
+    fn exit_text(&self, status: ExitStatus, redactor: &Redactor) -> String {
         let code = status.code().unwrap_or_else(|| -status.signal().unwrap_or(0));
         let complaint = String::from_utf8_lossy(&self.complaint);
+        let is_cut = self.complaint.len() >= self.complaint_bytes_max;
+        let complaint = if is_cut { redactor.fragment(&complaint) } else { redactor.text(&complaint) };
         let complaint = complaint.trim();
         let why = if complaint.is_empty() { UNKNOWN } else { complaint };
         format!("Process exited with code {code}: {why}")
@@ -291,8 +303,8 @@ fn without_orders(output: Box<RawValue>) -> Box<RawValue> {
     serde_json::value::to_raw_value(&object).unwrap_or(output)
 }
 
-pub(super) fn invalid_json(message: &str, output: &[u8]) -> Execution {
-    let shown: String = String::from_utf8_lossy(output).chars().take(SHOWN_CHARS).collect();
+pub(super) fn invalid_json(message: &str, output: &[u8], redactor: &Redactor) -> Execution {
+    let shown: String = redactor.text(&String::from_utf8_lossy(output)).chars().take(SHOWN_CHARS).collect();
     Execution::failed(FailureKind::Agent, format!("Invalid JSON output from process: {message}\nstdout: {shown}"))
 }
 

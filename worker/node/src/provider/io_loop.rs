@@ -245,7 +245,8 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    const LINE_BYTES_MAX: usize = 8 << 10;
+    /// Longer lines are cut.
+    pub(crate) const LINE_BYTES_MAX: usize = 8 << 10;
 
     /// Adds bytes and returns every complete line. Invalid UTF-8 is replaced.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Vec<String> {
@@ -261,8 +262,9 @@ impl Lines {
                     from += end + 1;
                 }
                 None if rest.len() >= Self::LINE_BYTES_MAX => {
-                    lines.push(text(window));
-                    from += Self::LINE_BYTES_MAX;
+                    let end = without_part_of_character(window);
+                    lines.push(text(&rest[..end]));
+                    from += end;
                 }
                 None => break,
             }
@@ -275,6 +277,14 @@ impl Lines {
     pub(crate) fn finish(&mut self) -> Option<String> {
         (!self.rest.is_empty()).then(|| text(&std::mem::take(&mut self.rest)))
     }
+}
+
+/// The length without a character at the end of which only a part is there.
+fn without_part_of_character(bytes: &[u8]) -> usize {
+    let starts = (1..=3.min(bytes.len())).find(|back| bytes[bytes.len() - back] >= 0b1100_0000);
+    let Some(back) = starts else { return bytes.len() };
+    let (at, width) = (bytes.len() - back, bytes[bytes.len() - back].leading_ones() as usize);
+    if width > back && at > 0 { at } else { bytes.len() }
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -303,6 +313,16 @@ mod tests {
         seen.extend(lines.push(b"\xff\n"));
         let lengths: Vec<_> = seen.iter().map(String::len).collect();
         assert_eq!(lengths, [8_192, 8_192, 20_000 - 2 * 8_192 + "\u{fffd}".len()]);
+    }
+
+    #[test]
+    fn lines_are_cut_between_characters() {
+        let mut lines = Lines::default();
+        let text = format!("x{}", "é".repeat(8_192));
+        let seen = lines.push(text.as_bytes());
+        let rest = lines.finish();
+        assert_eq!(seen.iter().map(String::len).collect::<Vec<_>>(), [8_191, 8_192]);
+        assert_eq!(seen.concat() + &rest.unwrap_or_default(), text);
     }
 
     #[tokio::test]

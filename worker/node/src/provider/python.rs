@@ -21,6 +21,7 @@ use super::{Execution, Settings, StartError, elsewhere, explained, seconds};
 use crate::agent::Agent;
 use crate::mailbox::Answer;
 use crate::process::{Change, Spawn, Supervisor, Tree};
+use crate::secrets::Secrets;
 use crate::slot::{Control, Shared, SpawnCall, Work};
 
 /// The size of a frame in addition to the output itself.
@@ -151,7 +152,7 @@ impl PythonProgram {
     }
 
     pub(super) async fn execute(&mut self, work: &Work, control: &mut Control<'_>) -> Execution {
-        self.host.run(work, control.env);
+        self.host.run(work, &control.secrets, control.env);
         let limit = work.assignment.execution_timeout;
         let mut wait = Wait::until(control.now() + limit.as_duration());
         let frame = match self.host.answer(&mut wait, control, self.settings.output_bytes_max).await {
@@ -298,7 +299,7 @@ impl Host {
         self.send_body(body.as_bytes());
     }
 
-    fn run(&mut self, work: &Work, env: &Env) {
+    fn run(&mut self, work: &Work, secrets: &Secrets, env: &Env) {
         let assignment = &work.assignment;
         let metadata = serde_json::from_slice::<&RawValue>(&assignment.metadata).ok();
         // A controller that sends no rule does not support spawning.
@@ -310,6 +311,11 @@ impl Host {
             "max_depth": rule.depth_max,
             "metadata": metadata,
         });
+        let mut context = context.to_string();
+        if let Some(secrets) = secrets.json() {
+            context.pop();
+            context.push_str(&format!(", \"secrets\": {secrets}}}"));
+        }
         let mut body = b"{\"type\": \"run\", \"input\": ".to_vec();
         body.extend_from_slice(&work.input);
         self.run = env.entropy.u64();

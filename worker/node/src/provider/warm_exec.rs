@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::Env;
+use atlas_secrets::Redactor;
 use atlas_types::FailureKind;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -38,8 +39,8 @@ struct Answer {
 }
 
 impl WarmExec {
-    pub(super) async fn start(work: &Arc<Work>, shared: &Shared) -> Result<Self, StartError> {
-        let process = Process::spawn(work, &shared.supervisor, &shared.settings, &shared.env).await;
+    pub(super) async fn start(work: &Arc<Work>, shared: &Shared, control: &Control<'_>) -> Result<Self, StartError> {
+        let process = Process::spawn(work, &shared.supervisor, &shared.settings, control).await;
         let process = process.map_err(|failed| match *failed {
             Execution::Failed { failure, .. } => StartError::Raised(failure.error.to_string()),
             Execution::Output { .. } => StartError::Stopped,
@@ -57,6 +58,10 @@ impl WarmExec {
 
     pub(super) async fn execute(&mut self, work: &Work, control: &mut Control<'_>) -> Execution {
         let mut line = document(work);
+        if let Some(secrets) = control.secrets.json() {
+            line.pop();
+            line.extend_from_slice(format!(", \"secrets\": {secrets}}}").as_bytes());
+        }
         // Only the input comes from outside. Its line breaks can only be white space between tokens.
         line.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
         if !self.starts {
@@ -77,7 +82,8 @@ impl WarmExec {
                 let line = std::mem::replace(&mut process.output, rest);
                 // Output after the answer would count as the next job's answer, so the program gets no other job.
                 let (bytes, usable) = (line.len(), process.output.is_empty() && !wait.stopping());
-                let read = elsewhere(control.env, bytes, move || answer(&line, usable)).await;
+                let redactor = control.secrets.redactor().clone();
+                let read = elsewhere(control.env, bytes, move || answer(&line, usable, &redactor)).await;
                 return read.unwrap_or_else(Execution::cut_short);
             }
             searched = process.output.len();
@@ -103,7 +109,7 @@ impl WarmExec {
                         && !process.output[searched..].contains(&b'\n')
                     {
                         let quiet = || Execution::failed(FailureKind::Agent, "Process ended without an answer");
-                        return process.failure(change, work).unwrap_or_else(quiet);
+                        return process.failure(change, work, control.secrets.redactor()).unwrap_or_else(quiet);
                     }
                 }
                 // Exec agents cannot make calls.
@@ -127,14 +133,14 @@ impl WarmExec {
     }
 }
 
-fn answer(line: &[u8], usable: bool) -> Execution {
+fn answer(line: &[u8], usable: bool, redactor: &Redactor) -> Execution {
     let read = json_text::parse(line).and_then(|json| {
         serde_json::from_str::<Answer>(json.get()).map_err(|_| "expected {\"output\"} or {\"error\"}".to_owned())
     });
     match read {
         Ok(Answer { error: Some(error), .. }) => Execution::failed(FailureKind::Agent, error),
         Ok(Answer { output: Some(output), .. }) => accept(output, usable),
-        Ok(_) => invalid_json("expected {\"output\"} or {\"error\"}", line),
-        Err(message) => invalid_json(&message, line),
+        Ok(_) => invalid_json("expected {\"output\"} or {\"error\"}", line, redactor),
+        Err(message) => invalid_json(&message, line, redactor),
     }
 }

@@ -9,6 +9,7 @@ mod llm;
 mod python;
 mod results;
 mod room;
+mod secrets;
 mod session;
 mod spawn;
 mod stopped;
