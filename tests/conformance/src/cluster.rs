@@ -1,5 +1,6 @@
 //! The server of a row: a controller and a worker as processes on loopback, in their own folder.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -20,6 +21,9 @@ const START_MAX: Duration = Duration::from_secs(60);
 
 /// Longest wait for the worker's shutdown.
 const STOP_MAX: Duration = Duration::from_secs(5);
+
+/// Prefixes of variables that the programs do not inherit.
+const PREFIXES: [&[u8]; 3] = [b"ATLAS_", b"ANTHROPIC_", b"OPENAI_"];
 
 /// Polling interval.
 const LOOK: Duration = Duration::from_millis(10);
@@ -43,13 +47,13 @@ impl Cluster {
         controller.arg("--data-dir").arg(folder.join("controller")).args(["--log", "info", "--http-listen"]);
         controller.args(["127.0.0.1:0", "--worker-listen", "127.0.0.1:0", "--peer-listen", "127.0.0.1:0"]);
         controller.args(&setup.controller);
-        let mut controller = Process::start(controller, folder, &log)?;
+        let mut controller = Process::start(controller, &[], folder, &log)?;
         let (address, workers) = eventually(&mut controller, &log, || addresses(&log))?;
         let log = folder.join("worker.log");
         let mut worker = Command::new(&programs.worker);
         worker.args(["--log", "info", "--node", "local", "--drain-timeout", "0s", "--controller", &workers]);
         worker.arg("--data-dir").arg(folder.join("worker")).args(setup.worker_flags());
-        let mut worker = Process::start(worker, folder, &log)?;
+        let mut worker = Process::start(worker, &setup.worker_variables, folder, &log)?;
         let http = Http::new(&address)?;
         let ready = || {
             let nodes = http.get("/api/nodes").ok()?;
@@ -87,11 +91,14 @@ impl Drop for Cluster {
 struct Process(Child);
 
 impl Process {
-    fn start(mut command: Command, folder: &Path, log: &Path) -> Result<Self, Stop> {
+    fn start(mut command: Command, variables: &[(String, String)], folder: &Path, log: &Path) -> Result<Self, Stop> {
         let log = File::create(log).map_err(|error| Stop::system("write a log", error))?;
-        for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"ATLAS_")) {
+        // A key of this machine must not reach a provider.
+        let is_ours = |name: &OsString| PREFIXES.iter().any(|prefix| name.as_encoded_bytes().starts_with(prefix));
+        for (name, _) in std::env::vars_os().filter(|(name, _)| is_ours(name)) {
             command.env_remove(name);
         }
+        command.envs(variables.iter().map(|(name, value)| (name, value)));
         command.current_dir(folder).env("NO_COLOR", "1").stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         command.spawn().map(Self).map_err(|error| Stop::system("start a program", error))
     }

@@ -47,6 +47,7 @@ const KINDS: &[(&str, &[&str], Judge)] = &[
     ("retry", &["job", "new_status"], |row, _| retry::judge(row)),
     ("jobs", &["jobs"], jobs::judge),
     ("example_llm_agent", &["agent", "injected_as"], llm::example),
+    ("llm_provider", &["agent", "responses"], llm::provider),
     ("http", &["steps"], rest::judge),
     ("websocket", &["path"], websocket::judge),
     ("cli", &["args"], cli::judge),

@@ -12,6 +12,8 @@ pub(crate) struct Setup {
     pub(crate) controller: Vec<String>,
     /// Flags of the worker.
     worker: Vec<String>,
+    /// Variables of the worker's environment.
+    pub(crate) worker_variables: Vec<(String, String)>,
     /// The folder of agents; none for the bundled agents.
     pub(crate) agents: Option<String>,
     /// Whether the row declares hardware, against which demands are then checked.
@@ -22,10 +24,22 @@ impl Setup {
     /// The defaults of Atlas for Python (compatibility §26): four concurrent jobs and two warm slots on any machine.
     /// Its queue limit of 1000 is the default of Atlas too.
     pub(crate) fn new() -> Self {
-        let mut setup = Self { controller: Vec::new(), worker: Vec::new(), agents: None, checked: false };
+        let mut setup = Self {
+            controller: Vec::new(),
+            worker: Vec::new(),
+            worker_variables: Vec::new(),
+            agents: None,
+            checked: false,
+        };
         setup.set("--places", "4");
         setup.set("--warm-pool-size", "2");
         setup
+    }
+
+    /// Sets a variable of the worker's environment.
+    pub(crate) fn with_worker_variable(mut self, name: &str, value: &str) -> Self {
+        self.worker_variables.push((name.to_owned(), value.to_owned()));
+        self
     }
 
     /// Adds the members of a row's `pool`.

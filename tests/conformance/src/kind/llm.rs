@@ -1,5 +1,7 @@
 //! Agents that use a model.
 
 mod example;
+mod provider;
 
 pub(super) use self::example::judge as example;
+pub(super) use self::provider::judge as provider;
