@@ -46,6 +46,7 @@ impl Provider {
             timeout: Duration::from_secs(60),
             attempts: 1,
             deadline: Duration::from_secs(600),
+            context_window: None,
         }
     }
 }
