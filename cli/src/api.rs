@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::words;
 
 /// Reads an answer. A missing member gets its default, because the server may be too old to know it.
 pub(crate) fn read<T: DeserializeOwned>(value: &Value) -> Result<T, Failure> {
@@ -48,6 +49,11 @@ pub(crate) struct Job {
     pub(crate) log: u64,
     pub(crate) request_id: String,
     pub(crate) metadata: BTreeMap<String, Value>,
+    pub(crate) tokens_input: u64,
+    pub(crate) tokens_output: u64,
+    pub(crate) cost_usd: f64,
+    /// With the jobs below it.
+    pub(crate) tree_cost_usd: f64,
 }
 
 impl Job {
@@ -94,6 +100,11 @@ impl Job {
     /// From submission to the latest grant.
     pub(crate) fn queued_ms(&self) -> f64 {
         (self.started_at - self.created_at) * 1000.0
+    }
+
+    /// Its price for people; empty if it cost nothing.
+    pub(crate) fn cost(&self) -> String {
+        if self.cost_usd > 0.0 { words::dollars(self.cost_usd) } else { String::new() }
     }
 
     /// From submission to the end.

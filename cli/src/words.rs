@@ -42,6 +42,11 @@ pub(crate) fn bytes(bytes: u64) -> String {
     format!("{:.1} {}", bytes as f64 / f64::from(10 * unit).exp2(), UNITS[unit as usize])
 }
 
+/// US dollars with four decimals: `$0.0006`.
+pub(crate) fn dollars(usd: f64) -> String {
+    format!("${usd:.4}")
+}
+
 /// A count with its noun.
 pub(crate) fn count(number: u64, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }

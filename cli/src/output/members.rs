@@ -43,6 +43,10 @@ pub(crate) const JOB: Members = Members(&[
     "labels",
     "queue_ms",
     "total_ms",
+    "tokens_input",
+    "tokens_output",
+    "cost_usd",
+    "tree_cost_usd",
 ]);
 
 /// Members of an agent version with `view=full`.

@@ -16,6 +16,11 @@ impl Table {
         Self { rows: Vec::new() }
     }
 
+    /// How many columns its first row has.
+    pub(crate) fn width(&self) -> usize {
+        self.rows.first().map_or(0, Vec::len)
+    }
+
     /// Adds a row; an empty cell is printed as `-`.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().map(|cell| if cell.is_empty() { "-".to_owned() } else { cell }).collect());

@@ -11,6 +11,7 @@ use atlas_types::{
 };
 
 use crate::submit::{Submission, unknown_agent};
+use crate::tree::usage as usage_of_tree;
 use crate::view::{Shown, View, waiting};
 use crate::{Caller, Consistency, Error, Service};
 
@@ -126,7 +127,7 @@ impl Service {
             JobLocation::Archived(_) => fetched.next(),
         });
         let waits = |job: &Job| if view == View::Full { self.why(&state, job) } else { None };
-        Ok(jobs.map(|job| Shown { waiting: waits(&job), ..Shown::inline(job) }).collect())
+        Ok(jobs.map(|job| Shown { waiting: waits(&job), ..Shown::inline(job).with_usage(&state) }).collect())
     }
 
     /// Waits until a job has ended, at most `timeout`, and returns the job (compatibility §6.3). In the full view, a
@@ -182,6 +183,8 @@ impl Service {
         self.load(&mut shown).await?;
         if let (View::Full, Some(state)) = (view, state) {
             shown.waiting = self.why(state, &shown.job);
+            shown = shown.with_usage(state);
+            shown.tree = usage_of_tree(state, shown.job.id);
         }
         Ok(shown)
     }

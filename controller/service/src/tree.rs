@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use atlas_state::State;
-use atlas_types::{Job, JobId};
+use atlas_types::{Job, JobId, StepUsage};
 
 use crate::view::{Shown, View, waiting};
 use crate::{Caller, Consistency, Error, Service};
@@ -41,7 +41,28 @@ fn tree(state: &State, job: Arc<Job>, left: &mut usize) -> Tree {
         children.push(tree(state, child.clone(), left));
     }
     let waiting = waiting(state, &job);
-    Tree { shown: Shown { waiting, ..Shown::inline(job) }, children }
+    let mut shown = Shown { waiting, ..Shown::inline(job).with_usage(state) };
+    shown.tree = (!children.is_empty()).then(|| {
+        let mut sum = shown.usage;
+        children.iter().for_each(|child| sum += child.shown.tree.unwrap_or(child.shown.usage));
+        sum
+    });
+    Tree { shown, children }
+}
+
+/// What a job and the jobs below it in the state cost, up to the size of a tree; none if it has no children there.
+pub(crate) fn usage(state: &State, job: JobId) -> Option<StepUsage> {
+    state.children(job).next()?;
+    let mut sum = StepUsage::default();
+    let (mut waiting, mut left) = (vec![job], JOBS_MAX);
+    while let Some(job) = waiting.pop() {
+        sum += state.journal(job).map(|journal| journal.usage()).unwrap_or_default();
+        let children = state.children(job).take(left).map(|child| child.id);
+        let before = waiting.len();
+        waiting.extend(children);
+        left -= waiting.len() - before;
+    }
+    Some(sum)
 }
 
 impl Tree {

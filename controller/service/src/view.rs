@@ -6,7 +6,8 @@ use std::sync::Arc;
 use atlas_duty::Why;
 use atlas_state::State;
 use atlas_types::{
-    Digest, Door, FailureKind, Job, JobChange, JobStatus, METADATA_OURS, Payload, PayloadBody, Reason, Timestamp,
+    Digest, Door, FailureKind, Job, JobChange, JobStatus, METADATA_OURS, Payload, PayloadBody, Reason, StepUsage,
+    Timestamp,
 };
 use bytes::Bytes;
 
@@ -29,6 +30,10 @@ pub struct Shown {
     pub(crate) artifacts: Vec<(Digest, Bytes)>,
     /// The reason why it waits, as a word and a sentence.
     pub(crate) waiting: Option<(&'static str, String)>,
+    /// What its recorded steps cost.
+    pub(crate) usage: StepUsage,
+    /// What its recorded steps and those of its children cost; none if it has no children.
+    pub(crate) tree: Option<StepUsage>,
 }
 
 impl Shown {
@@ -39,7 +44,14 @@ impl Shown {
 
     /// A job whose payloads are all inline.
     pub(crate) fn inline(job: Arc<Job>) -> Self {
-        Self { job, artifacts: Vec::new(), waiting: None }
+        let usage = job.journal.as_ref().map(|journal| journal.usage()).unwrap_or_default();
+        Self { job, artifacts: Vec::new(), waiting: None, usage, tree: None }
+    }
+
+    /// The same with what its steps have cost so far: the journal of a job that has not ended is beside it in the state.
+    pub(crate) fn with_usage(self, state: &State) -> Self {
+        let usage = state.journal(self.job.id).map(|journal| journal.usage());
+        Self { usage: usage.unwrap_or(self.usage), ..self }
     }
 
     /// Appends the job as JSON.
@@ -146,6 +158,22 @@ impl Shown {
         json::millis(out, between(job.created_at, job.started_at));
         out.extend_from_slice(b",\"total_ms\":");
         json::millis(out, between(job.created_at, job.completed_at));
+        self.costs(out);
+    }
+
+    /// What it cost, if it recorded anything that costs.
+    fn costs(&self, out: &mut Vec<u8>) {
+        let dollars = |usage: StepUsage| usage.cost_nanodollars as f64 / 1e9;
+        let StepUsage { tokens_input, tokens_output, cost_nanodollars, .. } = self.usage;
+        if tokens_input > 0 || tokens_output > 0 || cost_nanodollars > 0 {
+            let cost = dollars(self.usage);
+            let members =
+                format!(",\"tokens_input\":{tokens_input},\"tokens_output\":{tokens_output},\"cost_usd\":{cost}");
+            out.extend_from_slice(members.as_bytes());
+        }
+        if let Some(tree) = self.tree.filter(|tree| tree.cost_nanodollars > 0) {
+            out.extend_from_slice(format!(",\"tree_cost_usd\":{}", dollars(tree)).as_bytes());
+        }
     }
 
     fn payload(&self, out: &mut Vec<u8>, payload: Option<&Payload>) {

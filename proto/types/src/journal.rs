@@ -1,6 +1,7 @@
 //! The journal of a job: the steps that its attempts have recorded, so that a later attempt does not repeat them.
 
 use std::fmt;
+use std::ops::AddAssign;
 use std::sync::Arc;
 
 use crate::{Micros, Payload};
@@ -87,6 +88,16 @@ pub struct StepUsage {
     pub cost_nanodollars: u64,
 }
 
+/// Sums stop at the largest number.
+impl AddAssign for StepUsage {
+    fn add_assign(&mut self, other: Self) {
+        self.duration.0 = self.duration.0.saturating_add(other.duration.0);
+        self.tokens_input = self.tokens_input.saturating_add(other.tokens_input);
+        self.tokens_output = self.tokens_output.saturating_add(other.tokens_output);
+        self.cost_nanodollars = self.cost_nanodollars.saturating_add(other.cost_nanodollars);
+    }
+}
+
 /// One recorded step. Its number is its place in the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
@@ -123,6 +134,8 @@ pub struct Journal {
     pub folds: Vec<Fold>,
     /// The steps after them.
     pub steps: Vec<Arc<Step>>,
+    /// What the folded steps cost together: their own figures are in the artifacts.
+    pub folded: StepUsage,
 }
 
 impl Journal {
@@ -147,6 +160,13 @@ impl Journal {
         self.steps.iter().map(|step| step.bytes()).sum::<u64>() + STEP_BYTES * self.folds.len() as u64
     }
 
+    /// What all its steps cost together, those of every attempt.
+    pub fn usage(&self) -> StepUsage {
+        let mut usage = self.folded;
+        self.steps.iter().for_each(|step| usage += step.usage);
+        usage
+    }
+
     /// Everything that it refers to or holds.
     pub fn payloads(&self) -> impl Iterator<Item = &Payload> {
         self.folds.iter().map(|fold| &fold.artifact).chain(self.steps.iter().map(|step| &step.outcome))
@@ -163,12 +183,25 @@ mod tests {
             let (outcome, usage) = (Payload::inline(text.as_bytes()), StepUsage::default());
             Arc::new(Step { kind: StepKind::Model, key: StepKey([7; 16]), outcome, usage })
         };
-        let mut journal = Journal { folds: Vec::new(), steps: vec![step("a"), step("bc")] };
+        let mut journal = Journal { steps: vec![step("a"), step("bc")], ..Journal::default() };
         assert_eq!((journal.first(), journal.next(), journal.bytes()), (0, 2, 2 * STEP_BYTES + 3));
         journal.folds.push(Fold { upto: 5, artifact: Payload::inline(b"") });
         assert_eq!((journal.first(), journal.next()), (5, 7));
         assert_eq!(journal.step(6), Some(&step("bc")));
         assert_eq!((journal.step(4), journal.step(7)), (None, None));
         assert_eq!(journal.payloads().count(), 3);
+    }
+
+    #[test]
+    fn usage_is_that_of_folded_and_of_inline_steps() {
+        let usage = |cost_nanodollars| StepUsage { tokens_input: 10, cost_nanodollars, ..StepUsage::default() };
+        let step = |usage| {
+            Arc::new(Step { kind: StepKind::Model, key: StepKey([7; 16]), outcome: Payload::inline(b""), usage })
+        };
+        let steps = vec![step(usage(3)), step(usage(4))];
+        let mut journal = Journal { steps, folded: usage(100), ..Journal::default() };
+        assert_eq!(journal.usage(), StepUsage { tokens_input: 30, ..usage(107) });
+        journal.folded.cost_nanodollars = u64::MAX;
+        assert_eq!(journal.usage().cost_nanodollars, u64::MAX);
     }
 }

@@ -72,7 +72,7 @@ pub(crate) struct Listing {
 const LIST: List<'static, Job> =
     List { columns: &COLUMNS, members: members::JOB, name: |job| format!("job/{}", job.id) };
 
-const COLUMNS: [Column<Job>; 11] = [
+const COLUMNS: [Column<Job>; 12] = [
     column("JOB", "id", |job, _| job.id.clone()),
     column("AGENT", "agent_name", |job, _| job.agent()),
     column("STATUS", "status", |job, _| job.standing()),
@@ -85,6 +85,7 @@ const COLUMNS: [Column<Job>; 11] = [
     column("NODE", "node", |job, _| job.node.clone()),
     wide("PRIORITY", "priority", |job, _| job.priority.to_string()),
     wide("ATTEMPT", "attempt", attempt),
+    wide("COST", "cost_usd", |job, _| job.cost()),
     wide("LABELS", "labels", |job, _| words::labels(&job.labels)),
     wide("BY", "principal", |job, _| job.principal.clone()),
     wide("ERROR", "error", |job, _| words::short(&job.error_text(), 40)),

@@ -71,6 +71,17 @@ fn head(job: &Job) -> String {
     if !job.retried_by.is_empty() {
         text += &format!("  retried    as {}\n", job.retried_by);
     }
+    if !job.cost().is_empty() || job.tokens_input > 0 {
+        text += &format!(
+            "  models     {} in, {} out   {}\n",
+            job.tokens_input,
+            job.tokens_output,
+            words::dollars(job.cost_usd)
+        );
+    }
+    if job.tree_cost_usd > 0.0 {
+        text += &format!("  tree       {} with the jobs below it\n", words::dollars(job.tree_cost_usd));
+    }
     if let Some(limits) = job.metadata.get("_limits").and_then(Value::as_str) {
         text += &format!("  limits     {limits}\n");
     }

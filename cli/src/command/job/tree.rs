@@ -35,7 +35,10 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 async fn tree(context: &Context, id: &str) -> Result<Exit, Failure> {
     let value = context.client()?.get(&["api", "jobs", id, "tree"], &[]).await?;
     let tree: Tree = api::read(&value)?;
-    let mut table = Table::new(&["JOB", "AGENT", "STATUS", "TOOK", "NODE"]);
+    // Most trees call no model.
+    let has_costs = tree.job.cost_usd > 0.0 || tree.job.tree_cost_usd > 0.0;
+    let heads = ["JOB", "AGENT", "STATUS", "TOOK", "NODE", "COST"];
+    let mut table = Table::new(if has_costs { &heads } else { &heads[..5] });
     let mut names = Vec::new();
     rows(&tree, "", "", &mut table, &mut names);
     context.show(&Shown { value, text: table.text(), names })?;
@@ -48,7 +51,8 @@ fn rows(tree: &Tree, branch: &str, trunk: &str, table: &mut Table, names: &mut V
     let job = &tree.job;
     let took = if job.is_terminal() { words::milliseconds(job.total_ms()) } else { String::new() };
     let status = if job.is_terminal() { job.status.clone() } else { waits(job) };
-    table.row([format!("{branch}{}", job.id), job.agent(), status, took, job.node.clone()]);
+    let cells = [format!("{branch}{}", job.id), job.agent(), status, took, job.node.clone(), job.cost()];
+    table.row(cells.into_iter().take(table.width()));
     names.push(format!("job/{}", job.id));
     for (index, child) in tree.children.iter().enumerate() {
         let (elbow, side) = if index + 1 == tree.children.len() { ("└─ ", "   ") } else { ("├─ ", "│  ") };
@@ -78,7 +82,7 @@ mod tests {
             children,
         };
         let tree = job("job-1", vec![job("job-2", vec![job("job-3", vec![])]), job("job-4", vec![])]);
-        let (mut table, mut names) = (Table::new(&["JOB"]), Vec::new());
+        let (mut table, mut names) = (Table::new(&["JOB", "", "", "", ""]), Vec::new());
         rows(&tree, "", "", &mut table, &mut names);
         expect![[r#"
             JOB

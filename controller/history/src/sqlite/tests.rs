@@ -449,7 +449,8 @@ async fn an_ended_job_keeps_its_journal_and_the_artifacts_of_it() {
     let folded = Payload { key_id: 0, body: PayloadBody::Artifact { digest: Digest([9; 32]), size_bytes: 30_000 } };
     let (outcome, usage) = (Payload::inline(b"{}"), StepUsage::default());
     let step = Arc::new(Step { kind: StepKind::Model, key: StepKey([3; 16]), outcome, usage });
-    let journal = Journal { folds: vec![Fold { upto: 4, artifact: folded }], steps: vec![Arc::clone(&step)] };
+    let folds = vec![Fold { upto: 4, artifact: folded }];
+    let journal = Journal { folds, steps: vec![Arc::clone(&step)], ..Journal::default() };
     let ended = Job { journal: Some(Arc::new(journal.clone())), ..job(2, JobStatus::Completed) };
     let events = [
         EventRecord {

@@ -31,7 +31,9 @@ pub(super) fn apply(command: &FoldSteps, change: &mut Change<'_>) -> Result<Outc
     let mut new = Arc::clone(journal);
     let folded = usize::try_from(upto - first).unwrap_or(usize::MAX);
     let kept = Arc::make_mut(&mut new);
-    kept.steps.drain(..folded.min(kept.steps.len()));
+    for step in kept.steps.drain(..folded.min(kept.steps.len())) {
+        kept.folded += step.usage;
+    }
     kept.folds.push(fold);
     change.put_journal(job, &new);
     change.emit(Event::StepsFolded { job, upto, artifact: artifact.clone() });
@@ -59,6 +61,27 @@ mod tests {
                 j1 steps from 5: model
                 j1 steps up to 6 folded
                 j1: folds [2, 6] steps  of 128 bytes
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_fold_keeps_what_its_steps_cost() {
+        check(
+            "level 6; agent a; node n1; job j1; grant j1 n1 -- record j1 from=0 steps=s,m cost=5; fold j1 upto=1 artifact=7; journal j1;
+            record j1 from=2 steps=m cost=7; fold j1 upto=3 artifact=8; journal j1; complete j1; retry j1 j2 resume=true; journal j2",
+            expect![[r#"
+                j1 steps from 0: start model
+                j1 steps up to 1 folded
+                j1: folds [1] steps model of 130 bytes, cost 10
+                j1 steps from 2: model
+                j1 steps up to 3 folded
+                j1: folds [1, 3] steps  of 128 bytes, cost 17
+                j1 Ended running→completed
+                j2 Submitted pending→pending Queued
+                j2 steps up to 1 folded
+                j2 steps up to 3 folded
+                j2: folds [1, 3] steps  of 128 bytes, cost 17
             "#]],
         );
     }

@@ -236,7 +236,8 @@ fn step(kind: &str, words: &Words<'_>) -> Arc<Step> {
         _ => StepKind::Tools,
     };
     let outcome = Payload::inline(&vec![b' '; words.or("bytes", 2)]);
-    Arc::new(Step { kind, key: StepKey([kind as u8; 16]), outcome, usage: StepUsage::default() })
+    let usage = StepUsage { cost_nanodollars: words.or("cost", 0), ..StepUsage::default() };
+    Arc::new(Step { kind, key: StepKey([kind as u8; 16]), outcome, usage })
 }
 
 /// A failure if there is an `error`.

@@ -220,7 +220,9 @@ impl Run {
             Some(journal) => {
                 let folds: Vec<_> = journal.folds.iter().map(|fold| fold.upto).collect();
                 let kinds: Vec<_> = journal.steps.iter().map(|step| step.kind.as_str()).collect();
-                format!("{name}: folds {folds:?} steps {} of {} bytes", kinds.join(" "), journal.bytes())
+                let cost = journal.usage().cost_nanodollars;
+                let cost = if cost == 0 { String::new() } else { format!(", cost {cost}") };
+                format!("{name}: folds {folds:?} steps {} of {} bytes{cost}", kinds.join(" "), journal.bytes())
             }
         };
         writeln!(self.out, "{line}").expect("writing to a string");

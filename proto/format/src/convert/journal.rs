@@ -67,7 +67,11 @@ impl From<proto::StepUsage> for StepUsage {
 impl From<&Journal> for proto::Journal {
     fn from(journal: &Journal) -> Self {
         let fold = |fold: &Fold| proto::Fold { upto: fold.upto, artifact: Some((&fold.artifact).into()) };
-        Self { folds: journal.folds.iter().map(fold).collect(), steps: steps_out(&journal.steps) }
+        Self {
+            folds: journal.folds.iter().map(fold).collect(),
+            steps: steps_out(&journal.steps),
+            folded: (journal.folded != StepUsage::default()).then(|| journal.folded.into()),
+        }
     }
 }
 
@@ -81,6 +85,7 @@ impl TryFrom<proto::Journal> for Journal {
         Ok(Self {
             folds: journal.folds.into_iter().map(fold).collect::<Result<_, FormatError>>()?,
             steps: steps_in(journal.steps)?,
+            folded: journal.folded.map_or_else(StepUsage::default, Into::into),
         })
     }
 }

@@ -81,7 +81,7 @@ fn journal() -> Journal {
         Arc::new(Step { kind, key: StepKey([number; 16]), outcome: Payload::inline(b"1"), usage })
     };
     let steps = StepKind::ALL.into_iter().zip(1..).map(step).collect();
-    Journal { folds: vec![Fold { upto: 2, artifact: artifact() }], steps }
+    Journal { folds: vec![Fold { upto: 2, artifact: artifact() }], steps, ..Journal::default() }
 }
 
 fn usage() -> Usage {

@@ -37,7 +37,7 @@ fn what_workers_say_reads_and_writes_as_ever() {
         timeout: Micros::from_secs(60),
         again: true,
     };
-    let (job, token, Journal { mut folds, steps }) = (samples::JOB, samples::TOKEN, samples::journal());
+    let (job, token, Journal { mut folds, steps, .. }) = (samples::JOB, samples::TOKEN, samples::journal());
     let record = ToLeader::RecordSteps { number: 8, job, token, from: 2, steps };
     let fold = ToLeader::FoldSteps { number: 9, job, token, fold: folds.remove(0) };
     let said = [

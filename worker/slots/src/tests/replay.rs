@@ -122,7 +122,7 @@ fn an_attempt_that_asks_for_another_step_is_told_both_sides() {
 #[test]
 fn an_artifact_with_another_number_of_steps_is_refused() {
     let folds = vec![Fold { upto: 2, artifact: artifact(0) }, Fold { upto: 1, artifact: artifact(1) }];
-    let journal = Arc::new(Journal { folds, steps: Vec::new() });
+    let journal = Arc::new(Journal { folds, ..Journal::default() });
     let mut replay = Replay::new(AssignedJournal { journal: Arc::clone(&journal), unfolded: None });
     assert_eq!(replay.ask(StepKind::Model, key(0)), Ok(Asked::Load(artifact(0))));
     assert_eq!(replay.loaded(vec![Arc::new(step(0, 1))]), Err(WrongSteps { found: 1 }));

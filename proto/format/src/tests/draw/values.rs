@@ -204,14 +204,18 @@ impl Draw {
     }
 
     pub(super) fn step(&mut self) -> Arc<Step> {
-        let usage = StepUsage {
+        let usage = self.step_usage();
+        let (kind, key) = (self.pick(&StepKind::ALL), StepKey(self.array()));
+        Arc::new(Step { kind, key, outcome: self.payload(), usage })
+    }
+
+    fn step_usage(&mut self) -> StepUsage {
+        StepUsage {
             duration: self.micros(),
             tokens_input: self.u64(),
             tokens_output: self.u64(),
             cost_nanodollars: self.u64(),
-        };
-        let (kind, key) = (self.pick(&StepKind::ALL), StepKey(self.array()));
-        Arc::new(Step { kind, key, outcome: self.payload(), usage })
+        }
     }
 
     pub(super) fn wait(&mut self) -> Wait {
@@ -274,7 +278,7 @@ impl Draw {
 
     pub(crate) fn journal(&mut self) -> Journal {
         let folds = self.list(|draw| Fold { upto: draw.u64(), artifact: draw.payload() });
-        Journal { folds, steps: self.list(Self::step) }
+        Journal { folds, steps: self.list(Self::step), folded: self.step_usage() }
     }
 
     pub(super) fn spawned_by(&mut self) -> SpawnedBy {

@@ -106,7 +106,7 @@ pub(crate) fn journal() -> Journal {
         step(StepKind::Model, 0x11, Payload::inline(br#"{"text":"hello"}"#), usage),
         step(StepKind::Tools, 0x22, artifact(), StepUsage::default()),
     ];
-    Journal { folds: vec![Fold { upto: 2, artifact: artifact() }], steps }
+    Journal { folds: vec![Fold { upto: 2, artifact: artifact() }], steps, ..Journal::default() }
 }
 
 pub(crate) fn parked() -> Parked {
