@@ -6,9 +6,10 @@ use std::path::Path;
 use crate::tree;
 
 /// Crates whose public items others read.
-const CRATES: [&str; 26] = [
+const CRATES: [&str; 28] = [
     "agents/bundled",
     "agents/contract",
+    "agents/model",
     "agents/package",
     "cli/dev",
     "cli/operator",
@@ -32,6 +33,7 @@ const CRATES: [&str; 26] = [
     "tests/sim",
     "tests/turmoil",
     "worker/inventory",
+    "worker/llm",
     "worker/slots",
 ];
 
