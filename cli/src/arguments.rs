@@ -8,7 +8,7 @@ use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command::{
     agent, apply, cluster, complete, completion, config, context, deploy, dev, dev_member, diff, docs, doctor, edit,
-    event, explain_error, generic, init, job, logs, model, node, operator, run, test, top, wait,
+    event, explain_error, generic, init, job, label, logs, model, node, operator, run, test, top, wait,
 };
 use crate::context::TimeForm;
 use crate::exit;
@@ -33,6 +33,10 @@ pub(crate) struct Arguments {
     #[arg(long, global = true, help_heading = GLOBAL)]
     #[arg(env = "ATLAS_CONTEXT", hide_env_values = true, value_name = "NAME")]
     pub(crate) context: Option<String>,
+    /// Namespace of jobs, agents, objects and events; defaults to the namespace default.
+    #[arg(short, long, global = true, help_heading = GLOBAL)]
+    #[arg(env = "ATLAS_NAMESPACE", hide_env_values = true, value_name = "NAME")]
+    pub(crate) namespace: Option<String>,
     /// Output format; json and yaml follow the API and are stable, tables are not. One of table, wide, json, jsonl,
     /// yaml, name, csv, template=TEXT and jsonpath=PATH.
     #[arg(short, long, global = true, help_heading = GLOBAL, default_value = "table", value_name = "FORM")]
@@ -135,6 +139,8 @@ pub(crate) enum Command {
     Delete(generic::DeleteOptions),
     /// Opens one object in your editor and applies the changes.
     Edit(edit::Options),
+    /// Adds and removes labels of a node or of an object of a kind.
+    Label(label::Options),
     /// Waits until an object meets a condition.
     Wait(wait::Options),
     /// Clusters by name, in the configuration file.

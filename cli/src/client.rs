@@ -1,6 +1,7 @@
 //! The HTTP API as this program uses it: one method per kind of request, refusals as [`Failure`]s.
 
 mod events;
+mod namespace;
 
 use std::fmt;
 use std::io::Write;
@@ -41,6 +42,7 @@ pub struct Client {
     current: Arc<AtomicUsize>,
     env: Env,
     talk: Talk,
+    namespace: Option<String>,
     /// How long to wait between the head of a request and its large body.
     ask_first: Duration,
 }
@@ -99,6 +101,7 @@ impl Client {
             current: Arc::default(),
             env: Env::system(),
             talk: Talk::default(),
+            namespace: None,
             ask_first: ASK_FIRST,
         })
     }
@@ -193,6 +196,9 @@ impl Client {
         let mut url = self.servers.first().cloned().ok_or_else(|| Failure::usage("no controller address is given"))?;
         let wrong = || Failure::usage(format!("\"{}\" is not a valid address for requests", self.base()));
         url.path_segments_mut().map_err(|()| wrong())?.pop_if_empty().extend(path);
+        if let Some(name) = self.namespace.as_deref().filter(|_| namespace::has_namespace(path)) {
+            url.query_pairs_mut().append_pair("namespace", name);
+        }
         Ok(self.http.request(method, url))
     }
 

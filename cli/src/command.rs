@@ -19,6 +19,7 @@ pub(crate) mod explain_error;
 pub(crate) mod generic;
 pub(crate) mod init;
 pub(crate) mod job;
+pub(crate) mod label;
 pub(crate) mod logs;
 pub(crate) mod model;
 pub(crate) mod node;
@@ -67,6 +68,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Diff(options) => block_on(diff::run(context, &options)),
         Command::Delete(options) => block_on(generic::delete(context, &options)),
         Command::Edit(options) => block_on(edit::run(context, &options)),
+        Command::Label(options) => block_on(label::run(context, &options)),
         Command::Wait(options) => block_on(wait::run(context, &options)),
         Command::Context(verb) => context::run(context, &verb),
         Command::Config(verb) => config::run(context, &verb),

@@ -22,6 +22,7 @@ pub(crate) struct Context {
     pub(crate) look: Look,
     server: Option<String>,
     context: Option<String>,
+    namespace: Option<String>,
     config: Result<Config, Failure>,
     talk: Talk,
     quiet: bool,
@@ -73,6 +74,7 @@ impl Context {
             look: Look { time: arguments.time, now },
             server: given(&arguments.server, "ATLAS_SERVER"),
             context: given(&arguments.context, "ATLAS_CONTEXT"),
+            namespace: given(&arguments.namespace, "ATLAS_NAMESPACE"),
             config: Config::read(),
             talk: Talk { trace: arguments.trace, verbose: arguments.verbose },
             quiet: arguments.quiet,
@@ -113,7 +115,7 @@ impl Context {
             let message = format!("{} (from {origin})", failure.message);
             Failure { message, ..failure }
         })?;
-        Ok(client.talking(self.talk))
+        Ok(client.talking(self.talk).in_namespace(self.namespace.clone()))
     }
 
     /// Prints a result to stdout in the requested format.

@@ -30,6 +30,11 @@ impl Draft {
         Ok(Self(path))
     }
 
+    /// Replaces the text.
+    pub(crate) fn write(&self, text: &str) -> Result<(), Failure> {
+        fs::write(&self.0, text).map_err(|error| could_not("write", &self.0, &error))
+    }
+
     /// The path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.0

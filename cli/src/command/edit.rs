@@ -1,5 +1,7 @@
 //! `atlasctl edit`: opens an object in an editor and applies the changes.
 
+mod object;
+
 use std::path::Path;
 
 use atlas_contract::yaml as reader;
@@ -20,7 +22,7 @@ use crate::words;
 /// Options of `atlasctl edit`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Kind: agent or node; or KIND/NAME.
+    /// Kind: agent, node or a kind of object, such as webhook; or KIND/NAME.
     #[arg(value_name = "KIND")]
     target: Target,
     /// Name; for agents NAME or NAME@VERSION.
@@ -32,6 +34,9 @@ pub(crate) struct Options {
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let name = one(&options.target, options.name.as_deref(), "edit")?;
+    if let Kind::Object(kind) = options.target.kind {
+        return object::run(context, kind, name, options.dry_run).await;
+    }
     let client = context.client()?;
     let (object, editable) = fetch(&client, options.target.kind, name).await?;
     let head = format!("# Editable fields: {}.\n", editable.join(" and "));

@@ -31,6 +31,13 @@ pub(super) struct Target {
     name: Option<String>,
 }
 
+impl Target {
+    /// Whether the name was given with the kind.
+    pub(super) fn has_name(&self) -> bool {
+        self.name.is_some()
+    }
+}
+
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

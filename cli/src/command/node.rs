@@ -2,7 +2,7 @@
 
 mod change;
 mod gpus;
-mod label;
+pub(in crate::command) mod label;
 mod list;
 mod show;
 

@@ -54,7 +54,7 @@ const COLUMNS: [Column<Object>; 7] = [
     wide("BY", "metadata", |object, _| object.metadata.updated_by.clone()),
 ];
 
-/// All objects of a kind in the namespace `default`.
+/// All objects of a kind in a namespace.
 pub(super) async fn all(client: &Client, kind: &str) -> Result<Vec<Value>, Failure> {
     let (mut objects, mut after): (Vec<Value>, Option<String>) = (Vec::new(), None);
     loop {
@@ -71,7 +71,7 @@ pub(super) async fn all(client: &Client, kind: &str) -> Result<Vec<Value>, Failu
     }
 }
 
-/// Lists the objects of a kind in the namespace `default`.
+/// Lists the objects of a kind in a namespace.
 pub(super) async fn list(context: &Context, kind: &str, options: &ListOptions) -> Result<Exit, Failure> {
     let objects = all(&context.client()?, kind).await?;
     let name = |object: &Object| format!("{}/{}", object.kind, object.metadata.name);
@@ -97,6 +97,16 @@ pub(super) async fn remove(context: &Context, kind: &str, name: &str) -> Result<
     Ok(Exit::Done)
 }
 
+/// The revision of an object as the API shows it.
+pub(in crate::command) fn revision(object: &Value) -> u64 {
+    object["metadata"]["revision"].as_u64().unwrap_or_default()
+}
+
+/// Whether a write was refused because the object has another revision.
+pub(in crate::command) fn is_conflict(failure: &Failure) -> bool {
+    failure.code.as_deref() == Some("E1116")
+}
+
 /// A name without its kind.
 fn bare<'a>(kind: &str, name: &'a str) -> &'a str {
     name.strip_prefix(kind).and_then(|rest| rest.strip_prefix('/')).unwrap_or(name)
@@ -107,7 +117,8 @@ fn bare<'a>(kind: &str, name: &'a str) -> &'a str {
 pub(in crate::command) struct Wanted {
     pub(in crate::command) kind: String,
     pub(in crate::command) name: String,
-    namespace: String,
+    /// None if the document does not say.
+    pub(in crate::command) namespace: Option<String>,
     pub(in crate::command) labels: Value,
     pub(in crate::command) spec: Value,
 }
@@ -121,8 +132,8 @@ impl Wanted {
         };
         let metadata = &document["metadata"];
         let namespace = match &metadata["namespace"] {
-            Value::Null => "default".to_owned(),
-            other => text(other, "/metadata/namespace")?,
+            Value::Null => None,
+            other => Some(text(other, "/metadata/namespace")?),
         };
         let labels = match &metadata["labels"] {
             Value::Null => json!({}),
@@ -141,14 +152,26 @@ impl Wanted {
         })
     }
 
+    /// Refuses a document of another namespace than the one that the user gave.
+    pub(in crate::command) fn is_in(&self, namespace: Option<&str>) -> Result<(), Failure> {
+        match (namespace, &self.namespace) {
+            (Some(given), Some(own)) if given != own => {
+                let message =
+                    format!("{}/{} cannot be applied: its namespace is {own}, not {given}", self.kind, self.name);
+                Err(Failure::new("E0125", Exit::Invalid, message))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The path of the object.
     pub(in crate::command) fn path(&self) -> [&str; 4] {
         ["api", "objects", &self.kind, &self.name]
     }
 
     /// The query of a request about it.
-    pub(in crate::command) fn query(&self) -> [(&str, &str); 1] {
-        [("namespace", &self.namespace)]
+    pub(in crate::command) fn query(&self) -> Vec<(&str, &str)> {
+        self.namespace.iter().map(|namespace| ("namespace", namespace.as_str())).collect()
     }
 
     /// The body of a request that makes it so.
@@ -167,10 +190,7 @@ mod tests {
             json!({"kind": "webhook", "metadata": {"name": "ci", "revision": 3}, "spec": {"a": 1}, "status": null});
         let wanted = Wanted::read(&document).expect("a document");
         assert_eq!(wanted.path(), ["api", "objects", "webhook", "ci"]);
-        assert_eq!(
-            (wanted.query(), wanted.body()),
-            ([("namespace", "default")], json!({"labels": {}, "spec": {"a": 1}}))
-        );
+        assert_eq!((wanted.query(), wanted.body()), (Vec::new(), json!({"labels": {}, "spec": {"a": 1}})));
         let labels = json!({"kind": "webhook", "metadata": {"name": "ci", "labels": {"a": 1}}, "spec": {}});
         assert_eq!(Wanted::read(&labels).expect_err("no text"), "/metadata/labels/a must be text: write '1'");
         assert!(Wanted::read(&json!({"kind": "webhook", "metadata": {}, "spec": {}})).is_err());

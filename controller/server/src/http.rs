@@ -119,6 +119,10 @@ impl HttpDoor {
         }
         let (trace, request_id) = (request.trace(), request.request_id()?);
         let caller = identity::http().with_trace(trace).with_request_id(request_id);
+        let caller = match request.query().filled("namespace") {
+            Some(namespace) if operation.is_in_namespace() => caller.in_namespace(&namespace)?,
+            _ => caller,
+        };
         // HEAD is handled like GET. The answer to HEAD is sent without a body.
         let method = if request.method() == Method::HEAD { Method::GET } else { request.method().clone() };
         match (route, &method) {

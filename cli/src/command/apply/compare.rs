@@ -66,6 +66,7 @@ pub(in crate::command) async fn compare(client: &Client, wanted: &Wanted) -> Res
             Ok(if changes.is_empty() { Comparison::Same } else { Comparison::Other(changes) })
         }
         Wanted::Object(object) => {
+            object.is_in(client.namespace())?;
             let known = match client.get(&object.path(), &object.query()).await {
                 Ok(known) => known,
                 Err(failure) if failure.code.as_deref() == Some("E1115") => return Ok(Comparison::Missing),

@@ -112,6 +112,10 @@ enum Content {
     Other(&'static str),
 }
 
+/// What the paths of operations on things in a namespace begin with.
+const IN_NAMESPACE: &[&str] =
+    &["/api/jobs", "/api/agents", "/api/events", "/ws", "/api/cluster/events", "/api/objects/"];
+
 /// What every operation may be refused with.
 const ALWAYS: &[Entry] = &[FOREIGN, BEHIND, INTERNAL];
 /// What those with a parameter in their path may be: a name that is not a text names nothing.
@@ -125,6 +129,17 @@ impl Operation {
         errors.sort_by_key(|entry| entry.code);
         errors.dedup();
         errors
+    }
+
+    /// Its parameters outside the path.
+    fn parameters(&self) -> impl Iterator<Item = &'static Parameter> {
+        let namespace = self.is_in_namespace().then_some(&operations::NAMESPACE);
+        self.query.iter().chain(namespace)
+    }
+
+    /// Whether it is about things of one namespace.
+    pub(crate) fn is_in_namespace(&self) -> bool {
+        IN_NAMESPACE.iter().any(|prefix| self.path.starts_with(prefix))
     }
 
     /// The names in braces.

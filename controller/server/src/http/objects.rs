@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use atlas_service::{Caller, Error, ObjectChange, ObjectFilter, ShownObject};
+use atlas_service::{Caller, ObjectChange, ObjectFilter, ShownObject};
 use atlas_types::{EventSeq, Expect};
 use http::StatusCode;
 use http::header::{ETAG, HeaderValue};
@@ -26,15 +26,13 @@ pub(crate) async fn list(door: &HttpDoor, caller: &Caller, request: &Request, ki
         None => (label, None),
     });
     let filter = ObjectFilter { label, after: query.filled("after"), limit: query.limit() };
-    let caller = in_namespace(caller, request)?;
-    let (objects, next) = door.service.objects(&caller, kind, &filter, request.consistency()).await?;
+    let (objects, next) = door.service.objects(caller, kind, &filter, request.consistency()).await?;
     Ok(json(StatusCode::OK, &json!({ "objects": objects, "next": next })))
 }
 
 /// `GET /api/objects/{kind}/{name}`.
 pub(crate) async fn get(door: &HttpDoor, caller: &Caller, request: &Request, kind: &str, name: &str) -> Answer {
-    let caller = in_namespace(caller, request)?;
-    Ok(answer(&door.service.object(&caller, kind, name, request.consistency()).await?))
+    Ok(answer(&door.service.object(caller, kind, name, request.consistency()).await?))
 }
 
 #[derive(Deserialize)]
@@ -48,15 +46,13 @@ struct PutBody {
 /// `PUT /api/objects/{kind}/{name}` with `{"labels": {}, "spec": {}}`.
 pub(crate) async fn put(door: &HttpDoor, caller: &Caller, request: &mut Request, kind: &str, name: &str) -> Answer {
     let PutBody { labels, spec } = request.read_json(door).await?;
-    let caller = in_namespace(caller, request)?;
     let change = change(request, kind, name)?;
-    Ok(answer(&door.service.put_object(&caller, &change, labels, &spec).await?))
+    Ok(answer(&door.service.put_object(caller, &change, labels, &spec).await?))
 }
 
 /// `DELETE /api/objects/{kind}/{name}`.
 pub(crate) async fn delete(door: &HttpDoor, caller: &Caller, request: &Request, kind: &str, name: &str) -> Answer {
-    let caller = in_namespace(caller, request)?;
-    door.service.delete_object(&caller, &change(request, kind, name)?).await?;
+    door.service.delete_object(caller, &change(request, kind, name)?).await?;
     Ok(json(StatusCode::OK, &json!({ "deleted": true })))
 }
 
@@ -78,13 +74,6 @@ fn revision(tag: &str) -> Result<EventSeq, Problem> {
     number
         .map(EventSeq)
         .ok_or_else(|| Problem::malformed("'If-Match' must be one revision in quotation marks, such as \"12\""))
-}
-
-fn in_namespace(caller: &Caller, request: &Request) -> Result<Caller, Error> {
-    match request.query().filled("namespace") {
-        Some(namespace) => Ok(caller.clone().in_namespace(&namespace)?),
-        None => Ok(caller.clone()),
-    }
 }
 
 fn answer(object: &ShownObject) -> Response {

@@ -7,6 +7,7 @@ mod hostile;
 mod large;
 mod messages;
 mod names;
+mod namespaces;
 mod registry;
 mod shapes;
 mod streams;

@@ -97,7 +97,7 @@ fn described(operation: &Operation) -> Value {
             "schema": { "type": "string", "minLength": 1 },
         })
     });
-    let others = operation.query.iter().map(|one| parameter(one, operation.lenient));
+    let others = operation.parameters().map(|one| parameter(one, operation.lenient));
     let parameters: Vec<Value> = named.chain(others).collect();
     if !parameters.is_empty() {
         members["parameters"] = parameters.into();

@@ -19,7 +19,7 @@ impl Operation {
         if self.lenient {
             return Ok(());
         }
-        let known = || self.query.iter().filter(|parameter| parameter.place == ParameterLocation::Query);
+        let known = || self.parameters().filter(|parameter| parameter.place == ParameterLocation::Query);
         for (name, value) in query.members() {
             let Some(parameter) = known().find(|parameter| parameter.name == name) else {
                 let names: Vec<&str> = known().map(|parameter| parameter.name).collect();

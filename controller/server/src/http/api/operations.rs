@@ -52,7 +52,8 @@ const IF_NONE_MATCH: Parameter = Parameter {
     kind: Kind::Text,
 };
 const DRY_RUN: Parameter = word("dry_run", &["true", "false"], "`true` checks the request and changes nothing");
-const NAMESPACE: Parameter = query("namespace", Kind::Text, "the namespace; defaults to `default`");
+/// What operations on things in a namespace take besides their own parameters.
+pub(super) const NAMESPACE: Parameter = query("namespace", Kind::Text, "the namespace; defaults to `default`");
 const FAMILY: Parameter = word(
     "family",
     &["true", "false"],
@@ -399,13 +400,12 @@ pub(crate) const OPERATIONS: &[Operation] = &[
             query("label", Kind::Text, "only objects with this label, `KEY` or `KEY=VALUE`"),
             query("after", Kind::Text, "the name after which the page begins, `next` of the page before"),
             LIMIT,
-            NAMESPACE,
             CONSISTENCY,
         ])
         .answers(&[ok("one page", &[Content::Json("Objects")])])
         .refuses(&[READ, &[UNKNOWN_OBJECT_KIND]]),
     get("getObject", "/api/objects/{kind}/{name}", "One object. `ETag` is its revision.")
-        .takes(&[NAMESPACE, CONSISTENCY])
+        .takes(&[CONSISTENCY])
         .answers(&[ok("the object", &[Content::Json("Object")])])
         .refuses(&[READ, &[UNKNOWN_OBJECT_KIND, UNKNOWN_OBJECT]]),
     put(
@@ -413,12 +413,12 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         "/api/objects/{kind}/{name}",
         "Makes an object, or replaces its labels and its spec. The same document again changes nothing.",
     )
-    .takes(&[IF_MATCH, IF_NONE_MATCH, DRY_RUN, NAMESPACE, IDEMPOTENCY_KEY])
+    .takes(&[IF_MATCH, IF_NONE_MATCH, DRY_RUN, IDEMPOTENCY_KEY])
     .body(Body::Json("ObjectRequest"))
     .answers(&[ok("the object as it is now, or would be", &[Content::Json("Object")])])
     .refuses(&[WRITE, BODY, &[UNKNOWN_OBJECT_KIND, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_REFUSED, LIMIT_REACHED]]),
     delete("deleteObject", "/api/objects/{kind}/{name}", "Deletes an object that nothing uses.")
-        .takes(&[IF_MATCH, IF_NONE_MATCH, DRY_RUN, NAMESPACE, IDEMPOTENCY_KEY])
+        .takes(&[IF_MATCH, IF_NONE_MATCH, DRY_RUN, IDEMPOTENCY_KEY])
         .answers(&[ok("the object is deleted", &[Content::Json("Deleted")])])
         .refuses(&[WRITE, &[UNKNOWN_OBJECT_KIND, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_IN_USE]]),
     // Figures.

@@ -52,7 +52,7 @@ fn describe(operation: &Operation, page: &mut String) {
     for name in operation.path_parameters() {
         writeln!(page, "* `{name}`, in the path: {}", path_parameter(name)).expect("text grows");
     }
-    for parameter in operation.query {
+    for parameter in operation.parameters() {
         let place = match parameter.place {
             ParameterLocation::Query => "in the query",
             ParameterLocation::Header => "a header",
