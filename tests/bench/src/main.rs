@@ -13,6 +13,7 @@ mod figures;
 mod http;
 mod jobs;
 mod limits;
+mod llm;
 mod log;
 mod process;
 mod record;
@@ -30,11 +31,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Every benchmark with its name, in the order of execution. The limits come first, because other benchmarks are
 /// compared with them.
-const BENCHMARKS: [(&str, Benchmark); 9] = [
+const BENCHMARKS: [(&str, Benchmark); 10] = [
     ("limits", limits::run),
     ("log", log::run),
     ("commit", commit::run),
     ("jobs", jobs::run),
+    ("llm", llm::run),
     ("start", process::start),
     ("memory", process::memory),
     ("recovery", recovery::run),

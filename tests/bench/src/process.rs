@@ -66,12 +66,12 @@ pub(crate) fn memory(_env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
 }
 
 /// An address of this machine on which no program listens.
-fn free_address() -> Result<String> {
+pub(crate) fn free_address() -> Result<String> {
     Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string())
 }
 
 /// A running program, killed when dropped.
-struct Running {
+pub(crate) struct Running {
     child: Child,
     /// Kept open: a program whose log output is not read behaves differently.
     stderr: Option<BufReader<ChildStderr>>,
@@ -85,7 +85,7 @@ impl Running {
     }
 
     /// Starts a program and waits until it reports that it is ready.
-    fn start(command: &mut Command, is_ready: impl Fn(&str) -> bool) -> Result<Self> {
+    pub(crate) fn start(command: &mut Command, is_ready: impl Fn(&str) -> bool) -> Result<Self> {
         let name = command.get_program().display().to_string();
         let child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn();
         let mut running = Self { child: child.with_context(|| format!("{name} starts"))?, stderr: None };
@@ -106,13 +106,13 @@ impl Drop for Running {
 }
 
 /// A program in the same directory as this one. `cargo xtask bench` builds them all.
-fn program(name: &str) -> Result<PathBuf> {
+pub(crate) fn program(name: &str) -> Result<PathBuf> {
     let path = std::env::current_exe()?.with_file_name(name);
     ensure!(path.is_file(), "{} is missing: cargo build --release --workspace --bins", path.display());
     Ok(path)
 }
 
-fn resident_mib(running: &Running) -> Result<f64> {
+pub(crate) fn resident_mib(running: &Running) -> Result<f64> {
     let pid = running.child.id();
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("VmRSS")?;

@@ -1,13 +1,13 @@
 """Serves a small language model on 127.0.0.1 with the protocol of OpenAI's chat completions.
 
-Usage: serve.py SECONDS. Prints its address as the first line on stdout, and ends after SECONDS or at the end of stdin.
+Usage: serve.py SECONDS. Prints "serving ADDRESS" on stderr, and ends after SECONDS.
 """
 
 import importlib.util
 import pathlib
 import socket
 import sys
-import threading
+import time
 
 import xllamacpp
 
@@ -32,10 +32,8 @@ def main():
     options.cpuparams_batch.n_threads = 1
     options.port = free_port()
     server = xllamacpp.Server(options)
-    print(server.listening_address, flush=True)
-    ended = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
-    ended.wait(float(sys.argv[1]))
+    print(f"serving {server.listening_address}", file=sys.stderr, flush=True)
+    time.sleep(float(sys.argv[1]))
 
 
 main()
