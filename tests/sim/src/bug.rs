@@ -41,11 +41,19 @@ pub enum Bug {
     ParkKeepsPlace,
     /// The leader does not wake parked jobs for which a time has come.
     WakeForgotten,
+    /// A new leader does not go on with the runs that began under another.
+    RunForgotten,
+    /// A run starts a step after its job was cancelled.
+    RunGoesOn,
+    /// Steps and folds are taken for the job's live lease, whatever token they carry.
+    StepsUnfenced,
+    /// A log is stored for the job's live lease, whoever sent its lines.
+    LogUnfenced,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 23] = [
         Self::AckBeforeCommit,
         Self::RefusalWithoutQuorum,
         Self::StaleRead,
@@ -65,5 +73,9 @@ impl Bug {
         Self::UseBeforeApplied,
         Self::ParkKeepsPlace,
         Self::WakeForgotten,
+        Self::RunForgotten,
+        Self::RunGoesOn,
+        Self::StepsUnfenced,
+        Self::LogUnfenced,
     ];
 }

@@ -17,7 +17,7 @@ const RUN_MIN: [(&str, u64); 6] = [
 ];
 
 /// What a campaign of 200 runs must have seen, and how often.
-const CAMPAIGN_MIN: [(&str, u64); 40] = [
+const CAMPAIGN_MIN: [(&str, u64); 48] = [
     ("spawned jobs", 100),
     ("children forsaken", 20),
     ("places lent", 50),
@@ -58,6 +58,14 @@ const CAMPAIGN_MIN: [(&str, u64); 40] = [
     ("folds", 50),
     ("folds replayed", 10),
     ("steps without room", 5),
+    ("fenced steps", 5),
+    ("jobs carried", 200),
+    ("carried jobs cancelled", 20),
+    ("carried jobs overdue", 20),
+    ("carried children ended", 20),
+    ("logs stored", 500),
+    ("logs of earlier attempts kept", 20),
+    ("fenced logs", 5),
 ];
 
 impl Coverage {

@@ -180,17 +180,44 @@ impl World {
 
     /// An attempt is over: nothing more is made or sent for it.
     pub(crate) fn end_walk(&mut self, node: Node, token: FencingToken) {
+        self.leave_step(node, token);
         let machine = &mut self.nodes[node];
         machine.walks.remove(&token);
         machine.entries.retain(|_, sent| sent.token != token);
+    }
+
+    /// The step that an attempt was at when it was stopped may reach a leader late: the network held it back.
+    pub(crate) fn leave_step(&mut self, node: Node, token: FencingToken) {
+        let Some(walk) = self.nodes[node].walks.get(&token) else { return };
+        let (job, from) = (walk.job, walk.replay.next());
+        if self.faults_on && from < steps_of(job) && self.rng.chance(500) {
+            // What a model answers is not the same every time.
+            let outcome = Payload::inline(token.0.to_string().as_bytes());
+            let step = Arc::new(Step { outcome, ..step(job, from) });
+            let sent = Sent { job, token, entry: Entry::Step { from, step: Arc::clone(&step) }, step };
+            self.after_up_to(6_000 * MS, Event::StepSaidLate(node, Box::new(sent)));
+        }
+    }
+
+    /// It arrives on a connection that its worker has closed, after its lease has ended.
+    pub(crate) fn step_said_late(&mut self, node: Node, sent: Sent) {
+        let holds = self.oracle.state().lease(sent.job).is_some_and(|lease| lease.token == sent.token);
+        if let Some(member) = self.raft.leader.filter(|_| !holds) {
+            self.journal_said(member, node, 0, 0, sent);
+        }
     }
 }
 
 /// The leader's side.
 impl World {
     pub(crate) fn journal_said(&mut self, member: Member, node: Node, conn: Conn, number: u64, sent: Sent) {
-        let Sent { job, token, entry, .. } = sent;
-        let node_id = self.nodes[node].id.clone();
+        let Sent { job, mut token, entry, .. } = sent;
+        let mut node_id = self.nodes[node].id.clone();
+        if self.options.bug == Some(Bug::StepsUnfenced)
+            && let Some(lease) = self.members[member].replica.state().lease(job)
+        {
+            (token, node_id) = (lease.token, lease.node.clone());
+        }
         let command = match entry {
             Entry::Step { from, step } => {
                 Command::RecordSteps(RecordSteps { job, node: node_id, token, from, steps: vec![step] })

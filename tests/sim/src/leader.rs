@@ -1,6 +1,6 @@
 //! The leader loop: gather, plan at the head, commit, and only then answer (ADR 1).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use atlas_replica::{Head, Planned};
 use atlas_state::State;
 use atlas_types::{
     BootId, ClusterTime, Command, EventRecord, Inventory, JobId, Level, LoseNode, MemberId, Micros, NodeEpoch,
-    NodeHealth, NodeId, Outcome, Reason, RegisterNode, Rejection, Request,
+    NodeHealth, NodeId, Outcome, Reason, RegisterNode, Rejection, Request, RunId,
 };
 
 use crate::Bug;
@@ -27,12 +27,37 @@ pub(crate) type Answered = (Reply, Result<Outcome, Rejection>);
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Reply {
     Nobody,
-    Client { client: Client, op: u64 },
-    Report { node: Node, conn: Conn, number: u64 },
-    Hello { node: Node, conn: Conn },
-    Spawn { node: Node, conn: Conn, child: JobId, left: bool },
-    Journal { node: Node, conn: Conn, number: u64 },
-    Doze { node: Node, conn: Conn, doze: Doze },
+    Client {
+        client: Client,
+        op: u64,
+    },
+    Report {
+        node: Node,
+        conn: Conn,
+        number: u64,
+    },
+    Hello {
+        node: Node,
+        conn: Conn,
+    },
+    Spawn {
+        node: Node,
+        conn: Conn,
+        child: JobId,
+        left: bool,
+    },
+    Journal {
+        node: Node,
+        conn: Conn,
+        number: u64,
+    },
+    Doze {
+        node: Node,
+        conn: Conn,
+        doze: Doze,
+    },
+    /// Nobody waits for it, but it is counted.
+    Log,
 }
 
 pub(crate) struct InFlight {
@@ -57,6 +82,8 @@ pub(crate) struct Leader {
     pub(crate) gathered: Vec<(Request, Reply)>,
     pub(crate) in_flight: Option<InFlight>,
     pub(crate) streams: BTreeMap<Node, Stream>,
+    /// The runs that this leader began.
+    runs_begun: BTreeSet<RunId>,
     /// Answers without an entry, waiting for the quorum.
     releases: BTreeMap<u64, Vec<Answered>>,
     /// The cluster's clock when this leadership began, and this member's own.
@@ -81,6 +108,7 @@ impl World {
             gathered: Vec::new(),
             in_flight: None,
             streams: BTreeMap::new(),
+            runs_begun: BTreeSet::new(),
             releases: BTreeMap::new(),
             clock: (ClusterTime(0), 0, 0),
         }));
@@ -158,6 +186,7 @@ impl World {
         let bug = self.options.bug;
         let tiny = self.rng.chance(100);
         let voters: Vec<MemberId> = (0..self.members.len() as u64).map(MemberId).collect();
+        let runs = self.runs.clone();
         let Some(leader) = self.leader(member) else { return };
         let Some(head) = leader.head.as_mut().filter(|_| leader.in_flight.is_none()) else { return };
         let mut gathered = std::mem::take(&mut leader.gathered);
@@ -170,8 +199,12 @@ impl World {
             Some(Bug::TimeoutsByWallClock) => u64::try_from(wall.0 - wall_began).unwrap_or(0),
             _ => now - began,
         };
-        let sessions = &leader.sessions;
+        let (sessions, begun) = (&leader.sessions, &mut leader.runs_begun);
         let mut duties = |state: &State, budget: usize| {
+            let runs = runs.advance(state, begun, bug);
+            if !runs.is_empty() {
+                return runs;
+            }
             let mut commands = duties(state, sessions, &voters, budget);
             if bug == Some(Bug::WakeForgotten) {
                 commands.retain(|request| !wakes_parked(state, request));
@@ -283,7 +316,7 @@ impl World {
         let seq = self.members[member].replica.state().seq();
         for (reply, _) in &answered {
             let floor = match *reply {
-                Reply::Nobody => None,
+                Reply::Nobody | Reply::Log => None,
                 Reply::Client { client, op } => self.clients[client].floor_of(op),
                 Reply::Report { node, conn, .. }
                 | Reply::Hello { node, conn }
@@ -317,6 +350,7 @@ impl World {
                     self.answer_spawn(member, (node, conn, child, left), &outcome);
                 }
                 (Reply::Doze { node, conn, doze }, _) => self.answer_doze(member, (node, conn, doze), &outcome),
+                (Reply::Log, Err(Rejection::Fenced)) => self.coverage.count("fenced logs"),
                 (reply, _) => self.send_reply(reply, Answer::Outcome(outcome)),
             }
         }

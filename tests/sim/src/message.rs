@@ -12,6 +12,7 @@ use atlas_types::{
 
 use crate::family::Spawn;
 use crate::journal::Sent;
+use crate::logs::Lines;
 use crate::sleeper::{Doze, Dozed};
 
 /// Indexes into the world's tables.
@@ -96,8 +97,12 @@ pub(crate) enum Event {
     StepMade(Node, FencingToken, u64),
     /// An entry of a journal is sent again.
     EntrySaid(Node, u64),
+    /// What an attempt recorded last arrives after it was stopped.
+    StepSaidLate(Node, Box<Sent>),
     /// What a sleeper asks is said again.
     DozeSaid(Node, FencingToken),
+    /// An attempt has logged so many lines.
+    LogSaid(Node, Lines),
     /// Somebody sends a job the message of this number.
     Message {
         job: JobId,
@@ -152,6 +157,7 @@ pub(crate) enum Frame {
     Spawn { number: u64, spawn: Spawn },
     Journal { number: u64, sent: Sent },
     Doze(Doze),
+    Log(Lines),
 }
 
 /// To a worker.

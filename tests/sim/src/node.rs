@@ -14,6 +14,7 @@ use atlas_types::{
 use crate::Bug;
 use crate::family::Spawn;
 use crate::journal::{Sent, Walk};
+use crate::logs::Lines;
 use crate::message::{Conn, Event, Frame, Member, Node, ToMember, ToNode};
 use crate::options::{MS, SECOND};
 use crate::sleeper::Sleeper;
@@ -144,10 +145,13 @@ impl World {
 
     /// Kills the process; its children die with it.
     pub(crate) fn crash_node(&mut self, node: Node) {
-        let machine = &mut self.nodes[node];
-        if !machine.up {
+        if !self.nodes[node].up {
             return;
         }
+        for token in self.nodes[node].children() {
+            self.leave_step(node, token);
+        }
+        let machine = &mut self.nodes[node];
         machine.up = false;
         machine.stream = None;
         machine.spawns.clear();
@@ -345,6 +349,7 @@ impl World {
         let ends_at = if agent == Agent::Sleeper { u64::MAX } else { self.now + runs_for };
         let usable = self.rng.chance(900);
         self.nodes[node].children.insert(token, Child { ends_at, report, usable, slot });
+        self.after_up_to(1_000 * MS, Event::LogSaid(node, Lines { job, token, count: 1 }));
         match agent {
             Agent::Sleeper => return self.sleeper_starts(node, assignment),
             Agent::Parent => self.parent_starts(node, Spawner { job, token }),

@@ -1,6 +1,8 @@
 //! Properties checked from outside: the oracle sees every committed entry, every answer and every execution.
 
 mod journal;
+mod logs;
+mod runs;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,7 +11,7 @@ use atlas_replica::Replica;
 use atlas_state::State;
 use atlas_types::{
     Event, EventRecord, FailureKind, FencingToken, Job, JobChange, JobId, JobStatus, NodeHealth, NodeId, Outcome,
-    Place, Reason, Seq,
+    Place, Reason, RunId, Seq,
 };
 
 use crate::coverage::Coverage;
@@ -36,6 +38,12 @@ pub(crate) struct Oracle {
     check_every: u64,
     /// The steps that attempts have begun.
     made: BTreeSet<(JobId, u64, FencingToken)>,
+    /// The job that each run carries.
+    carried: BTreeMap<RunId, JobId>,
+    /// The ids that the steps of runs have, and the jobs that these runs carry.
+    steps: BTreeMap<JobId, JobId>,
+    /// The stored log of each job: its attempts, and how many lines of each.
+    logs: BTreeMap<JobId, Vec<(FencingToken, u64)>>,
     violation: Option<String>,
 }
 
@@ -44,6 +52,7 @@ struct Record {
     live: Option<FencingToken>,
     ended: Option<Arc<Job>>,
     in_doubt: bool,
+    original: Option<JobId>,
     /// The node of its latest attempt.
     node: Option<NodeId>,
 }
@@ -89,6 +98,9 @@ impl Oracle {
             event: 0,
             check_every,
             made: BTreeSet::new(),
+            carried: BTreeMap::new(),
+            steps: BTreeMap::new(),
+            logs: BTreeMap::new(),
             violation: None,
         }
     }
@@ -121,7 +133,8 @@ impl Oracle {
     }
 
     /// An entry is committed at `now`.
-    pub(crate) fn commit(&mut self, bytes: &[u8], now: u64, coverage: &mut Coverage) {
+    pub(crate) fn commit(&mut self, bytes: &[u8], now: u64, coverage: &mut Coverage) -> Arc<[EventRecord]> {
+        let mut events = Arc::from([]);
         match self.truth.apply(bytes) {
             Ok(applied) => {
                 for outcome in &applied.outcomes {
@@ -132,6 +145,7 @@ impl Oracle {
                     }
                 }
                 applied.events.iter().for_each(|record| self.event(record, coverage));
+                events = applied.events;
             }
             Err(halt) => self.violate(format!("a committed entry stops every replica: {halt:?}")),
         }
@@ -142,7 +156,9 @@ impl Oracle {
             self.violate(format!("the cluster's clock is at {} after {now}", self.truth.state().clock().0));
         }
         self.check_places(coverage);
+        self.check_logs(coverage);
         self.check_state(coverage);
+        events
     }
 
     /// What runs on a node and does not wait for a child has a place of its own, but for jobs that resumed while a deeper one still
@@ -194,6 +210,7 @@ impl Oracle {
         }
         match &record.event {
             Event::Job { change, job, .. } => self.job_event(*change, job, coverage),
+            Event::StepsRecorded { job, from, steps } => self.steps_recorded(*job, *from, steps.len() as u64),
             Event::MessageDelivered { .. } => coverage.count("messages delivered"),
             Event::Node { node } if node.health == NodeHealth::Down => coverage.count("lost nodes"),
             _ => {}
@@ -210,12 +227,16 @@ impl Oracle {
         if change == JobChange::Granted && job.parks > 0 && record.node != job.node {
             coverage.count("parked jobs that moved");
         }
+        record.original = job.original;
         record.node.clone_from(&job.node);
         record.in_doubt = job.reason == Reason::InDoubt;
         record.live = job.lease.as_ref().map(|lease| lease.token);
         match change {
             JobChange::Submitted if job.original.is_some() => coverage.count("retries"),
-            JobChange::Submitted => self.submission(job),
+            JobChange::Submitted => {
+                self.submission(job);
+                self.step_submitted(job);
+            }
             JobChange::Granted => {
                 let token = job.lease.as_ref().map(|lease| lease.token);
                 if live.is_some() && token.is_some() {
@@ -239,7 +260,7 @@ impl Oracle {
                 self.ending(job, live, coverage);
             }
             JobChange::Parked => coverage.count("parked jobs"),
-            JobChange::Carried => coverage.count("jobs carried"),
+            JobChange::Carried => self.carried(job, coverage),
             JobChange::Started | JobChange::Woken | JobChange::Resolved | JobChange::Cancelling => {}
         }
     }
@@ -253,7 +274,9 @@ impl Oracle {
 
     fn ending(&mut self, job: &Arc<Job>, live: Option<FencingToken>, coverage: &mut Coverage) {
         let id = job.id;
-        if job.status == JobStatus::Completed {
+        if let Some(carried) = job.carried {
+            self.carried_ended(job, carried.run, coverage);
+        } else if job.status == JobStatus::Completed {
             let by = job.output.as_ref().and_then(workload::token_of);
             if by.is_none() || by != live {
                 self.violate(format!("{id} completed under lease {live:?} with the result of {by:?}"));

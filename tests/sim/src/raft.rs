@@ -47,7 +47,8 @@ impl World {
 
     /// An entry is on a majority's disks.
     pub(crate) fn commit(&mut self, bytes: Arc<[u8]>) {
-        self.oracle.commit(&bytes, self.now, &mut self.coverage);
+        let events = self.oracle.commit(&bytes, self.now, &mut self.coverage);
+        events.iter().for_each(|record| self.runs.see(record));
         self.raft.log.push(LogEntry::Entry(bytes));
         self.coverage.count("committed entries");
         self.trace.add(&[self.raft.log.len() as u64, self.oracle.fingerprint()]);
@@ -71,6 +72,10 @@ impl World {
         let (term, blank) = (self.raft.term, self.raft.log.len());
         self.begin_leadership(member, term, blank);
         self.after_up_to(50 * MS, Event::Apply(member));
+        // The others get the blank entry as well: perhaps nothing else is ever written in this term.
+        for other in (0..self.members.len()).filter(|&other| other != member) {
+            self.after_up_to(90 * MS, Event::Apply(other));
+        }
     }
 
     /// The leader is no longer one, whether it knows or not. What it had in flight is on a majority's disks, or is not.

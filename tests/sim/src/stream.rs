@@ -43,6 +43,7 @@ impl World {
                     self.gather(member, workload::request(command), Reply::Nobody);
                 }
             }
+            Frame::Log(lines) => self.store_log(member, node, lines),
             Frame::Doze(doze) => self.doze_said(member, node, conn, doze),
             Frame::Spawn { number, spawn } => self.spawn_said(member, node, conn, number, spawn),
             Frame::Journal { number, sent } => self.journal_said(member, node, conn, number, sent),
@@ -190,7 +191,7 @@ impl World {
             | Reply::Spawn { node, conn, .. }
             | Reply::Journal { node, conn, .. }
             | Reply::Doze { node, conn, .. } => self.close_stream(node, conn),
-            Reply::Nobody => {}
+            Reply::Nobody | Reply::Log => {}
         }
     }
 }

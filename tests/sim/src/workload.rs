@@ -9,8 +9,8 @@ use atlas_types::{
     ConfigureCluster, DeleteAgent, DeleteObject, Demand, Digest, Door, Effects, EventSeq, Expect, FailJob,
     FencingToken, Gpu, Inventory, Job, JobId, LabelNode, LoseLease, Micros, Namespace, NodeId, ObjectKey, ObjectKind,
     ObjectName, Observation, ObserveObjects, Origin, Payload, PayloadBody, Place, Principal, PutObject, RegisterAgent,
-    RegisterNode, ReportKind, Request, RequestId, RetireAgent, RetryRule, RunSpec, SpawnedBy, StartJob, SubmitJob,
-    Timeouts, Verdict, Version,
+    RegisterNode, ReportKind, Request, RequestId, RetireAgent, RetryRule, RunId, RunSpec, SpawnedBy, StartJob,
+    SubmitJob, Timeouts, Verdict, Version,
 };
 
 use crate::rng::Rng;
@@ -43,11 +43,13 @@ pub enum Agent {
     Llm,
     /// Records steps, and parks between them until a time, a message or the end of a child.
     Sleeper,
+    /// Is executed by a run, without a worker.
+    Carried,
 }
 
 impl Agent {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Echo,
         Self::Gpu,
         Self::Once,
@@ -59,6 +61,7 @@ impl Agent {
         Self::Journaling,
         Self::Llm,
         Self::Sleeper,
+        Self::Carried,
     ];
 
     /// Those that spawn nothing and that a cluster of the first feature level can register.
@@ -111,6 +114,12 @@ impl Agent {
                 RunSpec { demand, concurrency: Some(2), ..plain }
             }
             Self::Parent | Self::Sleeper => RunSpec { spawns: true, ..plain },
+            Self::Carried => {
+                let retry = RetryRule { max_retries: 1, backoff_base: Micros::from_millis(500) };
+                // No node has so much: nothing of it is taken.
+                let demand = Demand { cores: 1_000, ..Demand::default() };
+                RunSpec { demand, retry, carried: true, spawns: true, concurrency: Some(1), ..plain }
+            }
             Self::Llm => RunSpec { demand: Demand { place: Place::Llm, ..Demand::default() }, ..plain },
             Self::Hasty => {
                 let demand = Demand { cores: 2, ..Demand::default() };
@@ -198,6 +207,11 @@ pub fn op_of(input: &Payload) -> Option<u64> {
 /// What an attempt gives out: its own token, so that a result tells whose it is.
 pub fn output(token: FencingToken) -> Payload {
     Payload::inline(token.0.to_string().as_bytes())
+}
+
+/// What a run gives out.
+pub(crate) fn output_of_run(run: RunId) -> Payload {
+    Payload::inline(format!("\"{run}\"").as_bytes())
 }
 
 /// The attempt that an output is of.

@@ -16,6 +16,7 @@ use crate::options::{MS, SECOND};
 use crate::oracle::Oracle;
 use crate::raft::Raft;
 use crate::rng::{Rng, mix};
+use crate::runs::Runs;
 use crate::{Bug, Options, workload};
 
 pub(crate) const CLUSTER_ID: u128 = 7;
@@ -94,6 +95,8 @@ pub(crate) struct World {
     pub(crate) trace: Trace,
     /// The artifacts of folds.
     pub(crate) folds: BTreeMap<Digest, Vec<Arc<Step>>>,
+    /// What committed events tell of runs.
+    pub(crate) runs: Runs,
     lines: Vec<String>,
     due: BinaryHeap<Reverse<(u64, u64)>>,
     events: BTreeMap<u64, Event>,
@@ -140,6 +143,7 @@ impl World {
             coverage: Coverage::default(),
             trace: Trace::default(),
             folds: BTreeMap::new(),
+            runs: Runs::default(),
             lines: Vec::new(),
             due: BinaryHeap::new(),
             events: BTreeMap::new(),
@@ -219,6 +223,8 @@ impl World {
             Event::StepMade(node, token, number) => self.step_is_made(node, token, number),
             Event::EntrySaid(node, number) => self.say_entry(node, number),
             Event::DozeSaid(node, token) => self.say_doze(node, token),
+            Event::StepSaidLate(node, sent) => self.step_said_late(node, *sent),
+            Event::LogSaid(node, lines) => self.log_said(node, lines),
             Event::Message { job, number } => self.message(job, number),
             Event::NodeStart(node) => self.start_node(node),
             Event::NodeAwake(node) => self.node_tick(node),
@@ -247,6 +253,7 @@ impl World {
             | Event::SpawnSaid(node, _)
             | Event::SpawnTimeout(node, _)
             | Event::DozeSaid(node, _)
+            | Event::LogSaid(node, _)
             | Event::StepMade(node, ..)
             | Event::EntrySaid(node, _)
             | Event::Saved { node, .. }

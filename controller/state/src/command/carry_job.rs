@@ -139,6 +139,22 @@ mod tests {
     }
 
     #[test]
+    fn the_steps_of_a_run_need_no_room_in_the_queue() {
+        check(
+            r#"level 6; agent a carried=true spawns=true; agent b spawns=true; put namespace default {"jobs_pending_max":1}; config active=2; node n1;
+            job j1; carry j1 run=7; job j2 agent=b; grant j2 n1 --
+            job j3 agent=b; spawn j2 c3 agent=b; run-spawn j1 c1 agent=b; run-spawn j1 c2 agent=b; run-spawn j1 c1 agent=b"#,
+            expect![[r#"
+                ! Queue is full (2 jobs). Wait for jobs to complete or increase max_size.
+                ! Queue is full (2 jobs). Wait for jobs to complete or increase max_size.
+                c1 Submitted pending→pending Queued
+                c2 Submitted pending→pending Queued
+                ! the id of c1 is taken
+            "#]],
+        );
+    }
+
+    #[test]
     fn reports_and_steps_mean_nothing_for_a_carried_job() {
         check(
             "level 6; agent a carried=true; node n1; job j1; carry j1 run=7 --

@@ -7,7 +7,7 @@ use atlas_types::{
 };
 
 use super::record_steps::check_budget;
-use super::submit_job::check_admission;
+use super::submit_job::{check_id, check_queue, check_room};
 use crate::change::{Change, again};
 
 pub(super) fn apply(command: &RetryJob, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
@@ -18,7 +18,9 @@ pub(super) fn apply(command: &RetryJob, change: &mut Change<'_>) -> Result<Outco
     if job.spec.is_none() {
         return Err(Rejection::UnknownAgent);
     }
-    check_admission(change, command.id, job.input.inline_bytes() + job.metadata.len() as u64, &job.labels)?;
+    check_id(change, command.id)?;
+    check_queue(change)?;
+    check_room(change, job.input.inline_bytes() + job.metadata.len() as u64, &job.labels)?;
 
     let journal = job.journal.clone().filter(|_| command.resume);
     check_budget(change.state, journal.as_ref().map_or(0, |journal| journal.bytes()))?;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentPin, Attempt, Job, JobId, JobStatus, Micros, Outcome, Reason, Rejection, RunSpec, Seq, SubmitJob, Timestamp,
-    Verdict, label_bytes,
+    AgentPin, Attempt, Job, JobId, JobStatus, Micros, Outcome, Reason, Rejection, RunSpec, Seq, SpawnedBy, SubmitJob,
+    Timestamp, Verdict, label_bytes,
 };
 
 use super::{check_bytes, check_labels, check_limit, check_namespace, check_size, spawn};
@@ -16,7 +16,12 @@ pub(super) fn apply(command: &SubmitJob, change: &mut Change<'_>) -> Result<Outc
     check_size(payload_bytes)?;
     check_size(command.metadata.len() as u64)?;
     check_labels(change.state, command.labels.iter())?;
-    check_admission(change, command.id, payload_bytes + command.metadata.len() as u64, &command.labels)?;
+    check_id(change, command.id)?;
+    // A run was admitted with its steps: if these had to wait for room, carried jobs alone could fill the queue.
+    if !matches!(command.spawner, Some(SpawnedBy::Run { .. })) {
+        check_queue(change)?;
+    }
+    check_room(change, payload_bytes + command.metadata.len() as u64, &command.labels)?;
     let spawned = command.spawner.map(|spawner| spawn::permitted(change, spawner)).transpose()?;
     let (pin, spec, failure) = match &command.verdict {
         Verdict::Accepted(pin) => {
@@ -42,26 +47,26 @@ pub(super) fn apply(command: &SubmitJob, change: &mut Change<'_>) -> Result<Outc
     Ok(Outcome::Submitted { job: command.id, repeated: false })
 }
 
-/// Refuses a job that the bounds of the state have no room for, or whose id is taken.
-pub(super) fn check_admission(
-    change: &Change<'_>,
-    id: JobId,
-    bytes: u64,
-    labels: &BTreeMap<String, String>,
-) -> Result<(), Rejection> {
+/// Refuses a job whose id is taken.
+pub(super) fn check_id(change: &Change<'_>, id: JobId) -> Result<(), Rejection> {
+    if change.state.jobs.contains(id) { Err(Rejection::DuplicateJob { job: id }) } else { Ok(()) }
+}
+
+/// Refuses a job that the queue has no room for.
+pub(super) fn check_queue(change: &Change<'_>) -> Result<(), Rejection> {
     let state = &*change.state;
-    let config = &state.config;
-    if state.jobs.contains(id) {
-        return Err(Rejection::DuplicateJob { job: id });
-    }
-    if state.active() >= config.jobs_active_max {
+    if state.active() >= state.config.jobs_active_max {
         return Err(Rejection::QueueFull { active: state.active() });
     }
     let namespace = &change.origin.namespace;
     let limit = state.limits_of(namespace).and_then(|limits| limits.jobs_pending_max);
-    check_namespace("pending jobs", state.pending_of(namespace), limit)?;
-    check_limit("jobs", state.jobs_total(), config.jobs_total_max)?;
-    check_bytes(state, bytes, label_bytes(labels))
+    check_namespace("pending jobs", state.pending_of(namespace), limit)
+}
+
+/// Refuses a job that the bounds of the state have no room for.
+pub(super) fn check_room(change: &Change<'_>, bytes: u64, labels: &BTreeMap<String, String>) -> Result<(), Rejection> {
+    check_limit("jobs", change.state.jobs_total(), change.state.config.jobs_total_max)?;
+    check_bytes(change.state, bytes, label_bytes(labels))
 }
 
 /// How jobs of the pinned version run, while it is registered with that package and in service.

@@ -1,9 +1,12 @@
 //! What must hold of journaled steps: a recorded one is not made again, and only a recorded one is used.
 
+use std::sync::Arc;
+
 use atlas_types::{FencingToken, Job, JobId};
 
 use super::Oracle;
 use crate::journal::steps_of;
+use crate::workload::Agent;
 
 impl Oracle {
     /// An attempt begins a step.
@@ -13,6 +16,18 @@ impl Oracle {
         }
         if !self.made.insert((job, number, token)) {
             self.violate(format!("step {number} of {job} was made twice under token {token}"));
+        }
+    }
+
+    /// Steps are recorded: the attempt that made them holds the lease.
+    pub(super) fn steps_recorded(&mut self, job: JobId, from: u64, count: u64) {
+        let journals = |job: &Arc<Job>| Agent::named(&job.agent) == Agent::Journaling;
+        let Some(token) = self.jobs.get(&job).and_then(|record| record.live) else { return };
+        if !self.truth.state().job(job).is_some_and(journals) {
+            return;
+        }
+        if let Some(number) = (from..from + count).find(|number| !self.made.contains(&(job, *number, token))) {
+            self.violate(format!("step {number} of {job} was recorded under token {token}, which did not make it"));
         }
     }
 
