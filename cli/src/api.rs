@@ -102,6 +102,12 @@ impl Job {
         (self.started_at - self.created_at) * 1000.0
     }
 
+    /// The model that answered it, if one did. Prepared answers say so.
+    pub(crate) fn model(&self) -> Option<&str> {
+        let model = self.metadata.get("_trace_model").and_then(Value::as_str).filter(|model| !model.is_empty())?;
+        Some(if model == "mock" { "mock (no model configured)" } else { model })
+    }
+
     /// Its price for people; empty if it cost nothing.
     pub(crate) fn cost(&self) -> String {
         if self.cost_usd > 0.0 { words::dollars(self.cost_usd) } else { String::new() }

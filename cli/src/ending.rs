@@ -64,9 +64,17 @@ pub async fn wait_quietly(client: &Client, id: &str, timeout: Option<Duration>) 
     wait(client, id, timeout, None).await
 }
 
-/// `job-…  hello 0.1.0  queued 1 ms → laptop, cold start 38 ms → completed in 61 ms`
+/// `job-…  hello 0.1.0  queued 1 ms → laptop, cold start 38 ms → completed in 61 ms`, or for an agent with a model
+/// `job-…  summarize 0.1.0  MODEL  900 in, 28 out  $0.0006  completed in 1.9 s`
 pub(crate) fn summary(job: &Job) -> String {
     let mut line = format!("{}  {}", job.id, job.agent());
+    if let Some(model) = job.model() {
+        line += &format!("  {model}  {} in, {} out", job.tokens_input, job.tokens_output);
+        if !job.cost().is_empty() {
+            line += &format!("  {}", job.cost());
+        }
+        return format!("{line}  {} in {}", job.status, words::milliseconds(job.total_ms()));
+    }
     if !job.node.is_empty() {
         let start =
             if job.warm { "warm".to_owned() } else { format!("cold start {}", words::milliseconds(job.warmup_ms)) };
@@ -170,5 +178,20 @@ mod tests {
             .assert_eq(&cold);
         let warm = summary(&Job { warm: true, warmup_ms: 0.0, completed_at: 100.009, ..job() });
         expect!["job-4f3a09c1d27be685  hello 0.1.0  queued 1 ms → laptop, warm → completed in 9 ms"].assert_eq(&warm);
+    }
+
+    #[test]
+    fn the_model_of_a_job_is_named() {
+        let check = |model: &str, cost: f64, expected: &str| {
+            let job = serde_json::json!({
+                "id": "job-1", "agent_name": "a", "agent_version": "1.0.0", "status": "completed", "node": "n",
+                "completed_at": 1.9, "metadata": {"_trace_model": model}, "tokens_input": 1204, "tokens_output": 96,
+                "cost_usd": cost,
+            });
+            let job: Job = serde_json::from_value(job).expect("a job");
+            assert_eq!(summary(&job), expected);
+        };
+        check("fast-1", 0.000_635, "job-1  a 1.0.0  fast-1  1204 in, 96 out  $0.0006  completed in 1.9 s");
+        check("mock", 0.0, "job-1  a 1.0.0  mock (no model configured)  1204 in, 96 out  completed in 1.9 s");
     }
 }

@@ -48,8 +48,10 @@ embedded! {
     MultiType "../multi_type",
     OpenaiReviewer "../openai-reviewer",
     SlowStarter "../slow_starter",
+    Summarize "../summarize",
     Summarizer "../summarizer",
     Translator "../translator",
+    Triage "../triage",
     UserProfile "../user_profile",
     Wordcount "../wordcount",
 }

@@ -23,6 +23,8 @@ pub(super) async fn run(context: &Context, client: &Client, env: &Env) -> Result
     let (readme, from) = readme();
     demo.heading(&format!("Count the words of {from}: a Rust program"));
     demo.count(&readme).await;
+    demo.heading(&format!("Summarise {from}: a language model, or prepared answers if none is configured"));
+    demo.ask(&readme).await;
     let python = env.spawn_blocking("find Python", || Python::find(None)).join().await;
     let missing = python.unwrap_or_else(|_| Err("the search for Python failed".to_owned())).err();
     if missing.is_none() {
@@ -77,6 +79,16 @@ impl Demo<'_> {
         let job = self.job("wordcount", json!({"text": text}), "atlasctl run wordcount text=@README.md").await;
         let words = job.output_data.unwrap_or_default()["words"].as_u64();
         self.check(words == Some(text.split_whitespace().count() as u64), "wordcount returned an unexpected count");
+    }
+
+    async fn ask(&mut self, text: &str) {
+        let job = self.job("summarize", json!({"text": text}), "atlasctl run summarize text=@README.md").await;
+        let output = job.output_data.unwrap_or_default();
+        self.check(
+            output["summary"].as_str().is_some_and(|summary| !summary.is_empty()),
+            "summarize returned no summary",
+        );
+        self.context.note("to use a real model: docs/agents/llm.md");
     }
 
     async fn summarise(&mut self, text: &str) -> String {

@@ -73,7 +73,8 @@ fn head(job: &Job) -> String {
     }
     if !job.cost().is_empty() || job.tokens_input > 0 {
         text += &format!(
-            "  models     {} in, {} out   {}\n",
+            "  models     {}   {} in, {} out   {}\n",
+            job.model().unwrap_or("-"),
             job.tokens_input,
             job.tokens_output,
             words::dollars(job.cost_usd)
