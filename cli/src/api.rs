@@ -52,6 +52,7 @@ pub(crate) struct Job {
     pub(crate) tokens_input: u64,
     pub(crate) tokens_output: u64,
     pub(crate) cost_usd: f64,
+    pub(crate) budget_usd: Option<f64>,
     /// With the jobs below it.
     pub(crate) tree_cost_usd: f64,
 }

@@ -5,6 +5,7 @@ mod from;
 use std::time::Duration;
 
 use atlas_env::Env;
+use atlas_model::NanoDollars;
 use serde_json::{Map, Value, json};
 
 use crate::api::{self, Agent, Job, LogLine};
@@ -67,6 +68,9 @@ pub(crate) struct Options {
     /// Execution time limit; defaults to the contract's.
     #[arg(long, value_name = "DURATION", value_parser = words::parse_duration)]
     execution_timeout: Option<Duration>,
+    /// Most that its calls of models may cost in US dollars; a call that could exceed it is not made.
+    #[arg(long, value_name = "USD")]
+    budget: Option<NanoDollars>,
     /// Label of the job; repeatable.
     #[arg(short, long = "label", value_name = "KEY=VALUE", value_parser = words::parse_label)]
     labels: Vec<(String, String)>,
@@ -221,6 +225,9 @@ fn members(context: &Context, options: &Options) -> Result<Map<String, Value>, F
     }
     if let Some(limit) = options.execution_timeout {
         set("timeout", json!(limit.as_secs_f64()));
+    }
+    if let Some(budget) = options.budget {
+        set("budget_usd", budget.to_string().into());
     }
     if !options.labels.is_empty() {
         set("labels", options.labels.iter().map(|(key, value)| (key.clone(), json!(value))).collect());

@@ -46,6 +46,7 @@ pub(crate) const JOB: Members = Members(&[
     "tokens_input",
     "tokens_output",
     "cost_usd",
+    "budget_usd",
     "tree_cost_usd",
 ]);
 

@@ -116,6 +116,7 @@ fn submission(job: u64) -> Result<Command, IdError> {
         spawner: None,
         not_before: None,
         bearer: false,
+        budget_nanodollars: None,
     }))
 }
 

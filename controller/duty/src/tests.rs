@@ -229,6 +229,7 @@ fn submit(id: &str, name: &str) -> Command {
         spawner: None,
         not_before: None,
         bearer: false,
+        budget_nanodollars: None,
     })
 }
 

@@ -272,6 +272,7 @@ pub(crate) fn submit(id: JobId) -> Request {
         spawner: None,
         not_before: None,
         bearer: false,
+        budget_nanodollars: None,
     }))
 }
 

@@ -43,6 +43,7 @@ fn submit(id: u64, input: &[u8]) -> Request {
         spawner: None,
         not_before: None,
         bearer: false,
+        budget_nanodollars: None,
     }))
 }
 

@@ -40,6 +40,8 @@ pub struct Submission {
     pub refuse: bool,
     /// The earliest time at which the job may run.
     pub not_before: Option<Timestamp>,
+    /// Most that its calls of models may cost, in billionths of a dollar.
+    pub budget_nanodollars: Option<u64>,
     /// The parent, for a spawned job.
     pub(crate) family: Option<Family>,
 }
@@ -66,6 +68,7 @@ impl Submission {
             request_id: None,
             refuse: false,
             not_before: None,
+            budget_nanodollars: None,
             family: None,
         }
     }
@@ -81,6 +84,9 @@ impl Submission {
         let mut text = format!("{}\0{:?}\0{}\0{:?}\0", self.agent, self.version, self.priority, self.execution_timeout);
         if let Some(time) = self.not_before {
             text.push_str(&format!("{}\0", time.0));
+        }
+        if let Some(budget) = self.budget_nanodollars {
+            text.push_str(&format!("budget {budget}\0"));
         }
         for (key, value) in self.labels.iter() {
             text.push_str(&format!("{key}\0{value}\0"));
@@ -134,6 +140,7 @@ impl<'s> Draft<'s> {
             spawner: submission.family.as_ref().map(|family| SpawnedBy::Attempt(family.spawner)),
             not_before: submission.not_before,
             bearer: false,
+            budget_nanodollars: submission.budget_nanodollars,
         });
         Some(Request { origin: origin.clone(), command })
     }

@@ -73,6 +73,7 @@ impl Node {
             spawner: None,
             not_before: None,
             bearer: false,
+            budget_nanodollars: None,
         };
         self.propose(Command::SubmitJob(command)).await;
     }

@@ -171,6 +171,9 @@ impl Shown {
                 format!(",\"tokens_input\":{tokens_input},\"tokens_output\":{tokens_output},\"cost_usd\":{cost}");
             out.extend_from_slice(members.as_bytes());
         }
+        if let Some(budget) = self.job.budget_nanodollars {
+            out.extend_from_slice(format!(",\"budget_usd\":{}", budget as f64 / 1e9).as_bytes());
+        }
         if let Some(tree) = self.tree.filter(|tree| tree.cost_nanodollars > 0) {
             out.extend_from_slice(format!(",\"tree_cost_usd\":{}", dollars(tree)).as_bytes());
         }

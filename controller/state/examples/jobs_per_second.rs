@@ -126,6 +126,7 @@ impl Bench {
             spawner: None,
             not_before: None,
             bearer: false,
+            budget_nanodollars: None,
         })
     }
 

@@ -155,6 +155,7 @@ impl Command {
                 level::ATTACHMENTS
             }
             Self::SubmitJob(command) if command.bearer => level::ATTACHMENTS,
+            Self::SubmitJob(command) if command.budget_nanodollars.is_some() => level::BUDGETS,
             Self::RegisterAgent(command) if !command.spec.requires.is_empty() => level::REQUIRED_AGENTS,
             Self::RegisterAgent(command) if command.spec.spawns => level::SPAWN,
             Self::SubmitJob(command) if matches!(command.spawner, Some(SpawnedBy::Run { .. })) => level::CARRY,

@@ -220,6 +220,8 @@ pub struct Job {
     pub journal: Option<Arc<Journal>>,
     /// The credential of its caller goes with its leases: it neither parks nor is retried by itself.
     pub bearer: bool,
+    /// Most that its calls of models may cost, in billionths of a dollar. A retry has the same budget for itself.
+    pub budget_nanodollars: Option<u64>,
 }
 
 impl Job {

@@ -45,6 +45,8 @@ pub struct Assignment {
     pub lacks: Option<Arc<str>>,
     /// Secrets, a bearer and models, for this attempt alone.
     pub attachments: Attachments,
+    /// Most that the job's calls of models may cost in all its attempts, in billionths of a dollar.
+    pub budget_nanodollars: Option<u64>,
     /// The journal that the attempt continues; none where the cluster keeps no journals.
     pub journal: Option<Box<AssignedJournal>>,
 }

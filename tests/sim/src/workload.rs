@@ -185,6 +185,7 @@ pub fn submit(op: u64, id: JobId, agent: Agent, priority: i64) -> Request {
         spawner: None,
         not_before: None,
         bearer: false,
+        budget_nanodollars: None,
     };
     named(&format!("op-{op}"), Command::SubmitJob(command))
 }
@@ -249,6 +250,7 @@ pub fn assignment(state: &State, id: JobId) -> Option<Assignment> {
         trace: job.trace,
         spawn: None,
         lacks: None,
+        budget_nanodollars: None,
         attachments: Default::default(),
         journal: Some(Box::new(AssignedJournal {
             journal: state.journal(id).cloned().unwrap_or_default(),

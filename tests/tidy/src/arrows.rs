@@ -20,7 +20,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-recovery", "env format history raft state types"),
     ("atlas-replica", "format state types"),
     ("atlas-scheduler", "allocation types"),
-    ("atlas-controller", "contract env format history raft recovery service state telemetry types webhooks wire"),
+    ("atlas-controller", "contract env format history model raft recovery service state telemetry types webhooks wire"),
     ("atlas-webhooks", "env objects raft service telemetry types"),
     ("atlas-service", "contract duty env format history objects package raft state telemetry types"),
     ("atlas-objects", "model types"),

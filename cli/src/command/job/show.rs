@@ -80,6 +80,9 @@ fn head(job: &Job) -> String {
             words::dollars(job.cost_usd)
         );
     }
+    if let Some(budget) = job.budget_usd {
+        text += &format!("  budget     {}\n", words::dollars(budget));
+    }
     if job.tree_cost_usd > 0.0 {
         text += &format!("  tree       {} with the jobs below it\n", words::dollars(job.tree_cost_usd));
     }

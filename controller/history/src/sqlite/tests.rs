@@ -70,6 +70,7 @@ pub(super) fn job(id: u64, status: JobStatus) -> Job {
         stream: Some(Payload::inline(b"[]")),
         journal: None,
         bearer: false,
+        budget_nanodollars: None,
         parks: 0,
         used: Micros::default(),
         parked: None,

@@ -310,6 +310,7 @@ pub(super) fn job(name: &str, words: &[&str]) -> Job {
         lease: None,
         carried: None,
         bearer: false,
+        budget_nanodollars: None,
         journal: None,
         parks,
         used: Micros::default(),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use atlas_model::NanoDollars;
 use atlas_service::{Caller, Decision, Error, JobQuery, Shown, StepQuery, Submission, View};
 use atlas_types::{AgentName, JobStatus, Micros, Timestamp};
 use bytes::Bytes;
@@ -215,6 +216,7 @@ struct Members<'a> {
     labels: Option<&'a RawValue>,
     timeout: Option<&'a RawValue>,
     at: Option<&'a RawValue>,
+    budget: Option<&'a RawValue>,
 }
 
 impl<'de> Deserialize<'de> for Members<'de> {
@@ -238,6 +240,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
                         Name::Labels => members.labels = Some(map.next_value()?),
                         Name::Timeout => members.timeout = Some(map.next_value()?),
                         Name::At => members.at = Some(map.next_value()?),
+                        Name::Budget => members.budget = Some(map.next_value()?),
                         Name::Other => drop(map.next_value::<IgnoredAny>()?),
                     }
                 }
@@ -257,6 +260,7 @@ enum Name {
     Labels,
     Timeout,
     At,
+    Budget,
     Other,
 }
 
@@ -279,6 +283,7 @@ impl<'de> Deserialize<'de> for Name {
                     "labels" => Name::Labels,
                     "timeout" => Name::Timeout,
                     "at" => Name::At,
+                    "budget_usd" => Name::Budget,
                     _ => Name::Other,
                 })
             }
@@ -322,6 +327,9 @@ pub(crate) fn read_submission(body: &Bytes) -> Result<Submission, Problem> {
         }
         submission.not_before = seconds.map(|seconds| Timestamp((seconds * 1e6) as i64));
     }
+    if let Some(budget) = members.budget {
+        submission.budget_nanodollars = read_budget(budget)?;
+    }
     Ok(submission)
 }
 
@@ -339,6 +347,19 @@ fn read_agent(value: Option<&RawValue>) -> Result<AgentName, Problem> {
     }
     let name: String = read(value, "'agent' must be a string")?;
     Ok(AgentName::new(&name).map_err(Error::from)?)
+}
+
+/// The budget: US dollars as a number, or as a text such as `"0.01"`, which is exact.
+fn read_budget(value: &RawValue) -> Result<Option<u64>, Problem> {
+    let wrong = || Problem::malformed("'budget_usd' must be US dollars such as \"0.01\"");
+    // A number is read by its digits and not as a binary fraction.
+    let text = match value.get() {
+        "null" => return Ok(None),
+        text if text.starts_with('"') => read(value, "'budget_usd' must be US dollars such as \"0.01\"")?,
+        text => text.to_owned(),
+    };
+    let budget: NanoDollars = text.parse().map_err(|_| wrong())?;
+    Ok(Some(budget.0))
 }
 
 /// The priority: a whole number, a fraction, which is truncated, or a text of digits (compatibility §15.1).

@@ -37,6 +37,7 @@ pub(super) fn assignment(state: &State, job: &Job, lease: &Lease, package_bytes_
         }),
         lacks: lacks.map(Into::into),
         attachments: Default::default(),
+        budget_nanodollars: job.budget_nanodollars,
         journal: (state.level() >= level::JOURNAL).then(|| Box::new(assigned_journal(state, job.id))),
     })
 }

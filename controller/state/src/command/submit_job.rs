@@ -129,6 +129,7 @@ fn new_job(command: &SubmitJob, change: &Change<'_>, pin: Option<AgentPin>, spec
         trace: origin.trace,
         stream: None,
         bearer: command.bearer,
+        budget_nanodollars: command.budget_nanodollars,
     }
 }
 

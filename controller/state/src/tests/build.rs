@@ -392,6 +392,7 @@ fn submit(id: JobId, words: &Words<'_>) -> SubmitJob {
         spawner: None,
         not_before: words.get("at").map(|seconds: i64| Timestamp(seconds * 1_000_000)),
         bearer: words.or("bearer", false),
+        budget_nanodollars: words.text("budget").map(number),
     }
 }
 

@@ -194,6 +194,7 @@ fn job(id: u64, input: Payload) -> Command {
         spawner: None,
         not_before: None,
         bearer: false,
+        budget_nanodollars: None,
     })
 }
 

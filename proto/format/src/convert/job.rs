@@ -111,6 +111,7 @@ impl From<&Job> for proto::Job {
             parked: job.parked.as_deref().map(Into::into),
             slept_until_us: job.slept_until.0,
             bearer: job.bearer,
+            budget_nanodollars: job.budget_nanodollars,
         }
     }
 }
@@ -168,6 +169,7 @@ impl TryFrom<proto::Job> for Job {
             parked: job.parked.map(Parked::try_from).transpose()?.map(Arc::new),
             slept_until: Timestamp(job.slept_until_us),
             bearer: job.bearer,
+            budget_nanodollars: job.budget_nanodollars,
         })
     }
 }

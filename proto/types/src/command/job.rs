@@ -46,6 +46,8 @@ pub struct SubmitJob {
     pub not_before: Option<Timestamp>,
     /// The credential of its caller goes with its leases. Controllers keep that in memory only.
     pub bearer: bool,
+    /// Most that its calls of models may cost, in billionths of a dollar.
+    pub budget_nanodollars: Option<u64>,
 }
 
 /// The attempt that spawns a job: only while it holds its lease may it.

@@ -35,6 +35,7 @@ impl From<Assignment> for pb::Assignment {
             lacks: assignment.lacks.map(|why| why.to_string()).unwrap_or_default(),
             journal: assignment.journal.map(|journal| (*journal).into()),
             attachments: Some(assignment.attachments).filter(|all| !all.is_empty()).map(Into::into),
+            budget_nanodollars: assignment.budget_nanodollars,
         }
     }
 }
@@ -65,6 +66,7 @@ impl TryFrom<pb::Assignment> for Assignment {
             lacks: Some(assignment.lacks).filter(|why| !why.is_empty()).map(Into::into),
             journal: assignment.journal.map(AssignedJournal::try_from).transpose()?.map(Box::new),
             attachments: assignment.attachments.map(Attachments::try_from).transpose()?.unwrap_or_default(),
+            budget_nanodollars: assignment.budget_nanodollars,
         })
     }
 }

@@ -66,6 +66,7 @@ fn assignment() -> Assignment {
         trace: Some(TraceContext { trace_id: 1 << 100, span_id: 5, flags: 1 }),
         spawn: Some(SpawnRule { depth: 1, depth_max: 3, permitted: true }),
         lacks: Some("Missing agent dependencies: b".into()),
+        budget_nanodollars: Some(10_000_000),
         attachments: Attachments::new([Attachment::Bearer(SecretText::new("Bearer canary"))]),
         journal: Some(Box::new(AssignedJournal { journal: Arc::new(journal()), unfolded: Some(artifact()) })),
     }

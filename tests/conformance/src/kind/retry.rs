@@ -89,6 +89,7 @@ impl World {
             spawner: None,
             not_before: None,
             bearer: false,
+            budget_nanodollars: None,
         }))
     }
 

@@ -155,6 +155,7 @@ fn submit(verdict: Verdict) -> SubmitJob {
         spawner: None,
         not_before: None,
         bearer: false,
+        budget_nanodollars: None,
     }
 }
 
@@ -305,6 +306,7 @@ pub(crate) fn jobs() -> Vec<Job> {
         spawned: None,
         journal: None,
         bearer: false,
+        budget_nanodollars: None,
     };
     let failed = Job {
         id: JobId(8),

@@ -100,6 +100,7 @@ fn what_leaders_say_reads_and_writes_as_ever() {
         trace: samples::origin().trace,
         spawn: None,
         lacks: None,
+        budget_nanodollars: None,
         attachments: Default::default(),
         journal: None,
     };

@@ -189,6 +189,7 @@ impl Controller {
             trace: None,
             spawn: None,
             lacks: None,
+            budget_nanodollars: None,
             attachments: Default::default(),
             journal: None,
         }

@@ -34,6 +34,7 @@ pub(super) fn assignment(token: u64) -> Assignment {
         trace: None,
         spawn: None,
         lacks: None,
+        budget_nanodollars: None,
         attachments: Default::default(),
         journal: None,
     }

@@ -34,6 +34,10 @@ fn bodies_are_read_as_the_source_system_reads_them() {
         r#"{"agent": "echo", "labels": {"a": 1}}"#,
         r#"{"agent": "echo", "timeout": -1}"#,
         r#"{"agent": "echo", "timeout": "soon"}"#,
+        r#"{"agent": "echo", "budget_usd": -1}"#,
+        r#"{"agent": "echo", "budget_usd": 1e-2}"#,
+        r#"{"agent": "echo", "budget_usd": []}"#,
+        r#"{"agent": "echo", "budget_usd": "much"}"#,
         "[]",
         "\"text\"",
         "{",
@@ -60,6 +64,10 @@ fn bodies_are_read_as_the_source_system_reads_them() {
         "{\"agent\": \"echo\", \"labels\": {\"a\": 1}}" → E1104: 'labels' must be an object of strings
         "{\"agent\": \"echo\", \"timeout\": -1}" → E1104: 'timeout' must be a positive number of seconds
         "{\"agent\": \"echo\", \"timeout\": \"soon\"}" → E1104: 'timeout' must be a number of seconds
+        "{\"agent\": \"echo\", \"budget_usd\": -1}" → E1104: 'budget_usd' must be US dollars such as "0.01"
+        "{\"agent\": \"echo\", \"budget_usd\": 1e-2}" → E1104: 'budget_usd' must be US dollars such as "0.01"
+        "{\"agent\": \"echo\", \"budget_usd\": []}" → E1104: 'budget_usd' must be US dollars such as "0.01"
+        "{\"agent\": \"echo\", \"budget_usd\": \"much\"}" → E1104: 'budget_usd' must be US dollars such as "0.01"
         "[]" → E1104: the body must be a JSON object
         "\"text\"" → E1104: the body must be a JSON object
         "{" → E1104: Invalid JSON
@@ -75,4 +83,17 @@ fn an_input_is_not_copied() {
     let body = Bytes::from_static(br#"{"agent": "echo", "input": {"a": 1}}"#);
     let submission = read_submission(&body).expect("well-formed");
     assert_eq!(submission.input.as_ptr(), body[27..].as_ptr());
+}
+
+#[test]
+fn budgets_are_exact() {
+    let budget = |value: &str| {
+        let body = format!(r#"{{"agent": "echo", "budget_usd": {value}}}"#);
+        read_submission(&Bytes::from(body)).map(|submission| submission.budget_nanodollars).ok()
+    };
+    let cases = [("0.01", 10_000_000), (r#""0.000000001""#, 1), ("3", 3_000_000_000), ("0", 0)];
+    for (text, nanos) in cases {
+        assert_eq!(budget(text), Some(Some(nanos)), "{text}");
+    }
+    assert_eq!(budget("null"), Some(None));
 }

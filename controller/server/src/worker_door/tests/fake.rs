@@ -81,6 +81,7 @@ fn submission(job: u64, agent: &str, input: Payload) -> Command {
         spawner: None,
         not_before: None,
         bearer: false,
+        budget_nanodollars: None,
     })
 }
 

@@ -252,6 +252,7 @@ fn submit(id: u64, number: u8, priority: i64) -> SubmitJob {
         spawner: None,
         not_before: None,
         bearer: false,
+        budget_nanodollars: None,
     }
 }
 

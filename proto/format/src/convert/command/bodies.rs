@@ -128,6 +128,7 @@ impl From<&SubmitJob> for proto::SubmitJob {
             spawner: command.spawner.map(Into::into),
             not_before_us: command.not_before.map(|time| time.0),
             bearer: command.bearer,
+            budget_nanodollars: command.budget_nanodollars,
         }
     }
 }
@@ -156,6 +157,7 @@ impl TryFrom<proto::SubmitJob> for SubmitJob {
             spawner: message.spawner.map(SpawnedBy::try_from).transpose()?,
             not_before: message.not_before_us.map(Timestamp),
             bearer: message.bearer,
+            budget_nanodollars: message.budget_nanodollars,
         })
     }
 }

@@ -44,6 +44,7 @@ impl Draw {
                 spawner: self.option(Self::spawned_by),
                 not_before: self.option(|draw| Timestamp(draw.i64())),
                 bearer: self.flag(),
+                budget_nanodollars: self.option(Self::u64),
             }),
             9 => Command::GrantLease(GrantLease { job, node, epoch, allocation: self.allocation() }),
             10 => Command::StartJob(StartJob { job, node, token }),

@@ -200,6 +200,7 @@ impl Draw {
             spawned: self.option(|draw| Spawned { by: draw.job_id(), depth: draw.u32(), awaited: draw.flag() }),
             journal: self.option(|draw| Arc::new(draw.journal())),
             bearer: self.flag(),
+            budget_nanodollars: self.option(Self::u64),
         }
     }
 

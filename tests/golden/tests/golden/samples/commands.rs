@@ -27,6 +27,7 @@ fn name(command: &Command) -> &'static str {
         Command::SubmitJob(SubmitJob { spawner: Some(_), .. }) => "submit_job_spawned",
         Command::SubmitJob(SubmitJob { not_before: Some(_), .. }) => "submit_job_delayed",
         Command::SubmitJob(SubmitJob { bearer: true, .. }) => "submit_job_bearer",
+        Command::SubmitJob(SubmitJob { budget_nanodollars: Some(_), .. }) => "submit_job_budget",
         Command::SubmitJob(SubmitJob { verdict: Verdict::Accepted(_), .. }) => "submit_job",
         Command::SubmitJob(SubmitJob { verdict: Verdict::Refused { .. }, .. }) => "submit_job_refused",
         Command::GrantLease(GrantLease { allocation, .. }) if allocation.place == Place::Llm => "grant_lease_llm",
@@ -68,7 +69,7 @@ fn name(command: &Command) -> &'static str {
 }
 
 /// How many names there are.
-const NAMES: usize = 59;
+const NAMES: usize = 60;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -238,6 +239,7 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
             ..spec()
         })),
         Command::SubmitJob(SubmitJob { bearer: true, ..submit(Verdict::Accepted(pin())) }),
+        Command::SubmitJob(SubmitJob { budget_nanodollars: Some(10_000_000), ..submit(Verdict::Accepted(pin())) }),
         Command::ForsakeChild(ForsakeChild { spawner, node: node(), child: JobId(8) }),
         Command::DeleteAgent(DeleteAgent { name: agent(), version: VERSION }),
         Command::LabelNode(LabelNode {

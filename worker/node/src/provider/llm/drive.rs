@@ -1,7 +1,7 @@
 //! Carries out the effects of one turn. Each call of the model is a step of the journal: its answer is used once it is
 //! recorded, and a later attempt takes the recorded one.
 
-use atlas_model::{Answer, CallError};
+use atlas_model::{Answer, CallError, NanoDollars};
 use atlas_turn::{Effect, Event, Halt, Key, Settings, Turn};
 use atlas_types::{Micros, StepKey, StepKind, StepUsage, StreamKind};
 use serde_json::{Map, Value};
@@ -73,8 +73,10 @@ impl Driver<'_, '_> {
     /// What the job is fixed to: as recorded, or determined now.
     async fn fix(&mut self) -> Result<Fixed, Fault> {
         let (agent, shared) = (&self.work.agent, self.shared);
+        let budget = self.work.assignment.budget_nanodollars.map(NanoDollars);
         let make = || async {
-            let fixed = Fixed::of(agent, shared)?;
+            let mut fixed = Fixed::of(agent, shared)?;
+            fixed.settings.limits.budget = budget;
             let outcome = serde_json::to_vec(&fixed).map_err(|error| Fault::internal(error.to_string()))?;
             Ok::<_, Fault>(Made { outcome, usage: StepUsage::default() })
         };
