@@ -47,6 +47,8 @@ mod kill;
 #[cfg(test)]
 mod label;
 #[cfg(test)]
+mod llm;
+#[cfg(test)]
 mod local_model;
 #[cfg(test)]
 mod members;

@@ -6,7 +6,7 @@ mod stream;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::Router;
 use axum::body::Bytes;
@@ -15,7 +15,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 /// What the server answers.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,6 +24,10 @@ pub enum Reply {
     Message { content: Vec<Value>, tokens: [u64; 2] },
     /// An error with a status and a text.
     Error { status: u16, text: String },
+    /// Nothing: the request waits until its client gives up.
+    Never,
+    /// Another answer, once [`Server::release`] is called.
+    Held(Box<Reply>),
 }
 
 impl Reply {
@@ -53,7 +57,14 @@ pub struct Server {
 
 struct Shared {
     answer: Box<Answer>,
-    requests: Mutex<Vec<Value>>,
+    requests: Mutex<Requests>,
+    released: watch::Sender<bool>,
+}
+
+#[derive(Default)]
+struct Requests {
+    arrived: Vec<Value>,
+    answered: Vec<Value>,
 }
 
 impl Server {
@@ -62,7 +73,11 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        let shared = Arc::new(Shared { answer: Box::new(answer), requests: Mutex::default() });
+        let shared = Arc::new(Shared {
+            answer: Box::new(answer),
+            requests: Mutex::default(),
+            released: watch::Sender::new(false),
+        });
         let router = Router::new().route("/v1/messages", post(messages)).with_state(Arc::clone(&shared));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel();
@@ -86,7 +101,17 @@ impl Server {
 
     /// The bodies of all requests so far, in the order in which they arrived.
     pub fn requests(&self) -> Vec<Value> {
-        self.shared.requests().clone()
+        self.shared.requests().arrived.clone()
+    }
+
+    /// The bodies of the requests that were answered.
+    pub fn answered(&self) -> Vec<Value> {
+        self.shared.requests().answered.clone()
+    }
+
+    /// Answers what is held, now and from now on.
+    pub fn release(&self) {
+        self.shared.released.send_replace(true);
     }
 }
 
@@ -98,7 +123,7 @@ impl Drop for Server {
 }
 
 impl Shared {
-    fn requests(&self) -> std::sync::MutexGuard<'_, Vec<Value>> {
+    fn requests(&self) -> MutexGuard<'_, Requests> {
         // Each change is complete while the lock is held.
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -111,20 +136,36 @@ async fn messages(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: B
     };
     let number = {
         let mut requests = shared.requests();
-        requests.push(request.clone());
-        requests.len() - 1
+        requests.arrived.push(request.clone());
+        requests.arrived.len() - 1
     };
-    match (shared.answer)(&request, number) {
+    let mut reply = (shared.answer)(&request, number);
+    while let Reply::Held(held) = reply {
+        // The sender lives as long as the server.
+        let _ = shared.released.subscribe().wait_for(|released| *released).await;
+        reply = *held;
+    }
+    if reply == Reply::Never {
+        return std::future::pending().await;
+    }
+    shared.requests().answered.push(request.clone());
+    answer(&request, number, reply)
+}
+
+fn answer(request: &Value, number: usize, reply: Reply) -> Response {
+    match reply {
         Reply::Error { status, text } => {
             error(StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), &text)
         }
         Reply::Message { content, tokens } => {
-            let message = message(&request, number, &content, tokens);
+            let message = message(request, number, &content, tokens);
             if request["stream"] == true {
                 return ([(header::CONTENT_TYPE, "text/event-stream")], stream::events(&message)).into_response();
             }
             ([(header::CONTENT_TYPE, "application/json")], message.to_string()).into_response()
         }
+        // Both are handled before.
+        Reply::Never | Reply::Held(_) => error(StatusCode::INTERNAL_SERVER_ERROR, "no answer"),
     }
 }
 

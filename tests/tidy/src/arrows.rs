@@ -49,7 +49,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-cluster-tests", "bundled contract env linearizability notice package"),
     (
         "atlas-conformance",
-        "allocation bundled contract env inventory mediation model package scheduler secrets service state triggers types",
+        "allocation bundled contract env inventory llm-server mediation model package scheduler secrets service state triggers types",
     ),
     ("atlas-golden", ""),
     ("atlas-linearizability", ""),
