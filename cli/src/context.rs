@@ -154,6 +154,15 @@ impl Context {
         }
     }
 
+    /// Prints text to stderr as it is, without a line end; for text that forms piece by piece.
+    pub(crate) fn passing(&self, text: &str) {
+        if !self.quiet && !text.is_empty() {
+            let mut stderr = std::io::stderr().lock();
+            // Nobody can be told if stderr is closed.
+            let _ = stderr.write_all(visible(text).as_bytes()).and_then(|()| stderr.flush());
+        }
+    }
+
     /// Prints a command to try next, dimmed on a terminal; prints nothing if hints are off.
     pub(crate) fn next(&self, line: &str) {
         let hints = self.config.as_ref().ok().and_then(|config| config.hints).unwrap_or(true);

@@ -53,6 +53,12 @@ impl Client {
 }
 
 impl Events<'_> {
+    /// Whether the stream would repeat events if it were opened again. A log begins with its first line, so it repeats nothing
+    /// as long as no line has come; pieces of answers have no ids and are not sent again.
+    fn would_repeat(&self) -> bool {
+        self.last.is_empty() && self.path.last() != Some(&"logs")
+    }
+
     /// The next event; none at the end of the stream. Cancel safe: dropping the future loses no event.
     pub(crate) async fn next(&mut self) -> Result<Option<Frame>, Failure> {
         loop {
@@ -71,7 +77,7 @@ impl Events<'_> {
             match self.pieces.next().await {
                 Some(Ok(piece)) => self.frames.extend(self.reader.push(&piece)?),
                 // Resuming a stream without ids would repeat its events.
-                Some(Err(error)) if self.last.is_empty() || self.resumes >= RESUMES_MAX => {
+                Some(Err(error)) if self.would_repeat() || self.resumes >= RESUMES_MAX => {
                     return Err(self.client.unreachable(&error));
                 }
                 Some(Err(_)) => (self.resumes, self.broken) = (self.resumes + 1, true),

@@ -7,6 +7,7 @@ mod explain;
 mod list;
 mod logs;
 mod pages;
+mod pieces;
 mod resolve;
 mod result;
 mod retry;
@@ -23,6 +24,7 @@ pub(crate) use list::{Listing, Options as ListOptions, run as list, watch as wat
 pub(crate) use logs::{
     Which as WhichLines, follow as follow_logs, line as log_line, of_job as logs, so_far as logs_so_far,
 };
+pub(crate) use pieces::{Piece, Printed, follow as follow_pieces};
 pub(crate) use show::show;
 
 use crate::context::Context;

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::api::{self, Agent, Job, LogLine};
 use crate::client::Client;
 use crate::command::agent::one_version;
-use crate::command::job;
+use crate::command::job::{self, Piece, Printed};
 use crate::context::Context;
 use crate::ending;
 use crate::exit::Exit;
@@ -47,7 +47,7 @@ pub(crate) struct Options {
     /// Wait for the job to end; the default without --at and --from. With --from, wait for all jobs.
     #[arg(short, long)]
     wait: bool,
-    /// Stream the agent's log lines to stderr.
+    /// Stream the agent's log lines, and models' answers as they form, to stderr.
     #[arg(short, long)]
     follow: bool,
     /// Start no earlier than this time: +5m, @UNIXSECONDS or 2026-11-22T12:01:07Z.
@@ -157,13 +157,12 @@ async fn attend(
     if !follow {
         return ending::wait(client, id, timeout, Some(context)).await;
     }
-    let tell = |line: &LogLine, _| {
-        context.note(job::log_line(line).trim_end());
-        Ok(())
-    };
+    let mut printed = Printed::default();
     let follow = async {
+        let followed = job::follow_pieces(client, id, |event, data| tell(context, &mut printed, event, data)).await;
+        context.passing(printed.end_line());
         // The command must print the output even if the log lines cannot be followed.
-        if let Err(failure) = job::follow_logs(client, id, tell).await {
+        if let Err(failure) = followed {
             context.note(&format!("could not follow its log lines: {}", failure.message));
         }
     };
@@ -184,6 +183,18 @@ async fn attend(
         }
     }
     waited
+}
+
+/// Prints a log line, or a piece of a model's answer.
+fn tell(context: &Context, printed: &mut Printed, event: &str, data: &str) -> Result<(), Failure> {
+    let value: Value = serde_json::from_str(data).map_err(Failure::answer)?;
+    if matches!(event, "delta" | "gap" | "reset") {
+        context.passing(&printed.hear(event, &api::read::<Piece>(&value)?));
+        return Ok(());
+    }
+    context.passing(printed.end_line());
+    context.note(job::log_line(&api::read::<LogLine>(&value)?).trim_end());
+    Ok(())
 }
 
 async fn submit(context: &Context, client: &Client, options: &Options) -> Result<String, Failure> {

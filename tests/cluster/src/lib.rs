@@ -31,6 +31,8 @@ mod crashed_change;
 #[cfg(test)]
 mod damage;
 #[cfg(test)]
+mod deltas;
+#[cfg(test)]
 mod disk_full;
 #[cfg(test)]
 mod drain;

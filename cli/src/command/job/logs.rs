@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::pieces::{Piece, Printed, follow as follow_pieces};
 use crate::api::{self, LogLine};
 use crate::client::Client;
 use crate::context::Context;
@@ -23,6 +24,9 @@ pub(crate) struct Options {
     /// Stream new lines until the job has ended.
     #[arg(short, long)]
     follow: bool,
+    /// With --follow: also print models' answers as they form, to stderr.
+    #[arg(long, requires = "follow")]
+    deltas: bool,
     #[command(flatten)]
     which: Which,
 }
@@ -56,7 +60,27 @@ impl Which {
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
-    of_job(context, &options.id, options.follow, &options.which).await
+    if !options.deltas {
+        return of_job(context, &options.id, options.follow, &options.which).await;
+    }
+    let (client, now) = (context.client()?, context.look.now);
+    let mut printed = Printed::default();
+    let each = |event: &str, data: &str| {
+        let value: Value = serde_json::from_str(data).map_err(Failure::answer)?;
+        if matches!(event, "delta" | "gap" | "reset") {
+            context.passing(&printed.hear(event, &api::read::<Piece>(&value)?));
+            return Ok(());
+        }
+        let said: LogLine = api::read(&value)?;
+        if !options.which.admits(&said, now) {
+            return Ok(());
+        }
+        context.passing(printed.end_line());
+        context.show(&Shown { value, text: line(&said), names: Vec::new() })
+    };
+    let followed = follow_pieces(&client, &options.id, each).await;
+    context.passing(printed.end_line());
+    followed.map(|()| Exit::Done)
 }
 
 /// Prints the log lines of one job.

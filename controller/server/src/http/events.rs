@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::fmt;
 use std::time::Duration;
 
-use atlas_service::{Caller, Change, Error, Follow, Next, Reader, Service, View, write_frame};
+use atlas_service::{Caller, Change, Error, Follow, LogReader, Next, Piece, Reader, Service, Told, View, write_frame};
 use atlas_types::EventSeq;
 use axum::body::Body;
 use axum::extract::FromRequestParts;
@@ -13,7 +13,7 @@ use futures::stream;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use tokio::sync::watch;
 
-use super::answer::{Answer, Problem, Response, sse_frame};
+use super::answer::{Answer, Problem, Response, sse_frame, sse_passing};
 use super::request::Request;
 use super::{HttpDoor, socket};
 
@@ -32,6 +32,8 @@ pub(crate) struct Feed {
     pub(crate) until_end: bool,
     /// Changes that are sent before those of the reader.
     pub(crate) first: Vec<(StreamPosition, Change)>,
+    /// Pieces of models' answers, if they are wanted. Its lines are not sent.
+    pub(crate) pieces: Option<LogReader>,
     pub(crate) env: atlas_env::Env,
     pub(crate) stop: watch::Receiver<bool>,
     over: bool,
@@ -79,6 +81,8 @@ impl fmt::Display for StreamPosition {
 pub(crate) enum Step {
     /// Frames with their positions and JSON.
     Frames(Vec<(StreamPosition, Vec<u8>)>),
+    /// Pieces of models' answers, which have no position.
+    Pieces(Vec<Piece>),
     /// No event for a while.
     Silence,
     /// The reader is too slow.
@@ -113,6 +117,9 @@ pub(crate) async fn job(door: &HttpDoor, caller: &Caller, request: &mut Request,
     let ended = stream.so_far.last().is_some_and(|change| change.job.status.is_terminal());
     let now = stream.reader.cursor();
     let mut feed = Feed { until_end: true, ..Feed::new(door, stream.reader, view) };
+    if request.query().get("deltas").as_deref() == Some("true") && !ended {
+        feed.pieces = Some(door.service.follow_logs(caller, id, None, true).await?);
+    }
     let so_far = StreamPosition::of_all(stream.so_far);
     if upgraded {
         // Without the past changes, WebSocket clients of Atlas for Python would never learn that the job has already
@@ -175,6 +182,7 @@ impl Feed {
             view,
             until_end: false,
             first: Vec::new(),
+            pieces: None,
             env: door.env.clone(),
             stop: door.stop.clone(),
             over: false,
@@ -206,6 +214,7 @@ impl Feed {
             biased;
             next = self.reader.next() => next,
             () = async { drop(self.stop.wait_for(|stop| *stop).await) } => return Step::Over,
+            pieces = next_pieces(&mut self.pieces) => return Step::Pieces(pieces),
             () = self.env.clock.sleep(KEEP_ALIVE) => return Step::Silence,
         };
         match next {
@@ -259,6 +268,18 @@ impl Feed {
     }
 }
 
+/// The next pieces; never, if none are wanted. The reader keeps its place if the wait is given up.
+async fn next_pieces(reader: &mut Option<LogReader>) -> Vec<Piece> {
+    while let Some(following) = reader {
+        match following.next().await {
+            Some(Told::Pieces(pieces)) => return pieces,
+            Some(Told::Lines(_)) => {}
+            None => *reader = None,
+        }
+    }
+    std::future::pending().await
+}
+
 fn event_frame(place: StreamPosition, data: &[u8]) -> Vec<u8> {
     sse_frame(place, "job", data)
 }
@@ -267,6 +288,7 @@ fn sse(feed: Feed) -> Response {
     let frames = stream::unfold(feed, |mut feed| async move {
         let bytes = match feed.next().await {
             Step::Frames(frames) => frames.iter().flat_map(|(place, data)| event_frame(*place, data)).collect(),
+            Step::Pieces(pieces) => pieces.iter().flat_map(|piece| sse_passing(piece.name, &piece.json)).collect(),
             Step::Silence => b": alive\n\n".to_vec(),
             Step::Behind | Step::Over => return None,
         };

@@ -3,6 +3,8 @@
 use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
 use std::time::Duration;
 
+use atlas_service::Piece;
+
 use super::events::{Feed, Step};
 
 /// A client that takes longer for one frame is too slow.
@@ -30,6 +32,13 @@ pub(crate) async fn run(mut socket: WebSocket, mut feed: Feed) {
                 }
                 sent
             }
+            Step::Pieces(pieces) => {
+                let mut sent = true;
+                for piece in pieces {
+                    sent = sent && send(&mut socket, Message::Text(passing(&piece).into())).await;
+                }
+                sent
+            }
             Step::Silence => send(&mut socket, Message::Ping(Vec::new().into())).await,
             Step::Behind => {
                 close(&mut socket, close_code::AGAIN, "too slow").await;
@@ -46,6 +55,12 @@ pub(crate) async fn run(mut socket: WebSocket, mut feed: Feed) {
             return;
         }
     }
+}
+
+/// A piece as a frame, told from changes by its member `event`: `{"event": "delta", "attempt": 1, …}`.
+fn passing(piece: &Piece) -> String {
+    let members = piece.json.get(1..).unwrap_or_default();
+    format!("{{\"event\":\"{}\",{}", piece.name, String::from_utf8_lossy(members))
 }
 
 async fn send(socket: &mut WebSocket, message: Message) -> bool {

@@ -54,6 +54,11 @@ const IF_NONE_MATCH: Parameter = Parameter {
 const DRY_RUN: Parameter = word("dry_run", &["true", "false"], "`true` checks the request and changes nothing");
 /// What operations on things in a namespace take besides their own parameters.
 pub(super) const NAMESPACE: Parameter = query("namespace", Kind::Text, "the namespace; defaults to `default`");
+const DELTAS: Parameter = word(
+    "deltas",
+    &["true", "false"],
+    "`true` adds pieces of models' answers to the stream: events `delta`, `gap`, `reset`",
+);
 const FAMILY: Parameter = word(
     "family",
     &["true", "false"],
@@ -260,18 +265,16 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         .refuses(&[WRITE, BODY, STORED, JOB, &[WRONG_STATUS, LIMIT_REACHED]]),
     get("followJob", "/api/jobs/{id}/events", "The changes of one job, until it has ended.")
         .lenient()
-        .takes(&[word("follow", &["true", "false"], "`false` ends the stream after the past events"), AFTER, VIEW])
+        .takes(&[
+            word("follow", &["true", "false"], "`false` ends the stream after the past events"),
+            AFTER,
+            VIEW,
+            DELTAS,
+        ])
         .answers(&[ok("past and future changes", &[Content::Events("Change")]), UPGRADED])
         .refuses(&[READ, STORED, JOB, &[EVENTS_GONE]]),
     get("jobLogs", "/api/jobs/{id}/logs", "Log lines and progress of a job.")
-        .takes(&[
-            AFTER,
-            word(
-                "deltas",
-                &["true", "false"],
-                "`true` adds pieces of models' answers to the stream: events `delta`, `gap`, `reset`",
-            ),
-        ])
+        .takes(&[AFTER, DELTAS])
         .answers(&[ok("the lines so far, or a stream of lines", &[Content::List("Line"), Content::Events("Line")])])
         .refuses(&[READ, STORED, JOB]),
     // Events.
