@@ -5,11 +5,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::canonical::parse;
-use crate::{model, namespace, tier, webhook};
+use crate::{model, namespace, secret, tier, webhook};
 
 /// All kinds, by name.
-pub const KINDS: [&dyn Kind; 4] =
-    [&model::ModelKind, &namespace::NamespaceKind, &tier::TierKind, &webhook::WebhookKind];
+pub const KINDS: [&dyn Kind; 5] =
+    [&model::ModelKind, &namespace::NamespaceKind, &secret::SecretKind, &tier::TierKind, &webhook::WebhookKind];
 
 /// Most objects that one object names.
 pub const REFERENCES_MAX: usize = 16;
@@ -96,6 +96,12 @@ pub trait Kind: Sync {
     fn admit_among(&self, _view: &dyn View, _key: &ObjectKey, _spec: &[u8]) -> Result<(), Refusal> {
         Ok(())
     }
+    /// Members that only the cluster writes: doors ignore what clients send in them, and keep what is stored.
+    fn kept(&self) -> &'static [&'static str] {
+        &[]
+    }
+    /// Removes what nobody may read from a spec.
+    fn shown(&self, _spec: &mut Value) {}
     /// What uses an object, in words; it can be deleted once there is none.
     fn used_by(&self, _view: &dyn View, _key: &ObjectKey) -> Option<&'static str> {
         None

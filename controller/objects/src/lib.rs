@@ -19,6 +19,7 @@ mod canonical;
 mod kind;
 mod model;
 mod namespace;
+mod secret;
 #[cfg(test)]
 mod tests;
 mod tier;
@@ -30,5 +31,6 @@ pub use kind::{
 };
 pub use model::{FALLBACKS_REACHED_MAX, with_fallbacks};
 pub use namespace::NamespaceSpec;
+pub use secret::{SealedVersion, SecretProvider, SecretSpec, VERSIONS_MAX};
 pub use tier::{TIERS, TierSpec, models_of_tier};
 pub use webhook::{EVENT_KINDS, WebhookSpec};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use atlas_env::{Env, Listener, Task};
 use atlas_history::{History, HistoryError, Progress, SqliteHistory};
 use atlas_raft::{ChangeError, Handle, Identity, Leadership, Member};
-use atlas_service::{ArtifactOptions, Artifacts, Caller, Followers, Parts, Peers, Service};
+use atlas_service::{ArtifactOptions, Artifacts, Caller, Followers, KeyError, Keys, Parts, Peers, Service};
 use atlas_telemetry::Metrics;
 use atlas_types::Level;
 use atlas_webhooks::{Environment, Webhooks};
@@ -48,6 +48,9 @@ pub enum StartError {
     /// History cannot be opened.
     #[error("could not open history")]
     History(#[source] HistoryError),
+    /// The key of secrets cannot be used.
+    #[error("could not use the key of secrets")]
+    SecretsKey(#[source] KeyError),
     /// A port cannot be bound.
     #[error("could not listen on {address}")]
     Listen {
@@ -132,6 +135,8 @@ impl Controller {
         }
         let who = join::identify(&options, &own, &env).await?;
         own.name.clone_from(&who.name);
+        let keys = options.secrets_key.as_deref().map(|path| Keys::read(path, &options.data_dir));
+        let keys = keys.transpose().map_err(StartError::SecretsKey)?;
         let metrics = Metrics::new();
         // Frees the ballast if the disk is full, so that the other files can be opened.
         atlas_raft::make_room(&options.data_dir, options.space);
@@ -175,6 +180,7 @@ impl Controller {
             peers: members,
             metrics,
             limits: options.limits.clone(),
+            keys,
             env: env.clone(),
         });
         let cluster = Cluster::new(service.clone(), options.mode, env.clone());

@@ -20,6 +20,7 @@ mod objects;
 mod query;
 mod request;
 mod route;
+mod secrets;
 mod serve;
 mod snapshot;
 mod socket;
@@ -166,6 +167,7 @@ impl HttpDoor {
             (Route::Object(kind, name), &Method::GET) => objects::get(self, &caller, request, &kind, &name).await,
             (Route::Object(kind, name), &Method::PUT) => objects::put(self, &caller, request, &kind, &name).await,
             (Route::Object(kind, name), &Method::DELETE) => objects::delete(self, &caller, request, &kind, &name).await,
+            (Route::Secret(name), &Method::PUT) => secrets::set(self, &caller, request, &name).await,
             (Route::Cluster, &Method::GET) => cluster::status(self),
             (Route::Members, &Method::GET) => cluster::members(self, request),
             (Route::Member(name), &Method::DELETE) => cluster::remove(self, &name).await,

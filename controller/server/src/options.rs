@@ -88,6 +88,8 @@ pub struct Options {
     pub retired_agents_keep: Option<Duration>,
     /// The size of the log between two snapshots, and of the log kept after the latest one.
     pub snapshot_log_bytes: u64,
+    /// The file with the keys of secrets; none if this controller has none.
+    pub secrets_key: Option<PathBuf>,
     /// The log filter.
     pub log: String,
 }
@@ -127,6 +129,7 @@ impl Options {
             forget_nodes_after: Some(Duration::from_secs(24 * 3_600)),
             retired_agents_keep: Some(Duration::from_secs(7 * 24 * 3_600)),
             snapshot_log_bytes: 256 << 20,
+            secrets_key: None,
             log: "info".to_owned(),
         }
     }

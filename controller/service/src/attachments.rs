@@ -1,4 +1,4 @@
-//! What goes out with a lease: the credential of the caller. It is composed when the lease is sent, and kept nowhere.
+//! What goes out with a lease: the credential of the caller, secrets and models. It is composed when the lease is sent, and kept nowhere.
 //!
 //! Bearers are held in memory, by job, at the controller that received them and at the leader. They are dropped when the job ends. No
 //! command, log line or answer of an API contains one.
@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use atlas_state::State;
 use atlas_types::{Attachment, Attachments, Job, JobId, Level, NodeId, SECRET_BYTES_MAX, SecretText, level};
 
 use crate::Service;
@@ -44,6 +45,12 @@ pub enum Withheld {
     /// The welcome of the worker has no room for them.
     #[error("E2104: the leases of node \"{node}\" have too many bytes of secrets and credentials to be sent at once")]
     NoRoom { node: NodeId },
+    /// The agent is not among the readers.
+    #[error("Secret resolution failed: agent \"{agent}\" is not a reader of secret \"{name}\"")]
+    NotReader { name: String, agent: String },
+    /// The value is there, and cannot be read.
+    #[error("Secret resolution failed: Secret '{name}' cannot be unsealed: {why}")]
+    Sealed { name: String, why: String },
 }
 
 /// Why a bearer is not held.
@@ -106,12 +113,15 @@ impl Service {
     }
 
     /// What goes out with a lease of `job`.
-    pub fn attachments(&self, job: &Job, to: Recipient<'_>) -> Result<Attachments, Withheld> {
+    pub fn attachments(&self, state: &State, job: &Job, to: Recipient<'_>) -> Result<Attachments, Withheld> {
         let bearer = match job.bearer {
             true => Some(self.shared.bearers.of(job.id).ok_or(Withheld::CredentialLost)?),
             false => None,
         };
-        let all = Attachments::new(bearer.map(Attachment::Bearer));
+        let (models, secrets) = self.named_by(state, job)?;
+        let secrets = (!secrets.is_empty()).then_some(Attachment::Secrets(secrets));
+        let models = (!models.is_empty()).then_some(Attachment::Models(models));
+        let all = Attachments::new(bearer.map(Attachment::Bearer).into_iter().chain(secrets).chain(models));
         if !all.is_empty() && to.level < level::ATTACHMENTS {
             return Err(Withheld::TooOld { node: to.node.clone() });
         }

@@ -52,6 +52,7 @@ catalogue! {
     TOKEN_REFUSED = "E2102" Denied "the join token is refused";
     NAMESPACE_LIMIT = "E2103" Busy "a limit of the namespace is reached";
     NOT_PRIVATE = "E2104" Denied "the worker is not sent secrets and credentials";
+    NO_SECRETS_KEY = "E2105" Denied "no key of secrets";
     UNKNOWN_JOB = "E3001" NotFound "no such job";
     AMBIGUOUS_JOB = "E3002" Conflict "several jobs match this prefix";
     QUEUE_FULL = "E3003" Busy "the queue is full";

@@ -164,7 +164,7 @@ fn object_value(object: &Object) -> Value {
         "uid": object.uid.0,
         "revision": object.revision.0,
         "labels": *object.labels,
-        "spec": serde_json::from_slice::<Value>(&object.spec).unwrap_or_default(),
+        "spec": crate::objects::shown_spec(object),
         "by": object.by.as_str(),
     })
 }

@@ -69,6 +69,12 @@ pub enum Error {
     /// The resource of the path is not configured on this controller.
     #[error("{0}")]
     NotConfigured(&'static str),
+    /// The request came over a network that others can read.
+    #[error("values of secrets are accepted over loopback only, and this controller listens on a network")]
+    NotPrivate,
+    /// This controller has no key of secrets.
+    #[error("this controller has no key of secrets")]
+    NoSecretsKey,
     /// The body did not arrive in time.
     #[error("the request body was not received in time")]
     Late,
@@ -246,6 +252,8 @@ impl Error {
             Self::UnknownPath => catalogue::UNKNOWN_PATH,
             Self::NoMethod(_) => catalogue::NO_METHOD,
             Self::NotConfigured(_) => catalogue::NOT_CONFIGURED,
+            Self::NoSecretsKey => catalogue::NO_SECRETS_KEY,
+            Self::NotPrivate => catalogue::NOT_PRIVATE,
             Self::Late => catalogue::LATE,
             Self::PackageRefused(_) => catalogue::PACKAGE_REFUSED,
             Self::UnknownJob => catalogue::UNKNOWN_JOB,
@@ -313,6 +321,11 @@ impl Error {
             Self::DependencyMissing { .. } => "deploy them first: atlasctl deploy DIR".to_owned(),
             Self::AmbiguousJob { .. } => "give more digits of the id".to_owned(),
             Self::UnknownObjectKind(_) => "other kinds are job, agent, node and controller".to_owned(),
+            Self::NotPrivate => "send it to a controller that listens on 127.0.0.1".to_owned(),
+            Self::NoSecretsKey => {
+                "make a key, (umask 077; head -c 32 /dev/urandom | base64 > FILE), and start all controllers with --secrets-key FILE"
+                    .to_owned()
+            }
             Self::ObjectRefused { .. } => "compare it with the schema of its kind: GET /api/objects".to_owned(),
             Self::JournalGone => "run it without its journal: atlasctl job retry ID".to_owned(),
             Self::NoSpace => "free disk space; the controller recovers by itself".to_owned(),

@@ -37,6 +37,8 @@ mod observe;
 mod peers;
 mod resolve;
 mod scrub;
+mod seal;
+mod secrets;
 mod service;
 mod spawn;
 mod stats;
@@ -76,6 +78,8 @@ pub use peers::{
     QueryResult,
 };
 pub use resolve::Decision;
+pub use seal::{KeyError, Keys};
+pub use secrets::NewSecret;
 pub use service::{Consistency, Followers, Limits, Parts, Service};
 pub use spawn::{Child, Spawning};
 pub use stats::{Stats, Transition};

@@ -103,14 +103,15 @@ impl Service {
     ) -> Result<ShownObject, Error> {
         let (kind, key) = key(caller, &change.kind, &change.name)?;
         labels::check(&labels)?;
-        let bytes: Arc<[u8]> = accepted(kind, &key, spec)?.into();
+        let (kept, expect) = self.kept(kind, &key, change.expect).await?;
+        let bytes: Arc<[u8]> = accepted(kind, &key, spec, kept)?.into();
         let command = Command::PutObject(PutObject {
             kind: key.kind.clone(),
             name: key.name.clone(),
             labels,
             spec: Arc::clone(&bytes),
             spec_version: kind.spec_version(),
-            expect: change.expect,
+            expect,
         });
         let state = match self.change_object(caller, command, change.dry_run).await {
             Err(refused @ Error::ObjectRefused { .. }) => {
@@ -120,6 +121,26 @@ impl Service {
         };
         // Another client may have deleted it since.
         state.object(&key).map(with_revision).ok_or_else(|| unknown(&key))
+    }
+
+    /// The members of the stored spec that only the cluster writes, and the revision from which they are.
+    async fn kept(
+        &self,
+        kind: &dyn Kind,
+        key: &ObjectKey,
+        expect: Expect,
+    ) -> Result<(Vec<(String, Value)>, Expect), Error> {
+        if kind.kept().is_empty() {
+            return Ok((Vec::new(), expect));
+        }
+        let state = self.state(Consistency::Linearizable).await?;
+        let Some(object) = state.object(key) else {
+            return Ok((Vec::new(), if expect == Expect::Any { Expect::Absent } else { expect }));
+        };
+        let stored: Value = serde_json::from_slice(&object.spec).unwrap_or_default();
+        let member = |name: &&str| Some(((*name).to_owned(), stored.get(*name)?.clone()));
+        let expect = if expect == Expect::Any { Expect::Revision(object.revision) } else { expect };
+        Ok((kind.kept().iter().filter_map(member).collect(), expect))
     }
 
     /// A refusal by the state, with its reason if that lies in other objects: the state itself only names the member.
@@ -178,15 +199,24 @@ impl ObjectFilter {
 }
 
 /// The canonical bytes of a spec that the schema and the rules of its kind accept.
-fn accepted(kind: &dyn Kind, key: &ObjectKey, spec: &Value) -> Result<Vec<u8>, Error> {
+///
+/// `kept` are members that only the cluster writes; what the client sent in their place is ignored.
+fn accepted(kind: &dyn Kind, key: &ObjectKey, spec: &Value, kept: Vec<(String, Value)>) -> Result<Vec<u8>, Error> {
+    let mut spec = spec.clone();
+    if let Some(members) = spec.as_object_mut() {
+        members.retain(|name, _| !kind.kept().contains(&name.as_str()));
+    }
     let validator = Validator::compile(&kind.schema()).map_err(|error| Error::internal("compile a schema", &error))?;
-    if let Err(mut violations) = validator.validate(spec) {
+    if let Err(mut violations) = validator.validate(&spec) {
         for violation in &mut violations {
             violation.pointer = format!("/spec{}", violation.pointer.trim_end_matches('/'));
         }
         return Err(refused(key, violations));
     }
-    let bytes = atlas_objects::canonical(spec).map_err(|error| refused_at(key, "spec", error.to_string()))?;
+    if let Some(members) = spec.as_object_mut() {
+        members.extend(kept);
+    }
+    let bytes = atlas_objects::canonical(&spec).map_err(|error| refused_at(key, "spec", error.to_string()))?;
     if bytes.len() > SPEC_BYTES_MAX {
         return Err(Error::TooLarge { what: "the spec of the object", limit: SPEC_BYTES_MAX as u64 });
     }
@@ -228,7 +258,7 @@ fn key(caller: &Caller, kind: &str, name: &str) -> Result<(&'static dyn Kind, Ob
     Ok((kind, key))
 }
 
-fn with_revision(object: &Arc<Object>) -> ShownObject {
+pub(crate) fn with_revision(object: &Arc<Object>) -> ShownObject {
     ShownObject { value: shown(object), revision: object.revision }
 }
 
@@ -246,9 +276,18 @@ fn shown(object: &Object) -> Value {
             "updated_at": seconds(object.updated),
             "updated_by": object.by.as_str(),
         },
-        "spec": document(&object.spec),
+        "spec": shown_spec(object),
         "status": document(&object.status),
     })
+}
+
+/// The spec of an object without what nobody may read.
+pub(crate) fn shown_spec(object: &Object) -> Value {
+    let mut spec = serde_json::from_slice::<Value>(&object.spec).unwrap_or_default();
+    if let Some(kind) = atlas_objects::kind(&object.key.kind) {
+        kind.shown(&mut spec);
+    }
+    spec
 }
 
 fn seconds(time: atlas_types::Timestamp) -> f64 {

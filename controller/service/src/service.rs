@@ -17,6 +17,7 @@ use crate::contracts::Contracts;
 use crate::events::EventLog;
 use crate::fill::Wanted;
 use crate::peers::Peers;
+use crate::seal::Keys;
 use crate::stats::Stats;
 use crate::streams::Streams;
 use crate::waiters::Waiters;
@@ -53,6 +54,8 @@ pub struct Parts {
     pub metrics: Metrics,
     /// Bounds.
     pub limits: Limits,
+    /// The keys of secrets; none if this controller has none.
+    pub keys: Option<Keys>,
     /// The machine.
     pub env: Env,
 }
@@ -94,6 +97,7 @@ pub(crate) struct Shared {
     pub(crate) streams: Streams,
     pub(crate) stats: Stats,
     pub(crate) bearers: Bearers,
+    pub(crate) keys: Option<Keys>,
 }
 
 /// The tasks of a service. Dropping this value ends them.
@@ -111,7 +115,7 @@ impl Service {
     /// Starts the tasks that follow the log, which serve waiters and readers of events and feed the history, and the
     /// tasks that synchronise the history and artifacts with the other members.
     pub fn start(parts: Parts) -> (Self, Followers) {
-        let Parts { handle, history, artifacts, peers, metrics, limits, env } = parts;
+        let Parts { handle, history, artifacts, peers, metrics, limits, keys, env } = parts;
         let events = EventLog::new(handle.applied().event_seq(), limits.events_recent_max);
         let (contracts, waiters) = (Contracts::default(), Waiters::default());
         let shared = Arc::new(Shared {
@@ -129,6 +133,7 @@ impl Service {
             streams: Streams::default(),
             stats: Stats::default(),
             bearers: Bearers::default(),
+            keys,
         });
         let tasks = vec![
             env.spawn_vital("follow-events", follow::events(shared.clone())),

@@ -45,6 +45,7 @@ impl Node {
             artifacts: net.artifacts(member),
             peers: net.way(MemberId(member)),
             metrics: Metrics::new(),
+            keys: None,
             limits: Limits::default(),
             env,
         });

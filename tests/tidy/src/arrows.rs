@@ -22,7 +22,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-scheduler", "allocation types"),
     ("atlas-controller", "contract env format history model raft recovery service state telemetry types webhooks wire"),
     ("atlas-webhooks", "env objects raft service telemetry types"),
-    ("atlas-service", "contract duty env format history objects package raft state telemetry types"),
+    ("atlas-service", "contract duty env format history objects package raft secrets state telemetry types"),
     ("atlas-objects", "model types"),
     ("atlas-mediation", ""),
     ("atlas-triggers", "contract"),

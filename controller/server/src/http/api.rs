@@ -114,7 +114,7 @@ enum Content {
 
 /// What the paths of operations on things in a namespace begin with.
 const IN_NAMESPACE: &[&str] =
-    &["/api/jobs", "/api/agents", "/api/events", "/ws", "/api/cluster/events", "/api/objects/"];
+    &["/api/jobs", "/api/agents", "/api/events", "/ws", "/api/cluster/events", "/api/objects/", "/api/secrets/"];
 
 /// What every operation may be refused with.
 const ALWAYS: &[Entry] = &[FOREIGN, BEHIND, INTERNAL];

@@ -186,6 +186,7 @@ fn typed(values: &BTreeMap<&'static str, (String, &'static str)>) -> Options {
     let filled = |key: &str| Some(text(key).trim().to_owned()).filter(|text| !text.is_empty());
     options.advertise = filled("advertise");
     options.name = filled("name");
+    options.secrets_key = filled("secrets.key").map(PathBuf::from);
     options.token = filled("token");
     let addresses = text("join").split(',').map(str::trim).filter(|address| !address.is_empty());
     options.join = addresses.map(str::to_owned).collect();

@@ -133,6 +133,14 @@ pub const OPTIONS: &[OptionRow] = &[
         "Address for other controllers: members of the cluster, and controllers that join. Port 0 selects a free port.",
     ),
     row(
+        "secrets.key",
+        "secrets-key",
+        "ATLAS_SECRETS_KEY",
+        Form::Text,
+        "",
+        "File with the keys that seal secrets, 32 bytes in base64 per line; the first one seals. Not in the data directory, and the same on all controllers.",
+    ),
+    row(
         "advertise",
         "advertise",
         "ATLAS_ADVERTISE",

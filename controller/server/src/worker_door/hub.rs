@@ -291,7 +291,7 @@ impl Hub {
         let lease = job.lease.as_ref().filter(|lease| lease.epoch == connection.epoch)?;
         let mut assignment = assignment(state, job, lease, self.service.artifacts().bytes_max())?;
         if !connection.program.held.contains(&lease.token) {
-            self.attach(&mut assignment, job, connection);
+            self.attach(&mut assignment, (state, job), connection);
         }
         let held =
             Held { token: lease.token, attempt: lease.attempt, namespace: job.namespace.clone(), reported: false };
@@ -300,9 +300,9 @@ impl Hub {
     }
 
     /// Adds secrets and credentials. An attempt that may not have them gets the reason, and fails with it.
-    fn attach(&self, assignment: &mut Assignment, job: &Job, connection: &Connection) {
+    fn attach(&self, assignment: &mut Assignment, (state, job): (&State, &Job), connection: &Connection) {
         let Program { level, private, .. } = connection.program;
-        match self.service.attachments(job, Recipient { node: &connection.node, level, private }) {
+        match self.service.attachments(state, job, Recipient { node: &connection.node, level, private }) {
             Ok(attachments) => assignment.attachments = attachments,
             Err(why) => assignment.lacks = assignment.lacks.take().or_else(|| Some(why.to_string().into())),
         }

@@ -45,7 +45,7 @@ const TAGS: &[(&str, &str, &[&str])] = &[
     ("events", "Changes of all jobs, as a stream.", &["/api/events", "/ws"]),
     ("agents", "Agent versions and their contracts.", &["/api/agents"]),
     ("nodes", "Workers and their hardware.", &["/api/nodes"]),
-    ("objects", "Configuration as documents, of every kind.", &["/api/objects"]),
+    ("objects", "Configuration as documents, of every kind.", &["/api/objects", "/api/secrets"]),
     ("cluster", "The controllers, their membership and backups.", &["/api/cluster"]),
     ("figures", "Health, statistics and metrics.", &["/api/health", "/api/ready", "/api/metrics", "/metrics"]),
     ("interface", "The program and this interface.", &["/api/version", "/api/openapi.json", "/errors/"]),

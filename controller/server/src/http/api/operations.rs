@@ -4,10 +4,10 @@ use atlas_service::Entry;
 use atlas_service::catalogue::{
     AGENT_IN_USE, AMBIGUOUS_JOB, ARTIFACT_MISSING, CONTRACT_REFUSED, DEPENDENCY_MISSING, EVENTS_GONE, HISTORY_BEHIND,
     INPUT_REFUSED, JOURNAL_GONE, LABEL_OF_WORKER, LATE, LEVEL_TOO_LOW, LIMIT_REACHED, MALFORMED, MEMBER_BEHIND,
-    MEMBERSHIP_REFUSED, NAMESPACE_LIMIT, NO_BACKUP, NO_LEADER, NO_SPACE, NODE_BUSY, NOT_CONFIGURED, NOT_IN_DOUBT,
-    OBJECT_CHANGED, OBJECT_IN_USE, OBJECT_REFUSED, OUTCOME_UNKNOWN, OUTPUT_REFUSED, OVERLOADED, PACKAGE_REFUSED,
-    PEERS_AWAY, QUEUE_FULL, REQUEST_CONFLICT, TOO_LARGE, UNKNOWN_AGENT, UNKNOWN_JOB, UNKNOWN_MEMBER, UNKNOWN_NODE,
-    UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND, WRONG_STATUS,
+    MEMBERSHIP_REFUSED, NAMESPACE_LIMIT, NO_BACKUP, NO_LEADER, NO_SECRETS_KEY, NO_SPACE, NODE_BUSY, NOT_CONFIGURED,
+    NOT_IN_DOUBT, NOT_PRIVATE, OBJECT_CHANGED, OBJECT_IN_USE, OBJECT_REFUSED, OUTCOME_UNKNOWN, OUTPUT_REFUSED,
+    OVERLOADED, PACKAGE_REFUSED, PEERS_AWAY, QUEUE_FULL, REQUEST_CONFLICT, TOO_LARGE, UNKNOWN_AGENT, UNKNOWN_JOB,
+    UNKNOWN_MEMBER, UNKNOWN_NODE, UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND, WRONG_STATUS,
 };
 use http::StatusCode;
 
@@ -424,6 +424,14 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         .takes(&[IF_MATCH, IF_NONE_MATCH, DRY_RUN, IDEMPOTENCY_KEY])
         .answers(&[ok("the object is deleted", &[Content::Json("Deleted")])])
         .refuses(&[WRITE, &[UNKNOWN_OBJECT_KIND, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_IN_USE]]),
+    put(
+        "setSecret",
+        "/api/secrets/{name}",
+        "Sets the value of a secret as a new version. No answer contains a value; everything else about a secret is the object of the kind `secret`.",
+    )
+    .body(Body::Json("SecretRequest"))
+    .answers(&[ok("the secret as it is now, without values", &[Content::Json("Object")])])
+    .refuses(&[WRITE, BODY, &[NO_SECRETS_KEY, NOT_PRIVATE, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_REFUSED, LIMIT_REACHED]]),
     // Figures.
     get("health", "/api/health", "Numbers of waiting and running jobs, and declared hardware.")
         .lenient()

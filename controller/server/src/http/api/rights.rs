@@ -64,7 +64,7 @@ const RIGHTS: &[(Right, &[&str])] = &[
     (Right::NodesRead, &["listNodes", "getNode"]),
     (Right::NodesOperate, &["removeNode", "drainNode", "cordonNode", "uncordonNode", "labelNode"]),
     (Right::ObjectsRead, &["listObjectKinds", "listObjects", "getObject"]),
-    (Right::ObjectsWrite, &["putObject", "deleteObject"]),
+    (Right::ObjectsWrite, &["putObject", "deleteObject", "setSecret"]),
     (Right::ClusterRead, &["cluster", "listMembers", "followEvents"]),
     (Right::ClusterOperate, &["removeMember", "createJoinToken", "revokeJoinToken", "transferLeader", "snapshot"]),
     (Right::MetricsRead, &["figures", "figuresOfAgent", "metrics"]),

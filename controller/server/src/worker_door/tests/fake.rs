@@ -67,6 +67,14 @@ fn agent(name: &str, effects: Effects) -> Command {
     })
 }
 
+/// Registers an agent that declares secrets.
+pub(super) fn agent_with_secrets(name: &str, secrets: &[&str]) -> Command {
+    let Command::RegisterAgent(command) = agent(name, Effects::Idempotent) else { unreachable!("an agent") };
+    let secrets = secrets.iter().map(|secret| (*secret).to_owned()).collect();
+    let spec = Arc::new(RunSpec { secrets, ..(*command.spec).clone() });
+    Command::RegisterAgent(RegisterAgent { spec, ..command })
+}
+
 fn submission(job: u64, agent: &str, input: Payload) -> Command {
     let pin = AgentPin { version: Version { major: 1, minor: 0, patch: 0 }, digest: Digest([1; 32]) };
     Command::SubmitJob(SubmitJob {
@@ -87,9 +95,16 @@ fn submission(job: u64, agent: &str, input: Payload) -> Command {
 
 impl Cluster {
     pub(super) async fn start() -> Self {
+        Self::start_with(|_| {}).await
+    }
+
+    /// A controller with other options.
+    pub(super) async fn start_with(change: impl FnOnce(&mut Options)) -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let any = "127.0.0.1:0".parse().expect("an address");
-        let options = Options { http: any, grpc: any, session_ttl: SESSION_TTL, ..Options::new(dir.path().to_owned()) };
+        let mut options =
+            Options { http: any, grpc: any, session_ttl: SESSION_TTL, ..Options::new(dir.path().to_owned()) };
+        change(&mut options);
         let controller = soon(Controller::start(options, Env::system())).await.expect("starts");
         let cluster = Self { controller, dir };
         cluster.does(agent("plain", Effects::Idempotent)).await;

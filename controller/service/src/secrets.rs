@@ -1,0 +1,184 @@
+//! Secrets: setting values, and finding those that go out with a lease.
+
+use std::collections::BTreeMap;
+
+use atlas_objects::{SealedVersion, SecretProvider, SecretSpec, VERSIONS_MAX, models_of_tier};
+use atlas_secrets::{Reference, Template, variable_of};
+use atlas_state::State;
+use atlas_types::{
+    ATTACHED_MODELS_MAX, ATTACHED_SECRETS_MAX, AttachedModel, AttachedSecret, Command, Expect, Job, Object, ObjectKey,
+    ObjectKind, ObjectName, PutObject, SECRET_BYTES_MAX, SPEC_BYTES_MAX, SecretSource, SecretText,
+};
+use serde_json::Value;
+
+use crate::attachments::Withheld;
+use crate::objects::{ShownObject, with_revision};
+use crate::seal::UnsealError;
+use crate::{Caller, Consistency, Error, Service};
+
+/// How often a value is set again after another client changed the secret at the same time.
+const TRIES_MAX: usize = 5;
+
+/// What a client wants to set.
+pub struct NewSecret {
+    pub name: String,
+    pub value: SecretText,
+    /// Only a new version of a secret that exists.
+    pub rotate: bool,
+}
+
+impl Service {
+    /// Sets the value of a secret as a new version, and makes the secret if there is none.
+    pub async fn set_secret(&self, caller: &Caller, new: &NewSecret) -> Result<ShownObject, Error> {
+        let keys = self.shared.keys.as_ref().ok_or(Error::NoSecretsKey)?;
+        if new.value.expose().len() > SECRET_BYTES_MAX {
+            return Err(Error::TooLarge { what: "the value of a secret", limit: SECRET_BYTES_MAX as u64 });
+        }
+        let key = secret_key(caller, &new.name)?;
+        for tried in 1.. {
+            let state = self.state(Consistency::Linearizable).await?;
+            let old = state.object(&key);
+            if old.is_none() && new.rotate {
+                return Err(Error::UnknownObject(format!("no such secret: \"{}\"", key.name)));
+            }
+            let mut spec = match old {
+                Some(object) => {
+                    SecretSpec::read(&object.spec).map_err(|error| Error::internal("read a secret", &error))?
+                }
+                None => SecretSpec::default(),
+            };
+            if spec.provider != SecretProvider::Store {
+                let text = format!("the value of secret \"{}\" is with the workers, not in the store", key.name);
+                return Err(Error::Malformed(text));
+            }
+            let version = spec.versions.last().map_or(1, |last| last.version.saturating_add(1));
+            let created = u64::try_from(self.shared.env.clock.wall().0 / 1_000_000).unwrap_or(0);
+            let sealed = keys.seal(&key, version, &new.value, self.nonce(), created).ok_or(Error::Internal)?;
+            spec.versions.push(sealed);
+            let bytes = fitting(&mut spec)?;
+            let command = Command::PutObject(PutObject {
+                kind: key.kind.clone(),
+                name: key.name.clone(),
+                labels: old.map(|object| (*object.labels).clone()).unwrap_or_default(),
+                spec: bytes.into(),
+                spec_version: 1,
+                expect: old.map_or(Expect::Absent, |object| Expect::Revision(object.revision)),
+            });
+            match self.propose(caller.request(command)).await {
+                Err(Error::ObjectChanged { .. }) if tried < TRIES_MAX => {}
+                Err(error) => return Err(error),
+                Ok(_) => break,
+            }
+        }
+        let state = self.state(Consistency::Linearizable).await?;
+        state.object(&key).map(with_revision).ok_or_else(|| Error::UnknownObject("the secret was deleted".to_owned()))
+    }
+
+    fn nonce(&self) -> [u8; 24] {
+        let mut nonce = [0; 24];
+        for part in nonce.chunks_mut(8) {
+            part.copy_from_slice(&self.shared.env.entropy.u64().to_le_bytes());
+        }
+        nonce
+    }
+
+    /// The models of a job, and the secrets that its agent and these models name.
+    pub(crate) fn named_by(
+        &self,
+        state: &State,
+        job: &Job,
+    ) -> Result<(Vec<AttachedModel>, BTreeMap<String, AttachedSecret>), Withheld> {
+        let Some(spec) = &job.spec else { return Ok(Default::default()) };
+        let mut secrets = BTreeMap::new();
+        for name in &spec.secrets {
+            // A worker looks for a secret without an object in its own environment.
+            if let Some(source) = self.source(state, job, name, true)? {
+                secrets.insert(name.clone(), AttachedSecret { source, declared: true });
+            }
+        }
+        let models = spec.model.iter().flat_map(|tier| models_of_tier(state, &job.namespace, tier));
+        let models: Vec<_> = models.filter_map(|key| state.object(&key)).take(ATTACHED_MODELS_MAX).collect();
+        for name in models.iter().flat_map(|model| references(model)) {
+            if secrets.len() >= ATTACHED_SECRETS_MAX || secrets.contains_key(&name) {
+                continue;
+            }
+            if let Some(source) = self.source(state, job, &name, false)? {
+                secrets.insert(name, AttachedSecret { source, declared: false });
+            }
+        }
+        let attached = |model: &std::sync::Arc<Object>| AttachedModel {
+            name: model.key.name.to_string(),
+            spec: model.spec.clone(),
+        };
+        Ok((models.into_iter().map(attached).collect(), secrets))
+    }
+
+    fn source(&self, state: &State, job: &Job, name: &str, declared: bool) -> Result<Option<SecretSource>, Withheld> {
+        let (Ok(kind), Ok(object)) = (ObjectKind::new("secret"), ObjectName::new(name)) else { return Ok(None) };
+        let key = ObjectKey { namespace: job.namespace.clone(), kind, name: object };
+        let Some(object) = state.object(&key) else { return Ok(None) };
+        let unsealed = |error: UnsealError| Withheld::Sealed { name: name.to_owned(), why: error.to_string() };
+        let spec = SecretSpec::read(&object.spec).map_err(|_| unsealed(UnsealError::Damaged))?;
+        if declared && !spec.permits(job.agent.as_str()) {
+            return Err(Withheld::NotReader { name: name.to_owned(), agent: job.agent.to_string() });
+        }
+        Ok(match spec.provider {
+            SecretProvider::Environment => {
+                Some(SecretSource::Environment { variable: spec.variable.unwrap_or_else(|| variable_of(None, name)) })
+            }
+            SecretProvider::File => {
+                Some(SecretSource::File { path: spec.path.unwrap_or_else(|| name.to_owned()), member: spec.member })
+            }
+            SecretProvider::Store => match spec.versions.last() {
+                Some(sealed) => {
+                    let keys = self.shared.keys.as_ref().ok_or_else(|| unsealed(UnsealError::NoKey))?;
+                    Some(SecretSource::Value(keys.unseal(&key, sealed).map_err(unsealed)?))
+                }
+                None => None,
+            },
+        })
+    }
+}
+
+fn secret_key(caller: &Caller, name: &str) -> Result<ObjectKey, Error> {
+    let kind = ObjectKind::new("secret")?;
+    Ok(ObjectKey { namespace: caller.namespace.clone(), kind, name: ObjectName::new(name)? })
+}
+
+/// The canonical spec with as many of the newest versions as have room.
+fn fitting(spec: &mut SecretSpec) -> Result<Vec<u8>, Error> {
+    loop {
+        if spec.versions.len() > VERSIONS_MAX {
+            spec.versions.remove(0);
+            continue;
+        }
+        let value = serde_json::to_value(&*spec).map_err(|error| Error::internal("write a secret", &error))?;
+        let bytes = atlas_objects::canonical(&value).map_err(|error| Error::internal("write a secret", &error))?;
+        if bytes.len() <= SPEC_BYTES_MAX || spec.versions.len() <= 1 {
+            return Ok(bytes);
+        }
+        let _oldest: SealedVersion = spec.versions.remove(0);
+    }
+}
+
+/// The names of the secrets in the texts of a model's spec.
+fn references(model: &Object) -> Vec<String> {
+    fn visit(value: &Value, found: &mut Vec<String>) {
+        match value {
+            Value::String(text) => {
+                let template = Template::parse(text).ok();
+                let names = template.iter().flat_map(Template::references).filter_map(|reference| match reference {
+                    Reference::Secret(name) => Some(name.to_owned()),
+                    Reference::Variable(_) => None,
+                });
+                found.extend(names);
+            }
+            Value::Array(items) => items.iter().for_each(|item| visit(item, found)),
+            Value::Object(members) => members.values().for_each(|member| visit(member, found)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    let mut found = Vec::new();
+    visit(&serde_json::from_slice(&model.spec).unwrap_or_default(), &mut found);
+    found
+}
