@@ -33,6 +33,8 @@ enum Template {
     Exec,
     /// A class in Python.
     Python,
+    /// A model in a loop, with answers for tests.
+    Llm,
 }
 
 /// A file of a template: its path, description and text, and whether it is executable.
@@ -65,6 +67,11 @@ const PYTHON: [File; 3] = [
     file("agent.py", "the program: a class with execute", include_str!("../../templates/python/agent.py")),
     TEST,
 ];
+const LLM: [File; 3] = [
+    file("agent.yaml", "contract: in {text}, out {summary}", include_str!("../../templates/llm/agent.yaml")),
+    file("mock.yaml", "answers while no model is configured", include_str!("../../templates/llm/mock.yaml")),
+    file("tests/ok.yaml", "one test", include_str!("../../templates/llm/ok.yaml")),
+];
 
 pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let folder = &options.folder;
@@ -82,6 +89,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure>
     let files = match options.template {
         Template::Exec => &EXEC,
         Template::Python => &PYTHON,
+        Template::Llm => &LLM,
     };
     for file in files {
         write(folder, file, name.as_str())?;
@@ -145,7 +153,7 @@ mod tests {
 
     #[test]
     fn every_template_keeps_its_contract_whatever_its_name() {
-        for template in [&EXEC, &PYTHON] {
+        for template in [&EXEC, &PYTHON, &LLM] {
             for name in ["hello", "no", "1", "a: b", "größe"] {
                 let dir = tempfile::tempdir().expect("a folder");
                 for file in template {
