@@ -379,7 +379,10 @@ impl Change<'_> {
                 job.reason = reason;
                 let id = job.id;
                 self.put(job, JobChange::Lost, JobStatus::Running);
-                self.leave_children(id, true);
+                // The next attempt finds the children of recorded steps again: their ids do not depend on the lease.
+                if !self.state.journals.contains_key(&id) {
+                    self.leave_children(id, true);
+                }
                 Outcome::Ended { status: JobStatus::Pending, retry: None }
             }
             None => {

@@ -109,7 +109,7 @@ fn a_job_that_sleeps_for_nothing_is_found() {
     assert_eq!(broken_sleep(|state| drop(state.journals.remove(&JobId(1)))), "INDEX-1");
     let forsaken = |child: &mut Job| child.spawned.as_mut().expect("it has a parent").awaited = false;
     assert_eq!(broken_sleep(|state| job(state, 1_001, forsaken)), "PARK-2");
-    assert_eq!(broken_sleep(|state| job(state, 2, |job| job.reason = Reason::Lost)), "SPAWN-1");
+    assert_eq!(broken_sleep(|state| job(state, 2, |job| job.reason = Reason::Lost)), "PARK-1");
 }
 
 #[test]

@@ -227,6 +227,39 @@ fn the_children_of_a_parked_job_are_cancelled_with_it() {
 }
 
 #[test]
+fn the_children_of_a_job_with_recorded_steps_survive_a_lost_lease() {
+    check(
+        "level 6; agent a spawns=true attempts=2; node n1 places=1; job j1; grant j1 n1; record j1 from=0 steps=s; spawn j1 c1; grant c1 n1 --
+        lose j1; show n1; complete c1; grant j1 n1; show n1; park j1 child=c1; spawn j1 c2; lose j1",
+        expect![[r#"
+            j1 Lost running→pending Lost
+            n1: places 0 cores any memory any gpus [] warm []
+            c1 Ended running→completed
+            j1 Granted pending→running on n1 token 3 attempt 2
+            n1: places 0 cores any memory any gpus [] warm []
+            = ready
+            c2 Submitted pending→pending Queued
+            j1 Ended running→failed LeaseLost: lease lost 2 times
+            c2 Ended pending→cancelled
+        "#]],
+    );
+    check(
+        &format!(
+            "{RUNNING}; spawn j1 c1; grant c1 n1; lose j1 -- show n1; grant j1 n1; show n1; park j1 child=c1; complete c1; show j1"
+        ),
+        expect![[r#"
+            n1: places 3 cores any memory any gpus [] warm []
+            j1 Granted pending→running on n1 token 3 attempt 2
+            n1: places 3 cores any memory any gpus [] warm []
+            j1 Parked running→pending Parked
+            c1 Ended running→completed
+            j1 Woken pending→pending Queued
+            j1: pending Queued attempt 2
+        "#]],
+    );
+}
+
+#[test]
 fn a_job_that_woke_lends_its_place_while_a_child_is_left() {
     check(
         "level 6; agent a spawns=true; node n1 places=1; job j1; grant j1 n1; record j1 from=0 steps=s; spawn j1 c1;
