@@ -34,6 +34,7 @@ mod messages;
 mod nodes;
 mod objects;
 mod observe;
+mod park;
 mod peers;
 mod resolve;
 mod scrub;

@@ -26,7 +26,8 @@ pub struct Child {
 
 impl Service {
     /// Submits the job that an attempt spawns. A repeat with the same number in another session gets the same child:
-    /// its id is derived from the requester, so that no other record of the request is needed.
+    /// its id is derived from the requester, so that no other record of the request is needed. A later attempt that
+    /// asks for the same step of its journal gets the same child as well.
     pub async fn spawn_child(&self, number: u64, spawn: &Spawn) -> Result<Spawning, Error> {
         let refused = |why: String| Ok(Spawning::End(SpawnEnd::Refused(why)));
         let Spawner { job, token } = spawn.spawner;
@@ -41,7 +42,7 @@ impl Service {
             return Ok(Spawning::End(SpawnEnd::Failed(error)));
         };
         let caller = Caller::job(parent);
-        let id = spawn.spawner.child(number);
+        let id = spawn.child(number);
         if spawn.again {
             let known = match state.job(id) {
                 Some(known) => Some(known.clone()),

@@ -55,7 +55,7 @@ impl Service {
     }
 
     /// The job as a caller, if its current lease has this token.
-    fn holder(&self, job: JobId, token: FencingToken) -> Option<Caller> {
+    pub(crate) fn holder(&self, job: JobId, token: FencingToken) -> Option<Caller> {
         let state = self.shared.handle.applied();
         let job = state.job(job).filter(|job| job.lease.as_ref().is_some_and(|lease| lease.token == token))?;
         Some(Caller::job(job))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{MessageId, Payload, Principal, StepKey, Timestamp};
+use crate::{Mail, MessageId, Payload, Principal, StepKey, Timestamp};
 
 /// Most messages that a job has and has not read.
 pub const INBOX_MESSAGES_MAX: u64 = 64;
@@ -56,6 +56,11 @@ impl Inbox {
         self.messages.get(read..).unwrap_or_default()
     }
 
+    /// The messages from a number on, with the number of the first.
+    pub fn mail(&self, number: u64) -> Mail {
+        Mail { first: number.max(self.read), messages: self.from(number).to_vec() }
+    }
+
     /// Drops the messages before a number and remembers their ids.
     pub fn take(&mut self, number: u64) {
         let count = usize::try_from(number.saturating_sub(self.read)).unwrap_or(usize::MAX).min(self.messages.len());
@@ -83,6 +88,8 @@ mod tests {
         assert_eq!((inbox.next(), inbox.bytes(), inbox.from(98).len(), inbox.from(200).len()), (100, 200, 2, 0));
         inbox.take(3);
         inbox.take(2);
+        let mail = |number| (inbox.mail(number).first, inbox.mail(number).messages.len());
+        assert_eq!([mail(0), mail(98), mail(100)], [(3, 97), (98, 2), (100, 0)]);
         assert_eq!((inbox.read, inbox.next(), inbox.from(0).len()), (3, 100, 97));
         inbox.take(u64::MAX);
         assert_eq!((inbox.read, inbox.next(), inbox.read_ids.len()), (100, 100, INBOX_READ_MAX));

@@ -67,11 +67,11 @@ pub use node::{Lease, Node, NodeHealth};
 pub use object::{Expect, Object, ObjectKey, SPEC_BYTES_MAX, STATUS_BYTES_MAX};
 pub use origin::{Door, Origin, TraceContext};
 pub use outcome::{Outcome, Rejection};
-pub use park::{Parked, WAITS_MAX, Wait};
+pub use park::{Park, ParkResult, Parked, WAITS_MAX, Wait};
 pub use payload::{INLINE_BYTES_MAX, Payload, PayloadBody};
 pub use session::{
-    AssignedJournal, Assignment, Delta, HandBack, HeldLease, Report, ReportKind, ReportResult, Spawn, SpawnEnd,
-    SpawnRule, StepsResult, StreamEvent, StreamKind,
+    AssignedJournal, Assignment, Delta, HandBack, HeldLease, Mail, Report, ReportKind, ReportResult, Spawn, SpawnEnd,
+    SpawnRule, SpawnStep, StepsResult, StreamEvent, StreamKind,
 };
 pub use time::{ClusterTime, Micros, Timestamp};
 pub use version::{Version, VersionError};

@@ -1,6 +1,6 @@
 //! Parked jobs: what a job waits for that holds no lease meanwhile.
 
-use crate::{ClusterTime, JobId, Message, StepKey, Timestamp};
+use crate::{ClusterTime, FencingToken, JobId, Message, Micros, StepKey, Timestamp};
 
 /// Most things that a parked job may wait for.
 pub const WAITS_MAX: u64 = 64;
@@ -45,6 +45,8 @@ pub struct Parked {
     pub waits: Vec<Wait>,
     /// When the earliest time of the waits has come; none if it waits for no time.
     pub due: Option<ClusterTime>,
+    /// The lease that ended when the job parked.
+    pub token: FencingToken,
 }
 
 impl Parked {
@@ -56,4 +58,35 @@ impl Parked {
         });
         times.min()
     }
+}
+
+/// A request of a running attempt: its job is to be parked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Park {
+    /// How many steps the attempt knows.
+    pub journal_length: u64,
+    /// What the job waits for, at most [`WAITS_MAX`]. Empty if it waits for nothing and gives up its lease because its node drains.
+    pub waits: Vec<Wait>,
+    /// Execution time of the attempt.
+    pub used: Micros,
+    /// How many messages the recorded steps have read.
+    pub read: u64,
+}
+
+/// The answer to a request to park.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ParkResult {
+    /// The job is parked and the lease has ended.
+    Parked,
+    /// A wait is over: the attempt continues under its lease.
+    Ready,
+    /// The lease is outdated: nothing changed, the attempt must stop.
+    Fenced,
+    /// The cluster has no room for the request at the moment: the attempt may send it again later.
+    Busy,
+    /// The request contradicts the state, and would do so again.
+    Refused {
+        /// Why.
+        why: String,
+    },
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    AgentName, Allocation, Attachments, Attempt, ClusterTime, Digest, Failure, FencingToken, JobId, Journal, Micros,
-    Namespace, Payload, Spawner, Timestamp, TraceContext, Usage, Version,
+    AgentName, Allocation, Attachments, Attempt, ClusterTime, Digest, Failure, FencingToken, JobId, Journal, Message,
+    Micros, Namespace, Payload, Spawner, StepKey, Timestamp, TraceContext, Usage, Version,
 };
 
 /// A granted lease with all that a worker needs to run the attempt.
@@ -58,6 +58,25 @@ pub struct AssignedJournal {
     pub journal: Arc<Journal>,
     /// The steps after the last fold as one artifact, where the frame had no room for them.
     pub unfolded: Option<Payload>,
+    /// Messages in the job's inbox.
+    pub mail: Mail,
+    /// The latest time for which the job was parked and that has come.
+    pub slept_until: Timestamp,
+}
+
+/// Consecutive messages of an inbox.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Mail {
+    /// The number of the first message.
+    pub first: u64,
+    pub messages: Vec<Arc<Message>>,
+}
+
+impl Mail {
+    /// Bytes of the messages' payloads.
+    pub fn bytes(&self) -> u64 {
+        self.messages.iter().map(|message| message.payload.inline_bytes()).sum()
+    }
 }
 
 /// By when the worker of a drained node returns its running jobs.
@@ -95,6 +114,37 @@ pub struct Spawn {
     pub timeout: Micros,
     /// It was said before, on another session or with more time.
     pub again: bool,
+    /// The step of the journal to which the child belongs; none for an agent without a journal.
+    pub step: Option<SpawnStep>,
+}
+
+/// The step of a journal that spawns a job. A later attempt of the parent that asks for the same step gets the same child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpawnStep {
+    /// The number of the step.
+    pub number: u64,
+    /// The hash of the request.
+    pub key: StepKey,
+}
+
+impl SpawnStep {
+    /// Keeps these ids apart from those of retries and of children that belong to a lease.
+    const FAMILY: u64 = u64::MAX / 3;
+
+    /// The id of the child of a parent.
+    pub fn child(self, parent: JobId) -> JobId {
+        let (high, low) = self.key.0.split_at(8);
+        let half = |bytes: &[u8]| bytes.iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+        parent.derive(Self::FAMILY).derive(self.number).derive(half(high)).derive(half(low))
+    }
+}
+
+impl Spawn {
+    /// The id of the child that is asked for under a number.
+    pub fn child(&self, number: u64) -> JobId {
+        let Spawner { job, .. } = self.spawner;
+        self.step.map_or_else(|| self.spawner.child(number), |step| step.child(job))
+    }
 }
 
 /// The answer to the parent of a spawned job.

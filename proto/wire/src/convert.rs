@@ -12,6 +12,7 @@ mod attachment;
 mod inventory;
 mod journal;
 mod lease;
+mod park;
 mod report;
 mod session;
 mod spawn;

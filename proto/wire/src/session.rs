@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    Assignment, Attempt, BootId, Delta, Digest, FencingToken, Fold, HandBack, HeldLease, Inventory, JobId, Level,
-    Micros, NodeEpoch, NodeId, Report, ReportResult, Spawn, SpawnEnd, Step, StepsResult, StreamEvent,
+    Assignment, Attempt, BootId, Delta, Digest, FencingToken, Fold, HandBack, HeldLease, Inventory, JobId, Level, Mail,
+    Micros, NodeEpoch, NodeId, Park, ParkResult, Report, ReportResult, Spawn, SpawnEnd, Step, StepsResult, StreamEvent,
 };
 
 /// What a worker says to the leader.
@@ -75,6 +75,15 @@ pub enum ToLeader {
         /// Its lease.
         token: FencingToken,
         fold: Fold,
+    },
+    /// An attempt asks for its job to be parked.
+    Park {
+        /// Counted by the worker from 1, over all sessions of one boot.
+        number: u64,
+        job: JobId,
+        /// Its lease.
+        token: FencingToken,
+        park: Park,
     },
 }
 
@@ -156,6 +165,19 @@ pub enum ToWorker {
         /// The number of their frame.
         number: u64,
         result: StepsResult,
+    },
+    /// A park was decided on.
+    ParkAck {
+        /// The number of the park.
+        number: u64,
+        result: ParkResult,
+    },
+    /// Messages to a job that the worker runs. It may know some of them.
+    Messages {
+        job: JobId,
+        /// Its lease.
+        token: FencingToken,
+        mail: Mail,
     },
 }
 

@@ -300,6 +300,8 @@ impl World {
             Effect::StopAttempt { token, why, grace } => self.stop_child(node, token, why, grace),
             // What comes for it all the same means nothing to the machine.
             Effect::ForgetPrepared { .. } => {}
+            // Its sleepers ask the leader themselves.
+            Effect::SendPark { .. } | Effect::Resume { .. } => {}
             Effect::EvictSlot { slot } => self.slot_ends(node, slot),
             Effect::Drained => {
                 if std::mem::take(&mut self.nodes[node].draining) {

@@ -255,6 +255,8 @@ pub fn assignment(state: &State, id: JobId) -> Option<Assignment> {
         journal: Some(Box::new(AssignedJournal {
             journal: state.journal(id).cloned().unwrap_or_default(),
             unfolded: None,
+            mail: state.inbox(id).map(|inbox| inbox.mail(0)).unwrap_or_default(),
+            slept_until: job.slept_until,
         })),
     })
 }

@@ -272,6 +272,8 @@ impl Worker {
             | Effect::SendDraining
             | Effect::Drained
             | Effect::SavedAnswered { .. }
+            | Effect::SendPark { .. }
+            | Effect::Resume { .. }
             | Effect::BeginEpoch => {}
         }
     }

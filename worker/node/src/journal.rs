@@ -1,6 +1,8 @@
 //! The journal of a running attempt, for agents inside this process: recorded steps are replayed, and the outcome of a
 //! new step is returned only after the step is recorded.
 
+mod waits;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,11 +10,12 @@ use atlas_env::Env;
 use atlas_format::{decode_steps, encode_steps};
 use atlas_slots::{Asked, Recording, Replay, StepDiffers, WrongSteps};
 use atlas_types::{
-    AssignedJournal, Failure, FailureKind, FencingToken, Fold, Payload, PayloadBody, Step, StepKey, StepKind,
-    StepUsage, StepsResult,
+    Assignment, Attempt, Failure, FailureKind, FencingToken, Fold, JobId, Micros, Payload, PayloadBody, Step, StepKey,
+    StepKind, StepUsage, StepsResult, Timestamp,
 };
 use tokio::sync::{mpsc, oneshot};
 
+pub use self::waits::{ChildCall, ChildEnd, Received};
 use crate::payloads::{TransferError, Transfers};
 use crate::slot::{Shared, SlotEvent};
 
@@ -54,6 +57,20 @@ pub enum JournalError {
     /// Not all controllers support journals.
     #[error("E4007: not all controllers can keep journals yet")]
     NotKept,
+    /// The controller refuses to park the job, and would refuse it again.
+    #[error("E3013: the job could not be parked: {why}")]
+    NotParked {
+        /// The difference, as text.
+        why: String,
+    },
+    /// The outcome of a step has another form than the agent expects.
+    #[error("E3013: the outcome of step {step} cannot be read: {error}")]
+    Unreadable {
+        /// Its number.
+        step: u64,
+        /// What is wrong with it.
+        error: serde_json::Error,
+    },
     /// The attempt has lost its lease, or is being stopped.
     #[error("the attempt was stopped")]
     Stopped,
@@ -62,7 +79,10 @@ pub enum JournalError {
 impl From<JournalError> for Failure {
     fn from(error: JournalError) -> Self {
         let kind = match error {
-            JournalError::Differs(_) | JournalError::Refused { .. } => FailureKind::Agent,
+            JournalError::Differs(_)
+            | JournalError::Refused { .. }
+            | JournalError::NotParked { .. }
+            | JournalError::Unreadable { .. } => FailureKind::Agent,
             _ => FailureKind::Internal,
         };
         Self { kind, error: error.to_string().into() }
@@ -86,16 +106,43 @@ pub(crate) enum Entry {
 pub struct Journal {
     /// None if the cluster keeps no journals.
     replay: Option<Replay>,
+    job: JobId,
     token: FencingToken,
+    /// True if there was an attempt before this one.
+    again: bool,
+    /// When the attempt began, by the monotonic clock, and how long it may take.
+    began: Duration,
+    limit: Micros,
+    /// False if its job must not park: the next attempt would not have the credential of the caller.
+    parks: bool,
+    /// How many messages the replayed and recorded steps have read.
+    messages_read: u64,
+    /// The latest time for which the job was parked and that has come.
+    slept_until: Timestamp,
     told: mpsc::Sender<SlotEvent>,
     transfers: Transfers,
     env: Env,
 }
 
 impl Journal {
-    pub(crate) fn new(shared: &Shared, token: FencingToken, assigned: Option<AssignedJournal>) -> Self {
+    /// The journal of an attempt that begins now.
+    pub(crate) fn new(shared: &Shared, assignment: &Assignment) -> Self {
         let Shared { env, transfers, told, .. } = shared.clone();
-        Self { replay: assigned.map(Replay::new), token, told, transfers, env }
+        let assigned = assignment.journal.as_deref();
+        Self {
+            replay: assigned.cloned().map(Replay::new),
+            job: assignment.job,
+            token: assignment.token,
+            again: assignment.attempt > Attempt(1),
+            began: env.clock.monotonic(),
+            limit: assignment.execution_timeout,
+            parks: assignment.attachments.bearer().is_none(),
+            messages_read: 0,
+            slept_until: assigned.map_or(Timestamp::NOT_YET, |assigned| assigned.slept_until),
+            told,
+            transfers,
+            env,
+        }
     }
 
     /// The number of the next step.
@@ -115,6 +162,7 @@ impl Journal {
         if let Some(outcome) = self.recorded(kind, key).await? {
             return Ok(outcome);
         }
+        self.may_leave().await?;
         let Made { outcome, usage } = make().await?;
         Ok(self.record(kind, key, outcome, usage).await?)
     }

@@ -29,7 +29,7 @@ mod worker;
 
 pub use cgroup::Cgroup;
 pub use environment::shared_environments;
-pub use journal::{Journal, JournalError, Made};
+pub use journal::{ChildCall, ChildEnd, Journal, JournalError, Made, Received};
 pub use options::{Configuration, ConfigurationError, Options};
 pub use process::{Confinement, run_if_asked};
 pub use provider::{Inside, InsideJob, ModelEnvironment};

@@ -90,6 +90,8 @@ pub struct Options {
     pub inside: Option<Inside>,
     /// The models of the environment, for llm agents.
     pub models: ModelEnvironment,
+    /// How long an attempt with a journal waits before its job is parked.
+    pub park_after: Duration,
 }
 
 impl Options {
@@ -127,6 +129,7 @@ impl Options {
             noop: false,
             inside: None,
             models: ModelEnvironment::of_process(),
+            park_after: atlas_slots::PARK_AFTER,
         }
     }
 }

@@ -3,9 +3,11 @@
 
 mod deltas;
 mod journals;
+mod parts;
 mod preparation;
 mod saving;
 mod spawns;
+mod waits;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -13,18 +15,19 @@ use std::time::Duration;
 
 use atlas_env::Env;
 use atlas_slots::{AttemptEnd, Deltas, Effect, Input, Leave, SlotId, Slots, Spool, StopReason};
-use atlas_types::{
-    BootId, Failure, FailureKind, FencingToken, Inventory, JobId, Level, NodeId, Payload, StreamEvent, level,
-};
-use atlas_wire::limits::{STREAM_EVENTS_MAX, TEXT_BYTES_MAX, WORKER_FRAME_BYTES_MAX};
+use atlas_types::{BootId, Failure, FailureKind, FencingToken, Inventory, JobId, Level, NodeId, Payload, StreamEvent};
+use atlas_wire::limits::{STREAM_EVENTS_MAX, WORKER_FRAME_BYTES_MAX};
 use atlas_wire::session::{Hello, ToLeader, ToWorker, Welcome};
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
 use self::journals::Journals;
+pub(crate) use self::parts::Parts;
 pub(crate) use self::preparation::Preparing;
 use self::preparation::{Unprepared, echo};
-use self::spawns::Spawns;
+use self::spawns::{Asker, Spawns};
+pub(crate) use self::waits::Resumed;
+use self::waits::Waits;
 use crate::link::{LinkEvent, Stream};
 use crate::mailbox::{Answer, Mailbox, Order};
 use crate::packages::Packages;
@@ -58,7 +61,7 @@ pub(crate) enum News {
     /// The large input of a child was stored, or could not be.
     SpawnStored { number: u64, input: Result<Payload, String> },
     /// The large output of a child was loaded.
-    SpawnLoaded { token: FencingToken, call: u64, answer: Answer },
+    SpawnLoaded { asker: Asker, answer: Answer },
     /// Stop: let attempts end, then end the worker.
     Drain,
     /// The time for attempts to end has passed.
@@ -111,6 +114,7 @@ pub(crate) struct Pump {
     spawns: Spawns,
     /// Steps and folds without an answer.
     journals: Journals,
+    waits: Waits,
     /// The feature level of the leader.
     leader_level: Level,
     /// Pieces of answers that wait to be joined, and until when.
@@ -134,69 +138,7 @@ struct RunningAttempt {
     warm: bool,
 }
 
-/// The parts from which a [`Pump`] is made.
-pub(crate) struct Parts {
-    pub(crate) env: Env,
-    pub(crate) identity: Identity,
-    pub(crate) slots: Slots,
-    pub(crate) spool: Spool,
-    pub(crate) shared: Shared,
-    pub(crate) packages: Packages,
-    pub(crate) transfers: Transfers,
-    pub(crate) results: Results,
-    pub(crate) news: mpsc::Sender<News>,
-    pub(crate) drain_timeout: Duration,
-    pub(crate) prepare_timeout: Duration,
-    pub(crate) stop_grace: Duration,
-}
-
 impl Pump {
-    pub(crate) fn new(parts: Parts) -> Self {
-        let Parts {
-            env,
-            identity,
-            slots,
-            spool,
-            shared,
-            packages,
-            transfers,
-            results,
-            news,
-            drain_timeout,
-            prepare_timeout,
-            stop_grace,
-        } = parts;
-        Self {
-            env,
-            identity,
-            slots,
-            spool,
-            shared,
-            packages,
-            transfers,
-            results,
-            news,
-            drain_timeout,
-            prepare_timeout,
-            stop_grace,
-            stream: None,
-            welcomed: false,
-            attempts: BTreeMap::new(),
-            prepared: BTreeMap::new(),
-            mailboxes: BTreeMap::new(),
-            tasks: BTreeMap::new(),
-            spawns: Spawns::default(),
-            journals: Journals::default(),
-            leader_level: level::FIRST,
-            deltas: Deltas::new(TEXT_BYTES_MAX),
-            deltas_due: None,
-            caused: VecDeque::new(),
-            held_back: false,
-            lease_end: None,
-            drained: false,
-        }
-    }
-
     /// Runs until drained.
     pub(crate) async fn run(mut self, mut inbox: Inbox) {
         while !self.drained {
@@ -259,6 +201,7 @@ impl Pump {
                 self.spool.resend();
                 // A finished drain must be removed before the leases of the welcome are added.
                 self.step(Input::HandBack(hand_back));
+                self.read_welcome(&leases);
                 self.step(Input::Welcome { epoch, ttl: session_ttl.as_duration(), leases });
                 self.resend_spawns();
                 self.resend_entries();
@@ -273,6 +216,8 @@ impl Pump {
             ToWorker::StreamAck { job, attempt, number } => self.spool.acknowledge(job, attempt, number),
             ToWorker::Spawned { number, end } => self.on_spawned(number, end),
             ToWorker::StepsAck { number, result } => self.on_steps_ack(number, result),
+            ToWorker::ParkAck { number, result } => self.on_park_ack(number, result),
+            ToWorker::Messages { token, mail, .. } => self.on_messages(token, mail),
             ToWorker::HandBack(by) => self.step(Input::HandBack(by)),
             ToWorker::Drain => self.drain(),
             // The link itself looks for the leader.
@@ -286,7 +231,7 @@ impl Pump {
             News::Said { token, event } => self.spool.push(token, event),
             News::Saved { number } => self.step(Input::Saved { number }),
             News::SpawnStored { number, input } => self.on_spawn_stored(number, input),
-            News::SpawnLoaded { token, call, answer } => self.answer_call(token, call, answer),
+            News::SpawnLoaded { asker, answer } => self.answer_call(asker, answer),
             News::Stored { token, slot, end } => {
                 self.end_later(token, slot, end);
                 self.settle();
@@ -304,6 +249,9 @@ impl Pump {
             SlotEvent::Spawn { token, call } => self.on_spawn(token, call),
             SlotEvent::Leave { token, call } => self.on_leave(token, call),
             SlotEvent::Journal { token, entry, answer } => self.on_journal(token, entry, answer),
+            SlotEvent::Wait { token, park, answer } => self.on_wait(token, park, answer),
+            SlotEvent::WaitOver { token } => self.step(Input::WaitOver { token }),
+            SlotEvent::Read { token, number, answer } => self.on_read(token, number, answer),
             SlotEvent::Ended { token, end } => self.ended(token, end),
             SlotEvent::Died { slot } => self.on_died(slot),
             SlotEvent::Gone { slot } => self.on_gone(slot),
@@ -339,6 +287,7 @@ impl Pump {
         self.spool.close(token);
         self.forget_spawns(token);
         self.forget_entries(token);
+        self.forget_waits(token);
         let Some(RunningAttempt { slot, .. }) = self.attempts.remove(&token) else { return };
         if !end.slot_usable {
             self.mailboxes.remove(&slot);
@@ -450,6 +399,8 @@ impl Pump {
                 self.start(assignment, RunningAttempt { job, slot, warm });
             }
             Effect::StopAttempt { token, why, grace } => self.stop(token, why, grace),
+            Effect::SendPark { number, job, token, park } => self.send_park(number, job, token, *park),
+            Effect::Resume { token, refused } => self.resume(token, refused),
             Effect::EvictSlot { slot } => {
                 if let Some(mailbox) = self.mailboxes.remove(&slot) {
                     mailbox.post(Order::Shutdown);
@@ -504,6 +455,9 @@ impl Pump {
         }
         self.spool.open(assignment.job, assignment.attempt, token);
         self.deltas.open(assignment.job, assignment.attempt, token);
+        if let Some(journal) = &assignment.journal {
+            self.waits.receive(token, journal.mail.clone());
+        }
         self.mailbox(place.slot).post(Order::Run(work));
     }
 
@@ -520,6 +474,7 @@ impl Pump {
     fn stop(&mut self, token: FencingToken, why: StopReason, grace: Duration) {
         debug!(%token, ?why, "stopping an attempt");
         self.forget_entries(token);
+        self.forget_waits(token);
         if why != StopReason::Cancelled {
             self.spool.discard(token);
             self.deltas.close(token);

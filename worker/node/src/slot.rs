@@ -9,7 +9,8 @@ use atlas_env::Env;
 use atlas_llm::client::Client;
 use atlas_slots::{AttemptEnd, SlotId};
 use atlas_types::{
-    Assignment, Failure, FailureKind, FencingToken, Micros, ReportKind, StepsResult, StreamEvent, Usage,
+    Assignment, Failure, FailureKind, FencingToken, Message, Micros, Park, ReportKind, SpawnStep, StepsResult,
+    StreamEvent, Usage,
 };
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
@@ -21,6 +22,7 @@ use crate::metadata;
 use crate::payloads::Transfers;
 use crate::process::Supervisor;
 use crate::provider::{self, Execution, Lines, Program, StartError};
+use crate::pump::Resumed;
 use crate::secrets::{Said, Secrets};
 
 /// One attempt with all the data that it needs.
@@ -45,6 +47,12 @@ pub(crate) enum SlotEvent {
     Leave { token: FencingToken, call: u64 },
     /// The attempt has an entry for its journal, and waits for the answer.
     Journal { token: FencingToken, entry: Entry, answer: oneshot::Sender<StepsResult> },
+    /// The attempt waits, and does nothing until it is answered. Its job may be parked meanwhile.
+    Wait { token: FencingToken, park: Park, answer: oneshot::Sender<Resumed> },
+    /// What the attempt waited for has come.
+    WaitOver { token: FencingToken },
+    /// The attempt waits for the message of a number, after it has read all before that.
+    Read { token: FencingToken, number: u64, answer: oneshot::Sender<Arc<Message>> },
     /// The attempt ended. The output is still text of any length.
     Ended { token: FencingToken, end: Ended },
     /// The idle program ended on its own.
@@ -63,6 +71,17 @@ pub(crate) struct SpawnCall {
     pub(crate) input: Box<RawValue>,
     pub(crate) priority: i64,
     pub(crate) timeout: Duration,
+    /// Set if the attempt has a journal.
+    pub(crate) journaled: Option<JournaledCall>,
+}
+
+/// A spawn that belongs to a step of a journal.
+#[derive(Debug)]
+pub(crate) struct JournaledCall {
+    pub(crate) step: SpawnStep,
+    /// True if an earlier attempt may have spawned the job.
+    pub(crate) again: bool,
+    pub(crate) answer: oneshot::Sender<Answer>,
 }
 
 /// How an attempt ended, before a large output was stored.

@@ -108,6 +108,7 @@ impl Worker {
             idle_timeout: options.idle_timeout,
             stop_grace: options.stop_grace,
             inventory: identity.inventory.clone(),
+            park_after: options.park_after,
         };
         let slots = match earlier {
             Some(earlier) => {

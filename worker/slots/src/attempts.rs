@@ -1,8 +1,9 @@
 //! The leases that this node holds, and a record of past ones.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-use atlas_types::{Assignment, FencingToken, HeldLease, JobId};
+use atlas_types::{Assignment, FencingToken, HeldLease, JobId, Park};
 
 use crate::SlotId;
 
@@ -45,7 +46,23 @@ pub(crate) enum Stage {
         stop: Option<Stop>,
         /// It must not run twice: its result is saved before it is reported.
         once: bool,
+        /// What it waits for, if its job may be parked meanwhile.
+        wait: Option<Waiting>,
     },
+}
+
+/// A wait of an attempt, during which its job may be parked.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub(crate) park: Park,
+    /// Since when. What was used before is in `park`.
+    pub(crate) since: Duration,
+    /// When the leader is asked, unless it has been.
+    pub(crate) ask_at: Duration,
+    /// The number under which the leader was asked; it may have parked the job.
+    pub(crate) asked: Option<u64>,
+    /// The wait has ended since the leader was asked.
+    pub(crate) over: bool,
 }
 
 /// What the end of an attempt means that was asked to stop and keeps its lease meanwhile.
@@ -101,6 +118,35 @@ impl Attempts {
 
     pub(crate) fn get_mut(&mut self, token: FencingToken) -> Option<&mut Attempt> {
         self.held.get_mut(&token)
+    }
+
+    pub(crate) fn stage_mut(&mut self, token: FencingToken) -> Option<&mut Stage> {
+        self.held.get_mut(&token).map(|attempt| &mut attempt.stage)
+    }
+
+    /// The waits of running attempts that were not asked to stop, in the order of their leases.
+    pub(crate) fn waiting_mut(&mut self) -> impl Iterator<Item = (HeldLease, &mut Waiting)> {
+        self.held.values_mut().filter_map(|attempt| match &mut attempt.stage {
+            Stage::Running { stop: None, wait: Some(wait), .. } => Some((attempt.lease, wait)),
+            _ => None,
+        })
+    }
+
+    /// The same, to read.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &Waiting> {
+        self.held.values().filter_map(|attempt| match &attempt.stage {
+            Stage::Running { stop: None, wait, .. } => wait.as_ref(),
+            _ => None,
+        })
+    }
+
+    /// The attempt for which the leader was asked under a number.
+    pub(crate) fn asks(&self, number: u64) -> Option<FencingToken> {
+        let asks = |attempt: &Attempt| match &attempt.stage {
+            Stage::Running { wait: Some(wait), .. } => wait.asked == Some(number),
+            _ => false,
+        };
+        self.held.values().find(|attempt| asks(attempt)).map(|attempt| attempt.lease.token)
     }
 
     pub(crate) fn contains(&self, token: FencingToken) -> bool {

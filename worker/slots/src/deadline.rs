@@ -38,6 +38,11 @@ impl Deadline {
         })
     }
 
+    /// Whether there is one.
+    pub(crate) fn is_told(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// When it will have passed, unless it has.
     pub(crate) fn next(&self) -> Option<Duration> {
         self.0.as_ref().filter(|told| !told.passed).map(|told| told.at)

@@ -10,6 +10,7 @@
 //! - a start that must be committed is reported only when nothing else is missing: until then nothing has run;
 //! - a token runs at most once in a process's life, however often its grant arrives;
 //! - of a journal, each recorded step is replayed before a new one is made, and a new one is used only once it is recorded;
+//! - an attempt whose job may be parked does nothing until the leader has answered, and ends without a report if it is;
 //! - a report stays until the leader has answered it, and is sent again in order after each reconnect;
 //! - an idle slot serves only the namespace, package and devices it was made for;
 //! - all slots, busy, idle or shutting down, hold no more memory and GPU memory than the node has.
@@ -41,5 +42,5 @@ pub use deltas::{DeltaBatch, Deltas};
 pub use message::{AttemptEnd, Effect, Input, Leave, SlotId, StopReason};
 pub use pool::SlotKey;
 pub use replay::{Asked, Recording, Replay, StepDiffers, WrongSteps};
-pub use slots::{Options, Slots};
+pub use slots::{Options, PARK_AFTER, Slots};
 pub use spool::{Batch, Spool};

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_types::{Assignment, Digest, FencingToken, HandBack, HeldLease, NodeEpoch, Report, ReportKind, ReportResult};
+use atlas_types::{
+    Assignment, Digest, FencingToken, HandBack, HeldLease, JobId, NodeEpoch, Park, ParkResult, Report, ReportKind,
+    ReportResult,
+};
 
 /// One slot of this process; never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -71,6 +74,24 @@ pub enum Input {
         /// How.
         end: AttemptEnd,
     },
+    /// An attempt with a journal waits, and does nothing until [`Effect::Resume`]. Its job may be parked meanwhile.
+    Waits {
+        /// Its lease.
+        token: FencingToken,
+        /// What it waits for. Without waits, it asks whether it should leave the node before its next step.
+        park: Park,
+    },
+    /// What an attempt waited for has come.
+    WaitOver {
+        /// Its lease.
+        token: FencingToken,
+    },
+    /// The leader has answered [`Effect::SendPark`].
+    ParkAnswered {
+        /// The number of the request.
+        number: u64,
+        result: ParkResult,
+    },
     /// An idle slot's process ended on its own.
     SlotDied { slot: SlotId },
     /// Nothing is left of a slot that was evicted, died or was not usable any more: what it held is free.
@@ -107,6 +128,8 @@ pub enum StopReason {
     SessionExpired,
     /// The worker stops, or has drained for as long as it may.
     Abandoned,
+    /// Its job is parked.
+    Parked,
 }
 
 /// Why a stream is closed.
@@ -195,6 +218,22 @@ pub enum Effect {
         why: StopReason,
         /// Time between SIGTERM and SIGKILL; zero kills at once.
         grace: Duration,
+    },
+    /// Ask the leader to park a job.
+    SendPark {
+        /// Counted from 1 over all sessions of one boot.
+        number: u64,
+        job: JobId,
+        /// Its lease.
+        token: FencingToken,
+        park: Box<Park>,
+    },
+    /// An attempt continues after [`Input::Waits`]. Its wait may not be over: the attempt looks, and may wait again.
+    Resume {
+        /// Its lease.
+        token: FencingToken,
+        /// Why the leader refused for good to park the job: the attempt fails.
+        refused: Option<String>,
     },
     /// Shut an idle slot down; [`Input::SlotGone`] follows when its process is gone.
     EvictSlot { slot: SlotId },

@@ -89,7 +89,7 @@ pub struct Replay {
 impl Replay {
     /// A journal as an attempt got it, before its first step.
     pub fn new(assigned: AssignedJournal) -> Self {
-        let AssignedJournal { journal, unfolded } = assigned;
+        let AssignedJournal { journal, unfolded, .. } = assigned;
         let fold = |Fold { upto, artifact }: Fold| Unread { artifact, upto: Some(upto) };
         let mut unread: VecDeque<_> = journal.folds.iter().cloned().map(fold).collect();
         unread.extend(unfolded.map(|artifact| Unread { artifact, upto: None }));

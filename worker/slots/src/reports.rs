@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use atlas_types::{FencingToken, Report};
+use atlas_types::{Failure, FailureKind, FencingToken, Report, ReportKind, Usage};
+
+use crate::attempts::Stop;
 
 /// The reports that the leader has not answered. Numbers go on over reconnects.
 #[derive(Debug)]
@@ -88,4 +90,29 @@ impl Reports {
     pub(crate) fn mentions(&self, token: FencingToken) -> bool {
         self.waiting.values().any(|waiting| waiting.report.token == token)
     }
+}
+
+/// The report of an ended attempt: a stop that was asked for decides, and the idle slots are counted in.
+pub(crate) fn finished(kind: ReportKind, stop: Option<Stop>, idle: u32) -> ReportKind {
+    let with_idle = |usage: Usage| Usage { idle, ..usage };
+    match (kind, stop) {
+        (ReportKind::Completed { usage, .. } | ReportKind::Failed { usage, .. }, Some(Stop::Cancelled)) => {
+            cancelled_report(with_idle(usage))
+        }
+        // What was done before the stop came is done.
+        (ReportKind::Completed { output, usage, metadata }, _) => {
+            ReportKind::Completed { output, usage: with_idle(usage), metadata }
+        }
+        (ReportKind::Failed { .. }, Some(Stop::Abandoned)) => ReportKind::NotHeld,
+        (ReportKind::Failed { failure, output, usage, metadata, cancelled }, None) => {
+            ReportKind::Failed { failure, output, usage: with_idle(usage), metadata, cancelled }
+        }
+        (other, _) => other,
+    }
+}
+
+/// The report of an attempt that was stopped after a cancel.
+pub(crate) fn cancelled_report(usage: Usage) -> ReportKind {
+    let failure = Failure { kind: FailureKind::Agent, error: "cancelled".into() };
+    ReportKind::Failed { failure, output: None, usage, metadata: None, cancelled: true }
 }

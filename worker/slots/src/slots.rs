@@ -4,19 +4,20 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_types::{
-    Assignment, Digest, Failure, FailureKind, FencingToken, HeldLease, Inventory, JobId, Report, ReportKind,
-    ReportResult, Usage,
-};
+use atlas_types::{Assignment, FencingToken, HeldLease, Inventory, JobId, Report, ReportKind, ReportResult, Usage};
 
 use crate::attempts::{Attempt, Attempts, Stage, Stop, Stopping};
 use crate::deadline::Deadline;
 use crate::lease_clock::LeaseClock;
 use crate::pool::Pool;
-use crate::reports::Reports;
-use crate::{AttemptEnd, Effect, Input, Leave, SlotId, StopReason};
+use crate::reports::{Reports, cancelled_report, finished};
+use crate::{AttemptEnd, Effect, Input, Leave, StopReason};
 
 mod admission;
+mod drain;
+mod park;
+
+pub use park::PARK_AFTER;
 
 /// How long a leader may take to answer what an earlier process saved.
 const DELIVERY_MAX: Duration = Duration::from_secs(30);
@@ -35,6 +36,8 @@ pub struct Options {
     pub stop_grace: Duration,
     /// What the node has: its slots, busy and idle, occupy no more memory and GPU memory.
     pub inventory: Inventory,
+    /// How long an attempt waits before its job is parked.
+    pub park_after: Duration,
 }
 
 impl Default for Options {
@@ -44,6 +47,7 @@ impl Default for Options {
             idle_timeout: Duration::from_secs(300),
             stop_grace: Duration::from_secs(2),
             inventory: Inventory::default(),
+            park_after: PARK_AFTER,
         }
     }
 }
@@ -81,6 +85,7 @@ pub struct Slots {
     draining: bool,
     /// By when a node that is drained gives back what it runs.
     hand_back: Deadline,
+    next_park: u64,
 }
 
 impl Slots {
@@ -98,6 +103,7 @@ impl Slots {
             delivery: None,
             draining: false,
             hand_back: Deadline::default(),
+            next_park: 1,
         }
     }
 
@@ -130,10 +136,16 @@ impl Slots {
             Input::Prepared { token } => self.prepared(token, &mut effects),
             Input::Unprepared { token, report } => self.unprepared(token, report, &mut effects),
             Input::Ended { token, end } => self.end(token, end, now, &mut effects),
+            Input::Waits { token, park } => self.waits(token, park, now, &mut effects),
+            Input::WaitOver { token } => self.wait_over(token, &mut effects),
+            Input::ParkAnswered { number, result } => self.park_answered(number, result, now, &mut effects),
             Input::SlotDied { slot } => self.slot_died(slot, &mut effects),
             Input::SlotGone { slot } => self.pool.gone(slot),
             Input::Disconnected => self.session = Session::Away,
-            Input::HandBack(by) => self.hand_back.tell(by, now),
+            Input::HandBack(by) => {
+                self.hand_back.tell(by, now);
+                self.hurry(now);
+            }
             Input::Drain => self.drain(now, &mut effects),
             Input::Abandon => self.abandon(now, &mut effects),
             Input::Tick => {}
@@ -146,6 +158,7 @@ impl Slots {
         // Only now: the answer may have come while this machine was too busy to look at it.
         self.leave_the_silent(now, &mut effects);
         self.renew(now, &mut effects);
+        self.ask(now, &mut effects);
         self.evict(now, self.draining, &mut effects);
         if self.draining && self.attempts.is_empty() && self.reports.is_empty() {
             effects.push(Effect::Drained);
@@ -163,7 +176,8 @@ impl Slots {
             Session::Away | Session::Live => None,
         };
         let delivered = self.delivery.as_ref().and_then(|delivery| delivery.until);
-        let others = [renew, leave, greeting, self.pool.next_expiry(), self.hand_back.next(), delivered];
+        let others =
+            [renew, leave, greeting, self.pool.next_expiry(), self.hand_back.next(), delivered, self.next_ask()];
         others.into_iter().chain([clock.map(LeaseClock::deadline)]).flatten().min()
     }
 
@@ -204,6 +218,7 @@ impl Slots {
         for (number, report) in self.reports.to_send() {
             effects.push(Effect::SendReport { number, report: Arc::clone(report) });
         }
+        self.ask_again(effects);
         if let Some(delivery) = &mut self.delivery {
             // The new epoch revokes all other leases of the earlier process.
             delivery.until.get_or_insert(now + DELIVERY_MAX);
@@ -321,7 +336,8 @@ impl Slots {
         if let Some(stopping) = self.attempts.stopped(token) {
             return self.stopped(token, &stopping, end.slot_usable, now, effects);
         }
-        let Some(Attempt { lease, stage: Stage::Running { slot, stop, once } }) = self.attempts.remove(token) else {
+        let Some(Attempt { lease, stage: Stage::Running { slot, stop, once, .. } }) = self.attempts.remove(token)
+        else {
             return;
         };
         let usable = end.slot_usable && !self.draining;
@@ -417,49 +433,6 @@ impl Slots {
         }
     }
 
-    fn slot_died(&mut self, slot: SlotId, effects: &mut Vec<Effect>) {
-        if let Some(digest) = self.pool.leave(slot) {
-            self.tell_warm(digest, effects);
-        }
-    }
-
-    fn drain(&mut self, now: Duration, effects: &mut Vec<Effect>) {
-        if !std::mem::replace(&mut self.draining, true) {
-            if self.session == Session::Live {
-                effects.push(Effect::SendDraining);
-            }
-            self.evict(now, true, effects);
-        }
-    }
-
-    fn abandon(&mut self, now: Duration, effects: &mut Vec<Effect>) {
-        self.drain(now, effects);
-        self.give_all_back(effects);
-    }
-
-    /// Gives every lease back: at once where nothing runs, else when the process is dead, for the leader grants it again.
-    fn give_all_back(&mut self, effects: &mut Vec<Effect>) {
-        let grace = self.options.stop_grace;
-        for HeldLease { job, token, .. } in self.attempts.leases() {
-            match self.attempts.get_mut(token).map(|attempt| &mut attempt.stage) {
-                Some(Stage::Running { stop: stop @ None, .. }) => {
-                    *stop = Some(Stop::Abandoned);
-                    effects.push(Effect::StopAttempt { token, why: StopReason::Abandoned, grace });
-                }
-                Some(
-                    Stage::AwaitingEnd { .. }
-                    | Stage::Preparing { .. }
-                    | Stage::AwaitingRoom { .. }
-                    | Stage::AwaitingStart { .. },
-                ) => {
-                    self.drop_attempt(token, StopReason::Abandoned, effects);
-                    self.report(job, token, ReportKind::NotHeld, effects);
-                }
-                Some(Stage::Running { stop: Some(_), .. }) | None => {}
-            }
-        }
-    }
-
     /// Ends everything if the time to live is used up; says so.
     fn expire(&mut self, now: Duration, effects: &mut Vec<Effect>) -> bool {
         if self.clock.as_ref().is_none_or(|clock| now < clock.deadline()) {
@@ -509,18 +482,6 @@ impl Slots {
         }
     }
 
-    fn evict(&mut self, now: Duration, all: bool, effects: &mut Vec<Effect>) {
-        for slot in self.pool.expired(now, all) {
-            self.evict_idle(slot, effects);
-        }
-    }
-
-    fn tell_warm(&self, digest: Digest, effects: &mut Vec<Effect>) {
-        if self.session == Session::Live {
-            effects.push(Effect::SendWarmChanged { digest, idle: self.pool.idle_of_digest(digest) });
-        }
-    }
-
     /// Numbers and keeps a report, and sends it if there is a session.
     fn report(&mut self, job: JobId, token: FencingToken, kind: ReportKind, effects: &mut Vec<Effect>) -> u64 {
         let (number, report) = self.reports.push(Report { job, token, kind }, false);
@@ -534,28 +495,4 @@ impl Slots {
     pub fn busy(&self) -> Vec<FencingToken> {
         self.pool.busy()
     }
-}
-
-/// The report of an ended attempt: a stop that was asked for decides, and the idle slots are counted in.
-fn finished(kind: ReportKind, stop: Option<Stop>, idle: u32) -> ReportKind {
-    let with_idle = |usage: Usage| Usage { idle, ..usage };
-    match (kind, stop) {
-        (ReportKind::Completed { usage, .. } | ReportKind::Failed { usage, .. }, Some(Stop::Cancelled)) => {
-            cancelled_report(with_idle(usage))
-        }
-        // What was done before the stop came is done.
-        (ReportKind::Completed { output, usage, metadata }, _) => {
-            ReportKind::Completed { output, usage: with_idle(usage), metadata }
-        }
-        (ReportKind::Failed { .. }, Some(Stop::Abandoned)) => ReportKind::NotHeld,
-        (ReportKind::Failed { failure, output, usage, metadata, cancelled }, None) => {
-            ReportKind::Failed { failure, output, usage: with_idle(usage), metadata, cancelled }
-        }
-        (other, _) => other,
-    }
-}
-
-fn cancelled_report(usage: Usage) -> ReportKind {
-    let failure = Failure { kind: FailureKind::Agent, error: "cancelled".into() };
-    ReportKind::Failed { failure, output: None, usage, metadata: None, cancelled: true }
 }

@@ -4,6 +4,7 @@ mod check;
 mod drain;
 mod jobs;
 mod language;
+mod parks;
 mod properties;
 mod replay;
 mod room;

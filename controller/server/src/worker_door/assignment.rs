@@ -1,7 +1,9 @@
 //! A lease in the form sent to its holder.
 
 use atlas_state::State;
-use atlas_types::{AssignedJournal, Assignment, Job, JobId, Lease, SpawnRule, level};
+use atlas_types::{AssignedJournal, Assignment, Job, Lease, SpawnRule, level};
+
+use super::mail::mail;
 
 /// The data that the holder of `lease` needs to run the attempt. None for a job without a version, which never gets a
 /// lease.
@@ -38,11 +40,12 @@ pub(super) fn assignment(state: &State, job: &Job, lease: &Lease, package_bytes_
         lacks: lacks.map(Into::into),
         attachments: Default::default(),
         budget_nanodollars: job.budget_nanodollars,
-        journal: (state.level() >= level::JOURNAL).then(|| Box::new(assigned_journal(state, job.id))),
+        journal: (state.level() >= level::JOURNAL).then(|| Box::new(assigned_journal(state, job))),
     })
 }
 
-/// The journal that an attempt continues.
-fn assigned_journal(state: &State, job: JobId) -> AssignedJournal {
-    AssignedJournal { journal: state.journal(job).cloned().unwrap_or_default(), unfolded: None }
+/// The journal that an attempt continues, and what the job waited for.
+fn assigned_journal(state: &State, job: &Job) -> AssignedJournal {
+    let journal = state.journal(job.id).cloned().unwrap_or_default();
+    AssignedJournal { journal, unfolded: None, mail: mail(state, job.id, 0), slept_until: job.slept_until }
 }

@@ -19,9 +19,11 @@ use atlas_types::{
 };
 use atlas_wire::limits::CONTROLLER_FRAME_BYTES_MAX;
 use atlas_wire::session::{ToWorker, Welcome};
+use tokio::sync::watch;
 use tonic::Status;
 
 use super::assignment::assignment;
+use super::mail;
 use super::outbox::Outbox;
 
 /// The time for an attempt between the request to stop and the kill.
@@ -68,7 +70,7 @@ pub(super) struct Connection {
     pub(super) node: NodeId,
     pub(super) epoch: NodeEpoch,
     pub(super) out: Outbox,
-    program: Program,
+    pub(super) program: Program,
     leases: Mutex<Leases>,
 }
 
@@ -93,13 +95,22 @@ pub(super) struct Leases {
 }
 
 /// A lease that the worker knows about.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Held {
     pub(super) token: FencingToken,
     pub(super) attempt: Attempt,
     pub(super) namespace: Namespace,
     /// True if the worker reported the end of the attempt, which then need not be stopped.
     pub(super) reported: bool,
+    /// Dropped with the lease, which ends what is done for the attempt meanwhile.
+    alive: watch::Sender<()>,
+}
+
+impl Held {
+    /// Its channel closes when the lease has ended.
+    pub(super) fn alive(&self) -> watch::Receiver<()> {
+        self.alive.subscribe()
+    }
 }
 
 impl Leases {
@@ -112,6 +123,11 @@ impl Leases {
     pub(super) fn running(&self) -> impl Iterator<Item = (JobId, FencingToken, Attempt)> + '_ {
         let running = self.held.iter().filter(|(_, held)| !held.reported);
         running.map(|(job, held)| (*job, held.token, held.attempt))
+    }
+
+    /// The lease of a job whose change in an entry the worker has not been told yet.
+    pub(super) fn learns(&self, seq: Seq, job: JobId) -> Option<FencingToken> {
+        self.held.get(&job).filter(|_| self.seq < seq).map(|held| held.token)
     }
 
     /// True if the worker runs this attempt.
@@ -214,12 +230,15 @@ impl Hub {
         }
     }
 
-    /// True if a worker waits for an event of this entry: a lease that began, ended or must end.
+    /// True if a worker waits for an event of this entry: a lease that began, ended or must end, or a message.
     pub(super) fn awaits(&self, batch: &AppliedBatch) -> bool {
-        use JobChange::{Cancelling, Ended, Granted, Lost};
-        let lease =
-            |event: &EventRecord| matches!(event.event, Event::Job { change: Granted | Cancelling | Lost | Ended, .. });
-        self.taken.load(Ordering::Relaxed) && batch.events.iter().any(lease)
+        use JobChange::{Cancelling, Ended, Granted, Lost, Parked};
+        let concerns = |record: &EventRecord| match &record.event {
+            Event::Job { change, .. } => matches!(change, Granted | Cancelling | Lost | Parked | Ended),
+            Event::MessageDelivered { .. } => true,
+            _ => false,
+        };
+        self.taken.load(Ordering::Relaxed) && batch.events.iter().any(concerns)
     }
 
     /// Sends the changes of an entry to the workers that they concern.
@@ -248,11 +267,11 @@ impl Hub {
                         connection.out.fail(Status::aborted("this node was removed"));
                     }
                 }
+                Event::MessageDelivered { job, number, .. } => mail::deliver(&connections, batch, (*job, *number)),
                 Event::Agent { .. }
                 | Event::AgentDeleted { .. }
                 | Event::StepsRecorded { .. }
                 | Event::StepsFolded { .. }
-                | Event::MessageDelivered { .. }
                 | Event::ObjectPut { .. }
                 | Event::ObjectDeleted { .. }
                 | Event::Configured { .. } => {}
@@ -293,8 +312,8 @@ impl Hub {
         if !connection.program.held.contains(&lease.token) {
             self.attach(&mut assignment, (state, job), connection);
         }
-        let held =
-            Held { token: lease.token, attempt: lease.attempt, namespace: job.namespace.clone(), reported: false };
+        let (token, attempt, namespace) = (lease.token, lease.attempt, job.namespace.clone());
+        let held = Held { token, attempt, namespace, reported: false, alive: watch::Sender::new(()) };
         leases.held.insert(job.id, held);
         Some(Box::new(assignment))
     }
@@ -365,6 +384,7 @@ impl Hub {
         let controllers = controllers.filter(|address| !address.is_empty()).collect();
         let (epoch, session_ttl) = (connection.epoch, self.session_ttl);
         let level = Level::CURRENT;
+        let bytes = mail::leave_out(&mut assignments, bytes, WELCOME_BYTES_MAX - ATTACHED_BYTES_MAX);
         let welcome = Welcome { epoch, session_ttl, leases: assignments, controllers, level, hand_back };
         (bytes <= WELCOME_BYTES_MAX - ATTACHED_BYTES_MAX)
             .then(|| std::iter::once(ToWorker::Welcome(welcome)).chain(cancels).collect())

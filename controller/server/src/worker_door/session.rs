@@ -9,8 +9,8 @@ use std::time::Duration;
 use atlas_raft::ReadError;
 use atlas_service::{Error, Pieces, Service};
 use atlas_types::{
-    Command, Digest, DrainNode, FencingToken, Fold, FoldSteps, JobId, NodeId, RecordSteps, RegisterNode, Spawn,
-    SpawnEnd, StepsResult, WarmChanged, level,
+    Command, Digest, DrainNode, FencingToken, Fold, FoldSteps, JobId, NodeId, Park, ParkResult, RecordSteps,
+    RegisterNode, Spawn, SpawnEnd, Spawner, StepsResult, WarmChanged, level,
 };
 use atlas_wire::proto::worker::v1::SessionRequest;
 use atlas_wire::session::{Hello, ToLeader, ToWorker};
@@ -21,6 +21,7 @@ use super::Door;
 use super::admission::{Admitted, Refusal};
 use super::hub::{Connection, Program, Refused};
 use super::outbox::Outbox;
+use super::park::{self, Asked};
 use super::report::{Batch, NotAnswered};
 use super::spawn;
 
@@ -42,6 +43,9 @@ const SPAWNS_MAX: usize = 16_384;
 /// The most frames with steps of one worker that are being recorded. Each attempt has one at a time. Further ones are
 /// answered with `busy`.
 const STEPS_MAX: usize = 1_024;
+/// The most requests to park of one worker that are being decided. Each attempt has one at a time. Further ones are
+/// answered with `busy`.
+const PARKS_MAX: usize = 1_024;
 /// Logs that are being stored for one worker. Others wait for the next renewal.
 const LOGS_MAX: usize = 16;
 
@@ -89,6 +93,7 @@ pub(super) async fn run(door: Arc<Door>, mut incoming: Streaming<SessionRequest>
         warm_pause: None,
         spawns: FuturesUnordered::new(),
         steps: FuturesUnordered::new(),
+        parks: FuturesUnordered::new(),
         logs: FuturesUnordered::new(),
     };
     match session.attend().await {
@@ -150,11 +155,21 @@ struct Session {
     /// The pause before the next proposal of warm counts.
     warm_pause: Option<Boxed<()>>,
     /// Child jobs that attempts spawned and wait for.
-    spawns: FuturesUnordered<Boxed<(u64, SpawnEnd)>>,
+    spawns: FuturesUnordered<Boxed<Option<(u64, SpawnEnd)>>>,
     /// Steps and folds that are being recorded.
     steps: FuturesUnordered<Boxed<(u64, Result<StepsResult, Error>)>>,
+    /// Requests to park that are being decided.
+    parks: FuturesUnordered<Boxed<Asked>>,
     /// Logs of attempts that are being stored.
     logs: FuturesUnordered<Boxed<()>>,
+}
+
+/// Why a session ends whose request has no result.
+fn no_result(error: Error) -> Refusal {
+    match error {
+        Error::NoLeader => Refusal::NotLeader,
+        error => Status::unavailable(error.to_string()).into(),
+    }
 }
 
 impl Session {
@@ -178,8 +193,9 @@ impl Session {
                 () = self.connection.out.ended() => return Ok(()),
                 Some(acks) = self.proposals.next() => self.answered(acks)?,
                 number = renewal => self.renewed(number)?,
-                Some((number, end)) = self.spawns.next() => self.connection.out.send(ToWorker::Spawned { number, end }),
+                Some(end) = self.spawns.next() => self.spawned(end),
                 Some((number, result)) = self.steps.next() => self.recorded(number, result)?,
+                Some(asked) = self.parks.next() => self.parked(asked)?,
                 Some(()) = self.logs.next() => {}
                 () = pause, if self.proposals.len() < PROPOSALS_MAX => {
                     self.warm_pause = None;
@@ -272,18 +288,39 @@ impl Session {
             let end = SpawnEnd::Refused(format!("the jobs of this node are already waiting for {SPAWNS_MAX} others"));
             return self.connection.out.send(ToWorker::Spawned { number, end });
         }
+        let Spawner { job, token } = spawn.spawner;
+        let Some(alive) = self.connection.leases().held(job, token).map(|held| held.alive()) else {
+            let end = SpawnEnd::Refused("the lease is outdated".to_owned());
+            return self.connection.out.send(ToWorker::Spawned { number, end });
+        };
         let (service, env, node) = (self.door.service.clone(), self.door.env.clone(), self.connection.node.clone());
-        self.spawns.push(Box::pin(spawn::run(service, env, node, number, spawn)));
+        self.spawns.push(Box::pin(spawn::run(service, env, (node, alive), number, spawn)));
+    }
+
+    fn spawned(&self, end: Option<(u64, SpawnEnd)>) {
+        if let Some((number, end)) = end {
+            self.connection.out.send(ToWorker::Spawned { number, end });
+        }
     }
 
     /// Sends the result of recorded steps. Without a result the stream ends, and the worker sends the steps again.
     fn recorded(&self, number: u64, result: Result<StepsResult, Error>) -> Result<(), Refusal> {
-        match result {
-            Ok(result) => self.connection.out.send(ToWorker::StepsAck { number, result }),
-            Err(Error::NoLeader) => return Err(Refusal::NotLeader),
-            Err(error) => return Err(Status::unavailable(error.to_string()).into()),
-        }
+        let result = result.map_err(no_result)?;
+        self.connection.out.send(ToWorker::StepsAck { number, result });
         Ok(())
+    }
+
+    fn park(&self, (number, job, token): (u64, JobId, FencingToken), park: Park) {
+        if self.parks.len() >= PARKS_MAX {
+            return self.connection.out.send(ToWorker::ParkAck { number, result: ParkResult::Busy });
+        }
+        let (service, node) = (self.door.service.clone(), self.connection.node.clone());
+        self.parks.push(Box::pin(park::run(service, node, (number, job, token), park)));
+    }
+
+    /// Answers a request to park. Without a result the stream ends, and the worker asks again.
+    fn parked(&self, asked: Asked) -> Result<(), Refusal> {
+        park::answer(&self.door.service, &self.connection, asked).map_err(no_result)
     }
 
     /// Starts to record steps or a fold.
@@ -353,6 +390,7 @@ impl Session {
                     service.fold_steps(FoldSteps { job, node, token, upto, artifact }).await
                 });
             }
+            ToLeader::Park { number, job, token, park } => self.park((number, job, token), park),
             ToLeader::WarmChanged { digest, idle } => {
                 if self.warm.len() < WARM_WAITING_MAX || self.warm.contains_key(&digest) {
                     self.warm.insert(digest, idle);

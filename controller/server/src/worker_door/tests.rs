@@ -4,6 +4,7 @@ mod attachments;
 mod deltas;
 mod fake;
 mod logs;
+mod parks;
 mod steps;
 
 use atlas_format::decode_steps;

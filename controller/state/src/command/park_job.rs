@@ -72,7 +72,7 @@ fn parked(change: &Change<'_>, job: &Job, command: &ParkJob, inbox: &Inbox) -> R
         return Err(Rejection::NothingAwaited);
     }
     check_limit("waits of a job", waits.len() as u64 - 1, WAITS_MAX)?;
-    let mut parked = Parked { waits: Vec::with_capacity(waits.len()), due: None };
+    let mut parked = Parked { waits: Vec::with_capacity(waits.len()), due: None, token: command.token };
     let mut over = false;
     for wait in waits {
         match *wait {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use atlas_types::{ClusterTime, Inbox, JobId, Message, MessageId, Parked, Principal, StepKey, Timestamp, Wait};
+use atlas_types::{
+    ClusterTime, FencingToken, Inbox, JobId, Message, MessageId, Parked, Principal, StepKey, Timestamp, Wait,
+};
 
 use super::{fixed, name, required};
 use crate::proto::wait::Kind;
@@ -10,7 +12,7 @@ use crate::{FormatError, proto};
 
 impl From<&Parked> for proto::Parked {
     fn from(parked: &Parked) -> Self {
-        Self { waits: waits_out(&parked.waits), due_us: parked.due.map(|due| due.0) }
+        Self { waits: waits_out(&parked.waits), due_us: parked.due.map(|due| due.0), fencing_token: parked.token.0 }
     }
 }
 
@@ -18,7 +20,8 @@ impl TryFrom<proto::Parked> for Parked {
     type Error = FormatError;
 
     fn try_from(parked: proto::Parked) -> Result<Self, FormatError> {
-        Ok(Self { waits: waits_in(parked.waits)?, due: parked.due_us.map(ClusterTime) })
+        let (due, token) = (parked.due_us.map(ClusterTime), FencingToken(parked.fencing_token));
+        Ok(Self { waits: waits_in(parked.waits)?, due, token })
     }
 }
 

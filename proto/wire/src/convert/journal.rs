@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    AssignedJournal, FOLDS_MAX, FencingToken, Fold, JobId, Journal, Payload, PayloadBody, STEP_BYTES, STEPS_BYTES_MAX,
-    Step, StepKey, StepKind, StepUsage, StepsResult,
+    AssignedJournal, FOLDS_MAX, FencingToken, Fold, JobId, Journal, Mail, Payload, PayloadBody, STEP_BYTES,
+    STEPS_BYTES_MAX, Step, StepKey, StepKind, StepUsage, StepsResult, Timestamp,
 };
 use bytes::Bytes;
 
 use super::artifact::{digest_in, digest_out};
-use super::time::{duration_in, duration_out};
+use super::time::{duration_in, duration_out, timestamp_in, timestamp_out};
 use super::{ConvertError, bounded, fixed, required};
 use crate::limits::TEXT_BYTES_MAX;
 use crate::proto::worker::v1 as pb;
@@ -73,11 +73,13 @@ pub(super) fn ack_in(ack: pb::StepsAck) -> Result<(u64, StepsResult), ConvertErr
 
 impl From<AssignedJournal> for pb::AssignedJournal {
     fn from(assigned: AssignedJournal) -> Self {
-        let AssignedJournal { journal, unfolded } = assigned;
+        let AssignedJournal { journal, unfolded, mail, slept_until } = assigned;
         Self {
             folds: journal.folds.iter().map(pb::Fold::from).collect(),
             steps: steps_out(&journal.steps),
             unfolded: unfolded.as_ref().and_then(artifact_out),
+            mail: (mail != Mail::default()).then(|| (&mail).into()),
+            slept_until: (slept_until != Timestamp::NOT_YET).then(|| timestamp_out(slept_until)),
         }
     }
 }
@@ -90,8 +92,14 @@ impl TryFrom<pb::AssignedJournal> for AssignedJournal {
         let folds = assigned.folds.into_iter().map(Fold::try_from).collect::<Result<_, _>>()?;
         let steps = steps_in("assigned_journal.steps", assigned.steps)?;
         let unfolded = assigned.unfolded.as_ref().map(artifact_in).transpose()?;
+        let mail = assigned.mail.map(Mail::try_from).transpose()?.unwrap_or_default();
+        let slept_until = match assigned.slept_until {
+            Some(at) => timestamp_in("assigned_journal.slept_until", Some(at))?,
+            None => Timestamp::NOT_YET,
+        };
         // A worker reads the folds, so it needs no sum over them.
-        Ok(Self { journal: Arc::new(Journal { folds, steps, ..Journal::default() }), unfolded })
+        let journal = Arc::new(Journal { folds, steps, ..Journal::default() });
+        Ok(Self { journal, unfolded, mail, slept_until })
     }
 }
 

@@ -8,6 +8,7 @@ use bytes::Bytes;
 
 use super::artifact::{digest_in, digest_out};
 use super::journal::{ack_in, ack_out, fold_in, fold_out, record_in, record_out};
+use super::park::{messages_in, messages_out, park_ack_in, park_ack_out, park_in, park_out};
 use super::report::{deltas_in, report_in, report_out, result_in, result_out};
 use super::spawn::{end_in, end_out, spawn_in, spawn_out};
 use super::time::{duration_in, duration_out};
@@ -42,6 +43,7 @@ impl From<ToLeader> for pb::SessionRequest {
                 Kind::RecordSteps(record_out(number, job, token, from, &steps))
             }
             ToLeader::FoldSteps { number, job, token, fold } => Kind::FoldSteps(fold_out(number, job, token, &fold)),
+            ToLeader::Park { number, job, token, park } => Kind::Park(park_out(number, job, token, park)),
         };
         Self { kind: Some(kind) }
     }
@@ -77,6 +79,7 @@ impl TryFrom<pb::SessionRequest> for ToLeader {
             }
             Kind::RecordSteps(frame) => record_in(frame)?,
             Kind::FoldSteps(frame) => fold_in(frame)?,
+            Kind::Park(frame) => park_in(frame)?,
         })
     }
 }
@@ -135,6 +138,8 @@ impl From<ToWorker> for pb::SessionResponse {
                 Kind::HandBackChanged(pb::HandBackChanged { hand_back: by.map(pb::HandBack::from) })
             }
             ToWorker::StepsAck { number, result } => Kind::StepsAck(ack_out(number, result)),
+            ToWorker::ParkAck { number, result } => Kind::ParkAck(park_ack_out(number, result)),
+            ToWorker::Messages { job, token, mail } => Kind::Messages(messages_out(job, token, &mail)),
         };
         Self { kind: Some(kind) }
     }
@@ -180,6 +185,8 @@ impl TryFrom<pb::SessionResponse> for ToWorker {
                 let (number, result) = ack_in(ack)?;
                 Self::StepsAck { number, result }
             }
+            Kind::ParkAck(ack) => park_ack_in(ack)?,
+            Kind::Messages(frame) => messages_in(frame)?,
         })
     }
 }

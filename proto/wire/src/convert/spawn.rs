@@ -1,9 +1,10 @@
 //! Jobs that attempts spawn.
 
-use atlas_types::{FencingToken, JobId, Spawn, SpawnEnd, SpawnRule, Spawner};
+use atlas_types::{FencingToken, JobId, Spawn, SpawnEnd, SpawnRule, SpawnStep, Spawner, StepKey};
+use bytes::Bytes;
 
 use super::time::{duration_in, duration_out};
-use super::{ConvertError, bounded, required, word};
+use super::{ConvertError, bounded, fixed, required, word};
 use crate::limits::TEXT_BYTES_MAX;
 use crate::proto::worker::v1 as pb;
 
@@ -29,10 +30,13 @@ pub(super) fn spawn_out(number: u64, spawn: Spawn) -> pb::Spawn {
         priority: spawn.priority,
         timeout: Some(duration_out(spawn.timeout)),
         again: spawn.again,
+        step: spawn.step.map(|step| pb::SpawnStep { step: step.number, key: Bytes::copy_from_slice(&step.key.0) }),
     }
 }
 
 pub(super) fn spawn_in(spawn: pb::Spawn) -> Result<(u64, Spawn), ConvertError> {
+    let step =
+        |step: pb::SpawnStep| Ok(SpawnStep { number: step.step, key: StepKey(fixed("spawn_step.key", &step.key)?) });
     let read = Spawn {
         spawner: Spawner { job: JobId(spawn.job_id), token: FencingToken(spawn.fencing_token) },
         agent: word("spawn.agent_name", spawn.agent_name)?,
@@ -40,6 +44,7 @@ pub(super) fn spawn_in(spawn: pb::Spawn) -> Result<(u64, Spawn), ConvertError> {
         priority: spawn.priority,
         timeout: duration_in("spawn.timeout", spawn.timeout)?,
         again: spawn.again,
+        step: spawn.step.map(step).transpose()?,
     };
     Ok((spawn.number, read))
 }

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use atlas_types::{
     AgentName, Allocation, Architecture, AssignedJournal, Assignment, Attachment, Attachments, Attempt, BootId,
     ClusterTime, Delta, Digest, Failure, FailureKind, FencingToken, Fold, Gpu, GpuShare, HandBack, HeldLease,
-    INLINE_BYTES_MAX, Inventory, JobId, Journal, Level, Micros, Namespace, NodeEpoch, NodeId, Payload, PayloadBody,
-    Place, Report, ReportKind, ReportResult, SecretText, Spawn, SpawnEnd, SpawnRule, Spawner, Step, StepKey, StepKind,
-    StepUsage, StepsResult, StreamEvent, StreamKind, Timestamp, TraceContext, Usage, Version,
+    INLINE_BYTES_MAX, Inventory, JobId, Journal, Level, Mail, Message, MessageId, Micros, Namespace, NodeEpoch, NodeId,
+    Park, ParkResult, Payload, PayloadBody, Place, Principal, Report, ReportKind, ReportResult, SecretText, Spawn,
+    SpawnEnd, SpawnRule, SpawnStep, Spawner, Step, StepKey, StepKind, StepUsage, StepsResult, StreamEvent, StreamKind,
+    Timestamp, TraceContext, Usage, Version, Wait,
 };
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
@@ -68,8 +69,31 @@ fn assignment() -> Assignment {
         lacks: Some("Missing agent dependencies: b".into()),
         budget_nanodollars: Some(10_000_000),
         attachments: Attachments::new([Attachment::Bearer(SecretText::new("Bearer canary"))]),
-        journal: Some(Box::new(AssignedJournal { journal: Arc::new(journal()), unfolded: Some(artifact()) })),
+        journal: Some(Box::new(AssignedJournal {
+            journal: Arc::new(journal()),
+            unfolded: Some(artifact()),
+            mail: mail(),
+            slept_until: Timestamp(1_500_000),
+        })),
     }
+}
+
+fn mail() -> Mail {
+    let message = |(id, answers): (&str, Option<StepKey>)| {
+        Arc::new(Message {
+            id: MessageId::new(id).expect("a name"),
+            answers,
+            payload: Payload::inline(b"{}"),
+            from: Principal::local(),
+            at: Timestamp(-1),
+        })
+    };
+    Mail { first: 3, messages: [("a", None), ("b", Some(StepKey([7; 16])))].map(message).to_vec() }
+}
+
+fn park(waits: Vec<Wait>) -> ToLeader {
+    let park = Park { journal_length: 4, waits, used: Micros(1_500_001), read: 2 };
+    ToLeader::Park { number: 8, job: JobId(7), token: FencingToken(9), park }
 }
 
 fn artifact() -> Payload {
@@ -117,6 +141,7 @@ fn spawn() -> Spawn {
         priority: -2,
         timeout: Micros(1_500_000),
         again: true,
+        step: Some(SpawnStep { number: 4, key: StepKey([5; 16]) }),
     }
 }
 
@@ -151,8 +176,16 @@ fn to_leader() -> Vec<ToLeader> {
         },
         ToLeader::Draining,
         ToLeader::Spawn { number: 5, spawn: Box::new(spawn()) },
+        ToLeader::Spawn { number: 6, spawn: Box::new(Spawn { step: None, ..spawn() }) },
         record(journal().steps),
         ToLeader::FoldSteps { number: 7, job: JobId(7), token: FencingToken(9), fold: journal().folds.remove(0) },
+        park(vec![
+            Wait::Time { at: Timestamp(5) },
+            Wait::Child { job: JobId(8) },
+            Wait::Message,
+            Wait::Answer { question: StepKey([3; 16]) },
+        ]),
+        park(Vec::new()),
     ];
     all.extend(reports().into_iter().map(report));
     all
@@ -190,6 +223,12 @@ fn to_worker() -> Vec<ToWorker> {
         ToWorker::StepsAck { number: 6, result: StepsResult::Fenced },
         ToWorker::StepsAck { number: 6, result: StepsResult::Busy },
         ToWorker::StepsAck { number: 6, result: StepsResult::Refused { step: 2, why: "no".to_owned() } },
+        ToWorker::ParkAck { number: 8, result: ParkResult::Parked },
+        ToWorker::ParkAck { number: 8, result: ParkResult::Ready },
+        ToWorker::ParkAck { number: 8, result: ParkResult::Fenced },
+        ToWorker::ParkAck { number: 8, result: ParkResult::Busy },
+        ToWorker::ParkAck { number: 8, result: ParkResult::Refused { why: "no".to_owned() } },
+        ToWorker::Messages { job, token, mail: mail() },
     ]
 }
 
@@ -282,6 +321,47 @@ fn steps_are_refused_that_no_command_could_carry() {
         vec![step(INLINE_BYTES_MAX); 4],
         &expect![[r#"field "record_steps.steps" has 262400 bytes or items, more than 262144"#]],
     );
+}
+
+#[test]
+fn parks_and_messages_are_refused_that_no_state_could_hold() {
+    let check = |waits: Vec<Wait>, change: fn(&mut pb::Park), refused: &Expect| {
+        let ToLeader::Park { number, job, token, park } = park(waits) else { unreachable!("a park") };
+        let mut frame = super::park::park_out(number, job, token, park);
+        change(&mut frame);
+        refused.assert_eq(&super::park::park_in(frame).expect_err("refused").to_string());
+    };
+    check(vec![Wait::Message; 65], |_| {}, &expect![[r#"field "park.waits" has 65 bytes or items, more than 64"#]]);
+    check(vec![Wait::Message], |park| park.waits[0].kind = None, &expect![[r#"field "wait.kind" is missing"#]]);
+    check(vec![], |park| park.used = None, &expect![[r#"field "park.used" is missing"#]]);
+    check(
+        vec![Wait::Answer { question: StepKey([3; 16]) }],
+        |park| park.waits[0].kind = Some(pb::wait::Kind::Answer(vec![1; 3].into())),
+        &expect![[r#"field "wait.answer" has 3 bytes instead of 16"#]],
+    );
+    let check_mail = |mail: Mail, refused: &Expect| {
+        let error = Mail::try_from(pb::Mail::from(&mail)).expect_err("refused");
+        refused.assert_eq(&error.to_string());
+    };
+    let many = |count, payload: Payload| {
+        let message = Arc::new(Message { payload, ..(*mail().messages[0]).clone() });
+        Mail { first: 0, messages: vec![message; count] }
+    };
+    check_mail(
+        many(65, Payload::inline(b"1")),
+        &expect![[r#"field "mail.messages" has 65 bytes or items, more than 64"#]],
+    );
+    check_mail(
+        many(5, Payload::inline(&vec![b'1'; INLINE_BYTES_MAX])),
+        &expect![[r#"field "mail.messages" has 327680 bytes or items, more than 262144"#]],
+    );
+}
+
+#[test]
+fn a_time_beyond_the_format_is_the_last_that_it_allows() {
+    let ToLeader::Park { park, .. } = park(vec![Wait::Time { at: Timestamp(i64::MAX) }]) else { unreachable!() };
+    let read = Wait::try_from(pb::Wait::from(park.waits[0])).expect("within the format");
+    assert!(matches!(read, Wait::Time { at } if at > Timestamp(300_000_000_000 * 1_000_000)));
 }
 
 #[test]

@@ -30,9 +30,11 @@ pub(super) fn duration_in(
     Ok(Micros(seconds * MICROS_PER_SECOND + u64::from(duration.nanos.unsigned_abs()) / 1_000))
 }
 
+/// A time beyond what the format allows becomes the last that it allows.
 pub(super) fn timestamp_out(at: Timestamp) -> prost_types::Timestamp {
     let nanos = i32::try_from(at.0.rem_euclid(1_000_000) * 1_000).unwrap_or(0);
-    prost_types::Timestamp { seconds: at.0.div_euclid(1_000_000), nanos }
+    let seconds = at.0.div_euclid(1_000_000).clamp(-SECONDS_MAX, SECONDS_MAX);
+    prost_types::Timestamp { seconds, nanos }
 }
 
 pub(super) fn timestamp_in(field: &'static str, at: Option<prost_types::Timestamp>) -> Result<Timestamp, ConvertError> {

@@ -4,7 +4,9 @@ use atlas_format::{
     decode_entry, decode_job, decode_outcomes, decode_snapshot, decode_steps, encode_entry, encode_job,
     encode_outcomes, encode_snapshot, encode_steps,
 };
-use atlas_types::Request;
+use std::sync::Arc;
+
+use atlas_types::{Job, Parked, Request};
 
 use crate::files::{Golden, check, text};
 use crate::samples;
@@ -30,8 +32,12 @@ fn outcomes_read_and_write_as_ever() {
 fn jobs_read_and_write_as_ever() {
     let read = |bytes: &[u8]| text(decode_job(bytes).expect("a job"));
     let golden = |(name, job)| Golden { name, bytes: encode_job(job), read };
-    let jobs = samples::jobs().into_iter().chain([samples::parked_job(), samples::carried_job()]).collect::<Vec<_>>();
-    check("jobs", &["failed", "running", "parked", "carried"].into_iter().zip(&jobs).map(golden).collect::<Vec<_>>());
+    let parked = samples::parked_job();
+    let waits = Parked { token: samples::TOKEN, ..samples::parked() };
+    let parked_lease = Job { parked: Some(Arc::new(waits)), ..parked.clone() };
+    let jobs = samples::jobs().into_iter().chain([parked, parked_lease, samples::carried_job()]).collect::<Vec<_>>();
+    let names = ["failed", "running", "parked", "parked_lease", "carried"];
+    check("jobs", &names.into_iter().zip(&jobs).map(golden).collect::<Vec<_>>());
 }
 
 #[test]

@@ -36,7 +36,16 @@ fn what_workers_say_reads_and_writes_as_ever() {
         priority: 1,
         timeout: Micros::from_secs(60),
         again: true,
+        step: None,
     };
+    let step = Some(SpawnStep { number: 4, key: StepKey([5; 16]) });
+    let waits = vec![
+        Wait::Time { at: Timestamp(1_500_000) },
+        Wait::Child { job: samples::JOB },
+        Wait::Message,
+        Wait::Answer { question: StepKey([3; 16]) },
+    ];
+    let park = Park { journal_length: 4, waits, used: Micros(1_500_000), read: 2 };
     let (job, token, Journal { mut folds, steps, .. }) = (samples::JOB, samples::TOKEN, samples::journal());
     let record = ToLeader::RecordSteps { number: 8, job, token, from: 2, steps };
     let fold = ToLeader::FoldSteps { number: 9, job, token, fold: folds.remove(0) };
@@ -67,9 +76,11 @@ fn what_workers_say_reads_and_writes_as_ever() {
         ("stream_events", ToLeader::StreamEvents { job: samples::JOB, attempt: ATTEMPT, events: vec![event] }),
         ("deltas", ToLeader::Deltas { job: samples::JOB, attempt: ATTEMPT, deltas: vec![delta] }),
         ("draining", ToLeader::Draining),
-        ("spawn", ToLeader::Spawn { number: 7, spawn: Box::new(spawn) }),
+        ("spawn", ToLeader::Spawn { number: 7, spawn: Box::new(spawn.clone()) }),
+        ("spawn_step", ToLeader::Spawn { number: 7, spawn: Box::new(Spawn { step, ..spawn }) }),
         ("record_steps", record),
         ("fold_steps", fold),
+        ("park", ToLeader::Park { number: 3, job, token, park }),
     ];
     let read = |bytes: &[u8]| {
         text(ToLeader::try_from(SessionRequest::decode(bytes).expect("a frame")).expect("a known frame"))
@@ -104,9 +115,12 @@ fn what_leaders_say_reads_and_writes_as_ever() {
         attachments: Default::default(),
         journal: None,
     };
-    let journal = AssignedJournal { journal: samples::journal().into(), unfolded: None };
+    let journal = AssignedJournal { journal: samples::journal().into(), ..AssignedJournal::default() };
     let folds = Journal { steps: Vec::new(), ..samples::journal() };
-    let unfolded = AssignedJournal { journal: folds.into(), unfolded: Some(samples::artifact()) };
+    let unfolded = Some(samples::artifact());
+    let unfolded = AssignedJournal { journal: folds.into(), unfolded, ..AssignedJournal::default() };
+    let mail = Mail { first: 3, messages: samples::inbox().messages };
+    let woken = AssignedJournal { mail: mail.clone(), slept_until: Timestamp(1_500_000), ..journal.clone() };
     let spawn = Some(SpawnRule { depth: 1, depth_max: 3, permitted: true });
     let lacks = Some("Missing agent dependencies: b".into());
     let welcome = Welcome {
@@ -135,6 +149,7 @@ fn what_leaders_say_reads_and_writes_as_ever() {
             "grant_journal_unfolded",
             ToWorker::Grant(Box::new(Assignment { journal: Some(Box::new(unfolded)), ..assignment.clone() })),
         ),
+        ("grant_woken", ToWorker::Grant(Box::new(Assignment { journal: Some(Box::new(woken)), ..assignment.clone() }))),
         ("grant_attachments", ToWorker::Grant(Box::new(Assignment { attachments: attachments(), ..assignment }))),
         ("cancel", ToWorker::Cancel { job, token, grace: Micros::from_secs(5) }),
         ("revoke", ToWorker::Revoke { job, token }),
@@ -153,6 +168,12 @@ fn what_leaders_say_reads_and_writes_as_ever() {
         ("steps_fenced", ToWorker::StepsAck { number: 8, result: StepsResult::Fenced }),
         ("steps_busy", ToWorker::StepsAck { number: 8, result: StepsResult::Busy }),
         ("steps_refused", ToWorker::StepsAck { number: 8, result: StepsResult::Refused { step: 2, why: "no".into() } }),
+        ("park_parked", ToWorker::ParkAck { number: 3, result: ParkResult::Parked }),
+        ("park_ready", ToWorker::ParkAck { number: 3, result: ParkResult::Ready }),
+        ("park_fenced", ToWorker::ParkAck { number: 3, result: ParkResult::Fenced }),
+        ("park_busy", ToWorker::ParkAck { number: 3, result: ParkResult::Busy }),
+        ("park_refused", ToWorker::ParkAck { number: 3, result: ParkResult::Refused { why: "no".into() } }),
+        ("messages", ToWorker::Messages { job, token, mail }),
     ];
     let read = |bytes: &[u8]| {
         text(ToWorker::try_from(SessionResponse::decode(bytes).expect("a frame")).expect("a known frame"))

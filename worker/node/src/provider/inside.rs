@@ -67,7 +67,7 @@ impl InsideAgent {
     pub(super) async fn execute(&mut self, work: &Work, control: &Control<'_>) -> Execution {
         let assignment = &work.assignment;
         let limit = assignment.execution_timeout;
-        let journal = Journal::new(&self.shared, assignment.token, assignment.journal.as_deref().cloned());
+        let journal = Journal::new(&self.shared, assignment);
         let (job, attempt, input) = (assignment.job, assignment.attempt, Arc::clone(&work.input));
         let attachments = assignment.attachments.clone();
         let ending = (self.function.0)(InsideJob { job, attempt, input, journal, attachments });

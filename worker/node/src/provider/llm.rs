@@ -31,7 +31,7 @@ impl LlmAgent {
 
     pub(super) async fn execute(&mut self, work: &Work, control: &mut Control<'_>) -> Execution {
         let (env, mailbox, limit) = (control.env, control.mailbox, work.assignment.execution_timeout);
-        let journal = Journal::new(&self.shared, work.assignment.token, work.assignment.journal.as_deref().cloned());
+        let journal = Journal::new(&self.shared, &work.assignment);
         let mut metadata = Map::new();
         let driver = Driver { work, shared: &self.shared, control, journal, metadata: &mut metadata };
         let end = tokio::select! {

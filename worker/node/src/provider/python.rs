@@ -481,6 +481,7 @@ fn spawn_call(frame: Frame) -> SpawnCall {
         input: frame.input.unwrap_or_else(|| RawValue::NULL.to_owned()),
         priority: frame.priority,
         timeout,
+        journaled: None,
     }
 }
 

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use atlas_types::{FencingToken, INLINE_BYTES_MAX, Micros, Payload, PayloadBody, Spawn, SpawnEnd, Spawner};
+use atlas_types::{FencingToken, INLINE_BYTES_MAX, Micros, Payload, PayloadBody, Spawn, SpawnEnd, SpawnStep, Spawner};
 use atlas_wire::session::ToLeader;
+use tokio::sync::oneshot;
 
 use super::{News, Pump};
 use crate::mailbox::Answer;
-use crate::slot::SpawnCall;
+use crate::slot::{JournaledCall, SpawnCall};
 
 /// The most children that one attempt may wait for at once.
 const CHILDREN_MAX: usize = 1_024;
@@ -20,10 +21,17 @@ pub(crate) struct Spawns {
     open: BTreeMap<u64, Open>,
 }
 
+/// Whom a spawn is answered.
+pub(crate) enum Asker {
+    /// The program of an attempt, under its number of the call.
+    Program { token: FencingToken, call: u64 },
+    /// The journal of an attempt.
+    Journal(oneshot::Sender<Answer>),
+}
+
 /// One unanswered spawn.
 struct Open {
-    /// The attempt's number of the call.
-    call: u64,
+    asker: Asker,
     /// The time until which the attempt waits. Zero if it no longer waits.
     until: Duration,
     spawner: Spawner,
@@ -31,6 +39,8 @@ struct Open {
     priority: i64,
     /// The input. None while a large one is being stored.
     input: Option<Payload>,
+    /// The step of the journal to which the child belongs.
+    step: Option<SpawnStep>,
     /// True if it was sent, so that the leader may know of it.
     said: bool,
 }
@@ -39,10 +49,14 @@ impl Pump {
     /// Handles a spawn of an attempt.
     pub(super) fn on_spawn(&mut self, token: FencingToken, call: SpawnCall) {
         let Some(job) = self.attempts.get(&token).map(|place| place.job) else { return };
+        let (asker, step, said) = match call.journaled {
+            Some(JournaledCall { step, again, answer }) => (Asker::Journal(answer), Some(step), again),
+            None => (Asker::Program { token, call: call.call }, None, false),
+        };
         let mine = self.spawns.open.values().filter(|open| open.spawner.token == token).count();
         if mine >= CHILDREN_MAX {
             let why = format!("a job can wait for at most {CHILDREN_MAX} others at once");
-            return self.answer_call(token, call.call, Answer::Refused(why));
+            return self.answer_call(asker, Answer::Refused(why));
         }
         self.spawns.last += 1;
         let number = self.spawns.last;
@@ -52,7 +66,7 @@ impl Pump {
         let until = self.env.clock.monotonic().saturating_add(call.timeout);
         let spawner = Spawner { job, token };
         let (agent, priority) = (call.agent, call.priority);
-        let open = Open { call: call.call, until, spawner, agent, priority, input, said: false };
+        let open = Open { asker, until, spawner, agent, priority, input, step, said };
         self.spawns.open.insert(number, open);
         let Some(bytes) = large else { return self.send_spawn(number) };
         let (transfers, news) = (self.transfers.clone(), self.news.clone());
@@ -79,7 +93,7 @@ impl Pump {
 
     /// Handles an attempt that no longer waits for one of its children.
     pub(super) fn on_leave(&mut self, token: FencingToken, call: u64) {
-        let mine = |open: &Open| open.spawner.token == token && open.call == call;
+        let mine = |open: &Open| matches!(open.asker, Asker::Program { token: t, call: c } if (t, c) == (token, call));
         let Some((&number, open)) = self.spawns.open.iter_mut().find(|(_, open)| mine(open)) else { return };
         open.until = Duration::ZERO;
         self.send_spawn(number);
@@ -103,14 +117,14 @@ impl Pump {
             priority: open.priority,
             timeout: Micros::from(open.until.saturating_sub(now)),
             again: std::mem::replace(&mut open.said, true),
+            step: open.step,
         };
         self.send(ToLeader::Spawn { number, spawn: Box::new(spawn) });
     }
 
     /// Handles the result of a child. A large output is fetched first, outside the pump's loop.
     pub(super) fn on_spawned(&mut self, number: u64, end: SpawnEnd) {
-        let Some(open) = self.spawns.open.remove(&number) else { return };
-        let (token, call) = (open.spawner.token, open.call);
+        let Some(Open { asker, .. }) = self.spawns.open.remove(&number) else { return };
         let answer = match end {
             SpawnEnd::Completed(Payload { body: PayloadBody::Inline(output), .. }) => Answer::Completed(output),
             SpawnEnd::Failed(error) => Answer::Failed(error),
@@ -123,16 +137,24 @@ impl Pump {
                         Err(error) => Answer::Failed(format!("could not fetch the child's output: {error}")),
                     };
                     // If the pump has ended, it has no attempts left.
-                    let _ = news.send(News::SpawnLoaded { token, call, answer }).await;
+                    let _ = news.send(News::SpawnLoaded { asker, answer }).await;
                 });
                 return;
             }
         };
-        self.answer_call(token, call, answer);
+        self.answer_call(asker, answer);
     }
 
     /// Passes an answer to the attempt, if it still runs.
-    pub(super) fn answer_call(&mut self, token: FencingToken, call: u64, answer: Answer) {
+    pub(super) fn answer_call(&mut self, asker: Asker, answer: Answer) {
+        let (token, call) = match asker {
+            Asker::Program { token, call } => (token, call),
+            Asker::Journal(asker) => {
+                // An attempt that has ended does not wait for it.
+                let _ = asker.send(answer);
+                return;
+            }
+        };
         let mailbox = self.attempts.get(&token).and_then(|place| self.mailboxes.get(&place.slot));
         if let Some(mailbox) = mailbox {
             mailbox.answer(token, call, answer);

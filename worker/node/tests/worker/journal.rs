@@ -82,7 +82,7 @@ impl Scene {
     fn attempt(&mut self, attempt: u32, input: [u64; 3]) -> Assignment {
         let [steps, bytes, first] = input;
         let input = format!("{{\"steps\": {steps}, \"bytes\": {bytes}, \"first\": {first}}}");
-        let journal = AssignedJournal { journal: Arc::new(self.journal.clone()), unfolded: None };
+        let journal = AssignedJournal { journal: Arc::new(self.journal.clone()), ..AssignedJournal::default() };
         let assignment = self.controller.assignment(&self.agent, &input);
         Assignment { attempt: Attempt(attempt), journal: Some(Box::new(journal)), ..assignment }
     }

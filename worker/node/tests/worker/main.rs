@@ -6,6 +6,7 @@ mod hostile;
 mod journal;
 mod limits;
 mod llm;
+mod parks;
 mod python;
 mod results;
 mod room;

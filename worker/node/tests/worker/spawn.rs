@@ -58,8 +58,8 @@ async fn a_child_is_asked_for_and_its_end_told() {
     }
     let mut stage = Stage::set().await;
     let (assignment, number, spawn) = stage.parent(r#"{"to": {"n": 1}}"#).await;
-    let Spawn { spawner, agent, input, priority, timeout, again } = spawn;
-    assert!(!again);
+    let Spawn { spawner, agent, input, priority, timeout, again, step } = spawn;
+    assert!(!again && step.is_none());
     assert_eq!(spawner, Spawner { job: assignment.job, token: assignment.token });
     assert_eq!((agent.as_str(), stage.controller.text(&input), priority), ("child", r#"{"n":1}"#.to_owned(), 2));
     assert!(timeout > Micros::from_secs(20) && timeout <= Micros::from_secs(30), "{timeout:?}");

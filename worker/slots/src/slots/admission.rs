@@ -1,9 +1,12 @@
 //! When an attempt gets its slot: once the memory and GPU memory that it needs are free. The leader counts idle slots as free, so
-//! they are evicted here when an attempt needs their memory, and it waits until their processes are gone.
+//! they are evicted here when an attempt needs their memory, and it waits until their processes are gone. Idle slots are also evicted
+//! when nobody has used them for a while.
 
-use atlas_types::{Assignment, FencingToken, HeldLease, ReportKind};
+use std::time::Duration;
 
-use super::Slots;
+use atlas_types::{Assignment, Digest, FencingToken, HeldLease, ReportKind};
+
+use super::{Session, Slots};
 use crate::attempts::{Attempt, Stage};
 use crate::{Effect, SlotId};
 
@@ -68,7 +71,7 @@ impl Slots {
     ) {
         let warm = self.pool.start(slot, lease.token);
         let once = assignment.needs_start;
-        self.attempts.insert(Attempt { lease, stage: Stage::Running { slot, stop: None, once } });
+        self.attempts.insert(Attempt { lease, stage: Stage::Running { slot, stop: None, once, wait: None } });
         effects.push(Effect::StartAttempt { assignment, slot, warm });
     }
 
@@ -84,6 +87,24 @@ impl Slots {
         if let Some(digest) = self.pool.leave(slot) {
             effects.push(Effect::EvictSlot { slot });
             self.tell_warm(digest, effects);
+        }
+    }
+
+    pub(super) fn slot_died(&mut self, slot: SlotId, effects: &mut Vec<Effect>) {
+        if let Some(digest) = self.pool.leave(slot) {
+            self.tell_warm(digest, effects);
+        }
+    }
+
+    pub(super) fn evict(&mut self, now: Duration, all: bool, effects: &mut Vec<Effect>) {
+        for slot in self.pool.expired(now, all) {
+            self.evict_idle(slot, effects);
+        }
+    }
+
+    pub(super) fn tell_warm(&self, digest: Digest, effects: &mut Vec<Effect>) {
+        if self.session == Session::Live {
+            effects.push(Effect::SendWarmChanged { digest, idle: self.pool.idle_of_digest(digest) });
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! `connect` `welcome [T…]` (ttl 10 s) `grant T [job=N] [digest=N] [gpu=N] [vram=N] [memory=N] [start]` `cancel T` `revoke T` `renewed N`
 //! `ack N [fenced]` `saved N` `ready T` (prepared) `missing T` (cannot be prepared) `done T` `failed T` `dead T` (failed, slot gone) `once T` (done, slot gone) `died S` `gone S`
+//! `waits T` (for a message) `steps T` (between two steps) `over T` `park N parked|ready|fenced|busy|refused`
 //! `lost` `drain` `abandon` `back [D N]` (by deadline D, N seconds from now) `+N` (seconds, then a tick)
 //! `busy N` (seconds in which nothing is looked at)
 
@@ -9,7 +10,8 @@ use std::time::Duration;
 
 use atlas_types::{
     AgentName, Allocation, Assignment, Attempt, ClusterTime, Digest, Failure, FailureKind, FencingToken, GpuShare,
-    HandBack, JobId, Micros, Namespace, NodeEpoch, Payload, ReportKind, ReportResult, Usage, Version,
+    HandBack, JobId, Micros, Namespace, NodeEpoch, Park, ParkResult, Payload, ReportKind, ReportResult, Usage, Version,
+    Wait,
 };
 
 use crate::{AttemptEnd, Effect, Input, SlotId};
@@ -56,6 +58,11 @@ fn failed(slot_usable: bool) -> AttemptEnd {
         report: ReportKind::Failed { failure, output: None, usage, metadata: None, cancelled: false },
         slot_usable,
     }
+}
+
+/// A park of an attempt that has run for a second.
+pub(super) fn park(waits: Vec<Wait>) -> Park {
+    Park { journal_length: 1, waits, used: Micros::from_secs(1), read: 0 }
 }
 
 pub(super) fn number(word: Option<&str>) -> u64 {
@@ -110,6 +117,19 @@ pub(super) fn input(statement: &str) -> Input {
         "dead" => Input::Ended { token: FencingToken(number(words.next())), end: failed(false) },
         "died" => Input::SlotDied { slot: SlotId(number(words.next())) },
         "gone" => Input::SlotGone { slot: SlotId(number(words.next())) },
+        "waits" => Input::Waits { token: FencingToken(number(words.next())), park: park(vec![Wait::Message]) },
+        "steps" => Input::Waits { token: FencingToken(number(words.next())), park: park(Vec::new()) },
+        "over" => Input::WaitOver { token: FencingToken(number(words.next())) },
+        "park" => Input::ParkAnswered {
+            number: number(words.next()),
+            result: match words.next() {
+                Some("parked") => ParkResult::Parked,
+                Some("ready") => ParkResult::Ready,
+                Some("fenced") => ParkResult::Fenced,
+                Some("busy") => ParkResult::Busy,
+                _ => ParkResult::Refused { why: "no".to_owned() },
+            },
+        },
         "lost" => Input::Disconnected,
         "back" => Input::HandBack(words.next().map(|until| HandBack {
             until: ClusterTime(number(Some(until))),
@@ -150,6 +170,11 @@ pub(super) fn show(effect: &Effect) -> String {
             format!("start {} slot={} {}", assignment.token, slot.0, if *warm { "warm" } else { "cold" })
         }
         Effect::StopAttempt { token, why, grace } => format!("stop {token} {why:?} grace={}s", grace.as_secs()),
+        Effect::SendPark { number, token, park, .. } => {
+            format!("park {number}: {token} waits={} used={}s", park.waits.len(), park.used.0 / 1_000_000)
+        }
+        Effect::Resume { token, refused: None } => format!("resume {token}"),
+        Effect::Resume { token, refused: Some(why) } => format!("resume {token} refused {why:?}"),
         Effect::EvictSlot { slot } => format!("evict {}", slot.0),
         Effect::Drained => "drained".to_owned(),
     }

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use atlas_types::{ClusterTime, FencingToken, HandBack, JobId, Micros, NodeEpoch, ReportKind, ReportResult};
+use atlas_types::{
+    ClusterTime, FencingToken, HandBack, JobId, Micros, NodeEpoch, ParkResult, ReportKind, ReportResult, Wait,
+};
 use proptest::prelude::*;
 
-use super::language::{assignment, completed};
+use super::language::{assignment, completed, park};
 use crate::{Effect, Input, Options, Slots, StopReason};
 
 const TTL: Duration = Duration::from_secs(10);
@@ -26,6 +28,9 @@ enum Act {
     HandBack { until: u64, within: Option<u64> },
     Abandon,
     Lose,
+    Sleep { between_steps: bool },
+    SleepOver,
+    ParkAck(ParkResult),
     Wait(u64),
 }
 
@@ -44,6 +49,9 @@ fn act() -> impl Strategy<Value = Act> {
         1 => (0..2_u64, proptest::option::of(0..9_u64)).prop_map(|(until, within)| Act::HandBack { until, within }),
         1 => Just(Act::Abandon),
         1 => Just(Act::Lose),
+        3 => any::<bool>().prop_map(|between_steps| Act::Sleep { between_steps }),
+        2 => Just(Act::SleepOver),
+        2 => prop_oneof![Just(ParkResult::Parked), Just(ParkResult::Ready), Just(ParkResult::Busy)].prop_map(Act::ParkAck),
         4 => (1..4_000_u64).prop_map(Act::Wait),
     ]
 }
@@ -75,6 +83,12 @@ struct World {
     saved: BTreeSet<u64>,
     /// In the order of sending on this connection.
     sent_here: Vec<u64>,
+    /// Attempts that wait, and do nothing until they are resumed.
+    asleep: BTreeSet<FencingToken>,
+    /// Requests to park that were not answered.
+    parks: BTreeMap<u64, FencingToken>,
+    /// Attempts that heard that their jobs are parked.
+    parked: BTreeSet<FencingToken>,
 }
 
 impl World {
@@ -100,9 +114,23 @@ impl World {
                     let alive = self.running.union(&self.stopping).filter(|token| token.0 / 2 == assignment.job.0);
                     assert_eq!(alive.count(), 1, "two attempts of one job never run at once");
                 }
-                Effect::StopAttempt { token, why: StopReason::Revoked | StopReason::SessionExpired, .. } => {
+                Effect::StopAttempt { token, why: StopReason::Cancelled | StopReason::Abandoned, .. } => {
+                    self.asleep.remove(token);
+                }
+                Effect::StopAttempt { token, why, .. } => {
+                    assert!(*why != StopReason::Parked || self.parked.contains(token), "the leader parks, nobody else");
                     assert!(self.running.remove(token));
+                    self.asleep.remove(token);
                     self.stopping.insert(*token);
+                }
+                Effect::SendPark { number, token, .. } => {
+                    assert!(self.connected && self.asleep.contains(token), "only what waits is parked");
+                    let before = self.parks.insert(*number, *token);
+                    assert!(before.is_none_or(|before| before == *token), "a number is used once");
+                }
+                Effect::Resume { token, .. } => {
+                    assert!(self.asleep.remove(token), "what does not wait is not resumed");
+                    assert!(!self.parks.values().any(|asks| asks == token), "nothing goes on that may be parked");
                 }
                 Effect::SendHello { .. } => {
                     self.hello_sent_at = self.now;
@@ -126,6 +154,7 @@ impl World {
                     assert!(!ended || !once || self.saved.contains(number), "what must not run twice is saved");
                     self.sent_here.push(*number);
                     if self.known.insert(*number) {
+                        assert!(!self.parked.contains(&report.token), "what is parked has nothing to report");
                         self.unanswered.insert(*number);
                         if report.kind == ReportKind::Started {
                             self.starts.insert(*number);
@@ -219,6 +248,7 @@ impl World {
                 let token = pick(&self.stopping).or_else(|| pick(&self.running))?;
                 self.stopping.remove(&token);
                 self.running.remove(&token);
+                self.asleep.remove(&token);
                 Input::Ended { token, end: completed() }
             }
             Act::Revoke => {
@@ -235,6 +265,22 @@ impl World {
             Act::Lose => {
                 self.connected = false;
                 Input::Disconnected
+            }
+            Act::Sleep { between_steps } => {
+                let token = *self.running.difference(&self.asleep).next()?;
+                self.asleep.insert(token);
+                let waits = if *between_steps { Vec::new() } else { vec![Wait::Message] };
+                Input::Waits { token, park: park(waits) }
+            }
+            Act::SleepOver => Input::WaitOver { token: pick(&self.asleep)? },
+            Act::ParkAck(result) => {
+                let (number, token) = self.parks.pop_first()?;
+                let held = self.leases.contains(&token);
+                if held && *result == ParkResult::Parked {
+                    self.leases.remove(&token);
+                    self.parked.extend(self.running.get(&token));
+                }
+                Input::ParkAnswered { number, result: if held { result.clone() } else { ParkResult::Fenced } }
             }
             Act::Wait(milliseconds) => {
                 self.now += Duration::from_millis(*milliseconds);

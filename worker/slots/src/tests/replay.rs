@@ -46,7 +46,7 @@ fn place(artifact: &Payload) -> usize {
 
 impl Kept {
     fn replay(&self) -> Replay {
-        Replay::new(AssignedJournal { journal: Arc::new(self.journal.clone()), unfolded: None })
+        Replay::new(AssignedJournal { journal: Arc::new(self.journal.clone()), ..AssignedJournal::default() })
     }
 
     fn write(&mut self, steps: &[Arc<Step>]) {
@@ -123,10 +123,10 @@ fn an_attempt_that_asks_for_another_step_is_told_both_sides() {
 fn an_artifact_with_another_number_of_steps_is_refused() {
     let folds = vec![Fold { upto: 2, artifact: artifact(0) }, Fold { upto: 1, artifact: artifact(1) }];
     let journal = Arc::new(Journal { folds, ..Journal::default() });
-    let mut replay = Replay::new(AssignedJournal { journal: Arc::clone(&journal), unfolded: None });
+    let mut replay = Replay::new(AssignedJournal { journal: Arc::clone(&journal), ..AssignedJournal::default() });
     assert_eq!(replay.ask(StepKind::Model, key(0)), Ok(Asked::Load(artifact(0))));
     assert_eq!(replay.loaded(vec![Arc::new(step(0, 1))]), Err(WrongSteps { found: 1 }));
-    let mut replay = Replay::new(AssignedJournal { journal, unfolded: None });
+    let mut replay = Replay::new(AssignedJournal { journal, ..AssignedJournal::default() });
     assert_eq!(replay.loaded(vec![Arc::new(step(0, 1)), Arc::new(step(1, 1))]), Ok(()));
     for number in 0..2 {
         assert!(matches!(replay.ask(StepKind::Model, key(number)), Ok(Asked::Recorded(_))));
@@ -137,7 +137,7 @@ fn an_artifact_with_another_number_of_steps_is_refused() {
 #[test]
 fn steps_that_had_no_room_in_a_frame_are_loaded_first() {
     let unfolded = Some(artifact(0));
-    let mut replay = Replay::new(AssignedJournal { journal: Arc::default(), unfolded });
+    let mut replay = Replay::new(AssignedJournal { unfolded, ..AssignedJournal::default() });
     assert_eq!(replay.ask(StepKind::Model, key(0)), Ok(Asked::Load(artifact(0))));
     replay.loaded(vec![Arc::new(step(0, 20_000))]).expect("any number");
     assert!(matches!(replay.ask(StepKind::Model, key(0)), Ok(Asked::Recorded(_))));

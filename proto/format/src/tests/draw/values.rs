@@ -246,7 +246,8 @@ impl Draw {
     }
 
     fn parked(&mut self) -> Parked {
-        Parked { waits: self.list(Self::wait), due: self.option(|draw| ClusterTime(draw.u64())) }
+        let due = self.option(|draw| ClusterTime(draw.u64()));
+        Parked { waits: self.list(Self::wait), due, token: self.token() }
     }
 
     pub(super) fn object_kind(&mut self) -> ObjectKind {

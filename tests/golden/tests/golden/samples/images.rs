@@ -110,7 +110,8 @@ pub(crate) fn journal() -> Journal {
 }
 
 pub(crate) fn parked() -> Parked {
-    Parked { waits: vec![Wait::Time { at: AT }, Wait::Child { job: JobId(8) }], due: Some(ClusterTime(90_000_000)) }
+    let waits = vec![Wait::Time { at: AT }, Wait::Child { job: JobId(8) }];
+    Parked { waits, due: Some(ClusterTime(90_000_000)), token: FencingToken(0) }
 }
 
 /// A job that is parked.
@@ -149,8 +150,8 @@ pub(crate) fn image_with_journals() -> StateImage {
     image
 }
 
-/// A state of level 6: a parked job has an inbox.
-pub(crate) fn image_with_inboxes() -> StateImage {
+/// An inbox of a read message and another one.
+pub(crate) fn inbox() -> Inbox {
     let id = |text| MessageId::new(text).expect("a name");
     let message = Message {
         id: id("m2"),
@@ -159,11 +160,15 @@ pub(crate) fn image_with_inboxes() -> StateImage {
         from: Principal::local(),
         at: AT,
     };
-    let inbox = Inbox { read: 1, read_ids: vec![id("m1")], messages: vec![Arc::new(message)] };
+    Inbox { read: 1, read_ids: vec![id("m1")], messages: vec![Arc::new(message)] }
+}
+
+/// A state of level 6: a parked job has an inbox.
+pub(crate) fn image_with_inboxes() -> StateImage {
     let mut image = image_with_journals();
     for job in image.jobs.iter_mut().filter(|job| job.id == JOB) {
         *job = Arc::new(parked_job());
     }
-    image.inboxes = vec![InboxImage { job: JOB, inbox: Arc::new(inbox) }];
+    image.inboxes = vec![InboxImage { job: JOB, inbox: Arc::new(inbox()) }];
     image
 }

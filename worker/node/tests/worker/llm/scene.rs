@@ -35,7 +35,7 @@ impl Scene {
 
     /// An attempt that continues the recorded journal.
     pub(super) fn attempt(&mut self, attempt: u32, input: &str) -> Assignment {
-        let journal = AssignedJournal { journal: Arc::new(self.journal.clone()), unfolded: None };
+        let journal = AssignedJournal { journal: Arc::new(self.journal.clone()), ..AssignedJournal::default() };
         let assignment = self.controller.assignment(&self.agent, input);
         Assignment { attempt: Attempt(attempt), journal: Some(Box::new(journal)), ..assignment }
     }
