@@ -30,6 +30,7 @@ pub(super) struct CompletionContext {
 
 const KINDS: &[&str] = &["job", "agent", "node", "controller"];
 const KINDS_TO_EDIT: &[&str] = &["agent", "node"];
+const KINDS_TO_LABEL: &[&str] = &["node", "model", "namespace", "secret", "tier", "webhook"];
 
 impl CompletionContext {
     /// The context of the last word; `words` excludes the program's name. None if the last word is not a name.
@@ -162,6 +163,7 @@ fn of_positional(line: &Line<'_>, argument: &Arg) -> Option<Vec<Names>> {
         (["dev", "kill" | "start"], _) => vec![Names::Controllers, Names::Nodes],
         (["context", "show" | "use" | "remove"], _) => vec![Names::Contexts],
         (["edit"], "KIND") => vec![Names::Words(KINDS_TO_EDIT)],
+        (["label"], "KIND") => vec![Names::Words(KINDS_TO_LABEL)],
         (["get" | "describe" | "delete" | "wait"], "KIND") => vec![Names::Words(KINDS)],
         (["get" | "describe" | "delete" | "edit" | "wait"], "NAME") => {
             let names = of_kind(line.given.first()?)?;

@@ -89,6 +89,7 @@ impl Node {
             peers,
             metrics: Metrics::new(),
             limits: Limits { events_recent_max: 2, ..Limits::default() },
+            keys: None,
             env: env.clone(),
         });
         Self { service, env, _history: history, _followers: followers, _raft: raft, _dir: dir }
