@@ -70,10 +70,50 @@ fn children(pid: i32) -> Vec<i32> {
     listed.flat_map(|line| line.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect()
 }
 
-/// The command of a process. None if it has ended and is a zombie.
+/// The command of a process, or its name while it has none. None if it has ended and is a zombie.
 fn name_of(pid: i32) -> Option<String> {
-    let line = fs::read(format!("/proc/{pid}/cmdline")).ok().filter(|line| !line.is_empty())?;
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (name, state) = name_and_state(&stat)?;
+    if matches!(state, 'Z' | 'X') {
+        return None;
+    }
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let words = line.split(|&byte| byte == 0).map(String::from_utf8_lossy);
     let text = words.collect::<Vec<_>>().join(" ");
-    Some(text.trim().chars().take(NAME_CHARS_MAX).collect())
+    // A process that is just being replaced by another program has no command for a moment.
+    let text = if text.trim().is_empty() { name } else { text.trim() };
+    Some(text.chars().take(NAME_CHARS_MAX).collect())
+}
+
+/// The second and the third field of `/proc/PID/stat`. The name is in parentheses and can itself contain some.
+fn name_and_state(stat: &str) -> Option<(&str, char)> {
+    let (before, after) = stat.rsplit_once(')')?;
+    Some((before.split_once('(')?.1, after.trim_start().chars().next()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_state_follows_the_last_parenthesis() {
+        assert_eq!(name_and_state("12 (sleep) S 1 2"), Some(("sleep", 'S')));
+        assert_eq!(name_and_state("12 (a) Z (b) Z 1 2"), Some(("a) Z (b", 'Z')));
+        assert_eq!(name_and_state("12 (sleep"), None);
+        assert_eq!(name_and_state(""), None);
+    }
+
+    #[test]
+    fn a_process_without_a_command_has_a_name_until_it_is_a_zombie() {
+        let own = std::process::id().cast_signed();
+        assert!(name_of(own).is_some_and(|name| !name.is_empty()));
+        // Its parent, this process, has not waited for it yet.
+        let mut ended = std::process::Command::new("true").spawn().expect("starts");
+        let pid = ended.id().cast_signed();
+        while name_of(pid).is_some() {
+            std::thread::yield_now();
+        }
+        assert!(std::path::Path::new(&format!("/proc/{pid}")).exists());
+        ended.wait().expect("has ended");
+    }
 }
