@@ -1,4 +1,4 @@
-//! Model servers that run on this machine, found by their usual ports. They are only named: a person adds a model.
+//! Model servers that run on this machine, found by their usual ports. They are only named: a person decides to use one.
 
 use std::time::Duration;
 
@@ -36,8 +36,8 @@ impl Found {
         let Self { program, base, model, count } = self;
         let more = if *count > 1 { format!(" and {} more", count - 1) } else { String::new() };
         format!(
-            "{model}{more} at {base} (probably {program}); to use it:\n{:14}atlasctl model add local --provider openai \
-             --base-url {base} --name {model}",
+            "{model}{more} at {base} (probably {program}); to use it:\n{:14}OPENAI_API_KEY=none OPENAI_BASE_URL={base} \
+             ATLAS_OPENAI_MODEL_FAST={model} atlasctl dev",
             ""
         )
     }
@@ -100,7 +100,7 @@ mod tests {
         let line = answer("200 OK", r#"{"data":[{"id":"llama3.2:1b"},{"id":"b"}]}"#).await;
         expect_test::expect![[r"
             llama3.2:1b and 1 more at BASE (probably Ollama); to use it:
-                          atlasctl model add local --provider openai --base-url BASE --name llama3.2:1b"]]
+                          OPENAI_API_KEY=none OPENAI_BASE_URL=BASE ATLAS_OPENAI_MODEL_FAST=llama3.2:1b atlasctl dev"]]
         .assert_eq(&line.unwrap_or_default());
     }
 
