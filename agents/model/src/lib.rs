@@ -14,6 +14,7 @@ mod price;
 mod price_list;
 mod request;
 mod spec;
+mod url;
 mod usage;
 
 pub use answer::{Answer, Delta, Stop};
@@ -28,6 +29,7 @@ pub use price_list::{PRICE_LIST_BYTES_MAX, PriceList, PriceListError, PriceRow};
 pub use request::{OutputSchema, Request, Tool, ToolChoice};
 pub use spec::{
     Capability, FALLBACKS_MAX, HEADERS_MAX, Limits, ModelSpec, NAME_BYTES_MAX, PATCH_BYTES_MAX, Patch, PatchBody,
-    Provider, Purpose, Retry, SpecError, URL_BYTES_MAX, VALUE_BYTES_MAX,
+    Provider, Purpose, Retry, SpecError, VALUE_BYTES_MAX,
 };
+pub use url::{URL_BYTES_MAX, check_url};
 pub use usage::Usage;

@@ -75,7 +75,9 @@ pub trait Kind: Sync {
     /// What its objects are for: one sentence.
     fn about(&self) -> &'static str;
     /// Where its objects are.
-    fn scope(&self) -> Scope;
+    fn scope(&self) -> Scope {
+        Scope::Namespace
+    }
     /// The feature level that knows it.
     fn level(&self) -> Level;
     /// The version of its format that this program writes.
@@ -83,7 +85,9 @@ pub trait Kind: Sync {
         1
     }
     /// The right that writing such an object needs.
-    fn right(&self) -> &'static str;
+    fn right(&self) -> &'static str {
+        "objects.write"
+    }
     /// The JSON Schema of its spec. Doors check it, so it may refuse members that a newer program knows.
     fn schema(&self) -> Value;
     /// Refuses a canonical spec that means nothing. Unknown members are accepted: a newer program wrote them.

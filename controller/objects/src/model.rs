@@ -8,7 +8,7 @@ use atlas_model::ModelSpec;
 use atlas_types::{Level, Namespace, ObjectKey, ObjectKind, ObjectName, level};
 use serde_json::Value;
 
-use crate::kind::{Kind, Reference, Refusal, Scope, View};
+use crate::kind::{Kind, Reference, Refusal, View};
 
 /// Most models that can be reached from one over its fallbacks and theirs.
 pub const FALLBACKS_REACHED_MAX: usize = 16;
@@ -26,16 +26,8 @@ impl Kind for ModelKind {
         "A model that agents use: where it is reached, its prices, its limits and what it can do."
     }
 
-    fn scope(&self) -> Scope {
-        Scope::Namespace
-    }
-
     fn level(&self) -> Level {
         level::MODELS
-    }
-
-    fn right(&self) -> &'static str {
-        "objects.write"
     }
 
     fn schema(&self) -> Value {

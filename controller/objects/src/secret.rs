@@ -4,7 +4,7 @@ use atlas_types::{Level, ObjectKey, level};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::kind::{Kind, Refusal, Scope, read};
+use crate::kind::{Kind, Refusal, read};
 
 /// Versions of a value that are kept, the newest included.
 pub const VERSIONS_MAX: usize = 3;
@@ -120,16 +120,8 @@ impl Kind for SecretKind {
         "A secret of agents and models: where its value is and which agents may have it. No answer contains a value."
     }
 
-    fn scope(&self) -> Scope {
-        Scope::Namespace
-    }
-
     fn level(&self) -> Level {
         level::SECRETS
-    }
-
-    fn right(&self) -> &'static str {
-        "objects.write"
     }
 
     fn schema(&self) -> Value {

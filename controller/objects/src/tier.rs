@@ -4,7 +4,7 @@ use atlas_types::{Level, Namespace, ObjectKey, ObjectKind, ObjectName, level};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::kind::{Kind, Reference, Refusal, Scope, View, read};
+use crate::kind::{Kind, Reference, Refusal, View, read};
 use crate::model;
 
 /// The tiers, as contracts name them.
@@ -51,16 +51,8 @@ impl Kind for TierKind {
         "The model for agents that ask for `fast`, `balanced` or `powerful`; without an object, a tier has the model of its own name."
     }
 
-    fn scope(&self) -> Scope {
-        Scope::Namespace
-    }
-
     fn level(&self) -> Level {
         level::MODELS
-    }
-
-    fn right(&self) -> &'static str {
-        "objects.write"
     }
 
     fn schema(&self) -> Value {

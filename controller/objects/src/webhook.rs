@@ -1,15 +1,15 @@
 //! Webhooks: a receiver outside the cluster gets selected events as HTTP requests.
 
+use atlas_model::{URL_BYTES_MAX, check_url};
 use atlas_types::{Level, ObjectKey, level};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::kind::{Kind, Refusal, Scope, read};
+use crate::kind::{Kind, Refusal, read};
 
 /// The kinds of events, as in `GET /api/cluster/events`.
 pub const EVENT_KINDS: [&str; 5] = ["job", "agent", "node", "object", "cluster"];
 
-const URL_BYTES_MAX: usize = 2_048;
 const EVENTS_MAX: usize = 64;
 /// What the name of a secret's variable starts with: a webhook cannot use other variables of the controller.
 const SECRET_PREFIX: &str = "ATLAS_WEBHOOK_";
@@ -58,7 +58,7 @@ impl WebhookSpec {
     }
 
     fn check(&self) -> Result<(), Refusal> {
-        check_url(&self.url)?;
+        check_url(&self.url).map_err(|text| Refusal::new("spec.url", text))?;
         if self.events.is_empty() || self.events.len() > EVENTS_MAX {
             return Err(Refusal::new(
                 "spec.events",
@@ -77,28 +77,6 @@ impl WebhookSpec {
         }
         Ok(())
     }
-}
-
-fn check_url(url: &str) -> Result<(), Refusal> {
-    let refused = |text: &str| Err(Refusal::new("spec.url", text));
-    if url.len() > URL_BYTES_MAX {
-        return refused("is longer than 2048 bytes");
-    }
-    let Some(rest) = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://")) else {
-        return refused("does not start with http:// or https://");
-    };
-    if !url.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return refused("contains a space, a control character or a character beyond ASCII; percent-encode it");
-    }
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    if authority.is_empty() || authority.starts_with(':') {
-        return refused("names no host");
-    }
-    // Whoever reads the object would read the password.
-    if authority.contains('@') {
-        return refused("contains a user name; use a signing secret instead");
-    }
-    Ok(())
 }
 
 fn check_event(event: &str) -> Result<(), Refusal> {
@@ -133,16 +111,8 @@ impl Kind for WebhookKind {
         "A receiver outside the cluster, and the events that are sent to it."
     }
 
-    fn scope(&self) -> Scope {
-        Scope::Namespace
-    }
-
     fn level(&self) -> Level {
         level::OBJECTS
-    }
-
-    fn right(&self) -> &'static str {
-        "objects.write"
     }
 
     fn schema(&self) -> Value {
@@ -228,7 +198,7 @@ mod tests {
             ! `spec.secret_env` is ATLAS_WEBHOOK_ followed by capital letters, digits and _, at most 128 bytes
             ! `spec.timeout_seconds` is between 1 and 60
             ! `spec.attempts` is between 1 and 100
-            ! `spec.url` contains a user name; use a signing secret instead
+            ! `spec.url` contains a user name; keep credentials out of addresses
             ! `spec.url` names no host
             ! `spec.url` does not start with http:// or https://
             ! `spec.url` contains a space, a control character or a character beyond ASCII; percent-encode it

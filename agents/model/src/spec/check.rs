@@ -3,11 +3,10 @@
 use atlas_secrets::{Reference, has_reference};
 
 use super::{ModelSpec, Patch, Provider};
+use crate::check_url;
 
 /// Most bytes of the id of a model.
 pub const NAME_BYTES_MAX: usize = 256;
-/// Most bytes of an address.
-pub const URL_BYTES_MAX: usize = 2_048;
 /// Most headers, and most parameters.
 pub const HEADERS_MAX: usize = 32;
 /// Most bytes of a header's or a parameter's value.
@@ -59,7 +58,7 @@ impl ModelSpec {
     pub fn check(&self) -> Result<(), SpecError> {
         check_name(&self.name)?;
         if let Some(url) = &self.base_url {
-            check_url("spec.base_url", url)?;
+            check_url(url).map_err(|text| SpecError::new("spec.base_url", text))?;
         }
         if self.provider == Provider::Azure && self.base_url.is_none() {
             return Err(SpecError::new("spec.base_url", "is needed for the provider azure"));
@@ -130,28 +129,6 @@ fn check_name(name: &str) -> Result<(), SpecError> {
     Ok(())
 }
 
-/// Whether plain HTTP is acceptable depends on the machine that sends, so its worker decides that.
-fn check_url(field: &'static str, url: &str) -> Result<(), SpecError> {
-    let refused = |text: &str| Err(SpecError::new(field, text));
-    if url.len() > URL_BYTES_MAX {
-        return refused("is longer than 2048 bytes");
-    }
-    let Some(rest) = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://")) else {
-        return refused("does not start with http:// or https://");
-    };
-    if !url.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return refused("contains a space, a control character or a character beyond ASCII; percent-encode it");
-    }
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    if authority.is_empty() || authority.starts_with(':') {
-        return refused("names no host");
-    }
-    if authority.contains('@') {
-        return refused("contains a user name; use a key instead");
-    }
-    Ok(())
-}
-
 fn check_headers<'a>(
     field: &'static str,
     headers: impl ExactSizeIterator<Item = (&'a str, Option<&'a str>)>,
@@ -184,7 +161,7 @@ fn check_headers<'a>(
 
 fn check_patch(patch: &Patch) -> Result<(), SpecError> {
     if let Some(url) = &patch.url {
-        check_url("spec.patch.url", url)?;
+        check_url(url).map_err(|text| SpecError::new("spec.patch.url", text))?;
     }
     if let Some(body) = &patch.body {
         if matches!(body, super::PatchBody::Text(text) if text.len() > PATCH_BYTES_MAX) {

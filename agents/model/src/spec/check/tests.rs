@@ -110,7 +110,7 @@ fn addresses_and_headers() {
             ok {"base_url":"https://api.openai.com/v1"}
             ok {"base_url":"http://127.0.0.1:11434"}
             {"base_url":"https://user:word@a.b"}
-              ! `spec.base_url` contains a user name; use a key instead
+              ! `spec.base_url` contains a user name; keep credentials out of addresses
             {"base_url":"https:///v1"}
               ! `spec.base_url` names no host
             {"base_url":"file:///etc/passwd"}

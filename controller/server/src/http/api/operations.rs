@@ -1,138 +1,22 @@
 //! The table itself.
 
-use atlas_service::Entry;
+mod parts;
+
 use atlas_service::catalogue::{
-    AGENT_IN_USE, AMBIGUOUS_JOB, ARTIFACT_MISSING, CONTRACT_REFUSED, DEPENDENCY_MISSING, EVENTS_GONE, HISTORY_BEHIND,
-    INPUT_REFUSED, JOURNAL_GONE, LABEL_OF_WORKER, LATE, LEVEL_TOO_LOW, LIMIT_REACHED, MALFORMED, MEMBER_BEHIND,
-    MEMBERSHIP_REFUSED, NAMESPACE_LIMIT, NO_BACKUP, NO_LEADER, NO_SECRETS_KEY, NO_SPACE, NODE_BUSY, NOT_CONFIGURED,
-    NOT_IN_DOUBT, NOT_PRIVATE, OBJECT_CHANGED, OBJECT_IN_USE, OBJECT_REFUSED, OUTCOME_UNKNOWN, OUTPUT_REFUSED,
-    OVERLOADED, PACKAGE_REFUSED, PEERS_AWAY, QUEUE_FULL, REQUEST_CONFLICT, TOO_LARGE, UNKNOWN_AGENT, UNKNOWN_JOB,
-    UNKNOWN_MEMBER, UNKNOWN_NODE, UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND, WRONG_STATUS,
+    AGENT_IN_USE, CONTRACT_REFUSED, DEPENDENCY_MISSING, EVENTS_GONE, INPUT_REFUSED, JOURNAL_GONE, LABEL_OF_WORKER,
+    LIMIT_REACHED, MALFORMED, MEMBER_BEHIND, MEMBERSHIP_REFUSED, NAMESPACE_LIMIT, NO_BACKUP, NO_SECRETS_KEY, NODE_BUSY,
+    NOT_CONFIGURED, NOT_IN_DOUBT, NOT_PRIVATE, OBJECT_CHANGED, OBJECT_IN_USE, OBJECT_REFUSED, OUTPUT_REFUSED,
+    PACKAGE_REFUSED, PEERS_AWAY, QUEUE_FULL, TOO_LARGE, UNKNOWN_AGENT, UNKNOWN_MEMBER, UNKNOWN_NODE, UNKNOWN_OBJECT,
+    UNKNOWN_OBJECT_KIND, WRONG_STATUS,
 };
 use http::StatusCode;
 
-use super::{Body, Content, Kind, Operation, Parameter, ParameterLocation, Success, Verb};
-
-/// What a read needs besides what it reads.
-const READ: &[Entry] = &[MALFORMED, NO_LEADER, OVERLOADED];
-/// What is read may have moved to history or to an artifact.
-const STORED: &[Entry] = &[HISTORY_BEHIND, ARTIFACT_MISSING, PEERS_AWAY];
-/// What a change needs.
-const WRITE: &[Entry] = &[MALFORMED, NO_LEADER, OVERLOADED, OUTCOME_UNKNOWN, NO_SPACE, REQUEST_CONFLICT, LEVEL_TOO_LOW];
-/// What goes wrong with a body.
-const BODY: &[Entry] = &[MALFORMED, TOO_LARGE, LATE];
-/// A job that is named.
-const JOB: &[Entry] = &[UNKNOWN_JOB, AMBIGUOUS_JOB];
-
-const VIEW: Parameter = word("view", &["full", "plain"], "`full` adds the members that Atlas for Python does not have");
-const CONSISTENCY: Parameter = word(
-    "consistency",
-    &["stale", "linearizable"],
-    "`stale` answers from the state of this controller, without asking the others",
-);
-const LIMIT: Parameter = query("limit", Kind::Limit, "maximum number, 1 to 1000; 50 if it is not a number");
-const LIMIT_OF_ALL: Parameter = query("limit", Kind::Limit, "maximum number, 1 to 1000; defaults to all");
-const OFFSET: Parameter = query("offset", Kind::Whole, "number to skip");
-const IDEMPOTENCY_KEY: Parameter = Parameter {
-    name: "Idempotency-Key",
-    place: ParameterLocation::Header,
-    says: "up to 255 characters; a repeat with the same key gets the first answer",
-    kind: Kind::Key,
+use super::{Body, Content, Kind, Operation, Parameter, Success};
+pub(super) use parts::NAMESPACE;
+use parts::{
+    AFTER, BODY, CONSISTENCY, DELTAS, DRY_RUN, FAMILY, IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, JOB, LIMIT,
+    LIMIT_OF_ALL, OFFSET, READ, STORED, UPGRADED, VIEW, WRITE, created, delete, get, ok, post, put, query, word,
 };
-const IF_MATCH: Parameter = Parameter {
-    name: "If-Match",
-    place: ParameterLocation::Header,
-    says: "the revision that the object must have, in quotation marks",
-    kind: Kind::Text,
-};
-const IF_NONE_MATCH: Parameter = Parameter {
-    name: "If-None-Match",
-    place: ParameterLocation::Header,
-    says: "`*`: there must be no such object",
-    kind: Kind::Text,
-};
-const DRY_RUN: Parameter = word("dry_run", &["true", "false"], "`true` checks the request and changes nothing");
-/// What operations on things in a namespace take besides their own parameters.
-pub(super) const NAMESPACE: Parameter = query("namespace", Kind::Text, "the namespace; defaults to `default`");
-const DELTAS: Parameter = word(
-    "deltas",
-    &["true", "false"],
-    "`true` adds pieces of models' answers to the stream: events `delta`, `gap`, `reset`",
-);
-const FAMILY: Parameter = word(
-    "family",
-    &["true", "false"],
-    "`true` also waits for the retries of a failed job and returns the last of them",
-);
-const AFTER: Parameter =
-    query("after", Kind::Lenient, "the last event seen, for clients that cannot send `Last-Event-ID`");
-
-const fn query(name: &'static str, kind: Kind, says: &'static str) -> Parameter {
-    Parameter { name, place: ParameterLocation::Query, says, kind }
-}
-
-const fn word(name: &'static str, words: &'static [&'static str], says: &'static str) -> Parameter {
-    query(name, Kind::Word(words), says)
-}
-
-const fn operation(verb: Verb, id: &'static str, path: &'static str, says: &'static str) -> Operation {
-    Operation { id, verb, path, says, query: &[], body: Body::None, successes: &[], errors: &[], lenient: false }
-}
-
-const fn get(id: &'static str, path: &'static str, says: &'static str) -> Operation {
-    operation(Verb::Get, id, path, says)
-}
-
-const fn post(id: &'static str, path: &'static str, says: &'static str) -> Operation {
-    operation(Verb::Post, id, path, says)
-}
-
-const fn put(id: &'static str, path: &'static str, says: &'static str) -> Operation {
-    operation(Verb::Put, id, path, says)
-}
-
-const fn delete(id: &'static str, path: &'static str, says: &'static str) -> Operation {
-    operation(Verb::Delete, id, path, says)
-}
-
-impl Operation {
-    const fn takes(mut self, query: &'static [Parameter]) -> Self {
-        self.query = query;
-        self
-    }
-
-    const fn body(mut self, body: Body) -> Self {
-        self.body = body;
-        self
-    }
-
-    const fn answers(mut self, successes: &'static [Success]) -> Self {
-        self.successes = successes;
-        self
-    }
-
-    /// One that Atlas for Python has.
-    const fn lenient(mut self) -> Self {
-        self.lenient = true;
-        self
-    }
-
-    const fn refuses(mut self, errors: &'static [&'static [Entry]]) -> Self {
-        self.errors = errors;
-        self
-    }
-}
-
-const fn ok(says: &'static str, contents: &'static [Content]) -> Success {
-    Success { status: StatusCode::OK, says, contents }
-}
-
-const fn created(says: &'static str, contents: &'static [Content]) -> Success {
-    Success { status: StatusCode::CREATED, says, contents }
-}
-
-const UPGRADED: Success =
-    Success { status: StatusCode::SWITCHING_PROTOCOLS, says: "a WebSocket with the same frames", contents: &[] };
 
 /// Every operation, by subject.
 pub(crate) const OPERATIONS: &[Operation] = &[

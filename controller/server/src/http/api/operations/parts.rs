@@ -1,0 +1,135 @@
+//! What operations have in common: their errors, their parameters, and the functions that make one.
+
+use atlas_service::Entry;
+use atlas_service::catalogue::{
+    AMBIGUOUS_JOB, ARTIFACT_MISSING, HISTORY_BEHIND, LATE, LEVEL_TOO_LOW, MALFORMED, NO_LEADER, NO_SPACE,
+    OUTCOME_UNKNOWN, OVERLOADED, PEERS_AWAY, REQUEST_CONFLICT, TOO_LARGE, UNKNOWN_JOB,
+};
+use http::StatusCode;
+
+use crate::http::api::{Body, Content, Kind, Operation, Parameter, ParameterLocation, Success, Verb};
+
+/// What a read needs besides what it reads.
+pub(super) const READ: &[Entry] = &[MALFORMED, NO_LEADER, OVERLOADED];
+/// What is read may have moved to history or to an artifact.
+pub(super) const STORED: &[Entry] = &[HISTORY_BEHIND, ARTIFACT_MISSING, PEERS_AWAY];
+/// What a change needs.
+pub(super) const WRITE: &[Entry] =
+    &[MALFORMED, NO_LEADER, OVERLOADED, OUTCOME_UNKNOWN, NO_SPACE, REQUEST_CONFLICT, LEVEL_TOO_LOW];
+/// What goes wrong with a body.
+pub(super) const BODY: &[Entry] = &[MALFORMED, TOO_LARGE, LATE];
+/// A job that is named.
+pub(super) const JOB: &[Entry] = &[UNKNOWN_JOB, AMBIGUOUS_JOB];
+
+pub(super) const VIEW: Parameter =
+    word("view", &["full", "plain"], "`full` adds the members that Atlas for Python does not have");
+pub(super) const CONSISTENCY: Parameter = word(
+    "consistency",
+    &["stale", "linearizable"],
+    "`stale` answers from the state of this controller, without asking the others",
+);
+pub(super) const LIMIT: Parameter = query("limit", Kind::Limit, "maximum number, 1 to 1000; 50 if it is not a number");
+pub(super) const LIMIT_OF_ALL: Parameter = query("limit", Kind::Limit, "maximum number, 1 to 1000; defaults to all");
+pub(super) const OFFSET: Parameter = query("offset", Kind::Whole, "number to skip");
+pub(super) const IDEMPOTENCY_KEY: Parameter = Parameter {
+    name: "Idempotency-Key",
+    place: ParameterLocation::Header,
+    says: "up to 255 characters; a repeat with the same key gets the first answer",
+    kind: Kind::Key,
+};
+pub(super) const IF_MATCH: Parameter = Parameter {
+    name: "If-Match",
+    place: ParameterLocation::Header,
+    says: "the revision that the object must have, in quotation marks",
+    kind: Kind::Text,
+};
+pub(super) const IF_NONE_MATCH: Parameter = Parameter {
+    name: "If-None-Match",
+    place: ParameterLocation::Header,
+    says: "`*`: there must be no such object",
+    kind: Kind::Text,
+};
+pub(super) const DRY_RUN: Parameter =
+    word("dry_run", &["true", "false"], "`true` checks the request and changes nothing");
+/// What operations on things in a namespace take besides their own parameters.
+pub(in super::super) const NAMESPACE: Parameter =
+    query("namespace", Kind::Text, "the namespace; defaults to `default`");
+pub(super) const DELTAS: Parameter = word(
+    "deltas",
+    &["true", "false"],
+    "`true` adds pieces of models' answers to the stream: events `delta`, `gap`, `reset`",
+);
+pub(super) const FAMILY: Parameter = word(
+    "family",
+    &["true", "false"],
+    "`true` also waits for the retries of a failed job and returns the last of them",
+);
+pub(super) const AFTER: Parameter =
+    query("after", Kind::Lenient, "the last event seen, for clients that cannot send `Last-Event-ID`");
+
+pub(super) const fn query(name: &'static str, kind: Kind, says: &'static str) -> Parameter {
+    Parameter { name, place: ParameterLocation::Query, says, kind }
+}
+
+pub(super) const fn word(name: &'static str, words: &'static [&'static str], says: &'static str) -> Parameter {
+    query(name, Kind::Word(words), says)
+}
+
+pub(super) const fn operation(verb: Verb, id: &'static str, path: &'static str, says: &'static str) -> Operation {
+    Operation { id, verb, path, says, query: &[], body: Body::None, successes: &[], errors: &[], lenient: false }
+}
+
+pub(super) const fn get(id: &'static str, path: &'static str, says: &'static str) -> Operation {
+    operation(Verb::Get, id, path, says)
+}
+
+pub(super) const fn post(id: &'static str, path: &'static str, says: &'static str) -> Operation {
+    operation(Verb::Post, id, path, says)
+}
+
+pub(super) const fn put(id: &'static str, path: &'static str, says: &'static str) -> Operation {
+    operation(Verb::Put, id, path, says)
+}
+
+pub(super) const fn delete(id: &'static str, path: &'static str, says: &'static str) -> Operation {
+    operation(Verb::Delete, id, path, says)
+}
+
+impl Operation {
+    pub(super) const fn takes(mut self, query: &'static [Parameter]) -> Self {
+        self.query = query;
+        self
+    }
+
+    pub(super) const fn body(mut self, body: Body) -> Self {
+        self.body = body;
+        self
+    }
+
+    pub(super) const fn answers(mut self, successes: &'static [Success]) -> Self {
+        self.successes = successes;
+        self
+    }
+
+    /// One that Atlas for Python has.
+    pub(super) const fn lenient(mut self) -> Self {
+        self.lenient = true;
+        self
+    }
+
+    pub(super) const fn refuses(mut self, errors: &'static [&'static [Entry]]) -> Self {
+        self.errors = errors;
+        self
+    }
+}
+
+pub(super) const fn ok(says: &'static str, contents: &'static [Content]) -> Success {
+    Success { status: StatusCode::OK, says, contents }
+}
+
+pub(super) const fn created(says: &'static str, contents: &'static [Content]) -> Success {
+    Success { status: StatusCode::CREATED, says, contents }
+}
+
+pub(super) const UPGRADED: Success =
+    Success { status: StatusCode::SWITCHING_PROTOCOLS, says: "a WebSocket with the same frames", contents: &[] };
