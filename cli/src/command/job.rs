@@ -6,6 +6,7 @@ mod events;
 mod explain;
 mod list;
 mod logs;
+mod message;
 mod pages;
 mod pieces;
 mod resolve;
@@ -52,6 +53,8 @@ pub(crate) enum Verb {
     Wait(wait::Options),
     /// Cancels a job; a running job is stopped with all its processes.
     Cancel(cancel::Options),
+    /// Puts a message into the inbox of a job, and wakes a parked job that waits for one.
+    Message(message::Options),
     /// Runs an ended job again as a new job and prints its id.
     Retry(retry::Options),
     /// Resolves a job in doubt: run it again, or mark it as completed or failed.
@@ -76,6 +79,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
         Verb::Result(options) => result::run(context, options).await,
         Verb::Wait(options) => wait::run(context, options).await,
         Verb::Cancel(options) => cancel::run(context, options).await,
+        Verb::Message(options) => message::run(context, options).await,
         Verb::Retry(options) => retry::run(context, options).await,
         Verb::Resolve(options) => resolve::run(context, options).await,
         Verb::Batch(verb) => batch::run(context, verb).await,

@@ -156,10 +156,10 @@ fn is_same(recorded: &Step, folded: &Step) -> bool {
 fn refused(step: u64, rejection: &Rejection) -> StepsResult {
     let step = match *rejection {
         Rejection::Fenced | Rejection::UnknownJob { .. } | Rejection::WrongStatus { .. } => return StepsResult::Fenced,
-        // The limit is freed when other jobs end, and the level rises with the next upgrade.
-        Rejection::LimitReached { what: "journal bytes", .. } | Rejection::LevelTooLow { .. } => {
-            return StepsResult::Busy;
-        }
+        // The room is freed when other jobs end.
+        Rejection::LimitReached { what: "journal bytes", .. } => return StepsResult::NoRoom,
+        // The level rises with the next upgrade.
+        Rejection::LevelTooLow { .. } => return StepsResult::Busy,
         Rejection::StepDiffers { step, .. } => step,
         Rejection::StepGap { from, .. } => from,
         Rejection::StepsFolded { upto, .. } => upto,

@@ -160,6 +160,12 @@ impl Journal {
         self.steps.iter().map(|step| step.bytes()).sum::<u64>() + STEP_BYTES * self.folds.len() as u64
     }
 
+    /// Bytes that it takes of the cluster's budget: with its first step it reserves all that it may keep inline, so that no later step
+    /// waits for other jobs.
+    pub fn reserved_bytes(&self) -> u64 {
+        if self.next() == 0 { 0 } else { self.bytes().max(JOURNAL_INLINE_BYTES_MAX) }
+    }
+
     /// What all its steps cost together, those of every attempt.
     pub fn usage(&self) -> StepUsage {
         let mut usage = self.folded;

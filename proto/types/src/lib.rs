@@ -70,8 +70,8 @@ pub use outcome::{Outcome, Rejection};
 pub use park::{Park, ParkResult, Parked, WAITS_MAX, Wait};
 pub use payload::{INLINE_BYTES_MAX, Payload, PayloadBody};
 pub use session::{
-    AssignedJournal, Assignment, Delta, HandBack, HeldLease, Mail, Report, ReportKind, ReportResult, Spawn, SpawnEnd,
-    SpawnRule, SpawnStep, StepsResult, StreamEvent, StreamKind,
+    AssignedJournal, Assignment, Delta, HandBack, HandBackDeadline, HeldLease, Mail, Report, ReportKind, ReportResult,
+    Spawn, SpawnEnd, SpawnRule, SpawnStep, StepsResult, StreamEvent, StreamKind,
 };
 pub use time::{ClusterTime, Micros, Timestamp};
 pub use version::{Version, VersionError};

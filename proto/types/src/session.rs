@@ -79,9 +79,16 @@ impl Mail {
     }
 }
 
-/// By when the worker of a drained node returns its running jobs.
+/// The worker of a drained node returns its jobs: those that wait at once, the others by the deadline if there is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HandBack {
+    /// None lets running jobs take their time.
+    pub deadline: Option<HandBackDeadline>,
+}
+
+/// By when the worker of a drained node returns its running jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HandBackDeadline {
     /// The deadline by the cluster's clock, which a worker does not have: it tells one deadline from another.
     pub until: ClusterTime,
     /// What is left of it, as far as the leader knows.
@@ -227,6 +234,8 @@ pub enum StepsResult {
     Fenced,
     /// The cluster has no room for them at the moment: the same frame may be accepted later.
     Busy,
+    /// The cluster has no room for another journal: this is the first step of one.
+    NoRoom,
     /// The journal contradicts them, and would do so again.
     Refused {
         /// The step that is refused.

@@ -153,7 +153,7 @@ impl World {
     /// The leader has answered. The machine has stopped attempts whose leases ended meanwhile.
     pub(crate) fn entry_answered(&mut self, node: Node, number: u64, result: StepsResult) {
         let Some(Sent { job, token, entry, step }) = self.nodes[node].entries.get(&number).cloned() else { return };
-        if result == StepsResult::Busy {
+        if result == StepsResult::NoRoom {
             self.coverage.count("steps without room");
             return self.after(300 * MS, Event::EntrySaid(node, number));
         }
@@ -174,7 +174,7 @@ impl World {
                 self.oracle.violate(format!("step {step} of {job} was refused: {why}"));
             }
             // The attempt is stopped as soon as its worker hears of the lease.
-            (StepsResult::Fenced | StepsResult::Busy, _) => {}
+            (StepsResult::Fenced | StepsResult::Busy | StepsResult::NoRoom, _) => {}
         }
     }
 
@@ -236,7 +236,7 @@ impl World {
                 self.coverage.count("fenced steps");
                 StepsResult::Fenced
             }
-            Err(Rejection::LimitReached { what: "journal bytes", .. }) => StepsResult::Busy,
+            Err(Rejection::LimitReached { what: "journal bytes", .. }) => StepsResult::NoRoom,
             Err(rejection) => StepsResult::Refused { step: 0, why: rejection.to_string() },
         };
         self.send_to_node(node, conn, ToNode::StepsAck { number, result });

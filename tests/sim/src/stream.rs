@@ -5,8 +5,8 @@ use std::time::Duration;
 use atlas_duty::sessions::Round;
 use atlas_state::State;
 use atlas_types::{
-    Assignment, Command, DrainNode, Event as StateEvent, HandBack, Job, JobChange, JobId, JobStatus, NodeEpoch,
-    NodeHealth, NodeId, Outcome, Reason, Rejection, Report, ReportResult, WarmChanged,
+    Assignment, ClusterTime, Command, DrainNode, Event as StateEvent, HandBack, HandBackDeadline, Job, JobChange,
+    JobId, JobStatus, NodeEpoch, NodeHealth, NodeId, Outcome, Reason, Rejection, Report, ReportResult, WarmChanged,
 };
 
 use crate::Bug;
@@ -198,8 +198,9 @@ impl World {
 
 /// By when a node gives back what it runs, as the state knows it.
 fn hand_back(state: &State, id: &NodeId) -> Option<HandBack> {
-    let until = state.node(id)?.node.drain_until?;
-    Some(HandBack { until, within: until.since(state.clock()) })
+    let node = &state.node(id)?.node;
+    let deadline = |until: ClusterTime| HandBackDeadline { until, within: until.since(state.clock()) };
+    node.draining.then(|| HandBack { deadline: node.drain_until.map(deadline) })
 }
 
 /// Everything that a worker needs to run a lease.

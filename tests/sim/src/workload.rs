@@ -150,7 +150,7 @@ pub fn named(name: &str, command: Command) -> Request {
 
 /// What has to be there before the first job.
 pub fn setup(jobs_ended_kept: u64) -> Vec<Request> {
-    let journal_bytes_max = 64 * 1_024;
+    let journal_bytes_max = 128 * 1_024;
     let config = ClusterConfig { jobs_active_max: 12, jobs_ended_kept, journal_bytes_max, ..ClusterConfig::default() };
     let agents = Agent::ALL.into_iter().map(register);
     let configure = Command::ConfigureCluster(ConfigureCluster { config });

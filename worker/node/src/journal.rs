@@ -25,6 +25,8 @@ const OUTCOME_INLINE_MAX: usize = 16 << 10;
 /// The pause after the first answer `busy`. It doubles up to the second value.
 const BUSY_PAUSE: Duration = Duration::from_millis(200);
 const BUSY_PAUSE_MAX: Duration = Duration::from_secs(5);
+/// How often the first step of a journal is refused for lack of room before the attempt fails, after about 26 seconds.
+const NO_ROOM_MAX: u32 = 10;
 
 /// The result of a step that was not recorded before.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +50,9 @@ pub enum JournalError {
         /// The difference, as text.
         why: String,
     },
+    /// The cluster keeps as many journals as it may.
+    #[error("E3020: the cluster has no room for the journal of another job")]
+    NoRoom,
     /// An artifact does not contain the steps that the journal expects.
     #[error("E3010: the recorded steps in {0:?} cannot be read")]
     Damaged(Payload),
@@ -231,9 +236,10 @@ impl Journal {
         Ok(whole)
     }
 
-    /// Sends an entry until it is applied. If the cluster has no space for it, it is sent again after a pause.
+    /// Sends an entry until it is applied. If the cluster has no space for it, it is sent again after a pause. A journal that cannot
+    /// begin is given up after some time, because it may wait for jobs that do not end.
     async fn send(&self, entry: Entry) -> Result<(), JournalError> {
-        let mut pause = BUSY_PAUSE;
+        let mut patience = Patience::default();
         loop {
             let (answer, answered) = oneshot::channel();
             let said = SlotEvent::Journal { token: self.token, entry: entry.clone(), answer };
@@ -243,9 +249,53 @@ impl Journal {
                 StepsResult::Applied => return Ok(()),
                 StepsResult::Fenced => return Err(JournalError::Stopped),
                 StepsResult::Refused { step, why } => return Err(JournalError::Refused { step, why }),
-                StepsResult::Busy => self.env.clock.sleep(pause).await,
+                StepsResult::Busy => self.env.clock.sleep(patience.pause()).await,
+                StepsResult::NoRoom => {
+                    self.env.clock.sleep(patience.pause_without_room().ok_or(JournalError::NoRoom)?).await;
+                }
             }
-            pause = (2 * pause).min(BUSY_PAUSE_MAX);
         }
+    }
+}
+
+/// The pauses before an entry is sent again.
+#[derive(Debug, Default)]
+struct Patience {
+    pauses: u32,
+    without_room: u32,
+}
+
+impl Patience {
+    fn pause(&mut self) -> Duration {
+        let pause = BUSY_PAUSE.saturating_mul(1 << self.pauses.min(16));
+        self.pauses += 1;
+        pause.min(BUSY_PAUSE_MAX)
+    }
+
+    /// None once there was no room often enough.
+    fn pause_without_room(&mut self) -> Option<Duration> {
+        self.without_room += 1;
+        (self.without_room < NO_ROOM_MAX).then(|| self.pause())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_journal_without_room_is_given_up_after_half_a_minute() {
+        let mut patience = Patience::default();
+        let pauses: Vec<Duration> = std::iter::from_fn(|| patience.pause_without_room()).collect();
+        assert_eq!((pauses.len(), pauses[0], pauses[8]), (9, BUSY_PAUSE, BUSY_PAUSE_MAX));
+        let total: Duration = pauses.into_iter().sum();
+        assert!((Duration::from_secs(25)..Duration::from_secs(30)).contains(&total), "{total:?}");
+    }
+
+    #[test]
+    fn a_busy_controller_is_asked_for_as_long_as_it_takes() {
+        let mut patience = Patience::default();
+        let longest = (0..1_000).map(|_| patience.pause()).max();
+        assert_eq!(longest, Some(BUSY_PAUSE_MAX));
     }
 }

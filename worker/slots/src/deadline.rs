@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use atlas_types::{ClusterTime, HandBack};
+use atlas_types::{ClusterTime, HandBack, HandBackDeadline};
 
-/// The deadline set by the leader, if there is one.
+/// What the leader says of the node's drain.
 #[derive(Debug, Default)]
-pub(crate) struct Deadline(Option<LeaderDeadline>);
+pub(crate) struct Deadline {
+    is_told: bool,
+    deadline: Option<LeaderDeadline>,
+}
 
 #[derive(Debug)]
 struct LeaderDeadline {
@@ -20,8 +23,9 @@ impl Deadline {
     ///
     /// The same deadline again can only come sooner: the clock of the cluster stands still where this one goes on.
     pub(crate) fn tell(&mut self, by: Option<HandBack>, now: Duration) {
-        let known = self.0.take();
-        self.0 = by.map(|HandBack { until, within }| {
+        let known = self.deadline.take();
+        self.is_told = by.is_some();
+        self.deadline = by.and_then(|by| by.deadline).map(|HandBackDeadline { until, within }| {
             let at = now.saturating_add(within.as_duration());
             match known.filter(|known| known.until == until) {
                 Some(known) => LeaderDeadline { at: at.min(known.at), ..known },
@@ -32,19 +36,19 @@ impl Deadline {
 
     /// Whether it has passed at `now`.
     pub(crate) fn has_passed(&mut self, now: Duration) -> bool {
-        self.0.as_mut().is_some_and(|told| {
+        self.deadline.as_mut().is_some_and(|told| {
             told.passed |= now >= told.at;
             told.passed
         })
     }
 
-    /// Whether there is one.
+    /// Whether the node is drained, with a deadline or without.
     pub(crate) fn is_told(&self) -> bool {
-        self.0.is_some()
+        self.is_told
     }
 
     /// When it will have passed, unless it has.
     pub(crate) fn next(&self) -> Option<Duration> {
-        self.0.as_ref().filter(|told| !told.passed).map(|told| told.at)
+        self.deadline.as_ref().filter(|told| !told.passed).map(|told| told.at)
     }
 }

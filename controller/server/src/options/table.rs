@@ -245,7 +245,7 @@ pub const OPTIONS: &[OptionRow] = &[
         "ATLAS_JOURNAL_MAX",
         Form::Size,
         "",
-        "Maximum size of the recorded steps of all jobs that have not ended, without folded steps; beyond it, jobs wait before they record. If unset, the cluster's value stays; it starts at 312.5MiB.",
+        "Space for the journals of all jobs that have not ended, of which each journal reserves 32 KiB with its first step; a job without room for it fails after half a minute. If unset, the cluster's value stays; it starts at 312.5MiB.",
     ),
     row(
         "history.events-kept",

@@ -14,8 +14,9 @@ use atlas_raft::{AppliedBatch, Leadership};
 use atlas_service::{Recipient, Service, Withheld};
 use atlas_state::State;
 use atlas_types::{
-    Assignment, Attempt, BootId, ClusterTime, Event, EventRecord, FencingToken, HandBack, Job, JobChange, JobId,
-    Journal, Level, Micros, Namespace, Node, NodeEpoch, NodeHealth, NodeId, Payload, PayloadBody, Reason, Seq, level,
+    Assignment, Attempt, BootId, ClusterTime, Event, EventRecord, FencingToken, HandBack, HandBackDeadline, Job,
+    JobChange, JobId, Journal, Level, Micros, Namespace, Node, NodeEpoch, NodeHealth, NodeId, Payload, PayloadBody,
+    Reason, Seq, level,
 };
 use atlas_wire::limits::CONTROLLER_FRAME_BYTES_MAX;
 use atlas_wire::session::{ToWorker, Welcome};
@@ -90,8 +91,8 @@ pub(super) struct Leases {
     /// The lease set includes the entries up to this one.
     seq: Seq,
     held: HashMap<JobId, Held>,
-    /// The drain deadline that was sent to the worker.
-    until: Option<ClusterTime>,
+    /// What was sent to the worker about the drain of its node.
+    drain: Option<ToldDrain>,
 }
 
 /// A lease that the worker knows about.
@@ -346,8 +347,8 @@ impl Hub {
         let mut leases = connection.leases();
         leases.seq = state.seq();
         let node = state.node(&connection.node)?;
-        leases.until = node.node.drain_until;
-        let hand_back = hand_back(&node.node, state);
+        leases.drain = ToldDrain::of(&node.node, connection.program.level);
+        let hand_back = leases.drain.map(|drain| drain.hand_back(state));
         let (mut assignments, mut cancels, mut bytes, mut attached) = (Vec::new(), Vec::new(), 0, 0);
         for (token, id) in node.leases() {
             let Some(job) = state.job(id) else { continue };
@@ -440,23 +441,41 @@ pub(super) enum Refused {
     TooLarge,
 }
 
-/// Ends the stream if its process no longer owns the node. Otherwise sends the drain deadline if it has changed.
+/// Ends the stream if its process no longer owns the node. Otherwise sends what changed about its drain.
 fn node_changed(connection: &Connection, batch: &AppliedBatch, node: &Node) {
     let mut leases = connection.leases();
     if batch.seq <= leases.seq {
         return;
     }
     if !connection.is(node) {
-        connection.out.fail(Status::aborted("this node's session was lost, or another process took its name"));
-    } else if leases.until != node.drain_until && connection.program.level >= level::DRAIN_DEADLINE {
-        leases.until = node.drain_until;
-        connection.out.send(ToWorker::HandBack(hand_back(node, &batch.state)));
+        return connection.out.fail(Status::aborted("this node's session was lost, or another process took its name"));
+    }
+    let drain = ToldDrain::of(node, connection.program.level);
+    if leases.drain != drain {
+        leases.drain = drain;
+        connection.out.send(ToWorker::HandBack(drain.map(|drain| drain.hand_back(&batch.state))));
     }
 }
 
-/// The deadline by which a node must give back its running jobs, and the time left until then.
-fn hand_back(node: &Node, state: &State) -> Option<HandBack> {
-    node.drain_until.map(|until| HandBack { until, within: until.since(state.clock()) })
+/// A drain as its worker knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ToldDrain {
+    until: Option<ClusterTime>,
+}
+
+impl ToldDrain {
+    /// None if the node is not drained, or if its worker does not understand this drain.
+    fn of(node: &Node, level: Level) -> Option<Self> {
+        let until = node.drain_until;
+        let needed = if until.is_some() { level::DRAIN_DEADLINE } else { level::PARK };
+        (node.draining && level >= needed).then_some(Self { until })
+    }
+
+    /// The frame, with the time that is left.
+    fn hand_back(self, state: &State) -> HandBack {
+        let deadline = |until: ClusterTime| HandBackDeadline { until, within: until.since(state.clock()) };
+        HandBack { deadline: self.until.map(deadline) }
+    }
 }
 
 fn cancel(job: JobId, token: FencingToken) -> ToWorker {

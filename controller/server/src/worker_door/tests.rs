@@ -140,6 +140,7 @@ async fn the_deadline_of_a_drain_reaches_the_worker_on_every_stream_and_ends_wit
         Command::DrainNode(DrainNode { node: node.clone(), deadline: seconds.map(Micros::from_secs) })
     };
     cluster.does(drain(None)).await;
+    assert_eq!(worker.hears().await, "hand back in its own time");
     cluster.does(drain(Some(300))).await;
     assert_eq!(worker.hears().await, "hand back within 300 s");
     cluster.does(drain(Some(0))).await;
@@ -149,6 +150,8 @@ async fn the_deadline_of_a_drain_reaches_the_worker_on_every_stream_and_ends_wit
     drop(worker);
     let mut worker = cluster.worker("n1", 1).await;
     assert_eq!(worker.hears().await, format!("{WELCOME}, hand back within 60 s"));
+    cluster.does(drain(None)).await;
+    assert_eq!(worker.hears().await, "hand back in its own time");
     cluster.does(Command::Cordon(Cordon { node, cordoned: false })).await;
     assert_eq!(worker.hears().await, "hand back nothing");
 }

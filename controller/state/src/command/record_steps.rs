@@ -73,10 +73,11 @@ fn check_room(state: &State, journal: &Journal, added: &[Arc<Step>]) -> Result<(
     if inline + more > limit {
         return Err(Rejection::LimitReached { what: "journal bytes of a job", limit });
     }
-    check_budget(state, more)
+    // A journal that has begun has its room: jobs with journals never wait for each other.
+    if journal.next() > 0 { Ok(()) } else { check_budget(state, limit) }
 }
 
-/// Refuses `more` bytes of journals than the cluster has room for.
+/// Refuses to reserve `more` bytes for journals than the cluster has room for.
 pub(super) fn check_budget(state: &State, more: u64) -> Result<(), Rejection> {
     let limit = state.config.journal_bytes_max;
     if state.journal_bytes() + more > limit {
@@ -164,16 +165,19 @@ mod tests {
     fn a_command_a_journal_and_the_cluster_have_bounds() {
         check(
             &format!("{RUNNING}; job j2; grant j2 n1 -- record j1 from=0 steps=s bytes=262081; record j1 from=0 steps=s bytes=32705;
-            record j1 from=0 steps=s bytes=32704; record j1 from=1 steps=m bytes=0; config journal=32900; record j2 from=0 steps=s bytes=100;
-            record j2 from=0 steps=s bytes=60"),
+            record j1 from=0 steps=s bytes=32704; record j1 from=1 steps=m bytes=0; config journal=65535; record j2 from=0 steps=s bytes=100;
+            config journal=65536; record j2 from=0 steps=s bytes=100; config journal=1; record j2 from=1 steps=m bytes=60"),
             expect![[r#"
                 ! a payload of 262145 bytes is too large to be inline
                 ! the cluster's limit of 32768 for journal bytes of a job is reached
                 j1 steps from 0: start
                 ! the cluster's limit of 32768 for journal bytes of a job is reached
                 configured
-                ! the cluster's limit of 32900 for journal bytes is reached
+                ! the cluster's limit of 65535 for journal bytes is reached
+                configured
                 j2 steps from 0: start
+                configured
+                j2 steps from 1: model
             "#]],
         );
     }

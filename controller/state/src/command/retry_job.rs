@@ -23,7 +23,7 @@ pub(super) fn apply(command: &RetryJob, change: &mut Change<'_>) -> Result<Outco
     check_room(change, job.input.inline_bytes() + job.metadata.len() as u64, &job.labels)?;
 
     let journal = job.journal.clone().filter(|_| command.resume);
-    check_budget(change.state, journal.as_ref().map_or(0, |journal| journal.bytes()))?;
+    check_budget(change.state, journal.as_ref().map_or(0, |journal| journal.reserved_bytes()))?;
 
     let origin = change.origin;
     let new = Job {

@@ -54,7 +54,7 @@ pub(crate) struct Index {
     /// Payload bytes of all jobs.
     pub(crate) job_bytes: u64,
     pub(crate) agents: u64,
-    /// Bytes of the journals of jobs that have not ended.
+    /// Bytes that the journals of jobs that have not ended reserve.
     pub(crate) journal_bytes: u64,
     /// Payload bytes of the messages in inboxes.
     pub(crate) inbox_bytes: u64,
@@ -117,7 +117,7 @@ impl Index {
     /// One journal appeared, changed or went.
     pub(crate) fn journal(&mut self, old: Option<&Journal>, new: Option<&Journal>) {
         self.artifacts.journal(old, new);
-        let bytes = |journal: Option<&Journal>| journal.map_or(0, Journal::bytes);
+        let bytes = |journal: Option<&Journal>| journal.map_or(0, Journal::reserved_bytes);
         self.journal_bytes = self.journal_bytes + bytes(new) - bytes(old);
     }
 

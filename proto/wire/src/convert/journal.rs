@@ -49,6 +49,7 @@ pub(super) fn ack_out(number: u64, result: StepsResult) -> pb::StepsAck {
         StepsResult::Applied => (pb::StepsResult::Applied, None),
         StepsResult::Fenced => (pb::StepsResult::Fenced, None),
         StepsResult::Busy => (pb::StepsResult::Busy, None),
+        StepsResult::NoRoom => (pb::StepsResult::NoRoom, None),
         StepsResult::Refused { step, why } => (pb::StepsResult::Refused, Some(pb::StepsRefusal { step, why })),
     };
     pb::StepsAck { number, result: result.into(), refusal }
@@ -62,6 +63,7 @@ pub(super) fn ack_in(ack: pb::StepsAck) -> Result<(u64, StepsResult), ConvertErr
         pb::StepsResult::Applied => StepsResult::Applied,
         pb::StepsResult::Fenced => StepsResult::Fenced,
         pb::StepsResult::Busy => StepsResult::Busy,
+        pb::StepsResult::NoRoom => StepsResult::NoRoom,
         pb::StepsResult::Refused => {
             let pb::StepsRefusal { step, why } = required("steps_ack.refusal", ack.refusal)?;
             bounded("steps_refusal.why", why.len(), TEXT_BYTES_MAX)?;

@@ -1,8 +1,8 @@
 //! Whole frames of a session.
 
 use atlas_types::{
-    Assignment, Attempt, BootId, ClusterTime, FencingToken, HandBack, HeldLease, JobId, Level, NodeEpoch, NodeId,
-    StreamEvent,
+    Assignment, Attempt, BootId, ClusterTime, FencingToken, HandBack, HandBackDeadline, HeldLease, JobId, Level,
+    NodeEpoch, NodeId, StreamEvent,
 };
 use bytes::Bytes;
 
@@ -193,7 +193,10 @@ impl TryFrom<pb::SessionResponse> for ToWorker {
 
 impl From<HandBack> for pb::HandBack {
     fn from(by: HandBack) -> Self {
-        Self { until_us: by.until.0, within: Some(duration_out(by.within)) }
+        Self {
+            until_us: by.deadline.map_or(0, |deadline| deadline.until.0),
+            within: by.deadline.map(|deadline| duration_out(deadline.within)),
+        }
     }
 }
 
@@ -201,7 +204,11 @@ impl TryFrom<pb::HandBack> for HandBack {
     type Error = ConvertError;
 
     fn try_from(by: pb::HandBack) -> Result<Self, ConvertError> {
-        Ok(Self { until: ClusterTime(by.until_us), within: duration_in("hand_back.within", by.within)? })
+        let deadline = |within| {
+            let within = duration_in("hand_back.within", Some(within))?;
+            Ok(HandBackDeadline { until: ClusterTime(by.until_us), within })
+        };
+        Ok(Self { deadline: by.within.map(deadline).transpose()? })
     }
 }
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use atlas_types::{
     AgentName, Allocation, Architecture, AssignedJournal, Assignment, Attachment, Attachments, Attempt, BootId,
-    ClusterTime, Delta, Digest, Failure, FailureKind, FencingToken, Fold, Gpu, GpuShare, HandBack, HeldLease,
-    INLINE_BYTES_MAX, Inventory, JobId, Journal, Level, Mail, Message, MessageId, Micros, Namespace, NodeEpoch, NodeId,
-    Park, ParkResult, Payload, PayloadBody, Place, Principal, Report, ReportKind, ReportResult, SecretText, Spawn,
-    SpawnEnd, SpawnRule, SpawnStep, Spawner, Step, StepKey, StepKind, StepUsage, StepsResult, StreamEvent, StreamKind,
-    Timestamp, TraceContext, Usage, Version, Wait,
+    ClusterTime, Delta, Digest, Failure, FailureKind, FencingToken, Fold, Gpu, GpuShare, HandBack, HandBackDeadline,
+    HeldLease, INLINE_BYTES_MAX, Inventory, JobId, Journal, Level, Mail, Message, MessageId, Micros, Namespace,
+    NodeEpoch, NodeId, Park, ParkResult, Payload, PayloadBody, Place, Principal, Report, ReportKind, ReportResult,
+    SecretText, Spawn, SpawnEnd, SpawnRule, SpawnStep, Spawner, Step, StepKey, StepKind, StepUsage, StepsResult,
+    StreamEvent, StreamKind, Timestamp, TraceContext, Usage, Version, Wait,
 };
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
@@ -193,7 +193,8 @@ fn to_leader() -> Vec<ToLeader> {
 
 fn to_worker() -> Vec<ToWorker> {
     let (job, token) = (JobId(7), FencingToken(9));
-    let by = HandBack { until: ClusterTime(90), within: Micros::from_secs(30) };
+    let deadline = HandBackDeadline { until: ClusterTime(90), within: Micros::from_secs(30) };
+    let by = HandBack { deadline: Some(deadline) };
     vec![
         ToWorker::Welcome(Welcome {
             epoch: NodeEpoch(3),
@@ -218,10 +219,12 @@ fn to_worker() -> Vec<ToWorker> {
         ToWorker::Spawned { number: 5, end: SpawnEnd::Failed("kaput".to_owned()) },
         ToWorker::Spawned { number: 5, end: SpawnEnd::Refused("no".to_owned()) },
         ToWorker::HandBack(Some(by)),
+        ToWorker::HandBack(Some(HandBack { deadline: None })),
         ToWorker::HandBack(None),
         ToWorker::StepsAck { number: 6, result: StepsResult::Applied },
         ToWorker::StepsAck { number: 6, result: StepsResult::Fenced },
         ToWorker::StepsAck { number: 6, result: StepsResult::Busy },
+        ToWorker::StepsAck { number: 7, result: StepsResult::NoRoom },
         ToWorker::StepsAck { number: 6, result: StepsResult::Refused { step: 2, why: "no".to_owned() } },
         ToWorker::ParkAck { number: 8, result: ParkResult::Parked },
         ToWorker::ParkAck { number: 8, result: ParkResult::Ready },

@@ -131,7 +131,8 @@ fn what_leaders_say_reads_and_writes_as_ever() {
         level: Level(0),
         hand_back: None,
     };
-    let by = HandBack { until: ClusterTime(90_000_000), within: Micros::from_secs(30) };
+    let deadline = HandBackDeadline { until: ClusterTime(90_000_000), within: Micros::from_secs(30) };
+    let by = HandBack { deadline: Some(deadline) };
     let drained = Welcome { leases: Vec::new(), hand_back: Some(by), ..welcome.clone() };
     let said = [
         ("welcome", ToWorker::Welcome(welcome)),
@@ -163,10 +164,12 @@ fn what_leaders_say_reads_and_writes_as_ever() {
         ("spawned_failed", ToWorker::Spawned { number: 7, end: SpawnEnd::Failed("kaput".to_owned()) }),
         ("spawned_refused", ToWorker::Spawned { number: 7, end: SpawnEnd::Refused("no".to_owned()) }),
         ("hand_back", ToWorker::HandBack(Some(by))),
+        ("hand_back_without_deadline", ToWorker::HandBack(Some(HandBack { deadline: None }))),
         ("hand_back_ended", ToWorker::HandBack(None)),
         ("steps_applied", ToWorker::StepsAck { number: 8, result: StepsResult::Applied }),
         ("steps_fenced", ToWorker::StepsAck { number: 8, result: StepsResult::Fenced }),
         ("steps_busy", ToWorker::StepsAck { number: 8, result: StepsResult::Busy }),
+        ("steps_no_room", ToWorker::StepsAck { number: 8, result: StepsResult::NoRoom }),
         ("steps_refused", ToWorker::StepsAck { number: 8, result: StepsResult::Refused { step: 2, why: "no".into() } }),
         ("park_parked", ToWorker::ParkAck { number: 3, result: ParkResult::Parked }),
         ("park_ready", ToWorker::ParkAck { number: 3, result: ParkResult::Ready }),

@@ -169,6 +169,8 @@ async fn a_step_is_sent_again_on_the_next_session_and_after_busy() {
     let ToLeader::RecordSteps { number: again, .. } = scene.entry().await else { panic!("no steps") };
     assert_eq!(again, number);
     scene.answer(again, StepsResult::Busy).await;
+    let ToLeader::RecordSteps { number: again, .. } = scene.entry().await else { panic!("no steps") };
+    scene.answer(again, StepsResult::NoRoom).await;
     scene.record(1).await;
     assert_eq!(scene.session.end().await.1.output(&scene.controller), "{\"next\":1}");
     assert_eq!(scene.made(), [(1, 0)]);

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_types::{
-    AssignedJournal, Assignment, Attachment, Attachments, Attempt, ClusterTime, Failure, HandBack, JobId, Journal,
-    Mail, Message, MessageId, Micros, Park, ParkResult, Payload, Principal, ReportKind, ReportResult, SecretText,
-    Spawn, SpawnEnd, Step, StepKey, StepKind, StepUsage, StepsResult, Timestamp, Wait,
+    AssignedJournal, Assignment, Attachment, Attachments, Attempt, ClusterTime, Failure, HandBack, HandBackDeadline,
+    JobId, Journal, Mail, Message, MessageId, Micros, Park, ParkResult, Payload, Principal, ReportKind, ReportResult,
+    SecretText, Spawn, SpawnEnd, Step, StepKey, StepKind, StepUsage, StepsResult, Timestamp, Wait,
 };
 use atlas_wire::session::{ToLeader, ToWorker};
 use atlas_worker::{ChildCall, Inside, InsideJob, JournalError, Made};
@@ -297,7 +297,7 @@ async fn a_job_with_the_credential_of_its_caller_waits_in_its_place() {
 #[tokio::test]
 async fn a_job_leaves_a_draining_node_at_its_next_step() {
     let mut scene = Scene::set(NEVER).await;
-    let by = HandBack { until: ClusterTime(1), within: Micros::from_secs(3_600) };
+    let by = HandBack { deadline: Some(HandBackDeadline { until: ClusterTime(1), within: Micros::from_secs(3_600) }) };
     scene.session.say(ToWorker::HandBack(Some(by))).await;
     scene.grant(&["model", "model"], |_| {}).await;
     let (number, park) = scene.park().await;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use atlas_types::{ClusterTime, HandBack, Micros, ReportKind, ReportResult};
+use atlas_types::{ClusterTime, HandBack, HandBackDeadline, Micros, ReportKind, ReportResult};
 use atlas_wire::session::{ToLeader, ToWorker};
 
 use crate::support::{Controller, End, Node, PATIENCE, Stage, shell, until};
@@ -220,7 +220,7 @@ async fn what_runs_at_the_deadline_of_a_drain_is_given_back_and_the_worker_goes_
     let assignment = controller.assignment(&agent, "{}");
     session.grant(&assignment).await;
     until("the agent runs", PATIENCE, || processes("86313") == 1).await;
-    let by = HandBack { until: ClusterTime(1), within: Micros::from_millis(50) };
+    let by = HandBack { deadline: Some(HandBackDeadline { until: ClusterTime(1), within: Micros::from_millis(50) }) };
     session.say(ToWorker::HandBack(Some(by))).await;
     let (_, end) = session.end().await;
     assert!(matches!(end, End::NotHeld), "{end:?}");

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use atlas_types::{
     AgentName, Allocation, Assignment, Attempt, ClusterTime, Digest, Failure, FailureKind, FencingToken, GpuShare,
-    HandBack, JobId, Micros, Namespace, NodeEpoch, Park, ParkResult, Payload, ReportKind, ReportResult, Usage, Version,
-    Wait,
+    HandBack, HandBackDeadline, JobId, Micros, Namespace, NodeEpoch, Park, ParkResult, Payload, ReportKind,
+    ReportResult, Usage, Version, Wait,
 };
 
 use crate::{AttemptEnd, Effect, Input, SlotId};
@@ -132,8 +132,10 @@ pub(super) fn input(statement: &str) -> Input {
         },
         "lost" => Input::Disconnected,
         "back" => Input::HandBack(words.next().map(|until| HandBack {
-            until: ClusterTime(number(Some(until))),
-            within: Micros::from_secs(number(words.next())),
+            deadline: (until != "slowly").then(|| HandBackDeadline {
+                until: ClusterTime(number(Some(until))),
+                within: Micros::from_secs(number(words.next())),
+            }),
         })),
         "drain" => Input::Drain,
         "abandon" => Input::Abandon,

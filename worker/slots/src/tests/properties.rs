@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use atlas_types::{
-    ClusterTime, FencingToken, HandBack, JobId, Micros, NodeEpoch, ParkResult, ReportKind, ReportResult, Wait,
+    ClusterTime, FencingToken, HandBack, HandBackDeadline, JobId, Micros, NodeEpoch, ParkResult, ReportKind,
+    ReportResult, Wait,
 };
 use proptest::prelude::*;
 
@@ -259,7 +260,10 @@ impl World {
             Act::Cancel => Input::Cancelled { token: pick(&self.leases)?, grace: Duration::ZERO },
             Act::HandBack { until, within } => {
                 let until = ClusterTime(*until);
-                Input::HandBack(within.map(|seconds| HandBack { until, within: Micros::from_secs(seconds) }))
+                Input::HandBack(within.map(|seconds| HandBack {
+                    // A tenth of the drains has no deadline.
+                    deadline: (seconds > 0).then_some(HandBackDeadline { until, within: Micros::from_secs(seconds) }),
+                }))
             }
             Act::Abandon => Input::Abandon,
             Act::Lose => {

@@ -334,7 +334,8 @@ fn words(said: ToWorker) -> String {
 fn hand_back(by: Option<HandBack>) -> String {
     match by {
         // Rounded up, because some time may have passed when a stream begins.
-        Some(by) => format!("hand back within {} s", by.within.0.div_ceil(1_000_000)),
+        Some(HandBack { deadline: Some(by) }) => format!("hand back within {} s", by.within.0.div_ceil(1_000_000)),
+        Some(HandBack { deadline: None }) => "hand back in its own time".to_owned(),
         None => "hand back nothing".to_owned(),
     }
 }

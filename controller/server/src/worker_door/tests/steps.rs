@@ -97,16 +97,19 @@ async fn steps_that_contradict_the_journal_are_refused_with_both_sides() {
 }
 
 #[tokio::test]
-async fn a_journal_without_room_is_busy_until_there_is_some() {
+async fn a_journal_without_room_cannot_begin_until_there_is_some() {
     let (cluster, mut worker) = running().await;
     let limited = |journal_bytes_max| {
         let config = ClusterConfig { journal_bytes_max, ..ClusterConfig::default() };
         Command::ConfigureCluster(ConfigureCluster { config })
     };
-    cluster.does(limited(64)).await;
-    assert_eq!(answer(&mut worker, record(1, 7, 1, 0, &["1"])).await, "Busy");
-    cluster.does(limited(65)).await;
+    cluster.does(limited(32_767)).await;
+    assert_eq!(answer(&mut worker, record(1, 7, 1, 0, &["1"])).await, "NoRoom");
+    cluster.does(limited(32_768)).await;
     assert_eq!(answer(&mut worker, record(1, 7, 1, 0, &["1"])).await, "Applied");
+    // One that has begun has its room.
+    cluster.does(limited(1)).await;
+    assert_eq!(answer(&mut worker, record(2, 7, 1, 1, &["2"])).await, "Applied");
 }
 
 #[tokio::test]
