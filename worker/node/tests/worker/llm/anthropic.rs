@@ -107,7 +107,7 @@ async fn a_call_ends_with_the_time_of_the_job() {
     let contract = contract("", "  execution_timeout: 2\n");
     let mut scene = Scene::set(&[("agent.yaml", &contract)], &variables(&server)).await;
     let only = scene.attempt(1, "{}");
-    assert_eq!(scene.run(&only).await.error(), "Execution timed out after 2s");
+    assert_eq!(scene.run(&only).await.error(), "Execution timed out after 2.0s");
     assert!(ASKED.load(Ordering::SeqCst) >= 1);
     scene.node.shutdown().await;
 }
