@@ -14,6 +14,7 @@ mod park;
 mod report;
 mod session;
 mod spawn;
+mod tool;
 mod transfer;
 
 #[cfg(test)]

@@ -50,6 +50,7 @@ mod submit;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod tools;
 mod tree;
 mod view;
 mod waiters;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::AddAssign;
 use std::sync::Arc;
 
-use crate::{Micros, Payload};
+use crate::{JobId, Micros, Payload};
 
 /// Most bytes of one job's steps that are kept inline; older steps are folded into artifacts before there are more.
 pub const JOURNAL_INLINE_BYTES_MAX: u64 = 32 * 1_024;
@@ -62,6 +62,15 @@ impl StepKind {
 /// The hash of what a step was asked, from journaled content alone: a replay that computes another key has left the recorded path.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct StepKey(pub [u8; 16]);
+
+impl StepKey {
+    /// The id that follows from another one and the key.
+    pub fn derive(self, id: JobId) -> JobId {
+        let (high, low) = self.0.split_at(8);
+        let half = |bytes: &[u8]| bytes.iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+        id.derive(half(high)).derive(half(low))
+    }
+}
 
 impl fmt::Display for StepKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -79,5 +79,6 @@ features! {
     6 MODELS "Objects of the kinds `model` and `tier` describe the models that agents use.";
     6 ATTACHMENTS "Agent versions name the secrets and the model that their jobs use, and a job can carry the credential of its caller.";
     6 BUDGETS "A job can have a budget for its calls of models.";
+    6 TOOLS "Agents call the tools of the platform.";
     6 SECRETS "Objects of the kind `secret` keep sealed values.";
 }

@@ -71,7 +71,7 @@ pub use park::{Park, ParkResult, Parked, WAITS_MAX, Wait};
 pub use payload::{INLINE_BYTES_MAX, Payload, PayloadBody};
 pub use session::{
     AssignedJournal, Assignment, Delta, HandBack, HandBackDeadline, HeldLease, Mail, Report, ReportKind, ReportResult,
-    Spawn, SpawnEnd, SpawnRule, SpawnStep, StepsResult, StreamEvent, StreamKind,
+    Spawn, SpawnEnd, SpawnRule, SpawnStep, StepsResult, StreamEvent, StreamKind, ToolEnd, ToolRequest,
 };
 pub use time::{ClusterTime, Micros, Timestamp};
 pub use version::{Version, VersionError};

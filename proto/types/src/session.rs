@@ -140,9 +140,7 @@ impl SpawnStep {
 
     /// The id of the child of a parent.
     pub fn child(self, parent: JobId) -> JobId {
-        let (high, low) = self.key.0.split_at(8);
-        let half = |bytes: &[u8]| bytes.iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
-        parent.derive(Self::FAMILY).derive(self.number).derive(half(high)).derive(half(low))
+        self.key.derive(parent.derive(Self::FAMILY).derive(self.number))
     }
 }
 
@@ -152,6 +150,40 @@ impl Spawn {
         let Spawner { job, .. } = self.spawner;
         self.step.map_or_else(|| self.spawner.child(number), |step| step.child(job))
     }
+}
+
+/// A tool of the platform that an attempt calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolRequest {
+    /// The attempt's job and its lease.
+    pub caller: Spawner,
+    /// The tool, such as `atlas.registry.list`.
+    pub tool: String,
+    /// A JSON object.
+    pub arguments: Arc<[u8]>,
+    /// The same in each attempt that makes the call again.
+    pub key: StepKey,
+    /// It was said before, on another session or by an earlier attempt.
+    pub again: bool,
+}
+
+impl ToolRequest {
+    /// Keeps the ids of spawned jobs apart from those of retries and children.
+    const SPAWNED: u64 = u64::MAX / 5;
+
+    /// The id of the job that the call spawns, which is the same for each repeat.
+    pub fn spawned(&self) -> JobId {
+        self.key.derive(self.caller.job.derive(Self::SPAWNED))
+    }
+}
+
+/// The answer to a call of a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToolEnd {
+    /// The result, JSON.
+    Result(Arc<[u8]>),
+    /// Why the tool was not called.
+    Refused(String),
 }
 
 /// The answer to the parent of a spawned job.

@@ -17,6 +17,7 @@ mod report;
 mod session;
 mod spawn;
 mod time;
+mod tool;
 
 #[cfg(test)]
 mod tests;

@@ -30,5 +30,8 @@ pub const WORD_BYTES_MAX: usize = 4_096;
 /// Most bytes of an error text or a line of a stream.
 pub const TEXT_BYTES_MAX: usize = 64 << 10;
 
+/// Most bytes of a tool's arguments, and of its result.
+pub const TOOL_BYTES_MAX: usize = 1 << 20;
+
 /// Most bytes of a job's metadata.
 pub const METADATA_BYTES_MAX: usize = 64 << 10;

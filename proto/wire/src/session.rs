@@ -5,6 +5,7 @@ use std::sync::Arc;
 use atlas_types::{
     Assignment, Attempt, BootId, Delta, Digest, FencingToken, Fold, HandBack, HeldLease, Inventory, JobId, Level, Mail,
     Micros, NodeEpoch, NodeId, Park, ParkResult, Report, ReportResult, Spawn, SpawnEnd, Step, StepsResult, StreamEvent,
+    ToolEnd, ToolRequest,
 };
 
 /// What a worker says to the leader.
@@ -84,6 +85,12 @@ pub enum ToLeader {
         /// Its lease.
         token: FencingToken,
         park: Park,
+    },
+    /// An attempt calls a tool of the platform. Not sent to a leader below the feature level that has them.
+    CallTool {
+        /// Counted by the worker from 1, over all sessions of one boot.
+        number: u64,
+        call: Box<ToolRequest>,
     },
 }
 
@@ -178,6 +185,12 @@ pub enum ToWorker {
         /// Its lease.
         token: FencingToken,
         mail: Mail,
+    },
+    /// A tool was called, or refused.
+    ToolCalled {
+        /// The number of the call.
+        number: u64,
+        end: ToolEnd,
     },
 }
 

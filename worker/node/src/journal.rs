@@ -15,6 +15,7 @@ use atlas_types::{
 };
 use tokio::sync::{mpsc, oneshot};
 
+pub(crate) use self::waits::hashed;
 pub use self::waits::{ChildCall, ChildEnd, Received};
 use crate::payloads::{TransferError, Transfers};
 use crate::slot::{Shared, SlotEvent};

@@ -8,6 +8,7 @@ mod inside;
 mod io_loop;
 mod json_text;
 mod llm;
+mod platform;
 mod python;
 mod warm_exec;
 
@@ -253,7 +254,9 @@ pub(crate) enum StartError {
 /// Starts the program of `work`'s agent.
 pub(crate) async fn start(work: &Arc<Work>, shared: &Shared, control: &mut Control<'_>) -> Result<Program, StartError> {
     let contract = &work.agent.contract;
-    if !contract.requires.skills.is_empty() {
+    // An llm agent resolves its tools when a job begins.
+    let known = |name: &String| contract.provider.kind == ProviderKind::Llm || platform::find(name).is_some();
+    if !contract.requires.skills.iter().all(known) {
         return Err(StartError::NoSkills);
     }
     if let Some(agent) = inside::InsideAgent::of(work, shared) {

@@ -7,6 +7,7 @@ mod parts;
 mod preparation;
 mod saving;
 mod spawns;
+mod tools;
 mod waits;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -25,7 +26,9 @@ use self::journals::Journals;
 pub(crate) use self::parts::Parts;
 pub(crate) use self::preparation::Preparing;
 use self::preparation::{Unprepared, echo};
-use self::spawns::{Asker, Spawns};
+pub(crate) use self::spawns::Asker;
+use self::spawns::Spawns;
+use self::tools::Tools;
 pub(crate) use self::waits::Resumed;
 use self::waits::Waits;
 use crate::link::{LinkEvent, Stream};
@@ -115,6 +118,8 @@ pub(crate) struct Pump {
     /// Steps and folds without an answer.
     journals: Journals,
     waits: Waits,
+    /// Unanswered calls of tools.
+    tools: Tools,
     /// The feature level of the leader.
     leader_level: Level,
     /// Pieces of answers that wait to be joined, and until when.
@@ -205,6 +210,7 @@ impl Pump {
                 self.step(Input::Welcome { epoch, ttl: session_ttl.as_duration(), leases });
                 self.resend_spawns();
                 self.resend_entries();
+                self.resend_calls();
             }
             ToWorker::Grant(assignment) => self.step(Input::Granted(assignment)),
             ToWorker::Cancel { token, grace, .. } => {
@@ -215,6 +221,7 @@ impl Pump {
             ToWorker::RenewAck { number } => self.step(Input::RenewAcked { number }),
             ToWorker::StreamAck { job, attempt, number } => self.spool.acknowledge(job, attempt, number),
             ToWorker::Spawned { number, end } => self.on_spawned(number, end),
+            ToWorker::ToolCalled { number, end } => self.on_tool_called(number, end),
             ToWorker::StepsAck { number, result } => self.on_steps_ack(number, result),
             ToWorker::ParkAck { number, result } => self.on_park_ack(number, result),
             ToWorker::Messages { token, mail, .. } => self.on_messages(token, mail),
@@ -247,6 +254,7 @@ impl Pump {
             SlotEvent::Event { token, event } => self.spool.push(token, event),
             SlotEvent::Delta { token, call, text } => self.on_delta(token, call, &text),
             SlotEvent::Spawn { token, call } => self.on_spawn(token, call),
+            SlotEvent::Tool { token, call } => self.on_tool(token, call),
             SlotEvent::Leave { token, call } => self.on_leave(token, call),
             SlotEvent::Journal { token, entry, answer } => self.on_journal(token, entry, answer),
             SlotEvent::Wait { token, park, answer } => self.on_wait(token, park, answer),
@@ -287,6 +295,7 @@ impl Pump {
         self.spool.close(token);
         self.forget_spawns(token);
         self.forget_entries(token);
+        self.forget_calls(token);
         self.forget_waits(token);
         let Some(RunningAttempt { slot, .. }) = self.attempts.remove(&token) else { return };
         if !end.slot_usable {
@@ -474,6 +483,7 @@ impl Pump {
     fn stop(&mut self, token: FencingToken, why: StopReason, grace: Duration) {
         debug!(%token, ?why, "stopping an attempt");
         self.forget_entries(token);
+        self.forget_calls(token);
         self.forget_waits(token);
         if why != StopReason::Cancelled {
             self.spool.discard(token);

@@ -9,20 +9,20 @@ use atlas_env::Env;
 use atlas_llm::client::Client;
 use atlas_slots::{AttemptEnd, SlotId};
 use atlas_types::{
-    Assignment, Failure, FailureKind, FencingToken, Message, Micros, Park, ReportKind, SpawnStep, StepsResult,
+    Assignment, Failure, FailureKind, FencingToken, Message, Micros, Park, ReportKind, SpawnStep, StepKey, StepsResult,
     StreamEvent, Usage,
 };
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::agent::{Agent, OutputFault};
-use crate::journal::Entry;
+use crate::journal::{Entry, hashed};
 use crate::mailbox::{Answer, Mailbox, Order};
 use crate::metadata;
 use crate::payloads::Transfers;
 use crate::process::Supervisor;
 use crate::provider::{self, Execution, Lines, Program, StartError};
-use crate::pump::Resumed;
+use crate::pump::{Asker, Resumed};
 use crate::secrets::{Said, Secrets};
 
 /// One attempt with all the data that it needs.
@@ -43,6 +43,8 @@ pub(crate) enum SlotEvent {
     Delta { token: FencingToken, call: (u32, u32), text: String },
     /// The attempt spawns a job.
     Spawn { token: FencingToken, call: SpawnCall },
+    /// The attempt calls a tool of the platform.
+    Tool { token: FencingToken, call: ToolCall },
     /// The attempt no longer waits for a job that it spawned.
     Leave { token: FencingToken, call: u64 },
     /// The attempt has an entry for its journal, and waits for the answer.
@@ -73,6 +75,19 @@ pub(crate) struct SpawnCall {
     pub(crate) timeout: Duration,
     /// Set if the attempt has a journal.
     pub(crate) journaled: Option<JournaledCall>,
+}
+
+/// A tool of the platform that an attempt calls.
+#[derive(Debug)]
+pub(crate) struct ToolCall {
+    pub(crate) tool: String,
+    /// A JSON object.
+    pub(crate) arguments: Arc<[u8]>,
+    /// The same in each attempt that makes the call again.
+    pub(crate) key: StepKey,
+    /// True if an earlier attempt may have made it.
+    pub(crate) again: bool,
+    pub(crate) asker: Asker,
 }
 
 /// A spawn that belongs to a step of a journal.
@@ -171,6 +186,14 @@ impl Control<'_> {
     /// Spawns a job. The answer arrives in the mailbox.
     pub(crate) async fn spawn(&self, call: SpawnCall) {
         let _ = self.told.send(SlotEvent::Spawn { token: self.token, call }).await;
+    }
+
+    /// Calls a tool of the platform. The answer arrives in the mailbox.
+    pub(crate) async fn tool(&self, call: u64, tool: String, arguments: Arc<[u8]>) {
+        let key = hashed(&(self.token.0, call));
+        let asker = Asker::Program { token: self.token, call };
+        let call = ToolCall { tool, arguments, key, again: false, asker };
+        let _ = self.told.send(SlotEvent::Tool { token: self.token, call }).await;
     }
 
     /// Stops waiting for a spawned job.

@@ -6,7 +6,7 @@ goes to stdout and stderr, which the worker reads as log lines, so that no print
     worker: start {contract, directory}   run {number, input, context}   spawned {call, data | error | refused}   shutdown
     host:   ready   failed {stage, error}   result {number, output, execution_metadata}
             error {number, error, execution_metadata}   log {level, text}   progress {text}   stopped
-            spawn {number, call, agent, input, priority, timeout}   leave {number, call}   delta {number, step, try, text}
+            spawn {number, call, agent, input, priority, timeout}   leave {number, call}   tool {number, call, tool, input}   delta {number, step, try, text}
 """
 
 import asyncio
@@ -119,6 +119,7 @@ class Host:
             contract = AgentContract.from_dict(frame["contract"])
             context = AgentContext(permissions=contract.permissions)
             context._spawn_callback = self._spawn
+            context._tool_callback = self._tool
             context._progress = lambda text: self._channel.send({"type": "progress", "text": _sound(text)})
             context._delta = self._delta
             agent = cls(contract, context)
@@ -170,6 +171,17 @@ class Host:
             if self._spawned.pop(call, None) is not None and number == self._run:
                 self._channel.send({"type": "leave", "number": number, "call": call})
             raise
+
+    async def _tool(self, name, input_data):
+        """Calls a tool of the platform."""
+        self._calls += 1
+        call, future = self._calls, self._loop.create_future()
+        self._channel.send({"type": "tool", "number": self._run, "call": call, "tool": name, "input": input_data})
+        self._spawned[call] = future
+        try:
+            return await future
+        finally:
+            self._spawned.pop(call, None)
 
     def _on_spawned(self, frame):
         future = self._spawned.pop(frame["call"], None)

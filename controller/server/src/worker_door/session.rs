@@ -10,7 +10,7 @@ use atlas_raft::ReadError;
 use atlas_service::{Error, Pieces, Service};
 use atlas_types::{
     Command, Digest, DrainNode, FencingToken, Fold, FoldSteps, JobId, NodeId, Park, ParkResult, RecordSteps,
-    RegisterNode, Spawn, SpawnEnd, Spawner, StepsResult, WarmChanged, level,
+    RegisterNode, Spawn, SpawnEnd, Spawner, StepsResult, ToolEnd, ToolRequest, WarmChanged, level,
 };
 use atlas_wire::proto::worker::v1::SessionRequest;
 use atlas_wire::session::{Hello, ToLeader, ToWorker};
@@ -23,7 +23,7 @@ use super::hub::{Connection, Program, Refused};
 use super::outbox::Outbox;
 use super::park::{self, Asked};
 use super::report::{Batch, NotAnswered};
-use super::spawn;
+use super::{spawn, tool};
 
 /// The time limit for the first frame.
 const HELLO_MAX: Duration = Duration::from_secs(10);
@@ -46,6 +46,8 @@ const STEPS_MAX: usize = 1_024;
 /// The most requests to park of one worker that are being decided. Each attempt has one at a time. Further ones are
 /// answered with `busy`.
 const PARKS_MAX: usize = 1_024;
+/// The most calls of tools of one worker that are being answered.
+const CALLS_MAX: usize = 1_024;
 /// Logs that are being stored for one worker. Others wait for the next renewal.
 const LOGS_MAX: usize = 16;
 
@@ -94,6 +96,7 @@ pub(super) async fn run(door: Arc<Door>, mut incoming: Streaming<SessionRequest>
         spawns: FuturesUnordered::new(),
         steps: FuturesUnordered::new(),
         parks: FuturesUnordered::new(),
+        calls: FuturesUnordered::new(),
         logs: FuturesUnordered::new(),
     };
     match session.attend().await {
@@ -160,6 +163,7 @@ struct Session {
     steps: FuturesUnordered<Boxed<(u64, Result<StepsResult, Error>)>>,
     /// Requests to park that are being decided.
     parks: FuturesUnordered<Boxed<Asked>>,
+    calls: FuturesUnordered<Boxed<Option<(u64, ToolEnd)>>>,
     /// Logs of attempts that are being stored.
     logs: FuturesUnordered<Boxed<()>>,
 }
@@ -196,6 +200,7 @@ impl Session {
                 Some(end) = self.spawns.next() => self.spawned(end),
                 Some((number, result)) = self.steps.next() => self.recorded(number, result)?,
                 Some(asked) = self.parks.next() => self.parked(asked)?,
+                Some(end) = self.calls.next() => self.called(end),
                 Some(()) = self.logs.next() => {}
                 () = pause, if self.proposals.len() < PROPOSALS_MAX => {
                     self.warm_pause = None;
@@ -303,6 +308,26 @@ impl Session {
         }
     }
 
+    fn call(&mut self, number: u64, call: ToolRequest) {
+        if self.calls.len() >= CALLS_MAX {
+            let end = ToolEnd::Refused(format!("the jobs of this node already wait for {CALLS_MAX} tools"));
+            return self.connection.out.send(ToWorker::ToolCalled { number, end });
+        }
+        let Spawner { job, token } = call.caller;
+        let Some(alive) = self.connection.leases().held(job, token).map(|held| held.alive()) else {
+            let end = ToolEnd::Refused("the lease is outdated".to_owned());
+            return self.connection.out.send(ToWorker::ToolCalled { number, end });
+        };
+        let (service, env) = (self.door.service.clone(), self.door.env.clone());
+        self.calls.push(Box::pin(tool::run(service, env, alive, number, call)));
+    }
+
+    fn called(&self, end: Option<(u64, ToolEnd)>) {
+        if let Some((number, end)) = end {
+            self.connection.out.send(ToWorker::ToolCalled { number, end });
+        }
+    }
+
     /// Sends the result of recorded steps. Without a result the stream ends, and the worker sends the steps again.
     fn recorded(&self, number: u64, result: Result<StepsResult, Error>) -> Result<(), Refusal> {
         let result = result.map_err(no_result)?;
@@ -390,6 +415,7 @@ impl Session {
                     service.fold_steps(FoldSteps { job, node, token, upto, artifact }).await
                 });
             }
+            ToLeader::CallTool { number, call } => self.call(number, *call),
             ToLeader::Park { number, job, token, park } => self.park((number, job, token), park),
             ToLeader::WarmChanged { digest, idle } => {
                 if self.warm.len() < WARM_WAITING_MAX || self.warm.contains_key(&digest) {

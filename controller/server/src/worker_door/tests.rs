@@ -6,6 +6,7 @@ mod fake;
 mod logs;
 mod parks;
 mod steps;
+mod tools;
 
 use atlas_format::decode_steps;
 use atlas_types::{

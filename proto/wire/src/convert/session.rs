@@ -12,6 +12,7 @@ use super::park::{messages_in, messages_out, park_ack_in, park_ack_out, park_in,
 use super::report::{deltas_in, report_in, report_out, result_in, result_out};
 use super::spawn::{end_in, end_out, spawn_in, spawn_out};
 use super::time::{duration_in, duration_out};
+use super::tool::{call_in, call_out, called_in, called_out};
 use super::{ConvertError, bounded, fixed, name, required, word};
 use crate::limits::{CONTROLLERS_MAX, LEASES_MAX, STREAM_EVENTS_MAX};
 use crate::proto::worker::v1 as pb;
@@ -44,6 +45,7 @@ impl From<ToLeader> for pb::SessionRequest {
             }
             ToLeader::FoldSteps { number, job, token, fold } => Kind::FoldSteps(fold_out(number, job, token, &fold)),
             ToLeader::Park { number, job, token, park } => Kind::Park(park_out(number, job, token, park)),
+            ToLeader::CallTool { number, call } => Kind::CallTool(call_out(number, *call)),
         };
         Self { kind: Some(kind) }
     }
@@ -80,6 +82,10 @@ impl TryFrom<pb::SessionRequest> for ToLeader {
             Kind::RecordSteps(frame) => record_in(frame)?,
             Kind::FoldSteps(frame) => fold_in(frame)?,
             Kind::Park(frame) => park_in(frame)?,
+            Kind::CallTool(call) => {
+                let (number, call) = call_in(call)?;
+                Self::CallTool { number, call: Box::new(call) }
+            }
         })
     }
 }
@@ -140,6 +146,7 @@ impl From<ToWorker> for pb::SessionResponse {
             ToWorker::StepsAck { number, result } => Kind::StepsAck(ack_out(number, result)),
             ToWorker::ParkAck { number, result } => Kind::ParkAck(park_ack_out(number, result)),
             ToWorker::Messages { job, token, mail } => Kind::Messages(messages_out(job, token, &mail)),
+            ToWorker::ToolCalled { number, end } => Kind::ToolCalled(called_out(number, end)),
         };
         Self { kind: Some(kind) }
     }
@@ -187,6 +194,10 @@ impl TryFrom<pb::SessionResponse> for ToWorker {
             }
             Kind::ParkAck(ack) => park_ack_in(ack)?,
             Kind::Messages(frame) => messages_in(frame)?,
+            Kind::ToolCalled(called) => {
+                let (number, end) = called_in(called)?;
+                Self::ToolCalled { number, end }
+            }
         })
     }
 }

@@ -9,7 +9,7 @@ use atlas_types::{
     HeldLease, INLINE_BYTES_MAX, Inventory, JobId, Journal, Level, Mail, Message, MessageId, Micros, Namespace,
     NodeEpoch, NodeId, Park, ParkResult, Payload, PayloadBody, Place, Principal, Report, ReportKind, ReportResult,
     SecretText, Spawn, SpawnEnd, SpawnRule, SpawnStep, Spawner, Step, StepKey, StepKind, StepUsage, StepsResult,
-    StreamEvent, StreamKind, Timestamp, TraceContext, Usage, Version, Wait,
+    StreamEvent, StreamKind, Timestamp, ToolEnd, ToolRequest, TraceContext, Usage, Version, Wait,
 };
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
@@ -94,6 +94,16 @@ fn mail() -> Mail {
 fn park(waits: Vec<Wait>) -> ToLeader {
     let park = Park { journal_length: 4, waits, used: Micros(1_500_001), read: 2 };
     ToLeader::Park { number: 8, job: JobId(7), token: FencingToken(9), park }
+}
+
+fn tool_request() -> ToolRequest {
+    ToolRequest {
+        caller: Spawner { job: JobId(7), token: FencingToken(9) },
+        tool: "atlas.registry.list".to_owned(),
+        arguments: b"{}".as_slice().into(),
+        key: StepKey([4; 16]),
+        again: true,
+    }
 }
 
 fn artifact() -> Payload {
@@ -186,6 +196,7 @@ fn to_leader() -> Vec<ToLeader> {
             Wait::Answer { question: StepKey([3; 16]) },
         ]),
         park(Vec::new()),
+        ToLeader::CallTool { number: 9, call: Box::new(tool_request()) },
     ];
     all.extend(reports().into_iter().map(report));
     all
@@ -232,6 +243,8 @@ fn to_worker() -> Vec<ToWorker> {
         ToWorker::ParkAck { number: 8, result: ParkResult::Busy },
         ToWorker::ParkAck { number: 8, result: ParkResult::Refused { why: "no".to_owned() } },
         ToWorker::Messages { job, token, mail: mail() },
+        ToWorker::ToolCalled { number: 9, end: ToolEnd::Result(b"{}".as_slice().into()) },
+        ToWorker::ToolCalled { number: 9, end: ToolEnd::Refused("no".to_owned()) },
     ]
 }
 
@@ -324,6 +337,19 @@ fn steps_are_refused_that_no_command_could_carry() {
         vec![step(INLINE_BYTES_MAX); 4],
         &expect![[r#"field "record_steps.steps" has 262400 bytes or items, more than 262144"#]],
     );
+}
+
+#[test]
+fn calls_of_tools_are_bounded() {
+    let arguments = vec![b' '; crate::limits::TOOL_BYTES_MAX + 1];
+    let call = ToolRequest { arguments: arguments.as_slice().into(), ..tool_request() };
+    let refused = super::tool::call_in(super::tool::call_out(9, call)).expect_err("refused");
+    expect![[r#"field "call_tool.arguments" has 1048577 bytes or items, more than 1048576"#]]
+        .assert_eq(&refused.to_string());
+    let end = ToolEnd::Result(arguments.into());
+    let refused = super::tool::called_in(super::tool::called_out(9, end)).expect_err("refused");
+    expect![[r#"field "tool_called.result" has 1048577 bytes or items, more than 1048576"#]]
+        .assert_eq(&refused.to_string());
 }
 
 #[test]

@@ -49,6 +49,13 @@ fn what_workers_say_reads_and_writes_as_ever() {
     let (job, token, Journal { mut folds, steps, .. }) = (samples::JOB, samples::TOKEN, samples::journal());
     let record = ToLeader::RecordSteps { number: 8, job, token, from: 2, steps };
     let fold = ToLeader::FoldSteps { number: 9, job, token, fold: folds.remove(0) };
+    let call = ToolRequest {
+        caller: Spawner { job, token },
+        tool: "atlas.registry.list".into(),
+        arguments: b"{}".as_slice().into(),
+        key: StepKey([4; 16]),
+        again: true,
+    };
     let said = [
         ("hello", ToLeader::Hello(hello)),
         ("renew", ToLeader::Renew { number: 3 }),
@@ -81,6 +88,7 @@ fn what_workers_say_reads_and_writes_as_ever() {
         ("record_steps", record),
         ("fold_steps", fold),
         ("park", ToLeader::Park { number: 3, job, token, park }),
+        ("call_tool", ToLeader::CallTool { number: 4, call: Box::new(call) }),
     ];
     let read = |bytes: &[u8]| {
         text(ToLeader::try_from(SessionRequest::decode(bytes).expect("a frame")).expect("a known frame"))
@@ -177,6 +185,8 @@ fn what_leaders_say_reads_and_writes_as_ever() {
         ("park_busy", ToWorker::ParkAck { number: 3, result: ParkResult::Busy }),
         ("park_refused", ToWorker::ParkAck { number: 3, result: ParkResult::Refused { why: "no".into() } }),
         ("messages", ToWorker::Messages { job, token, mail }),
+        ("tool_result", ToWorker::ToolCalled { number: 4, end: ToolEnd::Result(b"{}".as_slice().into()) }),
+        ("tool_refused", ToWorker::ToolCalled { number: 4, end: ToolEnd::Refused("no".to_owned()) }),
     ];
     let read = |bytes: &[u8]| {
         text(ToWorker::try_from(SessionResponse::decode(bytes).expect("a frame")).expect("a known frame"))

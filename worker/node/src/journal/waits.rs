@@ -273,8 +273,13 @@ fn continues(resumed: Result<Resumed, oneshot::error::RecvError>) -> Result<(), 
 
 /// The key of a step.
 fn key(what: &str, asked: &impl Serialize) -> StepKey {
+    hashed(&(what, asked))
+}
+
+/// The hash of a request.
+pub(crate) fn hashed(asked: &impl Serialize) -> StepKey {
     // What is asked always has a JSON form.
-    let text = serde_json::to_vec(&(what, asked)).unwrap_or_default();
+    let text = serde_json::to_vec(asked).unwrap_or_default();
     let hash: [u8; 32] = Sha256::digest(text).into();
     let mut key = [0; 16];
     key.copy_from_slice(&hash[..16]);

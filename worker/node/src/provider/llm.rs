@@ -8,6 +8,7 @@ mod fixed;
 mod images;
 mod model;
 mod schemas;
+mod tools;
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};

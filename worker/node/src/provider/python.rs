@@ -9,6 +9,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
+use atlas_contract::Contract;
 use atlas_env::Env;
 use atlas_types::{FailureKind, SpawnRule, StreamKind};
 use serde::Deserialize;
@@ -17,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use super::exec::environment;
 use super::io_loop::{Lines, ReadResult, Ready, Sink, Source, Wait, Woken};
-use super::{Execution, Settings, StartError, elsewhere, explained, seconds};
+use super::{Execution, Settings, StartError, elsewhere, explained, platform, seconds};
 use crate::agent::Agent;
 use crate::mailbox::Answer;
 use crate::process::{Change, Spawn, Supervisor, Tree};
@@ -62,6 +63,8 @@ struct Frame {
     try_number: u32,
     #[serde(default)]
     agent: String,
+    #[serde(default)]
+    tool: String,
     input: Option<Box<RawValue>>,
     #[serde(default)]
     priority: i64,
@@ -81,6 +84,7 @@ enum Kind {
     Progress,
     Delta,
     Spawn,
+    Tool,
     Leave,
     #[serde(other)]
     Other,
@@ -310,6 +314,7 @@ impl Host {
             "depth": rule.depth,
             "max_depth": rule.depth_max,
             "metadata": metadata,
+            "tools": tools(&work.agent.contract),
         });
         let mut context = context.to_string();
         if let Some(secrets) = secrets.json() {
@@ -426,6 +431,10 @@ impl Host {
                 }
                 // A process that was forked during a job may also send an answer.
                 _ if frame.number != self.run => self.strayed = true,
+                Kind::Tool => {
+                    let input = frame.input.unwrap_or_else(|| RawValue::NULL.to_owned());
+                    control.tool(frame.call, frame.tool, Box::<str>::from(input).into_boxed_bytes().into()).await;
+                }
                 Kind::Spawn => control.spawn(spawn_call(frame)).await,
                 Kind::Leave => control.leave(frame.call).await,
                 _ => return Ok(Some(frame)),
@@ -469,6 +478,13 @@ impl Host {
         }
         self.tree.kill().await;
     }
+}
+
+/// The tools of the platform that a contract asks for.
+fn tools(contract: &Contract) -> Vec<&'static str> {
+    let requires = &contract.requires;
+    let asked = |name: &&str| requires.platform_tools || requires.skills.iter().any(|skill| skill == name);
+    platform::TOOLS.iter().map(|tool| tool.name).filter(asked).collect()
 }
 
 /// The spawn call of a run. The timeout is limited to one year. A missing or invalid timeout counts as zero.

@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 
 use super::journals::Journals;
 use super::spawns::Spawns;
+use super::tools::Tools;
 use super::waits::Waits;
 use super::{Identity, News, Pump};
 use crate::packages::Packages;
@@ -72,6 +73,7 @@ impl Pump {
             spawns: Spawns::default(),
             journals: Journals::default(),
             waits: Waits::default(),
+            tools: Tools::default(),
             leader_level: level::FIRST,
             deltas: Deltas::new(TEXT_BYTES_MAX),
             deltas_due: None,

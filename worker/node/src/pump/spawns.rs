@@ -21,7 +21,8 @@ pub(crate) struct Spawns {
     open: BTreeMap<u64, Open>,
 }
 
-/// Whom a spawn is answered.
+/// Whom a call is answered.
+#[derive(Debug)]
 pub(crate) enum Asker {
     /// The program of an attempt, under its number of the call.
     Program { token: FencingToken, call: u64 },

@@ -3,3 +3,4 @@
 mod anthropic;
 mod mock;
 mod scene;
+mod tools;

@@ -15,4 +15,5 @@ mod session;
 mod spawn;
 mod stopped;
 mod support;
+mod tools;
 mod tree;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Awaitable, Callable
 
 from atlas.contract.permissions import PermissionsSpec
@@ -12,6 +13,8 @@ from atlas.skills.types import SkillInvocationError
 __all__ = ["AgentContext", "SkillInvocationError", "SpawnError", "SpawnResult"]
 
 _KNOWLEDGE_OFF = "Knowledge not enabled — set requires.knowledge in contract"
+_RUN = "atlas.exec.run"
+_RUN_TIMEOUT = 365 * 24 * 3600.0  # the job's own limit ends the wait
 _MEMORY_OFF = "Memory not enabled — set requires.memory in contract"
 
 
@@ -48,6 +51,7 @@ class AgentContext:
     _progress: Callable[[str], None] | None = field(default=None, repr=False)
     _delta: Callable[[str, int, int], None] | None = field(default=None, repr=False)
     _spawn_callback: Callable[[str, Any, int, float], Awaitable[dict]] | None = field(default=None, repr=False)
+    _tool_callback: Callable[[str, Any], Awaitable[dict]] | None = field(default=None, repr=False)
 
     async def spawn(
         self, agent_name: str, input_data: dict[str, Any], priority: int = 0, timeout: float = 60.0
@@ -75,6 +79,28 @@ class AgentContext:
         if call is None:
             raise SkillInvocationError(f"Skill '{name}' not available — declare it in requires.skills")
         return await call(input_data)
+
+    async def _tool(self, name: str, input_data: dict[str, Any]) -> dict[str, Any]:
+        """Calls a tool of the platform."""
+        end = await self._tool_callback(name, input_data)
+        if "data" not in end:
+            raise SkillInvocationError(end.get("refused") or end.get("error"))
+        return end["data"]
+
+    async def _run_agent(self, input_data: dict[str, Any]) -> dict[str, Any]:
+        """The tool `atlas.exec.run`: a job that this one spawns. It tells of a failure as a value."""
+        agent = str(input_data.get("agent") or "")
+        result = {"success": False, "data": None, "error": "", "agent_name": agent}
+        if not agent:
+            return {**result, "error": "Missing 'agent' parameter"}
+        try:
+            child = await self.spawn(agent, input_data.get("input") or {}, timeout=_RUN_TIMEOUT)
+        except SpawnError as error:
+            return {**result, "error": str(error)}
+        if child.success:
+            return {**result, "success": True, "data": child.data}
+        unknown = child.error.startswith("Pool error: Agent not found")
+        return {**result, "error": f"Agent not found: {agent}" if unknown else child.error}
 
     async def memory_read(self) -> str:
         """The shared memory; empty if it is not enabled."""
@@ -142,4 +168,6 @@ class AgentContext:
         self.metadata = fields.get("metadata") or {}
         self.secrets = fields.get("secrets") or {}
         self.execution_metadata = {}
-        self._skills = {}
+        self._skills = {name: partial(self._tool, name) for name in fields.get("tools") or []}
+        if _RUN in self._skills:
+            self._skills[_RUN] = self._run_agent

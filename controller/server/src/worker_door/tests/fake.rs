@@ -67,6 +67,16 @@ fn agent(name: &str, effects: Effects) -> Command {
     })
 }
 
+/// Registers an agent without particular features.
+pub(super) fn plain_agent(name: &str) -> Command {
+    agent(name, Effects::Idempotent)
+}
+
+/// Submits a job with an empty input.
+pub(super) fn plain_submission(job: u64, agent: &str) -> Command {
+    submission(job, agent, Payload::inline(b"{}"))
+}
+
 /// Registers an agent that declares secrets.
 pub(super) fn agent_with_secrets(name: &str, secrets: &[&str]) -> Command {
     let Command::RegisterAgent(command) = agent(name, Effects::Idempotent) else { unreachable!("an agent") };

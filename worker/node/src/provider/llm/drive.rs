@@ -12,6 +12,7 @@ use super::fixed::{Fixed, Source};
 use super::images;
 use super::model::Models;
 use super::schemas::Schemas;
+use super::tools;
 use crate::journal::{Journal, JournalError, Made};
 use crate::provider::elsewhere;
 use crate::slot::{Control, Shared, Work};
@@ -30,8 +31,9 @@ pub(super) struct Driver<'a, 'c> {
 }
 
 /// Why a step has no outcome.
-enum StepFault {
+pub(super) enum StepFault {
     Call(CallError),
+    Tools(Fault),
     Journal(JournalError),
     Internal(serde_json::Error),
 }
@@ -39,6 +41,18 @@ enum StepFault {
 impl From<JournalError> for StepFault {
     fn from(error: JournalError) -> Self {
         Self::Journal(error)
+    }
+}
+
+impl StepFault {
+    /// The fault of the job. Calls of models that fail are not faults but events.
+    pub(super) fn into_fault(self) -> Fault {
+        match self {
+            Self::Call(error) => Fault::Turn(atlas_turn::Failure::Call(error)),
+            Self::Tools(fault) => fault,
+            Self::Journal(error) => Fault::Journal(error),
+            Self::Internal(error) => Fault::internal(error.to_string()),
+        }
     }
 }
 
@@ -50,7 +64,7 @@ impl Driver<'_, '_> {
             let text = "the answers come from mock.yaml, because no model is configured".to_owned();
             self.control.say(StreamKind::Log, "warning", text).await;
         }
-        let (checks, mut turn, mut effects) = self.begin(fixed.settings).await?;
+        let (checks, mut turn, mut effects) = self.begin(fixed.settings.clone()).await?;
         loop {
             let Some(effect) = effects.pop() else { return Err(Fault::internal("the turn has no effect")) };
             for effect in effects {
@@ -62,8 +76,10 @@ impl Driver<'_, '_> {
                 Effect::Call { key } => self.call(key, &turn, &models).await?,
                 Effect::Finish { output, .. } => return Ok(output),
                 Effect::Fail(failure) => return Err(Fault::Turn(failure)),
-                // There are no tools in the settings, so the loop refuses all calls.
-                Effect::Tools { .. } | Effect::Warn(_) => return Err(Fault::internal("the agent has no tools")),
+                Effect::Tools { key, calls, parallel } => {
+                    Event::Returned(self.tools(key, (calls, &fixed.tools), parallel).await?)
+                }
+                Effect::Warn(_) => return Err(Fault::internal("the turn ends with a warning")),
             };
             effects = turn.step(event, &checks);
             self.measure(&turn);
@@ -74,8 +90,10 @@ impl Driver<'_, '_> {
     async fn fix(&mut self) -> Result<Fixed, Fault> {
         let (agent, shared) = (&self.work.agent, self.shared);
         let budget = self.work.assignment.budget_nanodollars.map(NanoDollars);
+        let platform = self.platform();
         let make = || async {
             let mut fixed = Fixed::of(agent, shared)?;
+            (fixed.settings.tools, fixed.tools) = tools::resolve(&agent.contract, &platform).await?;
             fixed.settings.limits.budget = budget;
             let outcome = serde_json::to_vec(&fixed).map_err(|error| Fault::internal(error.to_string()))?;
             Ok::<_, Fault>(Made { outcome, usage: StepUsage::default() })
@@ -126,8 +144,7 @@ impl Driver<'_, '_> {
                 Ok(Event::Answered(Box::new(answer)))
             }
             Err(StepFault::Call(error)) => Ok(Event::Failed(error)),
-            Err(StepFault::Journal(error)) => Err(Fault::Journal(error)),
-            Err(StepFault::Internal(error)) => Err(Fault::internal(error.to_string())),
+            Err(fault) => Err(fault.into_fault()),
         }
     }
 

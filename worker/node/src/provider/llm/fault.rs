@@ -28,6 +28,9 @@ pub(super) enum Fault {
     /// The images of the input are malformed.
     #[error("Input validation: {0}")]
     Images(String),
+    /// A tool of the agent was not found.
+    #[error("{0}")]
+    Tools(String),
     /// A fault of the worker.
     #[error("{0}")]
     Internal(String),
@@ -47,6 +50,7 @@ impl Fault {
             Self::Turn(TurnFailure::Vision { .. }) => Some("E3204"),
             Self::Level { .. } => Some("E3205"),
             Self::Images(_) => Some("E1102"),
+            Self::Tools(_) => Some("E3206"),
             Self::Turn(TurnFailure::Disorder { .. }) | Self::Internal(_) => Some("E9001"),
             Self::Journal(_) => None,
         }
@@ -57,6 +61,7 @@ impl Fault {
             Self::Turn(TurnFailure::Disorder { .. }) | Self::Internal(_) | Self::Level { .. } => FailureKind::Internal,
             Self::Turn(_) => FailureKind::Agent,
             Self::NoModel(_) => FailureKind::Startup,
+            Self::Tools(_) => FailureKind::Dependency,
             Self::Images(_) => FailureKind::InputInvalid,
             Self::Journal(JournalError::Differs(_) | JournalError::Refused { .. }) => FailureKind::Agent,
             Self::Journal(_) => FailureKind::Internal,

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::environment::Chosen;
 use super::fault::Fault;
+use super::tools::Sources;
 use crate::agent::Agent;
 use crate::slot::Shared;
 
@@ -25,6 +26,9 @@ pub(super) struct Fixed {
     pub(super) level: u32,
     pub(super) source: Source,
     pub(super) settings: Settings,
+    /// What answers the calls of the tools in the settings.
+    #[serde(default, skip_serializing_if = "Sources::is_empty")]
+    pub(super) tools: Sources,
 }
 
 /// Where the model is.
@@ -66,7 +70,7 @@ impl Fixed {
             stream: contract.provider.llm.stream.unwrap_or(source == Source::Mock),
             ..settings(contract)
         };
-        Ok(Self { level: LEVEL, source, settings })
+        Ok(Self { level: LEVEL, source, settings, tools: Sources::new() })
     }
 
     /// Reads a record.
@@ -158,7 +162,8 @@ mod tests {
 
     #[test]
     fn other_levels_are_refused() {
-        let fixed = Fixed { level: LEVEL, source: Source::Environment(Chosen::Openai), settings: Settings::default() };
+        let (source, tools) = (Source::Environment(Chosen::Openai), Sources::new());
+        let fixed = Fixed { level: LEVEL, source, settings: Settings::default(), tools };
         assert_eq!(Fixed::read(&serde_json::to_vec(&fixed).expect("JSON")).expect("ours"), fixed);
         let newer = Fixed::read(br#"{"level": 2, "new": []}"#).expect_err("newer");
         assert_eq!(newer.to_string(), "the job began with level 2 of the agent loop, and this worker has level 1");

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use atlas_types::{AssignedJournal, Assignment, Attempt, Journal, ReportResult, StepsResult};
+use atlas_types::{
+    AssignedJournal, Assignment, Attempt, Journal, ReportResult, SpawnEnd, StepKey, StepsResult, ToolEnd, ToolRequest,
+};
 use atlas_wire::session::{ToLeader, ToWorker};
 use atlas_worker::ModelEnvironment;
 use serde_json::Value;
@@ -15,6 +17,10 @@ pub(super) struct Scene {
     pub(super) session: Session,
     agent: Agent,
     pub(super) journal: Journal,
+    /// What the controller is asked for by calls of tools and spawns, in order.
+    pub(super) asked: Vec<String>,
+    /// The keys of the calls of tools, in order.
+    pub(super) keys: Vec<(StepKey, bool)>,
 }
 
 /// A contract with these members of `provider`, and more members of `agent`.
@@ -30,7 +36,8 @@ impl Scene {
         let node = Node::start_with(&controller, |options| options.models = models).await;
         let session = controller.welcomed(Vec::new()).await;
         let agent = controller.publish(files);
-        Self { controller, node, session, agent, journal: Journal::default() }
+        let (asked, keys) = (Vec::new(), Vec::new());
+        Self { controller, node, session, agent, journal: Journal::default(), asked, keys }
     }
 
     /// An attempt that continues the recorded journal.
@@ -68,10 +75,41 @@ impl Scene {
                         return Some(end);
                     }
                 }
+                ToLeader::CallTool { number, call } => self.answer(number, *call).await,
+                ToLeader::Spawn { number, spawn } => {
+                    self.asked.push(format!("spawn {} {}", spawn.agent, self.controller.text(&spawn.input)));
+                    let end = match spawn.agent.as_str() {
+                        "echo" => SpawnEnd::Completed(self.controller.payload(r#"{"heard":1}"#)),
+                        _ => SpawnEnd::Failed(format!(
+                            "Pool error: Agent not found or no implementation: {}",
+                            spawn.agent
+                        )),
+                    };
+                    self.session.say(ToWorker::Spawned { number, end }).await;
+                }
                 _ => {}
             }
         }
         None
+    }
+
+    async fn answer(&mut self, number: u64, call: ToolRequest) {
+        let arguments = String::from_utf8_lossy(&call.arguments).into_owned();
+        self.asked.push(format!("{} {arguments}", call.tool));
+        self.keys.push((call.key, call.again));
+        let result = match (call.tool.as_str(), arguments.as_str()) {
+            ("atlas.registry.describe", r#"{"name":"echo"}"#) => {
+                r#"{"name":"echo","description":"Repeats.","input_schema":{"type":"object","required":["message"]}}"#
+            }
+            ("atlas.registry.describe", _) => r#"{"error":"Agent 'x' not found"}"#,
+            ("atlas.monitor.health", _) => {
+                let end = ToolEnd::Refused("no".to_owned());
+                return self.session.say(ToWorker::ToolCalled { number, end }).await;
+            }
+            _ => r#"{"agents":[]}"#,
+        };
+        let end = ToolEnd::Result(result.as_bytes().into());
+        self.session.say(ToWorker::ToolCalled { number, end }).await;
     }
 
     /// Revokes the lease of an attempt. What the worker says of it until then is dropped.

@@ -1,0 +1,125 @@
+//! The tools of the platform, `atlas.*`, that agents call (compatibility §18). Each call is made as the principal of the
+//! agent's own job, and translates to functions that the doors use as well.
+
+mod exec;
+mod monitor;
+mod registry;
+
+use atlas_types::{Job, Spawner, ToolEnd, ToolRequest};
+use serde_json::{Map, Value};
+
+use crate::contracts::Known;
+use crate::{Caller, Error, Service};
+
+/// Most bytes of a result: as much as a frame to a worker holds.
+const TOOL_BYTES_MAX: usize = 1 << 20;
+
+/// Also called to resolve a name in `requires.skills` that is an agent.
+const DESCRIBE: &str = "atlas.registry.describe";
+
+/// One call.
+struct Call<'a> {
+    caller: Caller,
+    /// The job of the agent that calls.
+    job: &'a Job,
+    request: &'a ToolRequest,
+    arguments: Map<String, Value>,
+}
+
+impl Call<'_> {
+    /// An argument that is a text, or the empty text.
+    fn text(&self, name: &str) -> &str {
+        self.arguments.get(name).and_then(Value::as_str).unwrap_or_default()
+    }
+}
+
+/// Why a call has no result.
+enum NoResult {
+    /// Told to the agent.
+    Refused(String),
+    /// Of the service.
+    Error(Error),
+}
+
+impl From<Error> for NoResult {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl Service {
+    /// Calls a tool for a running attempt. A repeat of a call that spawns a job finds that job. An error means that the
+    /// call may succeed later.
+    pub async fn call_tool(&self, request: &ToolRequest) -> Result<ToolEnd, Error> {
+        let refused = |why: &str| Ok(ToolEnd::Refused(why.to_owned()));
+        let Spawner { job, token } = request.caller;
+        let state = self.shared.current().await?;
+        let Some(job) = state.job(job).filter(|job| job.lease.as_ref().is_some_and(|lease| lease.token == token))
+        else {
+            return refused("the lease is outdated");
+        };
+        let Ok(arguments) = serde_json::from_slice::<Map<String, Value>>(&request.arguments) else {
+            return refused("the arguments are not a JSON object");
+        };
+        let version = job.pin.as_ref().and_then(|pin| state.agent(&job.namespace, &job.agent, pin.version));
+        let Some(version) = version else { return refused("the version of the calling agent is not registered") };
+        let contract = self.known(version).await?;
+        let call = Call { caller: Caller::job(job), job, request, arguments };
+        if !permits(&contract, &call) {
+            let tool = &request.tool;
+            return refused(&format!("Skill '{tool}' not available — declare it in requires.skills"));
+        }
+        match self.dispatch(&call).await {
+            Ok(result) => {
+                let result = result.to_string().into_bytes();
+                if result.len() > TOOL_BYTES_MAX {
+                    let bytes = result.len();
+                    return refused(&format!(
+                        "the result has {bytes} bytes, more than {TOOL_BYTES_MAX}; ask for less with a limit or a filter"
+                    ));
+                }
+                Ok(ToolEnd::Result(result.into()))
+            }
+            Err(NoResult::Refused(why)) => Ok(ToolEnd::Refused(why)),
+            Err(NoResult::Error(error)) if passes(&error) => Err(error),
+            Err(NoResult::Error(error)) => Ok(ToolEnd::Refused(error.to_string())),
+        }
+    }
+
+    async fn dispatch(&self, call: &Call<'_>) -> Result<Value, NoResult> {
+        match call.request.tool.as_str() {
+            "atlas.registry.list" => self.tool_list(call).await,
+            DESCRIBE => self.tool_describe(call).await,
+            "atlas.registry.search" => self.tool_search(call).await,
+            "atlas.exec.spawn" => self.tool_spawn(call).await,
+            "atlas.exec.status" => self.tool_status(call).await,
+            "atlas.exec.cancel" => self.tool_cancel(call).await,
+            "atlas.queue.inspect" => self.tool_queue(call).await,
+            "atlas.monitor.health" => self.tool_health(call).await,
+            "atlas.monitor.metrics" => Ok(self.tool_metrics(call)),
+            "atlas.monitor.trace" => Ok(monitor::trace(call)),
+            "atlas.monitor.traces" => Ok(monitor::traces()),
+            // The worker makes `atlas.exec.run` a child of the job.
+            tool => Err(NoResult::Refused(format!("Unknown tool: {tool}"))),
+        }
+    }
+}
+
+/// Whether the contract of the calling agent asks for the tool. An agent may also read the description of another agent
+/// that it names as a tool.
+fn permits(contract: &Known, call: &Call<'_>) -> bool {
+    let requires = contract.value.get("requires");
+    let named = |name: &str| {
+        let skills = requires.and_then(|requires| requires.get("skills")).and_then(Value::as_array);
+        skills.is_some_and(|skills| skills.iter().any(|skill| skill == name))
+    };
+    requires.and_then(|requires| requires.get("platform_tools")) == Some(&Value::Bool(true))
+        || named(&call.request.tool)
+        || (call.request.tool == DESCRIBE && named(call.text("name")))
+}
+
+/// Whether the same call may succeed later.
+fn passes(error: &Error) -> bool {
+    use atlas_types::ErrorKind;
+    matches!(error.kind(), ErrorKind::Unavailable) || matches!(error, Error::Overloaded)
+}

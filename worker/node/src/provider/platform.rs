@@ -1,0 +1,124 @@
+//! The twelve tools of the platform (compatibility §18). The controller answers all but `atlas.exec.run`, which is a job
+//! that the agent's own job spawns.
+
+use serde_json::{Value, json};
+
+use crate::mailbox::Answer;
+
+/// The tool that runs an agent and waits for it.
+pub(crate) const RUN: &str = "atlas.exec.run";
+
+/// One tool.
+#[derive(Debug)]
+pub(crate) struct Tool {
+    pub(crate) name: &'static str,
+    pub(crate) description: &'static str,
+    /// The known arguments as JSON. None is required, and others are ignored.
+    properties: &'static str,
+}
+
+impl Tool {
+    /// JSON Schema of the arguments.
+    pub(crate) fn input_schema(&self) -> Value {
+        let properties: Value = serde_json::from_str(self.properties).unwrap_or_default();
+        json!({"type": "object", "properties": properties})
+    }
+}
+
+/// All of them.
+pub(crate) const TOOLS: [Tool; 12] = [
+    Tool {
+        name: "atlas.registry.list",
+        description: "Lists the registered agents, each with its highest version.",
+        properties: r#"{"type": {"type": "string", "description": "Only agents of this type: agent or orchestrator."}}"#,
+    },
+    Tool {
+        name: "atlas.registry.describe",
+        description: "Describes an agent: capabilities, input and output schema, time limit.",
+        properties: r#"{"name": {"type": "string", "description": "The name of the agent."}}"#,
+    },
+    Tool {
+        name: "atlas.registry.search",
+        description: "Finds agents that have at least one of some capabilities.",
+        properties: r#"{"capabilities": {"type": "array", "items": {"type": "string"}}}"#,
+    },
+    Tool {
+        name: "atlas.exec.run",
+        description: "Runs an agent and waits for its result.",
+        properties: r#"{"agent": {"type": "string", "description": "The name of the agent."}, "input": {"type": "object", "description": "Its input."}}"#,
+    },
+    Tool {
+        name: "atlas.exec.spawn",
+        description: "Submits a job and returns its id without waiting for it.",
+        properties: r#"{"agent": {"type": "string", "description": "The name of the agent."}, "input": {"type": "object", "description": "Its input."}, "priority": {"type": "integer", "description": "Higher runs first."}}"#,
+    },
+    Tool {
+        name: "atlas.exec.status",
+        description: "The status of a job.",
+        properties: r#"{"job_id": {"type": "string"}}"#,
+    },
+    Tool {
+        name: "atlas.exec.cancel",
+        description: "Cancels a job that has not started.",
+        properties: r#"{"job_id": {"type": "string"}}"#,
+    },
+    Tool {
+        name: "atlas.queue.inspect",
+        description: "Lists jobs, oldest first.",
+        properties: r#"{"status": {"type": "string", "description": "Only jobs with this status: pending, running, completed, failed or cancelled."}, "limit": {"type": "integer", "description": "Most jobs to list; 50 if not given."}}"#,
+    },
+    Tool {
+        name: "atlas.monitor.health",
+        description: "Numbers of waiting and running jobs, and how many more the queue takes.",
+        properties: r#"{}"#,
+    },
+    Tool {
+        name: "atlas.monitor.metrics",
+        description: "Statistics of one agent, or of all.",
+        properties: r#"{"agent": {"type": "string", "description": "The name of the agent."}}"#,
+    },
+    Tool { name: "atlas.monitor.trace", description: "One trace.", properties: r#"{"trace_id": {"type": "string"}}"# },
+    Tool {
+        name: "atlas.monitor.traces",
+        description: "Lists traces.",
+        properties: r#"{"agent": {"type": "string"}, "limit": {"type": "integer"}}"#,
+    },
+];
+
+/// The tool of a name.
+pub(crate) fn find(name: &str) -> Option<&'static Tool> {
+    TOOLS.iter().find(|tool| tool.name == name)
+}
+
+/// The result of `atlas.exec.run`. It tells of a failure as a value.
+pub(crate) fn ran(agent: &str, answer: Answer) -> Value {
+    let (success, data, error) = match answer {
+        Answer::Completed(output) => (true, serde_json::from_slice(&output).unwrap_or_default(), String::new()),
+        Answer::Failed(error) | Answer::Refused(error) => (false, Value::Null, error),
+    };
+    let unknown = error.starts_with("Pool error: Agent not found");
+    let error = if unknown { format!("Agent not found: {agent}") } else { error };
+    json!({"success": success, "data": data, "error": error, "agent_name": agent})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tool_has_a_schema_that_accepts_any_object() {
+        for tool in &TOOLS {
+            assert!(tool.input_schema()["properties"].is_object(), "{}", tool.name);
+            assert!(tool.input_schema().get("required").is_none(), "{}", tool.name);
+        }
+    }
+
+    #[test]
+    fn a_run_tells_of_failures_as_a_value() {
+        let answer = Answer::Failed("Pool error: Agent not found or no implementation: x".to_owned());
+        let told = ran("x", answer);
+        assert_eq!(told, json!({"success": false, "data": null, "error": "Agent not found: x", "agent_name": "x"}));
+        let answer = Answer::Completed(b"{\"n\":1}".as_slice().into());
+        assert_eq!(ran("x", answer), json!({"success": true, "data": {"n": 1}, "error": "", "agent_name": "x"}));
+    }
+}
