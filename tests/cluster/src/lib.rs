@@ -51,6 +51,8 @@ mod label;
 #[cfg(test)]
 mod llm;
 #[cfg(test)]
+mod llm_tools;
+#[cfg(test)]
 mod local_model;
 #[cfg(test)]
 mod members;
