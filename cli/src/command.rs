@@ -26,6 +26,7 @@ pub(crate) mod node;
 mod object;
 pub(crate) mod operator;
 pub(crate) mod run;
+pub(crate) mod skill;
 pub(crate) mod test;
 pub(crate) mod top;
 pub(crate) mod version;
@@ -59,6 +60,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Agent(verb) => block_on(agent::run(context, &verb)),
         Command::Node(verb) => block_on(node::run(context, &verb)),
         Command::Model(verb) => block_on(model::run(context, &verb)),
+        Command::Skill(verb) => block_on(skill::run(context, &verb)),
         Command::Cluster(verb) => block_on(cluster::run(context, &verb)),
         Command::Event(verb) => block_on(event::run(context, &verb)),
         Command::Operator(verb) => block_on(operator::run(context, &verb)),
@@ -88,6 +90,7 @@ fn prints_list(command: &Command) -> bool {
         }
         Command::Node(verb) => matches!(verb, node::Verb::List(_) | node::Verb::Gpus(_)),
         Command::Model(verb) => matches!(verb, model::Verb::List(_) | model::Verb::Prices(_)),
+        Command::Skill(verb) => matches!(verb, skill::Verb::List(_)),
         Command::Cluster(verb) => matches!(verb, cluster::Verb::Members(_)),
         Command::Get(_) => true,
         _ => false,

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::words::shell;
 
 /// Kinds that may precede a name.
-const KINDS: [&str; 6] = ["job", "agent", "node", "controller", "context", "model"];
+const KINDS: [&str; 7] = ["job", "agent", "node", "controller", "context", "model", "skill"];
 
 /// A job's id or a unique prefix of it.
 pub(crate) fn job(text: &str) -> Result<String, String> {
@@ -26,6 +26,11 @@ pub(crate) fn node(text: &str) -> Result<String, String> {
 /// A model's name.
 pub(crate) fn model(text: &str) -> Result<String, String> {
     bare(text, "model")
+}
+
+/// A skill's name.
+pub(crate) fn skill(text: &str) -> Result<String, String> {
+    bare(text, "skill")
 }
 
 /// A controller's name or number.

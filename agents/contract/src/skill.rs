@@ -43,6 +43,8 @@ pub struct Skill {
     pub input_schema: Value,
     /// The JSON Schema of the output.
     pub output_schema: Value,
+    /// What runs it, as its file says it. Atlas for Python ignores this member.
+    pub provider: Option<Value>,
 }
 
 /// Why a text does not describe a skill.
@@ -86,6 +88,7 @@ impl Skill {
             description: text("/skill/description"),
             input_schema: schema("/skill/input/schema"),
             output_schema: schema("/skill/output/schema"),
+            provider: value.pointer("/skill/provider").filter(|provider| !provider.is_null()).cloned(),
         })
     }
 

@@ -9,13 +9,13 @@ use atlas_contract::{Contract, ContractError};
 use crate::CONTRACT_FILE;
 
 /// Maximum depth of directories below a search path.
-const DEPTH_MAX: usize = 16;
+pub(crate) const DEPTH_MAX: usize = 16;
 
 /// Maximum number of directories per call, so that a search in a home directory ends.
-const DIRECTORIES_MAX: usize = 20_000;
+pub(crate) const DIRECTORIES_MAX: usize = 20_000;
 
 /// Maximum size of a contract.
-const CONTRACT_BYTES_MAX: u64 = 1 << 20;
+pub(crate) const CONTRACT_BYTES_MAX: u64 = 1 << 20;
 
 /// An agent's directory.
 #[derive(Debug, Clone, PartialEq)]
@@ -120,7 +120,7 @@ impl Search {
 }
 
 /// Files and directories of `dir`, sorted, without links and hidden entries.
-fn children(dir: &Path) -> io::Result<Vec<(PathBuf, bool)>> {
+pub(crate) fn children(dir: &Path) -> io::Result<Vec<(PathBuf, bool)>> {
     let mut children = Vec::new();
     for entry in fs::read_dir(dir)? {
         let entry = entry?;

@@ -3,9 +3,11 @@
 //! [`discover`] finds agents in directories, [`pack`] creates the archive, [`unpack`] extracts it and [`inspect`] only
 //! checks it. The same directory always gives the same bytes, so that the digest identifies the contents. Archives are
 //! not trusted: the `walk` module accepts only plain files and directories. Other crates store and publish packages.
+//! A skill is packed in the same way, with another file at its root ([`pack_skill`], [`skill_of`]).
 
 mod discover;
 mod pack;
+mod skill;
 mod unpack;
 mod walk;
 
@@ -15,6 +17,9 @@ use sha2::{Digest as _, Sha256};
 
 pub use discover::{DiscoveredAgent, Discovery, Skipped, discover};
 pub use pack::{PackError, PackFile, Package, pack, pack_files};
+pub use skill::{
+    SKILL_CODE, SKILL_FILE, SkillError, SkillFolder, SkillPackage, SkillRuntime, discover_skills, pack_skill, skill_of,
+};
 pub use unpack::{Inspected, PARTIAL, UnpackError, contract_of, inspect, unpack};
 pub use walk::{ArchiveError, Limits};
 

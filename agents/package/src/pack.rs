@@ -78,26 +78,35 @@ pub enum PackError {
 ///
 /// Includes every regular file whose path has no hidden part and no `__pycache__`; links are excluded.
 pub fn pack(dir: &Path) -> Result<Package, PackError> {
-    let mut files = Vec::new();
-    let mut room = Room { limits: Limits::default(), bytes: 0 };
-    collect(dir, &mut Vec::new(), &mut files, &mut room)?;
-    pack_files(files)
+    pack_files(files_of(dir)?)
 }
 
 /// Packs files that are already in memory.
 pub fn pack_files(mut files: Vec<PackFile>) -> Result<Package, PackError> {
-    let limits = Limits::default();
-    // Sorted by the parts of the path and not by its text, so that the files in a directory `name` precede a file
-    // `name.txt`.
-    files.sort_by(|left, right| left.path.split('/').cmp(right.path.split('/')));
-    let mut room = Room { limits, bytes: 0 };
-    for (count, file) in files.iter().enumerate() {
-        room.take(count, file.bytes.len() as u64)?;
-    }
+    order(&mut files)?;
     let contract = files.iter().find(|file| file.path == CONTRACT_FILE).ok_or(PackError::NoContract)?;
     let contract = crate::offered(&contract.bytes).map_err(PackError::Contract)?;
     let bytes = archive(&files)?;
     Ok(Package { digest: crate::digest_of(&bytes), bytes, contract, files: files.len() })
+}
+
+/// The files of a directory in the order of a package, within its limits.
+pub(crate) fn files_of(dir: &Path) -> Result<Vec<PackFile>, PackError> {
+    let mut files = Vec::new();
+    collect(dir, &mut Vec::new(), &mut files, &mut Room { limits: Limits::default(), bytes: 0 })?;
+    order(&mut files)?;
+    Ok(files)
+}
+
+fn order(files: &mut [PackFile]) -> Result<(), PackError> {
+    // Sorted by the parts of the path and not by its text, so that the files in a directory `name` precede a file
+    // `name.txt`.
+    files.sort_by(|left, right| left.path.split('/').cmp(right.path.split('/')));
+    let mut room = Room { limits: Limits::default(), bytes: 0 };
+    for (count, file) in files.iter().enumerate() {
+        room.take(count, file.bytes.len() as u64)?;
+    }
+    Ok(())
 }
 
 /// Counts files and bytes while they are collected, so that a large tree is refused before all of it is read.
@@ -162,7 +171,7 @@ fn is_executable(_: &fs::Metadata) -> bool {
 }
 
 /// Writes the archive without data of this machine: no times, no owners, and only two modes.
-fn archive(files: &[PackFile]) -> Result<Vec<u8>, PackError> {
+pub(crate) fn archive(files: &[PackFile]) -> Result<Vec<u8>, PackError> {
     let gzip = GzBuilder::new().mtime(0).operating_system(255).write(Vec::new(), Compression::new(6));
     let mut builder = tar::Builder::new(gzip);
     for file in files {

@@ -48,10 +48,16 @@ pub struct Inspected {
 
 /// Checks an archive like [`unpack`], without writing anything.
 pub fn inspect(archive: &[u8], limits: &Limits) -> Result<Inspected, UnpackError> {
-    let mut files = walk::members(archive, limits)?;
-    files.sort_by(|left, right| left.path.split('/').cmp(right.path.split('/')));
+    let files = files(archive, limits)?;
     let contract = contract(&files)?;
     Ok(Inspected { contract, files })
+}
+
+/// The files of an archive, sorted by path.
+pub(crate) fn files(archive: &[u8], limits: &Limits) -> Result<Vec<PackFile>, ArchiveError> {
+    let mut files = walk::members(archive, limits)?;
+    files.sort_by(|left, right| left.path.split('/').cmp(right.path.split('/')));
+    Ok(files)
 }
 
 /// The contract of a package that is being registered, after all checks.

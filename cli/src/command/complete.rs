@@ -75,10 +75,11 @@ async fn asked(client: &Client, names: &Names) -> Option<Vec<String>> {
         Names::Versions => (&["api", "agents"], &all, "name"),
         Names::Nodes => (&["api", "nodes"], &[], "id"),
         Names::Controllers => (&["api", "cluster", "members"], &[], "name"),
-        Names::Models => {
-            let models = object::all(client, "model").await.ok()?;
+        Names::Models | Names::Skills => {
+            let kind = if *names == Names::Models { "model" } else { "skill" };
+            let objects = object::all(client, kind).await.ok()?;
             return Some(
-                models.iter().filter_map(|model| model["metadata"]["name"].as_str().map(str::to_owned)).collect(),
+                objects.iter().filter_map(|model| model["metadata"]["name"].as_str().map(str::to_owned)).collect(),
             );
         }
         Names::Words(_) | Names::Contexts => return None,

@@ -1,15 +1,21 @@
 //! What a kind is, and the table of all kinds.
 
-use atlas_types::{Level, Namespace, ObjectKey, ObjectKind};
+use atlas_types::{Digest, Level, Namespace, ObjectKey, ObjectKind};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::canonical::parse;
-use crate::{model, namespace, secret, tier, webhook};
+use crate::{model, namespace, secret, skill, tier, webhook};
 
 /// All kinds, by name.
-pub const KINDS: [&dyn Kind; 5] =
-    [&model::ModelKind, &namespace::NamespaceKind, &secret::SecretKind, &tier::TierKind, &webhook::WebhookKind];
+pub const KINDS: [&dyn Kind; 6] = [
+    &model::ModelKind,
+    &namespace::NamespaceKind,
+    &secret::SecretKind,
+    &skill::SkillKind,
+    &tier::TierKind,
+    &webhook::WebhookKind,
+];
 
 /// Most objects that one object names.
 pub const REFERENCES_MAX: usize = 16;
@@ -99,6 +105,10 @@ pub trait Kind: Sync {
     /// Refuses a canonical spec because of other objects. Its references are known to exist.
     fn admit_among(&self, _view: &dyn View, _key: &ObjectKey, _spec: &[u8]) -> Result<(), Refusal> {
         Ok(())
+    }
+    /// The artifacts that a canonical spec names. They are kept as long as the object names them.
+    fn artifacts(&self, _spec: &[u8]) -> Vec<Digest> {
+        Vec::new()
     }
     /// Members that only the cluster writes: doors ignore what clients send in them, and keep what is stored.
     fn kept(&self) -> &'static [&'static str] {

@@ -20,6 +20,7 @@ mod kind;
 mod model;
 mod namespace;
 mod secret;
+mod skill;
 #[cfg(test)]
 mod tests;
 mod tier;
@@ -32,5 +33,6 @@ pub use kind::{
 pub use model::{FALLBACKS_REACHED_MAX, with_fallbacks};
 pub use namespace::NamespaceSpec;
 pub use secret::{SealedVersion, SecretProvider, SecretSpec, VERSIONS_MAX};
+pub use skill::{SkillProgram, SkillSpec};
 pub use tier::{TIERS, TierSpec, models_of_tier};
 pub use webhook::{EVENT_KINDS, WebhookSpec};

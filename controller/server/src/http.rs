@@ -22,6 +22,7 @@ mod request;
 mod route;
 mod secrets;
 mod serve;
+mod skills;
 mod snapshot;
 mod socket;
 
@@ -182,7 +183,10 @@ impl HttpDoor {
             (Route::FiguresOf(agent), &Method::GET) => {
                 Ok(answer::json(http::StatusCode::OK, &self.service.figures_of(&caller, &agent)?))
             }
-            (Route::Skills, &Method::GET) => Err(Error::NotConfigured("Skills not configured").into()),
+            (Route::Skills, &Method::GET) => skills::list(self, &caller, request).await,
+            (Route::Skills, &Method::POST) => skills::deploy(self, &caller, request).await,
+            (Route::Skill(name), &Method::GET) => skills::get(self, &caller, request, &name).await,
+            (Route::Skill(name), &Method::DELETE) => objects::delete(self, &caller, request, "skill", &name).await,
             (Route::SecurityPolicy, &Method::GET) => Err(Error::NotConfigured("No security policy configured").into()),
             (Route::ErrorPage(code), &Method::GET) => {
                 let page = catalogue::page(&code).ok_or(Error::UnknownPath)?;

@@ -81,4 +81,5 @@ features! {
     6 BUDGETS "A job can have a budget for its calls of models.";
     6 TOOLS "Agents call the tools of the platform.";
     6 SECRETS "Objects of the kind `secret` keep sealed values.";
+    6 SKILLS "Objects of the kind `skill` hold packages of skills.";
 }

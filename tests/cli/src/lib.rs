@@ -26,6 +26,8 @@ mod operate;
 #[cfg(test)]
 mod session;
 #[cfg(test)]
+mod skills;
+#[cfg(test)]
 mod three_controllers;
 #[cfg(test)]
 mod wishes;

@@ -12,6 +12,7 @@ pub(super) enum Names {
     Nodes,
     Controllers,
     Models,
+    Skills,
     Contexts,
     Words(&'static [&'static str]),
 }
@@ -30,7 +31,7 @@ pub(super) struct CompletionContext {
 
 const KINDS: &[&str] = &["job", "agent", "node", "controller"];
 const KINDS_TO_EDIT: &[&str] = &["agent", "node"];
-const KINDS_TO_LABEL: &[&str] = &["node", "model", "namespace", "secret", "tier", "webhook"];
+const KINDS_TO_LABEL: &[&str] = &["node", "model", "namespace", "secret", "skill", "tier", "webhook"];
 
 impl CompletionContext {
     /// The context of the last word; `words` excludes the program's name. None if the last word is not a name.
@@ -159,6 +160,7 @@ fn of_positional(line: &Line<'_>, argument: &Arg) -> Option<Vec<Names>> {
         (["agent", "diff" | "deprecate" | "retire" | "delete"], _) => vec![Names::Versions],
         (["node", ..], "NAME") => vec![Names::Nodes],
         (["model", "show" | "remove"], "NAME") | (["model", "tier"], "MODEL") => vec![Names::Models],
+        (["skill", "show" | "remove"], "NAME") => vec![Names::Skills],
         (["cluster", ..], "CONTROLLER") => vec![Names::Controllers],
         (["dev", "kill" | "start"], _) => vec![Names::Controllers, Names::Nodes],
         (["context", "show" | "use" | "remove"], _) => vec![Names::Contexts],
@@ -181,6 +183,7 @@ fn of_kind(kind: &str) -> Option<Names> {
         "node" => Some(Names::Nodes),
         "controller" => Some(Names::Controllers),
         "model" => Some(Names::Models),
+        "skill" => Some(Names::Skills),
         "context" => Some(Names::Contexts),
         _ => None,
     }

@@ -113,8 +113,16 @@ enum Content {
 }
 
 /// What the paths of operations on things in a namespace begin with.
-const IN_NAMESPACE: &[&str] =
-    &["/api/jobs", "/api/agents", "/api/events", "/ws", "/api/cluster/events", "/api/objects/", "/api/secrets/"];
+const IN_NAMESPACE: &[&str] = &[
+    "/api/jobs",
+    "/api/agents",
+    "/api/events",
+    "/ws",
+    "/api/cluster/events",
+    "/api/objects/",
+    "/api/secrets/",
+    "/api/skills",
+];
 
 /// What every operation may be refused with.
 const ALWAYS: &[Entry] = &[FOREIGN, BEHIND, INTERNAL];

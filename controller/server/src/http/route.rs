@@ -51,6 +51,7 @@ pub(crate) enum Route {
     Metrics,
     OpenApi,
     Skills,
+    Skill(String),
     SecurityPolicy,
     ErrorPage(String),
 }
@@ -113,6 +114,7 @@ impl Route {
             ["metrics"] => Self::Metrics,
             ["api", "openapi.json"] => Self::OpenApi,
             ["api", "skills"] => Self::Skills,
+            ["api", "skills", skill] => Self::Skill(name(skill)?),
             ["api", "security", "policy"] => Self::SecurityPolicy,
             ["errors", code] => Self::ErrorPage(name(code)?),
             _ => return None,
@@ -169,6 +171,7 @@ impl Route {
             Self::Metrics => "/metrics",
             Self::OpenApi => "/api/openapi.json",
             Self::Skills => "/api/skills",
+            Self::Skill(_) => "/api/skills/{name}",
             Self::SecurityPolicy => "/api/security/policy",
             Self::ErrorPage(_) => "/errors/{code}",
         }

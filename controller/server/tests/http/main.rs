@@ -10,4 +10,5 @@ mod names;
 mod namespaces;
 mod registry;
 mod shapes;
+mod skills;
 mod streams;

@@ -1,9 +1,9 @@
 //! Which artifacts the state refers to, and how often: an artifact without a reference here is garbage for the state.
 //!
 //! A job refers to its payloads and to the package that it is pinned to, which may have been replaced; an agent version to its
-//! package and its contract; a journal to its folded steps and to outcomes that are artifacts.
+//! package and its contract; a journal to its folded steps and to outcomes that are artifacts; an object to what its kind names.
 
-use atlas_types::{AgentVersion, Digest, Job, Journal, Payload, PayloadBody};
+use atlas_types::{AgentVersion, Digest, Job, Journal, Object, Payload, PayloadBody};
 
 use crate::map::Map;
 
@@ -35,6 +35,15 @@ impl Artifacts {
     /// One journal appeared, changed or went.
     pub(crate) fn journal(&mut self, old: Option<&Journal>, new: Option<&Journal>) {
         let of = |journal: &Journal| journal.payloads().filter_map(artifact).collect();
+        self.change(old.map(of), new.map(of));
+    }
+
+    /// One object appeared, changed or went.
+    pub(crate) fn object(&mut self, old: Option<&Object>, new: Option<&Object>) {
+        let of = |object: &Object| {
+            let kind = atlas_objects::kind(&object.key.kind);
+            kind.map(|kind| kind.artifacts(&object.spec)).unwrap_or_default()
+        };
         self.change(old.map(of), new.map(of));
     }
 

@@ -165,6 +165,24 @@ fn artifacts_are_known_as_long_as_something_refers_to_them() {
 }
 
 #[test]
+fn the_package_of_a_skill_is_known_as_long_as_the_skill_names_it() {
+    let mut run = Run::new();
+    let mut known = |script: &str| {
+        run.play(script);
+        run.state.artifacts().map(|digest| digest.0[0]).collect::<Vec<_>>()
+    };
+    let put = |byte: u8| {
+        let package = format!("{byte:02x}").repeat(32);
+        format!(
+            r#"put skill s {{"input_schema":"{{}}","output_schema":"{{}}","package":"{package}","version":"1.0.0"}}"#
+        )
+    };
+    assert_eq!(known(&format!("level 6; {}", put(7))), [7]);
+    assert_eq!(known(&put(8)), [8]);
+    assert_eq!(known("delete-object skill s"), [0; 0]);
+}
+
+#[test]
 fn how_far_history_is_needed_follows_the_oldest_ended_job() {
     let mut run = Run::new();
     let mut needed = |script: &str| {

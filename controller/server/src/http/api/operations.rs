@@ -349,11 +349,28 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     get("openApi", "/api/openapi.json", "This interface as an OpenAPI document.")
         .answers(&[ok("the document", &[Content::Json("Document")])])
         .refuses(&[&[MALFORMED]]),
-    // Further paths of Atlas for Python; nothing can be configured yet.
-    get("skills", "/api/skills", "The skills of the cluster.")
+    get("skills", "/api/skills", "The skills, the oldest first. Without any, they count as not configured.")
         .lenient()
+        .takes(&[CONSISTENCY])
         .answers(&[ok("the skills", &[Content::List("Skill")])])
-        .refuses(&[&[MALFORMED, NOT_CONFIGURED]]),
+        .refuses(&[READ, &[NOT_CONFIGURED]]),
+    post("deploySkill", "/api/skills", "Deploys a skill from its package. It replaces one of the same name.")
+        .body(Body::Package)
+        .answers(&[created("the skill is deployed", &[Content::Json("Registered")])])
+        .refuses(&[
+            WRITE,
+            BODY,
+            &[PACKAGE_REFUSED, UNKNOWN_OBJECT_KIND, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_REFUSED, LIMIT_REACHED, PEERS_AWAY],
+        ]),
+    get("getSkill", "/api/skills/{name}", "One skill.")
+        .takes(&[CONSISTENCY])
+        .answers(&[ok("the skill", &[Content::Json("Skill")])])
+        .refuses(&[READ, &[UNKNOWN_OBJECT]]),
+    delete("removeSkill", "/api/skills/{name}", "Removes a skill. Its package is kept as long as something uses it.")
+        .takes(&[IF_MATCH, IF_NONE_MATCH, DRY_RUN, IDEMPOTENCY_KEY])
+        .answers(&[ok("the skill is removed", &[Content::Json("Deleted")])])
+        .refuses(&[WRITE, &[UNKNOWN_OBJECT_KIND, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_IN_USE]]),
+    // A further path of Atlas for Python; nothing can be configured yet.
     get("securityPolicy", "/api/security/policy", "The security policy of the cluster.")
         .lenient()
         .answers(&[ok("the policy", &[Content::Json("Policy")])])

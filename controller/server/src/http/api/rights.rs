@@ -42,7 +42,7 @@ impl Right {
 
 /// Each right, and the operations that need it. A test compares them with the table of operations.
 const RIGHTS: &[(Right, &[&str])] = &[
-    (Right::Public, &["health", "ready", "version", "openApi", "errorPage", "skills", "securityPolicy"]),
+    (Right::Public, &["health", "ready", "version", "openApi", "errorPage", "securityPolicy"]),
     (
         Right::JobsRead,
         &[
@@ -59,8 +59,11 @@ const RIGHTS: &[(Right, &[&str])] = &[
     ),
     (Right::JobsSubmit, &["submitJob", "submitJobs"]),
     (Right::JobsControl, &["cancelJob", "deleteJob", "retryJob", "resolveJob", "sendMessage"]),
-    (Right::AgentsRead, &["listAgents", "getAgent", "listVersions", "getVersion"]),
-    (Right::AgentsPublish, &["registerAgent", "retireAgent", "deprecateAgent", "deleteAgent"]),
+    (Right::AgentsRead, &["listAgents", "getAgent", "listVersions", "getVersion", "skills", "getSkill"]),
+    (
+        Right::AgentsPublish,
+        &["registerAgent", "retireAgent", "deprecateAgent", "deleteAgent", "deploySkill", "removeSkill"],
+    ),
     (Right::NodesRead, &["listNodes", "getNode"]),
     (Right::NodesOperate, &["removeNode", "drainNode", "cordonNode", "uncordonNode", "labelNode"]),
     (Right::ObjectsRead, &["listObjectKinds", "listObjects", "getObject"]),

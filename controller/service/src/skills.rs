@@ -1,0 +1,126 @@
+//! Skills: deploying one from its package. Everything else about them is that of objects.
+
+use atlas_env::chain;
+use atlas_objects::{SkillProgram, SkillSpec};
+use atlas_package::SkillRuntime;
+use atlas_types::{Command, Expect, Object, ObjectKey, ObjectKind, ObjectName, PutObject, SPEC_BYTES_MAX};
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use crate::objects::{ShownObject, with_revision};
+use crate::{Caller, Consistency, Error, Service};
+
+/// The kind of skills.
+const KIND: &str = "skill";
+
+/// How often a skill is deployed again after another client changed it at the same time.
+const TRIES_MAX: usize = 5;
+
+/// A skill after its package was deployed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeployedSkill {
+    pub object: ShownObject,
+    /// False if the same package was deployed already.
+    pub changed: bool,
+}
+
+impl Service {
+    /// Deploys a skill from its package: checks it, stores it durably, then writes the object. It replaces one of the same name.
+    pub async fn deploy_skill(&self, caller: &Caller, package: Bytes) -> Result<DeployedSkill, Error> {
+        let limit = self.shared.limits.package_bytes_max;
+        let package_bytes = package.len() as u64;
+        if package_bytes > limit {
+            return Err(Error::TooLarge { what: "the package", limit });
+        }
+        let bytes = package.clone();
+        let read = self.shared.env.spawn_blocking("read-package", move || atlas_package::skill_of(&bytes));
+        let read = read.join().await.map_err(|_| Error::Internal)?;
+        let (skill, runtime) = read.map_err(|error| Error::PackageRefused(chain(&error)))?;
+        let key = ObjectKey {
+            namespace: caller.namespace.clone(),
+            kind: ObjectKind::new(KIND)?,
+            name: ObjectName::new(&skill.name)?,
+        };
+        self.shared.check_room().map_err(|error| Error::storing("the package", error))?;
+        let digest =
+            self.shared.artifacts.store(package).await.map_err(|error| Error::storing("the package", error))?;
+        let spec = SkillSpec {
+            version: skill.version,
+            description: skill.description,
+            input_schema: skill.input_schema.to_string(),
+            output_schema: skill.output_schema.to_string(),
+            runtime: match runtime {
+                SkillRuntime::Python => SkillProgram::Python,
+                SkillRuntime::Exec { .. } => SkillProgram::Exec,
+            },
+            package: digest.to_string(),
+            package_bytes,
+        };
+        let value = serde_json::to_value(&spec).map_err(|error| Error::internal("write a skill", &error))?;
+        let spec = atlas_objects::canonical(&value).map_err(|error| Error::internal("write a skill", &error))?;
+        if spec.len() > SPEC_BYTES_MAX {
+            return Err(Error::TooLarge { what: "the description of the skill", limit: SPEC_BYTES_MAX as u64 });
+        }
+        let changed = self.put_skill(caller, &key, &spec).await?;
+        tracing::info!(skill = %key.name, ?digest, changed, "skill deployed");
+        let state = self.state(Consistency::Linearizable).await?;
+        let gone = || Error::UnknownObject(format!("the skill \"{}\" was deleted", key.name));
+        Ok(DeployedSkill { object: state.object(&key).map(with_revision).ok_or_else(gone)?, changed })
+    }
+
+    /// Writes the object with the labels that it has. Returns whether that changed it.
+    async fn put_skill(&self, caller: &Caller, key: &ObjectKey, spec: &[u8]) -> Result<bool, Error> {
+        for tried in 1.. {
+            let state = self.state(Consistency::Linearizable).await?;
+            let old = state.object(key);
+            if old.is_some_and(|old| *old.spec == *spec) {
+                return Ok(false);
+            }
+            let command = Command::PutObject(PutObject {
+                kind: key.kind.clone(),
+                name: key.name.clone(),
+                labels: old.map(|object| (*object.labels).clone()).unwrap_or_default(),
+                spec: spec.into(),
+                spec_version: 1,
+                expect: old.map_or(Expect::Absent, |object| Expect::Revision(object.revision)),
+            });
+            // A repeat finds the same spec; under one request id it would get the refusal of the first try again.
+            match self.propose(caller.clone().with_request_id(None).request(command)).await {
+                Err(Error::ObjectChanged { .. }) if tried < TRIES_MAX => {}
+                Err(error) => return Err(error),
+                Ok(_) => break,
+            }
+        }
+        Ok(true)
+    }
+
+    /// The skills of a namespace as Atlas for Python lists them, the oldest first.
+    pub async fn skills(&self, caller: &Caller, consistency: Consistency) -> Result<Vec<Value>, Error> {
+        let state = self.state(consistency).await?;
+        let found =
+            state.objects_of_kind(&ObjectKind::new(KIND)?).filter(|found| found.key.namespace == caller.namespace);
+        Ok(found.filter_map(|object| shown(object)).collect())
+    }
+
+    /// One skill as Atlas for Python lists it.
+    pub async fn skill(&self, caller: &Caller, name: &str, consistency: Consistency) -> Result<Value, Error> {
+        let unknown =
+            || Error::UnknownObject(format!("no such skill: \"{}\"", name.chars().take(255).collect::<String>()));
+        let name = ObjectName::new(name).map_err(|_| unknown())?;
+        let key = ObjectKey { namespace: caller.namespace.clone(), kind: ObjectKind::new(KIND)?, name };
+        let state = self.state(consistency).await?;
+        state.object(&key).and_then(|object| shown(object)).ok_or_else(unknown)
+    }
+}
+
+fn shown(object: &Object) -> Option<Value> {
+    let spec = SkillSpec::read(&object.spec).ok()?;
+    let schema = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+    Some(json!({
+        "name": object.key.name.as_str(),
+        "version": spec.version,
+        "description": spec.description,
+        "input_schema": schema(&spec.input_schema),
+        "output_schema": schema(&spec.output_schema),
+    }))
+}
