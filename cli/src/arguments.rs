@@ -8,7 +8,7 @@ use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command::{
     agent, apply, cluster, complete, completion, config, context, deploy, dev, dev_member, diff, docs, doctor, edit,
-    event, explain_error, generic, init, job, label, logs, model, node, operator, run, skill, test, top, wait,
+    event, explain_error, generic, init, job, label, logs, mcp, model, node, operator, run, skill, test, top, wait,
 };
 use crate::context::TimeForm;
 use crate::exit;
@@ -121,6 +121,9 @@ pub(crate) enum Command {
     /// Skills: functions that agents call.
     #[command(subcommand)]
     Skill(skill::Verb),
+    /// Connections of other programs over MCP, the Model Context Protocol.
+    #[command(subcommand)]
+    Mcp(mcp::Verb),
     /// The controllers of the cluster.
     #[command(subcommand)]
     Cluster(cluster::Verb),

@@ -1,6 +1,7 @@
 //! The HTTP API as this program uses it: one method per kind of request, refusals as [`Failure`]s.
 
 mod events;
+mod mcp;
 mod namespace;
 
 use std::fmt;
@@ -21,6 +22,8 @@ use crate::failure::Failure;
 use crate::output::visible;
 use crate::sse::Frame;
 use crate::words;
+
+pub(crate) use mcp::McpAnswer;
 
 /// How long a controller may take to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

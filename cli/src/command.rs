@@ -21,6 +21,7 @@ pub(crate) mod init;
 pub(crate) mod job;
 pub(crate) mod label;
 pub(crate) mod logs;
+pub(crate) mod mcp;
 pub(crate) mod model;
 pub(crate) mod node;
 mod object;
@@ -61,6 +62,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Node(verb) => block_on(node::run(context, &verb)),
         Command::Model(verb) => block_on(model::run(context, &verb)),
         Command::Skill(verb) => block_on(skill::run(context, &verb)),
+        Command::Mcp(verb) => block_on(mcp::run(context, &verb)),
         Command::Cluster(verb) => block_on(cluster::run(context, &verb)),
         Command::Event(verb) => block_on(event::run(context, &verb)),
         Command::Operator(verb) => block_on(operator::run(context, &verb)),

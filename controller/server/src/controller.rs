@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::{Env, Listener, Task};
+use atlas_gateway::Gateway;
 use atlas_history::{History, HistoryError, Progress, SqliteHistory};
 use atlas_raft::{ChangeError, Handle, Identity, Leadership, Member};
 use atlas_service::{ArtifactOptions, Artifacts, Caller, Followers, KeyError, Keys, Parts, Peers, Service};
@@ -192,6 +193,7 @@ impl Controller {
             loopback: http_addr.ip().is_loopback(),
             stop: stopped.clone(),
             cluster: cluster.clone(),
+            gateway: Gateway::new(service.clone(), options.gateway.clone()),
             backups: Backups::new(&options.data_dir, env.clone()),
             about: about(&options, &handle),
         });

@@ -14,6 +14,7 @@ mod events;
 mod jobs;
 mod linger;
 mod logs;
+mod mcp;
 mod messages;
 mod nodes;
 mod objects;
@@ -29,6 +30,7 @@ mod socket;
 use std::time::Duration;
 
 use atlas_env::Env;
+use atlas_gateway::Gateway;
 use atlas_service::{Consistency, Error, Service, catalogue};
 use http::{HeaderName, HeaderValue, Method};
 use tokio::sync::watch;
@@ -79,6 +81,8 @@ pub(crate) struct HttpDoor {
     pub(crate) loopback: bool,
     /// Becomes true when the controller stops. Streams then end.
     pub(crate) stop: watch::Receiver<bool>,
+    /// Answers requests to `/mcp`.
+    pub(crate) gateway: Gateway,
     /// Makes backups.
     pub(crate) backups: Backups,
     /// The answer of `/api/version`.
@@ -91,6 +95,10 @@ impl HttpDoor {
         let accepts_problem = request.accepts_problem();
         let stale = request.consistency() == Consistency::Stale;
         let answer = match Route::of(request.path()) {
+            None if request.path() == mcp::PATH => match request.foreign(self.loopback) {
+                Some(site) => Err((Error::Foreign(site).into(), false)),
+                None => mcp::answer(self, request).await.map_err(|problem| (problem, true)),
+            },
             Some(_) if let Some(site) = request.foreign(self.loopback) => Err((Error::Foreign(site).into(), false)),
             Some(route) => {
                 let ours = route.is_ours();

@@ -9,6 +9,11 @@ pub(crate) fn http() -> Caller {
     Caller::anonymous(Door::Http)
 }
 
+/// The caller of a request to the MCP gateway.
+pub(crate) fn mcp() -> Caller {
+    Caller::anonymous(Door::Mcp)
+}
+
 /// A controller that joins or has joined.
 pub(crate) fn peer() -> Caller {
     Caller::cluster(Door::Peer)

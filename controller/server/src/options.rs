@@ -16,6 +16,8 @@ use atlas_types::Level;
 pub use load::{Loaded, OptionsError, command, load};
 pub use table::{OPTIONS, OptionRow, reference};
 
+use atlas_gateway::GatewayOptions;
+
 use crate::http::HttpLimits;
 use crate::rules::Rules;
 
@@ -70,6 +72,8 @@ pub struct Options {
     pub events_kept: u64,
     /// The limits of the HTTP door.
     pub http_limits: HttpLimits,
+    /// The limits of the MCP gateway.
+    pub gateway: GatewayOptions,
     /// The limits of the service functions.
     pub limits: Limits,
     /// The largest artifact.
@@ -120,6 +124,7 @@ impl Options {
                 body_timeout: Duration::from_secs(30),
                 wait_max: Duration::from_secs(3_600),
             },
+            gateway: GatewayOptions::default(),
             limits: Limits::default(),
             artifact_bytes_max: 64 << 20,
             artifact_hold: Duration::from_secs(3_600),

@@ -27,6 +27,7 @@ pub(crate) fn run_all(options: &Options) -> Result<()> {
     tools::want("ip", "iproute2");
     let schemathesis = tools::want_python("schemathesis", "4.32.5");
     let model = tools::want_model();
+    let mcp = tools::want_mcp();
     // Programs and tests are built together, so that they share one set of features and each crate is compiled once.
     run(&mut cargo(&["build", "--workspace", "--bins", "--tests", "--locked"]))?;
     if options.filter.is_empty() {
@@ -43,6 +44,9 @@ pub(crate) fn run_all(options: &Options) -> Result<()> {
     }
     if let Some(python) = model {
         tests.env("ATLAS_TEST_MODEL_PYTHON", python);
+    }
+    if let Some(python) = mcp {
+        tests.env("ATLAS_TEST_MCP_PYTHON", python);
     }
     let notices = Notices::begin()?;
     slow::begin();

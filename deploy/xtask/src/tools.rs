@@ -33,6 +33,11 @@ pub(crate) fn want_model() -> Option<PathBuf> {
     environment("local-model-1", "python3", &[weights, &["xllamacpp==2026.10.11549"]])
 }
 
+/// Installs clients of the Model Context Protocol, as [`want_python`] does; returns the Python of their environment.
+pub(crate) fn want_mcp() -> Option<PathBuf> {
+    environment("mcp-1", "python3", &[&["mcp==2.3.0", "fastmcp==4.1.2"]])
+}
+
 /// A virtual environment in the target folder, with one call of pip for each element of `installs`; returns the path of
 /// its `program`.
 fn environment(name: &str, program: &str, installs: &[&[&str]]) -> Option<PathBuf> {

@@ -16,6 +16,8 @@ mod laptop;
 #[cfg(test)]
 mod mask;
 #[cfg(test)]
+mod mcp;
+#[cfg(test)]
 mod messages;
 #[cfg(test)]
 mod models;

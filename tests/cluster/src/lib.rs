@@ -55,6 +55,8 @@ mod llm_tools;
 #[cfg(test)]
 mod local_model;
 #[cfg(test)]
+mod mcp;
+#[cfg(test)]
 mod members;
 #[cfg(test)]
 mod membership;

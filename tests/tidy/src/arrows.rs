@@ -20,8 +20,12 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-recovery", "env format history raft state types"),
     ("atlas-replica", "format state types"),
     ("atlas-scheduler", "allocation types"),
-    ("atlas-controller", "contract env format history model raft recovery service state telemetry types webhooks wire"),
+    (
+        "atlas-controller",
+        "contract env format gateway history model raft recovery service state telemetry types webhooks wire",
+    ),
     ("atlas-webhooks", "env objects raft service telemetry types"),
+    ("atlas-gateway", "service types"),
     ("atlas-service", "contract duty env format history objects package raft secrets state telemetry types"),
     ("atlas-objects", "model types"),
     ("atlas-mediation", ""),

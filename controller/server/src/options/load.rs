@@ -193,6 +193,7 @@ fn typed(values: &BTreeMap<&'static str, (String, &'static str)>) -> Options {
     let whole = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     if let Some(bytes) = size(text("http.body-max")) {
         options.http_limits.body_bytes_max = whole(bytes);
+        options.gateway.body_bytes_max = whole(bytes);
     }
     if let Some(bytes) = size(text("package.max")) {
         options.http_limits.package_bytes_max = whole(bytes);
@@ -219,11 +220,16 @@ fn typed(values: &BTreeMap<&'static str, (String, &'static str)>) -> Options {
     if let Ok(count) = text("http.connections-max").parse() {
         options.http_limits.connections_max = count;
     }
+    if let Ok(count) = text("mcp.sessions-max").parse() {
+        options.gateway.sessions_max = count;
+    }
     for (key, target) in [
         ("artifact.hold", &mut options.artifact_hold),
         ("http.header-timeout", &mut options.http_limits.header_timeout),
         ("http.body-timeout", &mut options.http_limits.body_timeout),
         ("http.wait-max", &mut options.http_limits.wait_max),
+        ("mcp.wait", &mut options.gateway.wait_max),
+        ("mcp.session-idle", &mut options.gateway.session_idle),
         ("worker.session-ttl", &mut options.session_ttl),
     ] {
         if let Some(duration) = duration(text(key)) {

@@ -1,0 +1,34 @@
+//! `atlasctl mcp`: connecting other programs that speak the Model Context Protocol.
+
+mod check;
+mod clients;
+mod connect;
+mod document;
+mod envelope;
+mod stdio;
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+
+/// Verbs of `atlasctl mcp`.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Verb {
+    /// Adds Atlas to the configuration of a client, after showing the change.
+    Connect(connect::ConnectOptions),
+    /// Removes Atlas from the configuration of a client.
+    Disconnect(connect::DisconnectOptions),
+    /// Asks the gateway in each version of the protocol.
+    Check,
+    /// Serves a client over standard input and output.
+    Stdio,
+}
+
+pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
+    match verb {
+        Verb::Connect(options) => connect::connect(context, options),
+        Verb::Disconnect(options) => connect::disconnect(context, options),
+        Verb::Check => check::run(context).await,
+        Verb::Stdio => stdio::run(context).await,
+    }
+}

@@ -1,0 +1,180 @@
+//! The calls of the tools: each is a service function with the caller of the request.
+
+use std::time::Duration;
+
+use atlas_service::{AgentQuery, Caller, Consistency, Submission, View};
+use atlas_types::{AgentName, JobId, RequestId};
+use bytes::Bytes;
+use rmcp::model::{CallToolResponse, CallToolResult, CreateTaskResult, JsonObject, Tool};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
+use serde_json::{Map, Value, json};
+
+use crate::arguments::{self, Describe, Job, Run, Search, Wait};
+use crate::server::Server;
+use crate::tools::ToolName;
+use crate::view::{self, done, error_text, failed};
+use crate::{progress, task};
+
+/// How long a call waits before clients that know tasks get one.
+const TASK_AFTER: Duration = Duration::from_secs(2);
+/// Most agents in one answer.
+const AGENTS_MAX: usize = 100;
+
+/// One call.
+pub(crate) struct Call<'a> {
+    pub(crate) server: &'a Server,
+    pub(crate) caller: Caller,
+    pub(crate) context: RequestContext<RoleServer>,
+}
+
+/// What ends a call early: a text for the model.
+type Refused = String;
+
+impl Call<'_> {
+    /// Carries out a call. Errors of tools are results, because models read results and not protocol errors.
+    pub(crate) async fn run(
+        self,
+        tool: ToolName,
+        arguments: Option<JsonObject>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let result = match tool {
+            ToolName::AgentsSearch => self.search(arguments).await,
+            ToolName::AgentDescribe => self.describe(arguments).await,
+            ToolName::AgentRun => {
+                return Ok(self.run_agent(arguments).await.unwrap_or_else(|text| failed(text).into()));
+            }
+            ToolName::JobGet => self.get(arguments).await,
+            ToolName::JobWait => self.wait(arguments).await,
+            ToolName::JobCancel => self.cancel(arguments).await,
+        };
+        Ok(result.unwrap_or_else(failed).into())
+    }
+
+    async fn search(&self, arguments: Option<JsonObject>) -> Result<CallToolResult, Refused> {
+        let search: Search = arguments::read(arguments)?;
+        let limit = search.limit.clamp(1, AGENTS_MAX);
+        // One more than wanted tells whether there are more.
+        let query =
+            AgentQuery { text: search.text()?, limit: Some(limit + 1), offset: search.offset, ..AgentQuery::default() };
+        let found = self.server.service.agents(&self.caller, &query, Consistency::Linearizable).await;
+        let mut found = found.map_err(|error| error_text(&error))?;
+        let more = found.len() > limit;
+        found.truncate(limit);
+        let agents = found.iter().map(|agent| Value::Object(agent.summary(View::Plain))).collect();
+        let mut members = Map::from_iter([("agents".to_owned(), Value::Array(agents))]);
+        if more {
+            members.insert("next_offset".into(), json!(search.offset.saturating_add(limit)));
+        }
+        Ok(done(members))
+    }
+
+    async fn describe(&self, arguments: Option<JsonObject>) -> Result<CallToolResult, Refused> {
+        let Describe { agent, version } = arguments::read(arguments)?;
+        let service = &self.server.service;
+        let found = service.agent(&self.caller, &agent, version.as_deref(), Consistency::Linearizable).await;
+        let mut members = found.map_err(|error| error_text(&error))?.details();
+        members.retain(|name, _| {
+            ["name", "version", "description", "capabilities", "input_schema", "output_schema", "deprecated"]
+                .contains(&name.as_str())
+        });
+        Ok(done(members))
+    }
+
+    async fn run_agent(&self, arguments: Option<JsonObject>) -> Result<CallToolResponse, Refused> {
+        let run: Run = arguments::read(arguments)?;
+        let wait = self.server.options.wait(run.wait_seconds)?;
+        let service = &self.server.service;
+        let name = AgentName::new(&run.agent).map_err(|error| error.to_string())?;
+        let input = run.input.map_or_else(|| Bytes::from_static(b"{}"), |input| Bytes::from(input.get().to_owned()));
+        let mut submission = Submission::new(name, input);
+        (submission.version, submission.refuse) = (run.version, true);
+        if let Some(key) = run.idempotency_key {
+            let key = RequestId::new(&key).ok().filter(|key| !key.is_generated());
+            submission.request_id = Some(key.ok_or("'idempotency_key' is text of 1 to 255 characters")?);
+        }
+        let id = service.submit(&self.caller, submission).await.map_err(|error| error_text(&error))?;
+        let knows_tasks = self.context.client_capabilities().is_some_and(|known| known.supports_tasks());
+        let result = self.awaited(id, if knows_tasks { wait.min(TASK_AFTER) } else { wait }).await?;
+        match result {
+            Waited::Ended(result) => Ok(result.into()),
+            Waited::Runs(_, task) if knows_tasks => Ok(CallToolResponse::Task(CreateTaskResult::new(task))),
+            Waited::Runs(result, _) => Ok(result.into()),
+        }
+    }
+
+    async fn get(&self, arguments: Option<JsonObject>) -> Result<CallToolResult, Refused> {
+        let Job { job_id } = arguments::read(arguments)?;
+        let id = self.job_id(&job_id).await?;
+        let service = &self.server.service;
+        let shown = service.job(&self.caller, id, View::Full, Consistency::Linearizable).await;
+        Ok(view::job(&shown.map_err(|error| error_text(&error))?))
+    }
+
+    async fn wait(&self, arguments: Option<JsonObject>) -> Result<CallToolResult, Refused> {
+        let Wait { job_id, wait_seconds } = arguments::read(arguments)?;
+        let wait = self.server.options.wait(wait_seconds)?;
+        let id = self.job_id(&job_id).await?;
+        // Only `agent_run` cancels its job when its call is cancelled: here the client merely stops waiting.
+        match self.waited(id, wait).await? {
+            Waited::Ended(result) | Waited::Runs(result, _) => Ok(result),
+        }
+    }
+
+    async fn cancel(&self, arguments: Option<JsonObject>) -> Result<CallToolResult, Refused> {
+        let Job { job_id } = arguments::read(arguments)?;
+        let id = self.job_id(&job_id).await?;
+        let cancelled = self.server.service.cancel(&self.caller, id, true).await;
+        let cancelled = cancelled.map_err(|error| error_text(&error))?;
+        Ok(done(Map::from_iter([
+            ("job_id".to_owned(), json!(id.to_string())),
+            ("cancelled".to_owned(), json!(cancelled)),
+        ])))
+    }
+
+    async fn job_id(&self, text: &str) -> Result<JobId, Refused> {
+        self.server.service.job_id(&self.caller, text).await.map_err(|error| error_text(&error))
+    }
+
+    /// Waits for the job that this call started. The client's cancellation of the call cancels the job.
+    async fn awaited(&self, id: JobId, wait: Duration) -> Result<Waited, Refused> {
+        tokio::select! {
+            waited = self.waited(id, wait) => waited,
+            () = self.context.ct.cancelled() => {
+                let cancelled = self.server.service.cancel(&self.caller, id, true).await;
+                cancelled.map_err(|error| error_text(&error))?;
+                Err(format!("the call was cancelled, and with it {id}"))
+            }
+        }
+    }
+
+    /// Waits for a job and its retries, and reports progress meanwhile if the client asked for it.
+    async fn waited(&self, id: JobId, wait: Duration) -> Result<Waited, Refused> {
+        let service = &self.server.service;
+        let waiting = service.wait_family(&self.caller, id, View::Full, wait);
+        let shown = match self.context.meta.get_progress_token() {
+            Some(token) => tokio::select! {
+                shown = waiting => shown,
+                never = progress::report(service, &self.caller, id, token, &self.context.peer) => match never {},
+            },
+            None => waiting.await,
+        };
+        let shown = shown.map_err(|error| error_text(&error))?;
+        let result = view::job(&shown);
+        Ok(match shown.job().status.is_terminal() {
+            true => Waited::Ended(result),
+            false => Waited::Runs(result, task::of(shown.job())),
+        })
+    }
+}
+
+/// What waiting came to.
+enum Waited {
+    Ended(CallToolResult),
+    Runs(CallToolResult, rmcp::model::Task),
+}
+
+/// The definition of a tool; none if there is no such tool.
+pub(crate) fn definition(name: &str) -> Option<Tool> {
+    crate::tools::all().iter().find(|tool| tool.name == name).cloned()
+}

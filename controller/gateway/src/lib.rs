@@ -1,0 +1,17 @@
+//! The MCP gateway: Atlas as a server of the Model Context Protocol (MCP), with a few tools that find, run and observe agents.
+//!
+//! The protocol itself is the work of `rmcp`: sessions, versions, framing. Here is what Atlas offers over it. A tool call is a
+//! service function with a caller, like a request to the HTTP door; the gateway stores nothing about a job. A call that takes longer
+//! than a client waits answers with the job's id, or with a task if the client knows them (ADR 23).
+
+mod arguments;
+mod call;
+mod door;
+mod progress;
+mod resources;
+mod server;
+mod task;
+mod tools;
+mod view;
+
+pub use door::{Gateway, GatewayOptions, GatewayResponse};

@@ -1,0 +1,138 @@
+//! The server of one session or request, as `rmcp` calls it.
+
+use std::borrow::Cow;
+
+use atlas_service::{Caller, Consistency, Service, View};
+use atlas_types::JobId;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, GetTaskParams, GetTaskResult, Implementation,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+
+use crate::call::{Call, definition};
+use crate::door::GatewayOptions;
+use crate::tools::{self, ToolName};
+use crate::view::error_text;
+use crate::{resources, task};
+
+/// The protocol's versions that are served.
+const VERSIONS: &[ProtocolVersion] = &[
+    ProtocolVersion::V_2025_03_26,
+    ProtocolVersion::V_2025_06_18,
+    ProtocolVersion::V_2025_11_25,
+    ProtocolVersion::V_2026_07_28,
+];
+
+const INSTRUCTIONS: &str = "Atlas runs agents as typed functions. Find one with agents_search, read its schemas with \
+    agent_describe, run it with agent_run. A long run answers with a job_id: call job_wait.";
+
+/// Serves the platform's tools. It holds nothing of its own, so each session has a copy.
+#[derive(Clone)]
+pub(crate) struct Server {
+    pub(crate) service: Service,
+    pub(crate) options: GatewayOptions,
+}
+
+impl Server {
+    /// The caller, which the door put into the HTTP request.
+    fn caller(context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
+        let parts = context.extensions.get::<http::request::Parts>();
+        let caller = parts.and_then(|parts| parts.extensions.get::<Caller>());
+        caller.cloned().ok_or_else(|| ErrorData::internal_error("the request has no caller", None))
+    }
+
+    /// The job of a task.
+    async fn job(&self, caller: &Caller, task: &str) -> Result<JobId, ErrorData> {
+        let id = self.service.job_id(caller, task).await;
+        id.map_err(|error| ErrorData::invalid_params(error_text(&error), None))
+    }
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().enable_tasks().build();
+        let name = Implementation::new("atlas", env!("CARGO_PKG_VERSION")).with_title("Atlas");
+        ServerConfig::new(capabilities).with_server_info(name).with_instructions(INSTRUCTIONS)
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(VERSIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(tools::all().to_vec()))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        definition(name)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let caller = Self::caller(&context)?;
+        let Some(tool) = ToolName::of(&request.name) else {
+            let name: String = request.name.chars().take(100).collect();
+            return Err(ErrorData::invalid_params(format!("unknown tool {name:?}; list them with tools/list"), None));
+        };
+        Call { server: self, caller, context }.run(tool, request.arguments).await
+    }
+
+    async fn list_resources(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        // Outputs are many and of short interest: the results of tools name them.
+        Ok(ListResourcesResult::with_all_items(Vec::new()))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(vec![resources::template()]))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let caller = Self::caller(&context)?;
+        resources::read(&self.service, &caller, &request.uri).await.map(Into::into)
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        let caller = Self::caller(&context)?;
+        let id = self.job(&caller, &request.task_id).await?;
+        let shown = self.service.job(&caller, id, View::Full, Consistency::Linearizable).await;
+        let shown = shown.map_err(|error| ErrorData::invalid_params(error_text(&error), None))?;
+        Ok(GetTaskResult::new(task::detailed(&shown)))
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let caller = Self::caller(&context)?;
+        let id = self.job(&caller, &request.task_id).await?;
+        let cancelled = self.service.cancel(&caller, id, true).await;
+        cancelled.map(|_| ()).map_err(|error| ErrorData::internal_error(error_text(&error), None))
+    }
+}

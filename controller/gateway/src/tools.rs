@@ -1,0 +1,148 @@
+//! The tools of `/mcp`: names, descriptions, schemas. A test keeps the page small, because every client pays for it in tokens.
+
+use std::borrow::Cow;
+use std::sync::{Arc, LazyLock};
+
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use serde_json::{Value, json};
+
+/// A tool of the platform.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ToolName {
+    AgentsSearch,
+    AgentDescribe,
+    AgentRun,
+    JobGet,
+    JobWait,
+    JobCancel,
+}
+
+impl ToolName {
+    const ALL: [Self; 6] =
+        [Self::AgentsSearch, Self::AgentDescribe, Self::AgentRun, Self::JobGet, Self::JobWait, Self::JobCancel];
+
+    /// The name in the protocol.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::AgentsSearch => "agents_search",
+            Self::AgentDescribe => "agent_describe",
+            Self::AgentRun => "agent_run",
+            Self::JobGet => "job_get",
+            Self::JobWait => "job_wait",
+            Self::JobCancel => "job_cancel",
+        }
+    }
+
+    /// The tool of a name.
+    pub(crate) fn of(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|tool| tool.as_str() == name)
+    }
+
+    fn about(self) -> &'static str {
+        match self {
+            Self::AgentsSearch => {
+                "Lists the agents whose name, description or capability contains a text; all without one."
+            }
+            Self::AgentDescribe => "Shows what an agent does and the JSON Schemas of its input and output.",
+            Self::AgentRun => {
+                "Runs an agent and returns its output. If it takes longer than the wait, the answer has the job's id and \
+                 the job continues: call job_wait."
+            }
+            Self::JobGet => "Shows a job: its status, its output or error, or what it waits for.",
+            Self::JobWait => "Waits until a job has ended, then shows it.",
+            Self::JobCancel => "Cancels a job that has not ended.",
+        }
+    }
+
+    fn schema(self) -> Value {
+        let (properties, required): (Value, &[&str]) = match self {
+            Self::AgentsSearch => (
+                json!({
+                    "query": { "type": "string", "maxLength": 500 },
+                    "limit": { "type": "integer", "minimum": 1, "maximum": 100, "default": 20 },
+                    "offset": { "type": "integer", "minimum": 0, "default": 0 }
+                }),
+                &[],
+            ),
+            Self::AgentDescribe => (json!({ "agent": name_schema(), "version": version_schema() }), &["agent"]),
+            Self::AgentRun => (
+                json!({
+                    "agent": name_schema(),
+                    "version": version_schema(),
+                    "input": { "type": "object", "description": "Must fit the agent's input schema: see agent_describe." },
+                    "wait_seconds": wait_schema(),
+                    "idempotency_key": {
+                        "type": "string", "maxLength": 255,
+                        "description": "A repeat with the same key gets the same job."
+                    }
+                }),
+                &["agent"],
+            ),
+            Self::JobGet | Self::JobCancel => (json!({ "job_id": job_schema() }), &["job_id"]),
+            Self::JobWait => (json!({ "job_id": job_schema(), "wait_seconds": wait_schema() }), &["job_id"]),
+        };
+        json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+    }
+
+    fn annotations(self) -> ToolAnnotations {
+        let hints = ToolAnnotations::new();
+        match self {
+            Self::AgentsSearch | Self::AgentDescribe | Self::JobGet | Self::JobWait => {
+                hints.read_only(true).open_world(false)
+            }
+            Self::AgentRun => hints.read_only(false).destructive(true).open_world(true),
+            Self::JobCancel => hints.read_only(false).destructive(true).idempotent(true).open_world(false),
+        }
+    }
+
+    fn definition(self) -> Tool {
+        let schema: JsonObject = match self.schema() {
+            Value::Object(schema) => schema,
+            _ => JsonObject::new(),
+        };
+        Tool::new(self.as_str(), Cow::Borrowed(self.about()), Arc::new(schema)).with_annotations(self.annotations())
+    }
+}
+
+fn name_schema() -> Value {
+    json!({ "type": "string", "description": "The agent's name." })
+}
+
+fn version_schema() -> Value {
+    json!({ "type": "string", "description": "A version or a requirement such as ^1.2; the highest by default." })
+}
+
+fn wait_schema() -> Value {
+    json!({ "type": "number", "minimum": 0, "description": "How long to wait; the server has a limit of its own." })
+}
+
+fn job_schema() -> Value {
+    json!({ "type": "string", "description": "The id, such as job-4f1c09a2." })
+}
+
+/// All tools, in the order of the page.
+pub(crate) fn all() -> &'static [Tool] {
+    static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| ToolName::ALL.into_iter().map(ToolName::definition).collect());
+    &TOOLS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_is_small() {
+        let bytes = serde_json::to_vec(all()).expect("JSON").len();
+        // Four bytes are about one token of the usual models.
+        assert!(bytes < 2_000 * 4, "{bytes} bytes");
+        assert!(bytes > 1_000, "{bytes} bytes: the schemas are there");
+    }
+
+    #[test]
+    fn names_lead_back_to_their_tools() {
+        for tool in ToolName::ALL {
+            assert_eq!(ToolName::of(tool.as_str()), Some(tool));
+        }
+        assert_eq!(ToolName::of("agent_runs"), None);
+    }
+}

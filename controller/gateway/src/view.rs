@@ -1,0 +1,84 @@
+//! Jobs, agents and errors as tool results.
+
+use atlas_service::{Error, Shown, View};
+use rmcp::model::{CallToolResult, ContentBlock};
+use serde_json::{Map, Value, json};
+
+/// Most bytes of an output inside a result. A larger one is a resource.
+pub(crate) const OUTPUT_BYTES_MAX: usize = 64 * 1_024;
+
+/// A result: the object as structured content, and as text for clients that only read text.
+pub(crate) fn done(object: Map<String, Value>) -> CallToolResult {
+    let object = Value::Object(object);
+    let mut result = CallToolResult::success(vec![ContentBlock::text(object.to_string())]);
+    result.structured_content = Some(object);
+    result
+}
+
+/// A failed call, for the model to read.
+pub(crate) fn failed(text: impl Into<String>) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(text.into())])
+}
+
+/// An error of the service: its code, what is wrong and where, and what to try.
+pub(crate) fn error_text(error: &Error) -> String {
+    let mut text = format!("error[{}]: {error}", error.entry().code);
+    for violation in error.violations() {
+        let at = if violation.pointer.is_empty() { "/" } else { &violation.pointer };
+        text.push_str(&format!("\n  at {at}: {}", violation.message));
+    }
+    let hint = error.hint();
+    if !hint.is_empty() {
+        text.push('\n');
+        text.push_str(&hint);
+    }
+    text
+}
+
+/// The address of a job's output.
+pub(crate) fn output_uri(job: &str) -> String {
+    format!("atlas://jobs/{job}/output")
+}
+
+/// What a job's result says, and whether the job failed.
+pub(crate) fn job(shown: &Shown) -> CallToolResult {
+    let members = members(shown);
+    let ended = shown.job().status.is_terminal();
+    let failed = ended && members.contains_key("error");
+    let mut result = done(members);
+    result.is_error = failed.then_some(true);
+    result
+}
+
+/// The job as it is shown to models: no more than they need.
+fn members(shown: &Shown) -> Map<String, Value> {
+    let mut text = Vec::new();
+    shown.write(&mut text, View::Full);
+    let mut job: Map<String, Value> = serde_json::from_slice(&text).unwrap_or_default();
+    let mut take = |name: &str| job.remove(name).unwrap_or_default();
+    let id = take("id");
+    let mut members = Map::new();
+    let uri = output_uri(id.as_str().unwrap_or_default());
+    members.insert("job_id".into(), id);
+    members.insert("status".into(), take("status"));
+    members.insert("agent".into(), take("agent_name"));
+    members.insert("agent_version".into(), take("agent_version"));
+    let output = take("output_data");
+    let output_bytes = output.to_string().len();
+    if output_bytes > OUTPUT_BYTES_MAX {
+        members.insert("output_bytes".into(), json!(output_bytes));
+        members.insert("output_resource".into(), json!(uri));
+    } else if !output.is_null() {
+        members.insert("output".into(), output);
+    }
+    for (name, from) in [("error", "error"), ("failure_kind", "failure_kind"), ("waiting_for", "waiting_for")] {
+        let value = take(from);
+        if value.as_str().is_some_and(|text| !text.is_empty()) {
+            members.insert(name.into(), value);
+        }
+    }
+    if !shown.job().status.is_terminal() {
+        members.insert("next".into(), json!("call job_wait with this job_id; the job continues"));
+    }
+    members
+}
