@@ -85,6 +85,8 @@ impl std::fmt::Display for Warning {
 pub struct Model {
     /// `fast`, `balanced` or `powerful`.
     pub preference: String,
+    /// A model of the namespace, instead of a tier; or `{input.MEMBER}`: the one that the input names.
+    pub name: Option<String>,
     /// Accepted for compatibility, but not used.
     pub override_allowed: bool,
 }

@@ -72,6 +72,12 @@ pub enum Failure {
         dollars(*.budget)
     )]
     Budget { budget: NanoDollars, spent: NanoDollars, next: NanoDollars },
+    /// There is a budget, and the price of a model that may answer is unknown.
+    #[error(
+        "the price of the model \"{model}\", or of one of its fallbacks, is not known, so the budget of {} cannot be kept",
+        dollars(*.budget)
+    )]
+    Unpriced { model: String, budget: NanoDollars },
     /// The driver reported an event that does not follow from the effects.
     #[error("the turn expected {expected}, and was told of {got}")]
     Disorder { expected: &'static str, got: &'static str },

@@ -27,6 +27,9 @@ pub struct Settings {
     pub mark_errors: bool,
     /// None if the model's prices are unknown.
     pub prices: Option<Prices>,
+    /// The prices of the models that may answer instead, in their order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fallback_prices: Vec<Option<Prices>>,
 }
 
 /// A tool that the model may call.
@@ -103,7 +106,7 @@ pub struct Limits {
     pub parallel: usize,
     /// Most bytes of a tool's result that the model gets.
     pub result_bytes: usize,
-    /// The most that the turn may cost. It has an effect only if the prices are known.
+    /// The most that the turn may cost. A call is refused if the price of a model that may answer is unknown.
     pub budget: Option<NanoDollars>,
 }
 

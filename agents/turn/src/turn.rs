@@ -24,6 +24,8 @@ pub struct Turn {
     /// The text of the last answer that had one.
     said: String,
     repairs: u32,
+    /// The place of the model that answers: 0, or a fallback.
+    answering: usize,
     phase: Phase,
 }
 
@@ -73,6 +75,7 @@ impl Turn {
             totals: Totals::default(),
             said: String::new(),
             repairs: 0,
+            answering: 0,
             phase: Phase::New,
         }
     }
@@ -82,9 +85,19 @@ impl Turn {
         &self.totals
     }
 
-    /// What a call costs. Zero if the prices are unknown.
-    pub fn cost(&self, usage: &Usage) -> NanoDollars {
-        self.settings.prices.map_or(NanoDollars(0), |prices| prices.cost(usage))
+    /// Which model the next answer is from: 0 is the model of the settings, 1 its first fallback. It decides what the answer costs.
+    pub fn answered_by(&mut self, place: usize) {
+        self.answering = place;
+    }
+
+    /// What a call of the model at a place costs. Zero if its prices are unknown.
+    pub fn cost(&self, place: usize, usage: &Usage) -> NanoDollars {
+        self.prices().nth(place).flatten().map_or(NanoDollars(0), |prices| prices.cost(usage))
+    }
+
+    /// The prices of all models that may answer.
+    fn prices(&self) -> impl Iterator<Item = Option<Prices>> {
+        std::iter::once(self.settings.prices).chain(self.settings.fallback_prices.iter().copied())
     }
 
     /// The messages so far.
@@ -107,7 +120,7 @@ impl Turn {
             system: settings.system.clone(),
             messages: self.messages.clone(),
             tools: settings.tools.iter().map(|offered| offered.tool.clone()).collect(),
-            max_tokens: sampling.max_tokens.or(self.budget().map(|_| budget::OUTPUT_ASSUMED)),
+            max_tokens: sampling.max_tokens.or(settings.limits.budget.map(|_| budget::OUTPUT_ASSUMED)),
             temperature: sampling.temperature,
             top_p: sampling.top_p,
             top_k: sampling.top_k,
@@ -152,7 +165,7 @@ impl Turn {
 
     fn answered(&mut self, answer: Answer, checks: &dyn Checks) -> Vec<Effect> {
         self.totals.usage += answer.usage;
-        self.totals.cost += self.cost(&answer.usage);
+        self.totals.cost += self.cost(self.answering, &answer.usage);
         self.totals.model.clone_from(&answer.model);
         let text = answer.text();
         if answer.tool_calls().next().is_none() {
@@ -196,16 +209,16 @@ impl Turn {
         vec![Effect::Call { key: self.chain.key("model", &()) }]
     }
 
-    /// The budget, if it can be enforced.
-    fn budget(&self) -> Option<(NanoDollars, Prices)> {
-        self.settings.limits.budget.zip(self.settings.prices)
-    }
-
+    /// Why the next request must not be made under the budget.
     fn overspends(&self) -> Option<Failure> {
-        let (budget, prices) = self.budget()?;
+        let budget = self.settings.limits.budget?;
+        let Some(prices) = self.prices().collect::<Option<Vec<_>>>() else {
+            return Some(Failure::Unpriced { model: self.settings.model.clone(), budget });
+        };
         let request = self.request();
         let output = u64::from(request.max_tokens.unwrap_or(budget::OUTPUT_ASSUMED));
-        let next = prices.cost_max(budget::estimate(&request), output);
+        let input = budget::estimate(&request);
+        let next = prices.iter().map(|prices| prices.cost_max(input, output)).max().unwrap_or(NanoDollars(0));
         let spent = self.totals.cost;
         let mut total = spent;
         total += next;

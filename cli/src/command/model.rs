@@ -1,6 +1,7 @@
 //! `atlasctl model`: the models that agents use, their tiers, and the price list; one file per verb.
 
 mod add;
+mod check;
 mod list;
 mod prices;
 mod tier;
@@ -25,6 +26,8 @@ pub(crate) enum Verb {
     List(list::Options),
     /// Shows one model as apply reads it.
     Show(Names),
+    /// Calls a model once, and says how long the answer took or what is wrong.
+    Check(check::Options),
     /// Removes a model that no tier and no other model uses.
     Remove(Names),
     /// Shows which model each tier has, or sets the model of a tier.
@@ -48,6 +51,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
         Verb::Show(options) => {
             names::each(context, &options.names, async |name| object::show(context, KIND, name).await).await
         }
+        Verb::Check(options) => check::run(context, options).await,
         Verb::Remove(options) => {
             names::each(context, &options.names, async |name| object::remove(context, KIND, name).await).await
         }

@@ -7,7 +7,7 @@ use atlas_secrets::{Reference, Template, variable_of};
 use atlas_state::State;
 use atlas_types::{
     ATTACHED_MODELS_MAX, ATTACHED_SECRETS_MAX, AttachedModel, AttachedSecret, Command, Expect, Job, Object, ObjectKey,
-    ObjectKind, ObjectName, PutObject, SECRET_BYTES_MAX, SPEC_BYTES_MAX, SecretSource, SecretText,
+    ObjectKind, ObjectName, PayloadBody, PutObject, SECRET_BYTES_MAX, SPEC_BYTES_MAX, SecretSource, SecretText,
 };
 use serde_json::Value;
 
@@ -96,7 +96,7 @@ impl Service {
                 secrets.insert(name.clone(), AttachedSecret { source, declared: true });
             }
         }
-        let models = spec.model.iter().flat_map(|tier| models_of_tier(state, &job.namespace, tier));
+        let models = spec.model.iter().flat_map(|asked| models_of(state, job, asked));
         let models: Vec<_> = models.filter_map(|key| state.object(&key)).take(ATTACHED_MODELS_MAX).collect();
         for name in models.iter().flat_map(|model| references(model)) {
             if secrets.len() >= ATTACHED_SECRETS_MAX || secrets.contains_key(&name) {
@@ -138,6 +138,20 @@ impl Service {
             },
         })
     }
+}
+
+/// The models for a job whose agent asks for a tier, a model, or `{input.MEMBER}`: the model that the input names, without its fallbacks.
+fn models_of(state: &State, job: &Job, asked: &str) -> Vec<ObjectKey> {
+    let Some(member) = asked.strip_prefix("{input.").and_then(|rest| rest.strip_suffix('}')) else {
+        return models_of_tier(state, &job.namespace, asked);
+    };
+    let PayloadBody::Inline(input) = &job.input.body else { return Vec::new() };
+    let input: Value = serde_json::from_slice(input).unwrap_or_default();
+    let (Ok(kind), Ok(name)) = (ObjectKind::new("model"), ObjectName::new(input[member].as_str().unwrap_or_default()))
+    else {
+        return Vec::new();
+    };
+    vec![ObjectKey { namespace: job.namespace.clone(), kind, name }]
 }
 
 fn secret_key(caller: &Caller, name: &str) -> Result<ObjectKey, Error> {

@@ -107,6 +107,7 @@ impl Shown {
         let job = &*self.job;
         let (word, sentence) = match &self.waiting {
             Some((word, sentence)) => (*word, sentence.as_str()),
+            None if over_budget(job) => ("budget", ""),
             None if job.status.is_terminal() => ("", ""),
             None => (reason_word(job.reason), ""),
         };
@@ -229,7 +230,7 @@ pub fn write_frame(
 
 /// The possible words of some members, for the description of the interface.
 pub mod words {
-    /// The words of `reason`. Empty if the job has ended.
+    /// The words of `reason`. Empty if the job has ended, except `budget`: its budget did not suffice.
     pub const REASONS: &[&str] = &[
         "",
         "queued",
@@ -246,6 +247,7 @@ pub mod words {
         "no_room",
         "unsatisfiable",
         "concurrency",
+        "budget",
     ];
     /// The words of `change`.
     pub const CHANGES: &[&str] =
@@ -323,6 +325,12 @@ pub(crate) fn change_word(change: JobChange) -> &'static str {
         JobChange::Cancelling => "cancelling",
         JobChange::Ended => "ended",
     }
+}
+
+/// Whether a job failed because its budget did not suffice. Its worker says so with the error's code.
+fn over_budget(job: &Job) -> bool {
+    let code = || String::from_utf8_lossy(&job.metadata).contains(r#""_error_code":"E3203""#);
+    job.status == JobStatus::Failed && job.budget_nanodollars.is_some() && code()
 }
 
 /// Metadata without the members that Atlas for Python does not have.

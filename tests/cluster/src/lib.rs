@@ -79,6 +79,8 @@ mod spawn;
 #[cfg(test)]
 mod store;
 #[cfg(test)]
+mod stored_models;
+#[cfg(test)]
 mod stream;
 #[cfg(test)]
 mod trio;

@@ -65,6 +65,7 @@ struct Shared {
 struct Requests {
     arrived: Vec<Value>,
     answered: Vec<Value>,
+    keys: Vec<String>,
 }
 
 impl Server {
@@ -104,6 +105,11 @@ impl Server {
         self.shared.requests().arrived.clone()
     }
 
+    /// The keys of all requests so far, as their headers had them.
+    pub fn keys(&self) -> Vec<String> {
+        self.shared.requests().keys.clone()
+    }
+
     /// The bodies of the requests that were answered.
     pub fn answered(&self) -> Vec<Value> {
         self.shared.requests().answered.clone()
@@ -137,6 +143,8 @@ async fn messages(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: B
     let number = {
         let mut requests = shared.requests();
         requests.arrived.push(request.clone());
+        let key = headers.get("x-api-key").and_then(|key| key.to_str().ok()).unwrap_or_default();
+        requests.keys.push(key.to_owned());
         requests.arrived.len() - 1
     };
     let mut reply = (shared.answer)(&request, number);

@@ -8,16 +8,17 @@ pub mod address;
 mod backoff;
 mod dial;
 mod exchange;
+mod fit;
 pub mod proxy;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use atlas_env::{Clock, Env};
-use atlas_model::{Answer, CallError, CallErrorKind, Delta, Patch, Request, estimate};
+use atlas_model::{Answer, CallError, CallErrorKind, Capability, Delta, Patch, Request};
 use bytes::Bytes;
 use http::HeaderValue;
 use http_body_util::Full;
@@ -60,6 +61,10 @@ pub struct Target {
     pub deadline: Duration,
     /// Tokens that the model can hold. A request whose estimate reaches it is not sent.
     pub context_window: Option<u64>,
+    /// Most tokens of an answer; a request that allows more is reduced.
+    pub output_tokens_max: Option<u32>,
+    /// What the model can do. None: not declared, so everything is sent.
+    pub capabilities: Option<BTreeSet<Capability>>,
 }
 
 /// What answers for a target.
@@ -157,6 +162,8 @@ impl Target {
             attempts: 3,
             deadline: Duration::from_secs(600),
             context_window: None,
+            output_tokens_max: None,
+            capabilities: None,
         }
     }
 }
@@ -247,17 +254,6 @@ fn another_model_may_help(kind: CallErrorKind) -> bool {
     !matches!(kind, CallErrorKind::Request | CallErrorKind::Filtered)
 }
 
-/// Refuses a request that the model cannot hold, before it is paid for. The estimate is rough, so others may still be too long.
-fn refuse_too_long(target: &Target, request: &Request) -> Result<(), CallError> {
-    let Some(limit) = target.context_window else { return Ok(()) };
-    let tokens = estimate::request(request);
-    if tokens < limit {
-        return Ok(());
-    }
-    let text = format!("the request has about {tokens} tokens, and the model {} can hold {limit}", target.name);
-    Err(CallError::new(CallErrorKind::TooLong, text))
-}
-
 /// A call under way.
 struct Call<'a> {
     client: &'a Client,
@@ -270,11 +266,12 @@ struct Call<'a> {
 
 impl Call<'_> {
     async fn target(&mut self, target: &Target, request: &Request) -> Result<Answer, CallError> {
-        refuse_too_long(target, request)?;
+        let (request, left_out) = fit::fit(target, request)?;
+        for setting in left_out {
+            (self.watch)(Progress::Dropped { target, setting });
+        }
         let clock = &self.client.env.clock;
         let end = self.end.min(clock.monotonic().saturating_add(target.deadline));
-        let stream = request.stream && target.stream;
-        let request = Request { model: target.model.clone(), stream, ..request.clone() };
         let mut failures = 0;
         loop {
             let left = end.saturating_sub(clock.monotonic()).min(target.timeout);

@@ -30,8 +30,6 @@ pub struct Surroundings<'a> {
     pub secret: &'a dyn Fn(&str) -> Option<Secret>,
     /// The value of a variable of the environment: for references, and for the proxy.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
-    /// Whether plain HTTP to other machines is allowed.
-    pub plain: bool,
     /// What answers for models of the provider `scripted`.
     pub script: Option<Arc<Script>>,
 }
@@ -78,6 +76,8 @@ pub fn target(name: &str, spec: &ModelSpec, surroundings: &Surroundings<'_>) -> 
         attempts: spec.retry.attempts,
         deadline: seconds(spec.retry.deadline_seconds),
         context_window: spec.context_window,
+        output_tokens_max: spec.output_tokens_max,
+        capabilities: Some(spec.capabilities.clone()),
     })
 }
 
@@ -104,8 +104,20 @@ impl Connect<'_> {
         let address = if endpoint.base_url.is_empty() { "https://provider" } else { &endpoint.base_url };
         let proxy = Proxy::choose(setting, self.surroundings.variable, address).map_err(ConnectError::Proxy)?;
         let patches = self.patch()?.into_iter().collect();
-        let plain = self.surroundings.plain;
+        let plain = self.plain_http()?;
         Ok(Backend::Http(Box::new(Http { protocol, endpoint, patches, proxy, plain, read_timeout: READ_TIMEOUT })))
+    }
+
+    /// Whether requests may go to other machines without encryption: only if the model says so.
+    fn plain_http(&self) -> Result<bool, ConnectError> {
+        match self.parameter("plain_http")?.as_ref().map(Secret::expose) {
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(_) => {
+                let problem = "the parameter plain_http is neither true nor false".to_owned();
+                Err(ConnectError::Unsupported { problem })
+            }
+        }
     }
 
     /// The protocol and the address; an empty address is that of the protocol.

@@ -3,75 +3,9 @@
 use std::collections::BTreeMap;
 
 use atlas_model::{Patch, PatchBody};
-use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
 use crate::{EncodeError, Parts, Protocol, json};
-
-/// Maximum number of rules for one client.
-const RULES_MAX: usize = 256;
-/// Maximum size of a compiled expression.
-const REGEX_BYTES_MAX: usize = 256 << 10;
-
-/// Why patches were refused.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PatchError {
-    /// The text is not what the rules are read from.
-    #[error("patches are an object from expressions to patches: {problem}")]
-    Form { problem: String },
-    /// There are too many rules.
-    #[error("there are more than {RULES_MAX} patches")]
-    TooMany,
-    /// An expression is not valid, or too large.
-    #[error("the expression {expression:?} is not valid: {problem}")]
-    Expression { expression: String, problem: String },
-    /// The body of a patch is no object.
-    #[error("the body of the patch for {expression:?} is not an object")]
-    Body { expression: String },
-}
-
-/// Patches by the names of models, in their order.
-#[derive(Debug, Clone, Default)]
-pub struct Rules(Vec<(Regex, Patch)>);
-
-impl Rules {
-    /// Reads an object from expressions to patches. An expression has to match the whole name of a model.
-    pub fn parse(text: &str) -> Result<Self, PatchError> {
-        let form = |error: &dyn std::fmt::Display| PatchError::Form { problem: error.to_string() };
-        let value = json::parse(text.as_bytes()).map_err(|error| form(&error))?;
-        let Value::Object(members) = value else { return Err(form(&"it is no object")) };
-        if members.len() > RULES_MAX {
-            return Err(PatchError::TooMany);
-        }
-        members.into_iter().map(rule).collect::<Result<_, _>>().map(Self)
-    }
-
-    /// The patch of the first expression that matches.
-    pub fn find(&self, model: &str) -> Option<&Patch> {
-        self.0.iter().find(|(regex, _)| regex.is_match(model)).map(|(_, patch)| patch)
-    }
-}
-
-fn rule((expression, patch): (String, Value)) -> Result<(Regex, Patch), PatchError> {
-    let mut builder = RegexBuilder::new(&format!("^(?:{expression})$"));
-    let regex = builder.size_limit(REGEX_BYTES_MAX).dfa_size_limit(REGEX_BYTES_MAX).build();
-    let regex =
-        regex.map_err(|error| PatchError::Expression { expression: expression.clone(), problem: error.to_string() })?;
-    let patch: Patch =
-        serde_json::from_value(patch).map_err(|error| PatchError::Form { problem: error.to_string() })?;
-    if patch.body.as_ref().is_some_and(|body| body.members().is_none()) {
-        return Err(PatchError::Body { expression });
-    }
-    Ok((regex, patch))
-}
-
-/// The patches of a request in their order: that of the model, then that of the environment's rules, or else of the client's.
-/// Rules of the environment that are readable replace the client's, whether one of them matches or not.
-pub fn choose(model: &str, own: Option<&Patch>, client: &Rules, environment: Option<&str>) -> Vec<Patch> {
-    let environment = environment.and_then(|text| Rules::parse(text).ok());
-    let rules = environment.as_ref().unwrap_or(client);
-    own.into_iter().chain(rules.find(model)).cloned().collect()
-}
 
 /// Changes a request.
 pub fn apply(parts: &mut Parts, patch: &Patch, protocol: &dyn Protocol) -> Result<(), EncodeError> {
@@ -181,45 +115,5 @@ mod tests {
             refused(json!({"headers": {"a b": "c"}})),
             "the header \"a b\" has characters that HTTP does not allow"
         );
-    }
-
-    #[test]
-    fn rules_match_whole_names_in_their_order() {
-        let rules = Rules::parse(
-            r#"{"gpt-4o|o1": {"url": "https://1"}, "gpt-.*": {"url": "https://2"}, "a\\/b": {"url": "https://3"}}"#,
-        );
-        let rules = rules.expect("rules");
-        let found = |model| rules.find(model).and_then(|patch| patch.url.clone());
-        assert_eq!(found("gpt-4o").as_deref(), Some("https://1"));
-        assert_eq!(found("gpt-4o-mini").as_deref(), Some("https://2"));
-        assert_eq!(found("a/b").as_deref(), Some("https://3"));
-        assert_eq!(found("my-gpt-4o"), None);
-    }
-
-    #[test]
-    fn rules_that_are_wrong() {
-        let refused = |text: &str| Rules::parse(text).expect_err("refused");
-        assert!(matches!(refused("["), PatchError::Form { .. }));
-        assert!(matches!(refused("[]"), PatchError::Form { .. }));
-        assert!(matches!(refused(r#"{"a": 1}"#), PatchError::Form { .. }));
-        assert!(matches!(refused(r#"{"(": {}}"#), PatchError::Expression { .. }));
-        assert!(matches!(refused(r#"{"(a{1000}){1000}": {}}"#), PatchError::Expression { .. }));
-        assert!(matches!(refused(r#"{"a": {"body": "x"}}"#), PatchError::Body { .. }));
-        let many: Map<String, Value> = (0..257).map(|at| (at.to_string(), json!({}))).collect();
-        assert_eq!(refused(&Value::Object(many).to_string()), PatchError::TooMany);
-    }
-
-    #[test]
-    fn rules_of_the_environment_replace_those_of_the_client() {
-        let client = Rules::parse(r#"{".*": {"url": "client"}}"#).expect("rules");
-        let own = Patch { url: Some("own".to_owned()), ..Patch::default() };
-        let urls = |environment| {
-            let chosen = choose("m", Some(&own), &client, environment);
-            chosen.into_iter().filter_map(|patch| patch.url).collect::<Vec<_>>()
-        };
-        assert_eq!(urls(None), ["own", "client"]);
-        assert_eq!(urls(Some(r#"{"m": {"url": "environment"}}"#)), ["own", "environment"]);
-        assert_eq!(urls(Some(r#"{"x": {"url": "environment"}}"#)), ["own"]);
-        assert_eq!(urls(Some("broken")), ["own", "client"]);
     }
 }

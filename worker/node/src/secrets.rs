@@ -11,7 +11,7 @@ use std::path::{Component, Path};
 use std::sync::Arc;
 
 use atlas_contract::secret_file;
-use atlas_secrets::{Pieces, Redactor, Rules, variable_of};
+use atlas_secrets::{Pieces, Redactor, Reference, Rules, Template, variable_of};
 use atlas_types::{Attachments, Failure, FailureKind, SECRET_BYTES_MAX, SecretSource, SecretText};
 use serde_json::Value;
 use tracing::warn;
@@ -30,7 +30,15 @@ const VARIABLE_PREFIX: &str = "ATLAS_SECRET_";
 pub(crate) struct Secrets {
     /// Those that the agent gets.
     declared: Arc<BTreeMap<String, SecretText>>,
+    models: Arc<ForModels>,
     redactor: Redactor,
+}
+
+/// What the specs of the models of a lease refer to. The agent does not get it.
+#[derive(Default)]
+struct ForModels {
+    secrets: BTreeMap<String, SecretText>,
+    variables: BTreeMap<String, SecretText>,
 }
 
 impl Secrets {
@@ -43,7 +51,8 @@ impl Secrets {
         // Files may be slow.
         let found = shared.env.spawn_blocking("read secrets", move || {
             let names = &work.agent.contract.permissions.secrets;
-            find(names, &work.assignment.attachments, settings.secrets.as_deref())
+            let variable = |name: &str| settings.models.of_models(name);
+            find(names, &work.assignment.attachments, settings.secrets.as_deref(), &variable)
         });
         let failed = |error: String| Failure { kind: FailureKind::Dependency, error: error.into() };
         match found.join().await {
@@ -55,6 +64,16 @@ impl Secrets {
     /// For texts of the attempt.
     pub(crate) fn redactor(&self) -> &Redactor {
         &self.redactor
+    }
+
+    /// The value of a secret for a model's spec.
+    pub(crate) fn of_models(&self, name: &str) -> Option<&SecretText> {
+        self.models.secrets.get(name)
+    }
+
+    /// The value of a variable of the worker's environment for a model's spec.
+    pub(crate) fn variable_of_models(&self, name: &str) -> Option<&SecretText> {
+        self.models.variables.get(name)
     }
 
     /// The secrets of the agent, as a member of a JSON document.
@@ -109,23 +128,67 @@ fn variable(name: &str) -> String {
     name.chars().map(plain).collect()
 }
 
-fn find(names: &[String], attachments: &Attachments, directory: Option<&Path>) -> Result<Secrets, String> {
+fn find(
+    names: &[String],
+    attachments: &Attachments,
+    directory: Option<&Path>,
+    variable: &dyn Fn(&str) -> Option<SecretText>,
+) -> Result<Secrets, String> {
     let value = |name: &str| match attachments.secret(name).map(|secret| &secret.source) {
         Some(source) => read(name, source, directory),
         None => read(name, &SecretSource::Environment { variable: variable_of(None, name) }, directory),
     };
     let declared = Rules::Any.resolve(names.iter().map(String::as_str), value);
     let declared = declared.map_err(|error| format!("Secret resolution failed: {error}"))?;
+    let models = for_models(attachments, &value, variable);
     let own = attachments.secrets().filter_map(|(name, secret)| match &secret.source {
         SecretSource::Value(value) => Some((name, value)),
         SecretSource::Environment { .. } | SecretSource::File { .. } => None,
     });
     let bearer = attachments.bearer().map(bare);
     let redactor = {
-        let declared = declared.iter().map(|(name, value)| (name.as_str(), value));
+        let declared = declared.iter().chain(&models.secrets).chain(&models.variables);
+        let declared = declared.map(|(name, value)| (name.as_str(), value));
         Redactor::new(declared.chain(own).chain(bearer.iter().map(|bearer| ("bearer", bearer))))
     };
-    Ok(Secrets { declared: Arc::new(declared), redactor })
+    Ok(Secrets { declared: Arc::new(declared), models: Arc::new(models), redactor })
+}
+
+/// What the specs of the attached models refer to. A reference that leads nowhere is an error only for a model that is called.
+fn for_models(
+    attachments: &Attachments,
+    secret: &dyn Fn(&str) -> Option<SecretText>,
+    variable: &dyn Fn(&str) -> Option<SecretText>,
+) -> ForModels {
+    let mut found = ForModels::default();
+    for model in attachments.models() {
+        let Ok(spec) = serde_json::from_slice::<Value>(&model.spec) else { continue };
+        each_text(&spec, &mut |text| {
+            let Ok(template) = Template::parse(text) else { return };
+            for reference in template.references() {
+                match reference {
+                    Reference::Secret(name) => {
+                        let value = if found.secrets.contains_key(name) { None } else { secret(name) };
+                        found.secrets.extend(value.map(|value| (name.to_owned(), value)));
+                    }
+                    Reference::Variable(name) => {
+                        found.variables.extend(variable(name).map(|value| (name.to_owned(), value)));
+                    }
+                }
+            }
+        });
+    }
+    found
+}
+
+/// Visits the texts of a document.
+fn each_text(value: &Value, visit: &mut dyn FnMut(&str)) {
+    match value {
+        Value::String(text) => visit(text),
+        Value::Array(items) => items.iter().for_each(|item| each_text(item, visit)),
+        Value::Object(members) => members.values().for_each(|member| each_text(member, visit)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 /// A credential without its scheme.
@@ -243,7 +306,7 @@ impl Said {
 
 #[cfg(test)]
 mod tests {
-    use atlas_types::{AttachedSecret, Attachment};
+    use atlas_types::{AttachedModel, AttachedSecret, Attachment};
     use expect_test::{Expect, expect};
 
     use super::*;
@@ -266,7 +329,7 @@ mod tests {
 
     fn check(names: &[&str], secrets: &[(&str, SecretSource)], directory: Option<&Path>, expected: &Expect) {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        let shown = match find(&names, &attached(secrets), directory) {
+        let shown = match find(&names, &attached(secrets), directory, &|_| None) {
             Ok(found) => found.json().unwrap_or_default(),
             Err(error) => format!("error: {error}"),
         };
@@ -321,6 +384,7 @@ mod tests {
             &["API_KEY".to_owned(), "openai-key".to_owned(), "PATH".to_owned()],
             &attached(&[("API_KEY", value("a")), ("openai-key", value("b")), ("PATH", value("c"))]),
             None,
+            &|_| None,
         );
         let variables = found.expect("found").variables(&[("PATH".into(), "/bin".into())]);
         expect![[r#"[("API_KEY", "a"), ("OPENAI_KEY", "b")]"#]].assert_eq(&format!("{variables:?}"));
@@ -328,7 +392,8 @@ mod tests {
 
     #[test]
     fn nothing_that_leaves_the_attempt_has_a_value() {
-        let secrets = find(&["a".to_owned()], &attached(&[("a", value("s3cr3t-value"))]), None).expect("found");
+        let secrets =
+            find(&["a".to_owned()], &attached(&[("a", value("s3cr3t-value"))]), None, &|_| None).expect("found");
         let failure = Failure { kind: FailureKind::Agent, error: "no s3cr3t-value t0k3n-1".into() };
         let metadata = Some(br#"{"x":"s3cr3t-value"}"#[..].into());
         let end = secrets.redact(Ended { metadata, ..Ended::failed(failure) });
@@ -339,8 +404,25 @@ mod tests {
     }
 
     #[test]
+    fn models_get_what_their_specs_refer_to_and_agents_do_not() {
+        let spec = br#"{"key":"secret://k","headers":{"x":"a {{other}} ${VAR}"},"name":"secret://"}"#;
+        let model = AttachedModel { name: "m".to_owned(), spec: (*spec).into() };
+        let secret = AttachedSecret { source: value("model-key"), declared: false };
+        let secrets = Attachment::Secrets([("k".to_owned(), secret)].into());
+        let attachments = Attachments::new([secrets, Attachment::Models(vec![model])]);
+        let variable = |name: &str| (name == "VAR").then(|| SecretText::new("from-variable"));
+        let found = find(&[], &attachments, None, &variable).expect("found");
+        assert!(found.of_models("k").is_some_and(|value| value.expose() == "model-key"));
+        assert!(found.variable_of_models("VAR").is_some_and(|value| value.expose() == "from-variable"));
+        assert!(found.of_models("other").is_none() && found.json().is_none());
+        let error = found.error("bad key model-key, from-variable");
+        assert_eq!(error, "bad key [redacted:k], [redacted:VAR]");
+    }
+
+    #[test]
     fn values_are_found_across_cut_lines_and_pieces() {
-        let secrets = find(&["a".to_owned()], &attached(&[("a", value("s3cr3t-value"))]), None).expect("found");
+        let secrets =
+            find(&["a".to_owned()], &attached(&[("a", value("s3cr3t-value"))]), None, &|_| None).expect("found");
         let mut said = Said::new(&secrets);
         assert_eq!(said.line("xxxx s3cr3t".to_owned(), 14), "xxxx [redacted:a]");
         assert_eq!(said.line("-value yy".to_owned(), 14), "[redacted:a] yy");

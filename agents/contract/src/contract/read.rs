@@ -159,6 +159,7 @@ fn typed(agent: &Members<'_>, name: AgentName, version: Version, conversions: &m
         capabilities: agent.texts("capabilities").unwrap_or_default(),
         model: Model {
             preference: model.text("preference", "balanced"),
+            name: model.get("name").and_then(Value::as_str).map(str::to_owned),
             override_allowed: model.flag("override_allowed", true),
         },
         requires: requires(agent.members("requires")),

@@ -35,7 +35,8 @@ impl Contract {
             spawns: self.requires.spawn_agents,
             requires: self.required_agents(),
             secrets: self.secrets(),
-            model: (self.provider.kind == ProviderKind::Llm).then(|| self.model.preference.clone()),
+            model: (self.provider.kind == ProviderKind::Llm)
+                .then(|| self.model.name.as_ref().unwrap_or(&self.model.preference).clone()),
         }
     }
 

@@ -243,6 +243,21 @@ fn other_spellings_are_read() {
 }
 
 #[test]
+fn an_agent_can_name_its_model_or_take_the_name_from_its_input() {
+    let model = |name: &str| {
+        let text = format!("agent: {{name: a, version: 1.0.0, provider: {{type: llm}}, model: {{name: {name}}}}}");
+        parse(text.as_bytes()).map(|contract| (contract.run_spec().model, contract.to_json()["model"]["name"].clone()))
+    };
+    for name in ["small", "gpt-4o.mini_2", "\"{input.model}\""] {
+        let plain = name.trim_matches('"');
+        assert_eq!(model(name).expect("valid"), (Some(plain.to_owned()), plain.into()));
+    }
+    for name in ["\"\"", "a/b", "\"{input}\"", "\"{input.a.b}\"", "7"] {
+        assert!(model(name).is_err(), "{name}");
+    }
+}
+
+#[test]
 fn unknown_keys_are_warnings_with_the_nearest_known_one() {
     let contract = accepted(&with(
         "  capabilites: [x]\n  lifecycle: {}\n  model: {preferences: fast}\n  provider: {type: exec, comand: [x]}\n  \

@@ -57,6 +57,9 @@ impl Contract {
             Effects::Reconcilable => "reconcilable",
             Effects::Once => "once",
         });
+        if let Some(model) = contract.get_mut("model") {
+            set(model, "name", self.model.name.as_deref().map(Value::from));
+        }
         set(&mut contract, "effects", effects.map(Value::from));
         set(&mut contract, "max_attempts", self.max_attempts.map(Value::from));
         set(&mut contract, "concurrency", self.concurrency.map(Value::from));

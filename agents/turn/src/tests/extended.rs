@@ -1,6 +1,6 @@
 //! What contracts can ask for beyond Atlas for Python.
 
-use atlas_model::{Image, NanoDollars, Prices};
+use atlas_model::{Image, NanoDollars, Prices, Usage};
 use expect_test::expect;
 use serde_json::json;
 
@@ -159,6 +159,34 @@ fn a_call_that_could_exceed_the_budget_is_not_made() {
     assert_eq!(turn.request().max_tokens, Some(4_096));
     turn.step(says("{}"), &Typed);
     assert_eq!((turn.totals().cost, turn.totals().usage.input), (NanoDollars(14_000), 10));
+}
+
+#[test]
+fn a_budget_needs_the_prices_of_all_models() {
+    let (input, output) = (NanoDollars(1_000_000_000), NanoDollars(2_000_000_000));
+    let prices = Prices { input, output, cache_read: None, cache_write: None };
+    let limits = Limits { budget: Some(NanoDollars(50_000_000)), ..Limits::default() };
+    let settings =
+        |prices, fallback_prices| Settings { prices, fallback_prices, limits: limits.clone(), ..with_tools(&[]) };
+    let unknown = expect![[r#"
+        fail: the price of the model "m", or of one of its fallbacks, is not known, so the budget of $0.0500 cannot be kept
+    "#]];
+    check(settings(None, Vec::new()), vec![start(json!({}))], &unknown);
+    check(settings(Some(prices), vec![None]), vec![start(json!({}))], &unknown);
+    // The dearest one decides.
+    let dear = Prices { output: NanoDollars(20_000_000_000), ..prices };
+    check(
+        settings(Some(prices), vec![Some(dear)]),
+        vec![start(json!({}))],
+        &expect![[r#"
+            fail: the next request could cost $0.0819 of $0.0500 that are left of a budget of $0.0500
+        "#]],
+    );
+    let mut turn = Turn::new(settings(Some(prices), vec![Some(prices), Some(dear)]));
+    turn.answered_by(2);
+    turn.step(Event::Started { input: json!({}), images: Vec::new() }, &Typed);
+    assert_eq!(turn.cost(2, &Usage { output: 5, ..Usage::default() }), NanoDollars(100_000));
+    assert_eq!(turn.cost(3, &Usage { output: 5, ..Usage::default() }), NanoDollars(0));
 }
 
 #[test]

@@ -36,8 +36,7 @@ impl Found {
         let Self { program, base, model, count } = self;
         let more = if *count > 1 { format!(" and {} more", count - 1) } else { String::new() };
         format!(
-            "{model}{more} at {base} (probably {program}); to use it:\n{:14}OPENAI_API_KEY=none OPENAI_BASE_URL={base} \
-             ATLAS_OPENAI_MODEL_FAST={model} atlasctl dev",
+            "{model}{more} at {base} (probably {program}); to use it:\n{:14}atlasctl model add fast --provider openai --name {model} --base-url {base}",
             ""
         )
     }
@@ -100,7 +99,7 @@ mod tests {
         let line = answer("200 OK", r#"{"data":[{"id":"llama3.2:1b"},{"id":"b"}]}"#).await;
         expect_test::expect![[r"
             llama3.2:1b and 1 more at BASE (probably Ollama); to use it:
-                          OPENAI_API_KEY=none OPENAI_BASE_URL=BASE ATLAS_OPENAI_MODEL_FAST=llama3.2:1b atlasctl dev"]]
+                          atlasctl model add fast --provider openai --name llama3.2:1b --base-url BASE"]]
         .assert_eq(&line.unwrap_or_default());
     }
 

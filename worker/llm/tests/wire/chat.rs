@@ -52,6 +52,8 @@ pub(crate) fn target() -> Target {
         attempts: 3,
         deadline: Duration::from_secs(600),
         context_window: None,
+        output_tokens_max: None,
+        capabilities: None,
     }
 }
 

@@ -47,6 +47,8 @@ impl Provider {
             attempts: 1,
             deadline: Duration::from_secs(600),
             context_window: None,
+            output_tokens_max: None,
+            capabilities: None,
         }
     }
 }

@@ -8,6 +8,7 @@ mod fixed;
 mod images;
 mod model;
 mod schemas;
+mod stored;
 mod tools;
 
 use serde_json::value::RawValue;
@@ -59,6 +60,9 @@ fn answered(output: &Value, metadata: Map<String, Value>) -> Execution {
 fn failed(fault: &Fault, mut metadata: Map<String, Value>) -> Execution {
     if let Some(code) = fault.code() {
         metadata.insert("_error_code".to_owned(), code.into());
+    }
+    if let Some(kind) = fault.kind() {
+        metadata.insert("_error_kind".to_owned(), kind.into());
     }
     Execution::Failed { failure: fault.failure(), metadata, usable: false }
 }

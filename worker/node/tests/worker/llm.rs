@@ -3,4 +3,5 @@
 mod anthropic;
 mod mock;
 mod scene;
+mod stored;
 mod tools;

@@ -4,13 +4,14 @@
 use atlas_model::{Answer, CallError, NanoDollars};
 use atlas_turn::{Effect, Event, Halt, Key, Settings, Turn};
 use atlas_types::{Micros, StepKey, StepKind, StepUsage, StreamKind};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tracing::warn;
 
 use super::fault::Fault;
 use super::fixed::{Fixed, Source};
 use super::images;
-use super::model::Models;
+use super::model::{Answered, Models};
 use super::schemas::Schemas;
 use super::tools;
 use crate::journal::{Journal, JournalError, Made};
@@ -19,6 +20,20 @@ use crate::slot::{Control, Shared, Work};
 
 /// The key of step 0. What a job is fixed to depends on the worker, so the key says only what the step is.
 const START: StepKey = StepKey(*b"llm agent: start");
+
+/// The outcome of a call of the model.
+#[derive(Serialize, Deserialize)]
+struct Recorded {
+    /// The place of the model that answered; 0 is the first one, others are its fallbacks.
+    #[serde(default, skip_serializing_if = "is_first")]
+    place: usize,
+    #[serde(flatten)]
+    answer: Answer,
+}
+
+fn is_first(place: &usize) -> bool {
+    *place == 0
+}
 
 /// One attempt.
 pub(super) struct Driver<'a, 'c> {
@@ -59,7 +74,10 @@ impl StepFault {
 impl Driver<'_, '_> {
     pub(super) async fn run(mut self) -> Result<Value, Fault> {
         let fixed = self.fix().await?;
-        let models = Models::open(fixed.source, &fixed.settings.model, &self.work.agent, self.shared)?;
+        let models = Models::open(&fixed.source, &fixed.settings.model, self.work, self.control, self.shared)?;
+        for why in &models.left_out {
+            self.control.say(StreamKind::Log, "warning", why.clone()).await;
+        }
         if fixed.source == Source::Mock {
             let text = "the answers come from mock.yaml, because no model is configured".to_owned();
             self.control.say(StreamKind::Log, "warning", text).await;
@@ -73,7 +91,7 @@ impl Driver<'_, '_> {
                 }
             }
             let event = match effect {
-                Effect::Call { key } => self.call(key, &turn, &models).await?,
+                Effect::Call { key } => self.call(key, &mut turn, &models).await?,
                 Effect::Finish { output, .. } => return Ok(output),
                 Effect::Fail(failure) => return Err(Fault::Turn(failure)),
                 Effect::Tools { key, calls, parallel } => {
@@ -92,7 +110,7 @@ impl Driver<'_, '_> {
         let budget = self.work.assignment.budget_nanodollars.map(NanoDollars);
         let platform = self.platform();
         let make = || async {
-            let mut fixed = Fixed::of(agent, shared)?;
+            let mut fixed = Fixed::of(agent, &self.work.assignment.attachments, shared)?;
             (fixed.settings.tools, fixed.tools) = tools::resolve(&agent.contract, &platform).await?;
             fixed.settings.limits.budget = budget;
             let outcome = serde_json::to_vec(&fixed).map_err(|error| Fault::internal(error.to_string()))?;
@@ -119,28 +137,31 @@ impl Driver<'_, '_> {
         begun.unwrap_or_else(|| Err(Fault::internal("reading the input was interrupted")))
     }
 
-    async fn call(&mut self, key: Key, turn: &Turn, models: &Models) -> Result<Event, Fault> {
+    async fn call(&mut self, key: Key, turn: &mut Turn, models: &Models) -> Result<Event, Fault> {
         let number = self.journal.next();
         let (control, job) = (&mut *self.control, self.work.assignment.job);
+        let asking = &*turn;
         let make = move || async move {
-            let mut request = turn.request();
+            let mut request = asking.request();
             // The same in each attempt that gets this far.
             request.idempotency_key = Some(format!("{job}-{number}"));
             let began = control.now();
             let step = u32::try_from(number).unwrap_or(u32::MAX);
-            let answer = models.call(&request, step, control).await.map_err(StepFault::Call)?;
+            let Answered { answer, place } = models.call(&request, step, control).await.map_err(StepFault::Call)?;
             let usage = StepUsage {
                 duration: Micros::from(control.now().saturating_sub(began)),
                 tokens_input: answer.usage.input,
                 tokens_output: answer.usage.output,
-                cost_nanodollars: turn.cost(&answer.usage).0,
+                cost_nanodollars: asking.cost(place, &answer.usage).0,
             };
-            Ok(Made { outcome: serde_json::to_vec(&answer).map_err(StepFault::Internal)?, usage })
+            let outcome = serde_json::to_vec(&Recorded { place, answer }).map_err(StepFault::Internal)?;
+            Ok(Made { outcome, usage })
         };
         match self.journal.step(StepKind::Model, StepKey(key.0), make).await {
             Ok(outcome) => {
-                let answer: Answer = serde_json::from_slice(&outcome)
+                let Recorded { place, answer } = serde_json::from_slice(&outcome)
                     .map_err(|error| Fault::internal(format!("step {number} is not readable: {error}")))?;
+                turn.answered_by(place);
                 Ok(Event::Answered(Box::new(answer)))
             }
             Err(StepFault::Call(error)) => Ok(Event::Failed(error)),

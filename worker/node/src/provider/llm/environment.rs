@@ -71,6 +71,24 @@ impl ModelEnvironment {
         self.0.get(name).map(|value| value.expose().to_owned())
     }
 
+    /// The setting of a proxy, for requests to models.
+    pub(super) fn proxy(&self, name: &str) -> Option<String> {
+        self.get(name).filter(|_| name.to_ascii_lowercase().ends_with("_proxy"))
+    }
+
+    /// The value of a variable that the spec of a model refers to. Variables of the worker itself, such as the token with which it joined,
+    /// are not given to models.
+    pub(crate) fn of_models(&self, name: &str) -> Option<SecretText> {
+        const OWN: &str = "ATLAS_";
+        let is_allowed = !name.starts_with(OWN)
+            || name.starts_with("ATLAS_SECRET_")
+            || matches!(name, "ATLAS_API_KEY" | "ATLAS_OPENAI_API_KEY");
+        if !is_allowed {
+            return None;
+        }
+        self.0.get(name).cloned().or_else(|| std::env::var(name).ok().map(SecretText::new))
+    }
+
     /// The provider that has a key; with two keys the first one.
     pub(super) fn chosen(&self) -> Option<Chosen> {
         [Chosen::Anthropic, Chosen::Openai].into_iter().find(|chosen| self.reach(*chosen).is_some())
@@ -134,6 +152,14 @@ mod tests {
         let sonnet = "claude-sonnet-4-20250514";
         assert_eq!(models(Chosen::Anthropic), format!("m {sonnet} {sonnet} {sonnet}"));
         assert_eq!(models(Chosen::Openai), "gpt-4o-mini gpt-4o-mini p gpt-4o-mini");
+    }
+
+    #[test]
+    fn variables_of_the_worker_are_not_for_models() {
+        let set = environment(&[("ATLAS_API_KEY", "k"), ("ATLAS_MODEL_FAST", "m"), ("HTTPS_PROXY", "http://p")]);
+        assert!(set.of_models("ATLAS_API_KEY").is_some_and(|key| key.expose() == "k"));
+        assert!(set.of_models("ATLAS_MODEL_FAST").is_none() && set.of_models("PATH").is_some());
+        assert_eq!((set.proxy("HTTPS_PROXY").as_deref(), set.proxy("ATLAS_API_KEY")), (Some("http://p"), None));
     }
 
     #[test]

@@ -46,13 +46,21 @@ impl Fault {
         match self {
             Self::Turn(TurnFailure::Call(_)) => Some("E3201"),
             Self::NoModel(_) => Some("E3202"),
-            Self::Turn(TurnFailure::Budget { .. }) => Some("E3203"),
+            Self::Turn(TurnFailure::Budget { .. } | TurnFailure::Unpriced { .. }) => Some("E3203"),
             Self::Turn(TurnFailure::Vision { .. }) => Some("E3204"),
             Self::Level { .. } => Some("E3205"),
             Self::Images(_) => Some("E1102"),
             Self::Tools(_) => Some("E3206"),
             Self::Turn(TurnFailure::Disorder { .. }) | Self::Internal(_) => Some("E9001"),
             Self::Journal(_) => None,
+        }
+    }
+
+    /// The kind of a failed call.
+    pub(super) fn kind(&self) -> Option<&'static str> {
+        match self {
+            Self::Turn(TurnFailure::Call(error)) => Some(error.kind.name()),
+            _ => None,
         }
     }
 

@@ -2,13 +2,15 @@
 //! other keys or another contract of the same version.
 
 use atlas_contract::Contract;
-use atlas_model::{Day, PriceList};
+use atlas_model::{Capability, Day, NanoDollars, PriceList, Prices};
 use atlas_turn::{AtLimit, Format, Limits, Sampling, Settings};
+use atlas_types::Attachments;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::environment::Chosen;
 use super::fault::Fault;
+use super::stored::{self, StoredModel};
 use super::tools::Sources;
 use crate::agent::Agent;
 use crate::slot::Shared;
@@ -32,14 +34,19 @@ pub(super) struct Fixed {
 }
 
 /// Where the model is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Source {
+    /// Models of the namespace: the one of the agent's tier, then its fallbacks.
+    Stored(Vec<StoredModel>),
     /// The agent's `mock.yaml`.
     Mock,
     /// A provider whose key is in the worker's environment.
     Environment(Chosen),
 }
+
+/// Answers of a script cost nothing.
+const FREE: Prices = Prices { input: NanoDollars(0), output: NanoDollars(0), cache_read: None, cache_write: None };
 
 #[derive(Deserialize)]
 struct Leveled {
@@ -47,28 +54,54 @@ struct Leveled {
 }
 
 impl Fixed {
-    /// What a new job of an agent is fixed to.
-    pub(super) fn of(agent: &Agent, shared: &Shared) -> Result<Self, Fault> {
+    /// What a new job of an agent is fixed to. Models of the namespace count first, then the environment of the worker, then the
+    /// agent's `mock.yaml`.
+    pub(super) fn of(agent: &Agent, attachments: &Attachments, shared: &Shared) -> Result<Self, Fault> {
         let contract = &agent.contract;
         let preference = &contract.model.preference;
         let models = &shared.settings.models;
-        let (source, model) = match models.chosen() {
-            Some(chosen) => (Source::Environment(chosen), models.model(chosen, preference)),
-            None if agent.mock.is_some() => (Source::Mock, atlas_llm::scripted::MODEL.to_owned()),
+        let today = Day::of(u64::try_from(shared.env.clock.wall().0 / 1_000_000).unwrap_or(0));
+        let asked = settings(contract);
+        let stored = stored::read(attachments.models())?;
+        if let Some(first) = stored.first() {
+            let mut prices = stored::prices(&stored, today).into_iter();
+            let settings = Settings {
+                model: first.spec.name.clone(),
+                prices: prices.next().flatten(),
+                fallback_prices: prices.collect(),
+                stream: contract.provider.llm.stream.unwrap_or(true),
+                vision: stored::has(&stored, Capability::Vision),
+                json_schema: stored::has(&stored, Capability::JsonSchema),
+                ..asked
+            };
+            return Ok(Self { level: LEVEL, source: Source::Stored(stored), settings });
+        }
+        let chosen = models.chosen().filter(|_| contract.model.name.is_none());
+        let (source, model, prices) = match chosen {
+            Some(chosen) => {
+                let model = models.model(chosen, preference);
+                let prices = PriceList::embedded().prices(&model, today);
+                (Source::Environment(chosen), model, prices)
+            }
+            None if agent.mock.is_some() => (Source::Mock, atlas_llm::scripted::MODEL.to_owned(), Some(FREE)),
+            None if let Some(name) = &contract.model.name => {
+                let what = if name.starts_with('{') { "of the name in the input" } else { name };
+                return Err(Fault::NoModel(format!("the namespace has no model {what}; add it: atlasctl model add")));
+            }
             None => {
                 return Err(Fault::NoModel(format!(
-                    "there is no model for the tier \"{preference}\": the environment of the worker has neither \
-                     ATLAS_API_KEY, ANTHROPIC_API_KEY, ATLAS_OPENAI_API_KEY nor OPENAI_API_KEY, and the agent has no mock.yaml"
+                    "there is no model for the tier \"{preference}\": the namespace has no model for it (atlasctl model add), the environment \
+                     of the worker has neither ATLAS_API_KEY, ANTHROPIC_API_KEY, ATLAS_OPENAI_API_KEY nor OPENAI_API_KEY, and the agent \
+                     has no mock.yaml"
                 )));
             }
         };
-        let today = Day::of(u64::try_from(shared.env.clock.wall().0 / 1_000_000).unwrap_or(0));
         let settings = Settings {
-            prices: PriceList::embedded().prices(&model, today),
+            prices,
             model,
             // A mock shows how answers form; providers are asked as Atlas for Python asks them.
             stream: contract.provider.llm.stream.unwrap_or(source == Source::Mock),
-            ..settings(contract)
+            ..asked
         };
         Ok(Self { level: LEVEL, source, settings, tools: Sources::new() })
     }

@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use atlas_llm::client::{Backend, Client, Done, Http, Progress, Proxy, Target};
 use atlas_llm::scripted::MODEL;
-use atlas_model::{Answer, CallError, Delta, Request, Retry};
+use atlas_model::{Answer, CallError, CallErrorKind, Delta, Request, Retry};
 use atlas_types::StreamKind;
 use tokio::sync::mpsc;
 
 use super::environment::Chosen;
 use super::fault::Fault;
 use super::fixed::Source;
+use super::stored::{self, Around, StoredModel};
 use crate::agent::Agent;
-use crate::slot::{Control, Shared};
+use crate::slot::{Control, Shared, Work};
 
 /// Longest time of one try of a call, and between two pieces of its answer.
 const TRY_TIMEOUT: Duration = Duration::from_secs(300);
@@ -23,8 +24,18 @@ const PIECE_TIMEOUT: Duration = Duration::from_secs(120);
 pub(super) struct Models {
     client: Client,
     targets: Vec<Target>,
+    /// For each target, its place among the models that the job was fixed to.
+    places: Vec<usize>,
     /// Longest time of one call. The job's own time limit ends it earlier.
     limit: Duration,
+    /// Models that cannot be called, with the reasons. Others are called instead.
+    pub(super) left_out: Vec<String>,
+}
+
+/// An answer, and the place of the model that gave it.
+pub(super) struct Answered {
+    pub(super) answer: Answer,
+    pub(super) place: usize,
 }
 
 /// What happened during a call.
@@ -34,13 +45,46 @@ enum News {
 }
 
 impl Models {
-    pub(super) fn open(source: Source, model: &str, agent: &Agent, shared: &Shared) -> Result<Self, Fault> {
+    pub(super) fn open(
+        source: &Source,
+        model: &str,
+        work: &Work,
+        control: &Control<'_>,
+        shared: &Shared,
+    ) -> Result<Self, Fault> {
         let target = match source {
-            Source::Mock => mock(agent)?,
-            Source::Environment(chosen) => environment(chosen, model, shared)?,
+            Source::Stored(recorded) => return Self::stored(recorded, work, control, shared),
+            Source::Mock => mock(&work.agent)?,
+            Source::Environment(chosen) => environment(*chosen, model, shared)?,
         };
-        let limit = target.deadline;
-        Ok(Self { client: shared.models.clone(), targets: vec![target], limit })
+        Ok(Self::of(vec![(0, target)], Vec::new(), shared))
+    }
+
+    fn of(targets: Vec<(usize, Target)>, left_out: Vec<String>, shared: &Shared) -> Self {
+        let (places, targets): (Vec<_>, Vec<_>) = targets.into_iter().unzip();
+        let limit = targets.iter().map(|target: &Target| target.deadline).sum();
+        Self { client: shared.models.clone(), targets, places, limit, left_out }
+    }
+
+    /// A model that cannot be called, for example because its key is missing, is left out if another one can.
+    fn stored(recorded: &[StoredModel], work: &Work, control: &Control<'_>, shared: &Shared) -> Result<Self, Fault> {
+        let attached = stored::read(work.assignment.attachments.models())?;
+        let script = work.agent.mock.as_ref().and_then(|mock| mock.as_ref().ok());
+        let around = Around { secrets: &control.secrets, environment: &shared.settings.models, script };
+        let (mut targets, mut left_out) = (Vec::new(), Vec::new());
+        for (place, model) in stored::current(recorded, &attached).iter().enumerate() {
+            match around.target(model) {
+                Ok(target) => targets.push((place, target)),
+                Err(error) => {
+                    let why = atlas_env::chain(&error);
+                    left_out.push(format!("the model \"{}\" cannot be called: {why}", model.name));
+                }
+            }
+        }
+        if targets.is_empty() {
+            return Err(Fault::NoModel(left_out.join("; ")));
+        }
+        Ok(Self::of(targets, left_out, shared))
     }
 
     /// Makes a call. Pieces of the answer go to those who follow the job, failed tries into its log.
@@ -49,12 +93,13 @@ impl Models {
         request: &Request,
         step: u32,
         control: &mut Control<'_>,
-    ) -> Result<Answer, CallError> {
+    ) -> Result<Answered, CallError> {
         // The client's callback cannot wait. What it leaves here is bounded by the size of an answer.
         let (sender, mut receiver) = mpsc::unbounded_channel();
         let mut tries = 0;
+        let others = self.targets.len() > 1;
         let mut watch = |progress: Progress<'_>| {
-            if let Some(news) = news(progress, &mut tries) {
+            if let Some(news) = news(progress, &mut tries, others) {
                 // The receiver lives until the call has ended.
                 let _ = sender.send(news);
             }
@@ -71,11 +116,15 @@ impl Models {
         while let Ok(news) = receiver.try_recv() {
             tell(control, step, news).await;
         }
-        end.map(|Done { answer, .. }| answer).map_err(|failure| failure.error)
+        let Done { answer, target, .. } = end.map_err(|failure| failure.error)?;
+        let unknown = || CallError::new(CallErrorKind::Answer, "the answer is from no model of the job");
+        let place = *self.places.get(target).ok_or_else(unknown)?;
+        Ok(Answered { answer, place })
     }
 }
 
-fn news(progress: Progress<'_>, tries: &mut u32) -> Option<News> {
+/// `others` says that there are several models.
+fn news(progress: Progress<'_>, tries: &mut u32, others: bool) -> Option<News> {
     match progress {
         Progress::Try { .. } => {
             *tries += 1;
@@ -93,7 +142,11 @@ fn news(progress: Progress<'_>, tries: &mut u32) -> Option<News> {
             let text = format!("{}: {error}; the next try is in {:.1} s", target.model, pause.as_secs_f64());
             Some(News::Log { level: "warning", text })
         }
-        // The job fails with this error, or the next model is called.
+        Progress::Failed { target, error, pause: None } if others => {
+            let text = format!("{}: {error}", target.name);
+            Some(News::Log { level: "warning", text })
+        }
+        // The job fails with this error.
         Progress::Failed { .. } => None,
     }
 }
@@ -120,15 +173,15 @@ fn environment(chosen: Chosen, model: &str, shared: &Shared) -> Result<Target, F
             format!("the job began with a model of {chosen:?}, and the environment of this worker has no key for it");
         return Err(Fault::NoModel(text));
     };
-    let proxy = Proxy::choose(None, &|name| variables.get(name), &endpoint.base_url);
+    let proxy = Proxy::choose(None, &|name| variables.proxy(name), &endpoint.base_url);
     let proxy = proxy.map_err(|error| Fault::NoModel(error.to_string()))?;
     let http = Http {
         protocol,
         endpoint,
         patches: Vec::new(),
         proxy,
-        // The operator of the worker has chosen the address.
-        plain: true,
+        // A model of the namespace can allow it: its parameter plain_http.
+        plain: false,
         read_timeout: PIECE_TIMEOUT,
     };
     Ok(target(model, Backend::Http(Box::new(http))))
@@ -145,5 +198,7 @@ fn target(model: &str, backend: Backend) -> Target {
         attempts,
         deadline: Duration::from_secs(deadline_seconds.into()),
         context_window: None,
+        output_tokens_max: None,
+        capabilities: None,
     }
 }

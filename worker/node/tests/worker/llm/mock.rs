@@ -83,7 +83,7 @@ async fn failures_have_codes() {
         (vec![("mock.yaml", error)], "wrong key", "E3201"),
         (
             vec![],
-            "there is no model for the tier \"balanced\": the environment of the worker has neither ATLAS_API_KEY, ANTHROPIC_API_KEY, ATLAS_OPENAI_API_KEY nor OPENAI_API_KEY, and the agent has no mock.yaml",
+            "there is no model for the tier \"balanced\": the namespace has no model for it (atlasctl model add), the environment of the worker has neither ATLAS_API_KEY, ANTHROPIC_API_KEY, ATLAS_OPENAI_API_KEY nor OPENAI_API_KEY, and the agent has no mock.yaml",
             "E3202",
         ),
         (vec![("mock.yaml", "[{}]")], "mock.yaml: rule 1: the member \"match\" is missing", "E3202"),

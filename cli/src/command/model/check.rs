@@ -1,0 +1,127 @@
+//! `atlasctl model check`: one real call of a model, made by a job, so that the key goes the same way as for every other call.
+
+use std::time::Duration;
+
+use atlas_package::PackFile;
+use serde_json::{Value, json};
+
+use super::KIND;
+use crate::api::{self, Job};
+use crate::context::Context;
+use crate::ending;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::names;
+use crate::output::Shown;
+use crate::words;
+
+/// The contract of the agent that makes the call. It is registered with the first check.
+const CONTRACT: &str = include_str!("check.yaml");
+const AGENT: &str = "model-check";
+
+/// Options of `atlasctl model check`.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+pub(crate) struct Options {
+    /// The model's name.
+    #[arg(value_parser = names::model)]
+    name: String,
+    /// Longest wait for the answer.
+    #[arg(long, value_name = "DURATION", default_value = "90s", value_parser = words::parse_duration)]
+    timeout: Duration,
+}
+
+pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let name = &options.name;
+    let client = context.client()?;
+    client.get(&["api", "objects", KIND, name], &[]).await?;
+    let file = PackFile { path: "agent.yaml".to_owned(), bytes: CONTRACT.as_bytes().to_vec(), executable: false };
+    let package = atlas_package::pack_files(vec![file]).map_err(|error| {
+        Failure::new("E9001", Exit::Short, format!("the agent {AGENT} could not be packed: {error}"))
+    })?;
+    let version = package.contract.version.to_string();
+    client.upload(&["api", "agents"], package.bytes).await?;
+    let body = json!({"agent": AGENT, "version": version, "input": {"model": name}});
+    let submitted = client.post(&["api", "jobs"], &[("validate", "refuse")], &body).await?;
+    let id = submitted["id"].as_str().ok_or_else(|| Failure::answer("a submission is answered with an id"))?;
+    let value = ending::wait(&client, id, Some(options.timeout), Some(context)).await?;
+    let job: Job = api::read(&value)?;
+    match ending::exit(&job) {
+        Exit::Done => {}
+        Exit::JobFailed => return Err(failed(name, &job)),
+        exit => {
+            let text = format!("the model \"{name}\" has not answered: the job {id} is {}", job.standing());
+            let code = if exit == Exit::WaitTimedOut { "E4004" } else { "E3201" };
+            return Err(Failure::new(code, exit, text).with_next(format!("atlasctl job explain {id}")));
+        }
+    }
+    let steps = client.get(&["api", "jobs", id, "steps"], &[]).await?;
+    let step = steps.as_array().into_iter().flatten().find(|step| step["kind"] == "model");
+    let latency_ms = step.and_then(|step| step["duration_ms"].as_f64()).unwrap_or_default();
+    let answered_as = job.model().unwrap_or_default();
+    let (input, output, cost) = (job.tokens_input, job.tokens_output, job.cost());
+    let mut text = format!("model {name}   ok   {}   answered as {answered_as}", words::milliseconds(latency_ms));
+    text += &format!("   {input} in, {output} out");
+    if !cost.is_empty() {
+        text += &format!("   {cost}");
+    }
+    let value = json!({
+        "model": name, "ok": true, "latency_ms": latency_ms, "answered_as": answered_as, "tokens_input": input,
+        "tokens_output": output, "cost_usd": job.cost_usd, "job": id,
+    });
+    context.show(&Shown { value, text: format!("{text}\n"), names: vec![format!("{KIND}/{name}")] })?;
+    Ok(Exit::Done)
+}
+
+/// Why the model did not answer, and what to do.
+fn failed(name: &str, job: &Job) -> Failure {
+    let added = |member: &str| job.metadata.get(member).and_then(Value::as_str).unwrap_or_default();
+    let code = Some(added("_error_code")).filter(|code| !code.is_empty()).unwrap_or("E3201");
+    let message = format!("the model \"{name}\" does not answer: {}", job.error);
+    Failure::new(code, Exit::JobFailed, message).with_next(advice(name, added("_error_kind")))
+}
+
+/// What to do about a kind of failure.
+fn advice(name: &str, kind: &str) -> String {
+    match kind {
+        "credentials" => {
+            format!("the provider refuses the key: set the secret that `atlasctl model show {name}` names")
+        }
+        "unknown_model" => "compare --name with the models that the provider lists".to_owned(),
+        "rate_limited" => "the provider limits the calls: try again later, or add --fallback".to_owned(),
+        "quota" => "the account has no money left: look at the provider's billing page".to_owned(),
+        "connection" | "timeout" => {
+            format!("the worker must reach the address: compare it with `atlasctl model show {name}`")
+        }
+        "provider" => "the provider has a fault: try again later, or add --fallback".to_owned(),
+        "answer" => "the address does not speak this protocol: compare --provider and --base-url".to_owned(),
+        _ => format!("compare its settings: atlasctl model show {name}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_contract_takes_the_model_from_its_input() {
+        let contract = atlas_contract::parse(CONTRACT.as_bytes()).expect("a contract");
+        assert_eq!((contract.name.as_str(), contract.model.name.as_deref()), (AGENT, Some("{input.model}")));
+        assert!(contract.warnings.is_empty());
+    }
+
+    #[test]
+    fn failures_say_what_to_do() {
+        let job = Job {
+            error: "invalid key".to_owned(),
+            metadata: [("_error_code", "E3201"), ("_error_kind", "credentials")]
+                .map(|(name, value)| (name.to_owned(), value.into()))
+                .into(),
+            ..Job::default()
+        };
+        expect_test::expect![[r#"
+            error[E3201]: the model "small" does not answer: invalid key
+            the provider refuses the key: set the secret that `atlasctl model show small` names"#]]
+        .assert_eq(&failed("small", &job).to_string());
+    }
+}

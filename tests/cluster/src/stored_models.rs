@@ -1,0 +1,115 @@
+//! Models that are objects: agents call them with keys from the store.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use atlas_llm_server::{Reply, Server};
+use serde_json::{Value, json};
+
+use crate::Dev;
+use crate::program::program;
+
+const KEY: &str = "sk-canary-9876543210";
+
+const CONTRACT: &str = "agent:
+  name: thinker
+  version: 1.0.0
+  model: { name: small }
+  provider: { type: llm }
+";
+
+/// Runs `atlasctl` and returns what it printed; it must succeed.
+fn atlasctl(dev: &Dev, arguments: &[&str]) -> String {
+    let mut command = Command::new(program("atlasctl"));
+    let output = command.args(["--server", dev.server()]).args(arguments).output().expect("it runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{arguments:?}: {}\n{}", text(&output.stderr), dev.text());
+    text(&output.stdout)
+}
+
+/// Runs `atlasctl`, which must fail, and returns the error that it printed as JSON.
+fn refused(dev: &Dev, arguments: &[&str]) -> Value {
+    let mut command = Command::new(program("atlasctl"));
+    let output = command.args(["--server", dev.server()]).args(arguments).output().expect("it runs");
+    assert!(!output.status.success(), "{arguments:?}");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    text.lines().find_map(|line| serde_json::from_str(line).ok()).unwrap_or_else(|| panic!("no JSON: {text}"))
+}
+
+async fn set_secret(dev: &Dev, name: &str, value: &str) {
+    let client = reqwest::Client::builder().no_proxy().build().expect("a client");
+    let put = client.put(format!("{}/api/secrets/{name}", dev.server())).json(&json!({ "value": value }));
+    put.send().await.expect("an answer").error_for_status().expect("a success");
+}
+
+/// Every file below a folder.
+fn files(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        match entry.path() {
+            path if path.is_dir() => files(&path, found),
+            path => found.push(path),
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_agent_calls_a_stored_model_with_a_stored_key() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let keys = tempfile::tempdir().expect("a folder");
+    let sealing = keys.path().join("secrets.key");
+    fs::write(&sealing, "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=\n").expect("a key");
+    fs::set_permissions(&sealing, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("permissions");
+    let agent = folder.path().join("agents/thinker");
+    fs::create_dir_all(&agent).expect("a folder");
+    fs::write(agent.join("agent.yaml"), CONTRACT).expect("a contract");
+    let server = Server::start(|_, _| Reply::text("{\"answer\": 42}")).expect("a server");
+    let sealing = sealing.display().to_string();
+    let dev =
+        Dev::start(folder.path(), ["--data-dir", "data", "--agents", "./agents", "--secrets-key", sealing.as_str()]);
+    set_secret(&dev, "small-key", KEY).await;
+    let address = server.base_url();
+    atlasctl(
+        &dev,
+        &[
+            "model",
+            "add",
+            "small",
+            "--provider",
+            "anthropic",
+            "--name",
+            "tiny",
+            "--key",
+            "secret://small-key",
+            "--base-url",
+            &address,
+            "--price-in",
+            "1",
+            "--price-out",
+            "2",
+        ],
+    );
+    let job: Value =
+        serde_json::from_str(&atlasctl(&dev, &["run", "thinker", "-i", "{}", "-o", "json"])).expect("JSON");
+    assert_eq!(job["output_data"], json!({"answer": 42}), "{job}");
+    assert_eq!(server.keys(), [KEY]);
+    let shown = server.requests()[0].to_string() + &job.to_string() + &atlasctl(&dev, &["job", "list", "-o", "json"]);
+    assert!(!shown.contains(KEY), "the key is only in the header");
+    let checked: Value =
+        serde_json::from_str(&atlasctl(&dev, &["model", "check", "small", "-o", "json"])).expect("JSON");
+    assert_eq!((&checked["ok"], &checked["answered_as"]), (&json!(true), &json!("tiny")), "{checked}");
+    assert!(checked["latency_ms"].as_f64() > Some(0.0), "{checked}");
+    let spent: Value = refused(&dev, &["run", "thinker", "-i", "{}", "--budget", "0.000001", "-o", "json"]);
+    assert_eq!((spent["error"]["exit"].as_u64(), server.requests().len()), (Some(10), 2), "{spent}");
+    let jobs: Value =
+        serde_json::from_str(&atlasctl(&dev, &["job", "list", "--status", "failed", "-o", "json"])).expect("JSON");
+    assert_eq!(jobs[0]["reason"], "budget", "{jobs}");
+    let mut all = Vec::new();
+    files(&folder.path().join("data"), &mut all);
+    assert!(all.len() > 2, "{all:?}");
+    for file in all {
+        let bytes = fs::read(&file).unwrap_or_default();
+        assert!(!bytes.windows(KEY.len()).any(|part| part == KEY.as_bytes()), "{}", file.display());
+    }
+    assert_eq!(dev.interrupt(), Some(0));
+}

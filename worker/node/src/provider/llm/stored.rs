@@ -1,0 +1,101 @@
+//! Models of the namespace, which come with the lease: the model of the agent's tier, then its fallbacks.
+
+use std::sync::Arc;
+
+use atlas_llm::client::Target;
+use atlas_llm::connect::{self, ConnectError, Surroundings};
+use atlas_llm::scripted::Script;
+use atlas_model::{Capability, Day, ModelSpec, PriceList, Prices};
+use atlas_types::AttachedModel;
+use serde::{Deserialize, Serialize};
+
+use super::environment::ModelEnvironment;
+use super::fault::Fault;
+use crate::secrets::Secrets;
+
+/// A model as step 0 records it. Its spec has references to secrets, and no values.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct StoredModel {
+    /// The name of its object.
+    pub(super) name: String,
+    pub(super) spec: ModelSpec,
+}
+
+/// The models that came with a lease.
+pub(super) fn read(attached: &[AttachedModel]) -> Result<Vec<StoredModel>, Fault> {
+    let read = |model: &AttachedModel| {
+        let spec = ModelSpec::read(&model.spec);
+        let spec =
+            spec.map_err(|error| Fault::NoModel(format!("the model \"{}\" cannot be read: {error}", model.name)))?;
+        Ok(StoredModel { name: model.name.clone(), spec })
+    };
+    attached.iter().map(read).collect()
+}
+
+/// The models that a job was fixed to, reached as their objects say now: a key or an address that was changed meanwhile counts also
+/// for jobs that began before. Which models they are does not change.
+pub(super) fn current(recorded: &[StoredModel], attached: &[StoredModel]) -> Vec<StoredModel> {
+    let is = |a: &StoredModel, b: &StoredModel| {
+        a.name == b.name && a.spec.provider == b.spec.provider && a.spec.name == b.spec.name
+    };
+    let current = |model: &StoredModel| attached.iter().find(|other| is(model, other)).unwrap_or(model).clone();
+    recorded.iter().map(current).collect()
+}
+
+/// What the worker adds to the specs of models.
+pub(super) struct Around<'a> {
+    pub(super) secrets: &'a Secrets,
+    pub(super) environment: &'a ModelEnvironment,
+    /// The script of the agent, for models of the provider `scripted`.
+    pub(super) script: Option<&'a Arc<Script>>,
+}
+
+impl Around<'_> {
+    pub(super) fn target(&self, model: &StoredModel) -> Result<Target, ConnectError> {
+        let secret = |name: &str| self.secrets.of_models(name).map(|value| value.expose().into());
+        let variable = |name: &str| {
+            let own = self.secrets.variable_of_models(name).map(|value| value.expose().to_owned());
+            own.or_else(|| self.environment.proxy(name))
+        };
+        let script = self.script.cloned();
+        connect::target(&model.name, &model.spec, &Surroundings { secret: &secret, variable: &variable, script })
+    }
+}
+
+/// What the tokens of each model cost on a day.
+pub(super) fn prices(models: &[StoredModel], day: Day) -> Vec<Option<Prices>> {
+    models.iter().map(|model| model.spec.prices_on(PriceList::embedded(), day)).collect()
+}
+
+/// Whether one of the models has a capability. A model without it is passed over.
+pub(super) fn has(models: &[StoredModel], capability: Capability) -> bool {
+    models.iter().any(|model| model.spec.capabilities.contains(&capability))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn model(name: &str, spec: &str) -> StoredModel {
+        StoredModel { name: name.to_owned(), spec: ModelSpec::read(spec.as_bytes()).expect("a spec") }
+    }
+
+    #[test]
+    fn addresses_are_those_of_now_and_models_those_of_the_first_attempt() {
+        let recorded = [
+            model("a", r#"{"provider": "openai", "name": "m", "base_url": "http://127.0.0.1:1"}"#),
+            model("b", r#"{"provider": "openai", "name": "m"}"#),
+        ];
+        let moved = model("a", r#"{"provider": "openai", "name": "m", "base_url": "http://127.0.0.1:2"}"#);
+        let other = model("b", r#"{"provider": "openai", "name": "other"}"#);
+        let now = current(&recorded, &[other, moved.clone()]);
+        assert_eq!(now, [moved, recorded[1].clone()]);
+    }
+
+    #[test]
+    fn a_spec_that_cannot_be_read_is_named() {
+        let attached = AttachedModel { name: "a".to_owned(), spec: (*b"{}").into() };
+        let error = read(&[attached]).expect_err("refused").to_string();
+        assert!(error.starts_with("the model \"a\" cannot be read: "), "{error}");
+    }
+}

@@ -1,0 +1,122 @@
+//! Agents whose models came with the lease.
+
+use atlas_llm_server::{Reply, Server};
+use atlas_types::{Assignment, AttachedModel, AttachedSecret, Attachment, Attachments, SecretSource, SecretText};
+use serde_json::{Value, json};
+
+use super::scene::{Scene, contract};
+use crate::support::End;
+
+const CANARY: &str = "sk-canary-0123456789";
+
+/// Models, and the secret that they refer to.
+fn attached(models: &[(&str, Value)]) -> Attachments {
+    let model = |(name, spec): &(&str, Value)| AttachedModel {
+        name: (*name).to_owned(),
+        spec: spec.to_string().into_bytes().into(),
+    };
+    let secret = AttachedSecret { source: SecretSource::Value(SecretText::new(CANARY)), declared: false };
+    Attachments::new([
+        Attachment::Models(models.iter().map(model).collect()),
+        Attachment::Secrets([("key".to_owned(), secret)].into()),
+    ])
+}
+
+fn spec(server: &Server, name: &str) -> Value {
+    json!({"provider": "anthropic", "name": name, "base_url": server.base_url(), "key": "secret://key",
+        "prices": {"input": "1", "output": "2"}, "retry": {"attempts": 1}, "stream": false})
+}
+
+fn with(assignment: Assignment, models: &[(&str, Value)]) -> Assignment {
+    Assignment { attachments: attached(models), ..assignment }
+}
+
+#[tokio::test]
+async fn a_stored_model_comes_before_the_environment_and_the_mock() {
+    let server = Server::start(|_, _| Reply::text("{\"a\": 1}")).expect("a server");
+    let other = Server::start(|_, _| Reply::text("{}")).expect("a server");
+    let variables = [("ANTHROPIC_BASE_URL", other.base_url()), ("ANTHROPIC_API_KEY", "other".to_owned())];
+    let text = contract("    system_prompt: Be brief.\n", "");
+    let mut scene = Scene::set(&[("agent.yaml", &text), ("mock.yaml", "[]")], &variables).await;
+    let only = with(scene.attempt(1, "{}"), &[("small", spec(&server, "tiny"))]);
+    let end = scene.run(&only).await;
+    assert_eq!(end.output(&scene.controller), r#"{"a":1}"#);
+    assert_eq!((server.keys(), other.requests().len()), (vec![CANARY.to_owned()], 0));
+    assert_eq!(server.requests()[0]["model"], "tiny");
+    let steps = scene.steps();
+    assert!(steps[0].contains(r#""source":{"stored":[{"name":"small","#), "{}", steps[0]);
+    assert_eq!(scene.journal.steps[1].usage.cost_nanodollars, 10 * 1_000 + 5 * 2_000);
+    assert!(!format!("{steps:?} {end:?}").contains("canary"));
+    scene.node.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_fallback_answers_at_its_own_price() {
+    let broken =
+        Server::start(|_, _| Reply::Error { status: 500, text: format!("broken {CANARY}") }).expect("a server");
+    let server = Server::start(|_, _| Reply::text("{}")).expect("a server");
+    let mut dear = spec(&server, "dear");
+    dear["prices"] = json!({"input": "10", "output": "20"});
+    let mut keyless = spec(&server, "keyless");
+    keyless["key"] = json!("secret://nowhere");
+    let models = [("small", spec(&broken, "tiny")), ("keyless", keyless), ("dear", dear)];
+    let mut scene = Scene::set(&[("agent.yaml", &contract("", ""))], &[]).await;
+    let only = with(scene.attempt(1, "{}"), &models);
+    scene.run(&only).await;
+    assert_eq!(scene.journal.steps[1].usage.cost_nanodollars, 10 * 10_000 + 5 * 20_000);
+    assert!(scene.steps()[1].contains(r#""place":2"#), "{:?}", scene.steps());
+    let lines: Vec<&str> = scene.session.events.iter().map(|event| event.text.as_str()).collect();
+    let missing =
+        r#"the model "keyless" cannot be called: the secret "nowhere" is not set; the model refers to it in its key"#;
+    assert_eq!(lines, [missing, "small: broken [redacted]"]);
+    scene.node.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_lost_attempt_keeps_its_models_and_takes_their_new_address() {
+    let first = Server::start(|_, _| Reply::call("c", "unknown", &json!({}))).expect("a server");
+    let second = Server::start(|_, _| Reply::text("{\"done\": true}")).expect("a server");
+    let mut scene = Scene::set(&[("agent.yaml", &contract("", ""))], &[]).await;
+    let lost = with(scene.attempt(1, "{}"), &[("small", spec(&first, "tiny"))]);
+    scene.session.grant(&lost).await;
+    assert!(scene.record_until(2).await.is_none());
+    scene.stop(&lost).await;
+    let next = with(scene.attempt(2, "{}"), &[("small", spec(&second, "tiny"))]);
+    assert_eq!(scene.run(&next).await.output(&scene.controller), r#"{"done":true}"#);
+    assert_eq!((first.requests().len(), second.requests().len()), (1, 1));
+    scene.node.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_budget_needs_known_prices() {
+    let server = Server::start(|_, _| Reply::text("{}")).expect("a server");
+    let mut unpriced = spec(&server, "tiny");
+    unpriced.as_object_mut().expect("an object").remove("prices");
+    for (model, code) in [(unpriced, Some("E3203")), (spec(&server, "tiny"), None)] {
+        let mut scene = Scene::set(&[("agent.yaml", &contract("", ""))], &[]).await;
+        let assignment = with(scene.attempt(1, "{}"), &[("small", model)]);
+        let end = scene.run(&Assignment { budget_nanodollars: Some(50_000_000), ..assignment }).await;
+        match (&end, code) {
+            (End::Failed { failure, .. }, Some(code)) => {
+                assert_eq!(end.metadata()["_error_code"], code);
+                assert!(failure.error.starts_with("the price of the model \"tiny\""), "{}", failure.error);
+            }
+            (End::Completed { .. }, None) => {}
+            _ => panic!("{end:?}"),
+        }
+        scene.node.shutdown().await;
+    }
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn plain_http_to_another_machine_is_refused() {
+    let server = Server::start(|_, _| Reply::text("{}")).expect("a server");
+    let mut far = spec(&server, "tiny");
+    far["base_url"] = json!("http://192.0.2.1/v1");
+    let mut scene = Scene::set(&[("agent.yaml", &contract("", ""))], &[]).await;
+    let assignment = with(scene.attempt(1, "{}"), &[("far", far)]);
+    let error = scene.run(&assignment).await.error();
+    assert!(error.starts_with("the address of the model is plain HTTP to \"192.0.2.1\""), "{error}");
+    scene.node.shutdown().await;
+}
