@@ -9,6 +9,7 @@ use atlas_state::State;
 use atlas_types::{Command, Event, EventRecord, EventSeq, Job, Namespace, Origin, Reason, Request, SinkAck};
 use tokio::sync::broadcast::error::RecvError;
 
+use crate::model_metrics::ModelMetrics;
 use crate::observe;
 use crate::service::Shared;
 
@@ -21,6 +22,7 @@ pub(crate) async fn events(shared: Arc<Shared>) {
     let following = Arc::clone(&shared);
     let mut batches = shared.handle.subscribe_to(move |batch| is_awaited(&following, batch));
     let mut seen = shared.handle.applied().event_seq();
+    let mut models = ModelMetrics::default();
     missed(&shared, &shared.handle.applied());
     loop {
         match batches.recv().await {
@@ -32,6 +34,7 @@ pub(crate) async fn events(shared: Arc<Shared>) {
                 }
                 seen = seen.max(batch.state.event_seq());
                 observe::record(&shared.metrics, &batch.events);
+                models.record(&shared.metrics, &batch.state, &batch.events);
                 shared.wanted.note(&batch.events);
                 shared.stats.record(&batch.events);
                 shared.events.push(&batch.events);

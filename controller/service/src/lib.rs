@@ -31,6 +31,7 @@ mod labels;
 mod lines;
 mod logs;
 mod messages;
+mod model_metrics;
 mod nodes;
 mod objects;
 mod observe;

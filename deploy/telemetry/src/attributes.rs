@@ -1,4 +1,5 @@
-//! The attributes of metrics. Every value comes from a small closed set, so that requests cannot create series.
+//! The attributes of metrics. Every value comes from a small closed set, so that requests cannot create series; names of agents and models
+//! are bounded by the recorder.
 
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
 
@@ -102,4 +103,57 @@ pub struct ByDeliveryResult {
 pub struct ByStatusCode {
     /// The status of the answer.
     pub http_response_status_code: u16,
+}
+
+/// What tokens are counted as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
+#[expect(non_camel_case_types, reason = "the variant's name is the attribute's value")]
+pub enum TokenKind {
+    /// The whole request.
+    input,
+    /// The whole answer.
+    output,
+    /// From the provider's cache.
+    cache_read,
+    /// To the provider's cache.
+    cache_write,
+    /// Reasoning.
+    reasoning,
+}
+
+/// Why the loop of an agent with a model was stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
+#[expect(non_camel_case_types, reason = "the variant's name is the attribute's value")]
+pub enum LoopEnd {
+    /// The model repeated the same calls with the same results.
+    repeat,
+}
+
+/// Attributes of calls of models.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ByLlmCall {
+    /// The agent's name.
+    pub agent: String,
+    /// The model that answered.
+    pub model: String,
+}
+
+/// Attributes of tokens.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ByLlmTokens {
+    /// The agent's name.
+    pub agent: String,
+    /// The model that answered.
+    pub model: String,
+    /// What they are counted as.
+    pub kind: TokenKind,
+}
+
+/// Attributes of stopped loops.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ByLoopEnd {
+    /// The agent's name.
+    pub agent: String,
+    /// Why it was stopped.
+    pub reason: LoopEnd,
 }

@@ -1,8 +1,8 @@
 //! The metrics of all programs, declared in one place, and the set-up of their logs.
 //!
 //! [`Metrics`] owns all instruments and their text format. Programs record facts in them and make no decisions from
-//! them. Identities (job, node, agent) belong in log lines and events, never in metrics, whose attributes come from
-//! small closed sets.
+//! them. Identities (job, node) belong in log lines and events, never in metrics, whose attributes come from
+//! small closed sets. Calls of models are counted by agent and model; their recorder bounds the number of series.
 
 mod attributes;
 mod instrument;
@@ -12,8 +12,8 @@ mod metrics;
 mod reference;
 
 pub use attributes::{
-    ByDeliveryResult, ByHealth, ByOutcome, ByReportResult, ByStatus, ByStatusCode, DeliveryResult, NodeHealth, Outcome,
-    ReportResult, Status,
+    ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens, ByLoopEnd, ByOutcome, ByReportResult, ByStatus, ByStatusCode,
+    DeliveryResult, LoopEnd, NodeHealth, Outcome, ReportResult, Status, TokenKind,
 };
 pub use instrument::{Declaration, Kind};
 pub use log::{LogError, start as start_log};

@@ -9,7 +9,9 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use crate::instrument::{CounterBy, Declaration, GaugeBy, HistogramBy, Instrument, register};
-use crate::{ByDeliveryResult, ByHealth, ByOutcome, ByReportResult, ByStatus, ByStatusCode};
+use crate::{
+    ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens, ByLoopEnd, ByOutcome, ByReportResult, ByStatus, ByStatusCode,
+};
 
 /// The media type of [`Metrics::render`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -111,6 +113,16 @@ instruments! {
     artifact_missing: Gauge = "atlas.artifact.missing.count" "{artifact}";
     /// Missed events that this controller has yet to fetch from another controller's history.
     history_gap: Gauge = "atlas.history.missing.count" "{event}";
+    /// Recorded calls of models.
+    llm_turns: CounterBy<ByLlmCall> = "atlas.llm.turns" "{call}";
+    /// Tokens of recorded calls of models. Tokens from and to the provider's cache are a part of the input, reasoning is a part of the output.
+    llm_tokens: CounterBy<ByLlmTokens> = "atlas.llm.tokens" "{token}";
+    /// Prices of recorded calls of models, in billionths of a US dollar.
+    llm_cost: CounterBy<ByLlmCall> = "atlas.llm.cost.nanodollars" "{nanodollar}";
+    /// Time of recorded calls of models, with their retries.
+    llm_call_duration: HistogramBy<ByLlmCall> = "atlas.llm.call.duration" "s";
+    /// Jobs of agents with a model that were stopped before the model was done.
+    agent_loop_aborted: CounterBy<ByLoopEnd> = "atlas.agent.loop.aborted" "{job}";
 }
 
 impl Metrics {
@@ -143,7 +155,7 @@ pub(crate) mod tests {
 
     use super::*;
     use crate::instrument::Kind;
-    use crate::{DeliveryResult, NodeHealth, Outcome, ReportResult, Status};
+    use crate::{DeliveryResult, LoopEnd, NodeHealth, Outcome, ReportResult, Status, TokenKind};
 
     /// Instruments that all have a line in a scrape; a family has no line before its first series.
     pub(crate) fn with_series() -> Metrics {
@@ -154,6 +166,13 @@ pub(crate) mod tests {
         drop(metrics.reports.get_or_create(&ByReportResult { atlas_report_result: ReportResult::fenced }));
         let delivered = ByDeliveryResult { atlas_webhook_result: DeliveryResult::delivered };
         drop(metrics.webhook_deliveries.get_or_create(&delivered));
+        let (agent, model) = ("summarize".to_owned(), "m".to_owned());
+        let call = ByLlmCall { agent: agent.clone(), model: model.clone() };
+        drop(metrics.llm_turns.get_or_create(&call));
+        drop(metrics.llm_cost.get_or_create(&call));
+        drop(metrics.llm_call_duration.get_or_create(&call));
+        drop(metrics.llm_tokens.get_or_create(&ByLlmTokens { agent: agent.clone(), model, kind: TokenKind::input }));
+        drop(metrics.agent_loop_aborted.get_or_create(&ByLoopEnd { agent, reason: LoopEnd::repeat }));
         drop(metrics.http_request_duration.get_or_create(&ByStatusCode { http_response_status_code: 200 }));
         metrics
     }

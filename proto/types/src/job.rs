@@ -131,9 +131,9 @@ pub struct Spawned {
 }
 
 /// Members of a job's metadata that Atlas adds for people: the type of an exception whose text means nothing alone, the code of an
-/// error whose text is that of another service, where an output breaks its schema, and which limits were enforced. Clients of Atlas
+/// error whose text is that of another service, where an output breaks its schema, why a model was stopped, and which limits were enforced. Clients of Atlas
 /// for Python do not see them.
-pub const METADATA_OURS: [&str; 5] = ["_error_type", "_error_code", "_error_kind", "_error_at", "_limits"];
+pub const METADATA_OURS: [&str; 6] = ["_error_type", "_error_code", "_error_kind", "_error_at", "_halted", "_limits"];
 
 /// One request to run one agent version on one input.
 #[derive(Debug, Clone, PartialEq, Eq)]

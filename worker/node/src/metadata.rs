@@ -8,13 +8,15 @@ use atlas_wire::limits::METADATA_BYTES_MAX;
 use serde_json::{Map, Value, json};
 
 /// The captured members of the agent's measurements, and their names in the job's metadata.
-const CAPTURED: [(&str, &str); 6] = [
+const CAPTURED: [(&str, &str); 7] = [
     ("input_tokens", "_trace_input_tokens"),
     ("output_tokens", "_trace_output_tokens"),
     ("model", "_trace_model"),
     // The type of an exception whose text alone is unclear, such as `'missing'` of a KeyError.
     ("_error_type", "_error_type"),
     ("_error_code", "_error_code"),
+    // Why the loop of a model was stopped.
+    ("_halted", "_halted"),
     // The kind of a failed call of a model.
     ("_error_kind", "_error_kind"),
 ];

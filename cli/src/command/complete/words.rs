@@ -159,7 +159,7 @@ fn of_positional(line: &Line<'_>, argument: &Arg) -> Option<Vec<Names>> {
         (["logs"], _) => vec![Names::Jobs, Names::Agents, Names::Nodes],
         (["agent", "diff" | "deprecate" | "retire" | "delete"], _) => vec![Names::Versions],
         (["node", ..], "NAME") => vec![Names::Nodes],
-        (["model", "show" | "remove"], "NAME") | (["model", "tier"], "MODEL") => vec![Names::Models],
+        (["model", "show" | "check" | "remove"], "NAME") | (["model", "tier"], "MODEL") => vec![Names::Models],
         (["skill", "show" | "remove"], "NAME") => vec![Names::Skills],
         (["cluster", ..], "CONTROLLER") => vec![Names::Controllers],
         (["dev", "kill" | "start"], _) => vec![Names::Controllers, Names::Nodes],

@@ -87,14 +87,14 @@ fn advice(name: &str, kind: &str) -> String {
         "credentials" => {
             format!("the provider refuses the key: set the secret that `atlasctl model show {name}` names")
         }
-        "unknown_model" => "compare --name with the models that the provider lists".to_owned(),
-        "rate_limited" => "the provider limits the calls: try again later, or add --fallback".to_owned(),
+        "unknown_model" => "compare the model's id with those that the provider lists".to_owned(),
+        "rate_limited" => "the provider limits the calls: try again later, or give the model a fallback".to_owned(),
         "quota" => "the account has no money left: look at the provider's billing page".to_owned(),
         "connection" | "timeout" => {
             format!("the worker must reach the address: compare it with `atlasctl model show {name}`")
         }
-        "provider" => "the provider has a fault: try again later, or add --fallback".to_owned(),
-        "answer" => "the address does not speak this protocol: compare --provider and --base-url".to_owned(),
+        "provider" => "the provider has a fault: try again later, or give the model a fallback".to_owned(),
+        "answer" => "the address does not speak this protocol: compare the provider and the base URL".to_owned(),
         _ => format!("compare its settings: atlasctl model show {name}"),
     }
 }

@@ -185,6 +185,7 @@ impl Driver<'_, '_> {
         let (job, agent) = (self.work.assignment.job, &self.work.assignment.agent);
         let tools = tools.join(", ");
         warn!(event = "loop_halt", %job, %agent, tools, repeats, threshold, request, arguments, result, "the model repeated itself");
+        self.metadata.insert("_halted".to_owned(), "repeat".into());
         let text =
             format!("the model called {tools} {repeats} times with the same arguments and results; the job ends");
         self.control.say(StreamKind::Log, "warning", text).await;

@@ -1,0 +1,141 @@
+//! Metrics of calls of models, from the recorded steps. Names of models come from providers, so the number of series is bounded here.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use atlas_state::State;
+use atlas_telemetry::{ByLlmCall, ByLlmTokens, ByLoopEnd, LoopEnd, Metrics, TokenKind};
+use atlas_types::{Event, EventRecord, JobChange, JobId, Payload, PayloadBody, Step, StepKind, StepUsage};
+use serde::Deserialize;
+
+/// Most pairs of agent and model with series of their own.
+const PAIRS_MAX: usize = 512;
+/// Longest name of a model that is shown.
+const NAME_BYTES_MAX: usize = 128;
+/// The label of what has no series of its own.
+const OTHER: &str = "other";
+
+/// Records calls of models. It remembers which agents and models have series.
+#[derive(Debug, Default)]
+pub(crate) struct ModelMetrics {
+    pairs: BTreeSet<(String, String)>,
+}
+
+/// The part of an answer that is counted.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Counted {
+    model: String,
+    usage: Tokens,
+}
+
+#[derive(Deserialize, Default, Clone, Copy)]
+#[serde(default)]
+struct Tokens {
+    cache_read: u64,
+    cache_write: u64,
+    reasoning: u64,
+}
+
+impl ModelMetrics {
+    /// Updates the metrics for the events of an entry. `state` is the one after it.
+    pub(crate) fn record(&mut self, metrics: &Metrics, state: &State, events: &[EventRecord]) {
+        for event in events {
+            match &event.event {
+                Event::StepsRecorded { job, steps, .. } => self.steps(metrics, state, *job, steps),
+                Event::Job { change: JobChange::Ended, job, .. } => {
+                    let repeats = || String::from_utf8_lossy(&job.metadata).contains(r#""_halted":"repeat""#);
+                    if !job.metadata.is_empty() && repeats() {
+                        let (agent, _) = self.pair(job.agent.as_str(), "");
+                        metrics.agent_loop_aborted.get_or_create(&ByLoopEnd { agent, reason: LoopEnd::repeat }).inc();
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn steps(&mut self, metrics: &Metrics, state: &State, job: JobId, steps: &[Arc<Step>]) {
+        for step in steps.iter().filter(|step| step.kind == StepKind::Model) {
+            let agent = state.job(job).map_or(OTHER, |job| job.agent.as_str());
+            let counted = counted(&step.outcome);
+            let (agent, model) = self.pair(agent, &counted.model);
+            call(metrics, &ByLlmCall { agent, model }, &step.usage, counted.usage);
+        }
+    }
+
+    /// The labels for a call.
+    fn pair(&mut self, agent: &str, model: &str) -> (String, String) {
+        let model = if model.len() > NAME_BYTES_MAX { OTHER } else { model };
+        let pair = (agent.to_owned(), model.to_owned());
+        if self.pairs.contains(&pair) || (self.pairs.len() < PAIRS_MAX && self.pairs.insert(pair.clone())) {
+            return pair;
+        }
+        (OTHER.to_owned(), OTHER.to_owned())
+    }
+}
+
+fn counted(outcome: &Payload) -> Counted {
+    match &outcome.body {
+        PayloadBody::Inline(bytes) => serde_json::from_slice(bytes).unwrap_or_default(),
+        // The answer is in an artifact, which is not fetched for a metric.
+        PayloadBody::Artifact { .. } => Counted { model: OTHER.to_owned(), ..Counted::default() },
+    }
+}
+
+fn call(metrics: &Metrics, labels: &ByLlmCall, usage: &StepUsage, tokens: Tokens) {
+    metrics.llm_turns.get_or_create(labels).inc();
+    metrics.llm_cost.get_or_create(labels).inc_by(usage.cost_nanodollars);
+    metrics.llm_call_duration.get_or_create(labels).observe(usage.duration.0 as f64 / 1e6);
+    for (kind, count) in [
+        (TokenKind::input, usage.tokens_input),
+        (TokenKind::output, usage.tokens_output),
+        (TokenKind::cache_read, tokens.cache_read),
+        (TokenKind::cache_write, tokens.cache_write),
+        (TokenKind::reasoning, tokens.reasoning),
+    ] {
+        if count > 0 {
+            let ByLlmCall { agent, model } = labels.clone();
+            metrics.llm_tokens.get_or_create(&ByLlmTokens { agent, model, kind }).inc_by(count);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use atlas_types::Micros;
+
+    use super::*;
+
+    #[test]
+    fn a_call_counts_by_agent_and_model() {
+        let (metrics, mut models) = (Metrics::new(), ModelMetrics::default());
+        let outcome = Payload::inline(br#"{"parts":[],"model":"m-1","usage":{"input":10,"output":5,"reasoning":2}}"#);
+        let usage = StepUsage { duration: Micros(2_000), tokens_input: 10, tokens_output: 5, cost_nanodollars: 20_000 };
+        let counted = counted(&outcome);
+        let (agent, model) = models.pair("thinker", &counted.model);
+        call(&metrics, &ByLlmCall { agent, model }, &usage, counted.usage);
+        let text = metrics.render();
+        for line in [
+            r#"atlas_llm_turns_total{agent="thinker",model="m-1"} 1"#,
+            r#"atlas_llm_tokens_total{agent="thinker",model="m-1",kind="input"} 10"#,
+            r#"atlas_llm_tokens_total{agent="thinker",model="m-1",kind="reasoning"} 2"#,
+            r#"atlas_llm_cost_nanodollars_total{agent="thinker",model="m-1"} 20000"#,
+            r#"atlas_llm_call_duration_seconds_count{agent="thinker",model="m-1"} 1"#,
+        ] {
+            assert!(text.contains(line), "{line} is missing from\n{text}");
+        }
+        assert!(!text.contains(r#"kind="cache_read""#), "{text}");
+    }
+
+    #[test]
+    fn the_number_of_series_is_bounded() {
+        let mut models = ModelMetrics::default();
+        for number in 0..PAIRS_MAX {
+            assert_eq!(models.pair("a", &number.to_string()).0, "a");
+        }
+        assert_eq!(models.pair("a", "another"), (OTHER.to_owned(), OTHER.to_owned()));
+        assert_eq!(models.pair("a", "7"), ("a".to_owned(), "7".to_owned()));
+        assert_eq!(ModelMetrics::default().pair("a", &"x".repeat(NAME_BYTES_MAX + 1)).1, OTHER);
+    }
+}
