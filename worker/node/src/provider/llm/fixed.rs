@@ -74,7 +74,7 @@ impl Fixed {
                 json_schema: stored::has(&stored, Capability::JsonSchema),
                 ..asked
             };
-            return Ok(Self { level: LEVEL, source: Source::Stored(stored), settings });
+            return Ok(Self { level: LEVEL, source: Source::Stored(stored), settings, tools: Sources::new() });
         }
         let chosen = models.chosen().filter(|_| contract.model.name.is_none());
         let (source, model, prices) = match chosen {
