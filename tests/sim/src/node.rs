@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use atlas_slots::{AttemptEnd, Effect, Input, Options as SlotOptions, SlotId, Slots, StopReason};
 use atlas_types::{
-    Assignment, Failure, FailureKind, FencingToken, Inventory, Micros, NodeId, Report, ReportKind, Seq, Spawner, Usage,
+    Assignment, FailureKind, FencingToken, Inventory, Micros, NodeId, Report, ReportKind, Seq, Spawner, Usage,
 };
 
 use crate::Bug;
@@ -342,8 +342,7 @@ impl World {
         let execution = Micros(runs_for);
         let usage = Usage { execution, ..Usage::default() };
         let report = if fails {
-            let failure = Failure { kind: FailureKind::Agent, error: "boom".into() };
-            ReportKind::Failed { failure, output: None, usage, metadata: None, cancelled: false }
+            workload::failed(FailureKind::Agent, "boom", usage)
         } else {
             ReportKind::Completed { output: workload::output(token), usage, metadata: None }
         };
@@ -402,6 +401,14 @@ impl World {
             child.ends_at = now;
             self.child_ends(node, token);
         }
+    }
+
+    /// A child gives up.
+    pub(crate) fn fail_now(&mut self, node: Node, token: FencingToken, why: &str) {
+        if let Some(child) = self.nodes[node].children.get_mut(&token) {
+            child.report = workload::failed(FailureKind::Internal, why, Usage::default());
+        }
+        self.end_now(node, token);
     }
 
     pub(crate) fn child_ends(&mut self, node: Node, token: FencingToken) {

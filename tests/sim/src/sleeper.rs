@@ -22,6 +22,9 @@ use crate::world::World;
 /// How often a sleeper waits before it ends.
 const ROUNDS: u64 = 3;
 
+/// How often a step is refused for lack of room before the attempt fails, as in workers.
+const NO_ROOM_MAX: u32 = 10;
+
 /// A running attempt of a sleeper.
 #[derive(Debug, Clone)]
 pub(crate) struct Sleeper {
@@ -33,6 +36,8 @@ pub(crate) struct Sleeper {
     note: Note,
     /// It waits for an answer to this.
     asks: Option<Doze>,
+    /// How often there was no room for its first step.
+    without_room: u32,
     /// The time of the state that answered last.
     seen: Timestamp,
 }
@@ -66,8 +71,8 @@ enum Act {
 pub(crate) enum Dozed {
     /// The step is recorded, or the wait is over.
     GoOn,
-    /// There is no room for the step now.
-    Busy,
+    /// There is no room for the first step now.
+    NoRoom,
     /// The attempt is over.
     Over,
 }
@@ -101,7 +106,7 @@ impl World {
         let journal = assignment.journal.as_ref().map(|journal| Arc::clone(&journal.journal)).unwrap_or_default();
         let note = journal.steps.last().and_then(|step| note_in(&step.outcome)).unwrap_or_default();
         let (job, length) = (assignment.job, journal.next());
-        let sleeper = Sleeper { job, started: self.now, length, note, asks: None, seen: Timestamp(0) };
+        let sleeper = Sleeper { job, started: self.now, length, note, asks: None, without_room: 0, seen: Timestamp(0) };
         self.nodes[node].sleepers.insert(assignment.token, sleeper);
         self.sleeper_acts(node, assignment.token);
     }
@@ -152,6 +157,19 @@ impl World {
         Act::Record { note: Note { waits_for, ..note }, child }
     }
 
+    /// It asks again after a pause, or gives up: those who hold the room may wait for its job.
+    fn sleeper_has_no_room(&mut self, node: Node, token: FencingToken) {
+        let Some(sleeper) = self.nodes[node].sleepers.get_mut(&token) else { return };
+        sleeper.without_room += 1;
+        if sleeper.without_room < NO_ROOM_MAX {
+            let pause = (200 * MS) << sleeper.without_room.min(4);
+            return self.after(pause, Event::DozeSaid(node, token));
+        }
+        self.coverage.count("attempts without room");
+        self.nodes[node].sleepers.remove(&token);
+        self.fail_now(node, token, "no room for the journal");
+    }
+
     pub(crate) fn say_doze(&mut self, node: Node, token: FencingToken) {
         if let Some(doze) = self.nodes[node].sleepers.get(&token).and_then(|sleeper| sleeper.asks) {
             self.send_frame(node, Frame::Doze(doze));
@@ -174,7 +192,7 @@ impl World {
         });
         match answer {
             Dozed::GoOn if asked => {}
-            Dozed::Busy if asked => return self.after(200 * MS, Event::DozeSaid(node, doze.token)),
+            Dozed::NoRoom if asked => return self.sleeper_has_no_room(node, doze.token),
             _ => return,
         }
         (sleeper.asks, sleeper.seen) = (None, at);
@@ -240,7 +258,7 @@ impl World {
             // What cannot be waited for is over: a child that was refused or pruned.
             Ok(_) | Err(Rejection::UnknownJob { .. }) => Dozed::GoOn,
             // The journals of all jobs have a budget.
-            Err(Rejection::LimitReached { .. }) => Dozed::Busy,
+            Err(Rejection::LimitReached { .. }) => Dozed::NoRoom,
             // Said before, on another connection.
             Err(Rejection::JournalLength { .. } | Rejection::StepDiffers { .. }) => return,
             Err(rejection) => return self.oracle.violate(format!("{doze:?} was refused: {rejection}")),

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use atlas_state::State;
 use atlas_types::{
     AgentKind, AgentName, AgentPin, AssignedJournal, Assignment, BootId, ClusterConfig, Command, CompleteJob,
-    ConfigureCluster, DeleteAgent, DeleteObject, Demand, Digest, Door, Effects, EventSeq, Expect, FailJob,
-    FencingToken, Gpu, Inventory, Job, JobId, LabelNode, LoseLease, Micros, Namespace, NodeId, ObjectKey, ObjectKind,
-    ObjectName, Observation, ObserveObjects, Origin, Payload, PayloadBody, Place, Principal, PutObject, RegisterAgent,
-    RegisterNode, ReportKind, Request, RequestId, RetireAgent, RetryRule, RunId, RunSpec, SpawnedBy, StartJob,
-    SubmitJob, Timeouts, Verdict, Version,
+    ConfigureCluster, DeleteAgent, DeleteObject, Demand, Digest, Door, Effects, EventSeq, Expect, FailJob, Failure,
+    FailureKind, FencingToken, Gpu, Inventory, Job, JobId, LabelNode, LoseLease, Micros, Namespace, NodeId, ObjectKey,
+    ObjectKind, ObjectName, Observation, ObserveObjects, Origin, Payload, PayloadBody, Place, Principal, PutObject,
+    RegisterAgent, RegisterNode, ReportKind, Request, RequestId, RetireAgent, RetryRule, RunId, RunSpec, SpawnedBy,
+    StartJob, SubmitJob, Timeouts, Usage, Verdict, Version,
 };
 
 use crate::rng::Rng;
@@ -127,6 +127,12 @@ impl Agent {
             }
         }
     }
+}
+
+/// The report of an attempt that fails.
+pub(crate) fn failed(kind: FailureKind, error: &str, usage: Usage) -> ReportKind {
+    let failure = Failure { kind, error: error.into() };
+    ReportKind::Failed { failure, output: None, usage, metadata: None, cancelled: false }
 }
 
 /// A request of the controllers themselves, or of a worker.
