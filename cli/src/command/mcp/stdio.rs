@@ -7,6 +7,7 @@ use std::io::{BufRead as _, Read as _, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use atlas_env::Env;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -32,7 +33,7 @@ const LINES_AHEAD: usize = 16;
 pub(super) async fn run(context: &Context) -> Result<Exit, Failure> {
     let client = context.client()?;
     let bridge = Arc::new(Bridge { client, opened: Mutex::default(), renewing: tokio::sync::Mutex::default() });
-    let mut lines = lines();
+    let mut lines = lines()?;
     let mut calls = JoinSet::new();
     let mut listening = JoinSet::new();
     while let Some(line) = lines.recv().await {
@@ -69,9 +70,9 @@ pub(super) async fn run(context: &Context) -> Result<Exit, Failure> {
 
 /// The lines of standard input, without empty ones, or the refusal of one that is too long. A thread of its own reads them: standard
 /// input may be a file or a terminal, which cannot be polled.
-fn lines() -> mpsc::Receiver<Result<String, Value>> {
+fn lines() -> Result<mpsc::Receiver<Result<String, Value>>, Failure> {
     let (send, lines) = mpsc::channel(LINES_AHEAD);
-    std::thread::spawn(move || {
+    let begun = Env::system().thread("stdin", move || {
         let mut input = std::io::stdin().lock();
         loop {
             let mut line = Vec::new();
@@ -91,7 +92,8 @@ fn lines() -> mpsc::Receiver<Result<String, Value>> {
             }
         }
     });
-    lines
+    begun.map_err(|error| Failure::usage(format!("no thread for standard input: {error}")))?;
+    Ok(lines)
 }
 
 struct Bridge {
@@ -195,6 +197,7 @@ impl Bridge {
 
     /// Prints the messages that the server sends by itself, as long as there is a session.
     async fn listen(&self) {
+        let clock = Env::system().clock;
         while let Some(session) = self.session() {
             match self.client.mcp(Method::GET, &session.headers(), None).await {
                 Ok(mut answer) if answer.status.is_success() => {
@@ -209,7 +212,7 @@ impl Bridge {
                 // A lost session is opened again by the next request.
                 Ok(_) | Err(_) => {}
             }
-            tokio::time::sleep(LISTEN_PAUSE).await;
+            clock.sleep(LISTEN_PAUSE).await;
         }
     }
 }
