@@ -73,7 +73,7 @@ pub use events::{Change, Follow, JobStream, Next, Reader};
 pub use fill::Completeness;
 pub use jobs::JobQuery;
 pub use journal::{StepQuery, Steps};
-pub use lines::{Heard, LeadsNoMore, LiveLines, LogReader, Piece, Told, ToldLine};
+pub use lines::{AttemptOutput, LeadershipLost, LiveLines, LogLine, LogOutput, LogReader, Piece};
 pub use messages::NewMessage;
 pub use nodes::NodeAction;
 pub use objects::{ObjectChange, ObjectFilter, ShownObject};

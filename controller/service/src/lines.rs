@@ -32,7 +32,7 @@ const TRIES_MAX: u32 = 50;
 
 /// A line as it is delivered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToldLine {
+pub struct LogLine {
     /// The attempt that produced it.
     pub attempt: Attempt,
     /// Its number within the attempt.
@@ -41,7 +41,7 @@ pub struct ToldLine {
     pub json: Vec<u8>,
 }
 
-impl From<Line> for ToldLine {
+impl From<Line> for LogLine {
     fn from(line: Line) -> Self {
         let mut json = Vec::with_capacity(128);
         line.write(&mut json);
@@ -51,7 +51,7 @@ impl From<Line> for ToldLine {
 
 /// The output of a running attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
+pub enum AttemptOutput {
     /// Lines, by rising number.
     Lines(Vec<Line>),
     /// Pieces of models' answers.
@@ -71,7 +71,7 @@ pub struct LiveLines {
 /// Live lines end early because this member lost the leadership.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("this member does not lead")]
-pub struct LeadsNoMore;
+pub struct LeadershipLost;
 
 impl LiveLines {
     fn open(shared: &Arc<Shared>, place: LineCursor, with_pieces: bool) -> Self {
@@ -85,20 +85,20 @@ impl LiveLines {
     }
 
     /// Waits for the next lines or pieces. None once the attempt has ended.
-    pub async fn next(&mut self) -> Result<Option<Heard>, LeadsNoMore> {
+    pub async fn next(&mut self) -> Result<Option<AttemptOutput>, LeadershipLost> {
         loop {
             if !matches!(*self.leadership.borrow_and_update(), Leadership::Leader { .. }) {
-                return Err(LeadsNoMore);
+                return Err(LeadershipLost);
             }
             let lines = self.shared.streams.after(self.place);
             if let Some(last) = lines.last() {
                 (self.place.attempt, self.place.after) = (last.attempt, last.event.number);
-                return Ok(Some(Heard::Lines(lines)));
+                return Ok(Some(AttemptOutput::Lines(lines)));
             }
             tokio::select! {
                 biased;
                 _ = self.leadership.changed() => {}
-                pieces = next_pieces(&mut self.pieces) => return Ok(Some(Heard::Pieces(pieces))),
+                pieces = next_pieces(&mut self.pieces) => return Ok(Some(AttemptOutput::Pieces(pieces))),
                 grown = self.grown.changed() => if grown.is_err() {
                     return Ok(None);
                 },
@@ -122,9 +122,9 @@ async fn next_pieces(from: &mut Option<broadcast::Receiver<Arc<Pieces>>>) -> Arc
 
 /// What a reader of a job's log receives.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Told {
+pub enum LogOutput {
     /// Lines, by rising number.
-    Lines(Vec<ToldLine>),
+    Lines(Vec<LogLine>),
     /// Pieces of models' answers, and what is missing between them.
     Pieces(Vec<Piece>),
 }
@@ -148,26 +148,26 @@ pub struct LogReader {
     /// What was heard of the answer that forms, if pieces are wanted.
     answer: Option<Answer>,
     /// Lines of earlier attempts, which come first.
-    earlier: Vec<ToldLine>,
+    earlier: Vec<LogLine>,
     over: bool,
 }
 
 impl LogReader {
     /// Waits for the next lines or pieces. None once the job has ended and all lines were delivered.
-    pub async fn next(&mut self) -> Option<Told> {
+    pub async fn next(&mut self) -> Option<LogOutput> {
         if let Some(last) = self.earlier.last() {
             (self.place.attempt, self.place.after) = (last.attempt, last.number);
-            return Some(Told::Lines(std::mem::take(&mut self.earlier)));
+            return Some(LogOutput::Lines(std::mem::take(&mut self.earlier)));
         }
         while !self.over {
             let lines = match self.step().await {
-                Step::Heard(Heard::Lines(lines)) => lines.into_iter().map(ToldLine::from).collect(),
-                Step::Heard(Heard::Pieces(pieces)) => {
+                Step::Output(AttemptOutput::Lines(lines)) => lines.into_iter().map(LogLine::from).collect(),
+                Step::Output(AttemptOutput::Pieces(pieces)) => {
                     let told = self.answer.as_mut().map_or_else(Vec::new, |answer| answer.hear(&pieces));
                     if told.is_empty() {
                         continue;
                     }
-                    return Some(Told::Pieces(told));
+                    return Some(LogOutput::Pieces(told));
                 }
                 Step::Ended => match self.rest().await {
                     Some(rest) => rest,
@@ -179,11 +179,11 @@ impl LogReader {
                     continue;
                 }
             };
-            let news = |line: &ToldLine| (line.attempt, line.number) > (self.place.attempt, self.place.after);
-            let lines: Vec<ToldLine> = lines.into_iter().filter(news).collect();
+            let news = |line: &LogLine| (line.attempt, line.number) > (self.place.attempt, self.place.after);
+            let lines: Vec<LogLine> = lines.into_iter().filter(news).collect();
             if let Some(last) = lines.last() {
                 (self.place.attempt, self.place.after) = (last.attempt, last.number);
-                return Some(Told::Lines(lines));
+                return Some(LogOutput::Lines(lines));
             }
         }
         None
@@ -193,12 +193,12 @@ impl LogReader {
         let shared = &self.service.shared;
         match &mut self.source {
             Source::Here(live) => match live.next().await {
-                Ok(Some(heard)) => Step::Heard(heard),
+                Ok(Some(heard)) => Step::Output(heard),
                 Ok(None) => Step::Ended,
-                Err(LeadsNoMore) => Step::Lost,
+                Err(LeadershipLost) => Step::Lost,
             },
             Source::There(arriving) => match arriving.next().await {
-                Some(Ok(heard)) => Step::Heard(heard),
+                Some(Ok(heard)) => Step::Output(heard),
                 Some(Err(_)) => Step::Lost,
                 None => Step::Ended,
             },
@@ -215,14 +215,14 @@ impl LogReader {
                     },
                     None => return Step::Lost,
                 };
-                Step::Heard(Heard::Lines(Vec::new()))
+                Step::Output(AttemptOutput::Lines(Vec::new()))
             }
         }
     }
 
     /// The remaining lines of an ended job, which were not read while it ran. None if the job continues with another
     /// attempt.
-    async fn rest(&mut self) -> Option<Vec<ToldLine>> {
+    async fn rest(&mut self) -> Option<Vec<LogLine>> {
         self.source = Source::None;
         let job = match self.service.log_owner(&self.caller, self.place.job).await {
             Ok(job) if job.status.is_terminal() => job,
@@ -240,7 +240,7 @@ impl LogReader {
 
     /// Ends the reader if the job is gone. After other errors the lines are requested again, because a stream that ends
     /// must be complete.
-    async fn unless_gone(&mut self, error: &Error) -> Option<Vec<ToldLine>> {
+    async fn unless_gone(&mut self, error: &Error) -> Option<Vec<LogLine>> {
         if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Gone) {
             self.over = true;
             return None;
@@ -248,7 +248,7 @@ impl LogReader {
         self.later().await
     }
 
-    async fn later(&self) -> Option<Vec<ToldLine>> {
+    async fn later(&self) -> Option<Vec<LogLine>> {
         self.wait().await;
         None
     }
@@ -268,7 +268,7 @@ impl LogReader {
 /// The result of one read.
 enum Step {
     /// Some lines, possibly none, or pieces.
-    Heard(Heard),
+    Output(AttemptOutput),
     /// The attempt has ended.
     Ended,
     /// The queried member does not lead, or does not answer.
@@ -322,7 +322,7 @@ impl Service {
         let mut arriving = self.shared.peers.lines(member, place, Following::Once).await.ok()?;
         let mut lines = Vec::new();
         while let Some(some) = arriving.next().await {
-            if let Heard::Lines(some) = some.ok()? {
+            if let AttemptOutput::Lines(some) = some.ok()? {
                 lines.extend(some);
             }
         }
@@ -368,9 +368,9 @@ impl Service {
     }
 
     /// For the other members: the lines of a running attempt so far, if this member leads.
-    pub fn lines_now(&self, place: LineCursor) -> Result<Vec<Line>, LeadsNoMore> {
+    pub fn lines_now(&self, place: LineCursor) -> Result<Vec<Line>, LeadershipLost> {
         if leader(&self.shared) != Some(self.shared.handle.member()) {
-            return Err(LeadsNoMore);
+            return Err(LeadershipLost);
         }
         Ok(self.shared.streams.after(place))
     }
@@ -381,7 +381,7 @@ impl Service {
     }
 
     /// The stored lines of a job, in the same form as while they were live.
-    async fn told(&self, job: &Job) -> Result<Vec<ToldLine>, Error> {
+    async fn told(&self, job: &Job) -> Result<Vec<LogLine>, Error> {
         #[derive(Deserialize)]
         struct Numbered {
             attempt: u32,
@@ -392,7 +392,7 @@ impl Service {
         let lines: VecDeque<Box<RawValue>> = serde_json::from_slice(&bytes).unwrap_or_default();
         let told = lines.into_iter().filter_map(|line| {
             let Numbered { attempt, number } = serde_json::from_str(line.get()).ok()?;
-            Some(ToldLine { attempt: Attempt(attempt), number, json: line.get().as_bytes().to_vec() })
+            Some(LogLine { attempt: Attempt(attempt), number, json: line.get().as_bytes().to_vec() })
         });
         Ok(told.collect())
     }

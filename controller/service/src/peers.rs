@@ -12,7 +12,7 @@ use atlas_types::{Attempt, Digest, ErrorKind, EventSeq, Job, JobId, MemberId};
 use bytes::Bytes;
 use futures::Stream;
 
-use crate::lines::Heard;
+use crate::lines::AttemptOutput;
 
 /// The members of the group, as far as this member knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -144,7 +144,7 @@ pub enum Following {
 }
 
 /// Lines and pieces from the leader. The stream ends with the attempt.
-pub type ArrivingLines = Pin<Box<dyn Stream<Item = Result<Heard, PeerError>> + Send + Sync>>;
+pub type ArrivingLines = Pin<Box<dyn Stream<Item = Result<AttemptOutput, PeerError>> + Send + Sync>>;
 
 /// Calls the other members. Every call has a time limit: a peer that does not answer is [`PeerError::Away`].
 pub trait Peers: Send + Sync + 'static {

@@ -291,7 +291,7 @@ async fn a_log_whose_lines_nobody_can_tell_at_the_moment_does_not_end() {
         let early = tokio::time::timeout(Duration::from_millis(500), &mut next).await;
         assert!(early.is_err(), "it ended without its lines: {early:?}");
         net.cut(&[]);
-        let Some(Told::Lines(lines)) = next.await else { panic!("the rest") };
+        let Some(LogOutput::Lines(lines)) = next.await else { panic!("the rest") };
         assert_eq!(lines.iter().map(|line| line.number).collect::<Vec<_>>(), [1]);
     }
     assert_eq!(reader.next().await, None);

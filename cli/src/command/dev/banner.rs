@@ -7,7 +7,7 @@ use atlas_dev::{Cluster, ControllerAddresses, PASSED};
 
 use crate::api::{self, Node};
 use crate::arguments::SERVER_DEFAULT;
-use crate::command::dev::models::Found;
+use crate::command::dev::models::LocalModel;
 use crate::command::dev::{Options, shown};
 use crate::command::node::describe;
 use crate::context::Context;
@@ -20,7 +20,7 @@ pub(super) fn print(
     cluster: &Cluster,
     node: &Node,
     agents: usize,
-    models: &[Found],
+    models: &[LocalModel],
     took: Duration,
 ) {
     let http = format!("http://{}", cluster.http());

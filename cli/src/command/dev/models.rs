@@ -19,7 +19,7 @@ const NAME_CHARS_MAX: usize = 60;
 
 /// A server that lists models.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct LocalModel {
     /// What usually serves on its port; it can be another program.
     program: &'static str,
     /// The base address of its API.
@@ -30,7 +30,7 @@ pub(super) struct Found {
     count: usize,
 }
 
-impl Found {
+impl LocalModel {
     /// A line for the first lines of `dev`.
     pub(super) fn line(&self) -> String {
         let Self { program, base, model, count } = self;
@@ -43,13 +43,13 @@ impl Found {
 }
 
 /// The servers on the usual ports of this machine.
-pub(super) async fn find() -> Vec<Found> {
+pub(super) async fn find() -> Vec<LocalModel> {
     let asked = USUAL.map(|(port, program)| ask(program, format!("http://127.0.0.1:{port}/v1")));
     join_all(asked).await.into_iter().flatten().collect()
 }
 
 /// None if no server answers, or something else than a list of models.
-async fn ask(program: &'static str, base: String) -> Option<Found> {
+async fn ask(program: &'static str, base: String) -> Option<LocalModel> {
     let client = reqwest::Client::builder().no_proxy().timeout(ANSWER_MAX).build().ok()?;
     let mut response = client.get(format!("{base}/models")).send().await.ok()?.error_for_status().ok()?;
     let mut body = Vec::new();
@@ -62,7 +62,7 @@ async fn ask(program: &'static str, base: String) -> Option<Found> {
     let answer: Value = serde_json::from_slice(&body).ok()?;
     let models: Vec<&str> = answer["data"].as_array()?.iter().filter_map(|model| model["id"].as_str()).collect();
     let model = models.first().filter(|model| is_plain(model))?;
-    Some(Found { program, base, model: (*model).to_owned(), count: models.len() })
+    Some(LocalModel { program, base, model: (*model).to_owned(), count: models.len() })
 }
 
 /// Whether a name can be printed and pasted into a shell as it is.
@@ -105,7 +105,7 @@ mod tests {
 
     #[tokio::test]
     async fn other_programs_are_not_named() {
-        assert_eq!(answer("404 Not Found", r#"{"data":[{"id":"a"}]}"#).await, None);
+        assert_eq!(answer("404 Not LocalModel", r#"{"data":[{"id":"a"}]}"#).await, None);
         assert_eq!(answer("200 OK", "<html>").await, None);
         assert_eq!(answer("200 OK", r#"{"data":[]}"#).await, None);
         assert_eq!(answer("200 OK", r#"{"data":[{"id":"$(rm -r /)"}]}"#).await, None);

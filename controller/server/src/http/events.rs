@@ -4,7 +4,9 @@ use std::convert::Infallible;
 use std::fmt;
 use std::time::Duration;
 
-use atlas_service::{Caller, Change, Error, Follow, LogReader, Next, Piece, Reader, Service, Told, View, write_frame};
+use atlas_service::{
+    Caller, Change, Error, Follow, LogOutput, LogReader, Next, Piece, Reader, Service, View, write_frame,
+};
 use atlas_types::EventSeq;
 use axum::body::Body;
 use axum::extract::FromRequestParts;
@@ -272,8 +274,8 @@ impl Feed {
 async fn next_pieces(reader: &mut Option<LogReader>) -> Vec<Piece> {
     while let Some(following) = reader {
         match following.next().await {
-            Some(Told::Pieces(pieces)) => return pieces,
-            Some(Told::Lines(_)) => {}
+            Some(LogOutput::Pieces(pieces)) => return pieces,
+            Some(LogOutput::Lines(_)) => {}
             None => *reader = None,
         }
     }

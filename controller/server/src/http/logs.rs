@@ -1,6 +1,6 @@
 //! `/api/jobs/{id}/logs`: log lines of attempts, complete or as a stream, and what models answer meanwhile.
 
-use atlas_service::{Caller, LogReader, Piece, Told, ToldLine};
+use atlas_service::{Caller, LogLine, LogOutput, LogReader, Piece};
 use atlas_types::Attempt;
 use axum::body::Body;
 use futures::stream;
@@ -42,10 +42,12 @@ async fn next((mut reader, mut stop): Source) -> Option<(std::io::Result<Vec<u8>
             return Some((Err(std::io::ErrorKind::ConnectionAborted.into()), (reader, stop)));
         }
     };
-    let frame = |line: ToldLine| sse_frame(format_args!("{}.{}", line.attempt.0, line.number), "log", &line.json);
+    let frame = |line: LogLine| sse_frame(format_args!("{}.{}", line.attempt.0, line.number), "log", &line.json);
     let frames: Vec<u8> = match told {
-        Told::Lines(lines) => lines.into_iter().flat_map(frame).collect(),
-        Told::Pieces(pieces) => pieces.into_iter().flat_map(|Piece { name, json }| sse_passing(name, &json)).collect(),
+        LogOutput::Lines(lines) => lines.into_iter().flat_map(frame).collect(),
+        LogOutput::Pieces(pieces) => {
+            pieces.into_iter().flat_map(|Piece { name, json }| sse_passing(name, &json)).collect()
+        }
     };
     Some((Ok(frames), (reader, stop)))
 }

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use atlas_service::{ArrivingLines, Following, Heard, Line, LineCursor, LiveLines, PeerError, Pieces, Service};
+use atlas_service::{ArrivingLines, AttemptOutput, Following, Line, LineCursor, LiveLines, PeerError, Pieces, Service};
 use atlas_types::{Attempt, JobId, MemberId, StreamEvent};
 use atlas_wire::convert::deltas_in;
 use atlas_wire::limits::PEER_FRAME_BYTES_MAX;
@@ -40,7 +40,7 @@ impl LineService for LineDoor {
             return Err(Status::failed_precondition("this member belongs to another cluster"));
         }
         let place = LineCursor { job: JobId(job_id), attempt: Attempt(attempt), after };
-        let deposed = |error: atlas_service::LeadsNoMore| Status::unavailable(error.to_string());
+        let deposed = |error: atlas_service::LeadershipLost| Status::unavailable(error.to_string());
         if once {
             let lines = self.0.lines_now(place).map_err(deposed)?;
             return Ok(Response::new(Box::pin(stream::iter(frames(place.job, &lines)).map(Ok))));
@@ -61,10 +61,10 @@ impl LineService for LineDoor {
     }
 }
 
-fn heard_frames(job: JobId, heard: Heard) -> Vec<FollowLinesResponse> {
+fn heard_frames(job: JobId, heard: AttemptOutput) -> Vec<FollowLinesResponse> {
     match heard {
-        Heard::Lines(lines) => frames(job, &lines),
-        Heard::Pieces(pieces) => {
+        AttemptOutput::Lines(lines) => frames(job, &lines),
+        AttemptOutput::Pieces(pieces) => {
             let Pieces { attempt, deltas } = &*pieces;
             let deltas = deltas.iter().map(|delta| delta.clone().into()).collect();
             let pieces = Deltas { job_id: job.0, attempt: attempt.0, deltas };
@@ -102,12 +102,12 @@ pub(crate) async fn follow(
         let frame = frame.map_err(|status| away(status.message().to_owned()))?;
         if let Some(Deltas { attempt, deltas, .. }) = frame.pieces {
             let deltas = deltas_in(deltas).map_err(|error| away(error.to_string()))?;
-            return Ok(Heard::Pieces(Arc::new(Pieces { attempt: Attempt(attempt), deltas })));
+            return Ok(AttemptOutput::Pieces(Arc::new(Pieces { attempt: Attempt(attempt), deltas })));
         }
         let StreamEvents { attempt, events, .. } = frame.lines.unwrap_or_default();
         let line = |event| Ok(Line { attempt: Attempt(attempt), event: StreamEvent::try_from(event)? });
         let lines: Result<Vec<Line>, atlas_wire::ConvertError> = events.into_iter().map(line).collect();
-        lines.map(Heard::Lines).map_err(|error| away(error.to_string()))
+        lines.map(AttemptOutput::Lines).map_err(|error| away(error.to_string()))
     };
     Ok(Box::pin(frames.map(lines)))
 }

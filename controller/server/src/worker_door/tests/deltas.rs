@@ -1,6 +1,6 @@
 //! Pieces of models' answers on their way through the door to those who follow.
 
-use atlas_service::{LogReader, Told};
+use atlas_service::{LogOutput, LogReader};
 use atlas_types::{Attempt, Delta, JobId};
 use atlas_wire::session::ToLeader;
 use expect_test::expect;
@@ -16,8 +16,8 @@ fn delta((step, try_number): (u32, u32), offset: u64, text: &str) -> ToLeader {
 /// What a follower hears next, in words.
 async fn heard(reader: &mut LogReader) -> String {
     match soon(reader.next()).await {
-        Some(Told::Lines(lines)) => format!("{} lines", lines.len()),
-        Some(Told::Pieces(pieces)) => {
+        Some(LogOutput::Lines(lines)) => format!("{} lines", lines.len()),
+        Some(LogOutput::Pieces(pieces)) => {
             let words = pieces.iter().map(|piece| format!("{} {}", piece.name, String::from_utf8_lossy(&piece.json)));
             words.collect::<Vec<_>>().join("\n")
         }

@@ -1,6 +1,6 @@
 //! Logs of running attempts that are stored before their end.
 
-use atlas_service::{LogReader, Told};
+use atlas_service::{LogOutput, LogReader};
 use atlas_types::{Attempt, JobId, StreamEvent, StreamKind, Timestamp};
 use atlas_wire::session::ToLeader;
 
@@ -36,7 +36,7 @@ async fn stored(cluster: &Cluster) {
 async fn followed(reader: &mut LogReader, lines: usize) -> Vec<(u32, u64)> {
     let mut seen = Vec::new();
     while seen.len() < lines {
-        let Some(Told::Lines(some)) = soon(reader.next()).await else { panic!("it ended after {seen:?}") };
+        let Some(LogOutput::Lines(some)) = soon(reader.next()).await else { panic!("it ended after {seen:?}") };
         seen.extend(some.iter().map(|line| (line.attempt.0, line.number)));
     }
     seen
