@@ -35,6 +35,7 @@ mod words;
 use std::process::ExitCode;
 
 pub use crate::client::Client;
+pub use crate::command::mcp::bridge as mcp_bridge;
 pub use crate::ending::wait_quietly as wait;
 pub use crate::exit::Exit;
 pub use crate::failure::Failure;

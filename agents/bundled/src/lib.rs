@@ -56,12 +56,25 @@ embedded! {
     Wordcount "../wordcount",
 }
 
+#[derive(Embed)]
+#[folder = "../skills"]
+struct Skills;
+
+/// The files of the bundled skills; the first part of a path is the directory of a skill.
+pub fn skills() -> Vec<PackFile> {
+    files(Skills::iter().filter_map(|path| Some((Skills::get(&path)?, path.into_owned()))))
+}
+
 /// All bundled agents as packages.
 pub fn packages() -> impl Iterator<Item = Result<Package, PackError>> {
     bundled().into_iter().map(|agent| atlas_package::pack_files(agent.files))
 }
 
 fn agent(folder: &'static str, files: impl Iterator<Item = (EmbeddedFile, String)>) -> BundledAgent {
+    BundledAgent { dir: folder.trim_start_matches("../"), files: self::files(files) }
+}
+
+fn files(files: impl Iterator<Item = (EmbeddedFile, String)>) -> Vec<PackFile> {
     let left_out = |path: &str| path.split('/').any(|part| part.starts_with('.') || part == "__pycache__");
     let files = files.filter(|(_, path)| !left_out(path)).map(|(file, path)| PackFile {
         path,
@@ -69,7 +82,7 @@ fn agent(folder: &'static str, files: impl Iterator<Item = (EmbeddedFile, String
         executable: file.data.starts_with(b"#!"),
         bytes: file.data.into_owned(),
     });
-    BundledAgent { dir: folder.trim_start_matches("../"), files: files.collect() }
+    files.collect()
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 mod contract;
 mod document;
 pub mod fixture;
+pub mod platform;
 pub mod python;
 pub use atlas_types::requirement;
 pub mod schema;

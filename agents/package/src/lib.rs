@@ -8,6 +8,7 @@
 mod discover;
 mod pack;
 mod skill;
+mod skill_agent;
 mod unpack;
 mod walk;
 
@@ -20,6 +21,7 @@ pub use pack::{PackError, PackFile, Package, pack, pack_files};
 pub use skill::{
     SKILL_CODE, SKILL_FILE, SkillError, SkillFolder, SkillPackage, SkillRuntime, discover_skills, pack_skill, skill_of,
 };
+pub use skill_agent::{skill_agent, skill_agent_name};
 pub use unpack::{Inspected, PARTIAL, UnpackError, contract_of, inspect, unpack};
 pub use walk::{ArchiveError, Limits};
 

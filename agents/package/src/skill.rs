@@ -145,7 +145,7 @@ fn read(path: &Path) -> Result<Skill, SkillError> {
     Ok(Skill::parse(&fs::read(path).map_err(failed)?)?)
 }
 
-fn described(files: &[PackFile]) -> Result<(Skill, SkillRuntime), SkillError> {
+pub(crate) fn described(files: &[PackFile]) -> Result<(Skill, SkillRuntime), SkillError> {
     let file = files.iter().find(|file| file.path == SKILL_FILE).ok_or(SkillError::NoFile)?;
     if file.bytes.len() as u64 > CONTRACT_BYTES_MAX {
         return Err(SkillError::TooLarge);

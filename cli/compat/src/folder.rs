@@ -40,7 +40,7 @@ pub(super) fn line(contract: &Contract) -> String {
 }
 
 /// A line of the log: `HH:MM:SS [WARNING] name: text`, in UTC.
-fn warn(name: &str, text: &str) {
+pub(super) fn warn(name: &str, text: &str) {
     let seconds = Env::system().clock.wall().0.div_euclid(1_000_000).rem_euclid(86_400);
     let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
     // The command must succeed even if the terminal was closed.

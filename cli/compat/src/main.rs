@@ -8,10 +8,13 @@ mod folder;
 mod inspect;
 mod job;
 mod list;
+mod mcp;
 mod orchestrator;
 mod pool;
 mod render;
 mod run;
+mod serve;
+mod server;
 mod validate;
 
 use std::io::Write;
@@ -39,6 +42,10 @@ enum Verb {
     Inspect(inspect::Options),
     /// Checks a contract.
     Validate(validate::Options),
+    /// Serves HTTP and, if asked for, MCP.
+    Serve(serve::Options),
+    /// Serves tools over MCP.
+    Mcp(mcp::Options),
     /// Jobs.
     #[command(subcommand)]
     Pool(pool::Verb),
@@ -84,6 +91,8 @@ fn main() -> ExitCode {
         Verb::Discover(options) => list::discover(&options),
         Verb::Inspect(options) => inspect::run(&options),
         Verb::Validate(options) => validate::run(&options),
+        Verb::Serve(options) => serve::run(&options),
+        Verb::Mcp(options) => mcp::run(&options),
         Verb::Pool(verb) => pool::run(&verb),
         Verb::Orchestrator(verb) => orchestrator::run(&verb),
     };

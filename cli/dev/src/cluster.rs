@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_controller::Controller;
+use atlas_controller::{CompatibleMcp, Controller};
 use atlas_env::Env;
 use atlas_types::{IdError, NodeEpoch, NodeId};
 use atlas_worker::Worker;
@@ -34,6 +34,8 @@ pub struct Options {
     pub hardware_checks: bool,
     /// Enables the in-process provider that does nothing, for benchmarks.
     pub noop: bool,
+    /// The MCP server that is compatible with Atlas for Python; none as the settings say.
+    pub compatible: Option<CompatibleMcp>,
 }
 
 impl Options {
@@ -48,6 +50,7 @@ impl Options {
             warm_pool_size: None,
             hardware_checks: true,
             noop: false,
+            compatible: None,
         }
     }
 }
@@ -97,6 +100,9 @@ impl Cluster {
         let mut worker = options.settings.worker(node.as_str(), vec![String::from("-")], worker_data)?;
         controller.http = options.ports.http;
         controller.grpc = options.ports.workers;
+        if let Some(compatible) = options.compatible {
+            controller.compatible = compatible;
+        }
         let controller = Controller::start(controller, env.clone()).await.map_err(StartError::Controller)?;
         let address = controller.grpc_addr().to_string();
         let before = epoch(&controller, &node);
@@ -147,6 +153,11 @@ impl Cluster {
     /// The address for workers.
     pub fn workers(&self) -> SocketAddr {
         self.controller.grpc_addr()
+    }
+
+    /// The address of the MCP server that is compatible with Atlas for Python; none without one.
+    pub fn compatible_mcp(&self) -> Option<SocketAddr> {
+        self.controller.compatible_addr()
     }
 
     /// The data folder.

@@ -15,6 +15,7 @@ pub mod request;
 mod settings;
 
 pub use addresses::ControllerAddresses;
+pub use atlas_controller::{CompatibleMcp, Token};
 pub use atlas_telemetry::start_log;
 pub use atlas_worker::{PASSED, Python, run_if_asked};
 pub use cluster::{Cluster, Options, StartError, runtime};

@@ -63,6 +63,11 @@ impl Settings {
         config("controller", &self.controller).into_iter().chain(config("worker", &self.worker))
     }
 
+    /// Adds an option of the worker by the name of its flag, such as `gpus`.
+    pub fn set_worker(&mut self, flag: &str, value: &str) {
+        self.worker.push(joined(flag, std::ffi::OsStr::new(value)));
+    }
+
     /// The options of a controller with its data in `data_dir`; the caller sets the addresses.
     pub fn controller(&self, data_dir: PathBuf) -> Result<atlas_controller::Options, SettingsError> {
         let mut command = without_environment(atlas_controller::command(), &NOT_OF_CONTROLLER);

@@ -7,6 +7,8 @@ mod document;
 mod envelope;
 mod stdio;
 
+pub use stdio::bridge;
+
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;

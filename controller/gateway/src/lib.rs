@@ -6,6 +6,7 @@
 
 mod arguments;
 mod call;
+mod compatible;
 mod door;
 mod progress;
 mod resources;
@@ -14,4 +15,5 @@ mod task;
 mod tools;
 mod view;
 
+pub use compatible::{Compatible, CompatibleOptions, Token};
 pub use door::{Gateway, GatewayOptions, GatewayResponse};

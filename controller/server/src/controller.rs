@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::{Env, Listener, Task};
-use atlas_gateway::Gateway;
+use atlas_gateway::{Compatible, CompatibleOptions, Gateway};
 use atlas_history::{History, HistoryError, Progress, SqliteHistory};
 use atlas_raft::{ChangeError, Handle, Identity, Leadership, Member};
 use atlas_service::{ArtifactOptions, Artifacts, Caller, Followers, KeyError, Keys, Parts, Peers, Service};
@@ -19,7 +19,7 @@ use tokio::sync::{Mutex, watch};
 
 use crate::backup::Backups;
 use crate::cluster::{self, Cluster};
-use crate::http::{HttpDoor, serve};
+use crate::http::{Front, HttpDoor, serve};
 use crate::identity;
 use crate::join::{self, JoinError};
 use crate::peer_door::store::Members;
@@ -87,6 +87,7 @@ pub struct Controller {
     http_addr: SocketAddr,
     grpc_addr: SocketAddr,
     peer_addr: Option<SocketAddr>,
+    compatible_addr: Option<SocketAddr>,
     peers: Option<Task<()>>,
     peer_stop: watch::Sender<bool>,
     duty: Task<()>,
@@ -121,6 +122,15 @@ impl Controller {
             Some(peer) => Some(listen(&env, peer).await?),
             None => None,
         };
+        let compatible = match options.compatible.listen {
+            Some(wanted) => {
+                let listener = listen(&env, wanted).await?;
+                let bound = address(&*listener, wanted)?;
+                Some((listener, bound))
+            }
+            None => None,
+        };
+        let compatible_addr = compatible.as_ref().map(|(_, bound)| *bound);
         let peer_addr = match (&peer, options.peer) {
             (Some(peer), Some(wanted)) => Some(address(&**peer, wanted)?),
             _ => None,
@@ -216,10 +226,16 @@ impl Controller {
             secrets: Arc::new(Environment),
             env: env.clone(),
         });
-        let doors = vec![
-            env.spawn("http", serve(door, http, stopped.clone())),
-            env.spawn("worker-door", worker_door::serve(worker_parts, grpc, stopped)),
+        let mut doors = vec![
+            env.spawn("http", serve(door.clone(), Front::Api, http, stopped.clone())),
+            env.spawn("worker-door", worker_door::serve(worker_parts, grpc, stopped.clone())),
         ];
+        if let Some((listener, bound)) = compatible {
+            let server = compatible_mcp(&options, service.clone(), env.clone());
+            let front = Front::Compatible { server, loopback: bound.ip().is_loopback() };
+            doors.push(env.spawn("mcp-compatible", serve(door, front, listener, stopped)));
+            tracing::info!(address = %bound, "compatible MCP server started");
+        }
         let rules = Some(options.rules).filter(|rules| *rules != Rules::default());
         let configuring =
             rules.map(|rules| env.spawn("configure", rules::configure(handle.clone(), rules, env.clone())));
@@ -233,6 +249,7 @@ impl Controller {
             http_addr,
             grpc_addr,
             peer_addr,
+            compatible_addr,
             peers,
             peer_stop,
             duty,
@@ -262,6 +279,11 @@ impl Controller {
     /// The address of the peer door; none for a controller without one.
     pub fn peer_addr(&self) -> Option<SocketAddr> {
         self.peer_addr
+    }
+
+    /// The address of the MCP server that is compatible with Atlas for Python; none without one.
+    pub fn compatible_addr(&self) -> Option<SocketAddr> {
+        self.compatible_addr
     }
 
     /// The service functions, for programs that embed the controller.
@@ -355,6 +377,17 @@ fn advertised(options: &Options, address: SocketAddr) -> String {
         None if address.ip().is_unspecified() => String::new(),
         None => address.to_string(),
     }
+}
+
+fn compatible_mcp(options: &Options, service: Service, env: Env) -> Compatible {
+    let limits = CompatibleOptions {
+        token: options.compatible.token.clone(),
+        pool: options.compatible.pool,
+        all_agents: options.compatible.all_agents,
+        sessions_max: options.gateway.sessions_max,
+        session_idle: options.gateway.session_idle,
+    };
+    Compatible::new(service, limits, env)
 }
 
 fn about(options: &Options, handle: &Handle) -> serde_json::Value {

@@ -11,6 +11,7 @@ mod batch;
 mod cluster;
 mod cluster_events;
 mod events;
+mod front;
 mod jobs;
 mod linger;
 mod logs;
@@ -43,6 +44,7 @@ use route::Route;
 
 use crate::backup::Backups;
 
+pub(crate) use front::Front;
 pub(crate) use serve::serve;
 
 /// Sent with every answer: how many entries its controller had applied. A client that sends the value back reads
@@ -114,6 +116,13 @@ impl HttpDoor {
             response.headers_mut().insert(CONSISTENCY, HeaderValue::from_static("stale"));
         }
         response
+    }
+
+    /// A stream that ends when the controller stops.
+    fn until_stopped<S: futures::Stream>(&self, stream: S) -> impl futures::Stream<Item = S::Item> + use<S> {
+        let mut stop = self.stop.clone();
+        let stopped = async move { drop(stop.wait_for(|stop| *stop).await) };
+        futures::StreamExt::take_until(stream, Box::pin(stopped))
     }
 
     async fn dispatch(&self, route: Route, request: &mut Request) -> Answer {

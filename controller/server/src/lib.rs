@@ -15,8 +15,9 @@ mod peer_door;
 mod rules;
 mod worker_door;
 
+pub use atlas_gateway::Token;
 pub use controller::{Controller, StartError};
 pub use http::HttpLimits;
 pub use join::JoinError;
-pub use options::{Loaded, Mode, OPTIONS, OptionRow, Options, OptionsError, command, load, reference};
+pub use options::{CompatibleMcp, Loaded, Mode, OPTIONS, OptionRow, Options, OptionsError, command, load, reference};
 pub use rules::Rules;

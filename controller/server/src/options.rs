@@ -16,7 +16,7 @@ use atlas_types::Level;
 pub use load::{Loaded, OptionsError, command, load};
 pub use table::{OPTIONS, OptionRow, reference};
 
-use atlas_gateway::GatewayOptions;
+use atlas_gateway::{GatewayOptions, Token};
 
 use crate::http::HttpLimits;
 use crate::rules::Rules;
@@ -74,6 +74,8 @@ pub struct Options {
     pub http_limits: HttpLimits,
     /// The limits of the MCP gateway.
     pub gateway: GatewayOptions,
+    /// The MCP server that is compatible with Atlas for Python.
+    pub compatible: CompatibleMcp,
     /// The limits of the service functions.
     pub limits: Limits,
     /// The largest artifact.
@@ -96,6 +98,25 @@ pub struct Options {
     pub secrets_key: Option<PathBuf>,
     /// The log filter.
     pub log: String,
+}
+
+/// The MCP server that is compatible with Atlas for Python.
+#[derive(Debug, Clone)]
+pub struct CompatibleMcp {
+    /// Its address; none for no such server.
+    pub listen: Option<SocketAddr>,
+    /// What clients must show.
+    pub token: Option<Token>,
+    /// Whether its clients can submit jobs that they do not wait for, ask for jobs and cancel them.
+    pub pool: bool,
+    /// Whether each agent is a tool.
+    pub all_agents: bool,
+}
+
+impl Default for CompatibleMcp {
+    fn default() -> Self {
+        Self { listen: None, token: None, pool: true, all_agents: false }
+    }
 }
 
 impl Options {
@@ -125,6 +146,7 @@ impl Options {
                 wait_max: Duration::from_secs(3_600),
             },
             gateway: GatewayOptions::default(),
+            compatible: CompatibleMcp::default(),
             limits: Limits::default(),
             artifact_bytes_max: 64 << 20,
             artifact_hold: Duration::from_secs(3_600),

@@ -1,11 +1,13 @@
 //! The tools of the platform, `atlas.*`, that agents call (compatibility §18). Each call is made as the principal of the
-//! agent's own job, and translates to functions that the doors use as well.
+//! agent's own job, and translates to functions that the doors use as well. Clients of the MCP server that is compatible with Atlas for
+//! Python call the same tools as themselves (`outside.rs`).
 
 mod exec;
 mod monitor;
+mod outside;
 mod registry;
 
-use atlas_types::{Job, Spawner, ToolEnd, ToolRequest};
+use atlas_types::{Job, JobId, Spawner, ToolEnd, ToolRequest};
 use serde_json::{Map, Value};
 
 use crate::contracts::Known;
@@ -17,13 +19,24 @@ const TOOL_BYTES_MAX: usize = 1 << 20;
 /// Also called to resolve a name in `requires.skills` that is an agent.
 const DESCRIBE: &str = "atlas.registry.describe";
 
+pub use outside::OutsideCall;
+
 /// One call.
 struct Call<'a> {
     caller: Caller,
-    /// The job of the agent that calls.
-    job: &'a Job,
-    request: &'a ToolRequest,
+    tool: &'a str,
     arguments: Map<String, Value>,
+    /// The agent's job that calls; none for a client.
+    from: Option<CallingJob<'a>>,
+}
+
+/// The attempt that calls.
+struct CallingJob<'a> {
+    job: &'a Job,
+    /// The job that the call spawns if it spawns one.
+    spawned: JobId,
+    /// Whether the call may be a repeat.
+    again: bool,
 }
 
 impl Call<'_> {
@@ -64,9 +77,10 @@ impl Service {
         let version = job.pin.as_ref().and_then(|pin| state.agent(&job.namespace, &job.agent, pin.version));
         let Some(version) = version else { return refused("the version of the calling agent is not registered") };
         let contract = self.known(version).await?;
-        let call = Call { caller: Caller::job(job), job, request, arguments };
+        let from = CallingJob { job, spawned: request.spawned(), again: request.again };
+        let call = Call { caller: Caller::job(job), tool: &request.tool, arguments, from: Some(from) };
         if !permits(&contract, &call) {
-            let tool = &request.tool;
+            let tool = call.tool;
             return refused(&format!("Skill '{tool}' not available — declare it in requires.skills"));
         }
         match self.dispatch(&call).await {
@@ -87,7 +101,7 @@ impl Service {
     }
 
     async fn dispatch(&self, call: &Call<'_>) -> Result<Value, NoResult> {
-        match call.request.tool.as_str() {
+        match call.tool {
             "atlas.registry.list" => self.tool_list(call).await,
             DESCRIBE => self.tool_describe(call).await,
             "atlas.registry.search" => self.tool_search(call).await,
@@ -114,8 +128,8 @@ fn permits(contract: &Known, call: &Call<'_>) -> bool {
         skills.is_some_and(|skills| skills.iter().any(|skill| skill == name))
     };
     requires.and_then(|requires| requires.get("platform_tools")) == Some(&Value::Bool(true))
-        || named(&call.request.tool)
-        || (call.request.tool == DESCRIBE && named(call.text("name")))
+        || named(call.tool)
+        || (call.tool == DESCRIBE && named(call.text("name")))
 }
 
 /// Whether the same call may succeed later.

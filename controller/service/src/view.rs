@@ -54,6 +54,13 @@ impl Shown {
         Self { usage: usage.unwrap_or(self.usage), ..self }
     }
 
+    /// The output of the job; none if it has none.
+    pub fn output(&self) -> Option<serde_json::Value> {
+        let mut text = Vec::new();
+        self.payload(&mut text, self.job.output.as_ref());
+        serde_json::from_slice(&text).ok().filter(|output: &serde_json::Value| !output.is_null())
+    }
+
     /// Appends the job as JSON.
     pub fn write(&self, out: &mut Vec<u8>, view: View) {
         let job = &*self.job;

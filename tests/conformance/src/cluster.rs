@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -35,6 +35,8 @@ pub(crate) struct Cluster {
     worker: Process,
     controller: Process,
     address: String,
+    /// The log of the controller.
+    log: PathBuf,
     /// The HTTP client of the cluster.
     pub(crate) http: Http,
 }
@@ -49,6 +51,7 @@ impl Cluster {
         controller.args(&setup.controller);
         let mut controller = Process::start(controller, &[], folder, &log)?;
         let (address, workers) = eventually(&mut controller, &log, || addresses(&log))?;
+        let controller_log = log;
         let log = folder.join("worker.log");
         let mut worker = Command::new(&programs.worker);
         worker.args(["--log", "info", "--node", "local", "--drain-timeout", "0s", "--controller", &workers]);
@@ -60,7 +63,7 @@ impl Cluster {
             nodes.as_array()?.iter().any(|node| node["health"] == "ready").then_some(())
         };
         eventually(&mut worker, &log, ready)?;
-        Ok(Self { worker, controller, address, http })
+        Ok(Self { worker, controller, address, log: controller_log, http })
     }
 
     /// Registers agents.
@@ -70,6 +73,19 @@ impl Cluster {
             answer.success(&format!("the registration of \"{}\"", agent.name))?;
         }
         Ok(())
+    }
+
+    /// Deploys a packed skill.
+    pub(crate) fn deploy_skill(&self, archive: Vec<u8>) -> Judged {
+        self.http.send("POST", "/api/skills", &[], Some(archive))?.success("the deployment of a skill").map(drop)
+    }
+
+    /// A client of the MCP server, if the setup started one.
+    pub(crate) fn mcp(&self) -> Result<Http, Stop> {
+        let text = fs::read_to_string(&self.log).unwrap_or_default();
+        let line = text.lines().find(|line| line.contains("compatible MCP server started"));
+        let address = line.and_then(|line| word(line, "address="));
+        Http::new(&address.ok_or_else(|| Stop::fail("no MCP server was started"))?)
     }
 
     /// The HTTP address.
@@ -130,8 +146,12 @@ impl Drop for Process {
 fn addresses(log: &Path) -> Option<(String, String)> {
     let text = fs::read_to_string(log).ok()?;
     let line = text.lines().find(|line| line.contains("controller started"))?;
-    let word = |name: &str| line.split_whitespace().find_map(|word| word.strip_prefix(name)).map(str::to_owned);
-    Some((word("http=")?, word("workers=")?))
+    Some((word(line, "http=")?, word(line, "workers=")?))
+}
+
+/// The word of a line of the log after a prefix.
+fn word(line: &str, prefix: &str) -> Option<String> {
+    line.split_whitespace().find_map(|word| word.strip_prefix(prefix)).map(str::to_owned)
 }
 
 fn eventually<T>(process: &mut Process, log: &Path, mut probe: impl FnMut() -> Option<T>) -> Result<T, Stop> {

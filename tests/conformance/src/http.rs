@@ -24,6 +24,8 @@ pub(crate) struct Http {
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) content_type: String,
+    /// The session that an MCP server opened or used.
+    pub(crate) session: Option<String>,
     pub(crate) body: Vec<u8>,
 }
 
@@ -73,10 +75,11 @@ impl Http {
         self.runtime.block_on(async {
             let response = request.send().await.map_err(|error| failed(&error))?;
             let status = response.status().as_u16();
+            let session = response.headers().get("mcp-session-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
             let content_type = response.headers().get("content-type").and_then(|value| value.to_str().ok());
             let content_type = content_type.unwrap_or_default().to_owned();
             let body = response.bytes().await.map_err(|error| failed(&error))?.to_vec();
-            Ok(Answer { status, content_type, body })
+            Ok(Answer { status, content_type, session, body })
         })
     }
 

@@ -5,6 +5,7 @@ mod contract;
 mod hardware;
 mod jobs;
 mod llm;
+mod mcp;
 mod mediation;
 mod metrics;
 mod model;
@@ -51,6 +52,11 @@ const KINDS: &[(&str, &[&str], Judge)] = &[
     ("http", &["steps"], rest::judge),
     ("websocket", &["path"], websocket::judge),
     ("cli", &["args"], cli::judge),
+    ("auth", &["path"], mcp::request),
+    ("rpc", &["request"], mcp::request),
+    ("call", &["tool"], mcp::call),
+    ("sequence", &["calls"], mcp::sequence),
+    ("stdio", &["request"], mcp::stdio),
     ("tokenize", &["name"], |row, _| mediation::words(row)),
     ("similarity", &["source", "target"], |row, _| mediation::score(row)),
     ("mediate", &["source_schema", "target_schema", "data"], |row, _| mediation::mediation(row)),

@@ -1,4 +1,5 @@
-//! The folder in which the command line rows run; it contains the bundled agents in `agents/`.
+//! The folder in which the command line rows run; it contains the bundled agents in `agents/` and the bundled skills in
+//! `skills/`.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -7,7 +8,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-/// A temporary folder with the bundled agents.
+/// A temporary folder with the bundled agents and skills.
 #[derive(Debug)]
 pub(crate) struct Workplace(TempDir);
 
@@ -21,6 +22,9 @@ impl Workplace {
                 for file in agent.files {
                     write(&target.join(&file.path), &file)?;
                 }
+            }
+            for file in atlas_bundled::skills() {
+                write(&folder.path().join("skills").join(&file.path), &file)?;
             }
             io::Result::Ok(folder)
         };

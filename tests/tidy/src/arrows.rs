@@ -25,7 +25,7 @@ const ARROWS: &[(&str, &str)] = &[
         "contract env format gateway history model raft recovery service state telemetry types webhooks wire",
     ),
     ("atlas-webhooks", "env objects raft service telemetry types"),
-    ("atlas-gateway", "service types"),
+    ("atlas-gateway", "contract env service types"),
     ("atlas-service", "contract duty env format history objects package raft secrets state telemetry types"),
     ("atlas-objects", "model types"),
     ("atlas-mediation", ""),

@@ -8,7 +8,6 @@ mod inside;
 mod io_loop;
 mod json_text;
 mod llm;
-mod platform;
 mod python;
 mod warm_exec;
 
@@ -19,7 +18,7 @@ use std::sync::Arc;
 use std::task::Context;
 use std::time::Duration;
 
-use atlas_contract::{ExecMode, ProviderKind};
+use atlas_contract::{ExecMode, ProviderKind, platform};
 use atlas_env::Env;
 use atlas_types::{Failure, FailureKind, Micros, StreamKind};
 use serde_json::value::RawValue;

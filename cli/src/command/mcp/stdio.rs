@@ -31,7 +31,13 @@ const LINES_AHEAD: usize = 16;
 
 /// Serves until the client closes standard input.
 pub(super) async fn run(context: &Context) -> Result<Exit, Failure> {
-    let client = context.client()?;
+    bridge(context.client()?, &|note| context.note(note)).await?;
+    Ok(Exit::Done)
+}
+
+/// Passes messages between standard input and output and the MCP server at `/mcp` of an address, until standard input is closed. `note`
+/// gets what a person should read.
+pub async fn bridge(client: Client, note: &(dyn Fn(&str) + Sync)) -> Result<(), Failure> {
     let bridge = Arc::new(Bridge { client, opened: Mutex::default(), renewing: tokio::sync::Mutex::default() });
     let mut lines = lines()?;
     let mut calls = JoinSet::new();
@@ -49,7 +55,7 @@ pub(super) async fn run(context: &Context) -> Result<Exit, Failure> {
         // The order of requests does not matter, except that a session is opened before anything is sent in it.
         if envelope.id.is_none() || envelope.is_initialize() {
             if let Err(error) = bridge.forward(&envelope, &line).await {
-                context.note(&format!("{}: {}", envelope.method, error.message));
+                note(&format!("{}: {}", envelope.method, error.message));
             }
         } else {
             let (bridge, envelope) = (bridge.clone(), envelope.clone());
@@ -65,7 +71,7 @@ pub(super) async fn run(context: &Context) -> Result<Exit, Failure> {
     if let Some(session) = bridge.session() {
         let _ = bridge.client.mcp(Method::DELETE, &session.headers(), None).await;
     }
-    Ok(Exit::Done)
+    Ok(())
 }
 
 /// The lines of standard input, without empty ones, or the refusal of one that is too long. A thread of its own reads them: standard

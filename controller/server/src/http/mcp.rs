@@ -2,7 +2,6 @@
 
 use atlas_service::Caller;
 use axum::body::Body;
-use futures::StreamExt as _;
 use http_body_util::{BodyExt as _, Full};
 
 use super::HttpDoor;
@@ -19,10 +18,7 @@ pub(crate) async fn answer(door: &HttpDoor, mut request: Request) -> Answer {
     let body = request.body(door, door.limits.body_bytes_max).await?;
     let request = http::Request::from_parts(request.parts, Full::new(body));
     let (parts, body) = door.gateway.answer(request, caller).await.into_parts();
-    let mut stop = door.stop.clone();
-    let stopped = async move { drop(stop.wait_for(|stop| *stop).await) };
-    let body = body.into_data_stream().take_until(Box::pin(stopped));
-    Ok(Response::from_parts(parts, Body::from_stream(body)))
+    Ok(Response::from_parts(parts, Body::from_stream(door.until_stopped(body.into_data_stream()))))
 }
 
 fn caller(request: &Request) -> Result<Caller, Problem> {

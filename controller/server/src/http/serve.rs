@@ -17,6 +17,7 @@ use tokio::sync::{Semaphore, watch};
 
 use super::HttpDoor;
 use super::answer::{Response, plain_error};
+use super::front::Front;
 use super::linger::{Lingering, Unread};
 use super::request::Request;
 
@@ -29,7 +30,12 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 const DRAIN_MAX: Duration = Duration::from_secs(5);
 
 /// Serves until `stop` becomes true, then gives open requests time to end.
-pub(crate) async fn serve(door: Arc<HttpDoor>, listener: Box<dyn Listener>, mut stop: watch::Receiver<bool>) {
+pub(crate) async fn serve(
+    door: Arc<HttpDoor>,
+    front: Front,
+    listener: Box<dyn Listener>,
+    mut stop: watch::Receiver<bool>,
+) {
     let connections = Arc::new(Semaphore::new(door.limits.connections_max));
     let all = u32::try_from(door.limits.connections_max).unwrap_or(u32::MAX);
     loop {
@@ -41,9 +47,9 @@ pub(crate) async fn serve(door: Arc<HttpDoor>, listener: Box<dyn Listener>, mut 
         };
         match accepted {
             Ok(connection) => {
-                let (served, stop) = (door.clone(), stop.clone());
+                let (served, front, stop) = (door.clone(), front.clone(), stop.clone());
                 door.env.spawn("http-connection", async move {
-                    connected(served, connection, stop).await;
+                    connected(served, front, connection, stop).await;
                     drop(permit);
                 });
             }
@@ -57,11 +63,11 @@ pub(crate) async fn serve(door: Arc<HttpDoor>, listener: Box<dyn Listener>, mut 
     let _ = tokio::time::timeout(DRAIN_MAX, connections.acquire_many(all)).await;
 }
 
-async fn connected(door: Arc<HttpDoor>, connection: Connection, mut stop: watch::Receiver<bool>) {
+async fn connected(door: Arc<HttpDoor>, front: Front, connection: Connection, mut stop: watch::Receiver<bool>) {
     let unread = Unread::default();
     let service = service_fn(|request: http::Request<Incoming>| {
-        let (door, request) = (door.clone(), Request::new(request, unread.clone()));
-        async move { Ok::<_, Infallible>(answered(&door, request).await) }
+        let (door, front, request) = (door.clone(), front.clone(), Request::new(request, unread.clone()));
+        async move { Ok::<_, Infallible>(answered(&door, &front, request).await) }
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(door.limits.header_timeout);
@@ -88,9 +94,9 @@ async fn connected(door: Arc<HttpDoor>, connection: Connection, mut stop: watch:
 }
 
 /// Answers one request, even if its handler panics.
-async fn answered(door: &HttpDoor, request: Request) -> Response {
+async fn answered(door: &HttpDoor, front: &Front, request: Request) -> Response {
     let start = door.env.clock.monotonic();
-    let answer = AssertUnwindSafe(door.answer(request)).catch_unwind().await;
+    let answer = AssertUnwindSafe(front.answer(door, request)).catch_unwind().await;
     let response = answer.unwrap_or_else(|_| {
         tracing::error!("a request's handler panicked");
         plain_error(StatusCode::INTERNAL_SERVER_ERROR, "internal error")

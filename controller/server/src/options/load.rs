@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use atlas_gateway::Token;
 use atlas_types::Level;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
@@ -184,6 +185,9 @@ fn typed(values: &BTreeMap<&'static str, (String, &'static str)>) -> Options {
     }
     options.peer = address(text("peer.listen"));
     let filled = |key: &str| Some(text(key).trim().to_owned()).filter(|text| !text.is_empty());
+    options.compatible.listen = address(text("mcp.compatible-listen"));
+    options.compatible.token = Token::new(text("mcp.compatible-token"));
+    options.compatible.all_agents = text("mcp.all-agents") == "true";
     options.advertise = filled("advertise");
     options.name = filled("name");
     options.secrets_key = filled("secrets.key").map(PathBuf::from);

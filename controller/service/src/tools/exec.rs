@@ -11,30 +11,32 @@ use crate::{Consistency, Error, JobQuery, Service, Shown, Submission, View};
 const LISTED: usize = 50;
 
 impl Service {
-    /// Submits a job that nobody waits for. It needs the permission to spawn, as a child does.
+    /// Submits a job that nobody waits for. An agent needs the permission to spawn for it, as for a child.
     pub(super) async fn tool_spawn(&self, call: &Call<'_>) -> Result<Value, NoResult> {
         let refused = |why: String| Err(NoResult::Refused(why));
         let name = call.text("agent");
         if name.is_empty() {
             return Ok(json!({"error": "Missing 'agent' parameter"}));
         }
-        if !call.job.spec.as_ref().is_some_and(|spec| spec.spawns) {
+        if call.from.as_ref().is_some_and(|from| !from.job.spec.as_ref().is_some_and(|spec| spec.spawns)) {
             return refused("Agent does not have spawn_agents permission".to_owned());
         }
         let Ok(agent) = AgentName::new(name) else { return refused(format!("Agent not found: {name}")) };
-        let state = self.shared.current().await?;
-        let (depth, max) = (call.job.depth(), state.config().spawn_depth_max);
-        if depth >= max {
-            return refused(format!("Max spawn depth ({max}) exceeded at depth {depth}"));
-        }
-        let id = call.request.spawned();
-        if call.request.again && (state.job(id).is_some() || self.shared.archived(&state, id).await?.is_some()) {
-            return Ok(json!({"job_id": id.to_string()}));
+        if let Some(from) = &call.from {
+            let state = self.shared.current().await?;
+            let (depth, max) = (from.job.depth(), state.config().spawn_depth_max);
+            if depth >= max {
+                return refused(format!("Max spawn depth ({max}) exceeded at depth {depth}"));
+            }
+            let id = from.spawned;
+            if from.again && (state.job(id).is_some() || self.shared.archived(&state, id).await?.is_some()) {
+                return Ok(json!({"job_id": id.to_string()}));
+            }
         }
         let input = call.arguments.get("input").cloned().unwrap_or_else(|| json!({}));
-        let priority = call.arguments.get("priority").and_then(Value::as_i64).unwrap_or(0);
+        let priority = call.arguments.get("priority").map_or(0, whole);
         let submission = Submission { priority, ..Submission::new(agent, Bytes::from(input.to_string())) };
-        let id = self.submit_as(&call.caller, &submission, Some(id)).await?;
+        let id = self.submit_as(&call.caller, &submission, call.from.as_ref().map(|from| from.spawned)).await?;
         Ok(json!({"job_id": id.to_string()}))
     }
 
@@ -90,6 +92,16 @@ impl Service {
             })
         });
         Ok(json!({"jobs": shown.collect::<Vec<_>>()}))
+    }
+}
+
+/// A priority as Atlas for Python converts it: fractions are cut off, texts may hold digits.
+fn whole(value: &Value) -> i64 {
+    #[expect(clippy::cast_possible_truncation, reason = "a conversion from float to integer saturates")]
+    let cut = |number: f64| number.trunc() as i64;
+    match value {
+        Value::String(text) => text.trim().parse().unwrap_or(0),
+        other => other.as_i64().or_else(|| other.as_f64().map(cut)).unwrap_or(0),
     }
 }
 

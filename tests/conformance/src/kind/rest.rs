@@ -130,8 +130,12 @@ mod tests {
 
     #[test]
     fn text_that_holds_json_is_compared_as_json() {
-        let answer =
-            Answer { status: 200, content_type: "text/plain; charset=x".to_owned(), body: b"{\"a\": 1.0}".to_vec() };
+        let answer = Answer {
+            status: 200,
+            content_type: "text/plain; charset=x".to_owned(),
+            session: None,
+            body: b"{\"a\": 1.0}".to_vec(),
+        };
         let expected = json!({"status": 200, "content_type": "text/plain", "text": "{ \"a\" : 1 }"});
         let (expected, shown) = shown(&expected, &answer, answer.json().as_ref()).expect("known members");
         assert_eq!(compare(&expected, &shown, &Captures::new()), Ok(()));

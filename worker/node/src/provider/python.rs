@@ -9,7 +9,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_contract::Contract;
+use atlas_contract::{Contract, platform};
 use atlas_env::Env;
 use atlas_types::{FailureKind, SpawnRule, StreamKind};
 use serde::Deserialize;
@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use super::exec::environment;
 use super::io_loop::{Lines, ReadResult, Ready, Sink, Source, Wait, Woken};
-use super::{Execution, Settings, StartError, elsewhere, explained, platform, seconds};
+use super::{Execution, Settings, StartError, elsewhere, explained, seconds};
 use crate::agent::Agent;
 use crate::mailbox::Answer;
 use crate::process::{Change, Spawn, Supervisor, Tree};

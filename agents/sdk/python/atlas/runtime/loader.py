@@ -35,9 +35,11 @@ def load_orchestrator_class(directory: Path) -> type:
 
 
 def load_skill(directory: Path):
-    """The `execute` function of `skill.py`."""
+    """The function of `skill.py`: the first callable, by name, with a true attribute `__skill__`, or else `execute`."""
     module = _load(directory, "skill.py", f"atlas.skills.{directory.name}")
-    execute = getattr(module, "execute", None)
+    values = [getattr(module, name) for name in sorted(dir(module))]
+    marked = [value for value in values if callable(value) and getattr(value, "__skill__", False)]
+    execute = marked[0] if marked else getattr(module, "execute", None)
     if not callable(execute):
         raise NoImplementation("skill.py defines no execute function")
     return execute

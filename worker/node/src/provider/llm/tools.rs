@@ -7,7 +7,7 @@ mod call;
 
 use std::collections::BTreeMap;
 
-use atlas_contract::Contract;
+use atlas_contract::{Contract, platform};
 use atlas_model::Tool;
 use atlas_turn::Offered;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,6 @@ pub(super) use self::call::Platform;
 use super::fault::Fault;
 use crate::journal::{JournalError, hashed};
 use crate::mailbox::Answer;
-use crate::provider::platform;
 
 /// Most tools of an agent.
 const TOOLS_MAX: usize = 128;

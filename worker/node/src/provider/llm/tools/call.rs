@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use atlas_contract::platform;
 use atlas_model::ToolCall as Asked;
 use atlas_secrets::Redactor;
 use atlas_turn::{Key, Outcome, Returned};
@@ -18,7 +19,6 @@ use super::super::fault::Fault;
 use super::{Sources, ToolSource, stopped};
 use crate::journal::{ChildCall, ChildEnd, Made, hashed};
 use crate::mailbox::Answer;
-use crate::provider::platform;
 use crate::pump::Asker;
 use crate::slot::{SlotEvent, ToolCall};
 
@@ -131,7 +131,7 @@ impl Driver<'_, '_> {
             }
         };
         let outcome = match answer {
-            answer if runs => Outcome::Value(platform::ran(agent, answer)),
+            answer if runs => Outcome::Value(platform::ran(agent, ended(answer))),
             Answer::Completed(output) => Outcome::Value(serde_json::from_slice(&output).unwrap_or_default()),
             Answer::Failed(error) => Outcome::error("AgentError", error),
             Answer::Refused(why) => Outcome::error("SpawnError", why),
@@ -144,6 +144,14 @@ impl Driver<'_, '_> {
         let assignment = &self.work.assignment;
         let again = assignment.attempt > atlas_types::Attempt(1);
         Platform { told: self.shared.told.clone(), token: assignment.token, again }
+    }
+}
+
+/// The output of a job, or its error.
+fn ended(answer: Answer) -> Result<Value, String> {
+    match answer {
+        Answer::Completed(output) => Ok(serde_json::from_slice(&output).unwrap_or_default()),
+        Answer::Failed(error) | Answer::Refused(error) => Err(error),
     }
 }
 

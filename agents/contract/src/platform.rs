@@ -1,32 +1,31 @@
-//! The twelve tools of the platform (compatibility §18). The controller answers all but `atlas.exec.run`, which is a job
-//! that the agent's own job spawns.
+//! The twelve tools of the platform (compatibility §18.3): names, descriptions, arguments, and the result of `atlas.exec.run`.
 
 use serde_json::{Value, json};
 
-use crate::mailbox::Answer;
-
 /// The tool that runs an agent and waits for it.
-pub(crate) const RUN: &str = "atlas.exec.run";
+pub const RUN: &str = "atlas.exec.run";
 
 /// One tool.
 #[derive(Debug)]
-pub(crate) struct Tool {
-    pub(crate) name: &'static str,
-    pub(crate) description: &'static str,
+pub struct Tool {
+    /// The name, `atlas.…`.
+    pub name: &'static str,
+    /// One sentence.
+    pub description: &'static str,
     /// The known arguments as JSON. None is required, and others are ignored.
     properties: &'static str,
 }
 
 impl Tool {
     /// JSON Schema of the arguments.
-    pub(crate) fn input_schema(&self) -> Value {
+    pub fn input_schema(&self) -> Value {
         let properties: Value = serde_json::from_str(self.properties).unwrap_or_default();
         json!({"type": "object", "properties": properties})
     }
 }
 
 /// All of them.
-pub(crate) const TOOLS: [Tool; 12] = [
+pub const TOOLS: [Tool; 12] = [
     Tool {
         name: "atlas.registry.list",
         description: "Lists the registered agents, each with its highest version.",
@@ -86,18 +85,26 @@ pub(crate) const TOOLS: [Tool; 12] = [
 ];
 
 /// The tool of a name.
-pub(crate) fn find(name: &str) -> Option<&'static Tool> {
+pub fn find(name: &str) -> Option<&'static Tool> {
     TOOLS.iter().find(|tool| tool.name == name)
 }
 
-/// The result of `atlas.exec.run`. It tells of a failure as a value.
-pub(crate) fn ran(agent: &str, answer: Answer) -> Value {
-    let (success, data, error) = match answer {
-        Answer::Completed(output) => (true, serde_json::from_slice(&output).unwrap_or_default(), String::new()),
-        Answer::Failed(error) | Answer::Refused(error) => (false, Value::Null, error),
+/// The result of `atlas.exec.run`: the output of the agent, or its error. It tells of a failure as a value.
+pub fn ran(agent: &str, ended: Result<Value, String>) -> Value {
+    let (success, data, error) = match ended {
+        Ok(output) => (true, output, String::new()),
+        Err(error) => (false, Value::Null, error),
     };
-    let unknown = error.starts_with("Pool error: Agent not found");
-    let error = if unknown { format!("Agent not found: {agent}") } else { error };
+    // In Atlas for Python no pool runs the agent, so its errors lack what the pool adds.
+    let error = match error.split_once(':') {
+        Some(("Pool error", why)) if why.trim_start().starts_with("Agent not found") => {
+            format!("Agent not found: {agent}")
+        }
+        Some(("Pool error", why)) => why.trim_start().to_owned(),
+        Some(("Input validation", _)) => "Input validation failed".to_owned(),
+        Some(("Output validation", _)) => "Output validation failed".to_owned(),
+        _ => error,
+    };
     json!({"success": success, "data": data, "error": error, "agent_name": agent})
 }
 
@@ -115,10 +122,12 @@ mod tests {
 
     #[test]
     fn a_run_tells_of_failures_as_a_value() {
-        let answer = Answer::Failed("Pool error: Agent not found or no implementation: x".to_owned());
-        let told = ran("x", answer);
-        assert_eq!(told, json!({"success": false, "data": null, "error": "Agent not found: x", "agent_name": "x"}));
-        let answer = Answer::Completed(b"{\"n\":1}".as_slice().into());
-        assert_eq!(ran("x", answer), json!({"success": true, "data": {"n": 1}, "error": "", "agent_name": "x"}));
+        let failed = |error: &str| ran("x", Err(error.to_owned()))["error"].clone();
+        assert_eq!(failed("Pool error: Agent not found or no implementation: x"), "Agent not found: x");
+        assert_eq!(failed("Pool error: no model: x"), "no model: x");
+        assert_eq!(failed("Input validation: 'message' is a required property"), "Input validation failed");
+        assert_eq!(failed("ValueError: no"), "ValueError: no");
+        let ran = ran("x", Ok(json!({"n": 1})));
+        assert_eq!(ran, json!({"success": true, "data": {"n": 1}, "error": "", "agent_name": "x"}));
     }
 }

@@ -1,0 +1,150 @@
+//! `atlas serve`: a cluster of one node with the agents and skills of two folders, on the addresses of Atlas for Python.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use atlas_dev::{CompatibleMcp, Ports, Settings, Token};
+
+use super::server::{self, Folders};
+use super::{Answer, Refusal, mcp, print};
+
+/// Options of `atlas serve`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Options {
+    #[command(flatten)]
+    folders: Folders,
+    /// Address for HTTP.
+    #[arg(long, default_value = "0.0.0.0", value_name = "ADDRESS")]
+    host: String,
+    /// Port for HTTP; 0 selects a free port.
+    #[arg(long, default_value_t = 8080)]
+    port: u16,
+    /// Keep jobs in a folder beside this file, which has its name and the ending `.atlas`; without it they are lost at the end.
+    #[arg(long, value_name = "FILE")]
+    db: Option<PathBuf>,
+    /// Maximum number of concurrent jobs.
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
+    max_concurrent: u32,
+    /// Maximum number of idle slots.
+    #[arg(long, default_value_t = 2)]
+    warm_pool_size: u32,
+    /// Serve MCP on this port as well; 0 selects a free port.
+    #[arg(long, value_name = "PORT")]
+    mcp_port: Option<u16>,
+    /// Bearer token that MCP clients must send.
+    #[arg(long, env = "ATLAS_AUTH_TOKEN", hide_env_values = true, value_name = "TOKEN")]
+    auth_token: Option<String>,
+    /// Offer each agent as an MCP tool as well.
+    #[arg(long)]
+    all_agents: bool,
+    #[command(flatten)]
+    hardware: Hardware,
+}
+
+/// The declared hardware. Without any of it, the demands of jobs are not checked.
+#[derive(Debug, clap::Args)]
+struct Hardware {
+    /// Number of GPUs.
+    #[arg(long, value_name = "N")]
+    gpus: Option<String>,
+    /// Memory of each GPU in GB, separated by commas.
+    #[arg(long, value_name = "GB,...")]
+    gpu_vram: Option<String>,
+    /// Memory in GB.
+    #[arg(long, value_name = "GB")]
+    pool_memory: Option<String>,
+    /// Number of cores.
+    #[arg(long, value_name = "N")]
+    pool_cpus: Option<String>,
+    /// Architecture.
+    #[arg(long, value_name = "NAME")]
+    pool_arch: Option<String>,
+    /// Path of a device.
+    #[arg(long, value_name = "PATH")]
+    pool_device: Vec<String>,
+}
+
+impl Hardware {
+    /// The options of the worker; none if nothing is declared.
+    fn settings(&self) -> Option<Settings> {
+        let mut settings = Settings::default();
+        let arch = self.pool_arch.as_ref().filter(|arch| *arch != "any");
+        for (flag, value) in [
+            ("gpus", self.gpus.as_ref()),
+            ("gpu-vram", self.gpu_vram.as_ref()),
+            ("pool-memory", self.pool_memory.as_ref()),
+            ("pool-cpus", self.pool_cpus.as_ref()),
+            ("pool-arch", arch),
+        ] {
+            value.into_iter().for_each(|value| settings.set_worker(flag, value));
+        }
+        self.pool_device.iter().for_each(|device| settings.set_worker("pool-device", device));
+        (settings != Settings::default()).then_some(settings)
+    }
+}
+
+pub(super) fn run(options: &Options) -> Answer {
+    let runtime = atlas_dev::runtime().map_err(|error| Refusal::new(format!("Error: {error}")))?;
+    runtime.block_on(serve(options)).map(|()| String::new())
+}
+
+async fn serve(options: &Options) -> Result<(), Refusal> {
+    let host = mcp::host(&options.host)?;
+    let http = SocketAddr::new(host, options.port);
+    let mut cluster = atlas_dev::Options::new(Ports { http, workers: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)) });
+    cluster.node = Some("local".to_owned());
+    cluster.places = Some(options.max_concurrent);
+    cluster.warm_pool_size = Some(options.warm_pool_size);
+    cluster.data = options.db.as_ref().map(|db| {
+        let mut folder = db.clone().into_os_string();
+        folder.push(".atlas");
+        folder.into()
+    });
+    let hardware = options.hardware.settings();
+    cluster.hardware_checks = hardware.is_some();
+    cluster.settings = hardware.unwrap_or_default();
+    cluster.compatible = options.mcp_port.map(|port| CompatibleMcp {
+        listen: Some(SocketAddr::new(host, port)),
+        token: options.auth_token.as_deref().and_then(Token::new),
+        pool: true,
+        all_agents: options.all_agents,
+    });
+    let (cluster, served) = options.folders.serve(cluster).await?;
+    let mut lines = format!("Agents: {}\nSkills: {}\n", served.agents, served.skills);
+    if let Some(mcp) = cluster.compatible_mcp() {
+        lines += &format!("MCP server on http://{mcp}/mcp\n");
+    }
+    lines += &format!("Atlas serving on http://{}\n", cluster.http());
+    let printed = print(&lines);
+    let done = tokio::select! {
+        () = server::interrupted(), if printed.is_ok() => printed,
+        reason = cluster.failed() => Err(Refusal::new(format!("Error: {reason}"))),
+    };
+    cluster.shutdown().await;
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    #[test]
+    fn hardware_counts_if_any_of_it_is_declared() {
+        let settings = |line: &[&str]| {
+            let line = Line::parse_from([&["serve"], line].concat());
+            line.options.hardware.settings()
+        };
+        assert_eq!(settings(&[]), None);
+        assert_eq!(settings(&["--pool-arch", "any"]), None);
+        assert!(settings(&["--gpus", "2", "--gpu-vram", "16,24"]).is_some());
+        assert!(settings(&["--pool-device", "/dev/a", "--pool-device", "/dev/b"]).is_some());
+    }
+}

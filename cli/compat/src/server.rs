@@ -1,0 +1,96 @@
+//! What `atlas serve` and `atlas mcp` share: a cluster in this process with the agents and skills of two folders.
+
+use std::path::{Path, PathBuf};
+
+use atlas_cli::{Client, Failure};
+use atlas_dev::Cluster;
+use atlas_env::Env;
+
+use super::{Refusal, folder};
+
+/// The folders of `--agents-path` and `--skills-path`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Folders {
+    /// Folder of agents.
+    #[arg(long, alias = "agents", default_value = "./agents", value_name = "DIR")]
+    pub(super) agents_path: PathBuf,
+    /// Folder of skills.
+    #[arg(long, alias = "skills", default_value = "./skills", value_name = "DIR")]
+    pub(super) skills_path: PathBuf,
+}
+
+/// How many agents and skills a cluster got.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Served {
+    pub(super) agents: usize,
+    pub(super) skills: usize,
+}
+
+impl Folders {
+    /// Starts a cluster and gives it everything in the folders. What cannot be used is skipped with a warning.
+    pub(super) async fn serve(&self, options: atlas_dev::Options) -> Result<(Cluster, Served), Refusal> {
+        let agents = folder::agents(&self.agents_path);
+        let cluster = Cluster::start(options, Env::system()).await.map_err(|error| refused(&error))?;
+        let filled = async {
+            let client = Client::new(&format!("http://{}", cluster.http()))?;
+            let mut served = Served { agents: 0, skills: 0 };
+            for found in &agents {
+                let package = atlas_package::pack(&found.dir);
+                let package = package.map_err(|error| Failure::usage(atlas_env::chain(&error)))?;
+                client.upload(&["api", "agents"], package.bytes).await?;
+                served.agents += 1;
+            }
+            for bytes in skills(&self.skills_path) {
+                client.upload(&["api", "skills"], bytes).await?;
+                served.skills += 1;
+            }
+            Ok(served)
+        };
+        match filled.await {
+            Ok(served) => Ok((cluster, served)),
+            Err(error) => {
+                let error: Failure = error;
+                cluster.shutdown().await;
+                Err(told(&error))
+            }
+        }
+    }
+}
+
+/// The packages of the skills in a folder.
+fn skills(path: &Path) -> Vec<Vec<u8>> {
+    let mut packages = Vec::new();
+    for found in atlas_package::discover_skills(path) {
+        match found.skill.and_then(|_| atlas_package::pack_skill(&found.dir)) {
+            Ok(package) => packages.push(package.bytes),
+            Err(error) => {
+                let text = format!("{}: {}", found.dir.display(), atlas_env::chain(&error));
+                folder::warn("atlas.skills", &text);
+            }
+        }
+    }
+    packages
+}
+
+/// Completes when this process should end.
+pub(super) async fn interrupted() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let interrupt = tokio::signal::ctrl_c();
+    match signal(SignalKind::terminate()) {
+        Ok(mut terminate) => {
+            tokio::select! {
+                _ = interrupt => {}
+                _ = terminate.recv() => {}
+            }
+        }
+        Err(_) => drop(interrupt.await),
+    }
+}
+
+pub(super) fn refused(error: &(dyn std::error::Error + 'static)) -> Refusal {
+    Refusal::new(format!("Error: {}", atlas_env::chain(error)))
+}
+
+pub(super) fn told(failure: &Failure) -> Refusal {
+    Refusal::new(format!("Error: {}", failure.message))
+}

@@ -1,0 +1,138 @@
+//! The tools: skills, those of the platform and, if asked for, agents (compatibility §18.3 and §19.2).
+
+use atlas_contract::platform;
+use atlas_service::{AgentQuery, Caller, Consistency, Error, OutsideCall, SkillEnd, Submission, Versions};
+use atlas_types::AgentName;
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+
+use super::Compatible;
+use super::message::{self, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
+use crate::view::error_text;
+
+impl Compatible {
+    /// The answer to a request.
+    pub(super) async fn answer_to(
+        &self,
+        caller: &Caller,
+        id: &Value,
+        method: &str,
+        params: &Map<String, Value>,
+    ) -> Value {
+        match self.result(caller, method, params).await {
+            Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+            Err(error) => error.answer(Some(id)),
+        }
+    }
+
+    async fn result(&self, caller: &Caller, method: &str, params: &Map<String, Value>) -> Result<Value, RpcError> {
+        match method {
+            "initialize" => message::initialized(params),
+            "ping" => Ok(json!({})),
+            "tools/list" => {
+                let tools = self.tools(caller).await;
+                Ok(json!({ "tools": tools.map_err(|error| RpcError::new(INTERNAL_ERROR, error_text(&error)))? }))
+            }
+            "tools/call" => {
+                let invalid = || RpcError::new(INVALID_PARAMS, "Invalid request parameters");
+                let name = params.get("name").and_then(Value::as_str).ok_or_else(invalid)?;
+                let arguments = match params.get("arguments") {
+                    None | Some(Value::Null) => Map::new(),
+                    Some(Value::Object(arguments)) => arguments.clone(),
+                    Some(_) => return Err(invalid()),
+                };
+                Ok(shown(self.call(caller, name, arguments).await.unwrap_or_else(|error| Err(error_text(&error)))))
+            }
+            _ => Err(RpcError::new(METHOD_NOT_FOUND, "Method not found")),
+        }
+    }
+
+    /// How many tools there are, not counting agents.
+    pub(super) async fn tools_count(&self, caller: &Caller) -> Result<usize, Error> {
+        Ok(self.service.skills(caller, Consistency::Stale).await?.len() + platform::TOOLS.len())
+    }
+
+    async fn tools(&self, caller: &Caller) -> Result<Vec<Value>, Error> {
+        let skills = self.service.skills(caller, Consistency::Linearizable).await?;
+        let mut tools: Vec<Value> =
+            skills.iter().map(|skill| tool(&skill["name"], &skill["description"], &skill["input_schema"])).collect();
+        tools.extend(platform::TOOLS.iter().map(|known| {
+            json!({ "name": known.name, "description": known.description, "inputSchema": known.input_schema() })
+        }));
+        if self.options.all_agents {
+            let query = AgentQuery { versions: Versions::Latest, ..AgentQuery::default() };
+            let agents = self.service.agents(caller, &query, Consistency::Linearizable).await?;
+            tools.extend(agents.iter().map(|agent| {
+                let contract = &agent.contract.value;
+                let schema = contract.get("input_schema").filter(|schema| schema.is_object());
+                json!({
+                    "name": agent.agent.name.as_str(),
+                    "description": agent.contract.text("/description"),
+                    "inputSchema": schema.cloned().unwrap_or_else(|| json!({ "type": "object" })),
+                })
+            }));
+        }
+        Ok(tools)
+    }
+
+    /// Calls a tool: its result, or a text for the client.
+    async fn call(
+        &self,
+        caller: &Caller,
+        name: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<Result<Value, String>, Error> {
+        if platform::find(name).is_some() {
+            let call = OutsideCall { tool: name.to_owned(), arguments, pool: self.options.pool };
+            return self.service.platform_tool(caller, call).await;
+        }
+        let input = Value::Object(arguments);
+        match self.service.run_skill(caller, name, &input).await? {
+            Some(SkillEnd::Done(output)) => return Ok(Ok(output)),
+            Some(SkillEnd::Failed(error)) => return Ok(Err(error)),
+            Some(SkillEnd::Unfit(violation)) => return Ok(Err(format!("Input validation error: {violation}"))),
+            None => {}
+        }
+        let unknown = || Ok(Err(format!("Unknown tool: {name}")));
+        let Some(agent) = AgentName::new(name).ok().filter(|_| self.options.all_agents) else { return unknown() };
+        match self.service.agent(caller, name, None, Consistency::Linearizable).await {
+            Ok(_) => {}
+            Err(Error::UnknownAgent { .. }) => return unknown(),
+            Err(error) => return Err(error),
+        }
+        self.service.run_to_end(caller, Submission::new(agent, Bytes::from(input.to_string()))).await
+    }
+}
+
+fn tool(name: &Value, description: &Value, schema: &Value) -> Value {
+    let described = description.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+    let description = described.unwrap_or_else(|| format!("Skill: {}", name.as_str().unwrap_or_default()));
+    json!({ "name": name, "description": description, "inputSchema": schema })
+}
+
+/// A result, as one text: the JSON of what was returned, or what went wrong.
+fn shown(ended: Result<Value, String>) -> Value {
+    let (text, is_error) = match ended {
+        Ok(value) => (value.to_string(), false),
+        Err(text) => (text, true),
+    };
+    json!({ "content": [{ "type": "text", "text": text }], "isError": is_error })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_skill_without_a_description_is_named() {
+        let known = tool(&json!("reverse"), &json!(""), &json!({ "type": "object" }));
+        assert_eq!(known["description"], "Skill: reverse");
+    }
+
+    #[test]
+    fn results_are_one_text() {
+        let result = shown(Ok(json!({ "text": "cba" })));
+        assert_eq!(result, json!({ "content": [{ "type": "text", "text": "{\"text\":\"cba\"}" }], "isError": false }));
+        assert_eq!(shown(Err("Unknown tool: x".to_owned()))["isError"], true);
+    }
+}

@@ -1,0 +1,99 @@
+//! Runs of skills: each is a job of an agent that is made of the skill's package, in a namespace of its own.
+
+use atlas_contract::schema::Validator;
+use atlas_env::chain;
+use atlas_objects::SkillSpec;
+use atlas_types::{AgentName, Digest, Namespace, ObjectKey, ObjectKind, ObjectName, Version};
+use bytes::Bytes;
+use serde_json::Value;
+
+use crate::{Caller, Consistency, Error, Service, Submission};
+
+/// The namespace of the agents that run skills. Their names follow from the contents of the packages, so that namespaces share them.
+const NAMESPACE: &str = "atlas-skills";
+
+/// How a call of a skill ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SkillEnd {
+    Done(Value),
+    /// What the skill raised, or why it could not run.
+    Failed(String),
+    /// The input does not fit the schema: the text of the violation that Python's `jsonschema` names as the best match.
+    Unfit(String),
+}
+
+impl Service {
+    /// Calls a skill of the caller's namespace; none if there is none of that name.
+    pub async fn run_skill(&self, caller: &Caller, name: &str, input: &Value) -> Result<Option<SkillEnd>, Error> {
+        let Ok(name) = ObjectName::new(name) else { return Ok(None) };
+        let key = ObjectKey { namespace: caller.namespace.clone(), kind: ObjectKind::new("skill")?, name };
+        let state = self.state(Consistency::Linearizable).await?;
+        let Some(spec) = state.object(&key).and_then(|object| SkillSpec::read(&object.spec).ok()) else {
+            return Ok(None);
+        };
+        if let Err(unfit) = fits(&spec, input) {
+            return Ok(Some(SkillEnd::Unfit(unfit)));
+        }
+        let caller = Caller { namespace: Namespace::new(NAMESPACE)?, ..caller.clone() };
+        let (agent, version) = self.skill_agent(&caller, &spec).await?;
+        let mut submission = Submission::new(agent, Bytes::from(input.to_string()));
+        submission.version = Some(version.to_string());
+        let ended = self.run_to_end(&caller, submission).await?;
+        Ok(Some(ended.map_or_else(SkillEnd::Failed, SkillEnd::Done)))
+    }
+
+    /// The agent that runs a skill, which is registered when it is first needed.
+    async fn skill_agent(&self, caller: &Caller, spec: &SkillSpec) -> Result<(AgentName, Version), Error> {
+        let digest: Digest = spec.package.parse().map_err(|_| Error::Internal)?;
+        let name = AgentName::new(&atlas_package::skill_agent_name(digest))?;
+        let version: Version = spec.version.parse().map_err(|_| Error::Internal)?;
+        let state = self.state(Consistency::Stale).await?;
+        if state.agent(&caller.namespace, &name, version).is_some_and(|known| !known.retired) {
+            return Ok((name, version));
+        }
+        let package = self.artifact(digest).await?;
+        let made = self.shared.env.spawn_blocking("make-skill-agent", move || atlas_package::skill_agent(&package));
+        let made = made.join().await.map_err(|_| Error::Internal)?;
+        let made = made.map_err(|error| Error::PackageRefused(chain(&error)))?;
+        let registered = self.register(&caller.clone().with_request_id(None), made.bytes.into()).await?;
+        Ok((registered.name, registered.version))
+    }
+}
+
+fn fits(spec: &SkillSpec, input: &Value) -> Result<(), String> {
+    let schema: Value = serde_json::from_str(&spec.input_schema).unwrap_or_default();
+    // Schemas are checked when a skill is deployed.
+    let Ok(validator) = Validator::compile(&schema) else { return Ok(()) };
+    let violations = validator.validate(input).err().unwrap_or_default();
+    // The best match is the one that is the least deep.
+    let depth = |pointer: &str| pointer.split('/').filter(|part| !part.is_empty()).count();
+    let best = violations.into_iter().min_by_key(|violation| depth(&violation.pointer));
+    best.map_or(Ok(()), |violation| Err(violation.message))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_violation_nearest_to_the_root_is_told() {
+        let schema = json!({
+            "type": "object", "required": ["text"],
+            "properties": { "deep": { "type": "object", "properties": { "n": { "type": "integer" } } } }
+        });
+        let spec = SkillSpec {
+            version: "1.0.0".to_owned(),
+            description: String::new(),
+            input_schema: schema.to_string(),
+            output_schema: "{}".to_owned(),
+            runtime: atlas_objects::SkillProgram::Python,
+            package: String::new(),
+            package_bytes: 0,
+        };
+        let told = fits(&spec, &json!({ "deep": { "n": "x" } })).expect_err("unfit");
+        assert_eq!(told, "'text' is a required property");
+        assert_eq!(fits(&spec, &json!({ "text": "x" })), Ok(()));
+    }
+}

@@ -1,0 +1,76 @@
+//! The tools of the platform for clients outside of jobs: those of the MCP server that is compatible with Atlas for Python.
+
+use std::time::Duration;
+
+use atlas_contract::platform;
+use atlas_types::{AgentName, JobStatus};
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+
+use super::{Call, NoResult};
+use crate::{Caller, Error, Service, Shown, Submission, View};
+
+/// What `atlas.exec.spawn`, `status` and `cancel` answer without a pool.
+const NO_POOL: &str = "Pool is not running \u{2014} exec tools require a live pool (use 'atlas serve')";
+
+/// The longest wait for the end of a job.
+const WAIT_MAX: Duration = Duration::from_secs(3_600);
+
+/// A call of a client.
+#[derive(Debug)]
+pub struct OutsideCall {
+    /// The name of the tool, `atlas.…`.
+    pub tool: String,
+    pub arguments: Map<String, Value>,
+    /// Whether jobs can be submitted, asked for and cancelled.
+    pub pool: bool,
+}
+
+impl Service {
+    /// Calls a tool of the platform. The inner error is a text for the client.
+    pub async fn platform_tool(&self, caller: &Caller, call: OutsideCall) -> Result<Result<Value, String>, Error> {
+        let OutsideCall { tool, arguments, pool } = call;
+        let needs_pool = ["atlas.exec.spawn", "atlas.exec.status", "atlas.exec.cancel"].contains(&tool.as_str());
+        if needs_pool && !pool {
+            return Ok(Ok(json!({ "error": NO_POOL })));
+        }
+        let call = Call { caller: caller.clone(), tool: &tool, arguments, from: None };
+        if tool == platform::RUN {
+            return Ok(Ok(self.tool_run(&call).await?));
+        }
+        match self.dispatch(&call).await {
+            Ok(result) => Ok(Ok(result)),
+            Err(NoResult::Refused(why)) => Ok(Err(why)),
+            Err(NoResult::Error(error)) => Err(error),
+        }
+    }
+
+    /// Runs an agent and waits for its end. Failures are values.
+    async fn tool_run(&self, call: &Call<'_>) -> Result<Value, Error> {
+        let name = call.text("agent");
+        if name.is_empty() {
+            return Ok(platform::ran(name, Err("Missing 'agent' parameter".to_owned())));
+        }
+        let Ok(agent) = AgentName::new(name) else {
+            return Ok(platform::ran(name, Err(format!("Agent not found: {name}"))));
+        };
+        let input = call.arguments.get("input").cloned().unwrap_or_else(|| json!({}));
+        let ended = self.run_to_end(&call.caller, Submission::new(agent, Bytes::from(input.to_string()))).await?;
+        Ok(platform::ran(name, ended))
+    }
+
+    /// Submits a job and waits for the end of its retry family: its output, or its error.
+    pub async fn run_to_end(&self, caller: &Caller, submission: Submission) -> Result<Result<Value, String>, Error> {
+        let id = self.submit(caller, submission).await?;
+        Ok(ended(&self.wait_family(caller, id, View::Plain, WAIT_MAX).await?))
+    }
+}
+
+fn ended(shown: &Shown) -> Result<Value, String> {
+    let job = shown.job();
+    if job.status == JobStatus::Completed {
+        return Ok(shown.output().unwrap_or_default());
+    }
+    let error = job.failure.as_ref().map(|failure| failure.error.to_string()).filter(|error| !error.is_empty());
+    Err(error.unwrap_or_else(|| format!("{} is {}", job.id, job.status.as_str())))
+}
