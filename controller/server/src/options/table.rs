@@ -127,7 +127,7 @@ pub const OPTIONS: &[OptionRow] = &[
     row(
         "mcp.compatible-token",
         "mcp-compatible-token",
-        "ATLAS_AUTH_TOKEN",
+        "ATLAS_MCP_COMPATIBLE_TOKEN",
         Form::Secret,
         "",
         "Bearer token that clients of the compatible MCP server must send; without one everyone may call.",
