@@ -10,6 +10,7 @@ use atlas_env::Env;
 use atlas_types::{IdError, NodeEpoch, NodeId};
 use atlas_worker::Worker;
 
+use crate::sealing::SealingKey;
 use crate::{DataDir, DataError, Ports, Settings, SettingsError};
 
 /// Longest wait until the worker is registered.
@@ -84,6 +85,7 @@ pub struct Cluster {
     controller: Controller,
     worker: Worker,
     data: DataDir,
+    _key: Option<SealingKey>,
 }
 
 impl Cluster {
@@ -98,6 +100,8 @@ impl Cluster {
         // Parse the worker's options before the controller starts; the controller's address is filled in later.
         let worker_data = data.path().join("worker");
         let mut worker = options.settings.worker(node.as_str(), vec![String::from("-")], worker_data)?;
+        let key = SealingKey::for_cluster(&data, &options.settings, &env)?;
+        controller.secrets_key = key.as_ref().map(|key| key.path().to_owned()).or(controller.secrets_key);
         controller.http = options.ports.http;
         controller.grpc = options.ports.workers;
         if let Some(compatible) = options.compatible {
@@ -119,7 +123,7 @@ impl Cluster {
                 return Err(StartError::Worker(error));
             }
         };
-        let cluster = Self { controller, worker, data };
+        let cluster = Self { controller, worker, data, _key: key };
         if !cluster.registered(before, &env).await {
             cluster.shutdown().await;
             return Err(StartError::NotRegistered { within: REGISTERED_WITHIN });

@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use crate::{ControllerAddresses, DataDir, Settings};
+use crate::sealing::SealingKey;
+use crate::{ControllerAddresses, DataDir, Settings, SettingsError};
 
 /// Longest wait until a child reports that it is ready.
 const READY_WITHIN: Duration = Duration::from_secs(60);
@@ -81,12 +82,18 @@ pub struct Group {
     settings: Settings,
     running: Vec<Running>,
     env: Env,
+    _key: Option<SealingKey>,
 }
 
 impl Group {
-    /// Creates a group without processes.
-    pub fn new(data: DataDir, log: &str, settings: &Settings, env: Env) -> Self {
-        Self { data, log: log.to_owned(), settings: settings.clone(), running: Vec::new(), env }
+    /// Creates a group without processes. Its controllers share one key of secrets, which is made if the settings name none.
+    pub fn new(data: DataDir, log: &str, settings: &Settings, env: Env) -> Result<Self, SettingsError> {
+        let key = SealingKey::for_cluster(&data, settings, &env)?;
+        let settings = match &key {
+            Some(key) => settings.clone().with_secrets_key(key.path()),
+            None => settings.clone(),
+        };
+        Ok(Self { data, log: log.to_owned(), settings, running: Vec::new(), env, _key: key })
     }
 
     /// The data folder.

@@ -12,6 +12,7 @@ mod member;
 mod nearby;
 mod port;
 pub mod request;
+mod sealing;
 mod settings;
 
 pub use addresses::ControllerAddresses;

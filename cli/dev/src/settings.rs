@@ -68,6 +68,13 @@ impl Settings {
         self.worker.push(joined(flag, std::ffi::OsStr::new(value)));
     }
 
+    /// The same options with a key of secrets for the controllers.
+    #[must_use]
+    pub(crate) fn with_secrets_key(mut self, path: &std::path::Path) -> Self {
+        self.controller.push(joined("secrets-key", path.as_os_str()));
+        self
+    }
+
     /// The options of a controller with its data in `data_dir`; the caller sets the addresses.
     pub fn controller(&self, data_dir: PathBuf) -> Result<atlas_controller::Options, SettingsError> {
         let mut command = without_environment(atlas_controller::command(), &NOT_OF_CONTROLLER);

@@ -19,8 +19,20 @@ pub struct Dev {
 impl Dev {
     /// Starts `atlasctl dev --port 0 ARGUMENTS` in `folder` and waits until it is ready.
     pub fn start<A: AsRef<OsStr>>(folder: &Path, arguments: impl IntoIterator<Item = A>) -> Self {
+        Self::start_with(folder, arguments, [])
+    }
+
+    /// Like [`Self::start`], with variables in its environment.
+    pub fn start_with<'e, A: AsRef<OsStr>>(
+        folder: &Path,
+        arguments: impl IntoIterator<Item = A>,
+        environment: impl IntoIterator<Item = (&'e str, &'e str)>,
+    ) -> Self {
         let mut command = Command::new(program("atlasctl"));
         command.args(["dev", "--port", "0", "--node", "laptop"]).args(arguments).current_dir(folder);
+        // Clusters that keep their data make a key of secrets in the user's folder.
+        command.env("XDG_CONFIG_HOME", folder.join(".config"));
+        command.envs(environment);
         let mut process = Process::start(&mut command);
         let server = process.says("atlasctl dev is ready", |text| {
             let api = text.lines().find_map(|line| line.trim().strip_prefix("API ")?.split_whitespace().next());

@@ -59,8 +59,9 @@ pub(super) async fn serve(context: &Context, options: &Options, wanted: Wanted, 
     // Checked here, so that an error is reported once and not by each process.
     check(&options.settings).map_err(|error| Failure::usage(atlas_env::chain(&error)))?;
     let data = if options.ephemeral { DataDir::ephemeral() } else { DataDir::kept(&options.data_dir) };
-    let group =
-        Group::new(data.map_err(|error| refusal_of_data(&error))?, &options.log, &options.settings, env.clone());
+    let data = data.map_err(|error| refusal_of_data(&error))?;
+    let group = Group::new(data, &options.log, &options.settings, env.clone());
+    let group = group.map_err(|error| Failure::usage(atlas_env::chain(&error)))?;
     let mut dev = Several { context, options, env, group, controllers: Vec::new() };
     let ended = tokio::select! {
         ended = dev.attend(wanted) => ended,
