@@ -34,4 +34,5 @@ pub use options::{Configuration, ConfigurationError, Options};
 pub use process::{Confinement, run_if_asked};
 pub use provider::{Inside, InsideJob, ModelEnvironment};
 pub use python::Python;
+pub use secrets::SecretSources;
 pub use worker::{PASSED, StartError, Worker};

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use atlas_inventory::Declared;
+use atlas_secrets::Rules;
 use atlas_types::{IdError, NodeId};
 use clap::Parser;
 use serde::{Deserialize, Serialize};
 
-use self::values::{cgroup, confinement, duration, label, prepare_timeout, size, switch};
-use crate::{Cgroup, Confinement, Inside, ModelEnvironment};
+use self::values::{cgroup, confinement, duration, label, prepare_timeout, secrets_prefix, size, switch};
+use crate::{Cgroup, Confinement, Inside, ModelEnvironment, SecretSources};
 
 #[cfg(test)]
 mod reference;
@@ -64,8 +65,8 @@ pub struct Options {
     /// Names of environment variables that agents get in addition to `PATH`, `HOME`, `LANG`, `LC_ALL`, `TMPDIR` and
     /// `TZ`.
     pub agent_environment: Vec<String>,
-    /// The directory of files with secrets for agents. A secret can name no other file of the machine.
-    pub secrets_dir: PathBuf,
+    /// Where values of secrets are on this machine, and which of them agents may have.
+    pub secrets: SecretSources,
     /// Variables for pip when it installs Python packages, in addition to the `PIP_…` variables of this process.
     pub pip_environment: Vec<(OsString, OsString)>,
     /// Free-form labels of the node.
@@ -118,7 +119,7 @@ impl Options {
             package_cache_bytes_max: 4 << 30,
             environments: None,
             agent_environment: Vec::new(),
-            secrets_dir: PathBuf::from("/run/secrets"),
+            secrets: SecretSources::default(),
             pip_environment: Vec::new(),
             labels: BTreeMap::new(),
             declared: Declared::default(),
@@ -208,6 +209,15 @@ pub struct Configuration {
     /// Directory of files with secrets for agents; defaults to /run/secrets.
     #[arg(long, env = "ATLAS_SECRETS_DIR", value_name = "DIR")]
     pub secrets_dir: Option<PathBuf>,
+    /// JSON or YAML file with an object of secrets and their values, for secrets that are not objects of the cluster.
+    #[arg(long, env = "ATLAS_SECRETS_FILE", value_name = "FILE")]
+    pub secrets_file: Option<PathBuf>,
+    /// What the names of environment variables with secrets begin with; defaults to ATLAS_SECRET_.
+    #[arg(long, env = "ATLAS_SECRETS_PREFIX", value_name = "PREFIX")]
+    pub secrets_prefix: Option<String>,
+    /// Secret that agents on this worker may have; repeatable. Defaults to all; an empty name allows none.
+    #[arg(long = "secret-allowed", env = "ATLAS_SECRETS_ALLOWED", value_delimiter = ',', value_name = "NAME")]
+    pub secrets_allowed: Option<Vec<String>>,
     /// Maximum number of concurrent jobs that run a process; defaults to the larger of 4 and the number of cores.
     #[arg(long, env = "ATLAS_PLACES", value_name = "N")]
     pub places: Option<u32>,
@@ -307,6 +317,9 @@ impl Configuration {
             data_dir: self.data_dir.or(file.data_dir),
             places: self.places.or(file.places),
             secrets_dir: self.secrets_dir.or(file.secrets_dir),
+            secrets_file: self.secrets_file.or(file.secrets_file),
+            secrets_prefix: self.secrets_prefix.or(file.secrets_prefix),
+            secrets_allowed: self.secrets_allowed.or(file.secrets_allowed),
             llm_places: self.llm_places.or(file.llm_places),
             warm_pool_size: self.warm_pool_size.or(file.warm_pool_size),
             idle_timeout: self.idle_timeout.or(file.idle_timeout),
@@ -343,9 +356,7 @@ impl Configuration {
         let data_dir = self.data_dir.clone().unwrap_or_else(|| PathBuf::from("./.atlas-worker"));
         let mut options = Options::new(node, controllers, data_dir);
         options.places = self.places;
-        if let Some(directory) = &self.secrets_dir {
-            options.secrets_dir.clone_from(directory);
-        }
+        options.secrets = self.secrets()?;
         options.llm_places = self.llm_places.unwrap_or(options.llm_places);
         options.warm_pool_size = self.warm_pool_size.unwrap_or(options.warm_pool_size);
         set(&mut options.idle_timeout, self.idle_timeout.as_deref(), duration)?;
@@ -368,6 +379,16 @@ impl Configuration {
         set(&mut options.cgroup, self.cgroup.as_deref(), cgroup)?;
         options.noop = self.noop.unwrap_or(false);
         Ok(options)
+    }
+
+    fn secrets(&self) -> Result<SecretSources, ConfigurationError> {
+        let mut secrets = SecretSources { file: self.secrets_file.clone(), ..SecretSources::default() };
+        secrets.directory = self.secrets_dir.clone().or(secrets.directory);
+        set(&mut secrets.prefix, self.secrets_prefix.as_deref(), secrets_prefix)?;
+        if let Some(names) = &self.secrets_allowed {
+            secrets.allowed = Rules::Only(names.iter().filter(|name| !name.is_empty()).cloned().collect());
+        }
+        Ok(secrets)
     }
 
     fn declared(&self) -> Result<Declared, ConfigurationError> {
@@ -449,5 +470,23 @@ mod tests {
         assert_eq!((checks(set(None, None)), checks(set(Some("off"), None))), (Some(true), Some(false)));
         assert!(matches!(set(Some("off"), Some(1)).options(), Err(ConfigurationError::DeclaredUnchecked)));
         assert!(matches!(set(Some("no"), None).options(), Err(ConfigurationError::Value { .. })));
+    }
+
+    #[test]
+    fn secrets_have_sources() {
+        let set = |prefix: Option<&str>, allowed: Option<&[&str]>| Configuration {
+            node: Some("a".into()),
+            controllers: Some(vec!["c:1".into()]),
+            secrets_prefix: prefix.map(str::to_owned),
+            secrets_allowed: allowed.map(|names| names.iter().map(|name| (*name).to_owned()).collect()),
+            ..Configuration::default()
+        };
+        let secrets = |set: Configuration| set.options().map(|options| options.secrets).ok();
+        assert_eq!(secrets(set(None, None)), Some(SecretSources::default()));
+        let found = secrets(set(Some("X_"), Some(&["a", ""]))).expect("options");
+        assert_eq!((found.prefix.as_str(), found.allowed), ("X_", Rules::Only(["a".to_owned()].into())));
+        let none = secrets(set(None, Some(&[""]))).expect("options");
+        assert_eq!(none.allowed, Rules::Only([].into()), "an empty name allows none");
+        assert!(secrets(set(Some(""), None)).is_none() && secrets(set(Some("A-"), None)).is_none());
     }
 }

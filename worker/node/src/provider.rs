@@ -30,6 +30,7 @@ pub use self::llm::ModelEnvironment;
 use crate::mailbox::Mailbox;
 use crate::process::Tree;
 use crate::python::Finder;
+use crate::secrets::SecretSources;
 use crate::slot::{Control, Shared, Work};
 
 /// The command of the in-process agent that answers with its input. Available only if the operator enabled it
@@ -70,8 +71,8 @@ pub(crate) struct Settings {
     pub(crate) unchecked: bool,
     /// The unique ids of GPU slices by their inventory index.
     pub(crate) slices: BTreeMap<u32, String>,
-    /// Where the files of secrets are.
-    pub(crate) secrets: Option<PathBuf>,
+    /// Where values of secrets are, apart from leases.
+    pub(crate) secrets: SecretSources,
     /// Serves agents inside this process.
     pub(crate) inside: Option<Inside>,
     /// The models of the worker's environment.

@@ -1,29 +1,24 @@
-//! The secrets of one attempt: found before its program starts, given to that program alone, and removed from its log lines, its pieces of
-//! answers, its errors and its measurements. An output is not changed: it is what the agent was asked for.
-//!
-//! A value comes with the lease, from an environment variable of this worker, or from a file in its directory of secrets. A lease can
-//! name only variables with the prefix of secrets and only files in that directory: what else this machine has is not for agents.
+//! The secrets of one attempt: found before its program starts, given to that program alone, and removed from everything that leaves the
+//! attempt: its log lines, pieces of answers, errors, measurements and its output. Only the inputs of its children stay as they are.
 
+mod sources;
+
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::Read as _;
-use std::path::{Component, Path};
 use std::sync::Arc;
 
-use atlas_contract::secret_file;
-use atlas_secrets::{Pieces, Redactor, Reference, Rules, Template, variable_of};
-use atlas_types::{Attachments, Failure, FailureKind, SECRET_BYTES_MAX, SecretSource, SecretText};
+use atlas_contract::ProviderKind;
+use atlas_secrets::{Pieces, Redactor, Reference, Template};
+use atlas_types::{Attachments, Failure, FailureKind, SecretSource, SecretText};
 use serde_json::Value;
-use tracing::warn;
+use serde_json::value::RawValue;
 
-use crate::provider::bounded;
+use crate::provider::{ModelEnvironment, bounded};
 use crate::slot::{Ended, Shared, Work};
 
-/// The largest file of secrets.
-const FILE_BYTES_MAX: u64 = 1 << 20;
-
-/// What every variable with a secret begins with.
-const VARIABLE_PREFIX: &str = "ATLAS_SECRET_";
+use sources::Resolver;
+pub use sources::SecretSources;
 
 /// The secrets of one attempt. It has no `Debug`, because it contains values.
 #[derive(Clone, Default)]
@@ -42,17 +37,19 @@ struct ForModels {
 }
 
 impl Secrets {
-    /// Finds the secrets that the contract declares. What came with the lease for the worker itself is only removed from texts.
+    /// Finds the secrets that the contract declares. What came with the lease for the worker itself, and the keys of models of the
+    /// worker's environment, are only removed from texts.
     pub(crate) async fn of(work: &Arc<Work>, shared: &Shared) -> Result<Self, Failure> {
-        if work.agent.contract.permissions.secrets.is_empty() && work.assignment.attachments.is_empty() {
+        let contract = &work.agent.contract;
+        let calls_models = contract.provider.kind == ProviderKind::Llm;
+        if contract.permissions.secrets.is_empty() && work.assignment.attachments.is_empty() && !calls_models {
             return Ok(Self::default());
         }
         let (work, settings) = (Arc::clone(work), Arc::clone(&shared.settings));
         // Files may be slow.
         let found = shared.env.spawn_blocking("read secrets", move || {
             let names = &work.agent.contract.permissions.secrets;
-            let variable = |name: &str| settings.models.of_models(name);
-            find(names, &work.assignment.attachments, settings.secrets.as_deref(), &variable)
+            find(names, &work.assignment.attachments, &settings.secrets, &settings.models)
         });
         let failed = |error: String| Failure { kind: FailureKind::Dependency, error: error.into() };
         match found.join().await {
@@ -90,17 +87,35 @@ impl Secrets {
         variables.filter(is_new).collect()
     }
 
-    /// Removes values from the error and the metadata of an attempt.
+    /// Removes values from the output, the error and the metadata of an attempt. The output was checked against its schema before.
     pub(crate) fn redact(&self, end: Ended) -> Ended {
         if self.redactor.is_empty() {
             return end;
         }
+        let output = end.output.map(|output| self.output(output));
         let failure = end.failure.map(|failure| Failure { error: self.error(&failure.error).into(), ..failure });
         let metadata = end.metadata.map(|bytes| match self.changed(&bytes) {
             Some(value) => value.to_string().into_bytes().into(),
             None => bytes,
         });
-        Ended { failure, metadata, ..end }
+        Ended { output, failure, metadata, ..end }
+    }
+
+    fn output(&self, output: Box<RawValue>) -> Box<RawValue> {
+        let redacted = match serde_json::from_str::<Value>(output.get()) {
+            Ok(mut value) => self.redactor.json(&mut value).then(|| value.to_string()),
+            // Too deep to be read: the text is searched as it is.
+            Err(_) => match self.redactor.text(output.get()) {
+                Cow::Borrowed(_) => None,
+                Cow::Owned(text) => Some(text),
+            },
+        };
+        match redacted.map(RawValue::from_string) {
+            None => output,
+            Some(Ok(redacted)) => redacted,
+            // A number that was a value is no JSON any more.
+            Some(Err(_)) => RawValue::NULL.to_owned(),
+        }
     }
 
     /// An error text, which may have been cut off at its end.
@@ -131,26 +146,24 @@ fn variable(name: &str) -> String {
 fn find(
     names: &[String],
     attachments: &Attachments,
-    directory: Option<&Path>,
-    variable: &dyn Fn(&str) -> Option<SecretText>,
+    sources: &SecretSources,
+    own_models: &ModelEnvironment,
 ) -> Result<Secrets, String> {
-    let value = |name: &str| match attachments.secret(name).map(|secret| &secret.source) {
-        Some(source) => read(name, source, directory),
-        None => read(name, &SecretSource::Environment { variable: variable_of(None, name) }, directory),
-    };
-    let declared = Rules::Any.resolve(names.iter().map(String::as_str), value);
+    let environment = |name: &str| std::env::var(name).ok();
+    let resolver = Resolver::new(sources, attachments, &environment);
+    let value = |name: &str| resolver.secret(name);
+    let declared = sources.allowed.resolve(names.iter().map(String::as_str), value);
     let declared = declared.map_err(|error| format!("Secret resolution failed: {error}"))?;
-    let models = for_models(attachments, &value, variable);
+    let models = for_models(attachments, &value, &|name| own_models.of_models(name));
     let own = attachments.secrets().filter_map(|(name, secret)| match &secret.source {
         SecretSource::Value(value) => Some((name, value)),
         SecretSource::Environment { .. } | SecretSource::File { .. } => None,
     });
     let bearer = attachments.bearer().map(bare);
-    let redactor = {
-        let declared = declared.iter().chain(&models.secrets).chain(&models.variables);
-        let declared = declared.map(|(name, value)| (name.as_str(), value));
-        Redactor::new(declared.chain(own).chain(bearer.iter().map(|bearer| ("bearer", bearer))))
-    };
+    let found = declared.iter().chain(&models.secrets).chain(&models.variables);
+    let found = found.map(|(name, value)| (name.as_str(), value));
+    let found = found.chain(own).chain(own_models.keys()).chain(bearer.iter().map(|bearer| ("bearer", bearer)));
+    let redactor = Redactor::new(found);
     Ok(Secrets { declared: Arc::new(declared), models: Arc::new(models), redactor })
 }
 
@@ -197,62 +210,6 @@ fn bare(bearer: &SecretText) -> SecretText {
     match text.split_once(' ') {
         Some((_, token)) => SecretText::new(token.trim()),
         None => bearer.clone(),
-    }
-}
-
-/// The value of a source. Why there is none is only in the log of the worker.
-fn read(name: &str, source: &SecretSource, directory: Option<&Path>) -> Option<SecretText> {
-    match source {
-        SecretSource::Value(value) => Some(value.clone()),
-        SecretSource::Environment { variable } if variable.starts_with(VARIABLE_PREFIX) => {
-            let value = std::env::var(variable).ok().filter(|value| value.len() <= SECRET_BYTES_MAX);
-            value.map(SecretText::new)
-        }
-        SecretSource::Environment { .. } => {
-            warn!(%name, "the variable of a secret does not begin with {VARIABLE_PREFIX}");
-            None
-        }
-        SecretSource::File { path, member } => read_file(path, member.as_deref(), directory)
-            .inspect_err(|error| warn!(%name, %error, "could not read the file of a secret"))
-            .ok()
-            .flatten(),
-    }
-}
-
-#[derive(Debug, thiserror::Error)]
-enum FileError {
-    #[error("this worker has no directory of secrets")]
-    NoDirectory,
-    #[error("the path leads out of the directory of secrets")]
-    Outside,
-    #[error("{0}")]
-    Io(#[from] std::io::Error),
-    #[error("{0}")]
-    Document(#[from] secret_file::SecretFileError),
-    #[error("the value is no text or has more than {SECRET_BYTES_MAX} bytes")]
-    Value,
-}
-
-/// A file as a whole without the line end after it, or a member of the document in it; none if there is no such member.
-fn read_file(path: &str, member: Option<&str>, directory: Option<&Path>) -> Result<Option<SecretText>, FileError> {
-    let directory = directory.ok_or(FileError::NoDirectory)?;
-    if path.is_empty() || !Path::new(path).components().all(|part| matches!(part, Component::Normal(_))) {
-        return Err(FileError::Outside);
-    }
-    let mut bytes = Vec::new();
-    std::fs::File::open(directory.join(path))?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    let value = match member {
-        Some(member) => secret_file::read(path, &bytes)?.remove(member),
-        None => {
-            let text = String::from_utf8(bytes).map_err(|_| FileError::Value)?;
-            Some(
-                text.strip_suffix('\n').map(|text| text.strip_suffix('\r').unwrap_or(text)).unwrap_or(&text).to_owned(),
-            )
-        }
-    };
-    match value {
-        Some(value) if value.len() > SECRET_BYTES_MAX => Err(FileError::Value),
-        value => Ok(value.map(SecretText::new)),
     }
 }
 
@@ -306,6 +263,7 @@ impl Said {
 
 #[cfg(test)]
 mod tests {
+    use atlas_secrets::Rules;
     use atlas_types::{AttachedModel, AttachedSecret, Attachment};
     use expect_test::{Expect, expect};
 
@@ -323,13 +281,9 @@ mod tests {
         SecretSource::Value(SecretText::new(text))
     }
 
-    fn file(path: &str, member: Option<&str>) -> SecretSource {
-        SecretSource::File { path: path.to_owned(), member: member.map(Into::into) }
-    }
-
-    fn check(names: &[&str], secrets: &[(&str, SecretSource)], directory: Option<&Path>, expected: &Expect) {
+    fn check(names: &[&str], secrets: &[(&str, SecretSource)], sources: &SecretSources, expected: &Expect) {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        let shown = match find(&names, &attached(secrets), directory, &|_| None) {
+        let shown = match find(&names, &attached(secrets), sources, &ModelEnvironment::default()) {
             Ok(found) => found.json().unwrap_or_default(),
             Err(error) => format!("error: {error}"),
         };
@@ -339,43 +293,23 @@ mod tests {
     #[test]
     fn declared_names_become_values() {
         let secrets = [("a", value("one")), ("b", value("two"))];
-        check(&["a"], &secrets, None, &expect![[r#"{"a":"one"}"#]]);
-        check(&[], &secrets, None, &expect![""]);
+        let any = SecretSources::default();
+        check(&["a"], &secrets, &any, &expect![[r#"{"a":"one"}"#]]);
+        check(&[], &secrets, &any, &expect![""]);
         check(
             &["a", "atlas_test_c"],
             &secrets,
-            None,
+            &any,
             &expect!["error: Secret resolution failed: Secret 'atlas_test_c' not found"],
         );
-        let path = SecretSource::Environment { variable: "PATH".to_owned() };
-        check(&["p"], &[("p", path)], None, &expect!["error: Secret resolution failed: Secret 'p' not found"]);
-    }
-
-    #[test]
-    fn files_are_read_in_their_directory_alone() {
-        let dir = tempfile::tempdir().expect("a directory");
-        std::fs::create_dir(dir.path().join("in")).expect("a directory");
-        std::fs::write(dir.path().join("outside"), "canary").expect("a file");
-        std::fs::write(dir.path().join("in/whole"), "v1\n").expect("a file");
-        std::fs::write(dir.path().join("in/all.yaml"), "K: 5\n").expect("a file");
-        std::fs::write(dir.path().join("in/large"), vec![b'x'; SECRET_BYTES_MAX + 1]).expect("a file");
-        let inside = dir.path().join("in");
-        let check = |source: SecretSource, expected: &Expect| check(&["s"], &[("s", source)], Some(&inside), expected);
-        check(file("whole", None), &expect![[r#"{"s":"v1"}"#]]);
-        check(file("all.yaml", Some("K")), &expect![[r#"{"s":"5"}"#]]);
-        let refused = expect!["error: Secret resolution failed: Secret 's' not found"];
-        let absolute = dir.path().join("outside").display().to_string();
-        for (path, member) in [
-            ("all.yaml", Some("X")),
-            ("large", None),
-            ("missing", None),
-            ("../outside", None),
-            ("", None),
-            (absolute.as_str(), None),
-        ] {
-            check(file(path, member), &refused);
-        }
-        self::check(&["s"], &[("s", file("whole", None))], None, &refused);
+        let only = |names: &[&str]| SecretSources {
+            allowed: Rules::Only(names.iter().map(|name| (*name).to_owned()).collect()),
+            ..SecretSources::default()
+        };
+        check(&["a"], &secrets, &only(&["a"]), &expect![[r#"{"a":"one"}"#]]);
+        let refused = expect!["error: Secret resolution failed: Secret 'b' is not in the allowed secrets whitelist"];
+        check(&["a", "b"], &secrets, &only(&["a"]), &refused);
+        check(&["b"], &secrets, &only(&[]), &refused);
     }
 
     #[test]
@@ -383,22 +317,38 @@ mod tests {
         let found = find(
             &["API_KEY".to_owned(), "openai-key".to_owned(), "PATH".to_owned()],
             &attached(&[("API_KEY", value("a")), ("openai-key", value("b")), ("PATH", value("c"))]),
-            None,
-            &|_| None,
+            &SecretSources::default(),
+            &ModelEnvironment::default(),
         );
         let variables = found.expect("found").variables(&[("PATH".into(), "/bin".into())]);
         expect![[r#"[("API_KEY", "a"), ("OPENAI_KEY", "b")]"#]].assert_eq(&format!("{variables:?}"));
     }
 
+    fn found_a() -> Secrets {
+        let attached = attached(&[("a", value("s3cr3t-value"))]);
+        find(&["a".to_owned()], &attached, &SecretSources::default(), &ModelEnvironment::default()).expect("found")
+    }
+
     #[test]
     fn nothing_that_leaves_the_attempt_has_a_value() {
-        let secrets =
-            find(&["a".to_owned()], &attached(&[("a", value("s3cr3t-value"))]), None, &|_| None).expect("found");
+        let secrets = found_a();
         let failure = Failure { kind: FailureKind::Agent, error: "no s3cr3t-value t0k3n-1".into() };
         let metadata = Some(br#"{"x":"s3cr3t-value"}"#[..].into());
-        let end = secrets.redact(Ended { metadata, ..Ended::failed(failure) });
-        assert_eq!(&*end.failure.expect("a failure").error, "no [redacted:a] [redacted:bearer]");
+        let output = |text: &str| Some(RawValue::from_string(text.to_owned()).expect("JSON"));
+        let output_with = output(r#"{"n": 1.50, "x": ["s3cr3t-value", 1]}"#);
+        let end = secrets.redact(Ended { metadata, output: output_with, ..Ended::failed(failure) });
+        assert_eq!(
+            end.output.map(|output| output.get().to_owned()).as_deref(),
+            Some(r#"{"n":1.5,"x":["[redacted:a]",1]}"#)
+        );
+        assert_eq!(&*end.failure.as_ref().expect("a failure").error, "no [redacted:a] [redacted:bearer]");
         assert_eq!(end.metadata.as_deref(), Some(&br#"{"x":"[redacted:a]"}"#[..]));
+        let deep = format!("{0}\"s3cr3t-value\"{1}", "[".repeat(200), "]".repeat(200));
+        let end = secrets.redact(Ended { output: output(&deep), ..Ended::failed(end.failure.expect("a failure")) });
+        assert!(end.output.expect("an output").get().contains(r#"["[redacted:a]"]"#));
+        let plain = r#"{"n": 1.50}"#;
+        let end = secrets.redact(Ended { output: output(plain), ..Ended::failed(end.failure.expect("a failure")) });
+        assert_eq!(end.output.expect("an output").get(), plain, "an output without values stays as it is");
         let cut = Failure { kind: FailureKind::Agent, error: "no s3cr3t-…".into() };
         assert_eq!(&*secrets.redact(Ended::failed(cut)).failure.expect("a failure").error, "no [redacted:a]…");
     }
@@ -410,19 +360,19 @@ mod tests {
         let secret = AttachedSecret { source: value("model-key"), declared: false };
         let secrets = Attachment::Secrets([("k".to_owned(), secret)].into());
         let attachments = Attachments::new([secrets, Attachment::Models(vec![model])]);
-        let variable = |name: &str| (name == "VAR").then(|| SecretText::new("from-variable"));
-        let found = find(&[], &attachments, None, &variable).expect("found");
+        let environment = [("VAR", "from-variable".to_owned()), ("OPENAI_API_KEY", "sk-own".to_owned())];
+        let environment = ModelEnvironment::new(environment);
+        let found = find(&[], &attachments, &SecretSources::default(), &environment).expect("found");
         assert!(found.of_models("k").is_some_and(|value| value.expose() == "model-key"));
         assert!(found.variable_of_models("VAR").is_some_and(|value| value.expose() == "from-variable"));
         assert!(found.of_models("other").is_none() && found.json().is_none());
-        let error = found.error("bad key model-key, from-variable");
-        assert_eq!(error, "bad key [redacted:k], [redacted:VAR]");
+        let error = found.error("bad key model-key, from-variable, sk-own");
+        assert_eq!(error, "bad key [redacted:k], [redacted:VAR], [redacted:OPENAI_API_KEY]");
     }
 
     #[test]
     fn values_are_found_across_cut_lines_and_pieces() {
-        let secrets =
-            find(&["a".to_owned()], &attached(&[("a", value("s3cr3t-value"))]), None, &|_| None).expect("found");
+        let secrets = found_a();
         let mut said = Said::new(&secrets);
         assert_eq!(said.line("xxxx s3cr3t".to_owned(), 14), "xxxx [redacted:a]");
         assert_eq!(said.line("-value yy".to_owned(), 14), "[redacted:a] yy");

@@ -259,7 +259,7 @@ pub(crate) async fn serve(slot: SlotId, mailbox: Arc<Mailbox>, shared: Shared) {
         };
         let end = run(&mut program, &work, &shared, &mut control).await;
         control.end_deltas().await;
-        let mut end = control.secrets.redact(end);
+        let mut end = redacted(end, &control).await;
         // A slot without a process is not kept, because it would count as warm and reserve memory.
         end.slot_usable &= program.as_ref().is_some_and(Program::outlives_job);
         let usable = end.slot_usable;
@@ -271,6 +271,20 @@ pub(crate) async fn serve(slot: SlotId, mailbox: Arc<Mailbox>, shared: Shared) {
         program.stop(&shared.env).await;
     }
     let _ = shared.told.send(SlotEvent::Gone { slot }).await;
+}
+
+/// The end of an attempt without values of its secrets.
+async fn redacted(end: Ended, control: &Control<'_>) -> Ended {
+    let bytes = end.output.as_ref().map_or(0, |output| output.get().len());
+    if control.secrets.redactor().is_empty() {
+        return end;
+    }
+    let (secrets, usage) = (control.secrets.clone(), end.usage);
+    let end = provider::elsewhere(control.env, bytes, move || secrets.redact(end)).await;
+    end.unwrap_or_else(|| {
+        let error = "removing secrets from the output was interrupted".into();
+        Ended { usage, ..Ended::failed(Failure { kind: FailureKind::Internal, error }) }
+    })
 }
 
 /// Waits for an order. False if the idle program ended meanwhile.

@@ -197,7 +197,7 @@ fn prepare(options: &Options, env: &Env, sdk: PathBuf) -> Result<(Arc<Settings>,
         declared: inventory.declared,
         unchecked: !options.hardware_checks,
         slices: slices(&inventory),
-        secrets: Some(options.secrets_dir.clone()),
+        secrets: options.secrets.clone(),
         inside: options.inside.clone(),
         models: options.models.clone(),
     });

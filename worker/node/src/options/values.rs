@@ -5,6 +5,13 @@ use std::time::Duration;
 use super::{ConfigurationError, PREPARE_MAX};
 use crate::{Cgroup, Confinement};
 
+/// Without a prefix, agents could have every variable of the worker.
+pub(super) fn secrets_prefix(text: &str) -> Result<String, ConfigurationError> {
+    let is_prefix = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let what = "a prefix of variables: letters, digits and _";
+    if is_prefix { Ok(text.to_owned()) } else { Err(ConfigurationError::Value { value: text.to_owned(), what }) }
+}
+
 pub(super) fn switch(text: &str) -> Result<bool, ConfigurationError> {
     match text {
         "on" => Ok(true),

@@ -1,7 +1,8 @@
 //! Carries out the effects of one turn. Each call of the model is a step of the journal: its answer is used once it is
 //! recorded, and a later attempt takes the recorded one.
 
-use atlas_model::{Answer, CallError, NanoDollars};
+use atlas_model::{Answer, CallError, CallErrorKind, NanoDollars};
+use atlas_secrets::Redactor;
 use atlas_turn::{Effect, Event, Halt, Key, Settings, Turn};
 use atlas_types::{Micros, StepKey, StepKind, StepUsage, StreamKind};
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,16 @@ struct Recorded {
     place: usize,
     #[serde(flatten)]
     answer: Answer,
+}
+
+/// The outcome of a call, without values of secrets: some servers repeat the key of a request in their answer.
+fn outcome(recorded: &Recorded, redactor: &Redactor) -> Result<Vec<u8>, StepFault> {
+    let mut value = serde_json::to_value(recorded).map_err(StepFault::Internal)?;
+    if redactor.json(&mut value) && Recorded::deserialize(&value).is_err() {
+        let text = "the answer consists of a secret where only certain words are allowed";
+        return Err(StepFault::Call(CallError::new(CallErrorKind::Answer, text)));
+    }
+    serde_json::to_vec(&value).map_err(StepFault::Internal)
 }
 
 fn is_first(place: &usize) -> bool {
@@ -154,7 +165,7 @@ impl Driver<'_, '_> {
                 tokens_output: answer.usage.output,
                 cost_nanodollars: asking.cost(place, &answer.usage).0,
             };
-            let outcome = serde_json::to_vec(&Recorded { place, answer }).map_err(StepFault::Internal)?;
+            let outcome = outcome(&Recorded { place, answer }, control.secrets.redactor())?;
             Ok(Made { outcome, usage })
         };
         match self.journal.step(StepKind::Model, StepKey(key.0), make).await {

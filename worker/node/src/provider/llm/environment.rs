@@ -66,6 +66,12 @@ impl ModelEnvironment {
         Self(Arc::new(set.map(|(name, value)| (name.to_owned(), SecretText::new(value))).collect()))
     }
 
+    /// The keys of providers, by the names of their variables.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = (&str, &SecretText)> {
+        let all = self.0.iter().map(|(name, value)| (name.as_str(), value));
+        all.filter(|(name, _)| name.ends_with("_API_KEY"))
+    }
+
     /// The value of a variable, if it is set and counts.
     pub(super) fn get(&self, name: &str) -> Option<String> {
         self.0.get(name).map(|value| value.expose().to_owned())
