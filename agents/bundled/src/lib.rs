@@ -1,15 +1,17 @@
 //! The agents that ship with Atlas, embedded in the program.
 //!
 //! Their directories are `agents/<dir>` in the repository; they are packed exactly like a directory on disk.
-//! [`wordcount`] is written in Rust: its contract runs this program itself.
+//! [`wordcount`] and [`search_docs`] are written in Rust: their contracts run this program itself.
 
 mod program;
+mod search_docs;
 mod wordcount;
 
 use atlas_package::{PackError, PackFile, Package};
 use rust_embed::{Embed, EmbeddedFile};
 
 pub use program::run_if_asked;
+pub use search_docs::{SearchError, search_docs};
 pub use wordcount::{WordcountError, wordcount};
 
 /// The directory of one bundled agent.
@@ -37,6 +39,7 @@ macro_rules! embedded {
 }
 
 embedded! {
+    AskDocs "../ask-docs",
     BatchProcessor "../batch_processor",
     Decomposer "../decomposer",
     Echo "../echo",
@@ -47,6 +50,7 @@ embedded! {
     LlmSummarizer "../llm-summarizer",
     MultiType "../multi_type",
     OpenaiReviewer "../openai-reviewer",
+    SearchDocs "../search-docs",
     SlowStarter "../slow_starter",
     Summarize "../summarize",
     Summarizer "../summarizer",

@@ -4,7 +4,9 @@ use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 
-use crate::wordcount;
+use serde_json::Value;
+
+use crate::{search_docs, wordcount};
 
 /// The first argument of a process that runs an agent.
 const ARGUMENT: &str = "agent-exec";
@@ -29,12 +31,14 @@ pub fn run_if_asked() -> Option<ExitCode> {
 }
 
 fn run(name: Option<&OsStr>, mut input: impl Read, mut output: impl Write) -> Result<(), String> {
-    if name.is_none_or(|name| name != "wordcount") {
-        return Err(format!("this program has no agent {name:?}; available: wordcount"));
-    }
+    let agent: fn(&[u8]) -> Result<Value, String> = match name.and_then(OsStr::to_str) {
+        Some("search-docs") => |document| search_docs(document).map_err(|error| error.to_string()),
+        Some("wordcount") => |document| wordcount(document).map_err(|error| error.to_string()),
+        _ => return Err(format!("this program has no agent {name:?}; available: search-docs, wordcount")),
+    };
     let mut document = Vec::new();
     input.read_to_end(&mut document).map_err(|error| format!("could not read the input: {error}"))?;
-    let answer = wordcount(&document).map_err(|error| error.to_string())?;
+    let answer = agent(&document)?;
     writeln!(output, "{answer}").map_err(|error| format!("could not write the output: {error}"))
 }
 
@@ -60,7 +64,11 @@ mod tests {
             "#]],
         );
         check(Some("wordcount"), "no JSON", &expect!["the input is not JSON"]);
-        check(Some("other"), "", &expect![[r#"this program has no agent Some("other"); available: wordcount"#]]);
-        check(None, "", &expect!["this program has no agent None; available: wordcount"]);
+        check(
+            Some("other"),
+            "",
+            &expect![[r#"this program has no agent Some("other"); available: search-docs, wordcount"#]],
+        );
+        check(None, "", &expect!["this program has no agent None; available: search-docs, wordcount"]);
     }
 }

@@ -146,6 +146,15 @@ fn wordcount_counts() {
 }
 
 #[test]
+fn search_docs_finds() {
+    let bundled = bundled();
+    let agent = bundled.iter().find(|agent| agent.dir == "search-docs").expect("it is bundled");
+    check_outputs(agent, |input| {
+        search_docs(json!({"input": input}).to_string().as_bytes()).map_err(|error| error.to_string())
+    });
+}
+
+#[test]
 fn exec_agents_answer_as_their_fixtures_say() {
     for agent in bundled() {
         let contract = contract(&agent);
