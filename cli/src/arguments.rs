@@ -8,7 +8,8 @@ use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command::{
     agent, apply, cluster, complete, completion, config, context, deploy, dev, dev_member, diff, docs, doctor, edit,
-    event, explain_error, generic, init, job, label, logs, mcp, model, node, operator, run, skill, test, top, wait,
+    event, explain_error, generic, init, job, label, logs, mcp, model, node, operator, run, secret, skill, test, top,
+    wait,
 };
 use crate::context::TimeForm;
 use crate::exit;
@@ -118,6 +119,9 @@ pub(crate) enum Command {
     /// Models: language models that agents use.
     #[command(subcommand)]
     Model(model::Verb),
+    /// Secrets: values that agents and models need and that nobody may read.
+    #[command(subcommand)]
+    Secret(secret::Verb),
     /// Skills: functions that agents call.
     #[command(subcommand)]
     Skill(skill::Verb),

@@ -6,6 +6,7 @@ mod namespace;
 
 use std::fmt;
 use std::io::Write;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -119,6 +120,15 @@ impl Client {
     pub(crate) fn base(&self) -> String {
         let addresses: Vec<&str> = self.servers.iter().map(|server| server.as_str().trim_end_matches('/')).collect();
         addresses.join(",")
+    }
+
+    /// Whether nothing on a network can read what is sent: all addresses are on the loopback interface.
+    pub(crate) fn is_private(&self) -> bool {
+        let is_loopback = |host: &str| {
+            let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+            host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+        };
+        self.servers.iter().all(|server| server.host_str().is_some_and(is_loopback))
     }
 
     /// Asks for an object.
@@ -408,6 +418,17 @@ mod tests {
             show the contract: x"#]]
         .assert_eq(&failure.to_string());
         assert_eq!(failure.exit, Exit::Invalid);
+    }
+
+    #[test]
+    fn only_the_loopback_interface_is_private() {
+        let is_private = |list: &str| Client::new(list).expect("addresses").is_private();
+        for list in ["127.0.0.1:1", "http://localhost:1", "http://[::1]:1", "127.0.0.2:1,127.0.0.1:2"] {
+            assert!(is_private(list), "{list}");
+        }
+        for list in ["10.0.0.1:1", "127.0.0.1:1,c2:1", "localhost.example:1", "127.0.0.1.example:1", "0.0.0.0:1"] {
+            assert!(!is_private(list), "{list}");
+        }
     }
 
     #[test]

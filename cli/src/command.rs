@@ -27,6 +27,7 @@ pub(crate) mod node;
 mod object;
 pub(crate) mod operator;
 pub(crate) mod run;
+pub(crate) mod secret;
 pub(crate) mod skill;
 pub(crate) mod test;
 pub(crate) mod top;
@@ -61,6 +62,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Agent(verb) => block_on(agent::run(context, &verb)),
         Command::Node(verb) => block_on(node::run(context, &verb)),
         Command::Model(verb) => block_on(model::run(context, &verb)),
+        Command::Secret(verb) => block_on(secret::run(context, &verb)),
         Command::Skill(verb) => block_on(skill::run(context, &verb)),
         Command::Mcp(verb) => block_on(mcp::run(context, &verb)),
         Command::Cluster(verb) => block_on(cluster::run(context, &verb)),
@@ -92,6 +94,7 @@ fn prints_list(command: &Command) -> bool {
         }
         Command::Node(verb) => matches!(verb, node::Verb::List(_) | node::Verb::Gpus(_)),
         Command::Model(verb) => matches!(verb, model::Verb::List(_) | model::Verb::Prices(_)),
+        Command::Secret(verb) => matches!(verb, secret::Verb::List(_) | secret::Verb::WhoCanRead(_)),
         Command::Skill(verb) => matches!(verb, skill::Verb::List(_)),
         Command::Cluster(verb) => matches!(verb, cluster::Verb::Members(_)),
         Command::Get(_) => true,

@@ -21,6 +21,7 @@ mod filter;
 mod hints;
 mod input;
 mod keys;
+mod masked;
 mod names;
 mod output;
 mod program;
@@ -29,6 +30,7 @@ mod reference;
 mod sse;
 mod stillness;
 mod trial;
+mod vault;
 mod watch;
 mod words;
 

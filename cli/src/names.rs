@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::words::shell;
 
 /// Kinds that may precede a name.
-const KINDS: [&str; 7] = ["job", "agent", "node", "controller", "context", "model", "skill"];
+const KINDS: [&str; 8] = ["job", "agent", "node", "controller", "context", "model", "skill", "secret"];
 
 /// A job's id or a unique prefix of it.
 pub(crate) fn job(text: &str) -> Result<String, String> {
@@ -31,6 +31,11 @@ pub(crate) fn model(text: &str) -> Result<String, String> {
 /// A skill's name.
 pub(crate) fn skill(text: &str) -> Result<String, String> {
     bare(text, "skill")
+}
+
+/// A secret's name.
+pub(crate) fn secret(text: &str) -> Result<String, String> {
+    bare(text, "secret")
 }
 
 /// A controller's name or number.

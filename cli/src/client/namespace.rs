@@ -37,6 +37,7 @@ pub(super) fn has_namespace(path: &[&str]) -> bool {
         path,
         ["api", "jobs" | "jobs:batch" | "agents" | "events", ..]
             | ["api", "objects", _, ..]
+            | ["api", "secrets", _]
             | ["api", "cluster", "events"]
     )
 }

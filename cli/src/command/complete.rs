@@ -75,8 +75,12 @@ async fn asked(client: &Client, names: &Names) -> Option<Vec<String>> {
         Names::Versions => (&["api", "agents"], &all, "name"),
         Names::Nodes => (&["api", "nodes"], &[], "id"),
         Names::Controllers => (&["api", "cluster", "members"], &[], "name"),
-        Names::Models | Names::Skills => {
-            let kind = if *names == Names::Models { "model" } else { "skill" };
+        Names::Models | Names::Skills | Names::Secrets => {
+            let kind = match names {
+                Names::Models => "model",
+                Names::Skills => "skill",
+                _ => "secret",
+            };
             let objects = object::all(client, kind).await.ok()?;
             return Some(
                 objects.iter().filter_map(|model| model["metadata"]["name"].as_str().map(str::to_owned)).collect(),

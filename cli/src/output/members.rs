@@ -103,6 +103,9 @@ pub(crate) const GPU: Members =
 /// Members of a model, with its tiers.
 pub(crate) const MODEL: Members = Members(&["kind", "metadata", "spec", "status", "tiers"]);
 
+/// Members of what names a secret.
+pub(crate) const READER: Members = Members(&["kind", "name", "allowed", "why"]);
+
 /// Members of a row of the price list.
 pub(crate) const PRICE: Members =
     Members(&["model", "provider", "from", "input", "output", "cache_read", "cache_write"]);

@@ -4,6 +4,8 @@
 //! difference.
 
 #[cfg(test)]
+mod ask_docs;
+#[cfg(test)]
 mod first_minutes;
 #[cfg(test)]
 mod follow;
@@ -25,6 +27,8 @@ mod models;
 mod objects;
 #[cfg(test)]
 mod operate;
+#[cfg(test)]
+mod secrets;
 #[cfg(test)]
 mod session;
 #[cfg(test)]

@@ -44,7 +44,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-env", "types"),
     ("atlas-telemetry", ""),
     ("xtask", "notice"),
-    ("atlas-cli", "bundled contract dev env model operator package types"),
+    ("atlas-cli", "bundled contract dev env model operator package secrets types"),
     ("atlas-compat", "bundled cli contract dev env package types"),
     ("atlas-dev", "controller env telemetry types worker"),
     ("atlas-operator", "format raft recovery types"),

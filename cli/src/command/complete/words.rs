@@ -13,6 +13,7 @@ pub(super) enum Names {
     Controllers,
     Models,
     Skills,
+    Secrets,
     Contexts,
     Words(&'static [&'static str]),
 }
@@ -161,6 +162,7 @@ fn of_positional(line: &Line<'_>, argument: &Arg) -> Option<Vec<Names>> {
         (["node", ..], "NAME") => vec![Names::Nodes],
         (["model", "show" | "check" | "remove"], "NAME") | (["model", "tier"], "MODEL") => vec![Names::Models],
         (["skill", "show" | "remove"], "NAME") => vec![Names::Skills],
+        (["secret", "set" | "rotate" | "show" | "who-can-read" | "remove"], "NAME") => vec![Names::Secrets],
         (["cluster", ..], "CONTROLLER") => vec![Names::Controllers],
         (["dev", "kill" | "start"], _) => vec![Names::Controllers, Names::Nodes],
         (["context", "show" | "use" | "remove"], _) => vec![Names::Contexts],
@@ -184,6 +186,7 @@ fn of_kind(kind: &str) -> Option<Names> {
         "controller" => Some(Names::Controllers),
         "model" => Some(Names::Models),
         "skill" => Some(Names::Skills),
+        "secret" => Some(Names::Secrets),
         "context" => Some(Names::Contexts),
         _ => None,
     }
