@@ -27,6 +27,8 @@ mod backup;
 #[cfg(test)]
 mod bad_input;
 #[cfg(test)]
+mod canary;
+#[cfg(test)]
 mod crashed_change;
 #[cfg(test)]
 mod damage;
