@@ -163,9 +163,8 @@ mod tests {
 
     fn check(keys: &[u8], expected: Result<&str, &str>, expected_shown: &str) {
         let pair = openpty(None, None).expect("a terminal");
-        let before = tcgetattr(&pair.slave).expect("a terminal");
         // As typed ahead: the settings change before anything is read.
-        let mut quiet = before.clone();
+        let mut quiet = tcgetattr(&pair.slave).expect("a terminal");
         quiet.local_flags.remove(LocalFlags::ICANON | LocalFlags::ISIG);
         tcsetattr(&pair.slave, SetArg::TCSANOW, &quiet).expect("a terminal");
         write(&pair.master, keys).expect("keys");
