@@ -5,10 +5,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::canonical::parse;
-use crate::{model, namespace, secret, skill, tier, webhook};
+use crate::{chain, model, namespace, secret, skill, tier, webhook};
 
 /// All kinds, by name.
-pub const KINDS: [&dyn Kind; 6] = [
+pub const KINDS: [&dyn Kind; 7] = [
+    &chain::ChainKind,
     &model::ModelKind,
     &namespace::NamespaceKind,
     &secret::SecretKind,

@@ -16,6 +16,7 @@
 //! ```
 
 mod canonical;
+mod chain;
 mod kind;
 mod model;
 mod namespace;
@@ -27,6 +28,7 @@ mod tier;
 mod webhook;
 
 pub use canonical::{CanonicalError, canonical, parse};
+pub use chain::{ChainSpec, ChainStep};
 pub use kind::{
     KINDS, Kind, REFERENCES_MAX, Reference, Refusal, Scope, View, check, check_among, check_references, kind,
 };

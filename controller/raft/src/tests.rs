@@ -273,6 +273,7 @@ pub(crate) fn submit(id: JobId) -> Request {
         not_before: None,
         bearer: false,
         budget_nanodollars: None,
+        context: None,
     }))
 }
 

@@ -44,6 +44,7 @@ fn submit(id: u64, input: &[u8]) -> Request {
         not_before: None,
         bearer: false,
         budget_nanodollars: None,
+        context: None,
     }))
 }
 

@@ -127,6 +127,7 @@ impl Bench {
             not_before: None,
             bearer: false,
             budget_nanodollars: None,
+            context: None,
         })
     }
 

@@ -11,6 +11,7 @@ use atlas_types::{
 };
 
 mod retry;
+mod run;
 
 pub(crate) use self::retry::again;
 
@@ -271,7 +272,11 @@ impl Change<'_> {
         let outcome = Outcome::Ended { status, retry: job.successor };
         self.state.ended.insert(self.state.event_seq.next(), job.id);
         let (id, first, spawned) = (job.id, job.first(), job.spawned);
+        let step = job.step.filter(|_| retry.is_none()).map(|_| job.clone());
         self.put(job, JobChange::Ended, old_status);
+        if let Some(job) = step {
+            self.end_step(&job);
+        }
         match (retry, spawned) {
             (Some(retry), _) => self.submit(retry),
             (None, Some(spawned)) if spawned.awaited => self.wake_parent(spawned.by, first),

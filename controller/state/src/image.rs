@@ -55,6 +55,7 @@ impl State {
             sinks: self.sinks.iter().map(|(member, event)| SinkImage { member: *member, event: *event }).collect(),
             join_tokens: self.join_tokens.values().copied().collect(),
             objects: self.all_objects().cloned().collect(),
+            runs: self.runs.values().cloned().collect(),
             journals: self.journals.iter().map(|(job, journal)| journal_image(*job, journal)).collect(),
             inboxes: self.inboxes.iter().map(|(job, inbox)| inbox_image(*job, inbox)).collect(),
         }
@@ -107,6 +108,9 @@ impl State {
             let ObjectKey { namespace, kind, name } = object.key.clone();
             let objects = state.objects.entry(namespace).or_default().entry(kind).or_default();
             once("an object", objects.insert(name, object).is_none())?;
+        }
+        for run in image.runs {
+            once("a run", state.runs.insert(run.id, run).is_none())?;
         }
         state.rebuild()?;
         state.check_invariants().map_err(ImageError::Violation)?;
@@ -164,6 +168,7 @@ impl State {
             index.inbox(None, Some(inbox));
         }
         self.all_objects().for_each(|object| index.object(None, Some(object)));
+        self.runs.values().for_each(|run| index.run(None, Some(run)));
         index
     }
 

@@ -8,7 +8,7 @@ use atlas_objects::{NamespaceSpec, View};
 use atlas_types::{
     AgentName, AgentVersion, ClusterConfig, ClusterTime, Demand, Digest, EventSeq, FencingToken, Inbox, Job, JobId,
     JobStatus, Journal, Lease, Level, MemberId, Namespace, NodeId, Object, ObjectKey, ObjectKind, ObjectName, Origin,
-    Outcome, Rejection, RequiredAgent, RunId, Seq, Timestamp, Version, level, requirement::Requirement,
+    Outcome, Rejection, RequiredAgent, Run, RunId, RunStatus, Seq, Timestamp, Version, level, requirement::Requirement,
 };
 
 use crate::index::{Class, Timer};
@@ -86,7 +86,12 @@ impl State {
     /// Payload bytes in the state, objects included; from level 5 on with those of labels and of other texts that clients give.
     pub fn inline_bytes(&self) -> u64 {
         let texts = if self.level >= level::COUNTED_TEXTS { self.index.text_bytes } else { 0 };
-        self.index.job_bytes + self.index.agent_bytes + self.index.inbox_bytes + texts + self.index.objects.bytes
+        self.index.job_bytes
+            + self.index.agent_bytes
+            + self.index.inbox_bytes
+            + texts
+            + self.index.objects.bytes
+            + self.index.chains.bytes
     }
 
     /// Bytes of the journals of jobs that have not ended.
@@ -241,6 +246,45 @@ impl State {
     pub fn leases_of(&self, node: &NodeId) -> impl Iterator<Item = &Arc<Lease>> {
         let leases = self.nodes.get(node).into_iter().flat_map(|node| node.leases());
         leases.filter_map(|(_, job)| self.lease(job))
+    }
+}
+
+/// Runs.
+impl State {
+    /// A run.
+    pub fn run(&self, id: RunId) -> Option<&Arc<Run>> {
+        self.runs.get(&id)
+    }
+
+    /// The runs of a namespace, the newest first, those of one status if one is given.
+    pub fn runs<'a>(
+        &'a self,
+        namespace: &Namespace,
+        status: Option<RunStatus>,
+    ) -> impl Iterator<Item = &'a Arc<Run>> + use<'a> {
+        let runs = self.index.chains.newest(namespace).filter_map(|id| self.runs.get(&id));
+        runs.filter(move |run| status.is_none_or(|status| run.status == status))
+    }
+
+    /// The runs that can go on: with their first step, or with the one after a step that has ended.
+    pub fn runs_ready(&self) -> impl Iterator<Item = &Arc<Run>> {
+        self.index.chains.ready().filter_map(|id| self.runs.get(&id))
+    }
+
+    /// Whether the bounds of the state have room for so many jobs of steps, and for so many bytes.
+    pub fn steps_admitted(&self, bytes: u64, jobs: u64) -> bool {
+        self.jobs_total() + jobs <= self.config.jobs_total_max
+            && self.inline_bytes() + bytes <= self.config.inline_bytes_max
+    }
+
+    /// How many runs have not ended.
+    pub fn runs_active(&self) -> u64 {
+        self.index.chains.active
+    }
+
+    /// The job of a step that has not ended, by the first job of the step.
+    pub fn step_job(&self, first: JobId) -> Option<&Arc<Job>> {
+        self.jobs.get(self.index.chains.job_of(first)?)
     }
 }
 

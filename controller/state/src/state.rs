@@ -5,7 +5,7 @@ use std::sync::Arc;
 use atlas_types::{
     AgentName, AgentVersion, ClusterConfig, ClusterTime, Digest, Entry, EventRecord, EventSeq, FencingToken, Inbox,
     JobId, JoinToken, Journal, Level, MemberId, Namespace, NodeId, Object, ObjectKind, ObjectName, Outcome, Rejection,
-    Request, Seq, Timestamp, Version, level,
+    Request, Run, RunId, Seq, Timestamp, Version, level,
 };
 
 use crate::change::Change;
@@ -44,6 +44,8 @@ pub struct State {
     pub(crate) inboxes: Map<JobId, Arc<Inbox>>,
     /// Objects by namespace, kind and name; an empty map is not kept.
     pub(crate) objects: Map<Namespace, Map<ObjectKind, Map<ObjectName, Arc<Object>>>>,
+    /// Runs of chains, with those that ended last.
+    pub(crate) runs: Map<RunId, Arc<Run>>,
     /// The last number given to a member that joined: none is given twice.
     pub(crate) member_last: MemberId,
     pub(crate) index: Index,
@@ -130,6 +132,7 @@ impl State {
             journals: Map::new(),
             inboxes: Map::new(),
             objects: Map::new(),
+            runs: Map::new(),
             member_last: MemberId(0),
             index: Index::default(),
         }

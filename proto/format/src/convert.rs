@@ -18,6 +18,7 @@ mod object;
 mod origin;
 mod outcome;
 mod park;
+pub(crate) mod run;
 mod value;
 
 /// A field that must be there.

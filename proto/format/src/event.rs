@@ -5,7 +5,7 @@ use std::sync::Arc;
 use atlas_types::{AgentVersion, Event, JobId, MessageId, NodeId, Object, Payload, Step};
 use prost::Message as _;
 
-use crate::convert::name;
+use crate::convert::{name, run};
 use crate::proto::cluster_event::Event as Stored;
 use crate::{FormatError, proto};
 
@@ -25,6 +25,7 @@ pub fn encode_event(event: &Event) -> Option<Vec<u8>> {
         }),
         Event::ObjectPut { object } => Stored::ObjectPut(without_status(object)),
         Event::ObjectDeleted { object } => Stored::ObjectDeleted(without_status(object)),
+        Event::Run { change, run } => Stored::RunChanged(run::change_out(*change, run)),
         Event::StepsFolded { job, upto, .. } => Stored::StepsFolded(proto::StepsFolded { job_id: job.0, upto: *upto }),
         Event::MessageDelivered { job, message, number } => Stored::MessageDelivered(proto::MessageDelivered {
             job_id: job.0,
@@ -55,6 +56,10 @@ pub fn decode_event(bytes: &[u8]) -> Result<Event, FormatError> {
         }
         Stored::ObjectPut(object) => Event::ObjectPut { object: Arc::new(object.try_into()?) },
         Stored::ObjectDeleted(object) => Event::ObjectDeleted { object: Arc::new(object.try_into()?) },
+        Stored::RunChanged(changed) => {
+            let (change, run) = run::change_in(changed)?;
+            Event::Run { change, run: Arc::new(run) }
+        }
         Stored::StepsFolded(folded) => {
             let artifact = Payload::inline(b"");
             Event::StepsFolded { job: JobId(folded.job_id), upto: folded.upto, artifact }

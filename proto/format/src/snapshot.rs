@@ -72,6 +72,9 @@ fn write_records(image: &StateImage, out: &mut impl Write) -> io::Result<[u8; 32
     for object in &image.objects {
         records.record(Kind::Object((&**object).into()))?;
     }
+    for run in &image.runs {
+        records.record(Kind::Run((&**run).into()))?;
+    }
     let end = proto::SnapshotEnd { records: records.records };
     records.record(Kind::End(end))?;
     Ok(*records.hasher.finalize().as_bytes())
@@ -152,7 +155,8 @@ fn rank_of(kind: &Kind) -> u8 {
         Kind::Journal(_) => 9,
         Kind::Inbox(_) => 10,
         Kind::Object(_) => 11,
-        Kind::End(_) => 12,
+        Kind::Run(_) => 12,
+        Kind::End(_) => 13,
     }
 }
 
@@ -193,6 +197,7 @@ fn add(image: &mut StateImage, specs: &mut Specs, kind: Kind) -> Result<(), Form
             inbox: Arc::new(required("inbox_record.inbox", message.inbox)?.try_into()?),
         }),
         Kind::Object(message) => image.objects.push(Arc::new(message.try_into()?)),
+        Kind::Run(message) => image.runs.push(Arc::new(message.try_into()?)),
     }
     Ok(())
 }
@@ -322,6 +327,7 @@ fn head_in(head: &proto::SnapshotHead) -> Result<StateImage, FormatError> {
         journals: Vec::new(),
         inboxes: Vec::new(),
         objects: Vec::new(),
+        runs: Vec::new(),
     })
 }
 

@@ -21,7 +21,7 @@ pub use journal::{FoldSteps, RecordSteps};
 pub use node::{Cordon, DrainNode, LabelNode, LoseNode, RegisterNode, RemoveNode, WarmChanged};
 pub use object::{DeleteObject, Observation, ObserveObjects, PutObject};
 pub use park::{DeliverMessage, ParkJob};
-pub use run::{CarriedEnd, CarryJob, EndCarried};
+pub use run::{AdvanceRun, CancelRun, CarriedEnd, CarryJob, EndCarried, RunDefinition, RunNext, StartRun};
 
 use crate::{AgentName, Level, Origin, Place, level};
 
@@ -113,6 +113,11 @@ pub enum Command {
     CarryJob(CarryJob),
     /// A run ends the job that it carries.
     EndCarried(EndCarried),
+    /// Starts a run of a chain.
+    StartRun(StartRun),
+    /// A run goes on with its next step, or ends.
+    AdvanceRun(AdvanceRun),
+    CancelRun(CancelRun),
 }
 
 impl Command {
@@ -196,6 +201,7 @@ impl Command {
             Self::StoreLog(_) => level::STORED_LOGS,
             Self::ParkJob(_) | Self::DeliverMessage(_) => level::PARK,
             Self::CarryJob(_) | Self::EndCarried(_) => level::CARRY,
+            Self::StartRun(_) | Self::AdvanceRun(_) | Self::CancelRun(_) => level::RUNS,
             Self::PutObject(_) | Self::DeleteObject(_) | Self::ObserveObjects(_) => level::OBJECTS,
         }
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    AgentVersion, ClusterConfig, EventSeq, Job, JobId, JobStatus, MessageId, Node, NodeId, Object, Payload, Step,
-    Timestamp,
+    AgentVersion, ClusterConfig, EventSeq, Job, JobId, JobStatus, MessageId, Node, NodeId, Object, Payload, Run,
+    RunChange, Step, Timestamp,
 };
 
 /// An event with its number and time.
@@ -111,6 +111,13 @@ pub enum Event {
     ObjectDeleted {
         /// The object before.
         object: Arc<Object>,
+    },
+    /// A run changed.
+    Run {
+        /// What changed.
+        change: RunChange,
+        /// The run after the change.
+        run: Arc<Run>,
     },
     /// The replicated configuration changed.
     Configured {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     AgentVersion, ClusterConfig, ClusterTime, EventSeq, FencingToken, Inbox, Job, JobId, JoinToken, Journal, Level,
-    MemberId, Namespace, Node, Object, Outcome, Principal, RequestId, Seq, Timestamp,
+    MemberId, Namespace, Node, Object, Outcome, Principal, RequestId, Run, Seq, Timestamp,
 };
 
 /// A whole state without its indexes, which are rebuilt at load. Equal states have equal images: every list has its order.
@@ -52,6 +52,8 @@ pub struct StateImage {
     pub inboxes: Vec<InboxImage>,
     /// Objects by key.
     pub objects: Vec<Arc<Object>>,
+    /// Runs by id.
+    pub runs: Vec<Arc<Run>>,
 }
 
 /// The inbox of a job that has not ended.

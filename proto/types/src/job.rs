@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{
     AgentName, AgentPin, Attempt, Carried, ClusterTime, Door, JobId, Journal, Lease, Micros, Namespace, NodeId, Parked,
-    Payload, Principal, RequestId, RunSpec, Seq, Timestamp, TraceContext,
+    Payload, Principal, RequestId, RunSpec, Seq, StepOf, Timestamp, TraceContext,
 };
 
 /// The status that people and clients see (compatibility §5.2).
@@ -222,6 +222,10 @@ pub struct Job {
     pub bearer: bool,
     /// Most that its calls of models may cost, in billionths of a dollar. A retry has the same budget for itself.
     pub budget_nanodollars: Option<u64>,
+    /// The step of a run for which it runs.
+    pub step: Option<StepOf>,
+    /// What its agent is told about the chain, a JSON object.
+    pub context: Option<Payload>,
 }
 
 impl Job {

@@ -74,7 +74,7 @@ features! {
     6 LLM_PLACES "Jobs of `llm` agents take places of their own on a node.";
     6 JOURNAL "The state keeps a journal of the steps of a job, and later attempts replay it. No agent records steps yet.";
     6 PARK "A job with a journal can park: it waits for a time, a child or a message without a lease.";
-    6 CARRY "A run can carry a job, which then runs without a lease. No run exists yet.";
+    6 CARRY "A run can carry a job, which then runs without a lease.";
     6 OBJECTS "Objects keep configuration, of the kinds `namespace` and `webhook`.";
     6 MODELS "Objects of the kinds `model` and `tier` describe the models that agents use.";
     6 ATTACHMENTS "Agent versions name the secrets and the model that their jobs use, and a job can carry the credential of its caller.";
@@ -82,4 +82,5 @@ features! {
     6 TOOLS "Agents call the tools of the platform.";
     6 SECRETS "Objects of the kind `secret` keep sealed values.";
     6 SKILLS "Objects of the kind `skill` hold packages of skills.";
+    6 RUNS "Chains run as replicated runs, and objects of the kind `chain` keep their definitions.";
 }

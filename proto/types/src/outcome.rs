@@ -2,7 +2,7 @@
 
 use crate::{
     Attempt, ClusterTime, EventSeq, FencingToken, JobId, JobStatus, Level, MemberId, MessageId, NodeEpoch, NodeId,
-    StepKey, StepKind,
+    RunId, StepKey, StepKind,
 };
 
 /// What an accepted command established.
@@ -72,6 +72,8 @@ pub enum Outcome {
         /// Its last change; equal to the uid if it is new.
         revision: EventSeq,
     },
+    /// The run is started, or was.
+    RunStarted { run: RunId },
 }
 
 /// Why a command was refused. A refusal is an answer: the state is as it was, on every replica.
@@ -268,6 +270,12 @@ pub enum Rejection {
     /// Another run carries the job, or none does.
     #[error("the run does not carry this job")]
     NotCarried,
+    /// No such run.
+    #[error("no such run: {run}")]
+    UnknownRun { run: RunId },
+    /// The run has changed since the command was computed, has ended, or its id is taken.
+    #[error("the run has changed or ended")]
+    StaleRun,
     /// No object of this kind and name.
     #[error("no such object")]
     UnknownObject,
@@ -308,7 +316,7 @@ pub enum Rejection {
 impl Rejection {
     /// Every `what` of [`Self::LimitReached`], [`Self::ObjectInUse`] and [`Self::NamespaceLimit`]. A format reads a text back only if it
     /// is one of these.
-    pub const LIMITS: [&'static str; 19] = [
+    pub const LIMITS: [&'static str; 21] = [
         "jobs",
         "payload bytes",
         "nodes",
@@ -328,5 +336,7 @@ impl Rejection {
         "message bytes of a job",
         "objects",
         "pending jobs",
+        "runs",
+        "steps of a run",
     ];
 }

@@ -27,6 +27,8 @@ pub struct Assignment {
     pub input: Payload,
     /// The job's metadata, a JSON object.
     pub metadata: Arc<[u8]>,
+    /// What the agent is told about the chain of which the job is a step, a JSON object.
+    pub context: Option<Payload>,
     /// What the lease holds.
     pub allocation: Allocation,
     /// Longest start-up of a slot.

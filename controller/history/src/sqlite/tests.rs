@@ -71,6 +71,8 @@ pub(super) fn job(id: u64, status: JobStatus) -> Job {
         journal: None,
         bearer: false,
         budget_nanodollars: None,
+        step: None,
+        context: None,
         parks: 0,
         used: Micros::default(),
         parked: None,

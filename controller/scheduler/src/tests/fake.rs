@@ -311,6 +311,8 @@ pub(super) fn job(name: &str, words: &[&str]) -> Job {
         carried: None,
         bearer: false,
         budget_nanodollars: None,
+        step: None,
+        context: None,
         journal: None,
         parks,
         used: Micros::default(),

@@ -1,6 +1,8 @@
 //! The commands, one file each. The dispatcher is a table; each file checks everything and then changes anything.
 
+mod advance_run;
 mod cancel_job;
+mod cancel_run;
 mod carry_job;
 mod complete_job;
 mod configure_cluster;
@@ -36,6 +38,7 @@ mod revoke_join_token;
 mod sink_ack;
 mod spawn;
 mod start_job;
+mod start_run;
 mod store_log;
 mod submit_job;
 mod wake_job;
@@ -87,6 +90,9 @@ pub(crate) fn apply(command: &Command, change: &mut Change<'_>) -> Result<Outcom
         Command::DeliverMessage(command) => deliver_message::apply(command, change),
         Command::CarryJob(command) => carry_job::apply(command, change),
         Command::EndCarried(command) => end_carried::apply(command, change),
+        Command::StartRun(command) => start_run::apply(command, change),
+        Command::AdvanceRun(command) => advance_run::apply(command, change),
+        Command::CancelRun(command) => cancel_run::apply(command, change),
         Command::PutObject(command) => put_object::apply(command, change),
         Command::DeleteObject(command) => delete_object::apply(command, change),
         Command::ObserveObjects(command) => observe_objects::apply(command, change),

@@ -29,6 +29,7 @@ pub(super) fn apply(command: &RetryJob, change: &mut Change<'_>) -> Result<Outco
     let new = Job {
         // Nobody waits for what a person asks for.
         spawned: job.spawned.map(|spawned| Spawned { awaited: false, ..spawned }),
+        step: None,
         principal: origin.principal.clone(),
         door: origin.door,
         request_id: origin.request_id.clone(),

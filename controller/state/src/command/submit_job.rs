@@ -4,28 +4,65 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentPin, Attempt, Job, JobId, JobStatus, Micros, Outcome, Reason, Rejection, RunSpec, Seq, SpawnedBy, SubmitJob,
-    Timestamp, Verdict, label_bytes,
+    AgentPin, Attempt, Failure, Job, JobId, JobStatus, Micros, Outcome, Payload, Reason, Rejection, Run, RunSpec, Seq,
+    SpawnedBy, StepOf, SubmitJob, Timestamp, Verdict, label_bytes,
 };
 
 use super::{check_bytes, check_labels, check_limit, check_namespace, check_size, spawn};
 use crate::change::Change;
 
+/// A job that may be recorded, and the failure with which it ends at once.
+pub(super) struct Checked {
+    job: Job,
+    failure: Option<Failure>,
+}
+
 pub(super) fn apply(command: &SubmitJob, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
+    let checked = check(command, change, None)?;
+    record(change, checked);
+    Ok(Outcome::Submitted { job: command.id, repeated: false })
+}
+
+/// Checks the job of a step. Its version was pinned when the run began, and may be retired since.
+pub(super) fn check_step(command: &SubmitJob, change: &Change<'_>, step: StepOf) -> Result<Checked, Rejection> {
+    check(command, change, Some(step))
+}
+
+/// The job of a step acts for whoever started the run.
+pub(super) fn of_run(checked: Checked, run: &Run) -> Checked {
+    let Checked { job, failure } = checked;
+    let (principal, door, trace) = (run.principal.clone(), run.door, run.trace);
+    Checked { job: Job { principal, door, trace, request_id: None, ..job }, failure }
+}
+
+/// Records a job.
+pub(super) fn record(change: &mut Change<'_>, checked: Checked) {
+    let Checked { job, failure } = checked;
+    let id = job.id;
+    change.submit(job);
+    if let (Some(failure), Ok(job)) = (failure, change.job(id)) {
+        let job = (**job).clone();
+        change.fail_without_run(job, failure);
+    }
+}
+
+fn check(command: &SubmitJob, change: &Change<'_>, step: Option<StepOf>) -> Result<Checked, Rejection> {
+    let context_bytes = command.context.as_ref().map_or(0, Payload::inline_bytes);
     let payload_bytes = command.input.inline_bytes();
     check_size(payload_bytes)?;
+    check_size(context_bytes)?;
     check_size(command.metadata.len() as u64)?;
     check_labels(change.state, command.labels.iter())?;
     check_id(change, command.id)?;
     // A run was admitted with its steps: if these had to wait for room, carried jobs alone could fill the queue.
-    if !matches!(command.spawner, Some(SpawnedBy::Run { .. })) {
+    if step.is_none() && !matches!(command.spawner, Some(SpawnedBy::Run { .. })) {
         check_queue(change)?;
     }
-    check_room(change, payload_bytes + command.metadata.len() as u64, &command.labels)?;
+    check_room(change, payload_bytes + context_bytes + command.metadata.len() as u64, &command.labels)?;
     let spawned = command.spawner.map(|spawner| spawn::permitted(change, spawner)).transpose()?;
     let (pin, spec, failure) = match &command.verdict {
         Verdict::Accepted(pin) => {
-            let spec = pinned_spec(change, command, pin).ok_or(Rejection::StaleAgent)?;
+            let spec = pinned_spec(change, command, pin, step.is_some()).ok_or(Rejection::StaleAgent)?;
             // A run takes no hardware for the jobs that it carries.
             if let Some(spawned) = spawned.filter(|_| !spec.carried) {
                 spawn::check_hardware(change, spawned.by, &spec.demand)?;
@@ -33,18 +70,13 @@ pub(super) fn apply(command: &SubmitJob, change: &mut Change<'_>) -> Result<Outc
             (Some(pin.clone()), Some(spec), None)
         }
         Verdict::Refused { pin, failure } => {
-            let spec = pin.as_ref().and_then(|pin| pinned_spec(change, command, pin));
+            let spec = pin.as_ref().and_then(|pin| pinned_spec(change, command, pin, false));
             (pin.clone(), spec, Some(failure.clone()))
         }
     };
 
-    let job = Job { spawned, ..new_job(command, change, pin, spec) };
-    change.submit(job);
-    if let (Some(failure), Ok(job)) = (failure, change.job(command.id)) {
-        let job = (**job).clone();
-        change.fail_without_run(job, failure);
-    }
-    Ok(Outcome::Submitted { job: command.id, repeated: false })
+    let context = command.context.clone().filter(|_| step.is_some());
+    Ok(Checked { job: Job { spawned, step, context, ..new_job(command, change, pin, spec) }, failure })
 }
 
 /// Refuses a job whose id is taken.
@@ -69,10 +101,10 @@ pub(super) fn check_room(change: &Change<'_>, bytes: u64, labels: &BTreeMap<Stri
     check_bytes(change.state, bytes, label_bytes(labels))
 }
 
-/// How jobs of the pinned version run, while it is registered with that package and in service.
-fn pinned_spec(change: &Change<'_>, command: &SubmitJob, pin: &AgentPin) -> Option<Arc<RunSpec>> {
+/// How jobs of the pinned version run, while it is registered with that package, and in service or `retired` is allowed.
+fn pinned_spec(change: &Change<'_>, command: &SubmitJob, pin: &AgentPin, retired: bool) -> Option<Arc<RunSpec>> {
     let found = change.state.agent(&change.origin.namespace, &command.agent, pin.version)?;
-    (found.digest == pin.digest && !found.retired).then(|| Arc::clone(&found.spec))
+    (found.digest == pin.digest && (retired || !found.retired)).then(|| Arc::clone(&found.spec))
 }
 
 /// A job for later waits for as long as there is left by the wall clock; how long that is the cluster's own clock measures.
@@ -130,6 +162,8 @@ fn new_job(command: &SubmitJob, change: &Change<'_>, pin: Option<AgentPin>, spec
         stream: None,
         bearer: command.bearer,
         budget_nanodollars: command.budget_nanodollars,
+        step: None,
+        context: None,
     }
 }
 

@@ -3,7 +3,7 @@
 //! A job refers to its payloads and to the package that it is pinned to, which may have been replaced; an agent version to its
 //! package and its contract; a journal to its folded steps and to outcomes that are artifacts; an object to what its kind names.
 
-use atlas_types::{AgentVersion, Digest, Job, Journal, Object, Payload, PayloadBody};
+use atlas_types::{AgentVersion, Digest, Job, Journal, Object, Payload, PayloadBody, Run};
 
 use crate::map::Map;
 
@@ -47,6 +47,12 @@ impl Artifacts {
         self.change(old.map(of), new.map(of));
     }
 
+    /// One run changed, appeared or went.
+    pub(crate) fn run(&mut self, old: Option<&Run>, new: Option<&Run>) {
+        let of = |run: &Run| run.payloads().filter_map(artifact).collect();
+        self.change(old.map(of), new.map(of));
+    }
+
     pub(crate) fn contains(&self, digest: &Digest) -> bool {
         self.counts.contains_key(digest)
     }
@@ -74,7 +80,7 @@ fn package(job: &Job) -> Option<Digest> {
 }
 
 fn payloads(job: &Job) -> impl Iterator<Item = Digest> + '_ {
-    let own = [Some(&job.input), job.output.as_ref(), job.stream.as_ref()].into_iter().flatten();
+    let own = [Some(&job.input), job.output.as_ref(), job.stream.as_ref(), job.context.as_ref()].into_iter().flatten();
     own.chain(job.journal.iter().flat_map(|journal| journal.payloads())).filter_map(artifact)
 }
 

@@ -4,6 +4,7 @@
 //! contribution and adds the new one, and a rebuild is the sum over all. `INDEX-1` compares the two.
 
 mod artifacts;
+mod chains;
 mod listing;
 mod objects;
 mod rooms;
@@ -16,8 +17,8 @@ use std::collections::BTreeMap;
 
 use atlas_allocation::ConcurrencyPermits;
 use atlas_types::{
-    AgentName, AgentVersion, Inbox, Job, JobStatus, JoinToken, Journal, Namespace, Object, RunSpec, Version,
-    label_bytes,
+    AgentName, AgentVersion, Inbox, Job, JobStatus, JoinToken, Journal, Namespace, Object, Payload, Run, RunSpec,
+    Version, label_bytes,
 };
 
 pub use self::timer::{EXECUTION_GRACE, PREPARATION_MAX, Timer, TimerKey, TimerKind, job_timer};
@@ -26,7 +27,8 @@ pub use self::waiting::Class;
 pub(crate) use self::rooms::{lends, places};
 pub(crate) use self::spawns::Spawns;
 use self::{
-    artifacts::Artifacts, listing::Listing, objects::Objects, rooms::Rooms, runs::Runs, timer::Timers, waiting::Waiting,
+    artifacts::Artifacts, chains::Chains, listing::Listing, objects::Objects, rooms::Rooms, runs::Runs, timer::Timers,
+    waiting::Waiting,
 };
 
 use crate::map::Map;
@@ -37,6 +39,7 @@ use crate::node::NodeState;
 pub(crate) struct Index {
     pub(crate) waiting: Waiting,
     pub(crate) runs: Runs,
+    pub(crate) chains: Chains,
     pub(crate) timers: Timers,
     pub(crate) listing: Listing,
     pub(crate) rooms: Rooms,
@@ -69,6 +72,7 @@ impl Index {
     pub(crate) fn job(&mut self, old: Option<&Job>, new: Option<&Job>) {
         self.waiting.change(old, new);
         self.runs.change(old, new);
+        self.chains.job(old, new);
         self.timers.job(old, new);
         self.listing.change(old, new);
         self.artifacts.job(old, new);
@@ -125,6 +129,12 @@ impl Index {
     pub(crate) fn inbox(&mut self, old: Option<&Inbox>, new: Option<&Inbox>) {
         let bytes = |inbox: Option<&Inbox>| inbox.map_or(0, Inbox::bytes);
         self.inbox_bytes = self.inbox_bytes + bytes(new) - bytes(old);
+    }
+
+    /// One run changed, appeared or went.
+    pub(crate) fn run(&mut self, old: Option<&Run>, new: Option<&Run>) {
+        self.artifacts.run(old, new);
+        self.chains.run(old, new);
     }
 
     /// One object changed, appeared or went.
@@ -206,7 +216,8 @@ pub(crate) fn inline_bytes(job: &Job) -> u64 {
     let output = job.output.as_ref().map_or(0, |payload| payload.inline_bytes());
     let stream = job.stream.as_ref().map_or(0, |payload| payload.inline_bytes());
     let journal = job.journal.as_ref().map_or(0, |journal| journal.bytes());
-    job.input.inline_bytes() + output + stream + journal + job.metadata.len() as u64
+    let context = job.context.as_ref().map_or(0, Payload::inline_bytes);
+    job.input.inline_bytes() + output + stream + journal + context + job.metadata.len() as u64
 }
 
 /// Bytes of an agent version's texts beside its contract.

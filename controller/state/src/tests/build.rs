@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentKind, AgentPin, Allocation, Architecture, BootId, CancelJob, CarriedEnd, CarryJob, ClusterConfig, Command,
-    CompleteJob, ConfigureCluster, Cordon, CreateJoinToken, DeleteAgent, DeleteObject, DeliverMessage, Demand,
-    DeprecateAgent, Digest, DrainNode, Effects, EndCarried, EventSeq, Expect, FailJob, FailPending, Failure,
-    FailureKind, FencingToken, FoldSteps, ForsakeChild, Gpu, GpuShare, GrantLease, Inventory, JobId, JoinKind,
-    JoinMember, LabelNode, LoseLease, LoseNode, MemberId, MessageId, Micros, Namespace, NodeEpoch, NodeId, ObjectKey,
-    ObjectKind, ObjectName, Observation, ObserveObjects, ParkJob, Payload, PayloadBody, PruneJobs, PutObject,
-    RecordSteps, RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob, RetireAgent, RetryJob, RetryRule,
-    RevokeJoinToken, RunId, RunSpec, SinkAck, SpawnedBy, Spawner, StartJob, Step, StepKey, StepKind, StepUsage,
-    SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version, Wait, WakeJob, WarmChanged,
+    AdvanceRun, AgentKind, AgentPin, Allocation, Architecture, BootId, CancelJob, CancelRun, CarriedEnd, CarryJob,
+    ClusterConfig, Command, CompleteJob, ConfigureCluster, Cordon, CreateJoinToken, DeleteAgent, DeleteObject,
+    DeliverMessage, Demand, DeprecateAgent, Digest, DrainNode, Effects, EndCarried, EventSeq, Expect, FailJob,
+    FailPending, Failure, FailureKind, FencingToken, FoldSteps, ForsakeChild, Gpu, GpuShare, GrantLease, Inventory,
+    JobId, JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, MessageId, Micros, Namespace, NodeEpoch,
+    NodeId, ObjectKey, ObjectKind, ObjectName, Observation, ObserveObjects, ParkJob, Payload, PayloadBody, PruneJobs,
+    PutObject, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob, RetireAgent, RetryJob,
+    RetryRule, RevokeJoinToken, RunDefinition, RunFailure, RunFault, RunId, RunNext, RunSpec, RunStrategy, SinkAck,
+    SpawnedBy, Spawner, StartJob, StartRun, Step, StepKey, StepKind, StepUsage, SubmitJob, Timeouts, Timestamp, Usage,
+    Verdict, Version, Wait, WakeJob, WarmChanged,
 };
 
 use super::script::{Run, Words, agent};
@@ -71,6 +72,9 @@ pub(crate) fn command(run: &Run, words: &Words<'_>) -> Command {
             Command::DeleteObject(DeleteObject { kind, name, expect: expect(words) })
         }
         "observe" => Command::ObserveObjects(ObserveObjects { observations: vec![observation(run, words)] }),
+        "start" if words.word(1).starts_with('r') => Command::StartRun(start_run(words)),
+        "advance" => Command::AdvanceRun(advance_run(run, words)),
+        "cancel-run" => Command::CancelRun(CancelRun { run: run_id(words.word(1)) }),
         "config" => Command::ConfigureCluster(ConfigureCluster { config: config(words) }),
         _ => job_command(run, words),
     }
@@ -81,6 +85,43 @@ fn put_object(words: &Words<'_>) -> PutObject {
     let ObjectKey { kind, name, .. } = object_key(words.word(1), words.word(2));
     let spec = words.rest(3).0.first().copied().unwrap_or("{}").as_bytes().into();
     PutObject { kind, name, labels: labels(words), spec, spec_version: 1, expect: expect(words) }
+}
+
+/// `r7` stands for the run 7.
+pub(crate) fn run_id(name: &str) -> RunId {
+    RunId(number(name.trim_start_matches('r')))
+}
+
+/// `start r1 chain=NAME`, or `steps=2` with a definition of its own.
+fn start_run(words: &Words<'_>) -> StartRun {
+    let definition = match words.text("chain") {
+        Some(name) => RunDefinition::Named(ObjectName::new(name).expect("a name")),
+        None => RunDefinition::Given {
+            chain: "given".into(),
+            steps: words.or("steps", 1),
+            document: Payload::inline(b"{}"),
+        },
+    };
+    let (input, metadata) = (payload(words, "input", "{}"), Arc::from(*b"{}"));
+    StartRun { id: run_id(words.word(1)), definition, input, priority: words.or("priority", 0), metadata }
+}
+
+/// `advance r1 agent=a` begins the next step; `fail=WHY` and `complete=true` end the run.
+fn advance_run(run: &Run, words: &Words<'_>) -> AdvanceRun {
+    let id = run_id(words.word(1));
+    let found = run.state.run(id);
+    let next = if let Some(why) = words.text("fail") {
+        RunNext::Fail(RunFailure { step: words.get("step"), fault: RunFault::Text(why.into()) })
+    } else if words.or("complete", false) {
+        RunNext::Complete
+    } else {
+        let job = words.get("id").map(JobId).or(found.map(|run| run.next_job())).unwrap_or(JobId(0));
+        let submit = SubmitJob { context: Some(Payload::inline(b"{}")), ..submit(job, words) };
+        let strategy = words.text("strategy").and_then(RunStrategy::named).unwrap_or(RunStrategy::None);
+        RunNext::Step { agent: words.text("agent").unwrap_or("a").into(), strategy, submit: Box::new(submit) }
+    };
+    let version = words.or("run-version", found.map_or(0, |run| run.version));
+    AdvanceRun { run: id, version, plan: words.text("plan").map(|text| Payload::inline(text.as_bytes())), next }
 }
 
 fn expect(words: &Words<'_>) -> Expect {
@@ -393,6 +434,7 @@ fn submit(id: JobId, words: &Words<'_>) -> SubmitJob {
         not_before: words.get("at").map(|seconds: i64| Timestamp(seconds * 1_000_000)),
         bearer: words.or("bearer", false),
         budget_nanodollars: words.text("budget").map(number),
+        context: None,
     }
 }
 

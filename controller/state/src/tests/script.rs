@@ -13,8 +13,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentName, ClusterTime, Command, Door, Entry, Event, EventRecord, JobChange, JobId, Level, Namespace, NodeId,
-    Origin, Outcome, Parent, PayloadBody, Principal, Reason, Rejection, Request, RequestId, StateImage, Timestamp,
+    AdvanceRun, AgentName, ClusterTime, Command, Door, Entry, Event, EventRecord, JobChange, JobId, Level, Namespace,
+    NodeId, Origin, Outcome, Parent, PayloadBody, Principal, Reason, Rejection, Request, RequestId, RunNext,
+    StateImage, Timestamp,
 };
 
 use super::build;
@@ -83,6 +84,9 @@ impl Run {
             match words.word(0) {
                 "clock" => self.state.clock = self.state.clock.plus(build::seconds(words.word(1))),
                 "level" => self.state.level = Level(words.word(1).parse().expect("a number")),
+                "show" if words.word(1).starts_with('r') && !words.word(1).contains('/') => {
+                    self.show_run(words.word(1))
+                }
                 "show" => self.show(words.word(1)),
                 "inbox" => self.show_inbox(words.word(1)),
                 "journal" => self.show_journal(words.word(1)),
@@ -95,6 +99,11 @@ impl Run {
     }
 
     pub(crate) fn job_id(&self, name: &str) -> JobId {
+        if let Some((run, step)) = name.strip_prefix('r').and_then(|name| name.split_once('/'))
+            && let Ok(step) = step.parse()
+        {
+            return JobId(build::run_id(run).0).derive(!0).derive(step);
+        }
         let known = self.names.iter().find(|(_, known)| *known == name).map(|(id, _)| *id);
         known.unwrap_or_else(|| match name.strip_prefix('c') {
             Some(child) => JobId(1_000 + child.parse::<u64>().expect("c and a number")),
@@ -107,6 +116,10 @@ impl Run {
         if let Command::SubmitJob(submit) = &command {
             let name = words.word(if submit.spawner.is_some() { 2 } else { 1 });
             self.names.entry(submit.id).or_insert_with(|| name.to_owned());
+        }
+        if let Command::AdvanceRun(AdvanceRun { next: RunNext::Step { submit, .. }, .. }) = &command {
+            let step = self.state.run(build::run_id(words.word(1))).map_or(0, |run| run.steps.len());
+            self.names.entry(submit.id).or_insert_with(|| format!("{}/{step}", words.word(1)));
         }
         if let Command::RetryJob(retry) = &command {
             self.names.entry(retry.id).or_insert_with(|| words.word(2).to_owned());
@@ -171,6 +184,11 @@ impl Run {
                 format!("{} {} uid {uid} revision {revision}{labels} {shown}", object.key.kind, object.key.name)
             }
             Event::ObjectDeleted { object } => format!("{} {} deleted", object.key.kind, object.key.name),
+            Event::Run { change, run } => {
+                let error = run.error();
+                let why = if error.is_empty() { error } else { format!(": {error}") };
+                format!("r{} {change} {} step {}{why}", run.id.0, run.status.as_str(), run.current_step())
+            }
             Event::StepsFolded { job, upto, .. } => format!("{} steps up to {upto} folded", self.names[job]),
             Event::Job { change, old_status, job } => {
                 let name = self.name(job.id, job.original, job.retry_count);
@@ -196,6 +214,25 @@ impl Run {
     fn name(&mut self, id: JobId, original: Option<JobId>, retry_count: u32) -> &str {
         let first = original.and_then(|original| self.names.get(&original)).cloned().unwrap_or_default();
         self.names.entry(id).or_insert_with(|| format!("{first}'{retry_count}"))
+    }
+
+    fn show_run(&mut self, name: &str) {
+        let line = match self.state.run(build::run_id(name)) {
+            None => format!("{name}: gone"),
+            Some(run) => {
+                let steps: Vec<String> =
+                    run.steps.iter().map(|step| format!("{} {:?}", step.agent, step.output)).collect();
+                let ready = if run.is_ready() { " ready" } else { "" };
+                let status = run.status.as_str();
+                format!(
+                    "{name}: {status}{ready} version {} of {} steps {steps:?} {}",
+                    run.version,
+                    run.total_steps,
+                    run.error()
+                )
+            }
+        };
+        writeln!(self.out, "{}", line.trim_end()).expect("writing to a string");
     }
 
     fn show_status(&mut self, name: &str) {

@@ -196,6 +196,7 @@ fn job(id: u64, input: Payload) -> Command {
         not_before: None,
         bearer: false,
         budget_nanodollars: None,
+        context: None,
     })
 }
 

@@ -1,11 +1,11 @@
 //! Commands: one arm per variant in each direction.
 
 use atlas_types::{
-    AgentName, CancelJob, CarryJob, Command, ConfigureCluster, Cordon, CreateJoinToken, DeleteAgent, DeliverMessage,
-    DeprecateAgent, DrainNode, EventSeq, FailPending, FencingToken, FoldSteps, ForsakeChild, GrantLease, JobId,
-    JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, Micros, NodeEpoch, NodeId, ParkJob, PruneJobs,
-    RecordSteps, RegisterNode, RemoveNode, ReportDigest, Request, RetireAgent, RetryJob, RevokeJoinToken, RunId, Seq,
-    SinkAck, SpawnedBy, StartJob, StoreLog, WakeJob, WarmChanged,
+    AgentName, CancelJob, CancelRun, CarryJob, Command, ConfigureCluster, Cordon, CreateJoinToken, DeleteAgent,
+    DeliverMessage, DeprecateAgent, DrainNode, EventSeq, FailPending, FencingToken, FoldSteps, ForsakeChild,
+    GrantLease, JobId, JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, Micros, NodeEpoch, NodeId,
+    ParkJob, PruneJobs, RecordSteps, RegisterNode, RemoveNode, ReportDigest, Request, RetireAgent, RetryJob,
+    RevokeJoinToken, RunId, Seq, SinkAck, SpawnedBy, StartJob, StoreLog, WakeJob, WarmChanged,
 };
 
 mod bodies;
@@ -181,6 +181,9 @@ impl From<&Command> for Message {
                 Self::CarryJob(proto::CarryJob { job_id: command.job.0, run_id: command.run.0 })
             }
             Command::EndCarried(command) => Self::EndCarried(command.into()),
+            Command::StartRun(command) => Self::StartRun(command.into()),
+            Command::AdvanceRun(command) => Self::AdvanceRun(command.into()),
+            Command::CancelRun(command) => Self::CancelRun(proto::CancelRun { run_id: command.run.0 }),
         }
     }
 }
@@ -338,6 +341,9 @@ impl TryFrom<Message> for Command {
                 Self::CarryJob(CarryJob { job: JobId(message.job_id), run: RunId(message.run_id) })
             }
             Message::EndCarried(message) => Self::EndCarried(message.try_into()?),
+            Message::StartRun(message) => Self::StartRun(message.try_into()?),
+            Message::AdvanceRun(message) => Self::AdvanceRun(message.try_into()?),
+            Message::CancelRun(message) => Self::CancelRun(CancelRun { run: RunId(message.run_id) }),
             Message::PutObject(message) => Self::PutObject(message.try_into()?),
             Message::DeleteObject(message) => Self::DeleteObject(message.try_into()?),
             Message::ObserveObjects(message) => Self::ObserveObjects(message.try_into()?),

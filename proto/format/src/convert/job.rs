@@ -112,6 +112,8 @@ impl From<&Job> for proto::Job {
             slept_until_us: job.slept_until.0,
             bearer: job.bearer,
             budget_nanodollars: job.budget_nanodollars,
+            step: job.step.map(Into::into),
+            context: job.context.as_ref().map(Into::into),
         }
     }
 }
@@ -170,6 +172,8 @@ impl TryFrom<proto::Job> for Job {
             slept_until: Timestamp(job.slept_until_us),
             bearer: job.bearer,
             budget_nanodollars: job.budget_nanodollars,
+            step: job.step.map(Into::into),
+            context: job.context.map(Payload::try_from).transpose()?,
         })
     }
 }

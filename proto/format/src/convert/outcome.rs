@@ -2,7 +2,7 @@
 
 use atlas_types::{
     Attempt, ClusterTime, EventSeq, FencingToken, JobId, JobStatus, Level, MemberId, NodeEpoch, NodeId, Outcome,
-    Rejection, StepKey, StepKind,
+    Rejection, RunId, StepKey, StepKind,
 };
 
 use super::park::message_id;
@@ -37,6 +37,7 @@ impl From<&Outcome> for proto::Outcome {
             Outcome::ObjectPut { uid, revision } => {
                 Kind::ObjectStored(proto::ObjectStored { uid: uid.0, revision: revision.0 })
             }
+            Outcome::RunStarted { run } => Kind::RunStarted(proto::RunStarted { run_id: run.0 }),
         };
         Self { kind: Some(kind) }
     }
@@ -71,6 +72,7 @@ impl TryFrom<proto::Outcome> for Outcome {
             Kind::ObjectStored(stored) => {
                 Self::ObjectPut { uid: EventSeq(stored.uid), revision: EventSeq(stored.revision) }
             }
+            Kind::RunStarted(started) => Self::RunStarted { run: RunId(started.run_id) },
         })
     }
 }
@@ -144,6 +146,8 @@ impl From<&Rejection> for proto::Rejection {
             Rejection::NeedsLease => plain(RejectionKind::NeedsLease),
             Rejection::NotCarried => plain(RejectionKind::NotCarried),
             Rejection::RunTaken { job } => of_job(RejectionKind::RunTaken, job),
+            Rejection::UnknownRun { run } => Self { run_id: Some(run.0), ..plain(RejectionKind::UnknownRun) },
+            Rejection::StaleRun => plain(RejectionKind::StaleRun),
             Rejection::UnknownObject => plain(RejectionKind::UnknownObject),
             Rejection::ObjectChanged { revision } => counted(RejectionKind::ObjectChanged, revision.0),
             Rejection::UnknownObjectKind => plain(RejectionKind::UnknownObjectKind),
@@ -237,6 +241,10 @@ impl TryFrom<proto::Rejection> for Rejection {
             RejectionKind::NeedsLease => Self::NeedsLease,
             RejectionKind::NotCarried => Self::NotCarried,
             RejectionKind::RunTaken => Self::RunTaken { job: job()? },
+            RejectionKind::UnknownRun => {
+                Self::UnknownRun { run: RunId(required("rejection.run_id", rejection.run_id)?) }
+            }
+            RejectionKind::StaleRun => Self::StaleRun,
             RejectionKind::UnknownObject => Self::UnknownObject,
             RejectionKind::ObjectChanged => Self::ObjectChanged { revision: EventSeq(amount()?) },
             RejectionKind::UnknownObjectKind => Self::UnknownObjectKind,

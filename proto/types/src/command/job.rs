@@ -48,6 +48,8 @@ pub struct SubmitJob {
     pub bearer: bool,
     /// Most that its calls of models may cost, in billionths of a dollar.
     pub budget_nanodollars: Option<u64>,
+    /// What the agent of a step is told about the chain, a JSON object. Only steps of runs have it.
+    pub context: Option<Payload>,
 }
 
 /// The attempt that spawns a job: only while it holds its lease may it.

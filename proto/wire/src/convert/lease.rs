@@ -2,7 +2,7 @@
 
 use atlas_types::{
     AgentName, Allocation, AssignedJournal, Assignment, Attachments, Attempt, FencingToken, GpuShare, HeldLease, JobId,
-    Namespace, Place,
+    Namespace, Payload, Place,
 };
 use bytes::Bytes;
 
@@ -36,6 +36,7 @@ impl From<Assignment> for pb::Assignment {
             journal: assignment.journal.map(|journal| (*journal).into()),
             attachments: Some(assignment.attachments).filter(|all| !all.is_empty()).map(Into::into),
             budget_nanodollars: assignment.budget_nanodollars,
+            context: assignment.context.map(Into::into),
         }
     }
 }
@@ -67,6 +68,7 @@ impl TryFrom<pb::Assignment> for Assignment {
             journal: assignment.journal.map(AssignedJournal::try_from).transpose()?.map(Box::new),
             attachments: assignment.attachments.map(Attachments::try_from).transpose()?.unwrap_or_default(),
             budget_nanodollars: assignment.budget_nanodollars,
+            context: assignment.context.map(Payload::try_from).transpose()?,
         })
     }
 }

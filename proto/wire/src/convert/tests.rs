@@ -68,6 +68,7 @@ fn assignment() -> Assignment {
         spawn: Some(SpawnRule { depth: 1, depth_max: 3, permitted: true }),
         lacks: Some("Missing agent dependencies: b".into()),
         budget_nanodollars: Some(10_000_000),
+        context: Some(Payload::inline(br#"{"step_index":1}"#)),
         attachments: Attachments::new([Attachment::Bearer(SecretText::new("Bearer canary"))]),
         journal: Some(Box::new(AssignedJournal {
             journal: Arc::new(journal()),

@@ -90,6 +90,7 @@ impl World {
             not_before: None,
             bearer: false,
             budget_nanodollars: None,
+            context: None,
         }))
     }
 

@@ -253,6 +253,7 @@ fn submit(id: u64, number: u8, priority: i64) -> SubmitJob {
         not_before: None,
         bearer: false,
         budget_nanodollars: None,
+        context: None,
     }
 }
 

@@ -129,6 +129,7 @@ impl From<&SubmitJob> for proto::SubmitJob {
             not_before_us: command.not_before.map(|time| time.0),
             bearer: command.bearer,
             budget_nanodollars: command.budget_nanodollars,
+            context: command.context.as_ref().map(Into::into),
         }
     }
 }
@@ -158,6 +159,7 @@ impl TryFrom<proto::SubmitJob> for SubmitJob {
             not_before: message.not_before_us.map(Timestamp),
             bearer: message.bearer,
             budget_nanodollars: message.budget_nanodollars,
+            context: message.context.map(Payload::try_from).transpose()?,
         })
     }
 }

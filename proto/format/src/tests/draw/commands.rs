@@ -10,7 +10,7 @@ impl Draw {
     fn command(&mut self) -> Command {
         let (job, node, token) = (self.job_id(), self.node_id(), self.token());
         let epoch = NodeEpoch(self.u64());
-        match self.below(40) {
+        match self.below(43) {
             0 => Command::RegisterAgent(RegisterAgent {
                 name: self.agent_name(),
                 version: self.version(),
@@ -32,20 +32,7 @@ impl Draw {
             5 => Command::RemoveNode(RemoveNode { node }),
             6 => Command::LoseNode(LoseNode { node, epoch }),
             7 => Command::WarmChanged(WarmChanged { node, epoch, digest: self.digest(), idle: self.u32() }),
-            8 => Command::SubmitJob(SubmitJob {
-                id: job,
-                agent: self.agent_name(),
-                verdict: self.verdict(),
-                input: self.payload(),
-                priority: self.i64(),
-                metadata: self.bytes(),
-                labels: Arc::new(self.labels()),
-                execution_timeout: self.option(Self::micros),
-                spawner: self.option(Self::spawned_by),
-                not_before: self.option(|draw| Timestamp(draw.i64())),
-                bearer: self.flag(),
-                budget_nanodollars: self.option(Self::u64),
-            }),
+            8 => Command::SubmitJob(self.submit_job(job)),
             9 => Command::GrantLease(GrantLease { job, node, epoch, allocation: self.allocation() }),
             10 => Command::StartJob(StartJob { job, node, token }),
             11 => Command::CompleteJob(CompleteJob {
@@ -151,7 +138,57 @@ impl Draw {
                 node,
                 labels: self.list(|draw| (draw.text(), draw.option(Self::text))).into_iter().collect(),
             }),
+            39 => Command::StartRun(StartRun {
+                id: RunId(self.u64()),
+                definition: self.run_definition(),
+                input: self.payload(),
+                priority: self.i64(),
+                metadata: self.bytes(),
+            }),
+            40 => Command::AdvanceRun(AdvanceRun {
+                run: RunId(self.u64()),
+                version: self.u64(),
+                plan: self.option(Self::payload),
+                next: self.run_next(),
+            }),
+            41 => Command::CancelRun(CancelRun { run: RunId(self.u64()) }),
             _ => Command::JoinMember(JoinMember { hash: Digest(self.array()), above: MemberId(self.u64()) }),
+        }
+    }
+
+    fn submit_job(&mut self, id: JobId) -> SubmitJob {
+        SubmitJob {
+            id,
+            agent: self.agent_name(),
+            verdict: self.verdict(),
+            input: self.payload(),
+            priority: self.i64(),
+            metadata: self.bytes(),
+            labels: Arc::new(self.labels()),
+            execution_timeout: self.option(Self::micros),
+            spawner: self.option(Self::spawned_by),
+            not_before: self.option(|draw| Timestamp(draw.i64())),
+            bearer: self.flag(),
+            budget_nanodollars: self.option(Self::u64),
+            context: self.option(Self::payload),
+        }
+    }
+
+    fn run_definition(&mut self) -> RunDefinition {
+        match self.flag() {
+            true => RunDefinition::Named(self.object_name()),
+            false => RunDefinition::Given { chain: self.text().into(), steps: self.u32(), document: self.payload() },
+        }
+    }
+
+    fn run_next(&mut self) -> RunNext {
+        match self.below(3) {
+            0 => RunNext::Complete,
+            1 => RunNext::Fail(self.run_failure()),
+            _ => {
+                let (agent, strategy, job) = (self.text().into(), self.pick(&RunStrategy::ALL), self.job_id());
+                RunNext::Step { agent, strategy, submit: Box::new(self.submit_job(job)) }
+            }
         }
     }
 
@@ -198,7 +235,7 @@ impl Draw {
     }
 
     pub(super) fn outcome(&mut self) -> Outcome {
-        match self.below(12) {
+        match self.below(13) {
             0 => Outcome::Done,
             1 => Outcome::Submitted { job: self.job_id(), repeated: self.flag() },
             2 => Outcome::Granted { token: self.token(), attempt: Attempt(self.u32()) },
@@ -210,12 +247,13 @@ impl Draw {
             8 => Outcome::Parked { ready: self.flag() },
             7 => Outcome::MemberJoined { member: MemberId(self.u64()) },
             10 => Outcome::ObjectPut { uid: EventSeq(self.u64()), revision: EventSeq(self.u64()) },
+            11 => Outcome::RunStarted { run: RunId(self.u64()) },
             _ => Outcome::TokenMade { salt: self.u128(), expires: ClusterTime(self.u64()) },
         }
     }
 
     fn rejection(&mut self) -> Rejection {
-        match self.below(43) {
+        match self.below(45) {
             0 => Rejection::QueueFull { active: self.u64() },
             1 => Rejection::LimitReached { what: self.pick(&Rejection::LIMITS), limit: self.u64() },
             2 => Rejection::PayloadTooLarge { bytes: self.u64() },
@@ -264,6 +302,8 @@ impl Draw {
             41 => Rejection::NotCarried,
             40 => Rejection::RunTaken { job: self.job_id() },
             36 => Rejection::NamespaceLimit { what: self.pick(&Rejection::LIMITS), limit: self.u64() },
+            42 => Rejection::UnknownRun { run: RunId(self.u64()) },
+            43 => Rejection::StaleRun,
             _ => Rejection::Internal,
         }
     }

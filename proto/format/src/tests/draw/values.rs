@@ -201,6 +201,8 @@ impl Draw {
             journal: self.option(|draw| Arc::new(draw.journal())),
             bearer: self.flag(),
             budget_nanodollars: self.option(Self::u64),
+            step: self.option(|draw| StepOf { run: RunId(draw.u64()), index: draw.u32() }),
+            context: self.option(Self::payload),
         }
     }
 
@@ -326,7 +328,53 @@ impl Draw {
             Event::ObjectDeleted { object: Arc::new(self.object()) },
             Event::StepsFolded { job: self.job_id(), upto: self.u64(), artifact: self.payload() },
             Event::MessageDelivered { job: self.job_id(), message: self.message_id(), number: self.u64() },
+            Event::Run { change: self.pick(&RunChange::ALL), run: Arc::new(self.run()) },
         ]
+    }
+
+    pub(crate) fn run(&mut self) -> Run {
+        Run {
+            namespace: self.namespace(),
+            id: RunId(self.u64()),
+            chain: self.text().into(),
+            revision: self.option(|draw| EventSeq(draw.u64())),
+            definition: self.payload(),
+            input: self.payload(),
+            status: self.pick(&RunStatus::ALL),
+            version: self.u64(),
+            total_steps: self.u32(),
+            plan: self.option(Self::payload),
+            steps: self.list(|draw| Arc::new(draw.run_step())),
+            failure: self.option(Self::run_failure),
+            priority: self.i64(),
+            metadata: self.bytes(),
+            created_at: Timestamp(self.i64()),
+            completed_at: Timestamp(self.i64()),
+            started: EventSeq(self.u64()),
+            ended: self.option(|draw| EventSeq(draw.u64())),
+            principal: self.principal(),
+            door: self.door(),
+            trace: self.option(Self::trace),
+            job: self.option(Self::job_id),
+        }
+    }
+
+    fn run_step(&mut self) -> RunStep {
+        RunStep {
+            agent: self.text().into(),
+            job: self.job_id(),
+            strategy: self.pick(&RunStrategy::ALL),
+            output: self.option(Self::payload),
+        }
+    }
+
+    pub(super) fn run_failure(&mut self) -> RunFailure {
+        let fault = match self.below(3) {
+            0 => RunFault::Text(self.text().into()),
+            1 => RunFault::Job(self.failure()),
+            _ => RunFault::Cancelled,
+        };
+        RunFailure { step: self.option(Self::u32), fault }
     }
 
     pub(crate) fn image(&mut self) -> StateImage {
@@ -362,6 +410,7 @@ impl Draw {
                 uses: draw.u32(),
             }),
             objects: self.list(|draw| Arc::new(draw.object())),
+            runs: self.list(|draw| Arc::new(draw.run())),
             journals: self.list(|draw| JournalImage { job: draw.job_id(), journal: Arc::new(draw.journal()) }),
             inboxes: self.list(|draw| InboxImage { job: draw.job_id(), inbox: Arc::new(draw.inbox()) }),
         }

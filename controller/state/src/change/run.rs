@@ -1,0 +1,84 @@
+//! Transitions of runs. The end of a step is recorded in the entry that ends its job, and so is the end of its run; what the next
+//! step gets is computed elsewhere, because it needs schemas.
+
+use std::sync::Arc;
+
+use atlas_types::{
+    Event, Failure, FailureKind, Job, JobStatus, RUNS_ENDED_KEPT, Run, RunChange, RunFailure, RunFault, RunId,
+    RunStatus, RunStep, StepOf,
+};
+
+use super::Change;
+
+impl Change<'_> {
+    /// The run of a client's command: one of another namespace does not exist for it.
+    pub(crate) fn own_run(&self, id: RunId) -> Option<&Arc<Run>> {
+        self.state.runs.get(&id).filter(|run| run.namespace == self.origin.namespace)
+    }
+
+    /// Stores a run that changed and writes its event.
+    pub(crate) fn put_run(&mut self, mut run: Run, change: RunChange) {
+        run.version += 1;
+        let run = Arc::new(run);
+        let old = self.state.runs.insert(run.id, Arc::clone(&run));
+        self.state.index.run(old.as_deref(), Some(&run));
+        self.emit(Event::Run { change, run });
+    }
+
+    /// Records the end of the job of a step that no retry follows.
+    pub(super) fn end_step(&mut self, job: &Job) {
+        let Some(StepOf { run, index }) = job.step else { return };
+        let Some(run) = self.state.runs.get(&run).filter(|run| !run.status.is_terminal()) else { return };
+        // A person may have let an older job of the step run again: nobody waits for that one.
+        let waits = |step: &&Arc<RunStep>| step.output.is_none() && step.job == job.first();
+        let Some(step) = run.steps.last().filter(|_| run.current_step() == i64::from(index)).filter(waits) else {
+            return;
+        };
+        let mut new = (**run).clone();
+        match (job.status, &job.output) {
+            (JobStatus::Completed, Some(output)) => {
+                let step = RunStep { output: Some(output.clone()), ..(**step).clone() };
+                if let Some(last) = new.steps.last_mut() {
+                    *last = Arc::new(step);
+                }
+                if new.steps.len() as u64 == u64::from(new.total_steps) {
+                    self.end_run(new, RunStatus::Completed, None);
+                } else {
+                    self.put_run(new, RunChange::StepEnded);
+                }
+            }
+            (JobStatus::Cancelled, _) => self.fail_step(new, index, RunFault::Cancelled),
+            _ => {
+                let failure = job.failure.clone().unwrap_or(Failure {
+                    kind: FailureKind::Internal,
+                    error: "the job ended without an output".into(),
+                });
+                self.fail_step(new, index, RunFault::Job(failure));
+            }
+        }
+    }
+
+    fn fail_step(&mut self, run: Run, index: u32, fault: RunFault) {
+        self.end_run(run, RunStatus::Failed, Some(RunFailure { step: Some(index), fault }));
+    }
+
+    /// Ends a run. Of the runs that have ended, those that ended first go.
+    pub(crate) fn end_run(&mut self, mut run: Run, status: RunStatus, failure: Option<RunFailure>) {
+        run.status = status;
+        run.failure = failure;
+        run.completed_at = self.at;
+        run.ended = Some(self.state.event_seq.next());
+        self.put_run(run, RunChange::Ended);
+        while self.state.index.chains.ended_total() > RUNS_ENDED_KEPT {
+            let Some(oldest) = self.state.index.chains.ended_first() else { return };
+            let old = self.state.runs.remove(&oldest);
+            self.state.index.run(old.as_deref(), None);
+        }
+    }
+
+    /// The job of a run's current step that has not ended.
+    pub(crate) fn step_job(&self, run: &Run) -> Option<Arc<Job>> {
+        let first = run.steps.last().filter(|step| step.output.is_none())?.job;
+        self.state.step_job(first).cloned()
+    }
+}

@@ -1,0 +1,38 @@
+//! RUN-1: a run that has not ended goes on with its next step, or waits for exactly one job, the last of its current step. All steps
+//! before have outputs. A bounded number of ended runs is kept.
+
+use atlas_types::{RUNS_ENDED_KEPT, Run, RunStatus};
+
+use super::ensure;
+use crate::state::State;
+
+pub(super) fn check(state: &State) -> Result<(), String> {
+    for run in state.runs.values() {
+        let id = run.id;
+        let total = run.total_steps as usize;
+        ensure(run.steps.len() <= total, || format!("{id} has {} steps of {total}", run.steps.len()))?;
+        let (last, before) = run.steps.split_last().map_or((None, &[][..]), |(last, before)| (Some(last), before));
+        ensure(before.iter().all(|step| step.output.is_some()), || format!("a step of {id} has no output"))?;
+        let is_over = run.status.is_terminal();
+        ensure(is_over == run.ended.is_some(), || format!("{id} is {:?} and ended with {:?}", run.status, run.ended))?;
+        let failed = run.status == RunStatus::Failed;
+        ensure(failed == run.failure.is_some(), || format!("{id} is {:?} with {:?}", run.status, run.failure))?;
+        ensure((run.status != RunStatus::Pending) || last.is_none(), || format!("{id} has not begun and has steps"))?;
+        check_wait(state, run)?;
+    }
+    let ended = state.index.chains.ended_total();
+    ensure(ended <= RUNS_ENDED_KEPT, || format!("{ended} ended runs are kept"))
+}
+
+fn check_wait(state: &State, run: &Run) -> Result<(), String> {
+    if run.status.is_terminal() || run.is_ready() {
+        let done = run.steps.len() as u64 == u64::from(run.total_steps) && run.total_steps > 0;
+        let all = done && run.steps.last().is_some_and(|step| step.output.is_some());
+        return ensure(run.status.is_terminal() || !all, || format!("{} goes on after its last step", run.id));
+    }
+    let first = run.steps.last().map(|step| step.job);
+    let job = first.and_then(|first| state.index.chains.job_of(first)).and_then(|job| state.jobs.get(job));
+    ensure(job.is_some_and(|job| job.step.is_some_and(|step| step.run == run.id)), || {
+        format!("{} waits for no job", run.id)
+    })
+}

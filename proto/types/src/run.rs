@@ -1,0 +1,281 @@
+//! Runs: executions of chains, which are part of the replicated state (ADR 29).
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::{
+    Door, EventSeq, Failure, FailureKind, JobId, Namespace, Payload, Principal, RunId, Timestamp, TraceContext,
+};
+
+/// Most runs that have not ended.
+pub const RUNS_ACTIVE_MAX: u64 = 10_000;
+
+/// Most runs that are kept after their end. The run that ended first goes first (compatibility §12.4).
+pub const RUNS_ENDED_KEPT: u64 = 1_000;
+
+/// Most steps of a run.
+pub const RUN_STEPS_MAX: u32 = 1_000;
+
+/// The status of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RunStatus {
+    /// Its agents are not looked up yet.
+    Pending,
+    Running,
+    /// Its last step completed.
+    Completed,
+    /// A step failed, or could not begin.
+    Failed,
+    /// Somebody cancelled it.
+    Cancelled,
+}
+
+impl RunStatus {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Pending, Self::Running, Self::Completed, Self::Failed, Self::Cancelled];
+
+    /// The word that clients see.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// Whether nothing follows any more.
+    pub fn is_terminal(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+    }
+}
+
+/// How the output of one step became the input of the next (compatibility §11.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RunStrategy {
+    /// The input of the chain, for the first step.
+    None,
+    Direct,
+    Mapped,
+    Coerce,
+    /// A model converted it.
+    Bridge,
+}
+
+impl RunStrategy {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::None, Self::Direct, Self::Mapped, Self::Coerce, Self::Bridge];
+
+    /// Its name in results.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Direct => "direct",
+            Self::Mapped => "mapped",
+            Self::Coerce => "coerce",
+            Self::Bridge => "llm_bridge",
+        }
+    }
+
+    /// The strategy of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|strategy| strategy.as_str() == name)
+    }
+
+    /// What it costs in the units of results; only a model costs something.
+    pub fn cost(self) -> f64 {
+        if self == Self::Bridge { 1.0 } else { 0.0 }
+    }
+}
+
+/// A step that was started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunStep {
+    /// The agent as the chain names it, without a version.
+    pub agent: Arc<str>,
+    /// The first job of the step. Its retries belong to the step.
+    pub job: JobId,
+    /// How its input was made.
+    pub strategy: RunStrategy,
+    /// Set when it completed.
+    pub output: Option<Payload>,
+}
+
+/// Why a run failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunFault {
+    /// It could not begin, or the next step could not; the whole text.
+    Text(Arc<str>),
+    /// The job of a step failed.
+    Job(Failure),
+    /// The job of a step was cancelled.
+    Cancelled,
+}
+
+/// Where and why a run failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunFailure {
+    /// The number of the step; none if no step could begin.
+    pub step: Option<u32>,
+    pub fault: RunFault,
+}
+
+impl RunFault {
+    /// What the step of `agent` shows (compatibility §12.3).
+    pub fn step_error(&self, agent: &str) -> String {
+        match self {
+            Self::Text(text) => text.to_string(),
+            Self::Cancelled => "Job was cancelled".to_owned(),
+            Self::Job(Failure { kind: FailureKind::InputInvalid, .. }) => "Input validation failed".to_owned(),
+            Self::Job(Failure { kind: FailureKind::OutputInvalid, .. }) => "Output validation failed".to_owned(),
+            Self::Job(Failure { kind: FailureKind::NoAgent, .. }) => {
+                format!("No agent implementation found for: {agent}")
+            }
+            Self::Job(Failure { error, .. }) => error.to_string(),
+        }
+    }
+}
+
+/// One execution of a chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// Whose it is.
+    pub namespace: Namespace,
+    pub id: RunId,
+    /// The name of the chain.
+    pub chain: Arc<str>,
+    /// The revision of the object that it was started from; none for a definition that came with the request.
+    pub revision: Option<EventSeq>,
+    /// The definition as it was at the start, JSON.
+    pub definition: Payload,
+    /// The input of the chain, JSON.
+    pub input: Payload,
+    pub status: RunStatus,
+    /// One more for each change: a command that was computed elsewhere names the version that it continues.
+    pub version: u64,
+    /// How many steps the chain has.
+    pub total_steps: u32,
+    /// The versions and schemas of the agents, JSON; none until they are looked up.
+    pub plan: Option<Payload>,
+    /// The steps that were started. All but the last have completed.
+    pub steps: Vec<Arc<RunStep>>,
+    /// Set when it failed.
+    pub failure: Option<RunFailure>,
+    /// The priority of its jobs.
+    pub priority: i64,
+    /// The metadata of its jobs besides those of the step, a JSON object.
+    pub metadata: Arc<[u8]>,
+    pub created_at: Timestamp,
+    pub completed_at: Timestamp,
+    /// The event that started it: newer runs have higher ones.
+    pub started: EventSeq,
+    /// The event that ended it.
+    pub ended: Option<EventSeq>,
+    /// Who asked.
+    pub principal: Principal,
+    pub door: Door,
+    /// The caller's trace.
+    pub trace: Option<TraceContext>,
+    /// The job that it carries.
+    pub job: Option<JobId>,
+}
+
+impl Run {
+    /// The first job of its next step.
+    pub fn next_job(&self) -> JobId {
+        // Far from the numbers by which retries get theirs.
+        JobId(self.id.0).derive(!0).derive(self.steps.len() as u64)
+    }
+
+    /// Whether it goes on with its next step, or with the look-up of its agents: nothing that runs has to end first.
+    pub fn is_ready(&self) -> bool {
+        match self.status {
+            RunStatus::Pending => true,
+            RunStatus::Running => self.steps.last().is_none_or(|step| step.output.is_some()),
+            RunStatus::Completed | RunStatus::Failed | RunStatus::Cancelled => false,
+        }
+    }
+
+    /// The number of the last step that was started; -1 if none was.
+    pub fn current_step(&self) -> i64 {
+        self.steps.len() as i64 - 1
+    }
+
+    /// The text of its failure (compatibility §12.3); empty if it did not fail.
+    pub fn error(&self) -> String {
+        let Some(RunFailure { step, fault }) = &self.failure else {
+            let cancelled = self.status == RunStatus::Cancelled;
+            return if cancelled { "Chain execution was cancelled".to_owned() } else { String::new() };
+        };
+        let number = step.unwrap_or_default();
+        let agent = self.steps.get(number as usize).map_or("", |step| &step.agent);
+        match fault {
+            RunFault::Text(text) => text.to_string(),
+            RunFault::Job(Failure { kind: FailureKind::NoAgent, .. }) => fault.step_error(agent),
+            fault => format!("Agent failed at step {number} ({agent}): {}", fault.step_error(agent)),
+        }
+    }
+
+    /// The number of the step that failed or was cancelled; -1 if there is none.
+    pub fn failed_at(&self) -> i64 {
+        match &self.failure {
+            Some(failure) => failure.step.map_or(-1, i64::from),
+            None if self.status == RunStatus::Cancelled => self.current_step(),
+            None => -1,
+        }
+    }
+
+    /// Its payloads.
+    pub fn payloads(&self) -> impl Iterator<Item = &Payload> {
+        let own = [Some(&self.definition), Some(&self.input), self.plan.as_ref()].into_iter().flatten();
+        own.chain(self.steps.iter().filter_map(|step| step.output.as_ref()))
+    }
+
+    /// Bytes that it takes in the state.
+    pub fn inline_bytes(&self) -> u64 {
+        self.payloads().map(Payload::inline_bytes).sum::<u64>() + self.metadata.len() as u64
+    }
+}
+
+/// The step for which a job runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StepOf {
+    pub run: RunId,
+    /// The number of the step, from 0.
+    pub index: u32,
+}
+
+/// What made the event of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RunChange {
+    /// It was started.
+    Started,
+    /// The job of a step was submitted.
+    StepStarted,
+    /// A step completed that is not the last.
+    StepEnded,
+    /// It ended; the status says how.
+    Ended,
+}
+
+impl RunChange {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Started, Self::StepStarted, Self::StepEnded, Self::Ended];
+
+    /// Its word in events.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Started => "started",
+            Self::StepStarted => "step_started",
+            Self::StepEnded => "step_ended",
+            Self::Ended => "ended",
+        }
+    }
+}
+
+impl fmt::Display for RunChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
