@@ -18,4 +18,4 @@ pub use bridge::{ATTEMPTS_MAX, Bridge, BridgeError, extract_json};
 pub use path::Context;
 pub use report::{Coercion, Level, Report};
 pub use similarity::{similarity, tokenize};
-pub use strategy::{Mediated, MediationError, Plan, mediate};
+pub use strategy::{Mediated, MediationError, Plan, mapped, mediate};

@@ -64,7 +64,8 @@ fn direct(target: &Value, data: &Map<String, Value>) -> Map<String, Value> {
     data.iter().filter(|(name, _)| wanted(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-fn mapped(map: &Map<String, Value>, context: &Context, data: &Map<String, Value>) -> Map<String, Value> {
+/// The fields that an author's map gives: from paths, from fields of `data`, or as fixed values. What a path does not find is left out.
+pub fn mapped(map: &Map<String, Value>, context: &Context, data: &Map<String, Value>) -> Map<String, Value> {
     let whole = Value::Object(data.clone());
     let value = |expression: &Value| match expression.as_str() {
         Some(path) if path.starts_with("$.") => context.resolve(path, &whole),
