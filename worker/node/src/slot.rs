@@ -31,6 +31,8 @@ pub(crate) struct Work {
     pub(crate) assignment: Box<Assignment>,
     /// The input, JSON text.
     pub(crate) input: Arc<[u8]>,
+    /// What the agent is told about the chain of which the job is a step, a JSON object.
+    pub(crate) context: Option<Arc<[u8]>>,
     pub(crate) agent: Arc<Agent>,
 }
 
@@ -352,10 +354,10 @@ async fn run(program: &mut Option<Program>, work: &Arc<Work>, shared: &Shared, c
     })
 }
 
-/// Validates the input of a retry (compatibility §7.1). The door has already validated that of a first try, but retries
-/// do not pass a door.
+/// Validates the input of a retry or of the step of a chain (compatibility §7.1). The door has already validated that of other first
+/// tries, but retries and steps do not pass a door.
 async fn check_input(work: &Arc<Work>, control: &Control<'_>) -> Option<Failure> {
-    if work.assignment.retry_count == 0 {
+    if work.assignment.retry_count == 0 && work.context.is_none() {
         return None;
     }
     let (bytes, checked) = (work.input.len(), Arc::clone(work));

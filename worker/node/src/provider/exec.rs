@@ -314,7 +314,14 @@ pub(super) fn too_large(output_bytes_max: usize) -> Execution {
 
 /// The document that the agent reads: `{"input", "context"}`.
 pub(super) fn document(work: &Work) -> Vec<u8> {
-    let context = json!({"job_id": work.assignment.job.to_string(), "chain_name": "", "step_index": -1});
+    let chain: Map<String, Value> =
+        work.context.as_deref().and_then(|context| serde_json::from_slice(context).ok()).unwrap_or_default();
+    let mut context = json!({"job_id": work.assignment.job.to_string(), "chain_name": "", "step_index": -1});
+    for name in ["chain_name", "step_index"] {
+        if let Some(value) = chain.get(name) {
+            context[name] = value.clone();
+        }
+    }
     let mut document = b"{\"input\": ".to_vec();
     document.extend_from_slice(&work.input);
     document.extend_from_slice(format!(", \"context\": {context}}}").as_bytes());

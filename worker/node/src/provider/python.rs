@@ -317,6 +317,14 @@ impl Host {
             "tools": tools(&work.agent.contract),
         });
         let mut context = context.to_string();
+        if let Some(chain) = work.context.as_deref().and_then(|chain| std::str::from_utf8(chain).ok()) {
+            // Its members are none of those above.
+            let members = chain.trim().strip_prefix('{').and_then(|chain| chain.strip_suffix('}')).unwrap_or_default();
+            if !members.trim().is_empty() {
+                context.pop();
+                context.push_str(&format!(", {members}}}"));
+            }
+        }
         if let Some(secrets) = secrets.json() {
             context.pop();
             context.push_str(&format!(", \"secrets\": {secrets}}}"));

@@ -190,12 +190,16 @@ impl Pump {
 
     /// The work of an attempt, if everything is available.
     fn at_hand(&self, assignment: Box<Assignment>) -> Result<Arc<Work>, Box<Assignment>> {
-        let input = match &assignment.input.body {
-            PayloadBody::Inline(input) => Some(Arc::clone(input)),
+        let inline = |payload: &Payload| match &payload.body {
+            PayloadBody::Inline(bytes) => Some(Arc::clone(bytes)),
             PayloadBody::Artifact { .. } => None,
         };
-        match (self.packages.ready(assignment.digest), input) {
-            (Some(agent), Some(input)) => Ok(Arc::new(Work { assignment, input, agent })),
+        let context = assignment.context.as_ref().map(inline);
+        match (self.packages.ready(assignment.digest), inline(&assignment.input), context) {
+            (_, _, Some(None)) => Err(assignment),
+            (Some(agent), Some(input), context) => {
+                Ok(Arc::new(Work { assignment, input, context: context.flatten(), agent }))
+            }
             _ => Err(assignment),
         }
     }
@@ -245,15 +249,20 @@ async fn prepare(
         PackageError::Environment(_) => failed(FailureKind::Startup, "Pool error", &error),
         _ => failed(FailureKind::Internal, "Pool error", &error),
     })?;
-    let input =
-        preparing.slow("fetching the input", transfers.load(&assignment.input)).await.map_err(|error| match error {
-            error if error.is_nodes_own() => give_back(&error),
-            // An input that did not fit into a welcome is stored only at the controller that sent it. It is sent again
-            // with the next lease. An input that is lost for good uses up the job's attempts.
-            TransferError::Gone(_) => give_back(&error),
-            error => failed(FailureKind::Internal, "could not fetch the input", &error),
-        })?;
-    Ok(Arc::new(Work { assignment, input, agent }))
+    let load = |payload| preparing.slow("fetching the input", transfers.load(payload));
+    let lost = |error: TransferError| match error {
+        error if error.is_nodes_own() => give_back(&error),
+        // An input that did not fit into a welcome is stored only at the controller that sent it. It is sent again
+        // with the next lease. An input that is lost for good uses up the job's attempts.
+        TransferError::Gone(_) => give_back(&error),
+        error => failed(FailureKind::Internal, "could not fetch the input", &error),
+    };
+    let input = load(&assignment.input).await.map_err(lost)?;
+    let context = match &assignment.context {
+        Some(context) => Some(load(context).await.map_err(lost)?),
+        None => None,
+    };
+    Ok(Arc::new(Work { assignment, input, context, agent }))
 }
 
 fn give_back(error: &dyn std::error::Error) -> Unprepared {

@@ -190,6 +190,7 @@ impl Controller {
             spawn: None,
             lacks: None,
             budget_nanodollars: None,
+            context: None,
             attachments: Default::default(),
             journal: None,
         }

@@ -37,6 +37,7 @@ pub(super) fn assignment(token: u64) -> Assignment {
         spawn: None,
         lacks: None,
         budget_nanodollars: None,
+        context: None,
         attachments: Default::default(),
         journal: None,
     }
