@@ -117,6 +117,7 @@ fn submission(job: u64) -> Result<Command, IdError> {
         not_before: None,
         bearer: false,
         budget_nanodollars: None,
+        context: None,
     }))
 }
 

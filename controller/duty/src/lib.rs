@@ -1,5 +1,6 @@
 //! Leader tasks: pure functions of the state that return the commands to propose.
 //!
+//! * [`advance`] starts the next steps of runs;
 //! * [`schedule`] grants leases to waiting jobs and fails those that can never run, or whose required agents are gone;
 //! * [`expire`] handles timers that are due on the cluster's clock;
 //! * [`lose`] ends the leases of nodes whose [`Sessions`] ended;
@@ -13,6 +14,7 @@
 //! indexes only, and proposes nothing that `apply` would refuse on the state it was given; planned again on the state that
 //! its commands lead to, it proposes what is left. None of them reads a clock: times are parameters.
 
+mod advance;
 mod expire;
 mod follow;
 mod forget;
@@ -27,6 +29,7 @@ pub mod tasks;
 mod tests;
 mod view;
 
+pub use advance::advance;
 pub use atlas_scheduler::{Strategy, Waiting, Why};
 pub use expire::expire;
 pub use follow::{Follow, follow};

@@ -136,6 +136,7 @@ impl Sessions {
                 | Event::MessageDelivered { .. }
                 | Event::ObjectPut { .. }
                 | Event::ObjectDeleted { .. }
+                | Event::Run { .. }
                 | Event::Configured { .. } => {}
             }
         }

@@ -26,6 +26,8 @@ pub enum Task {
     Forget,
     /// [`crate::delete_retired`].
     DeleteRetired,
+    /// [`crate::advance`].
+    Advance,
     /// [`crate::lose`].
     Lose,
     /// [`crate::expire`].
@@ -41,6 +43,7 @@ impl fmt::Display for Task {
             Self::Prune => "prune",
             Self::Forget => "forget",
             Self::DeleteRetired => "delete-retired",
+            Self::Advance => "advance",
             Self::Lose => "lose",
             Self::Expire => "expire",
             Self::Schedule => "schedule",

@@ -230,6 +230,7 @@ fn submit(id: &str, name: &str) -> Command {
         not_before: None,
         bearer: false,
         budget_nanodollars: None,
+        context: None,
     })
 }
 

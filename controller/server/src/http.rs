@@ -8,6 +8,7 @@ mod agents;
 mod answer;
 mod api;
 mod batch;
+mod chains;
 mod cluster;
 mod cluster_events;
 mod events;
@@ -200,6 +201,10 @@ impl HttpDoor {
             (Route::FiguresOf(agent), &Method::GET) => {
                 Ok(answer::json(http::StatusCode::OK, &self.service.figures_of(&caller, &agent)?))
             }
+            (Route::Chains, &Method::POST) => chains::start(self, &caller, request).await,
+            (Route::Chains, &Method::GET) => chains::list(self, &caller, request).await,
+            (Route::Chain(id), &Method::GET) => chains::get(self, &caller, request, &id).await,
+            (Route::ChainCancel(id), &Method::POST) => chains::cancel(self, &caller, &id).await,
             (Route::Skills, &Method::GET) => skills::list(self, &caller, request).await,
             (Route::Skills, &Method::POST) => skills::deploy(self, &caller, request).await,
             (Route::Skill(name), &Method::GET) => skills::get(self, &caller, request, &name).await,

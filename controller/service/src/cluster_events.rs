@@ -6,7 +6,7 @@ use atlas_types::{AgentVersion, ClusterConfig, Event, EventRecord, Node, NodeHea
 use serde_json::{Value, json};
 
 use crate::view::{View, change_word, write_frame};
-use crate::{Error, Service, json};
+use crate::{Error, Service, json, runs};
 
 /// The subject of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,13 +19,15 @@ pub enum EventKind {
     Node,
     /// An object.
     Object,
+    /// A run of a chain.
+    Run,
     /// The configuration of the cluster.
     Cluster,
 }
 
 impl EventKind {
     /// All kinds.
-    pub const ALL: [Self; 5] = [Self::Job, Self::Agent, Self::Node, Self::Object, Self::Cluster];
+    pub const ALL: [Self; 6] = [Self::Job, Self::Agent, Self::Node, Self::Object, Self::Run, Self::Cluster];
 
     /// The name in the API.
     pub fn as_str(self) -> &'static str {
@@ -34,6 +36,7 @@ impl EventKind {
             Self::Agent => "agent",
             Self::Node => "node",
             Self::Object => "object",
+            Self::Run => "run",
             Self::Cluster => "cluster",
         }
     }
@@ -53,6 +56,7 @@ impl EventKind {
             Event::Agent { .. } | Event::AgentDeleted { .. } => Self::Agent,
             Event::Node { .. } | Event::NodeRemoved { .. } => Self::Node,
             Event::ObjectPut { .. } | Event::ObjectDeleted { .. } => Self::Object,
+            Event::Run { .. } => Self::Run,
             Event::Configured { .. } => Self::Cluster,
         }
     }
@@ -107,6 +111,7 @@ fn name_of(event: &Event) -> String {
         Event::Node { node } => node.id.to_string(),
         Event::NodeRemoved { node } => node.to_string(),
         Event::ObjectPut { object } | Event::ObjectDeleted { object } => object.key.name.to_string(),
+        Event::Run { run, .. } => runs::chain_id(run.id),
         Event::Configured { .. } => String::new(),
     }
 }
@@ -146,6 +151,7 @@ fn described(event: &Event) -> (&'static str, &'static str, Value) {
         Event::ObjectPut { object } if object.uid == object.revision => ("created", "object", object_value(object)),
         Event::ObjectPut { object } => ("changed", "object", object_value(object)),
         Event::ObjectDeleted { object } => ("deleted", "object", object_value(object)),
+        Event::Run { change, run } => (change.as_str(), "run", runs::event_value(run)),
         Event::StepsRecorded { from, steps, .. } => {
             let kinds: Vec<_> = steps.iter().map(|step| step.kind.as_str()).collect();
             ("recorded", "steps", json!({ "from": from, "kinds": kinds }))

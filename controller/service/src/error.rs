@@ -84,6 +84,9 @@ pub enum Error {
     /// No such job.
     #[error("Job not found")]
     UnknownJob,
+    /// No such run of a chain.
+    #[error("Chain execution not found")]
+    UnknownRun,
     /// The ids of several jobs start with this text.
     #[error("\"{prefix}\" matches several job ids: {first}, {second}")]
     AmbiguousJob {
@@ -257,6 +260,7 @@ impl Error {
             Self::Late => catalogue::LATE,
             Self::PackageRefused(_) => catalogue::PACKAGE_REFUSED,
             Self::UnknownJob => catalogue::UNKNOWN_JOB,
+            Self::UnknownRun => catalogue::UNKNOWN_RUN,
             Self::AmbiguousJob { .. } => catalogue::AMBIGUOUS_JOB,
             Self::QueueFull { .. } => catalogue::QUEUE_FULL,
             Self::RequestConflict => catalogue::REQUEST_CONFLICT,
@@ -339,6 +343,7 @@ impl Error {
             Self::TokenRefused(_) => "create a new token: atlasctl cluster join-token".to_owned(),
             Self::ObjectChanged { .. } => "read the object again, and send its revision as If-Match".to_owned(),
             Self::UnknownMember(_) => "list them: atlasctl cluster members".to_owned(),
+            Self::UnknownRun => "list them: GET /api/chains".to_owned(),
             Self::OutcomeUnknown => "repeat it with the same Idempotency-Key".to_owned(),
             Self::NoMethod(methods) => format!("allowed methods: {methods}"),
             Self::EventsGone { earliest } => format!("read from event {earliest} on"),
@@ -447,6 +452,7 @@ impl From<Rejection> for Error {
             Rejection::RequestConflict | Rejection::MessageConflict { .. } => Self::RequestConflict,
             Rejection::UnknownAgent | Rejection::StaleAgent => Self::AgentGone,
             Rejection::UnknownJob { .. } => Self::UnknownJob,
+            Rejection::UnknownRun { .. } => Self::UnknownRun,
             Rejection::WrongStatus { status } => Self::WrongStatus { status },
             Rejection::NotInDoubt { status } => Self::NotInDoubt { status },
             Rejection::LevelTooLow { .. } => Self::LevelTooLow(rejection),

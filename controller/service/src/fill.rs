@@ -65,6 +65,9 @@ impl Wanted {
                 Event::StepsFolded { artifact, .. } => {
                     artifact_of(artifact).into_iter().for_each(|digest| self.want(digest));
                 }
+                Event::Run { run, .. } => {
+                    run.payloads().filter_map(artifact_of).for_each(|digest| self.want(digest));
+                }
                 _ => {}
             }
         }
@@ -91,7 +94,7 @@ impl Wanted {
 
 /// The artifacts of a job.
 fn job_artifacts(job: &Job) -> impl Iterator<Item = Digest> + '_ {
-    let own = [Some(&job.input), job.output.as_ref(), job.stream.as_ref()].into_iter().flatten();
+    let own = [Some(&job.input), job.output.as_ref(), job.stream.as_ref(), job.context.as_ref()].into_iter().flatten();
     own.chain(job.journal.iter().flat_map(|journal| journal.payloads())).filter_map(artifact_of)
 }
 

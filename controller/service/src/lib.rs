@@ -38,6 +38,7 @@ mod observe;
 mod park;
 mod peers;
 mod resolve;
+mod runs;
 mod scrub;
 mod seal;
 mod secrets;
@@ -83,6 +84,7 @@ pub use peers::{
     QueryResult,
 };
 pub use resolve::Decision;
+pub use runs::{ChainSource, ChainStart, chain_id};
 pub use seal::{KeyError, Keys};
 pub use secrets::NewSecret;
 pub use service::{Consistency, Followers, Limits, Parts, Service};

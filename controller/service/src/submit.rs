@@ -141,6 +141,7 @@ impl<'s> Draft<'s> {
             not_before: submission.not_before,
             bearer: false,
             budget_nanodollars: submission.budget_nanodollars,
+            context: None,
         });
         Some(Request { origin: origin.clone(), command })
     }
@@ -356,9 +357,30 @@ impl Service {
             let failure = Failure { kind: FailureKind::NoAgent, error: text.into() };
             return Ok(Verdict::Refused { pin: None, failure });
         };
+        self.judge_submission(caller, submission, &agent, state).await
+    }
+
+    /// What becomes of a job of one version with this input.
+    pub(crate) async fn judge_version(
+        &self,
+        caller: &Caller,
+        agent: &AgentVersion,
+        input: &Bytes,
+        state: &State,
+    ) -> Result<Verdict, Error> {
+        self.judge_submission(caller, &Submission::new(agent.name.clone(), input.clone()), agent, state).await
+    }
+
+    async fn judge_submission(
+        &self,
+        caller: &Caller,
+        submission: &Submission,
+        agent: &AgentVersion,
+        state: &State,
+    ) -> Result<Verdict, Error> {
         let pin = AgentPin { version: agent.version, digest: agent.digest };
-        let known = self.known(&agent).await?;
-        if let Some(failure) = lacks(caller, submission, &agent, &known, state)? {
+        let known = self.known(agent).await?;
+        if let Some(failure) = lacks(caller, submission, agent, &known, state)? {
             return Ok(Verdict::Refused { pin: Some(pin), failure });
         }
         if !known.checks_input() {

@@ -75,6 +75,7 @@ impl Node {
             not_before: None,
             bearer: false,
             budget_nanodollars: None,
+            context: None,
         };
         self.propose(Command::SubmitJob(command)).await;
     }

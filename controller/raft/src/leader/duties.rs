@@ -36,6 +36,8 @@ impl Duties<'_> {
             let delete = || atlas_duty::delete_retired(state, self.now, Micros::from(keep), left);
             commands.extend(run.run(Task::DeleteRetired, delete));
         }
+        let left = budget.saturating_sub(commands.len());
+        commands.extend(run.run(Task::Advance, || atlas_duty::advance(state, left)));
         // Jobs are planned on the same state as the other tasks. A placement that their commands invalidate is refused
         // and planned again.
         let left = budget.saturating_sub(commands.len());
@@ -95,6 +97,7 @@ mod tests {
             Task::Prune,
             Task::Forget,
             Task::DeleteRetired,
+            Task::Advance,
             Task::Lose,
             Task::Expire,
             Task::Schedule,

@@ -19,6 +19,9 @@ pub(crate) enum Route {
     JobMessages(String),
     JobEvents(String),
     JobLogs(String),
+    Chains,
+    Chain(String),
+    ChainCancel(String),
     Events,
     Socket,
     Agents,
@@ -80,6 +83,9 @@ impl Route {
             ["api", "jobs", id, "messages"] => Self::JobMessages(name(id)?),
             ["api", "jobs", id, "events"] => Self::JobEvents(name(id)?),
             ["api", "jobs", id, "logs"] => Self::JobLogs(name(id)?),
+            ["api", "chains"] => Self::Chains,
+            ["api", "chains", id] => Self::Chain(name(id)?),
+            ["api", "chains", id, "cancel"] => Self::ChainCancel(name(id)?),
             ["api", "events"] => Self::Events,
             ["ws"] => Self::Socket,
             ["api", "agents"] => Self::Agents,
@@ -136,6 +142,9 @@ impl Route {
             Self::JobMessages(_) => "/api/jobs/{id}/messages",
             Self::JobEvents(_) => "/api/jobs/{id}/events",
             Self::JobLogs(_) => "/api/jobs/{id}/logs",
+            Self::Chains => "/api/chains",
+            Self::Chain(_) => "/api/chains/{id}",
+            Self::ChainCancel(_) => "/api/chains/{id}/cancel",
             Self::Events => "/api/events",
             Self::Socket => "/ws",
             Self::Agents => "/api/agents",
@@ -185,6 +194,8 @@ impl Route {
                 | Self::Job(_)
                 | Self::JobEvents(_)
                 | Self::JobWait(_)
+                | Self::Chains
+                | Self::Chain(_)
                 | Self::Events
                 | Self::Socket
                 | Self::Health

@@ -127,9 +127,12 @@ impl Door {
     /// Stores inputs and steps that do not fit into the welcome as artifacts.
     async fn store_excess(&self, node: &NodeId) -> Result<Stored, Refusal> {
         let mut stored = Stored::default();
-        let Excess { inputs, journals } = self.hub.without_room(node);
+        let Excess { inputs, contexts, journals } = self.hub.without_room(node);
         for (job, input) in inputs {
             stored.inputs.insert(job, self.keep(Bytes::from_owner(input)).await?);
+        }
+        for (job, context) in contexts {
+            stored.contexts.insert(job, self.keep(Bytes::from_owner(context)).await?);
         }
         for (job, journal) in journals {
             let body = self.keep(encode_steps(&journal.steps).into()).await?;

@@ -43,6 +43,8 @@ const LEASE_BYTES: usize = 1_024;
 #[derive(Debug, Default)]
 pub(super) struct Stored {
     pub(super) inputs: BTreeMap<JobId, PayloadBody>,
+    /// What agents are told about their chains.
+    pub(super) contexts: BTreeMap<JobId, PayloadBody>,
     /// The inline steps of journals, with the number of the next step.
     pub(super) journals: BTreeMap<JobId, (u64, Payload)>,
 }
@@ -51,6 +53,7 @@ pub(super) struct Stored {
 #[derive(Debug, Default)]
 pub(super) struct Excess {
     pub(super) inputs: Vec<(JobId, Arc<[u8]>)>,
+    pub(super) contexts: Vec<(JobId, Arc<[u8]>)>,
     pub(super) journals: Vec<(JobId, Arc<Journal>)>,
 }
 
@@ -210,6 +213,12 @@ impl Hub {
                     false => bytes += input.len(),
                 }
             }
+            if let Some(PayloadBody::Inline(context)) = job.context.as_ref().map(|context| &context.body) {
+                match bytes + context.len() > WELCOME_BYTES && context.len() > LEASE_BYTES {
+                    true => excess.contexts.push((id, context.clone())),
+                    false => bytes += context.len(),
+                }
+            }
             if let Some(journal) = state.journal(id) {
                 let (folds, steps) = journal_bytes(journal);
                 bytes += folds;
@@ -275,6 +284,7 @@ impl Hub {
                 | Event::StepsFolded { .. }
                 | Event::ObjectPut { .. }
                 | Event::ObjectDeleted { .. }
+                | Event::Run { .. }
                 | Event::Configured { .. } => {}
             }
         }
@@ -356,6 +366,9 @@ impl Hub {
             if let Some(input) = stored.inputs.get(&id) {
                 assignment.input.body = input.clone();
             }
+            if let (Some(stored), Some(context)) = (stored.contexts.get(&id), &mut assignment.context) {
+                context.body = stored.clone();
+            }
             attached += assignment.attachments.bytes();
             if attached > ATTACHED_BYTES_MAX {
                 assignment.attachments = Default::default();
@@ -373,9 +386,8 @@ impl Hub {
                 let (folds, steps) = journal_bytes(&assigned.journal);
                 bytes += folds + steps;
             }
-            if let PayloadBody::Inline(input) = &assignment.input.body {
-                bytes += input.len();
-            }
+            let payloads = std::iter::once(&assignment.input).chain(&assignment.context);
+            bytes += payloads.map(|payload| payload.inline_bytes() as usize).sum::<usize>();
             assignments.push(*assignment);
             if job.reason == Reason::Cancelling {
                 cancels.push(cancel(id, token));

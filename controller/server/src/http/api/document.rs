@@ -43,6 +43,7 @@ pub(super) fn schemas() -> &'static Map<String, Value> {
 const TAGS: &[(&str, &str, &[&str])] = &[
     ("jobs", "Submitting, reading and changing jobs.", &["/api/jobs"]),
     ("events", "Changes of all jobs, as a stream.", &["/api/events", "/ws"]),
+    ("chains", "Executions of chains.", &["/api/chains"]),
     ("agents", "Agent versions and their contracts.", &["/api/agents"]),
     ("nodes", "Workers and their hardware.", &["/api/nodes"]),
     ("objects", "Configuration as documents, of every kind.", &["/api/objects", "/api/secrets"]),

@@ -7,7 +7,7 @@ use atlas_service::catalogue::{
     LIMIT_REACHED, MALFORMED, MEMBER_BEHIND, MEMBERSHIP_REFUSED, NAMESPACE_LIMIT, NO_BACKUP, NO_SECRETS_KEY, NODE_BUSY,
     NOT_CONFIGURED, NOT_IN_DOUBT, NOT_PRIVATE, OBJECT_CHANGED, OBJECT_IN_USE, OBJECT_REFUSED, OUTPUT_REFUSED,
     PACKAGE_REFUSED, PEERS_AWAY, QUEUE_FULL, TOO_LARGE, UNKNOWN_AGENT, UNKNOWN_MEMBER, UNKNOWN_NODE, UNKNOWN_OBJECT,
-    UNKNOWN_OBJECT_KIND, WRONG_STATUS,
+    UNKNOWN_OBJECT_KIND, UNKNOWN_RUN, WRONG_STATUS,
 };
 use http::StatusCode;
 
@@ -176,13 +176,41 @@ pub(crate) const OPERATIONS: &[Operation] = &[
             query(
                 "kind",
                 Kind::Text,
-                "only events of these kinds, with commas between: job, agent, node, object, cluster",
+                "only events of these kinds, with commas between: job, agent, node, object, run, cluster",
             ),
             query("name", Kind::Text, "only events about what has this name: a job's id, an agent or a node"),
             query("after", Kind::Whole, "the last event seen, for clients that cannot send `Last-Event-ID`"),
         ])
         .answers(&[ok("the events from now on, or after an event", &[Content::Events("ClusterEvent")])])
         .refuses(&[READ, STORED, &[EVENTS_GONE]]),
+    // Chains.
+    post("startChain", "/api/chains", "Runs a chain. The answer is sent once the execution is durable.")
+        .lenient()
+        .takes(&[
+            query("wait", Kind::Number, "seconds to wait for the end of the execution, which is then the answer"),
+            VIEW,
+            IDEMPOTENCY_KEY,
+        ])
+        .body(Body::Json("ChainStart"))
+        .answers(&[
+            created("the execution is pending", &[Content::Json("ChainId")]),
+            ok("with `wait`: the execution", &[Content::Json("ChainRun")]),
+        ])
+        .refuses(&[WRITE, BODY, STORED, &[UNKNOWN_OBJECT, LIMIT_REACHED, UNKNOWN_RUN]]),
+    get("listChainRuns", "/api/chains", "Executions of chains, newest first. Those that ended last are kept.")
+        .lenient()
+        .takes(&[query("status", Kind::Text, "only executions with this status"), LIMIT, VIEW, CONSISTENCY])
+        .answers(&[ok("the executions", &[Content::List("ChainRun")])])
+        .refuses(&[READ, STORED]),
+    get("getChainRun", "/api/chains/{id}", "One execution of a chain.")
+        .lenient()
+        .takes(&[query("wait", Kind::Number, "seconds to wait for the end of the execution"), VIEW, CONSISTENCY])
+        .answers(&[ok("the execution", &[Content::Json("ChainRun")])])
+        .refuses(&[READ, STORED, &[UNKNOWN_RUN]]),
+    post("cancelChainRun", "/api/chains/{id}/cancel", "Cancels an execution and the job of its current step.")
+        .takes(&[IDEMPOTENCY_KEY])
+        .answers(&[ok("whether it was cancelled; false if it had ended", &[Content::Json("Cancelled")])])
+        .refuses(&[WRITE, &[UNKNOWN_RUN]]),
     // Agents.
     get("listAgents", "/api/agents", "Agent versions by name and version.")
         .takes(&[

@@ -100,6 +100,7 @@ fn submission(job: u64, agent: &str, input: Payload) -> Command {
         not_before: None,
         bearer: false,
         budget_nanodollars: None,
+        context: None,
     })
 }
 

@@ -1,0 +1,271 @@
+//! The leader continues runs: it looks up the agents of new ones, and makes the input of each next step.
+//!
+//! This needs schemas, which may be large or slow, so it happens beside the leader loop. Its result is a command that names the version
+//! of the run; whatever happened to the run meanwhile makes that command void. Nothing here has to survive a change of leader: the state
+//! says which runs can go on.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_raft::Leadership;
+use atlas_runs::{Chain, Next, Plan, PlannedStep, StepInput, context, metadata, next, unknown_agents};
+use atlas_state::State;
+use atlas_types::{
+    AdvanceRun, AgentName, Command, Door, Event, EventRecord, Failure, FailureKind, Origin, Rejection, Request, Run,
+    RunFailure, RunFault, RunId, RunNext, RunStatus, SubmitJob, Verdict, Version,
+};
+use bytes::Bytes;
+use futures::StreamExt as _;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use serde_json::{Value, json};
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::contracts::Known;
+use crate::service::Shared;
+use crate::submit::find_version;
+use crate::{Caller, Error, Service};
+
+/// Most runs that are continued at the same time.
+const AT_ONCE_MAX: usize = 64;
+/// The pause before a run is continued again that could not be, because a limit is reached or data is out of reach.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// What became of one attempt to continue a run.
+enum Went {
+    /// It went on, ended, or had changed.
+    On,
+    /// Not now.
+    Nowhere,
+}
+
+/// Continues runs as long as this member leads.
+pub(crate) async fn drive(shared: Arc<Shared>) {
+    let mut leadership = shared.handle.leadership();
+    while leadership.wait_for(leads).await.is_ok() {
+        let service = Service { shared: Arc::clone(&shared) };
+        tokio::select! {
+            biased;
+            ended = leadership.wait_for(|now| !leads(now)) => if ended.is_err() {
+                return;
+            },
+            () = lead(&service) => return,
+        }
+    }
+}
+
+fn leads(leadership: &Leadership) -> bool {
+    matches!(leadership, Leadership::Leader { .. })
+}
+
+fn is_ready(event: &EventRecord) -> bool {
+    matches!(&event.event, Event::Run { run, .. } if run.is_ready())
+}
+
+/// Completes when the log ends.
+async fn lead(service: &Service) {
+    let handle = &service.shared.handle;
+    let clock = &service.shared.env.clock;
+    let mut batches = handle.subscribe_to(|batch| batch.events.iter().any(is_ready));
+    let mut work: FuturesUnordered<BoxFuture<'_, (RunId, Went)>> = FuturesUnordered::new();
+    let (mut working, mut paused) = (BTreeSet::new(), BTreeSet::new());
+    let mut over = clock.sleep(PAUSE);
+    let mut look = true;
+    loop {
+        if std::mem::take(&mut look) {
+            let state = handle.applied();
+            let idle = |run: &&Arc<Run>| !working.contains(&run.id) && !paused.contains(&run.id);
+            let free = AT_ONCE_MAX.saturating_sub(work.len());
+            let ready: Vec<Arc<Run>> = state.runs_ready().filter(idle).take(free).cloned().collect();
+            for run in ready {
+                working.insert(run.id);
+                work.push(Box::pin(async move { (run.id, advance(service, &run).await) }));
+            }
+        }
+        tokio::select! {
+            biased;
+            Some((run, went)) = work.next(), if !work.is_empty() => {
+                working.remove(&run);
+                if matches!(went, Went::Nowhere) {
+                    paused.insert(run);
+                }
+                look = true;
+            }
+            batch = batches.recv() => match batch {
+                Ok(batch) => look = batch.events.iter().any(is_ready),
+                Err(RecvError::Lagged(_)) => look = true,
+                Err(RecvError::Closed) => return,
+            },
+            () = &mut over => {
+                paused.clear();
+                look = true;
+                over = clock.sleep(PAUSE);
+            }
+        }
+    }
+}
+
+/// Proposes what a run does next.
+async fn advance(service: &Service, run: &Run) -> Went {
+    let state = service.shared.handle.applied();
+    let (plan, next) = match continued(service, &state, run).await {
+        Ok(found) => found,
+        Err(error) => {
+            tracing::warn!(run = %run.id, error = &error as &dyn std::error::Error, "could not continue a run");
+            return Went::Nowhere;
+        }
+    };
+    let command = Command::AdvanceRun(AdvanceRun { run: run.id, version: run.version, plan, next });
+    let request = Request { origin: Origin::duty(run.namespace.clone()), command };
+    match service.shared.handle.propose_here(vec![request]).await {
+        Ok(answers) => match answers.into_iter().next() {
+            // An agent that was replaced meanwhile is looked up again.
+            Some(Ok(_) | Err(Rejection::StaleRun | Rejection::UnknownRun { .. } | Rejection::StaleAgent)) => Went::On,
+            Some(Err(rejection)) => {
+                tracing::warn!(run = %run.id, %rejection, "a run has to wait");
+                Went::Nowhere
+            }
+            None => Went::Nowhere,
+        },
+        Err(error) => {
+            tracing::debug!(run = %run.id, %error, "a run was not continued");
+            Went::Nowhere
+        }
+    }
+}
+
+/// The plan of a new run, and what the run does next.
+async fn continued(
+    service: &Service,
+    state: &State,
+    run: &Run,
+) -> Result<(Option<atlas_types::Payload>, RunNext), Error> {
+    let (plan, is_new) = match &run.plan {
+        Some(plan) => {
+            let plan = serde_json::from_value(service.value(plan).await?);
+            (plan.map_err(|error| Error::internal("read the plan of a run", &error))?, false)
+        }
+        None => match look_up(service, state, run).await? {
+            Ok(plan) => (plan, true),
+            Err(error) => return Ok((None, failed(None, error))),
+        },
+    };
+    let trigger = service.value(&run.input).await?;
+    let mut outputs = Vec::with_capacity(run.steps.len());
+    for output in run.steps.iter().filter_map(|step| step.output.as_ref()) {
+        outputs.push(service.value(output).await?);
+    }
+    let next = match next(&plan, &trigger, &outputs) {
+        Next::Bridge { index, .. } => Next::no_model(&plan, index),
+        other => other,
+    };
+    let next = match next {
+        Next::Step(input) => step(service, state, run, &plan, input, (&trigger, &outputs)).await?,
+        Next::Fail { index, error } => failed(Some(index), error),
+        Next::Done | Next::Bridge { .. } => RunNext::Complete,
+    };
+    let plan = match is_new {
+        true => Some(service.payload(Bytes::from(serde_json::to_vec(&plan).unwrap_or_default())).await?),
+        false => None,
+    };
+    Ok((plan, next))
+}
+
+fn failed(step: Option<usize>, error: String) -> RunNext {
+    let step = step.map(|index| u32::try_from(index).unwrap_or(u32::MAX));
+    RunNext::Fail(RunFailure { step, fault: RunFault::Text(error.into()) })
+}
+
+/// The versions and schemas of the agents of a new run, or why it cannot begin.
+async fn look_up(service: &Service, state: &State, run: &Run) -> Result<Result<Plan, String>, Error> {
+    debug_assert_eq!(run.status, RunStatus::Pending);
+    let document = service.value(&run.definition).await?;
+    let chain = match Chain::stored(&run.chain, &document) {
+        Ok(chain) => chain,
+        Err(error) => return Ok(Err(format!("Invalid chain definition: {error}"))),
+    };
+    let caller = caller_of(run);
+    let found = |agent: &str, range: Option<&str>| {
+        let name = AgentName::new(agent).ok()?;
+        find_version(state, &caller, &name, range).ok().flatten()
+    };
+    if let Some(error) = unknown_agents(&chain, |agent, range| found(agent, range).is_some()) {
+        return Ok(Err(error));
+    }
+    let mut steps = Vec::with_capacity(chain.steps.len());
+    for step in chain.steps {
+        let Some(agent) = found(&step.agent, step.range.as_deref()) else { continue };
+        let known = service.known(&agent).await?;
+        steps.push(PlannedStep {
+            agent: step.agent,
+            version: agent.version.to_string(),
+            digest: agent.digest.hex(),
+            name: step.name,
+            input_map: step.input_map,
+            input_schema: schema(&known, "input_schema"),
+            output_schema: schema(&known, "output_schema"),
+        });
+    }
+    Ok(Ok(Plan { chain: chain.name, steps }))
+}
+
+fn schema(known: &Known, member: &str) -> Value {
+    known.value.get(member).cloned().unwrap_or_else(|| json!({}))
+}
+
+/// The job of a step.
+async fn step(
+    service: &Service,
+    state: &State,
+    run: &Run,
+    plan: &Plan,
+    StepInput { index, input, strategy }: StepInput,
+    (trigger, outputs): (&Value, &[Value]),
+) -> Result<RunNext, Error> {
+    let Some(planned) = plan.steps.get(index) else { return Err(Error::Internal) };
+    let name = AgentName::new(&planned.agent)?;
+    let input = Bytes::from(serde_json::to_vec(&input).unwrap_or_default());
+    let verdict = verdict(service, state, run, planned, &name, &input).await?;
+    let context = context(&run.chain, index, trigger, outputs);
+    let submit = SubmitJob {
+        id: run.next_job(),
+        agent: name,
+        verdict,
+        input: service.payload(input).await?,
+        priority: run.priority,
+        metadata: metadata(run, index),
+        labels: Arc::default(),
+        execution_timeout: None,
+        spawner: None,
+        not_before: None,
+        bearer: false,
+        budget_nanodollars: None,
+        context: Some(service.payload(context.to_string().into()).await?),
+    };
+    Ok(RunNext::Step { agent: planned.agent.as_str().into(), strategy, submit: Box::new(submit) })
+}
+
+/// What becomes of the job of a step: its version must still be there with the same package, and its input must fit.
+async fn verdict(
+    service: &Service,
+    state: &State,
+    run: &Run,
+    planned: &PlannedStep,
+    name: &AgentName,
+    input: &Bytes,
+) -> Result<Verdict, Error> {
+    let version = planned.version.parse::<Version>().ok();
+    let agent = version.and_then(|version| state.agent(&run.namespace, name, version));
+    match agent.filter(|agent| agent.digest.hex() == planned.digest) {
+        Some(agent) => service.judge_version(&caller_of(run), agent, input, state).await,
+        None => {
+            let error = format!("No agent implementation found for: {name}");
+            Ok(Verdict::Refused { pin: None, failure: Failure { kind: FailureKind::NoAgent, error: error.into() } })
+        }
+    }
+}
+
+fn caller_of(run: &Run) -> Caller {
+    Caller { namespace: run.namespace.clone(), ..Caller::cluster(Door::Duty) }
+}
