@@ -69,6 +69,15 @@ pub fn skills() -> Vec<PackFile> {
     files(Skills::iter().filter_map(|path| Some((Skills::get(&path)?, path.into_owned()))))
 }
 
+#[derive(Embed)]
+#[folder = "../chains"]
+struct Chains;
+
+/// The definitions of chains of the bundled agents, by file name.
+pub fn chains() -> Vec<(String, Vec<u8>)> {
+    Chains::iter().filter_map(|name| Some((name.to_string(), Chains::get(&name)?.data.into_owned()))).collect()
+}
+
 /// All bundled agents as packages.
 pub fn packages() -> impl Iterator<Item = Result<Package, PackError>> {
     bundled().into_iter().map(|agent| atlas_package::pack_files(agent.files))

@@ -13,6 +13,7 @@ mod orchestrator;
 mod pool;
 mod render;
 mod run;
+mod run_chain;
 mod serve;
 mod server;
 mod validate;
@@ -34,6 +35,8 @@ struct Arguments {
 enum Verb {
     /// Runs one agent on one input, without a server.
     Run(run::Options),
+    /// Runs the agents of a chain one after the other, without a server.
+    RunChain(run_chain::Options),
     /// Lists the agents of a folder.
     List(list::Options),
     /// Lists the agents of the folder given as argument.
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
     };
     let answer = match arguments.verb {
         Verb::Run(options) => run::run(&options),
+        Verb::RunChain(options) => run_chain::run(&options),
         Verb::List(options) => list::run(&options),
         Verb::Discover(options) => list::discover(&options),
         Verb::Inspect(options) => inspect::run(&options),

@@ -26,6 +26,7 @@ enum Kind {
     Agent,
     Node,
     Object,
+    Run,
     Cluster,
 }
 
@@ -35,10 +36,10 @@ pub(crate) struct TailOptions {
     /// Only events that match this expression, such as 'new_status == "failed" && agent_name == "hello"'.
     #[arg(long, value_name = "CEL")]
     filter: Option<Filter>,
-    /// Only those about jobs, agents, nodes, objects or the cluster's configuration; several with commas between.
+    /// Only those about jobs, agents, nodes, objects, runs of chains or the cluster's configuration; several with commas between.
     #[arg(long = "kind", value_name = "KIND", value_delimiter = ',')]
     kinds: Vec<Kind>,
-    /// Only those about what has this name: the whole id of a job, the name of an agent, a node or an object.
+    /// Only those about what has this name: the whole id of a job or of a run, the name of an agent, a node or an object.
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// Only those of jobs of this type, in the word of the lines or in that of the API.
@@ -114,7 +115,7 @@ fn shown(value: Value) -> Result<Shown, Failure> {
             let subject = format!("{}/{name}", value["object"]["kind"].as_str().unwrap_or(kind));
             (subject.clone(), vec![subject])
         }
-        ("node" | "job", _) => (format!("{kind}/{name}"), vec![format!("{kind}/{name}")]),
+        ("node" | "job" | "run", _) => (format!("{kind}/{name}"), vec![format!("{kind}/{name}")]),
         _ => (kind.to_owned(), Vec::new()),
     };
     let time = words::time_of_day(value["timestamp"].as_f64().unwrap_or_default());
