@@ -29,6 +29,8 @@ mod bad_input;
 #[cfg(test)]
 mod canary;
 #[cfg(test)]
+mod chains;
+#[cfg(test)]
 mod crashed_change;
 #[cfg(test)]
 mod damage;

@@ -1,5 +1,6 @@
 //! One file per kind of row, or per family of related kinds.
 
+mod chain;
 mod cli;
 mod contract;
 mod hardware;
@@ -32,6 +33,8 @@ const KINDS: &[(&str, &[&str], Judge)] = &[
     ("requirement", &["requires_knowledge"], |row, _| contract::knowledge(row)),
     ("pack", &["files_base64"], |row, _| package::pack(row)),
     ("unpack", &["archive_base64"], |row, _| package::unpack(row)),
+    ("definition", &["definition"], |row, _| chain::definition(row)),
+    ("chain", &["chain"], chain::execution),
     ("metrics", &["transitions"], |row, _| metrics::judge(row)),
     ("validate", &["schema", "data"], |row, _| schema::judge(row)),
     ("latest", &["versions"], |row, _| versions::judge(row)),

@@ -1,5 +1,5 @@
-//! The folder in which the command line rows run; it contains the bundled agents in `agents/` and the bundled skills in
-//! `skills/`.
+//! The folder in which the command line rows run; it contains the bundled agents in `agents/`, their chains in `chains/` and the
+//! bundled skills in `skills/`.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -25,6 +25,10 @@ impl Workplace {
             }
             for file in atlas_bundled::skills() {
                 write(&folder.path().join("skills").join(&file.path), &file)?;
+            }
+            fs::create_dir(folder.path().join("chains"))?;
+            for (name, definition) in atlas_bundled::chains() {
+                fs::write(folder.path().join("chains").join(name), definition)?;
             }
             io::Result::Ok(folder)
         };

@@ -4,6 +4,7 @@ use atlas_slots::Input;
 use atlas_types::{Command, Cordon, DrainNode, LoseNode, Micros, level};
 
 use crate::Bug;
+use crate::chains;
 use crate::leader::Reply;
 use crate::message::Event;
 use crate::options::{MS, SECOND};
@@ -125,6 +126,10 @@ impl World {
             9..11 if self.members[member].replica.state().level() >= level::OBJECTS => {
                 self.coverage.count("objects put, deleted or observed");
                 workload::configure(self.members[member].replica.state(), &mut self.rng)
+            }
+            11..13 if self.members[member].replica.state().level() >= level::RUNS => {
+                self.coverage.count("chains started or cancelled");
+                chains::operate(self.members[member].replica.state(), &mut self.rng)
             }
             7..9 => {
                 self.coverage.count("versions published, retired or deleted");

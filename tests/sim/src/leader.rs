@@ -14,6 +14,7 @@ use atlas_types::{
 };
 
 use crate::Bug;
+use crate::chains;
 use crate::member::Role;
 use crate::message::{Answer, Client, Conn, Event, Member, Node};
 use crate::options::MS;
@@ -201,7 +202,8 @@ impl World {
         };
         let (sessions, begun) = (&leader.sessions, &mut leader.runs_begun);
         let mut duties = |state: &State, budget: usize| {
-            let runs = runs.advance(state, begun, bug);
+            let mut runs = runs.advance(state, begun, bug);
+            runs.extend(chains::advance(state));
             if !runs.is_empty() {
                 return runs;
             }

@@ -11,6 +11,7 @@
 //! and a test shows that each is caught. The programs under test have no such switches.
 
 mod bug;
+mod chains;
 mod client;
 mod coverage;
 mod family;

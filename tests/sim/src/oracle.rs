@@ -1,5 +1,6 @@
 //! Properties checked from outside: the oracle sees every committed entry, every answer and every execution.
 
+mod chains;
 mod journal;
 mod logs;
 mod runs;
@@ -11,7 +12,7 @@ use atlas_replica::Replica;
 use atlas_state::State;
 use atlas_types::{
     Event, EventRecord, FailureKind, FencingToken, Job, JobChange, JobId, JobStatus, NodeHealth, NodeId, Outcome,
-    Place, Reason, RunId, Seq,
+    Place, Reason, RunId, RunStatus, Seq,
 };
 
 use crate::coverage::Coverage;
@@ -40,6 +41,8 @@ pub(crate) struct Oracle {
     made: BTreeSet<(JobId, u64, FencingToken)>,
     /// The job that each run carries.
     carried: BTreeMap<RunId, JobId>,
+    /// Version and status of each run of a chain.
+    chains: BTreeMap<RunId, (u64, RunStatus)>,
     /// The ids that the steps of runs have, and the jobs that these runs carry.
     steps: BTreeMap<JobId, JobId>,
     /// The stored log of each job: its attempts, and how many lines of each.
@@ -99,6 +102,7 @@ impl Oracle {
             check_every,
             made: BTreeSet::new(),
             carried: BTreeMap::new(),
+            chains: BTreeMap::new(),
             steps: BTreeMap::new(),
             logs: BTreeMap::new(),
             violation: None,
@@ -211,6 +215,7 @@ impl Oracle {
         match &record.event {
             Event::Job { change, job, .. } => self.job_event(*change, job, coverage),
             Event::StepsRecorded { job, from, steps } => self.steps_recorded(*job, *from, steps.len() as u64),
+            Event::Run { change, run } => self.chain_changed(*change, run, coverage),
             Event::MessageDelivered { .. } => coverage.count("messages delivered"),
             Event::Node { node } if node.health == NodeHealth::Down => coverage.count("lost nodes"),
             _ => {}

@@ -192,6 +192,7 @@ pub fn submit(op: u64, id: JobId, agent: Agent, priority: i64) -> Request {
         not_before: None,
         bearer: false,
         budget_nanodollars: None,
+        context: None,
     };
     named(&format!("op-{op}"), Command::SubmitJob(command))
 }
@@ -257,6 +258,7 @@ pub fn assignment(state: &State, id: JobId) -> Option<Assignment> {
         spawn: None,
         lacks: None,
         budget_nanodollars: None,
+        context: None,
         attachments: Default::default(),
         journal: Some(Box::new(AssignedJournal {
             journal: state.journal(id).cloned().unwrap_or_default(),

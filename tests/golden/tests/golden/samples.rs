@@ -156,6 +156,7 @@ fn submit(verdict: Verdict) -> SubmitJob {
         not_before: None,
         bearer: false,
         budget_nanodollars: None,
+        context: None,
     }
 }
 
@@ -241,6 +242,9 @@ pub(crate) fn outcomes() -> Vec<Result<Outcome, Rejection>> {
         Err(Rejection::NeedsLease),
         Err(Rejection::RunTaken { job: JOB }),
         Err(Rejection::NotCarried),
+        Ok(Outcome::RunStarted { run: RUN }),
+        Err(Rejection::UnknownRun { run: RUN }),
+        Err(Rejection::StaleRun),
     ];
     all.extend(Rejection::LIMITS.map(|what| Err(Rejection::LimitReached { what, limit: 10 })));
     all
@@ -307,6 +311,8 @@ pub(crate) fn jobs() -> Vec<Job> {
         journal: None,
         bearer: false,
         budget_nanodollars: None,
+        step: None,
+        context: None,
     };
     let failed = Job {
         id: JobId(8),

@@ -35,8 +35,11 @@ fn jobs_read_and_write_as_ever() {
     let parked = samples::parked_job();
     let waits = Parked { token: samples::TOKEN, ..samples::parked() };
     let parked_lease = Job { parked: Some(Arc::new(waits)), ..parked.clone() };
-    let jobs = samples::jobs().into_iter().chain([parked, parked_lease, samples::carried_job()]).collect::<Vec<_>>();
-    let names = ["failed", "running", "parked", "parked_lease", "carried"];
+    let jobs = samples::jobs()
+        .into_iter()
+        .chain([parked, parked_lease, samples::carried_job(), samples::step_job()])
+        .collect::<Vec<_>>();
+    let names = ["failed", "running", "parked", "parked_lease", "carried", "step"];
     check("jobs", &names.into_iter().zip(&jobs).map(golden).collect::<Vec<_>>());
 }
 
@@ -54,7 +57,10 @@ fn snapshots_read_and_write_as_ever() {
     let mut objects = Vec::new();
     encode_snapshot(&samples::image_with_objects(), &mut objects).expect("a vector takes everything");
     let objects = Golden { name: "snapshot_objects", bytes: objects, read };
-    check("snapshots", &[Golden { name: "snapshot", bytes, read }, journals, inboxes, objects]);
+    let mut runs = Vec::new();
+    encode_snapshot(&samples::image_with_runs(), &mut runs).expect("a vector takes everything");
+    let runs = Golden { name: "snapshot_runs", bytes: runs, read };
+    check("snapshots", &[Golden { name: "snapshot", bytes, read }, journals, inboxes, objects, runs]);
 }
 
 #[test]

@@ -120,6 +120,7 @@ fn what_leaders_say_reads_and_writes_as_ever() {
         spawn: None,
         lacks: None,
         budget_nanodollars: None,
+        context: None,
         attachments: Default::default(),
         journal: None,
     };
@@ -159,7 +160,11 @@ fn what_leaders_say_reads_and_writes_as_ever() {
             ToWorker::Grant(Box::new(Assignment { journal: Some(Box::new(unfolded)), ..assignment.clone() })),
         ),
         ("grant_woken", ToWorker::Grant(Box::new(Assignment { journal: Some(Box::new(woken)), ..assignment.clone() }))),
-        ("grant_attachments", ToWorker::Grant(Box::new(Assignment { attachments: attachments(), ..assignment }))),
+        (
+            "grant_attachments",
+            ToWorker::Grant(Box::new(Assignment { attachments: attachments(), ..assignment.clone() })),
+        ),
+        ("grant_step", ToWorker::Grant(Box::new(Assignment { context: step_context(), ..assignment }))),
         ("cancel", ToWorker::Cancel { job, token, grace: Micros::from_secs(5) }),
         ("revoke", ToWorker::Revoke { job, token }),
         ("report_applied", ToWorker::ReportAck { number: 12, result: ReportResult::Applied }),
@@ -193,6 +198,11 @@ fn what_leaders_say_reads_and_writes_as_ever() {
     };
     let golden = |(name, said)| Golden { name, bytes: SessionResponse::from(said).encode_to_vec(), read };
     check("to_worker", &said.map(golden));
+}
+
+/// What the agent of a step is told about its chain.
+fn step_context() -> Option<atlas_types::Payload> {
+    Some(atlas_types::Payload::inline(br#"{"chain_name":"review","step_index":1}"#))
 }
 
 fn attachments() -> Attachments {

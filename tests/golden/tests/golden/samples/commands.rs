@@ -65,11 +65,17 @@ fn name(command: &Command) -> &'static str {
         Command::CarryJob(_) => "carry_job",
         Command::EndCarried(EndCarried { end: CarriedEnd::Completed(_), .. }) => "end_carried_completed",
         Command::EndCarried(_) => "end_carried_failed",
+        Command::StartRun(StartRun { definition: RunDefinition::Named(_), .. }) => "start_run_named",
+        Command::StartRun(_) => "start_run_given",
+        Command::AdvanceRun(AdvanceRun { next: RunNext::Step { .. }, .. }) => "advance_run_step",
+        Command::AdvanceRun(AdvanceRun { next: RunNext::Fail(_), .. }) => "advance_run_fail",
+        Command::AdvanceRun(AdvanceRun { next: RunNext::Complete, .. }) => "advance_run_complete",
+        Command::CancelRun(_) => "cancel_run",
     }
 }
 
 /// How many names there are.
-const NAMES: usize = 60;
+const NAMES: usize = 66;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -232,6 +238,23 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
             end: CarriedEnd::Failed { failure: failure(), output: Some(artifact()) },
             metadata: None,
         }),
+        Command::StartRun(start_run(RunDefinition::Named(ObjectName::new("review").expect("a name")))),
+        Command::StartRun(start_run(RunDefinition::Given {
+            chain: "review".into(),
+            steps: 2,
+            document: Payload::inline(br#"{"name":"review","steps":[]}"#),
+        })),
+        Command::AdvanceRun(advance_run(RunNext::Step {
+            agent: "echo".into(),
+            strategy: RunStrategy::Mapped,
+            submit: Box::new(SubmitJob {
+                context: Some(Payload::inline(br#"{"step_index":1}"#)),
+                ..submit(Verdict::Accepted(pin()))
+            }),
+        })),
+        Command::AdvanceRun(advance_run(RunNext::Fail(run_failure()))),
+        Command::AdvanceRun(AdvanceRun { plan: None, ..advance_run(RunNext::Complete) }),
+        Command::CancelRun(CancelRun { run: RUN }),
         Command::SubmitJob(SubmitJob { not_before: Some(AT), ..submit(Verdict::Accepted(pin())) }),
         Command::RegisterAgent(register_agent(RunSpec {
             secrets: vec!["API_KEY".to_owned(), "openai-key".to_owned()],
@@ -263,4 +286,13 @@ pub(crate) fn entry(request: Request) -> Entry {
         clock: ClusterTime(90_000_000),
         requests: vec![request],
     }
+}
+
+fn start_run(definition: RunDefinition) -> StartRun {
+    let (input, metadata) = (Payload::inline(br#"{"text":"hello"}"#), Arc::from(*br#"{"_trigger_id":"t"}"#));
+    StartRun { id: RUN, definition, input, priority: 5, metadata }
+}
+
+fn advance_run(next: RunNext) -> AdvanceRun {
+    AdvanceRun { run: RUN, version: 3, plan: Some(Payload::inline(br#"{"chain":"review","steps":[]}"#)), next }
 }

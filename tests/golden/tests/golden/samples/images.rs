@@ -69,6 +69,7 @@ pub(crate) fn image() -> StateImage {
         journals: Vec::new(),
         inboxes: Vec::new(),
         objects: Vec::new(),
+        runs: Vec::new(),
     }
 }
 
@@ -171,4 +172,65 @@ pub(crate) fn image_with_inboxes() -> StateImage {
     }
     image.inboxes = vec![InboxImage { job: JOB, inbox: Arc::new(inbox()) }];
     image
+}
+
+/// Where and why a run failed.
+pub(crate) fn run_failure() -> RunFailure {
+    RunFailure { step: Some(1), fault: RunFault::Text("Mediation failed at step 1 (echo): no way".into()) }
+}
+
+/// A run that waits for its second step, one that failed and one that was cancelled; between them every field is set.
+pub(crate) fn runs() -> Vec<Run> {
+    let origin = origin();
+    let step = |job, strategy, output| Arc::new(RunStep { agent: "echo".into(), job, strategy, output });
+    let running = Run {
+        namespace: origin.namespace,
+        id: RunId(1),
+        chain: "review".into(),
+        revision: Some(EventSeq(12)),
+        definition: Payload::inline(br#"{"steps":[{"agent":"echo"},{"agent":"echo"}]}"#),
+        input: artifact(),
+        status: RunStatus::Running,
+        version: 4,
+        total_steps: 2,
+        plan: Some(Payload::inline(br#"{"chain":"review","steps":[]}"#)),
+        steps: vec![
+            step(JobId(8), RunStrategy::None, Some(Payload::inline(b"{}"))),
+            step(JOB, RunStrategy::Coerce, None),
+        ],
+        failure: None,
+        priority: -1,
+        metadata: Arc::from(*b"{}"),
+        created_at: AT,
+        completed_at: Timestamp::NOT_YET,
+        started: EventSeq(30),
+        ended: None,
+        principal: origin.principal,
+        door: origin.door,
+        trace: origin.trace,
+        job: Some(JobId(7)),
+    };
+    let ended = Run {
+        status: RunStatus::Failed,
+        failure: Some(run_failure()),
+        completed_at: AT,
+        ended: Some(EventSeq(35)),
+        ..running.clone()
+    };
+    let of_job = RunFailure { step: None, fault: RunFault::Job(failure()) };
+    let cancelled = RunFailure { step: Some(0), fault: RunFault::Cancelled };
+    let other = |id, failure| Run { id: RunId(id), failure: Some(failure), ..ended.clone() };
+    vec![running, Run { id: RunId(2), ..ended.clone() }, other(3, of_job), other(4, cancelled)]
+}
+
+/// A job of a run's step.
+pub(crate) fn step_job() -> Job {
+    let running = jobs().pop().expect("there are two");
+    let step = Some(StepOf { run: RunId(1), index: 1 });
+    Job { step, context: Some(Payload::inline(br#"{"step_index":1}"#)), ..running }
+}
+
+/// A state of level 6 with runs.
+pub(crate) fn image_with_runs() -> StateImage {
+    StateImage { level: Level(6), runs: runs().into_iter().map(Arc::new).collect(), ..image() }
 }

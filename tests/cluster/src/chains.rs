@@ -1,0 +1,115 @@
+//! Chains with real programs: through `kill -9` of everything, retries of a step, a cancel.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::api::Api;
+use crate::patience::eventually_async;
+use crate::{Agent, Dev, write_agent};
+
+/// Waits until the file that its input names appears, and passes the name on.
+const GATED: Agent<'static> = Agent {
+    name: "gated",
+    version: "1.0.0",
+    contract: "  input: { schema: { type: object, required: [gate], properties: { gate: { type: string } } } }",
+    script: r#"input=$(cat)
+gate=$(printf '%s' "$input" | sed -n 's/.*"gate": *"\([^"]*\)".*/\1/p')
+while [ ! -e "$gate" ]; do sleep 0.05; done
+printf '{"gate": "%s"}' "$gate""#,
+};
+
+/// Returns the document that it reads.
+const TOLD: Agent<'static> =
+    Agent { name: "told", version: "1.0.0", contract: "", script: r#"printf '{"told": %s}' "$(cat)""# };
+
+/// Fails until a file exists, which its second attempt finds.
+const ONCE_BROKEN: Agent<'static> = Agent {
+    name: "once-broken",
+    version: "1.0.0",
+    contract: "  retry: { max_retries: 1, backoff_base: 0.1 }\n  output: { schema: { type: object, properties: { gate: { type: string } } } }",
+    script: r#"input=$(cat)
+gate=$(printf '%s' "$input" | sed -n 's/.*"gate": *"\([^"]*\)".*/\1/p')
+if [ -e "$gate.tried" ]; then printf '{"gate": "%s"}' "$gate"; else touch "$gate.tried"; exit 1; fi"#,
+};
+
+fn start(folder: &Path) -> Dev {
+    Dev::start(folder, ["--agents", "./agents"])
+}
+
+async fn run(api: &Api, steps: Value, gate: &Path) -> String {
+    let started =
+        api.post("/api/chains", json!({"chain": {"name": "c", "steps": steps}, "input": {"gate": gate}})).await;
+    started["id"].as_str().unwrap_or_else(|| panic!("{started}")).to_owned()
+}
+
+async fn until_step(api: &Api, id: &str, step: i64) {
+    eventually_async(&format!("step {step} of {id} runs"), async || {
+        let run = api.get(&format!("/api/chains/{id}?view=full")).await;
+        let job = run["step_jobs"][usize::try_from(step).unwrap_or_default()]["job_id"].as_str().map(str::to_owned);
+        let Some(job) = job else { return Err(run.to_string()) };
+        let job = api.job(&job).await;
+        if job["status"] == "running" && run["current_step"] == step { Ok(()) } else { Err(format!("{run} {job}")) }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_chain_survives_the_death_of_everything() {
+    let folder = tempfile::tempdir().expect("a folder");
+    [GATED, TOLD].iter().for_each(|agent| write_agent(&folder.path().join("agents"), agent));
+    let (first, second) = (folder.path().join("first"), folder.path().join("second"));
+    let dev = start(folder.path());
+    let steps = json!([
+        {"agent": "gated", "name": "one"},
+        {"agent": "gated", "input_map": {"gate": second}},
+        {"agent": "told@1"},
+    ]);
+    let id = run(&Api::new(dev.server()), steps, &first).await;
+    until_step(&Api::new(dev.server()), &id, 0).await;
+    dev.kill();
+    let dev = start(folder.path());
+    until_step(&Api::new(dev.server()), &id, 0).await;
+    fs::write(&first, "").expect("opened");
+    // The first step has ended, and what it returned is known.
+    eventually_async("the second step", async || {
+        let run = Api::new(dev.server()).get(&format!("/api/chains/{id}")).await;
+        if run["current_step"] == 1 { Ok(()) } else { Err(run.to_string()) }
+    })
+    .await;
+    dev.kill();
+    let dev = start(folder.path());
+    let api = Api::new(dev.server());
+    fs::write(&second, "").expect("opened");
+    let run = api.get(&format!("/api/chains/{id}?wait=60&view=full")).await;
+    assert_eq!(
+        (&run["status"], &run["current_step"], &run["result"]["error"]),
+        (&json!("completed"), &json!(2), &json!("")),
+        "{run}"
+    );
+    let told = &run["result"]["output"]["told"];
+    assert_eq!((&told["context"]["chain_name"], &told["context"]["step_index"]), (&json!("c"), &json!(2)), "{run}");
+    let job = api.job(run["step_jobs"][2]["job_id"].as_str().expect("a job")).await;
+    assert_eq!(job["metadata"], json!({"_chain_name": "c", "_step_index": 2}), "{job}");
+    let listed = api.get("/api/chains?status=completed").await;
+    assert_eq!(listed[0]["id"], json!(id), "{listed}");
+}
+
+#[tokio::test]
+async fn a_step_is_retried_and_a_chain_is_cancelled() {
+    let folder = tempfile::tempdir().expect("a folder");
+    [GATED, ONCE_BROKEN].iter().for_each(|agent| write_agent(&folder.path().join("agents"), agent));
+    let dev = start(folder.path());
+    let api = Api::new(dev.server());
+    let gate = folder.path().join("gate");
+    let id = run(&api, json!([{"agent": "once-broken"}, {"agent": "gated"}]), &gate).await;
+    until_step(&api, &id, 1).await;
+    let run = api.get(&format!("/api/chains/{id}?view=full")).await;
+    let job = run["step_jobs"][1]["job_id"].as_str().expect("a job").to_owned();
+    assert_eq!(api.post(&format!("/api/chains/{id}/cancel"), json!({})).await, json!({"cancelled": true}));
+    assert_eq!(api.wait(&job).await["status"], json!("cancelled"));
+    let run = api.get(&format!("/api/chains/{id}")).await;
+    assert_eq!((&run["status"], &run["result"]["failed_at"]), (&json!("cancelled"), &json!(1)), "{run}");
+    assert_eq!(api.post(&format!("/api/chains/{id}/cancel"), json!({})).await, json!({"cancelled": false}));
+}
