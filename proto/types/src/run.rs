@@ -16,6 +16,9 @@ pub const RUNS_ENDED_KEPT: u64 = 1_000;
 /// Most steps of a run.
 pub const RUN_STEPS_MAX: u32 = 1_000;
 
+/// What jobs put before the reasons for which they did not begin.
+const POOL_ERROR: &str = "Pool error: ";
+
 /// The status of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RunStatus {
@@ -129,11 +132,17 @@ impl RunFault {
             Self::Cancelled => "Job was cancelled".to_owned(),
             Self::Job(Failure { kind: FailureKind::InputInvalid, .. }) => "Input validation failed".to_owned(),
             Self::Job(Failure { kind: FailureKind::OutputInvalid, .. }) => "Output validation failed".to_owned(),
-            Self::Job(Failure { kind: FailureKind::NoAgent, .. }) => {
-                format!("No agent implementation found for: {agent}")
-            }
-            Self::Job(Failure { error, .. }) => error.to_string(),
+            fault if fault.lacks_implementation() => format!("No agent implementation found for: {agent}"),
+            // Chains of Atlas for Python use no pool.
+            Self::Job(Failure { error, .. }) => error.strip_prefix(POOL_ERROR).unwrap_or(error).to_owned(),
         }
+    }
+
+    /// Whether the agent is gone, or is registered without a program.
+    fn lacks_implementation(&self) -> bool {
+        let Self::Job(Failure { kind, error }) = self else { return false };
+        let why = error.strip_prefix(POOL_ERROR).unwrap_or(error);
+        *kind == FailureKind::NoAgent || why.starts_with("Agent not found or no implementation")
     }
 }
 
@@ -212,7 +221,7 @@ impl Run {
         let agent = self.steps.get(number as usize).map_or("", |step| &step.agent);
         match fault {
             RunFault::Text(text) => text.to_string(),
-            RunFault::Job(Failure { kind: FailureKind::NoAgent, .. }) => fault.step_error(agent),
+            fault if fault.lacks_implementation() => fault.step_error(agent),
             fault => format!("Agent failed at step {number} ({agent}): {}", fault.step_error(agent)),
         }
     }
@@ -277,5 +286,23 @@ impl RunChange {
 impl fmt::Display for RunChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_have_the_texts_of_atlas_for_python() {
+        let told = |kind, error: &str| RunFault::Job(Failure { kind, error: error.into() }).step_error("a");
+        assert_eq!(told(FailureKind::InputInvalid, "Input validation: 'x' is required"), "Input validation failed");
+        assert_eq!(told(FailureKind::OutputInvalid, "Output validation: …"), "Output validation failed");
+        assert_eq!(told(FailureKind::Timeout, "Execution timed out after 0.3s"), "Execution timed out after 0.3s");
+        assert_eq!(told(FailureKind::Startup, "Pool error: no model"), "no model");
+        assert_eq!(told(FailureKind::Agent, "boom"), "boom");
+        let missing = "No agent implementation found for: a";
+        assert_eq!(told(FailureKind::NoAgent, "Pool error: Agent not found or no implementation: a"), missing);
+        assert_eq!(told(FailureKind::Startup, "Pool error: Agent not found or no implementation: a"), missing);
     }
 }
