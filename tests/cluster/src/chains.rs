@@ -64,7 +64,7 @@ async fn a_chain_survives_the_death_of_everything() {
     let steps = json!([
         {"agent": "gated", "name": "one"},
         {"agent": "gated", "input_map": {"gate": second}},
-        {"agent": "told@1"},
+        {"agent": "told@^1.0.0"},
     ]);
     let id = run(&Api::new(dev.server()), steps, &first).await;
     until_step(&Api::new(dev.server()), &id, 0).await;

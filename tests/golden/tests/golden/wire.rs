@@ -201,8 +201,8 @@ fn what_leaders_say_reads_and_writes_as_ever() {
 }
 
 /// What the agent of a step is told about its chain.
-fn step_context() -> Option<atlas_types::Payload> {
-    Some(atlas_types::Payload::inline(br#"{"chain_name":"review","step_index":1}"#))
+fn step_context() -> Option<Payload> {
+    Some(Payload::inline(br#"{"chain_name":"review","step_index":1}"#))
 }
 
 fn attachments() -> Attachments {
