@@ -3,13 +3,13 @@
 use atlas_contract::python;
 use serde_json::{Map, Value, json};
 
-use crate::{Cron, CronError};
+use crate::{Cron, CronError, Rules};
 
 /// What makes a trigger fire.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
     /// At times, in UTC.
-    Cron { expression: String, cron: Cron },
+    Cron { cron: Cron },
     /// Again and again.
     Interval {
         /// In seconds, more than 0.
@@ -21,10 +21,7 @@ pub enum Kind {
         at: f64,
     },
     /// When its address is called.
-    Webhook {
-        /// Calls without a signature are accepted if it is empty.
-        secret: String,
-    },
+    Webhook,
 }
 
 impl Kind {
@@ -37,7 +34,7 @@ impl Kind {
             Self::Cron { .. } => "cron",
             Self::Interval { .. } => "interval",
             Self::OneShot { .. } => "one_shot",
-            Self::Webhook { .. } => "webhook",
+            Self::Webhook => "webhook",
         }
     }
 }
@@ -63,6 +60,20 @@ pub struct Definition {
     pub priority: i64,
     /// Metadata of each job.
     pub metadata: Map<String, Value>,
+    /// The members of all kinds, as they are kept and shown.
+    pub fields: Fields,
+    /// What Atlas for Python does not have.
+    pub rules: Rules,
+}
+
+/// Members that belong to one kind of trigger each. They are kept for the others too, and mean nothing there.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Fields {
+    pub cron_expr: String,
+    pub interval_seconds: f64,
+    pub fire_at: f64,
+    /// Signs the calls of a webhook; calls without a signature are accepted if it is empty.
+    pub webhook_secret: String,
 }
 
 /// Why a definition is refused.
@@ -87,6 +98,9 @@ pub enum DefinitionError {
     /// A member has the wrong type.
     #[error("Trigger member '{member}' must be {expected}, got {found}")]
     Member { member: &'static str, expected: &'static str, found: String },
+    /// A member that Atlas for Python does not have is wrong.
+    #[error("{0}")]
+    Rule(String),
 }
 
 impl Definition {
@@ -107,26 +121,42 @@ impl Definition {
             (agent, chain) if agent.is_empty() => Target::Chain(chain),
             _ => return Err(DefinitionError::TwoTargets),
         };
+        let fields = Fields {
+            cron_expr: members.text("cron_expr")?,
+            interval_seconds: members.number("interval_seconds")?,
+            fire_at: members.number("fire_at")?,
+            webhook_secret: members.text("webhook_secret")?,
+        };
         Ok(Self {
-            kind: kind(&name, members)?,
+            kind: kind(&name, &fields)?,
+            fields,
             target,
             name: members.text("name")?,
             enabled: members.0.get("enabled").is_none_or(|enabled| !python::is_false(enabled)),
             input: members.object("input_data")?,
             priority: members.integer("priority")?,
             metadata: members.object("metadata")?,
+            rules: Rules::read(members)?,
         })
     }
 
-    /// All members, with the defaults of those that do not belong to the kind.
+    /// What is stored: the members that are not the default. No secret is among them.
+    pub fn to_document(&self) -> Value {
+        let mut document = self.to_json();
+        let Some(members) = document.as_object_mut() else { return document };
+        let is_default = |value: &Value| match value {
+            Value::String(text) => text.is_empty(),
+            Value::Number(number) => number.as_f64() == Some(0.0),
+            Value::Object(members) => members.is_empty(),
+            _ => false,
+        };
+        members.retain(|name, value| name != "webhook_secret" && !is_default(value));
+        self.rules.add_to(members);
+        document
+    }
+
+    /// All members of Atlas for Python.
     pub fn to_json(&self) -> Value {
-        let (mut expression, mut seconds, mut at, mut secret) = ("", 0.0, 0.0, "");
-        match &self.kind {
-            Kind::Cron { expression: text, .. } => expression = text,
-            Kind::Interval { seconds: every } => seconds = *every,
-            Kind::OneShot { at: time } => at = *time,
-            Kind::Webhook { secret: key } => secret = key,
-        }
         let (agent, chain) = match &self.target {
             Target::Agent(agent) => (agent.as_str(), ""),
             Target::Chain(chain) => ("", chain.as_str()),
@@ -134,47 +164,47 @@ impl Definition {
         json!({
             "name": self.name, "trigger_type": self.kind.name(), "enabled": self.enabled, "agent_name": agent,
             "chain_name": chain, "input_data": self.input, "priority": self.priority, "metadata": self.metadata,
-            "cron_expr": expression, "interval_seconds": seconds, "fire_at": at, "webhook_secret": secret,
+            "cron_expr": self.fields.cron_expr, "interval_seconds": self.fields.interval_seconds,
+            "fire_at": self.fields.fire_at, "webhook_secret": self.fields.webhook_secret,
         })
     }
 }
 
-fn kind(name: &str, members: Members<'_>) -> Result<Kind, DefinitionError> {
+fn kind(name: &str, fields: &Fields) -> Result<Kind, DefinitionError> {
     Ok(match name {
         "cron" => {
-            let expression = members.text("cron_expr")?;
-            if expression.is_empty() {
+            if fields.cron_expr.is_empty() {
                 return Err(DefinitionError::NoExpression);
             }
-            let cron = Cron::parse(&expression)?;
+            let cron = Cron::parse(&fields.cron_expr)?;
             // What does not match after 1970 never matches.
             if cron.next(0.0).is_none() {
-                return Err(CronError::Never(expression).into());
+                return Err(CronError::Never(fields.cron_expr.clone()).into());
             }
-            Kind::Cron { expression, cron }
+            Kind::Cron { cron }
         }
-        "interval" => match members.number("interval_seconds")? {
-            seconds if seconds > 0.0 => Kind::Interval { seconds },
-            _ => return Err(DefinitionError::NoInterval),
-        },
-        "one_shot" => match members.number("fire_at")? {
-            at if at > 0.0 => Kind::OneShot { at },
-            _ => return Err(DefinitionError::NoTime),
-        },
-        _ => Kind::Webhook { secret: members.text("webhook_secret")? },
+        "interval" if fields.interval_seconds > 0.0 => Kind::Interval { seconds: fields.interval_seconds },
+        "interval" => return Err(DefinitionError::NoInterval),
+        "one_shot" if fields.fire_at > 0.0 => Kind::OneShot { at: fields.fire_at },
+        "one_shot" => return Err(DefinitionError::NoTime),
+        _ => Kind::Webhook,
     })
 }
 
 /// The members of a definition. A member that is null counts as missing.
 #[derive(Clone, Copy)]
-struct Members<'a>(&'a Map<String, Value>);
+pub(crate) struct Members<'a>(&'a Map<String, Value>);
 
 impl Members<'_> {
     fn get(&self, member: &str) -> Option<&Value> {
         self.0.get(member).filter(|value| !value.is_null())
     }
 
-    fn text(self, member: &'static str) -> Result<String, DefinitionError> {
+    pub(crate) fn is_absent(self, member: &str) -> bool {
+        self.get(member).is_none()
+    }
+
+    pub(crate) fn text(self, member: &'static str) -> Result<String, DefinitionError> {
         match self.get(member) {
             None => Ok(String::new()),
             Some(Value::String(text)) => Ok(text.clone()),
@@ -182,7 +212,7 @@ impl Members<'_> {
         }
     }
 
-    fn object(self, member: &'static str) -> Result<Map<String, Value>, DefinitionError> {
+    pub(crate) fn object(self, member: &'static str) -> Result<Map<String, Value>, DefinitionError> {
         match self.get(member) {
             None => Ok(Map::new()),
             Some(Value::Object(members)) => Ok(members.clone()),
@@ -204,7 +234,7 @@ impl Members<'_> {
     }
 
     /// An integer, also as text. Fractions are cut off.
-    fn integer(self, member: &'static str) -> Result<i64, DefinitionError> {
+    pub(crate) fn integer(self, member: &'static str) -> Result<i64, DefinitionError> {
         let found = || wrong(member, "an integer", self.get(member).unwrap_or(&Value::Null));
         match self.get(member) {
             Some(Value::Number(number)) if number.is_i64() => number.as_i64().ok_or_else(found),
@@ -251,6 +281,18 @@ mod tests {
                 r#"{"name":"","trigger_type":"interval","enabled":false,"agent_name":"","chain_name":"c","input_data":{},"priority":7,"metadata":{},"cron_expr":"","interval_seconds":2.5,"fire_at":0.0,"webhook_secret":""}"#
             ]],
         );
+    }
+
+    #[test]
+    fn a_document_leaves_out_defaults_and_secrets() {
+        let document = json!({
+            "trigger_type": "webhook", "agent_name": "a", "webhook_secret": "s", "interval_seconds": "2.5", "overlap": "skip"
+        });
+        let definition = Definition::parse(&document).expect("a definition");
+        let expected = json!({
+            "trigger_type": "webhook", "agent_name": "a", "enabled": true, "interval_seconds": 2.5, "overlap": "skip"
+        });
+        assert_eq!(definition.to_document(), expected);
     }
 
     #[test]

@@ -21,10 +21,13 @@ impl Definition {
         let last = if last_fired > 0.0 { last_fired } else { now };
         match &self.kind {
             #[expect(clippy::cast_precision_loss, reason = "the times of the next decades are far below 2^53")]
-            Kind::Cron { cron, .. } => cron.next(last).map_or(0.0, |next| next as f64),
+            Kind::Cron { cron } => {
+                let next = self.rules.time_zone.as_ref().map_or_else(|| cron.next(last), |zone| zone.next(cron, last));
+                next.map_or(0.0, |next| next as f64)
+            }
             Kind::Interval { seconds } => last + seconds,
             Kind::OneShot { at } => *at,
-            Kind::Webhook { .. } => 0.0,
+            Kind::Webhook => 0.0,
         }
     }
 }
@@ -54,7 +57,7 @@ pub fn due<'a, K>(triggers: impl IntoIterator<Item = (K, &'a Definition, &'a Sta
     let mut due: Vec<(f64, K)> = triggers
         .into_iter()
         .filter(|(_, definition, state)| {
-            let is_timed = !matches!(definition.kind, Kind::Webhook { .. });
+            let is_timed = !matches!(definition.kind, Kind::Webhook);
             definition.enabled && is_timed && state.next_fire > 0.0 && state.next_fire <= now
         })
         .map(|(key, _, state)| (state.next_fire, key))
