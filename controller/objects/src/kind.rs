@@ -5,16 +5,17 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::canonical::parse;
-use crate::{chain, model, namespace, secret, skill, tier, webhook};
+use crate::{chain, model, namespace, secret, skill, tier, trigger, webhook};
 
 /// All kinds, by name.
-pub const KINDS: [&dyn Kind; 7] = [
+pub const KINDS: [&dyn Kind; 8] = [
     &chain::ChainKind,
     &model::ModelKind,
     &namespace::NamespaceKind,
     &secret::SecretKind,
     &skill::SkillKind,
     &tier::TierKind,
+    &trigger::TriggerKind,
     &webhook::WebhookKind,
 ];
 
@@ -115,7 +116,9 @@ pub trait Kind: Sync {
     fn kept(&self) -> &'static [&'static str] {
         &[]
     }
-    /// Removes what nobody may read from a spec.
+    /// Changes a spec that the schema accepts to the form in which it is stored.
+    fn normalise(&self, _spec: &mut Value) {}
+    /// Removes what nobody may read from a spec, and undoes [`Self::normalise`].
     fn shown(&self, _spec: &mut Value) {}
     /// What uses an object, in words; it can be deleted once there is none.
     fn used_by(&self, _view: &dyn View, _key: &ObjectKey) -> Option<&'static str> {

@@ -25,6 +25,7 @@ mod skill;
 #[cfg(test)]
 mod tests;
 mod tier;
+mod trigger;
 mod webhook;
 
 pub use canonical::{CanonicalError, canonical, parse};
@@ -37,4 +38,8 @@ pub use namespace::NamespaceSpec;
 pub use secret::{SealedVersion, SecretProvider, SecretSpec, VERSIONS_MAX};
 pub use skill::{SkillProgram, SkillSpec};
 pub use tier::{TIERS, TierSpec, models_of_tier};
+pub use trigger::{
+    CATCH_UP_MAX, FIRINGS_MAX, Firing, JITTER_MAX, MAPPED_MAX, OVERLAPS, REPLAY_WINDOW_MAX, TRIGGER_TYPES, TriggerSpec,
+    TriggerStatus,
+};
 pub use webhook::{EVENT_KINDS, WebhookSpec};

@@ -498,6 +498,16 @@ impl State {
         self.index.timers.kept_since(time)
     }
 
+    /// Triggers by the time at which they fire next, the first first.
+    pub fn next_fires(&self) -> impl Iterator<Item = &(Timestamp, ObjectKey)> {
+        self.index.timers.fires()
+    }
+
+    /// Triggers whose next time is not known.
+    pub fn unplanned_triggers(&self) -> impl Iterator<Item = &ObjectKey> {
+        self.index.timers.unplanned()
+    }
+
     /// When something is due next.
     pub fn next_due(&self) -> Option<ClusterTime> {
         self.index.timers.next()

@@ -19,6 +19,7 @@ mod origin;
 mod outcome;
 mod park;
 pub(crate) mod run;
+mod trigger;
 mod value;
 
 /// A field that must be there.

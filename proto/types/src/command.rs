@@ -19,7 +19,7 @@ pub use job::{
 };
 pub use journal::{FoldSteps, RecordSteps};
 pub use node::{Cordon, DrainNode, LabelNode, LoseNode, RegisterNode, RemoveNode, WarmChanged};
-pub use object::{DeleteObject, Observation, ObserveObjects, PutObject};
+pub use object::{DeleteObject, FireTrigger, FiredBy, Observation, ObserveObjects, PutObject};
 pub use park::{DeliverMessage, ParkJob};
 pub use run::{AdvanceRun, CancelRun, CarriedEnd, CarryJob, EndCarried, RunDefinition, RunNext, StartRun};
 
@@ -118,6 +118,8 @@ pub enum Command {
     /// A run goes on with its next step, or ends.
     AdvanceRun(AdvanceRun),
     CancelRun(CancelRun),
+    /// A trigger fires.
+    FireTrigger(FireTrigger),
 }
 
 impl Command {
@@ -203,6 +205,7 @@ impl Command {
             Self::CarryJob(_) | Self::EndCarried(_) => level::CARRY,
             Self::StartRun(_) | Self::AdvanceRun(_) | Self::CancelRun(_) => level::RUNS,
             Self::PutObject(_) | Self::DeleteObject(_) | Self::ObserveObjects(_) => level::OBJECTS,
+            Self::FireTrigger(_) => level::TRIGGERS,
         }
     }
 }

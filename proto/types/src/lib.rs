@@ -40,7 +40,7 @@ pub use attachment::{
 pub use carried::Carried;
 pub use command::{
     AdvanceRun, CancelJob, CancelRun, CarriedEnd, CarryJob, Command, CompleteJob, ConfigureCluster, Cordon,
-    CreateJoinToken, DeleteAgent, DeleteObject, DeliverMessage, DeprecateAgent, DrainNode, EndCarried, FailJob,
+    CreateJoinToken, DeleteAgent, DeleteObject, DeliverMessage, DeprecateAgent, DrainNode, EndCarried, FailJob, FireTrigger, FiredBy,
     FailPending, FoldSteps, ForsakeChild, GrantLease, JoinMember, LabelNode, LoseLease, LoseNode, Observation,
     ObserveObjects, ParkJob, PruneJobs, PutObject, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, ReportDigest,
     Request, Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken, RunDefinition, RunNext, SinkAck,

@@ -26,7 +26,7 @@ const ARROWS: &[(&str, &str)] = &[
     ),
     ("atlas-webhooks", "env objects raft service telemetry types"),
     ("atlas-gateway", "contract env service types"),
-    ("atlas-service", "contract duty env format history objects package raft runs secrets state telemetry types"),
+    ("atlas-service", "contract duty env format history objects package raft runs secrets state telemetry triggers types"),
     ("atlas-objects", "model types"),
     ("atlas-mediation", ""),
     ("atlas-runs", "mediation types"),
@@ -60,7 +60,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-linearizability", ""),
     ("atlas-llm-server", ""),
     ("atlas-notice", ""),
-    ("atlas-sim", "duty format replica slots state types"),
+    ("atlas-sim", "duty format objects replica slots state types"),
     ("atlas-tidy", ""),
     ("atlas-turmoil", "duty env format linearizability log raft replica sim slots state types"),
 ];

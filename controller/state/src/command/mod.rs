@@ -16,6 +16,7 @@ mod drain_node;
 mod end_carried;
 mod fail_job;
 mod fail_pending;
+mod fire_trigger;
 mod fold_steps;
 mod forsake_child;
 mod grant_lease;
@@ -96,6 +97,7 @@ pub(crate) fn apply(command: &Command, change: &mut Change<'_>) -> Result<Outcom
         Command::PutObject(command) => put_object::apply(command, change),
         Command::DeleteObject(command) => delete_object::apply(command, change),
         Command::ObserveObjects(command) => observe_objects::apply(command, change),
+        Command::FireTrigger(command) => fire_trigger::apply(command, change),
     }
 }
 

@@ -140,6 +140,7 @@ impl Index {
     /// One object changed, appeared or went.
     pub(crate) fn object(&mut self, old: Option<&Object>, new: Option<&Object>) {
         self.artifacts.object(old, new);
+        self.timers.object(old, new);
         self.objects.change(old, new);
     }
 

@@ -1,10 +1,13 @@
 //! Timers on the cluster's clock: one ordered index for every kind of object.
 //!
 //! An object has at most one timer, which is a function of that object alone. The leader tasks read the index by due
-//! time and handle due timers; `apply` checks the time again.
+//! time and handle due timers; `apply` checks the time again. Triggers alone fire by the wall clock, because their times are those of
+//! people.
 
+use atlas_objects::TriggerStatus;
 use atlas_types::{
-    AgentName, AgentVersion, ClusterTime, Digest, Job, JobId, JobStatus, JoinToken, Micros, Namespace, Reason, Version,
+    AgentName, AgentVersion, ClusterTime, Digest, Job, JobId, JobStatus, JoinToken, Micros, Namespace, Object,
+    ObjectKey, Reason, Timestamp, Version,
 };
 
 use crate::map::Set;
@@ -53,6 +56,10 @@ pub(crate) struct Timers {
     /// Things that are kept for as long as the leader's options say, by the time since when: the state does not know when they
     /// are due.
     kept: Set<Timer>,
+    /// Triggers by the time at which they fire next.
+    fires: Set<(Timestamp, ObjectKey)>,
+    /// Triggers whose next time is not known: they are new, or their spec has changed.
+    unplanned: Set<ObjectKey>,
 }
 
 impl Timers {
@@ -68,6 +75,33 @@ impl Timers {
 
     pub(crate) fn agent(&mut self, old: Option<&AgentVersion>, new: Option<&AgentVersion>) {
         change(&mut self.kept, old.and_then(retired), new.and_then(retired));
+    }
+
+    pub(crate) fn object(&mut self, old: Option<&Object>, new: Option<&Object>) {
+        let plan = |object: Option<&Object>| {
+            let object = object.filter(|object| object.key.kind.as_str() == "trigger")?;
+            Some((object.key.clone(), TriggerStatus::of(object).planned(object.revision)))
+        };
+        match plan(old) {
+            Some((key, Some(next))) if next > Timestamp::NOT_YET => drop(self.fires.remove(&(next, key))),
+            Some((key, None)) => drop(self.unplanned.remove(&key)),
+            _ => {}
+        }
+        match plan(new) {
+            Some((key, Some(next))) if next > Timestamp::NOT_YET => drop(self.fires.insert((next, key))),
+            Some((key, None)) => drop(self.unplanned.insert(key)),
+            _ => {}
+        }
+    }
+
+    /// Triggers by the time at which they fire next, the first first.
+    pub(crate) fn fires(&self) -> impl Iterator<Item = &(Timestamp, ObjectKey)> {
+        self.fires.iter()
+    }
+
+    /// Triggers whose next time is not known.
+    pub(crate) fn unplanned(&self) -> impl Iterator<Item = &ObjectKey> {
+        self.unplanned.iter()
     }
 
     /// What is due at or before `now`, the first due first.

@@ -16,6 +16,8 @@ use atlas_types::{
     Verdict, Version, Wait, WakeJob, WarmChanged,
 };
 
+mod trigger;
+
 use super::script::{Run, Words, agent};
 
 pub(crate) fn command(run: &Run, words: &Words<'_>) -> Command {
@@ -75,6 +77,8 @@ pub(crate) fn command(run: &Run, words: &Words<'_>) -> Command {
         "start" if words.word(1).starts_with('r') => Command::StartRun(start_run(words)),
         "advance" => Command::AdvanceRun(advance_run(run, words)),
         "cancel-run" => Command::CancelRun(CancelRun { run: run_id(words.word(1)) }),
+        "plan" => Command::ObserveObjects(ObserveObjects { observations: vec![trigger::plan(run, words)] }),
+        "fire" => Command::FireTrigger(trigger::fire(run, words)),
         "config" => Command::ConfigureCluster(ConfigureCluster { config: config(words) }),
         _ => job_command(run, words),
     }

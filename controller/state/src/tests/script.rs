@@ -12,8 +12,9 @@ use std::fmt::Write;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use atlas_objects::TriggerStatus;
 use atlas_types::{
-    AdvanceRun, AgentName, ClusterTime, Command, Door, Entry, Event, EventRecord, JobChange, JobId, Level, Namespace,
+    AdvanceRun, AgentName, ClusterTime, Command, Door, Entry, Event, EventRecord, FireTrigger, JobChange, JobId, Level, Namespace,
     NodeId, Origin, Outcome, Parent, PayloadBody, Principal, Reason, Rejection, Request, RequestId, RunNext,
     StateImage, Timestamp,
 };
@@ -91,6 +92,7 @@ impl Run {
                 "inbox" => self.show_inbox(words.word(1)),
                 "journal" => self.show_journal(words.word(1)),
                 "status" => self.show_status(words.word(1)),
+                "trigger" => self.show_trigger(words.word(1)),
                 "log" => self.show_log(words.word(1)),
                 _ => self.step(&words),
             }
@@ -120,6 +122,9 @@ impl Run {
         if let Command::AdvanceRun(AdvanceRun { next: RunNext::Step { submit, .. }, .. }) = &command {
             let step = self.state.run(build::run_id(words.word(1))).map_or(0, |run| run.steps.len());
             self.names.entry(submit.id).or_insert_with(|| format!("{}/{step}", words.word(1)));
+        }
+        if let Command::FireTrigger(FireTrigger { job: Some(job), .. }) = &command {
+            self.names.entry(job.id).or_insert_with(|| words.word(2).to_owned());
         }
         if let Command::RetryJob(retry) = &command {
             self.names.entry(retry.id).or_insert_with(|| words.word(2).to_owned());
@@ -240,6 +245,13 @@ impl Run {
         let status = status.filter(|status| !status.is_empty());
         let status = status.map_or("none".into(), |status| String::from_utf8_lossy(&status).into_owned());
         writeln!(self.out, "{name}: {status}").expect("writing to a string");
+    }
+
+    fn show_trigger(&mut self, name: &str) {
+        let found = self.state.object(&build::object_key("trigger", name)).expect("a trigger");
+        let TriggerStatus { fire_count, next_fire, last_job_id, missed, .. } = TriggerStatus::of(found);
+        writeln!(self.out, "{name}: fired {fire_count} next {next_fire} last {last_job_id} missed {missed}")
+            .expect("writing to a string");
     }
 
     fn show_log(&mut self, name: &str) {

@@ -184,6 +184,7 @@ impl From<&Command> for Message {
             Command::StartRun(command) => Self::StartRun(command.into()),
             Command::AdvanceRun(command) => Self::AdvanceRun(command.into()),
             Command::CancelRun(command) => Self::CancelRun(proto::CancelRun { run_id: command.run.0 }),
+            Command::FireTrigger(command) => Self::FireTrigger(command.into()),
         }
     }
 }
@@ -347,6 +348,7 @@ impl TryFrom<Message> for Command {
             Message::PutObject(message) => Self::PutObject(message.try_into()?),
             Message::DeleteObject(message) => Self::DeleteObject(message.try_into()?),
             Message::ObserveObjects(message) => Self::ObserveObjects(message.try_into()?),
+            Message::FireTrigger(message) => Self::FireTrigger(message.try_into()?),
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::{EventSeq, Expect, ObjectKey, ObjectKind, ObjectName};
+use crate::{EventSeq, Expect, ObjectKey, ObjectKind, ObjectName, SubmitJob, Timestamp};
 
 /// Makes an object or replaces its labels and its spec, in the namespace of the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,4 +41,48 @@ pub struct Observation {
     pub revision: EventSeq,
     /// Canonical JSON.
     pub status: Arc<[u8]>,
+}
+
+/// What makes a trigger fire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FiredBy {
+    /// Its time has come.
+    Schedule,
+    /// A person asked for it.
+    Request,
+    /// Its address was called.
+    Webhook,
+    /// A person asked for a time that has passed.
+    Backfill,
+}
+
+impl FiredBy {
+    /// Its word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Schedule => "schedule",
+            Self::Request => "request",
+            Self::Webhook => "webhook",
+            Self::Backfill => "backfill",
+        }
+    }
+}
+
+/// A trigger fires: its job is submitted and its status says so, or neither.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FireTrigger {
+    /// The trigger, in the namespace of the request.
+    pub name: ObjectName,
+    pub uid: EventSeq,
+    /// The revision from which the job was made.
+    pub revision: EventSeq,
+    pub by: FiredBy,
+    /// The time for which it fires. By schedule it is the planned one: each is fired once.
+    pub tick: Timestamp,
+    /// When it fires next; [`Timestamp::NOT_YET`] if never.
+    pub next: Timestamp,
+    /// Times between this one and the next that are left out.
+    pub missed: u64,
+    /// The job; none for a time that is skipped.
+    pub job: Option<Box<SubmitJob>>,
 }

@@ -10,7 +10,7 @@ impl Draw {
     fn command(&mut self) -> Command {
         let (job, node, token) = (self.job_id(), self.node_id(), self.token());
         let epoch = NodeEpoch(self.u64());
-        match self.below(43) {
+        match self.below(44) {
             0 => Command::RegisterAgent(RegisterAgent {
                 name: self.agent_name(),
                 version: self.version(),
@@ -101,6 +101,19 @@ impl Draw {
             }),
             36 => Command::StoreLog(StoreLog { job, node, token, stream: self.payload() }),
             37 => Command::CarryJob(CarryJob { job, run: RunId(self.u64()) }),
+            42 => Command::FireTrigger(FireTrigger {
+                name: self.object_name(),
+                uid: EventSeq(self.u64()),
+                revision: EventSeq(self.u64()),
+                by: self.pick(&[FiredBy::Schedule, FiredBy::Request, FiredBy::Webhook, FiredBy::Backfill]),
+                tick: Timestamp(self.i64()),
+                next: Timestamp(self.i64()),
+                missed: self.u64(),
+                job: self.option(|draw| {
+                    let id = draw.job_id();
+                    Box::new(draw.submit_job(id))
+                }),
+            }),
             38 => Command::EndCarried(EndCarried {
                 job,
                 run: RunId(self.u64()),

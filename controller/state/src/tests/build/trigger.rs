@@ -1,0 +1,38 @@
+//! Statements about triggers.
+
+use atlas_objects::TriggerStatus;
+use atlas_types::{EventSeq, FireTrigger, FiredBy, ObjectName, Observation, Timestamp};
+
+use super::{object_key, submit};
+use crate::tests::script::{Run, Words};
+
+/// `plan NAME TIME` sets the next time of a trigger.
+pub(super) fn plan(run: &Run, words: &Words<'_>) -> Observation {
+    let key = object_key("trigger", words.word(1));
+    let found = run.state.object(&key).expect("a trigger");
+    let mut status = TriggerStatus::of(found);
+    status.armed = true;
+    (status.planned_revision, status.next_fire) = (found.revision.0, words.word(2).parse().expect("a time"));
+    let (uid, revision) = (found.uid, found.revision);
+    Observation { key, uid, revision, status: status.document().expect("a status").into() }
+}
+
+/// `fire NAME JOB` fires a trigger as it is, for a job of the agent `a`; `none` skips.
+pub(super) fn fire(run: &Run, words: &Words<'_>) -> FireTrigger {
+    let found = run.state.object(&object_key("trigger", words.word(1)));
+    let job = Some(words.word(2)).filter(|job| *job != "none");
+    FireTrigger {
+        name: ObjectName::new(words.word(1)).expect("a name"),
+        uid: found.map_or(EventSeq(0), |found| found.uid),
+        revision: EventSeq(words.or("revision", found.map_or(0, |found| found.revision.0))),
+        by: match words.text("by") {
+            Some("request") => FiredBy::Request,
+            Some("backfill") => FiredBy::Backfill,
+            _ => FiredBy::Schedule,
+        },
+        tick: Timestamp(words.or("tick", 0)),
+        next: Timestamp(words.or("next", 0)),
+        missed: words.or("missed", 0),
+        job: job.map(|_| Box::new(submit(run.job_id(words.word(2)), words))),
+    }
+}
