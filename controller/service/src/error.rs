@@ -136,6 +136,12 @@ pub enum Error {
         /// The limit.
         limit: u64,
     },
+    /// The call of a webhook is not signed with its secret, or its time stamp is too old.
+    #[error("Invalid signature")]
+    BadSignature,
+    /// The body of a call of a webhook is too large.
+    #[error("Payload too large")]
+    CallTooLarge,
     /// The requested events were dropped from the history.
     #[error("events before {earliest} have been dropped")]
     EventsGone {
@@ -270,7 +276,8 @@ impl Error {
             Self::OutputRefused { .. } => catalogue::OUTPUT_REFUSED,
             Self::LevelTooLow(_) => catalogue::LEVEL_TOO_LOW,
             Self::SpawnRefused(_) => catalogue::SPAWN_REFUSED,
-            Self::TooLarge { .. } => catalogue::TOO_LARGE,
+            Self::TooLarge { .. } | Self::CallTooLarge => catalogue::TOO_LARGE,
+            Self::BadSignature => catalogue::BAD_SIGNATURE,
             Self::EventsGone { .. } => catalogue::EVENTS_GONE,
             Self::LimitReached(_) => catalogue::LIMIT_REACHED,
             Self::Artifact(error) => match error.kind() {
@@ -332,6 +339,9 @@ impl Error {
             }
             Self::ObjectRefused { .. } => "compare it with the schema of its kind: GET /api/objects".to_owned(),
             Self::JournalGone => "run it without its journal: atlasctl job retry ID".to_owned(),
+            Self::BadSignature => {
+                "sign the body with the secret of the trigger: X-Atlas-Signature is its HMAC-SHA256, hexadecimal".to_owned()
+            }
             Self::NoSpace => "free disk space; the controller recovers by itself".to_owned(),
             Self::QueueFull { .. } | Self::Overloaded => "try again in a moment".to_owned(),
             Self::LevelTooLow(_) => "upgrade the other controllers: atlasctl cluster status".to_owned(),

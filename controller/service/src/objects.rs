@@ -213,6 +213,7 @@ fn accepted(kind: &dyn Kind, key: &ObjectKey, spec: &Value, kept: Vec<(String, V
         }
         return Err(refused(key, violations));
     }
+    kind.normalise(&mut spec);
     if let Some(members) = spec.as_object_mut() {
         members.extend(kept);
     }
@@ -221,6 +222,11 @@ fn accepted(kind: &dyn Kind, key: &ObjectKey, spec: &Value, kept: Vec<(String, V
         return Err(Error::TooLarge { what: "the spec of the object", limit: SPEC_BYTES_MAX as u64 });
     }
     atlas_objects::check(kind, key, &bytes).map_err(|refusal| refused_at(key, refusal.field, refusal.to_string()))?;
+    if kind.name() == "trigger"
+        && let Some(text) = crate::triggers::refusal_of(&bytes)
+    {
+        return Err(refused_at(key, "spec", text));
+    }
     Ok(bytes)
 }
 

@@ -74,7 +74,7 @@ impl Service {
         state.object(&key).map(with_revision).ok_or_else(|| Error::UnknownObject("the secret was deleted".to_owned()))
     }
 
-    fn nonce(&self) -> [u8; 24] {
+    pub(crate) fn nonce(&self) -> [u8; 24] {
         let mut nonce = [0; 24];
         for part in nonce.chunks_mut(8) {
             part.copy_from_slice(&self.shared.env.entropy.u64().to_le_bytes());

@@ -328,7 +328,7 @@ impl Service {
     }
 
     /// Makes a payload from the input. Large inputs are not stored if the queue is already full.
-    async fn store_input(&self, submission: &Submission) -> Result<Payload, Error> {
+    pub(crate) async fn store_input(&self, submission: &Submission) -> Result<Payload, Error> {
         if submission.input.len() > atlas_types::INLINE_BYTES_MAX {
             let state = self.shared.handle.applied();
             if state.active() >= state.config().jobs_active_max {
@@ -351,7 +351,12 @@ impl Service {
         }
     }
 
-    async fn judge(&self, caller: &Caller, submission: &Submission, state: &State) -> Result<Verdict, Error> {
+    pub(crate) async fn judge(
+        &self,
+        caller: &Caller,
+        submission: &Submission,
+        state: &State,
+    ) -> Result<Verdict, Error> {
         let Some(agent) = resolve(caller, submission, state)? else {
             let text = format!("Pool error: Agent not found or no implementation: {}", submission.agent);
             let failure = Failure { kind: FailureKind::NoAgent, error: text.into() };

@@ -101,6 +101,10 @@ instruments! {
     webhook_deliveries: CounterBy<ByDeliveryResult> = "atlas.webhook.deliveries" "{delivery}";
     /// Webhooks of this leader that cannot deliver at the moment.
     webhook_failing: Gauge = "atlas.webhook.failing.count" "{webhook}";
+    /// Firings of triggers that this controller proposed, times that were skipped included.
+    trigger_firings: Counter = "atlas.trigger.firings" "{firing}";
+    /// Calls of webhooks that this controller refused.
+    trigger_calls_refused: Counter = "atlas.trigger.call.refusals" "{call}";
     /// Idempotency keys dropped early because of the limit on remembered keys.
     request_forgets: Counter = "atlas.request.forgets" "{request}";
     /// Time to answer an HTTP request, by status; streams count until their headers are sent.

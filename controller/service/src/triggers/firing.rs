@@ -1,0 +1,174 @@
+//! Firing a trigger: the job is prepared here, and submitted with the change of the trigger in one command.
+
+use atlas_triggers::{Kind, Target};
+use atlas_types::{
+    Command, Door, FireTrigger, FiredBy, JobId, Origin, Outcome, Rejection, Request, RequestId, SubmitJob, Timestamp,
+};
+use bytes::Bytes;
+use serde_json::{Map, Value};
+
+use super::{Trigger, seconds, trigger_key};
+use crate::submit::Submission;
+use crate::{Caller, Error, Service};
+
+/// How often a firing is prepared again after the trigger or its agent changed at the same time.
+const TRIES_MAX: usize = 5;
+
+/// A firing that a client asks for.
+pub(super) struct Wanted<'w> {
+    pub(super) by: FiredBy,
+    /// The time for which it fires; now if none.
+    pub(super) tick: Option<Timestamp>,
+    /// Members of the input beyond those of the trigger.
+    pub(super) input: &'w Map<String, Value>,
+    /// What a repeat is known by, and the hash of what a repeat has in common.
+    pub(super) known_by: Option<(RequestId, u64)>,
+}
+
+/// A firing by a leader task.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scheduled {
+    pub(super) tick: Timestamp,
+    pub(super) next: Timestamp,
+    pub(super) missed: u64,
+    /// Whether the time is left out.
+    pub(super) skip: bool,
+}
+
+impl Service {
+    /// Fires a trigger now, also a disabled one.
+    pub async fn fire_trigger(&self, caller: &Caller, id: &str) -> Result<JobId, Error> {
+        let wanted = |_: &Trigger| Ok(());
+        let missing = || Error::UnknownObject(format!("Trigger '{id}' not found"));
+        let known_by = caller.request_id.clone().map(|key| (key, crate::service::hash(id.as_bytes())));
+        let fired = Wanted { by: FiredBy::Request, tick: None, input: &Map::new(), known_by };
+        self.fire_wanted(caller, id, &fired, wanted, missing).await
+    }
+
+    /// Fires a trigger that `accepts` accepts, and returns its job.
+    pub(super) async fn fire_wanted(
+        &self,
+        caller: &Caller,
+        id: &str,
+        wanted: &Wanted<'_>,
+        accepts: impl Fn(&Trigger) -> Result<(), Error>,
+        missing: impl Fn() -> Error,
+    ) -> Result<JobId, Error> {
+        let key = trigger_key(&caller.namespace, id).map_err(|_| missing())?;
+        let mut origin = Origin { request_id: None, ..caller.origin() };
+        if let Some((request_id, body_hash)) = &wanted.known_by {
+            (origin.request_id, origin.body_hash) = (Some(request_id.clone()), *body_hash);
+        }
+        for _ in 0..TRIES_MAX {
+            let state = self.shared.read().await?;
+            match state.remembered(&origin) {
+                Some(Ok(Outcome::Submitted { job, .. })) => return Ok(job),
+                Some(Ok(_)) => return Err(Error::RequestConflict),
+                Some(Err(rejection)) => return Err(rejection.into()),
+                None => {}
+            }
+            let trigger = Trigger::read(state.object(&key).ok_or_else(&missing)?)?;
+            accepts(&trigger)?;
+            let now = self.shared.env.clock.wall();
+            let next = match trigger.definition.kind {
+                Kind::OneShot { .. } | Kind::Webhook => Timestamp::NOT_YET,
+                Kind::Cron { .. } | Kind::Interval { .. } => {
+                    trigger.delayed(trigger.definition.next_fire(seconds(now), seconds(now)))
+                }
+            };
+            let job = self.job_of(caller, &trigger, wanted.input, &state).await?;
+            let command = FireTrigger {
+                name: key.name.clone(),
+                uid: trigger.object.uid,
+                revision: trigger.object.revision,
+                by: wanted.by,
+                tick: wanted.tick.unwrap_or(now),
+                next,
+                missed: 0,
+                job: Some(Box::new(job)),
+            };
+            let request = Request { origin: origin.clone(), command: Command::FireTrigger(command) };
+            let outcome = self.shared.propose(vec![request]).await?.into_iter().next();
+            match outcome.ok_or(Error::OutcomeUnknown)? {
+                Ok(Outcome::Submitted { job, .. }) => {
+                    self.shared.metrics.trigger_firings.inc();
+                    return Ok(job);
+                }
+                Ok(_) => return Err(Error::OutcomeUnknown),
+                Err(Rejection::UnknownObject) => return Err(missing()),
+                // It, or its agent, was changed meanwhile, or another job drew the same id.
+                Err(Rejection::ObjectChanged { .. } | Rejection::StaleAgent | Rejection::DuplicateJob { .. }) => {}
+                Err(rejection) => return Err(rejection.into()),
+            }
+        }
+        Err(Error::Overloaded)
+    }
+
+    /// Fires a trigger whose time has come, if this member leads.
+    pub(super) async fn fire_due(&self, trigger: &Trigger, due: Scheduled) -> Result<(), Error> {
+        let object = &trigger.object;
+        let mut caller = Caller::cluster(Door::Duty);
+        // A job has the rights of the one who wants it.
+        (caller.namespace, caller.principal) = (object.key.namespace.clone(), object.by.clone());
+        let job = if due.skip {
+            None
+        } else {
+            let state = self.shared.read().await?;
+            Some(Box::new(self.job_of(&caller, trigger, &Map::new(), &state).await?))
+        };
+        let command = FireTrigger {
+            name: object.key.name.clone(),
+            uid: object.uid,
+            revision: object.revision,
+            by: FiredBy::Schedule,
+            tick: due.tick,
+            next: due.next,
+            missed: due.missed,
+            job,
+        };
+        let request = Request { origin: caller.origin(), command: Command::FireTrigger(command) };
+        let outcome = self.shared.handle.propose_here(vec![request]).await?.into_iter().next();
+        match outcome.ok_or(Error::OutcomeUnknown)? {
+            Ok(_) => {
+                self.shared.metrics.trigger_firings.inc();
+                Ok(())
+            }
+            // Another firing was first, or the trigger has changed: the next look sees that.
+            Err(Rejection::NotDue | Rejection::ObjectChanged { .. } | Rejection::UnknownObject) => Ok(()),
+            Err(rejection) => Err(rejection.into()),
+        }
+    }
+
+    /// The job of a firing.
+    async fn job_of(
+        &self,
+        caller: &Caller,
+        trigger: &Trigger,
+        more: &Map<String, Value>,
+        state: &atlas_state::State,
+    ) -> Result<SubmitJob, Error> {
+        let mut start = trigger.definition.submission(trigger.object.key.name.as_str());
+        start.input.extend(more.clone());
+        let agent = match start.target {
+            Target::Agent(name) => name.parse()?,
+            Target::Chain(name) => return Err(Error::UnknownObject(format!("no such chain: \"{name}\""))),
+        };
+        let input = Bytes::from(Value::Object(start.input).to_string());
+        let submission = Submission { priority: start.priority, ..Submission::new(agent, input) };
+        let verdict = self.judge(caller, &submission, state).await?;
+        Ok(SubmitJob {
+            id: self.draw_id(),
+            verdict,
+            input: self.store_input(&submission).await?,
+            agent: submission.agent,
+            priority: submission.priority,
+            metadata: Value::Object(start.metadata).to_string().into_bytes().into(),
+            labels: submission.labels,
+            execution_timeout: None,
+            spawner: None,
+            not_before: None,
+            bearer: false,
+            budget_nanodollars: None,
+        })
+    }
+}
