@@ -24,7 +24,7 @@ use crate::identity;
 use crate::join::{self, JoinError};
 use crate::peer_door::store::Members;
 use crate::rules::{self, Rules};
-use crate::{Mode, Options, peer_door, worker_door};
+use crate::{Mode, Options, peer_door, trigger_files, worker_door};
 
 /// Why a controller did not start.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +52,13 @@ pub enum StartError {
     /// The key of secrets cannot be used.
     #[error("could not use the key of secrets")]
     SecretsKey(#[source] KeyError),
+    /// The folder of trigger files cannot be read.
+    #[error("could not read the trigger files in \"{path}\"")]
+    Triggers {
+        path: PathBuf,
+        /// The underlying error.
+        source: std::io::Error,
+    },
     /// A port cannot be bound.
     #[error("could not listen on {address}")]
     Listen {
@@ -97,6 +104,7 @@ pub struct Controller {
     stop: watch::Sender<bool>,
     doors: Vec<Task<()>>,
     configuring: Option<Task<()>>,
+    storing: Task<()>,
     followers: Followers,
     history: Arc<dyn History>,
     raft: Mutex<Option<atlas_raft::Service>>,
@@ -148,6 +156,13 @@ impl Controller {
         own.name.clone_from(&who.name);
         let keys = options.secrets_key.as_deref().map(|path| Keys::read(path, &options.data_dir));
         let keys = keys.transpose().map_err(StartError::SecretsKey)?;
+        let trigger_files = match &options.triggers_path {
+            Some(path) => {
+                let failed = |source| StartError::Triggers { path: path.clone(), source };
+                trigger_files::read(path).map_err(failed)?
+            }
+            None => Vec::new(),
+        };
         let metrics = Metrics::new();
         // Frees the ballast if the disk is full, so that the other files can be opened.
         atlas_raft::make_room(&options.data_dir, options.space);
@@ -243,6 +258,15 @@ impl Controller {
         let mut leadership = handle.leadership();
         let leads = leadership.wait_for(|leadership| !matches!(leadership, Leadership::Follower { leader: None }));
         let _ = tokio::time::timeout(LEAD_MAX, leads).await;
+        let (done, stored) = tokio::sync::oneshot::channel();
+        let storing = trigger_files::store(service.clone(), identity::local(), trigger_files, env.clone());
+        let storing = env.spawn("store-triggers", async move {
+            storing.await;
+            // Nobody waits any more if that took too long.
+            let _ = done.send(());
+        });
+        // Clients that connect right after the start find the triggers, unless there is no leader yet.
+        let _ = tokio::time::timeout(LEAD_MAX, stored).await;
         let peers_at = peer_addr.map_or_else(|| "-".to_owned(), |address| address.to_string());
         tracing::info!(http = %http_addr, workers = %grpc_addr, peers = %peers_at, name = %who.name, "controller started");
         Ok(Self {
@@ -259,6 +283,7 @@ impl Controller {
             stop,
             doors,
             configuring,
+            storing,
             followers,
             history,
             raft: Mutex::new(Some(raft)),
@@ -331,6 +356,7 @@ impl Controller {
         self.duty.abort();
         self.webhooks.stop().await;
         self.stop.send_replace(true);
+        self.storing.abort();
         if let Some(configuring) = self.configuring {
             configuring.abort();
         }

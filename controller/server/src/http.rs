@@ -28,6 +28,7 @@ mod serve;
 mod skills;
 mod snapshot;
 mod socket;
+mod triggers;
 
 use std::time::Duration;
 
@@ -187,6 +188,16 @@ impl HttpDoor {
             (Route::Object(kind, name), &Method::PUT) => objects::put(self, &caller, request, &kind, &name).await,
             (Route::Object(kind, name), &Method::DELETE) => objects::delete(self, &caller, request, &kind, &name).await,
             (Route::Secret(name), &Method::PUT) => secrets::set(self, &caller, request, &name).await,
+            (Route::Triggers, &Method::POST) => triggers::create(self, &caller, request).await,
+            (Route::Triggers, &Method::GET) => triggers::list(self, &caller, request).await,
+            (Route::Trigger(id), &Method::GET) => triggers::get(self, &caller, request, &id).await,
+            (Route::Trigger(id), &Method::PUT) => triggers::change(self, &caller, request, &id).await,
+            (Route::Trigger(id), &Method::DELETE) => triggers::delete(self, &caller, &id).await,
+            (Route::TriggerFire(id), &Method::POST) => triggers::fire(self, &caller, &id).await,
+            (Route::TriggerNext(id), &Method::GET) => triggers::next(self, &caller, request, &id).await,
+            (Route::TriggerTest(id), &Method::POST) => triggers::test(self, &caller, request, &id).await,
+            (Route::TriggerBackfill(id), &Method::POST) => triggers::backfill(self, &caller, request, &id).await,
+            (Route::Hook(id), &Method::POST) => triggers::call(self, &caller, request, &id).await,
             (Route::Cluster, &Method::GET) => cluster::status(self),
             (Route::Members, &Method::GET) => cluster::members(self, request),
             (Route::Member(name), &Method::DELETE) => cluster::remove(self, &name).await,

@@ -13,6 +13,7 @@ mod listen;
 mod options;
 mod peer_door;
 mod rules;
+mod trigger_files;
 mod worker_door;
 
 pub use atlas_gateway::Token;

@@ -96,6 +96,8 @@ pub struct Options {
     pub snapshot_log_bytes: u64,
     /// The file with the keys of secrets; none if this controller has none.
     pub secrets_key: Option<PathBuf>,
+    /// The folder of trigger files; none if there are none.
+    pub triggers_path: Option<PathBuf>,
     /// The log filter.
     pub log: String,
 }
@@ -157,6 +159,7 @@ impl Options {
             retired_agents_keep: Some(Duration::from_secs(7 * 24 * 3_600)),
             snapshot_log_bytes: 256 << 20,
             secrets_key: None,
+            triggers_path: None,
             log: "info".to_owned(),
         }
     }

@@ -38,6 +38,13 @@ pub(crate) enum Route {
     Objects(String),
     Object(String, String),
     Secret(String),
+    Triggers,
+    Trigger(String),
+    TriggerFire(String),
+    TriggerNext(String),
+    TriggerTest(String),
+    TriggerBackfill(String),
+    Hook(String),
     Cluster,
     ClusterEvents,
     Members,
@@ -104,6 +111,13 @@ impl Route {
             ["api", "objects", kind] => Self::Objects(name(kind)?),
             ["api", "objects", kind, object] => Self::Object(name(kind)?, name(object)?),
             ["api", "secrets", secret] => Self::Secret(name(secret)?),
+            ["api", "triggers"] => Self::Triggers,
+            ["api", "triggers", id] => Self::Trigger(name(id)?),
+            ["api", "triggers", id, "fire"] => Self::TriggerFire(name(id)?),
+            ["api", "triggers", id, "next"] => Self::TriggerNext(name(id)?),
+            ["api", "triggers", id, "test"] => Self::TriggerTest(name(id)?),
+            ["api", "triggers", id, "backfill"] => Self::TriggerBackfill(name(id)?),
+            ["api", "hooks", id] => Self::Hook(name(id)?),
             ["api", "cluster"] => Self::Cluster,
             ["api", "cluster", "events"] => Self::ClusterEvents,
             ["api", "cluster", "members"] => Self::Members,
@@ -164,6 +178,13 @@ impl Route {
             Self::Objects(_) => "/api/objects/{kind}",
             Self::Object(..) => "/api/objects/{kind}/{name}",
             Self::Secret(_) => "/api/secrets/{name}",
+            Self::Triggers => "/api/triggers",
+            Self::Trigger(_) => "/api/triggers/{id}",
+            Self::TriggerFire(_) => "/api/triggers/{id}/fire",
+            Self::TriggerNext(_) => "/api/triggers/{id}/next",
+            Self::TriggerTest(_) => "/api/triggers/{id}/test",
+            Self::TriggerBackfill(_) => "/api/triggers/{id}/backfill",
+            Self::Hook(_) => "/api/hooks/{id}",
             Self::Cluster => "/api/cluster",
             Self::ClusterEvents => "/api/cluster/events",
             Self::Members => "/api/cluster/members",
@@ -203,6 +224,10 @@ impl Route {
                 | Self::Figures
                 | Self::FiguresOf(_)
                 | Self::Skills
+                | Self::Triggers
+                | Self::Trigger(_)
+                | Self::TriggerFire(_)
+                | Self::Hook(_)
                 | Self::SecurityPolicy
         )
     }

@@ -189,6 +189,14 @@ pub const OPTIONS: &[OptionRow] = &[
         "File with the keys that seal secrets, 32 bytes in base64 per line; the first one seals. Not in the data directory, and the same on all controllers.",
     ),
     row(
+        "triggers.path",
+        "triggers-path",
+        "ATLAS_TRIGGERS_PATH",
+        Form::Text,
+        "",
+        "Folder of trigger files, `*.yaml`. At the start, each makes a trigger with an id from its name, or replaces it.",
+    ),
+    row(
         "advertise",
         "advertise",
         "ATLAS_ADVERTISE",

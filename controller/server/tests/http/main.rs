@@ -12,3 +12,4 @@ mod registry;
 mod shapes;
 mod skills;
 mod streams;
+mod triggers;

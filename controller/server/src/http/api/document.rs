@@ -47,6 +47,7 @@ const TAGS: &[(&str, &str, &[&str])] = &[
     ("agents", "Agent versions and their contracts.", &["/api/agents"]),
     ("nodes", "Workers and their hardware.", &["/api/nodes"]),
     ("objects", "Configuration as documents, of every kind.", &["/api/objects", "/api/secrets"]),
+    ("triggers", "Rules that start jobs at times, or when their address is called.", &["/api/triggers", "/api/hooks/"]),
     ("cluster", "The controllers, their membership and backups.", &["/api/cluster"]),
     ("figures", "Health, statistics and metrics.", &["/api/health", "/api/ready", "/api/metrics", "/metrics"]),
     ("interface", "The program and this interface.", &["/api/version", "/api/openapi.json", "/errors/"]),

@@ -3,15 +3,15 @@
 mod parts;
 
 use atlas_service::catalogue::{
-    AGENT_IN_USE, CONTRACT_REFUSED, DEPENDENCY_MISSING, EVENTS_GONE, INPUT_REFUSED, JOURNAL_GONE, LABEL_OF_WORKER,
-    LIMIT_REACHED, MALFORMED, MEMBER_BEHIND, MEMBERSHIP_REFUSED, NAMESPACE_LIMIT, NO_BACKUP, NO_SECRETS_KEY, NODE_BUSY,
-    NOT_CONFIGURED, NOT_IN_DOUBT, NOT_PRIVATE, OBJECT_CHANGED, OBJECT_IN_USE, OBJECT_REFUSED, OUTPUT_REFUSED,
-    PACKAGE_REFUSED, PEERS_AWAY, QUEUE_FULL, TOO_LARGE, UNKNOWN_AGENT, UNKNOWN_MEMBER, UNKNOWN_NODE, UNKNOWN_OBJECT,
-    UNKNOWN_OBJECT_KIND, UNKNOWN_RUN, WRONG_STATUS,
+    AGENT_IN_USE, BAD_SIGNATURE, CONTRACT_REFUSED, DEPENDENCY_MISSING, EVENTS_GONE, INPUT_REFUSED, JOURNAL_GONE,
+    LABEL_OF_WORKER, LIMIT_REACHED, MALFORMED, MEMBER_BEHIND, MEMBERSHIP_REFUSED, NAMESPACE_LIMIT, NO_BACKUP,
+    NO_SECRETS_KEY, NODE_BUSY, NOT_CONFIGURED, NOT_IN_DOUBT, NOT_PRIVATE, OBJECT_CHANGED, OBJECT_IN_USE,
+    OBJECT_REFUSED, OUTPUT_REFUSED, PACKAGE_REFUSED, PEERS_AWAY, QUEUE_FULL, TOO_LARGE, UNKNOWN_AGENT, UNKNOWN_MEMBER,
+    UNKNOWN_NODE, UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND, UNKNOWN_RUN, WRONG_STATUS,
 };
 use http::StatusCode;
 
-use super::{Body, Content, Kind, Operation, Parameter, Success};
+use super::{Body, Content, Kind, Operation, Parameter, ParameterLocation, Success};
 pub(super) use parts::NAMESPACE;
 use parts::{
     AFTER, BODY, CONSISTENCY, DELTAS, DRY_RUN, FAMILY, IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, JOB, LIMIT,
@@ -344,6 +344,94 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     .body(Body::Json("SecretRequest"))
     .answers(&[ok("the secret as it is now, without values", &[Content::Json("Object")])])
     .refuses(&[WRITE, BODY, &[NO_SECRETS_KEY, NOT_PRIVATE, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_REFUSED, LIMIT_REACHED]]),
+    // Triggers.
+    post(
+        "createTrigger",
+        "/api/triggers",
+        "Makes a trigger, or replaces the one with this id. The members may be under `trigger`.",
+    )
+    .lenient()
+    .takes(&[IF_NONE_MATCH, IDEMPOTENCY_KEY])
+    .body(Body::Json("TriggerRequest"))
+    .answers(&[created("the trigger", &[Content::Json("Trigger")])])
+    .refuses(&[WRITE, BODY, &[NO_SECRETS_KEY, OBJECT_CHANGED, OBJECT_REFUSED, LIMIT_REACHED, UNKNOWN_OBJECT]]),
+    get("listTriggers", "/api/triggers", "Triggers, newest first.")
+        .lenient()
+        .takes(&[
+            query("type", Kind::Text, "only triggers of this type"),
+            query("enabled", Kind::Text, "`true`, `1` and `yes`: only enabled ones; anything else: only disabled ones"),
+            query("limit", Kind::Lenient, "maximum number; 100 without it"),
+            VIEW,
+            CONSISTENCY,
+        ])
+        .answers(&[ok("the triggers", &[Content::List("Trigger")])])
+        .refuses(&[READ]),
+    get("getTrigger", "/api/triggers/{id}", "One trigger.")
+        .lenient()
+        .takes(&[VIEW, CONSISTENCY])
+        .answers(&[ok("the trigger", &[Content::Json("Trigger")])])
+        .refuses(&[READ, &[UNKNOWN_OBJECT]]),
+    put("changeTrigger", "/api/triggers/{id}", "Changes members of a trigger, and computes its next time.")
+        .lenient()
+        .takes(&[IDEMPOTENCY_KEY])
+        .body(Body::Json("TriggerRequest"))
+        .answers(&[ok("the trigger", &[Content::Json("Trigger")])])
+        .refuses(&[WRITE, BODY, &[NO_SECRETS_KEY, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_REFUSED, LIMIT_REACHED]]),
+    delete("deleteTrigger", "/api/triggers/{id}", "Deletes a trigger.")
+        .lenient()
+        .takes(&[IDEMPOTENCY_KEY])
+        .answers(&[ok("the trigger is deleted", &[Content::Json("Deleted")])])
+        .refuses(&[WRITE, &[UNKNOWN_OBJECT]]),
+    post("fireTrigger", "/api/triggers/{id}/fire", "Fires a trigger now, also a disabled one.")
+        .lenient()
+        .takes(&[IDEMPOTENCY_KEY])
+        .answers(&[created("the job", &[Content::Json("Fired")])])
+        .refuses(&[WRITE, STORED, &[UNKNOWN_OBJECT, QUEUE_FULL, LIMIT_REACHED, NAMESPACE_LIMIT, OBJECT_CHANGED]]),
+    get("nextFirings", "/api/triggers/{id}/next", "The next times at which a trigger fires.")
+        .takes(&[query("count", Kind::Whole, "how many, at most 100; defaults to 5")])
+        .answers(&[ok("the times", &[Content::Json("NextFirings")])])
+        .refuses(&[READ, &[UNKNOWN_OBJECT]]),
+    post("testTrigger", "/api/triggers/{id}/test", "What a call would start. Nothing is started.")
+        .body(Body::MaybeJson("TriggerTest"))
+        .answers(&[ok("the job that would be submitted", &[Content::Json("TriggerTested")])])
+        .refuses(&[READ, BODY, STORED, &[UNKNOWN_OBJECT]]),
+    post("backfillTrigger", "/api/triggers/{id}/backfill", "Fires a trigger for times that have passed, each once.")
+        .body(Body::Json("BackfillRequest"))
+        .answers(&[ok("the times, with their jobs", &[Content::Json("Backfilled")])])
+        .refuses(&[WRITE, BODY, STORED, &[UNKNOWN_OBJECT, QUEUE_FULL, LIMIT_REACHED, NAMESPACE_LIMIT, OBJECT_CHANGED]]),
+    post("callHook", "/api/hooks/{id}", "Fires a webhook. The members of the body replace those of its input.")
+        .lenient()
+        .takes(&[
+            Parameter {
+                name: "X-Atlas-Signature",
+                place: ParameterLocation::Header,
+                says: "the HMAC-SHA256 of the body with the secret of the trigger, if it has one: 64 hexadecimal digits, also after `sha256=`",
+                kind: Kind::Text,
+            },
+            Parameter {
+                name: "X-Atlas-Timestamp",
+                place: ParameterLocation::Header,
+                says: "the time of the call in whole seconds since 1970, if the trigger has a replay window; it is signed before the body",
+                kind: Kind::Text,
+            },
+            Parameter {
+                name: "X-Atlas-Delivery",
+                place: ParameterLocation::Header,
+                says: "the sender's name for this delivery; a repeat gets the first answer",
+                kind: Kind::Key,
+            },
+            IDEMPOTENCY_KEY,
+        ])
+        .body(Body::MaybeJson("Call"))
+        .answers(&[created("the job", &[Content::Json("Fired")])])
+        .refuses(&[
+            WRITE,
+            BODY,
+            STORED,
+            &[
+                UNKNOWN_OBJECT, BAD_SIGNATURE, NO_SECRETS_KEY, QUEUE_FULL, LIMIT_REACHED, NAMESPACE_LIMIT, OBJECT_CHANGED,
+            ],
+        ]),
     // Figures.
     get("health", "/api/health", "Numbers of waiting and running jobs, and declared hardware.")
         .lenient()

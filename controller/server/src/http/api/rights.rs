@@ -42,7 +42,7 @@ impl Right {
 
 /// Each right, and the operations that need it. A test compares them with the table of operations.
 const RIGHTS: &[(Right, &[&str])] = &[
-    (Right::Public, &["health", "ready", "version", "openApi", "errorPage", "securityPolicy"]),
+    (Right::Public, &["callHook", "health", "ready", "version", "openApi", "errorPage", "securityPolicy"]),
     (
         Right::JobsRead,
         &[
@@ -59,7 +59,7 @@ const RIGHTS: &[(Right, &[&str])] = &[
             "getChainRun",
         ],
     ),
-    (Right::JobsSubmit, &["submitJob", "submitJobs", "startChain"]),
+    (Right::JobsSubmit, &["submitJob", "submitJobs", "startChain", "fireTrigger", "backfillTrigger"]),
     (Right::JobsControl, &["cancelJob", "deleteJob", "retryJob", "resolveJob", "sendMessage", "cancelChainRun"]),
     (Right::AgentsRead, &["listAgents", "getAgent", "listVersions", "getVersion", "skills", "getSkill"]),
     (
@@ -68,8 +68,11 @@ const RIGHTS: &[(Right, &[&str])] = &[
     ),
     (Right::NodesRead, &["listNodes", "getNode"]),
     (Right::NodesOperate, &["removeNode", "drainNode", "cordonNode", "uncordonNode", "labelNode"]),
-    (Right::ObjectsRead, &["listObjectKinds", "listObjects", "getObject"]),
-    (Right::ObjectsWrite, &["putObject", "deleteObject", "setSecret"]),
+    (Right::ObjectsRead, &["listObjectKinds", "listObjects", "getObject", "listTriggers", "getTrigger", "nextFirings"]),
+    (
+        Right::ObjectsWrite,
+        &["putObject", "deleteObject", "setSecret", "createTrigger", "changeTrigger", "deleteTrigger", "testTrigger"],
+    ),
     (Right::ClusterRead, &["cluster", "listMembers", "followEvents"]),
     (Right::ClusterOperate, &["removeMember", "createJoinToken", "revokeJoinToken", "transferLeader", "snapshot"]),
     (Right::MetricsRead, &["figures", "figuresOfAgent", "metrics"]),
