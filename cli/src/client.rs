@@ -142,7 +142,7 @@ impl Client {
     }
 
     /// Puts a document in the place of another.
-    pub(crate) async fn put(&self, path: &[&str], query: &[(&str, &str)], body: &Value) -> Result<Value, Failure> {
+    pub async fn put(&self, path: &[&str], query: &[(&str, &str)], body: &Value) -> Result<Value, Failure> {
         self.answer(self.request(Method::PUT, path)?.query(query).json(body)).await
     }
 
@@ -152,7 +152,8 @@ impl Client {
         self.answer(request.query(query).json(body)).await
     }
 
-    pub(crate) async fn delete(&self, path: &[&str]) -> Result<Value, Failure> {
+    /// Deletes what a path names.
+    pub async fn delete(&self, path: &[&str]) -> Result<Value, Failure> {
         self.answer(self.request(Method::DELETE, path)?).await
     }
 
@@ -165,6 +166,12 @@ impl Client {
         key: &str,
     ) -> Result<Value, Failure> {
         self.answer(self.request(Method::POST, path)?.query(query).header("Idempotency-Key", key).json(body)).await
+    }
+
+    /// Like [`Self::post`], but refused if there is already what it would make.
+    pub(crate) async fn post_new(&self, path: &[&str], query: &[(&str, &str)], body: &Value) -> Result<Value, Failure> {
+        let request = self.request(Method::POST, path)?.header("If-None-Match", "*");
+        self.answer(request.query(query).json(body)).await
     }
 
     /// Uploads bytes.

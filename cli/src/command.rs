@@ -31,6 +31,7 @@ pub(crate) mod secret;
 pub(crate) mod skill;
 pub(crate) mod test;
 pub(crate) mod top;
+pub(crate) mod trigger;
 pub(crate) mod version;
 pub(crate) mod wait;
 
@@ -64,6 +65,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Model(verb) => block_on(model::run(context, &verb)),
         Command::Secret(verb) => block_on(secret::run(context, &verb)),
         Command::Skill(verb) => block_on(skill::run(context, &verb)),
+        Command::Trigger(verb) => block_on(trigger::run(context, &verb)),
         Command::Mcp(verb) => block_on(mcp::run(context, &verb)),
         Command::Cluster(verb) => block_on(cluster::run(context, &verb)),
         Command::Event(verb) => block_on(event::run(context, &verb)),
@@ -96,6 +98,7 @@ fn prints_list(command: &Command) -> bool {
         Command::Model(verb) => matches!(verb, model::Verb::List(_) | model::Verb::Prices(_)),
         Command::Secret(verb) => matches!(verb, secret::Verb::List(_) | secret::Verb::WhoCanRead(_)),
         Command::Skill(verb) => matches!(verb, skill::Verb::List(_)),
+        Command::Trigger(verb) => matches!(verb, trigger::Verb::List(_)),
         Command::Cluster(verb) => matches!(verb, cluster::Verb::Members(_)),
         Command::Get(_) => true,
         _ => false,

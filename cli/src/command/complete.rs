@@ -75,6 +75,7 @@ async fn asked(client: &Client, names: &Names) -> Option<Vec<String>> {
         Names::Versions => (&["api", "agents"], &all, "name"),
         Names::Nodes => (&["api", "nodes"], &[], "id"),
         Names::Controllers => (&["api", "cluster", "members"], &[], "name"),
+        Names::Triggers => (&["api", "triggers"], &[("limit", "-1")], "id"),
         Names::Models | Names::Skills | Names::Secrets => {
             let kind = match names {
                 Names::Models => "model",

@@ -50,6 +50,40 @@ pub(crate) const JOB: Members = Members(&[
     "tree_cost_usd",
 ]);
 
+/// Members of a trigger with `view=full`.
+pub(crate) const TRIGGER: Members = Members(&[
+    "id",
+    "name",
+    "trigger_type",
+    "enabled",
+    "agent_name",
+    "chain_name",
+    "input_data",
+    "priority",
+    "metadata",
+    "cron_expr",
+    "interval_seconds",
+    "fire_at",
+    "webhook_secret",
+    "last_fired",
+    "next_fire",
+    "fire_count",
+    "last_job_id",
+    "created_at",
+    "namespace",
+    "revision",
+    "time_zone",
+    "overlap",
+    "catch_up",
+    "jitter_seconds",
+    "hmac",
+    "replay_window_seconds",
+    "map",
+    "missed",
+    "error",
+    "firings",
+]);
+
 /// Members of an agent version with `view=full`.
 pub(crate) const AGENT: Members = Members(&[
     "name",

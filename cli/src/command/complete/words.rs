@@ -14,6 +14,7 @@ pub(super) enum Names {
     Models,
     Skills,
     Secrets,
+    Triggers,
     Contexts,
     Words(&'static [&'static str]),
 }
@@ -32,7 +33,7 @@ pub(super) struct CompletionContext {
 
 const KINDS: &[&str] = &["job", "agent", "node", "controller"];
 const KINDS_TO_EDIT: &[&str] = &["agent", "node"];
-const KINDS_TO_LABEL: &[&str] = &["node", "model", "namespace", "secret", "skill", "tier", "webhook"];
+const KINDS_TO_LABEL: &[&str] = &["node", "model", "namespace", "secret", "skill", "tier", "trigger", "webhook"];
 
 impl CompletionContext {
     /// The context of the last word; `words` excludes the program's name. None if the last word is not a name.
@@ -163,6 +164,7 @@ fn of_positional(line: &Line<'_>, argument: &Arg) -> Option<Vec<Names>> {
         (["model", "show" | "check" | "remove"], "NAME") | (["model", "tier"], "MODEL") => vec![Names::Models],
         (["skill", "show" | "remove"], "NAME") => vec![Names::Skills],
         (["secret", "set" | "rotate" | "show" | "who-can-read" | "remove"], "NAME") => vec![Names::Secrets],
+        (["trigger", verb], "NAME") if *verb != "create" => vec![Names::Triggers],
         (["cluster", ..], "CONTROLLER") => vec![Names::Controllers],
         (["dev", "kill" | "start"], _) => vec![Names::Controllers, Names::Nodes],
         (["context", "show" | "use" | "remove"], _) => vec![Names::Contexts],
@@ -187,6 +189,7 @@ fn of_kind(kind: &str) -> Option<Names> {
         "model" => Some(Names::Models),
         "skill" => Some(Names::Skills),
         "secret" => Some(Names::Secrets),
+        "trigger" => Some(Names::Triggers),
         "context" => Some(Names::Contexts),
         _ => None,
     }
