@@ -36,6 +36,8 @@ mod skills;
 #[cfg(test)]
 mod three_controllers;
 #[cfg(test)]
+mod triggers;
+#[cfg(test)]
 mod wishes;
 #[cfg(test)]
 mod without_server;

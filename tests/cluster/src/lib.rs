@@ -87,6 +87,8 @@ mod stored_models;
 #[cfg(test)]
 mod stream;
 #[cfg(test)]
+mod triggers;
+#[cfg(test)]
 mod trio;
 #[cfg(test)]
 mod upgrade;

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -48,7 +49,7 @@ impl Cluster {
         let mut controller = Command::new(&programs.controller);
         controller.arg("--data-dir").arg(folder.join("controller")).args(["--log", "info", "--http-listen"]);
         controller.args(["127.0.0.1:0", "--worker-listen", "127.0.0.1:0", "--peer-listen", "127.0.0.1:0"]);
-        controller.args(&setup.controller);
+        controller.arg("--secrets-key").arg(key(folder)?).args(&setup.controller);
         let mut controller = Process::start(controller, &[], folder, &log)?;
         let (address, workers) = eventually(&mut controller, &log, || addresses(&log))?;
         let controller_log = log;
@@ -140,6 +141,15 @@ impl Drop for Process {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// A file with a key of secrets, outside the data directory.
+fn key(folder: &Path) -> Result<PathBuf, Stop> {
+    let path = folder.join("secrets.key");
+    let failed = |error| Stop::system("write a key", error);
+    fs::write(&path, format!("{}=\n", "A".repeat(43))).map_err(failed)?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).map_err(failed)?;
+    Ok(path)
 }
 
 /// The addresses for HTTP and workers, from the controller's log.

@@ -68,6 +68,9 @@ impl Setup {
                 // Ignored, because each row has its own folder and address.
                 "--db" | "--host" | "--port" => {}
                 "--agents-path" => self.agents = Some(value).filter(|path| path != "{examples}"),
+                "--triggers-path" => self.controller.extend([flag.to_owned(), value]),
+                // Triggers fire at their time, whatever the interval.
+                "--trigger-poll" => {}
                 "--max-concurrent" => self.set("--places", &value),
                 "--warm-pool-size" => self.set("--warm-pool-size", &value),
                 "--gpus" | "--gpu-vram" | "--pool-memory" | "--pool-cpus" | "--pool-arch" | "--pool-device" => {

@@ -10,7 +10,7 @@ use atlas_replica::{Head, Planned};
 use atlas_state::State;
 use atlas_types::{
     BootId, ClusterTime, Command, EventRecord, Inventory, JobId, Level, LoseNode, MemberId, Micros, NodeEpoch,
-    NodeHealth, NodeId, Outcome, Reason, RegisterNode, Rejection, Request, RunId,
+    NodeHealth, NodeId, Outcome, Reason, RegisterNode, Rejection, Request, RunId, Seq,
 };
 
 use crate::Bug;
@@ -19,6 +19,7 @@ use crate::member::Role;
 use crate::message::{Answer, Client, Conn, Event, Member, Node};
 use crate::options::MS;
 use crate::sleeper::Doze;
+use crate::triggers::{self, Tick};
 use crate::workload;
 use crate::world::World;
 
@@ -85,6 +86,8 @@ pub(crate) struct Leader {
     pub(crate) streams: BTreeMap<Node, Stream>,
     /// The runs that this leader began.
     runs_begun: BTreeSet<RunId>,
+    /// Times of triggers that this leader has fired; only a bug needs them.
+    fired: BTreeMap<Tick, Seq>,
     /// Answers without an entry, waiting for the quorum.
     releases: BTreeMap<u64, Vec<Answered>>,
     /// The cluster's clock when this leadership began, and this member's own.
@@ -110,6 +113,7 @@ impl World {
             in_flight: None,
             streams: BTreeMap::new(),
             runs_begun: BTreeSet::new(),
+            fired: BTreeMap::new(),
             releases: BTreeMap::new(),
             clock: (ClusterTime(0), 0, 0),
         }));
@@ -188,6 +192,8 @@ impl World {
         let tiny = self.rng.chance(100);
         let voters: Vec<MemberId> = (0..self.members.len() as u64).map(MemberId).collect();
         let runs = self.runs.clone();
+        // What fires again and again would keep a run from its end.
+        let fires = self.faults_on;
         let Some(leader) = self.leader(member) else { return };
         let Some(head) = leader.head.as_mut().filter(|_| leader.in_flight.is_none()) else { return };
         let mut gathered = std::mem::take(&mut leader.gathered);
@@ -200,12 +206,15 @@ impl World {
             Some(Bug::TimeoutsByWallClock) => u64::try_from(wall.0 - wall_began).unwrap_or(0),
             _ => now - began,
         };
-        let (sessions, begun) = (&leader.sessions, &mut leader.runs_begun);
+        let (sessions, begun, fired) = (&leader.sessions, &mut leader.runs_begun, &mut leader.fired);
         let mut duties = |state: &State, budget: usize| {
-            let mut runs = runs.advance(state, begun, bug);
-            runs.extend(chains::advance(state));
-            if !runs.is_empty() {
-                return runs;
+            let mut first = runs.advance(state, begun, bug);
+            first.extend(chains::advance(state));
+            if fires {
+                first.extend(triggers::due(state, wall, bug, fired));
+            }
+            if !first.is_empty() {
+                return first;
             }
             let mut commands = duties(state, sessions, &voters, budget);
             if bug == Some(Bug::WakeForgotten) {

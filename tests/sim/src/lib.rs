@@ -29,6 +29,7 @@ mod rng;
 mod runs;
 mod sleeper;
 mod stream;
+mod triggers;
 pub mod workload;
 mod world;
 

@@ -11,7 +11,7 @@ use crate::row::{Row, items};
 use crate::setup::only;
 
 /// Verbs of features that Atlas does not have yet.
-const LATER: [&str; 5] = ["trigger", "security", "skill", "registry", "chain"];
+const LATER: [&str; 4] = ["security", "skill", "registry", "chain"];
 
 pub(super) fn judge(row: &Row, bench: &Bench) -> Judged {
     only(&row.input, &["args"])?;
@@ -24,13 +24,16 @@ pub(super) fn judge(row: &Row, bench: &Bench) -> Judged {
         ["orchestrator", verb @ ("set" | "reset")] => {
             return Err(Stop::skip(format!("the verb \"orchestrator {verb}\"")));
         }
-        // Atlas for Python reads a file; `atlas` asks a cluster, which a row of this kind does not have.
-        ["pool", verb @ ("status" | "list")] => return Err(Stop::skip(format!("the verb \"pool {verb}\" on a file"))),
         _ => {}
     }
+    // Atlas for Python reads a file; `atlas` asks a cluster.
+    let asks = matches!(verbs[..], ["pool", "status" | "list"] | ["trigger", ..]);
     let mut command = Command::new(&bench.programs()?.atlas);
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"ATLAS_")) {
         command.env_remove(name);
+    }
+    if asks {
+        command.env("ATLAS_SERVER", format!("http://{}", bench.cluster()?.address()));
     }
     let run = command.args(&args).current_dir(folder).env("NO_COLOR", "1").stdin(Stdio::null()).output();
     let run = run.map_err(|error| Stop::system("run the program", error))?;

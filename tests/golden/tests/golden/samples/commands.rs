@@ -71,11 +71,13 @@ fn name(command: &Command) -> &'static str {
         Command::AdvanceRun(AdvanceRun { next: RunNext::Fail(_), .. }) => "advance_run_fail",
         Command::AdvanceRun(AdvanceRun { next: RunNext::Complete, .. }) => "advance_run_complete",
         Command::CancelRun(_) => "cancel_run",
+        Command::FireTrigger(FireTrigger { job: None, .. }) => "fire_trigger_skipped",
+        Command::FireTrigger(_) => "fire_trigger",
     }
 }
 
 /// How many names there are.
-const NAMES: usize = 66;
+const NAMES: usize = 68;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -263,6 +265,8 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
         })),
         Command::SubmitJob(SubmitJob { bearer: true, ..submit(Verdict::Accepted(pin())) }),
         Command::SubmitJob(SubmitJob { budget_nanodollars: Some(10_000_000), ..submit(Verdict::Accepted(pin())) }),
+        Command::FireTrigger(FireTrigger { job: Some(Box::new(submit(Verdict::Accepted(pin())))), ..firing() }),
+        Command::FireTrigger(firing()),
         Command::ForsakeChild(ForsakeChild { spawner, node: node(), child: JobId(8) }),
         Command::DeleteAgent(DeleteAgent { name: agent(), version: VERSION }),
         Command::LabelNode(LabelNode {
@@ -273,6 +277,20 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
     let named: BTreeMap<_, _> = commands.into_iter().map(|command| (name(&command), command)).collect();
     assert_eq!(named.len(), NAMES, "every command has a sample");
     named.into_iter().collect()
+}
+
+/// A time of a trigger that is skipped.
+fn firing() -> FireTrigger {
+    FireTrigger {
+        name: webhook().key.name,
+        uid: EventSeq(9),
+        revision: EventSeq(12),
+        by: FiredBy::Schedule,
+        tick: AT,
+        next: Timestamp(AT.0 + 60_000_000),
+        missed: 3,
+        job: None,
+    }
 }
 
 /// An entry that holds one request.

@@ -1,0 +1,73 @@
+//! Triggers through `kill -9` of leaders: no planned time is lost for long, and none starts two jobs.
+
+use std::collections::BTreeSet;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::members::{Member, ask, get};
+use crate::patience::eventually_async;
+use crate::trio::{leader, trio};
+
+/// Number of killed leaders.
+const ROUNDS: usize = 2;
+/// Firings after each kill.
+const FIRINGS: u64 = 8;
+
+/// What a member that runs says about the trigger.
+async fn trigger(members: &[Member; 3]) -> Result<Value, String> {
+    let mut last = "no member runs".to_owned();
+    for member in members.iter().filter(|member| member.runs()) {
+        match get(member, "/api/triggers/beat?view=full").await {
+            Ok(found) => return Ok(found),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+async fn fired(members: &[Member; 3], least: u64) -> u64 {
+    eventually_async("the trigger fires", async || {
+        let found = trigger(members).await?;
+        match found["fire_count"].as_u64() {
+            Some(count) if count >= least => Ok(count),
+            _ => Err(found.to_string()),
+        }
+    })
+    .await
+}
+
+#[tokio::test]
+async fn each_time_of_a_trigger_starts_one_job_whatever_happens_to_leaders() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut members = trio(folder.path(), &[]).await;
+    // Jobs of an agent that does not exist fail at once, and are recorded like any other.
+    let body = json!({ "id": "beat", "trigger_type": "interval", "interval_seconds": 0.4, "agent_name": "nobody" });
+    ask(&members[0], Method::POST, "/api/triggers", body).await.expect("a trigger");
+    let mut count = fired(&members, FIRINGS).await;
+    for _ in 0..ROUNDS {
+        let led = leader(&members).await;
+        members[led].kill();
+        count = fired(&members, count + FIRINGS).await;
+        members[led].restart();
+        leader(&members).await;
+    }
+    let led = leader(&members).await;
+    let paused = ask(&members[led], Method::PUT, "/api/triggers/beat", json!({ "enabled": false })).await;
+    let paused = paused.expect("paused");
+    let jobs = get(&members[led], "/api/jobs?limit=1000").await.expect("jobs");
+    let of_trigger = |job: &&Value| job["metadata"]["_trigger_id"] == "beat";
+    let started: Vec<&Value> = jobs.as_array().expect("a list").iter().filter(of_trigger).collect();
+    assert_eq!(paused["fire_count"].as_u64(), Some(started.len() as u64), "one job for each firing: {paused}");
+    assert_eq!(started.first().map(|job| &job["id"]), Some(&paused["last_job_id"]));
+    // An interval counts from the firing before, so two jobs of one time would be closer together.
+    let mut times: Vec<f64> = started.iter().filter_map(|job| job["created_at"].as_f64()).collect();
+    times.sort_by(f64::total_cmp);
+    let closest = times.windows(2).map(|pair| pair[1] - pair[0]).fold(f64::MAX, f64::min);
+    assert!(closest > 0.39, "two firings are {closest} s apart");
+    let ids: BTreeSet<&str> = started.iter().filter_map(|job| job["id"].as_str()).collect();
+    assert_eq!(ids.len(), started.len());
+    // Nothing fires after the answer to a pause.
+    let after = trigger(&members).await.expect("the trigger");
+    assert_eq!(after["fire_count"], paused["fire_count"]);
+}
