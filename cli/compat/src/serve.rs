@@ -31,6 +31,15 @@ pub(super) struct Options {
     /// Serve MCP on this port as well; 0 selects a free port.
     #[arg(long, value_name = "PORT")]
     mcp_port: Option<u16>,
+    /// Folder of trigger files.
+    #[arg(long, value_name = "DIR")]
+    triggers_path: Option<String>,
+    /// Accepted for compatibility; triggers fire at their times.
+    #[arg(long, value_name = "SECONDS")]
+    trigger_poll: Option<f64>,
+    /// File with the key that seals secrets of triggers.
+    #[arg(long, value_name = "FILE")]
+    secrets_key: Option<String>,
     /// Bearer token that MCP clients must send.
     #[arg(long, env = "ATLAS_AUTH_TOKEN", hide_env_values = true, value_name = "TOKEN")]
     auth_token: Option<String>,
@@ -103,6 +112,9 @@ async fn serve(options: &Options) -> Result<(), Refusal> {
     let hardware = options.hardware.settings();
     cluster.hardware_checks = hardware.is_some();
     cluster.settings = hardware.unwrap_or_default();
+    for (flag, value) in [("triggers-path", &options.triggers_path), ("secrets-key", &options.secrets_key)] {
+        value.iter().for_each(|value| cluster.settings.set_controller(flag, value));
+    }
     cluster.compatible = options.mcp_port.map(|port| CompatibleMcp {
         listen: Some(SocketAddr::new(host, port)),
         token: options.auth_token.as_deref().and_then(Token::new),

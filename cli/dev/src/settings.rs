@@ -75,6 +75,11 @@ impl Settings {
         self
     }
 
+    /// Adds an option of the controller by the name of its flag, such as `triggers-path`.
+    pub fn set_controller(&mut self, flag: &str, value: &str) {
+        self.controller.push(joined(flag, std::ffi::OsStr::new(value)));
+    }
+
     /// The options of a controller with its data in `data_dir`; the caller sets the addresses.
     pub fn controller(&self, data_dir: PathBuf) -> Result<atlas_controller::Options, SettingsError> {
         let mut command = without_environment(atlas_controller::command(), &NOT_OF_CONTROLLER);

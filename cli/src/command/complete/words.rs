@@ -288,6 +288,16 @@ mod tests {
             commands.extend(command.get_subcommands().map(|child| (child, format!("{path}{} ", child.get_name()))));
         }
         left.sort();
-        assert_eq!(left, ["__complete", "agent search", "context add", "docs", "init", "model add", "model prices"]);
+        let known = [
+            "__complete",
+            "agent search",
+            "context add",
+            "docs",
+            "init",
+            "model add",
+            "model prices",
+            "trigger create",
+        ];
+        assert_eq!(left, known);
     }
 }
