@@ -10,7 +10,7 @@ use atlas_replica::{Head, Planned};
 use atlas_state::State;
 use atlas_types::{
     BootId, ClusterTime, Command, EventRecord, Inventory, JobId, Level, LoseNode, MemberId, Micros, NodeEpoch,
-    NodeHealth, NodeId, Outcome, Reason, RegisterNode, Rejection, Request, RunId, Seq,
+    NodeHealth, NodeId, Outcome, Reason, RegisterNode, Rejection, Request, RunId,
 };
 
 use crate::Bug;
@@ -19,7 +19,6 @@ use crate::member::Role;
 use crate::message::{Answer, Client, Conn, Event, Member, Node};
 use crate::options::MS;
 use crate::sleeper::Doze;
-use crate::triggers::{self, Tick};
 use crate::workload;
 use crate::world::World;
 
@@ -86,8 +85,6 @@ pub(crate) struct Leader {
     pub(crate) streams: BTreeMap<Node, Stream>,
     /// The runs that this leader began.
     runs_begun: BTreeSet<RunId>,
-    /// Times of triggers that this leader has fired; only a bug needs them.
-    fired: BTreeMap<Tick, Seq>,
     /// Answers without an entry, waiting for the quorum.
     releases: BTreeMap<u64, Vec<Answered>>,
     /// The cluster's clock when this leadership began, and this member's own.
@@ -113,7 +110,6 @@ impl World {
             in_flight: None,
             streams: BTreeMap::new(),
             runs_begun: BTreeSet::new(),
-            fired: BTreeMap::new(),
             releases: BTreeMap::new(),
             clock: (ClusterTime(0), 0, 0),
         }));
@@ -192,8 +188,6 @@ impl World {
         let tiny = self.rng.chance(100);
         let voters: Vec<MemberId> = (0..self.members.len() as u64).map(MemberId).collect();
         let runs = self.runs.clone();
-        // What fires again and again would keep a run from its end.
-        let fires = self.faults_on;
         let Some(leader) = self.leader(member) else { return };
         let Some(head) = leader.head.as_mut().filter(|_| leader.in_flight.is_none()) else { return };
         let mut gathered = std::mem::take(&mut leader.gathered);
@@ -206,15 +200,12 @@ impl World {
             Some(Bug::TimeoutsByWallClock) => u64::try_from(wall.0 - wall_began).unwrap_or(0),
             _ => now - began,
         };
-        let (sessions, begun, fired) = (&leader.sessions, &mut leader.runs_begun, &mut leader.fired);
+        let (sessions, begun) = (&leader.sessions, &mut leader.runs_begun);
         let mut duties = |state: &State, budget: usize| {
-            let mut first = runs.advance(state, begun, bug);
-            first.extend(chains::advance(state));
-            if fires {
-                first.extend(triggers::due(state, wall, bug, fired));
-            }
-            if !first.is_empty() {
-                return first;
+            let mut runs = runs.advance(state, begun, bug);
+            runs.extend(chains::advance(state));
+            if !runs.is_empty() {
+                return runs;
             }
             let mut commands = duties(state, sessions, &voters, budget);
             if bug == Some(Bug::WakeForgotten) {

@@ -29,7 +29,6 @@ mod rng;
 mod runs;
 mod sleeper;
 mod stream;
-mod triggers;
 pub mod workload;
 mod world;
 

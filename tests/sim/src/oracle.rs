@@ -31,8 +31,6 @@ pub(crate) struct Oracle {
     jobs: BTreeMap<JobId, Record>,
     /// The job of each client's submission.
     submitted: BTreeMap<u64, JobId>,
-    /// The times of triggers that have fired.
-    pub(crate) ticks: BTreeSet<String>,
     acknowledged: BTreeSet<JobId>,
     cancelled: BTreeSet<JobId>,
     runs: BTreeMap<JobId, Vec<Run>>,
@@ -96,7 +94,6 @@ impl Oracle {
             marks: vec![mark],
             jobs: BTreeMap::new(),
             submitted: BTreeMap::new(),
-            ticks: BTreeSet::new(),
             acknowledged: BTreeSet::new(),
             cancelled: BTreeSet::new(),
             runs: BTreeMap::new(),
@@ -244,7 +241,6 @@ impl Oracle {
             JobChange::Submitted => {
                 self.submission(job);
                 self.step_submitted(job);
-                self.trigger_fired(job, coverage);
             }
             JobChange::Granted => {
                 let token = job.lease.as_ref().map(|lease| lease.token);

@@ -325,10 +325,7 @@ pub fn relabel(node: NodeId, rng: &mut Rng) -> Command {
 
 /// An operator limits a namespace, or a webhook is changed, deleted or observed.
 pub fn configure(state: &State, rng: &mut Rng) -> Command {
-    let (kind, name, specs) = if rng.chance(400) {
-        let echo = r#"{"agent_name":"echo","trigger_type":"interval"}"#;
-        ("trigger", "beat", [echo, r#"{"agent_name":"echo","priority":1,"trigger_type":"interval"}"#])
-    } else if rng.chance(500) {
+    let (kind, name, specs) = if rng.chance(500) {
         ("namespace", "default", [r#"{}"#, r#"{"jobs_pending_max":30}"#])
     } else {
         let hook = r#"{"events":["job"],"url":"http://a"}"#;
@@ -341,7 +338,7 @@ pub fn configure(state: &State, rng: &mut Rng) -> Command {
     let expect = rng.pick(&[Expect::Any, Expect::Absent, Expect::Revision(revision)]);
     match (rng.below(4), state.object(&key)) {
         (0, _) => Command::DeleteObject(DeleteObject { kind, name, expect }),
-        (1, Some(found)) if key.kind.as_str() != "trigger" => {
+        (1, Some(found)) => {
             let status = Arc::from(format!("{{\"cursor\":{}}}", state.event_seq()).as_bytes());
             let observation = Observation { key, uid: found.uid, revision, status };
             Command::ObserveObjects(ObserveObjects { observations: vec![observation] })

@@ -60,7 +60,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-linearizability", ""),
     ("atlas-llm-server", ""),
     ("atlas-notice", ""),
-    ("atlas-sim", "duty format objects replica slots state types"),
+    ("atlas-sim", "duty format replica slots state types"),
     ("atlas-tidy", ""),
     ("atlas-turmoil", "duty env format linearizability log raft replica sim slots state types"),
 ];

@@ -169,6 +169,7 @@ impl Service {
             not_before: None,
             bearer: false,
             budget_nanodollars: None,
+            context: None,
         })
     }
 }
