@@ -37,9 +37,6 @@ pub(super) struct Options {
     /// Accepted for compatibility; triggers fire at their times.
     #[arg(long, value_name = "SECONDS")]
     trigger_poll: Option<f64>,
-    /// File with the key that seals secrets of triggers.
-    #[arg(long, value_name = "FILE")]
-    secrets_key: Option<String>,
     /// Bearer token that MCP clients must send.
     #[arg(long, env = "ATLAS_AUTH_TOKEN", hide_env_values = true, value_name = "TOKEN")]
     auth_token: Option<String>,
@@ -112,8 +109,8 @@ async fn serve(options: &Options) -> Result<(), Refusal> {
     let hardware = options.hardware.settings();
     cluster.hardware_checks = hardware.is_some();
     cluster.settings = hardware.unwrap_or_default();
-    for (flag, value) in [("triggers-path", &options.triggers_path), ("secrets-key", &options.secrets_key)] {
-        value.iter().for_each(|value| cluster.settings.set_controller(flag, value));
+    if let Some(folder) = &options.triggers_path {
+        cluster.settings.set_controller("triggers-path", folder);
     }
     cluster.compatible = options.mcp_port.map(|port| CompatibleMcp {
         listen: Some(SocketAddr::new(host, port)),
