@@ -26,7 +26,10 @@ const ARROWS: &[(&str, &str)] = &[
     ),
     ("atlas-webhooks", "env objects raft service telemetry types"),
     ("atlas-gateway", "contract env service types"),
-    ("atlas-service", "contract duty env format history objects package raft runs secrets state telemetry triggers types"),
+    (
+        "atlas-service",
+        "contract duty env format history objects package raft runs secrets state telemetry triggers types",
+    ),
     ("atlas-objects", "model types"),
     ("atlas-mediation", ""),
     ("atlas-runs", "mediation types"),

@@ -2,7 +2,8 @@
 
 use atlas_triggers::{Kind, Target};
 use atlas_types::{
-    Command, Door, FireTrigger, FiredBy, JobId, Origin, Outcome, Rejection, Request, RequestId, SubmitJob, Timestamp,
+    Command, Door, FireTrigger, FiredBy, JobId, ObjectKey, ObjectKind, ObjectName, Origin, Outcome, Rejection, Request,
+    RequestId, SubmitJob, Timestamp,
 };
 use bytes::Bytes;
 use serde_json::{Map, Value};
@@ -151,7 +152,7 @@ impl Service {
         start.input.extend(more.clone());
         let agent = match start.target {
             Target::Agent(name) => name.parse()?,
-            Target::Chain(name) => return Err(Error::UnknownObject(format!("no such chain: \"{name}\""))),
+            Target::Chain(name) => return Err(no_chain(caller, &name, state)),
         };
         let input = Bytes::from(Value::Object(start.input).to_string());
         let submission = Submission { priority: start.priority, ..Submission::new(agent, input) };
@@ -171,5 +172,15 @@ impl Service {
             budget_nanodollars: None,
             context: None,
         })
+    }
+}
+
+/// Why a trigger does not run a chain: there is none of that name, or, for now, because it is one.
+pub(super) fn no_chain(caller: &Caller, name: &str, state: &atlas_state::State) -> Error {
+    let key = |kind, name| Some((ObjectKind::new(kind).ok()?, ObjectName::new(name).ok()?));
+    let key = key("chain", name).map(|(kind, name)| ObjectKey { namespace: caller.namespace.clone(), kind, name });
+    match key.and_then(|key| state.object(&key)) {
+        Some(_) => Error::Malformed(format!("triggers cannot run chains yet, such as \"{name}\"; name an agent")),
+        None => Error::UnknownObject(format!("no such chain: \"{name}\"")),
     }
 }

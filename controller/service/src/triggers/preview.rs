@@ -5,7 +5,7 @@ use atlas_types::{FiredBy, JobId, RequestId, Timestamp, Verdict};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use super::firing::Wanted;
+use super::firing::{Wanted, no_chain};
 use super::{Trigger, not_found, seconds, timestamp, trigger_key};
 use crate::service::hash;
 use crate::submit::Submission;
@@ -78,13 +78,13 @@ impl Service {
         let more = more.map_err(|path| Error::Malformed(format!("the call has no '{path}'")))?;
         let mut start = trigger.definition.submission(trigger.id());
         start.input.extend(more);
+        let state = self.shared.read().await?;
         let agent = match start.target {
             Target::Agent(name) => name,
-            Target::Chain(name) => return Err(Error::UnknownObject(format!("no such chain: \"{name}\""))),
+            Target::Chain(name) => return Err(no_chain(caller, &name, &state)),
         };
         let input = Value::Object(start.input);
         let submission = Submission::new(agent.parse()?, Bytes::from(input.to_string()));
-        let state = self.shared.read().await?;
         let (version, error) = match self.judge(caller, &submission, &state).await? {
             Verdict::Accepted(pin) => (Some(pin.version), String::new()),
             Verdict::Refused { pin, failure } => (pin.map(|pin| pin.version), failure.error.to_string()),

@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use atlas_objects::TriggerStatus;
 use atlas_types::{
-    AdvanceRun, AgentName, ClusterTime, Command, Door, Entry, Event, EventRecord, FireTrigger, JobChange, JobId, Level, Namespace,
-    NodeId, Origin, Outcome, Parent, PayloadBody, Principal, Reason, Rejection, Request, RequestId, RunNext,
+    AdvanceRun, AgentName, ClusterTime, Command, Door, Entry, Event, EventRecord, FireTrigger, JobChange, JobId, Level,
+    Namespace, NodeId, Origin, Outcome, Parent, PayloadBody, Principal, Reason, Rejection, Request, RequestId, RunNext,
     StateImage, Timestamp,
 };
 
