@@ -17,6 +17,7 @@
 
 mod canonical;
 mod chain;
+mod conversation;
 mod kind;
 mod model;
 mod namespace;
@@ -29,6 +30,7 @@ mod webhook;
 
 pub use canonical::{CanonicalError, canonical, parse};
 pub use chain::{ChainSpec, ChainStep};
+pub use conversation::{ConversationSpec, Piece, TurnUnderWay};
 pub use kind::{
     KINDS, Kind, REFERENCES_MAX, Reference, Refusal, Scope, View, check, check_among, check_references, kind,
 };
