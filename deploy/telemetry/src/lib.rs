@@ -10,10 +10,13 @@ mod log;
 mod metrics;
 #[cfg(test)]
 mod reference;
+#[cfg(test)]
+mod rules;
 
 pub use attributes::{
-    ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens, ByLoopEnd, ByOutcome, ByReportResult, ByStatus, ByStatusCode,
-    DeliveryResult, LoopEnd, NodeHealth, Outcome, ReportResult, Status, TokenKind,
+    ByAgent, ByAgentPort, ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens, ByLoopEnd, ByMessageOutcome, ByOutcome,
+    ByReportResult, ByStatus, ByStatusCode, DeliveryResult, LoopEnd, MessageOutcome, NodeHealth, Outcome, ReportResult,
+    Status, TokenKind,
 };
 pub use instrument::{Declaration, Kind};
 pub use log::{LogError, start as start_log};
