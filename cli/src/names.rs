@@ -38,6 +38,11 @@ pub(crate) fn secret(text: &str) -> Result<String, String> {
     bare(text, "secret")
 }
 
+/// A conversation's id.
+pub(crate) fn conversation(text: &str) -> Result<String, String> {
+    bare(text, "conversation")
+}
+
 /// A controller's name or number.
 pub(crate) fn controller(text: &str) -> Result<String, String> {
     bare(text, "controller")

@@ -75,6 +75,14 @@ impl Settings {
         self
     }
 
+    /// Adds an option of the controller by the name of its flag, unless it is set.
+    pub fn default_controller(&mut self, flag: &str, value: &str) {
+        let prefix = format!("--{flag}=");
+        if !self.controller.iter().any(|given| given.as_bytes().starts_with(prefix.as_bytes())) {
+            self.controller.push(joined(flag, std::ffi::OsStr::new(value)));
+        }
+    }
+
     /// The options of a controller with its data in `data_dir`; the caller sets the addresses.
     pub fn controller(&self, data_dir: PathBuf) -> Result<atlas_controller::Options, SettingsError> {
         let mut command = without_environment(atlas_controller::command(), &NOT_OF_CONTROLLER);
