@@ -11,6 +11,7 @@ mod batch;
 mod chains;
 mod cluster;
 mod cluster_events;
+mod conversations;
 mod events;
 mod front;
 mod jobs;
@@ -29,6 +30,7 @@ mod skills;
 mod snapshot;
 mod socket;
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use atlas_env::Env;
@@ -84,6 +86,10 @@ pub(crate) struct HttpDoor {
     pub(crate) loopback: bool,
     /// Becomes true when the controller stops. Streams then end.
     pub(crate) stop: watch::Receiver<bool>,
+    /// The address of the HTTP interface.
+    pub(crate) address: SocketAddr,
+    /// The agents with ports of their own.
+    pub(crate) agent_ports: Vec<(String, u16)>,
     /// Answers requests to `/mcp`.
     pub(crate) gateway: Gateway,
     /// Makes backups.
@@ -101,6 +107,13 @@ impl HttpDoor {
             None if request.path() == mcp::PATH => match request.foreign(self.loopback) {
                 Some(site) => Err((Error::Foreign(site).into(), false)),
                 None => mcp::answer(self, request).await.map_err(|problem| (problem, true)),
+            },
+            None if let Some(agent) = mcp::agent_of(request.path()) => match request.foreign(self.loopback) {
+                Some(site) => Err((Error::Foreign(site).into(), false)),
+                None => {
+                    let answer = mcp::answer_agent(self, request, &agent, self.address.port()).await;
+                    answer.map_err(|problem| (problem, true))
+                }
             },
             Some(_) if let Some(site) = request.foreign(self.loopback) => Err((Error::Foreign(site).into(), false)),
             Some(route) => {
@@ -205,6 +218,10 @@ impl HttpDoor {
             (Route::Chains, &Method::GET) => chains::list(self, &caller, request).await,
             (Route::Chain(id), &Method::GET) => chains::get(self, &caller, request, &id).await,
             (Route::ChainCancel(id), &Method::POST) => chains::cancel(self, &caller, &id).await,
+            (Route::Conversations, &Method::GET) => conversations::list(self, &caller, request).await,
+            (Route::Conversation(id), &Method::GET) => conversations::get(self, &caller, request, &id).await,
+            (Route::Conversation(id), &Method::DELETE) => conversations::delete(self, &caller, &id).await,
+            (Route::McpRegistry, &Method::GET) => mcp::registry(self, &caller, request).await,
             (Route::Skills, &Method::GET) => skills::list(self, &caller, request).await,
             (Route::Skills, &Method::POST) => skills::deploy(self, &caller, request).await,
             (Route::Skill(name), &Method::GET) => skills::get(self, &caller, request, &name).await,

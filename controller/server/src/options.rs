@@ -74,6 +74,8 @@ pub struct Options {
     pub http_limits: HttpLimits,
     /// The limits of the MCP gateway.
     pub gateway: GatewayOptions,
+    /// The addresses of agents that are served at ports of their own.
+    pub agent_listen: Vec<(String, SocketAddr)>,
     /// The MCP server that is compatible with Atlas for Python.
     pub compatible: CompatibleMcp,
     /// The limits of the service functions.
@@ -146,6 +148,7 @@ impl Options {
                 wait_max: Duration::from_secs(3_600),
             },
             gateway: GatewayOptions::default(),
+            agent_listen: Vec::new(),
             compatible: CompatibleMcp::default(),
             limits: Limits::default(),
             artifact_bytes_max: 64 << 20,

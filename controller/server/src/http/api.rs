@@ -123,6 +123,8 @@ const IN_NAMESPACE: &[&str] = &[
     "/api/secrets/",
     "/api/skills",
     "/api/chains",
+    "/api/conversations",
+    "/.well-known/mcp/",
 ];
 
 /// What every operation may be refused with.
