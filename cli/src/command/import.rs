@@ -42,10 +42,10 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
     context.note(&format!("{}: {}", deployment.name, words::count(lines.len() as u64, "agent")));
     let listeners = deployment.listeners("0.0.0.0");
     if !listeners.is_empty() {
-        context.note(&format!("ports of agents are options of the controllers: --mcp-agent-listen {listeners}"));
+        context.note(&format!("ports of agents, the option mcp.agent-listen of the controllers: {listeners}"));
     }
     if let Some(namespace) = &deployment.namespace {
-        context.note(&format!("names in the registry document: --mcp-registry-namespace {namespace}"));
+        context.note(&format!("names in the registry document, the option mcp.registry-namespace: {namespace}"));
     }
     Ok(Exit::Done)
 }

@@ -20,13 +20,13 @@ const CHAT: &str = "agent:
   input: { schema: { type: object, properties: { said: { type: array } }, required: [said] } }
 ";
 
-const ECHO: &str = "agent:
+const ECHO: &str = r#"agent:
   name: echo
   version: 1.0.0
   title: The echo
-  provider: { type: exec, command: [cat] }
+  provider: { type: exec, command: [sed, -E, 's/.*"q":"([^"]*)".*/{"answer":"\1"}/'] }
   input: { schema: { type: object, properties: { q: { type: string } }, required: [q] } }
-";
+"#;
 
 const PAIR: &str = "agent:
   name: pair

@@ -14,6 +14,7 @@ pub(super) enum Names {
     Models,
     Skills,
     Secrets,
+    Conversations,
     Contexts,
     Words(&'static [&'static str]),
 }
@@ -161,6 +162,7 @@ fn of_positional(line: &Line<'_>, argument: &Arg) -> Option<Vec<Names>> {
         (["agent", "diff" | "deprecate" | "retire" | "delete"], _) => vec![Names::Versions],
         (["node", ..], "NAME") => vec![Names::Nodes],
         (["model", "show" | "check" | "remove"], "NAME") | (["model", "tier"], "MODEL") => vec![Names::Models],
+        (["conversation", ..], "ID") => vec![Names::Conversations],
         (["skill", "show" | "remove"], "NAME") => vec![Names::Skills],
         (["secret", "set" | "rotate" | "show" | "who-can-read" | "remove"], "NAME") => vec![Names::Secrets],
         (["cluster", ..], "CONTROLLER") => vec![Names::Controllers],
