@@ -9,6 +9,8 @@ mod arguments;
 mod call;
 mod compatible;
 mod door;
+mod page;
+mod pins;
 mod progress;
 mod registry;
 mod resources;

@@ -16,7 +16,7 @@ use crate::call::{Call, definition};
 use crate::door::GatewayOptions;
 use crate::tools::{self, ToolName};
 use crate::view::error_text;
-use crate::{resources, task};
+use crate::{page, pins, resources, task};
 
 /// The protocol's versions that are served.
 pub(crate) const VERSIONS: &[ProtocolVersion] = &[
@@ -64,10 +64,16 @@ impl ServerHandler for Server {
 
     async fn list_tools(
         &self,
-        _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::all().to_vec()))
+        let caller = caller(&context)?;
+        let pinned = pins::tools(&self.service, &caller).await;
+        let pinned = pinned.map_err(|error| ErrorData::internal_error(error_text(&error), None))?;
+        let (tools, next) = page::of(tools::all().iter().cloned().chain(pinned).collect(), request.as_ref())?;
+        let mut result = ListToolsResult::with_all_items(tools);
+        result.next_cursor = next;
+        Ok(result)
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
@@ -81,6 +87,10 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let caller = caller(&context)?;
         let Some(tool) = ToolName::of(&request.name) else {
+            let pinned = pins::find(&self.service, &caller, &request.name).await;
+            if let Some(pinned) = pinned.map_err(|error| ErrorData::internal_error(error_text(&error), None))? {
+                return Ok(Call { server: self, caller, context }.run_pinned(&pinned, request.arguments).await);
+            }
             let name: String = request.name.chars().take(100).collect();
             return Err(ErrorData::invalid_params(format!("unknown tool {name:?}; list them with tools/list"), None));
         };
@@ -93,7 +103,7 @@ impl ServerHandler for Server {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         // Outputs are many and of short interest: the results of tools name them.
-        Ok(ListResourcesResult::with_all_items(Vec::new()))
+        Ok(ListResourcesResult::with_all_items(resources::pages()))
     }
 
     async fn list_resource_templates(
@@ -101,7 +111,7 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Ok(ListResourceTemplatesResult::with_all_items(vec![resources::template()]))
+        Ok(ListResourceTemplatesResult::with_all_items(resources::templates()))
     }
 
     async fn read_resource(

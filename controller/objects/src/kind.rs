@@ -5,14 +5,15 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::canonical::parse;
-use crate::{chain, conversation, model, namespace, secret, skill, tier, webhook};
+use crate::{chain, conversation, model, namespace, pin, secret, skill, tier, webhook};
 
 /// All kinds, by name.
-pub const KINDS: [&dyn Kind; 8] = [
+pub const KINDS: [&dyn Kind; 9] = [
     &chain::ChainKind,
     &conversation::ConversationKind,
     &model::ModelKind,
     &namespace::NamespaceKind,
+    &pin::PinKind,
     &secret::SecretKind,
     &skill::SkillKind,
     &tier::TierKind,

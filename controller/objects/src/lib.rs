@@ -21,6 +21,7 @@ mod conversation;
 mod kind;
 mod model;
 mod namespace;
+mod pin;
 mod secret;
 mod skill;
 #[cfg(test)]
@@ -36,6 +37,7 @@ pub use kind::{
 };
 pub use model::{FALLBACKS_REACHED_MAX, with_fallbacks};
 pub use namespace::NamespaceSpec;
+pub use pin::PinSpec;
 pub use secret::{SealedVersion, SecretProvider, SecretSpec, VERSIONS_MAX};
 pub use skill::{SkillProgram, SkillSpec};
 pub use tier::{TIERS, TierSpec, models_of_tier};

@@ -39,6 +39,7 @@ mod objects;
 mod observe;
 mod park;
 mod peers;
+mod pins;
 mod resolve;
 mod runs;
 mod scrub;
@@ -88,6 +89,7 @@ pub use peers::{
     Arriving, ArrivingLines, Following, Group, LineCursor, NoPeers, Outgoing, PeerAnswer, PeerError, Peers, Query,
     QueryResult,
 };
+pub use pins::Pinned;
 pub use resolve::Decision;
 pub use runs::{ChainSource, ChainStart, chain_id};
 pub use seal::{KeyError, Keys};

@@ -83,5 +83,6 @@ features! {
     6 SECRETS "Objects of the kind `secret` keep sealed values.";
     6 SKILLS "Objects of the kind `skill` hold packages of skills.";
     6 RUNS "Chains run as replicated runs, and objects of the kind `chain` keep their definitions.";
+    6 PINS "Objects of the kind `pin` name the agents that are MCP tools of their own.";
     6 CONVERSATIONS "Objects of the kind `conversation` hold conversations with agents.";
 }

@@ -148,6 +148,26 @@ async fn what_is_malformed_is_refused() {
     assert_eq!(missing["result"]["isError"], true, "{missing}");
     let misspelt = wire.call(&second, "agent_run", json!({ "agents": "nobody" })).await;
     assert!(misspelt.to_string().contains("unknown field"), "{misspelt}");
+    // A pinned agent is a tool of its own.
+    let api = Api::new(&controller.http.to_string());
+    register_echo(&api).await;
+    let pin = reqwest::Client::builder().no_proxy().build().expect("a client");
+    let url = format!("http://{}/api/objects/pin/exec-echo", controller.http);
+    let pinned = pin.put(url).body(r#"{"spec": {"version": "^1.0"}}"#).send().await.expect("an answer");
+    assert!(pinned.status().is_success(), "{}", pinned.status());
+    let tools = wire.ask(&second, "tools/list", json!({})).await;
+    let last = tools["result"]["tools"].as_array().and_then(|tools| tools.last()).expect("tools");
+    assert_eq!(
+        (&last["name"], &last["inputSchema"]["required"]),
+        (&json!("exec-echo"), &json!(["message"])),
+        "{tools}"
+    );
+    let unfit = wire.call(&second, "exec-echo", json!({ "text": "x" })).await;
+    assert!(unfit.to_string().contains("E1102"), "{unfit}");
+    let foreign = wire.ask(&second, "tools/list", json!({ "cursor": "x" })).await;
+    assert_eq!(foreign["error"]["code"], -32602, "{foreign}");
+    let page = wire.ask(&second, "resources/read", json!({ "uri": "atlas://errors/E1102" })).await;
+    assert!(page["result"]["contents"][0]["text"].as_str().is_some_and(|text| text.contains("E1102")), "{page}");
     let negative = wire.call(&second, "job_wait", json!({ "job_id": "job-1", "wait_seconds": -1 })).await;
     assert!(negative.to_string().contains("from 0 on"), "{negative}");
 }
