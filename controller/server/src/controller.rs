@@ -155,6 +155,7 @@ impl Controller {
         let keys = options.secrets_key.as_deref().map(|path| Keys::read(path, &options.data_dir));
         let keys = keys.transpose().map_err(StartError::SecretsKey)?;
         let metrics = Metrics::new();
+        metrics.up.set(1);
         // Frees the ballast if the disk is full, so that the other files can be opened.
         atlas_raft::make_room(&options.data_dir, options.space);
         let history = open_history(&options, &env, &metrics).await?;
@@ -210,6 +211,7 @@ impl Controller {
             stop: stopped.clone(),
             cluster: cluster.clone(),
             address: http_addr,
+            pallas_names: options.pallas_names,
             agent_ports: agents.iter().map(|(agent, _, bound)| (agent.clone(), bound.port())).collect(),
             gateway: Gateway::new(service.clone(), options.gateway.clone()),
             backups: Backups::new(&options.data_dir, env.clone()),

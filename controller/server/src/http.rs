@@ -88,6 +88,8 @@ pub(crate) struct HttpDoor {
     pub(crate) stop: watch::Receiver<bool>,
     /// The address of the HTTP interface.
     pub(crate) address: SocketAddr,
+    /// Whether metrics are shown under the names of Pallas as well.
+    pub(crate) pallas_names: bool,
     /// The agents with ports of their own.
     pub(crate) agent_ports: Vec<(String, u16)>,
     /// Answers requests to `/mcp`.
@@ -130,6 +132,12 @@ impl HttpDoor {
             response.headers_mut().insert(CONSISTENCY, HeaderValue::from_static("stale"));
         }
         response
+    }
+
+    /// The instruments as text.
+    fn metrics(&self) -> String {
+        let text = self.service.render_metrics();
+        if self.pallas_names { atlas_telemetry::with_pallas_names(&text) } else { text }
     }
 
     /// A stream that ends when the controller stops.
@@ -231,7 +239,7 @@ impl HttpDoor {
                 let page = catalogue::page(&code).ok_or(Error::UnknownPath)?;
                 Ok(answer::text_page(http::StatusCode::OK, page))
             }
-            (Route::Metrics, &Method::GET) => Ok(answer::metrics(self.service.render_metrics())),
+            (Route::Metrics, &Method::GET) => Ok(answer::metrics(self.metrics())),
             (Route::OpenApi, &Method::GET) => Ok(answer::json(http::StatusCode::OK, api::document())),
             _ => Err(Problem::NoMethod(api::methods(path))),
         }

@@ -8,6 +8,7 @@ mod attributes;
 mod instrument;
 mod log;
 mod metrics;
+mod pallas;
 #[cfg(test)]
 mod reference;
 #[cfg(test)]
@@ -21,3 +22,4 @@ pub use attributes::{
 pub use instrument::{Declaration, Kind};
 pub use log::{LogError, start as start_log};
 pub use metrics::{CONTENT_TYPE, Metrics, table};
+pub use pallas::with_pallas_names;

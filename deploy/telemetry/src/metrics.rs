@@ -124,6 +124,8 @@ instruments! {
     llm_call_duration: HistogramBy<ByLlmCall> = "atlas.llm.call.duration" "s";
     /// Jobs of agents with a model that were stopped before the model was done.
     agent_loop_aborted: CounterBy<ByLoopEnd> = "atlas.agent.loop.aborted" "{job}";
+    /// 1 as long as the program runs.
+    up: Gauge = "atlas.up" "{program}";
     /// Calls of `send_message`, by outcome.
     send_message: CounterBy<ByMessageOutcome> = "atlas.send.message" "{message}";
     /// Time of calls of `send_message`, with everything that they cause.
@@ -209,8 +211,8 @@ pub(crate) mod tests {
             assert!(!name.ends_with("total"), "{name}");
             assert!(sentence.ends_with('.'), "{name}: {sentence}");
             assert!(["s", "By"].contains(unit) || (unit.starts_with('{') && unit.ends_with('}')), "{name}: {unit}");
-            // Two gauges have the names that dashboards of Pallas know.
-            let known = ["atlas.agent.info", "atlas.agent.health.status"].contains(name);
+            // These gauges have the names that dashboards of Pallas know.
+            let known = ["atlas.up", "atlas.agent.info", "atlas.agent.health.status"].contains(name);
             if *kind == Kind::Gauge && *unit != "By" && !known {
                 assert!(name.ends_with("count") || name.ends_with("lag"), "{name}");
             }

@@ -185,6 +185,7 @@ fn typed(values: &BTreeMap<&'static str, (String, &'static str)>) -> Options {
     }
     options.peer = address(text("peer.listen"));
     let filled = |key: &str| Some(text(key).trim().to_owned()).filter(|text| !text.is_empty());
+    options.pallas_names = text("metrics.pallas-names") == "true";
     options.agent_listen = agents(text("mcp.agent-listen")).unwrap_or_default();
     let url = text("mcp.public-url").trim().trim_end_matches('/');
     options.gateway.registry.url = Some(url.to_owned()).filter(|url| !url.is_empty());

@@ -165,6 +165,14 @@ pub const OPTIONS: &[OptionRow] = &[
         "Address of this controller in the MCP registry document; without one, that of the request.",
     ),
     row(
+        "metrics.pallas-names",
+        "metrics-pallas-names",
+        "ATLAS_METRICS_PALLAS_NAMES",
+        Form::Flag,
+        "false",
+        "Shows the metrics that Pallas has under its names as well, with the prefix `pallas_`.",
+    ),
+    row(
         "worker.listen",
         "worker-listen",
         "ATLAS_WORKER_LISTEN",
