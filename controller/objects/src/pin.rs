@@ -1,5 +1,6 @@
 //! Pins: agents that the MCP server of the platform offers as tools of their own. The name of the object is that of the agent.
 
+use atlas_types::requirement::Requirement;
 use atlas_types::{Level, ObjectKey, level};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -47,18 +48,20 @@ impl Kind for PinKind {
             "properties": {
                 "version": {
                     "type": "string", "minLength": 1, "maxLength": VERSION_BYTES_MAX,
-                    "description": "A version or a requirement such as ^1.2; the highest version by default."
+                    "description": "A version or a requirement such as ^1.2.0; the highest version by default."
                 }
             }
         })
     }
 
     fn admit(&self, _: &ObjectKey, spec: &[u8]) -> Result<(), Refusal> {
-        match PinSpec::read(spec)?.version {
-            Some(version) if version.is_empty() || version.len() > VERSION_BYTES_MAX => {
-                Err(Refusal::new("spec.version", format!("has 0 or more than {VERSION_BYTES_MAX} bytes")))
+        let Some(version) = PinSpec::read(spec)?.version else { return Ok(()) };
+        // A requirement that cannot be read would refuse the list of tools to every client.
+        match version.len() <= VERSION_BYTES_MAX && Requirement::parse(&version).is_ok() {
+            true => Ok(()),
+            false => {
+                Err(Refusal::new("spec.version", "is no requirement; use 1.2.3, ^1.2.3, ~1.2.3, >=1.2.3, >1.2.3 or *"))
             }
-            _ => Ok(()),
         }
     }
 }
@@ -75,11 +78,12 @@ mod tests {
         let long = format!(r#"{{"version":"{}"}}"#, "1".repeat(65));
         check(
             "pin",
-            &["{}", r#"{"version":"^1.2"}"#, r#"{"version":""}"#],
+            &["{}", r#"{"version":"^1.2.0"}"#, r#"{"version":"^1.2"}"#, r#"{"version":""}"#],
             &expect![[r#"
                 ok {}
-                ok {"version":"^1.2"}
-                ! `spec.version` has 0 or more than 64 bytes
+                ok {"version":"^1.2.0"}
+                ! `spec.version` is no requirement; use 1.2.3, ^1.2.3, ~1.2.3, >=1.2.3, >1.2.3 or *
+                ! `spec.version` is no requirement; use 1.2.3, ^1.2.3, ~1.2.3, >=1.2.3, >1.2.3 or *
             "#]],
         );
         let key = crate::tests::key("pin", "a");

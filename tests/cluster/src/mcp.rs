@@ -153,7 +153,7 @@ async fn what_is_malformed_is_refused() {
     register_echo(&api).await;
     let pin = reqwest::Client::builder().no_proxy().build().expect("a client");
     let url = format!("http://{}/api/objects/pin/exec-echo", controller.http);
-    let pinned = pin.put(url).body(r#"{"spec": {"version": "^1.0"}}"#).send().await.expect("an answer");
+    let pinned = pin.put(url).body(r#"{"spec": {"version": "^1.0.0"}}"#).send().await.expect("an answer");
     assert!(pinned.status().is_success(), "{}", pinned.status());
     let tools = wire.ask(&second, "tools/list", json!({})).await;
     let last = tools["result"]["tools"].as_array().and_then(|tools| tools.last()).expect("tools");

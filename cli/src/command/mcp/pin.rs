@@ -18,7 +18,7 @@ pub(crate) struct Pin {
     /// The agent's name.
     #[arg(value_name = "NAME", value_parser = names::agent)]
     name: String,
-    /// Only versions that meet this requirement, such as ^1.2.
+    /// Only versions that meet this requirement, such as ^1.2.0.
     #[arg(long, value_name = "REQUIREMENT")]
     version: Option<String>,
 }
