@@ -10,6 +10,9 @@ use crate::command::{
     agent, apply, cluster, complete, completion, config, context, deploy, dev, dev_member, diff, docs, doctor, edit,
     event, explain_error, generic, init, job, label, logs, mcp, model, node, operator, run, secret, skill, test, top,
     trigger, wait,
+    agent, apply, cluster, complete, completion, config, context, conversation, deploy, dev, dev_member, diff, docs,
+    doctor, edit, event, explain_error, generic, import, init, job, label, logs, mcp, model, node, operator, run,
+    secret, skill, test, top, wait,
 };
 use crate::context::TimeForm;
 use crate::exit;
@@ -122,6 +125,12 @@ pub(crate) enum Command {
     /// Secrets: values that agents and models need and that nobody may read.
     #[command(subcommand)]
     Secret(secret::Verb),
+    /// Conversations with agents.
+    #[command(subcommand)]
+    Conversation(conversation::Verb),
+    /// Takes over agents from other systems.
+    #[command(subcommand)]
+    Import(import::Verb),
     /// Skills: functions that agents call.
     #[command(subcommand)]
     Skill(skill::Verb),

@@ -7,6 +7,7 @@ pub(crate) mod complete;
 pub(crate) mod completion;
 pub(crate) mod config;
 pub(crate) mod context;
+pub(crate) mod conversation;
 pub(crate) mod deploy;
 pub(crate) mod dev;
 pub(crate) mod dev_member;
@@ -17,6 +18,7 @@ pub(crate) mod edit;
 pub(crate) mod event;
 pub(crate) mod explain_error;
 pub(crate) mod generic;
+pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod job;
 pub(crate) mod label;
@@ -50,6 +52,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         // These commands create their own runtime or need none.
         Command::Dev(options) => dev::run(context, &options),
         Command::DevMember(options) => dev_member::run(context, options),
+        Command::Import(verb) => block_on(import::run(context, &verb)),
         Command::Init(options) => init::run(context, &options),
         Command::Deploy(options) => beside_a_trial(deploy::run(context, &options)),
         Command::Test(options) => beside_a_trial(test::run(context, &options)),
@@ -64,6 +67,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Node(verb) => block_on(node::run(context, &verb)),
         Command::Model(verb) => block_on(model::run(context, &verb)),
         Command::Secret(verb) => block_on(secret::run(context, &verb)),
+        Command::Conversation(verb) => block_on(conversation::run(context, &verb)),
         Command::Skill(verb) => block_on(skill::run(context, &verb)),
         Command::Trigger(verb) => block_on(trigger::run(context, &verb)),
         Command::Mcp(verb) => block_on(mcp::run(context, &verb)),
@@ -97,6 +101,7 @@ fn prints_list(command: &Command) -> bool {
         Command::Node(verb) => matches!(verb, node::Verb::List(_) | node::Verb::Gpus(_)),
         Command::Model(verb) => matches!(verb, model::Verb::List(_) | model::Verb::Prices(_)),
         Command::Secret(verb) => matches!(verb, secret::Verb::List(_) | secret::Verb::WhoCanRead(_)),
+        Command::Conversation(verb) => matches!(verb, conversation::Verb::List(_)),
         Command::Skill(verb) => matches!(verb, skill::Verb::List(_)),
         Command::Trigger(verb) => matches!(verb, trigger::Verb::List(_)),
         Command::Cluster(verb) => matches!(verb, cluster::Verb::Members(_)),

@@ -24,6 +24,7 @@ mod keys;
 mod masked;
 mod names;
 mod output;
+mod pallas;
 mod program;
 #[cfg(test)]
 mod reference;

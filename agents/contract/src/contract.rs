@@ -280,6 +280,10 @@ pub struct Contract {
     pub max_attempts: Option<u32>,
     /// Maximum number of concurrent jobs; none means no limit.
     pub concurrency: Option<u32>,
+    /// The name for people; none means the agent's name in title case.
+    pub title: Option<String>,
+    /// Who shares a conversation with the agent: `shared`, `connection` or `request`; none means `shared`.
+    pub conversation: Option<String>,
     /// Longest wait of a job in the queue, in seconds; none means no limit.
     pub queue_timeout: Option<f64>,
     /// Time limit of the start-up in seconds; none means the platform's default.

@@ -17,7 +17,7 @@ use atlas_types::Digest;
 use sha2::{Digest as _, Sha256};
 
 pub use discover::{DiscoveredAgent, Discovery, Skipped, discover};
-pub use pack::{PackError, PackFile, Package, pack, pack_files};
+pub use pack::{PackError, PackFile, Package, pack, pack_files, pack_with_contract};
 pub use skill::{
     SKILL_CODE, SKILL_FILE, SkillError, SkillFolder, SkillPackage, SkillRuntime, discover_skills, pack_skill, skill_of,
 };

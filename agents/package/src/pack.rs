@@ -81,6 +81,14 @@ pub fn pack(dir: &Path) -> Result<Package, PackError> {
     pack_files(files_of(dir)?)
 }
 
+/// Packs a directory with another contract than the one in it.
+pub fn pack_with_contract(dir: &Path, contract: Vec<u8>) -> Result<Package, PackError> {
+    let mut files = files_of(dir)?;
+    files.retain(|file| file.path != CONTRACT_FILE);
+    files.push(PackFile { path: CONTRACT_FILE.to_owned(), bytes: contract, executable: false });
+    pack_files(files)
+}
+
 /// Packs files that are already in memory.
 pub fn pack_files(mut files: Vec<PackFile>) -> Result<Package, PackError> {
     order(&mut files)?;

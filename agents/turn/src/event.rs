@@ -1,6 +1,6 @@
 //! What a driver reports.
 
-use atlas_model::{Answer, CallError, Image};
+use atlas_model::{Answer, CallError, Image, Message};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -8,7 +8,12 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// The turn begins with this input. Images are apart from it.
-    Started { input: Value, images: Vec<Image> },
+    Started {
+        input: Value,
+        images: Vec<Image>,
+        /// The messages of a conversation, the one to answer last; empty if the input is the only message.
+        said: Vec<Message>,
+    },
     /// The model answered.
     Answered(Box<Answer>),
     /// The model's tools returned. A call without a result counts as failed; results of other calls are ignored.

@@ -15,7 +15,7 @@
 //! use serde_json::json;
 //!
 //! let mut turn = Turn::new(Settings { model: "small".into(), ..Settings::default() });
-//! let effects = turn.step(Event::Started { input: json!({"text": "hi"}), images: Vec::new() }, &Unchecked);
+//! let effects = turn.step(Event::Started { input: json!({"text": "hi"}), images: Vec::new(), said: Vec::new() }, &Unchecked);
 //! assert!(matches!(effects[..], [Effect::Call { .. }]));
 //! assert_eq!(turn.request().messages[0].text(), r#"{"text": "hi"}"#);
 //!

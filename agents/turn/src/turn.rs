@@ -137,7 +137,7 @@ impl Turn {
     pub fn step(&mut self, event: Event, checks: &dyn Checks) -> Vec<Effect> {
         match (std::mem::replace(&mut self.phase, Phase::Done), event) {
             (Phase::Done, _) => Vec::new(),
-            (Phase::New, Event::Started { input, images }) => self.start(&input, images),
+            (Phase::New, Event::Started { input, images, said }) => self.start(&input, images, said),
             (Phase::Asking, Event::Answered(answer)) => self.answered(*answer, checks),
             (Phase::Asking, Event::Failed(error)) => fail(Failure::Call(error)),
             (Phase::Working(round), Event::Returned(returned)) => self.returned(round, returned),
@@ -153,13 +153,24 @@ impl Turn {
         }
     }
 
-    fn start(&mut self, input: &Value, images: Vec<Image>) -> Vec<Effect> {
-        if !images.is_empty() && !self.settings.vision {
+    fn start(&mut self, input: &Value, images: Vec<Image>, said: Vec<Message>) -> Vec<Effect> {
+        let pictures = |message: &Message| message.parts.iter().any(|part| matches!(part, Part::Image(_)));
+        if (!images.is_empty() || said.iter().any(pictures)) && !self.settings.vision {
             return fail(Failure::Vision { model: self.settings.model.clone() });
         }
-        let mut message = Message::user(python::dumps(input));
-        message.parts.extend(images.into_iter().map(Part::Image));
-        self.push(message);
+        let mut messages = said;
+        if messages.is_empty() {
+            messages.push(Message::user(python::dumps(input)));
+        } else if let Some(last) = messages.last_mut()
+            && input.as_object().is_some_and(|members| !members.is_empty())
+        {
+            // The other members of the input belong to the message to answer.
+            last.parts.insert(0, Part::Text { text: python::dumps(input) });
+        }
+        if let Some(last) = messages.last_mut() {
+            last.parts.extend(images.into_iter().map(Part::Image));
+        }
+        messages.into_iter().for_each(|message| self.push(message));
         self.ask()
     }
 

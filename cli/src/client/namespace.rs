@@ -35,7 +35,7 @@ impl Client {
 pub(super) fn has_namespace(path: &[&str]) -> bool {
     matches!(
         path,
-        ["api", "jobs" | "jobs:batch" | "agents" | "events", ..]
+        ["api", "jobs" | "jobs:batch" | "agents" | "events" | "conversations", ..]
             | ["api", "objects", _, ..]
             | ["api", "secrets", _]
             | ["api", "cluster", "events"]

@@ -74,6 +74,7 @@ async fn asked(client: &Client, names: &Names) -> Option<Vec<String>> {
         Names::Agents => (&["api", "agents"], &[("view", "full")], "name"),
         Names::Versions => (&["api", "agents"], &all, "name"),
         Names::Nodes => (&["api", "nodes"], &[], "id"),
+        Names::Conversations => (&["api", "conversations"], &[], "id"),
         Names::Controllers => (&["api", "cluster", "members"], &[], "name"),
         Names::Triggers => (&["api", "triggers"], &[("limit", "-1")], "id"),
         Names::Models | Names::Skills | Names::Secrets => {

@@ -20,9 +20,11 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::api::{self, Node};
 use crate::client::Client;
 use crate::command::dev::agents::Watch;
+use crate::command::import;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::pallas::Deployment;
 use crate::stillness::LOOK_INTERVAL;
 
 /// Default log filter. openraft is off, because it logs a warning for each heartbeat to a stopped controller.
@@ -61,6 +63,9 @@ pub(crate) struct Options {
     /// Folder of agents to register; changed agents are registered again.
     #[arg(long, value_name = "DIR", default_value = "./agents")]
     agents: PathBuf,
+    /// Deployment file of Pallas whose agents to register, at their ports; no folder is watched then.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["agents", "demo"])]
+    agents_yaml: Option<PathBuf>,
     /// HTTP port; workers use the next one. 0 selects free ports.
     #[arg(long, default_value_t = 7400)]
     port: u16,
@@ -89,6 +94,9 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure>
         |error| Failure::new("E0104", Exit::Short, format!("the async runtime could not be started: {error}"));
     let runtime = atlas_dev::runtime().map_err(refused)?;
     match several::wanted(options)? {
+        Some(_) if options.agents_yaml.is_some() => {
+            Err(Failure::usage("--agents-yaml needs one controller and one worker"))
+        }
         Some(wanted) => runtime.block_on(several::serve(context, options, wanted, env)),
         None => runtime.block_on(serve(context, options, env)),
     }
@@ -98,10 +106,12 @@ async fn serve(context: &Context, options: &Options, env: Env) -> Result<Exit, F
     // The signal handlers are installed before the start, so that a signal during the start also shuts the cluster
     // down.
     let (mut interrupt, mut terminate) = (watch(SignalKind::interrupt())?, watch(SignalKind::terminate())?);
-    let cluster = Cluster::start(cluster_options(options)?, env.clone()).await.map_err(|error| refusal(&error))?;
+    let deployment = options.agents_yaml.as_deref().map(Deployment::open).transpose()?;
+    let wanted = cluster_options(options, deployment.as_ref())?;
+    let cluster = Cluster::start(wanted, env.clone()).await.map_err(|error| refusal(&error))?;
     let client = Client::new(&format!("http://{}", cluster.http()))?;
     let ended = tokio::select! {
-        ended = attend(context, options, &env, &cluster, &client) => ended,
+        ended = attend(context, options, deployment.as_ref(), &env, &cluster, &client) => ended,
         () = asked_to_stop(&mut interrupt, &mut terminate) => {
             context.note("stopping");
             Ok(Exit::Done)
@@ -132,6 +142,7 @@ async fn asked_to_stop(interrupt: &mut Signal, terminate: &mut Signal) {
 async fn attend(
     context: &Context,
     options: &Options,
+    deployment: Option<&Deployment>,
     env: &Env,
     cluster: &Cluster,
     client: &Client,
@@ -141,7 +152,10 @@ async fn attend(
     if options.demo {
         agents::register_bundled(client).await?;
     }
-    watch.look(context, client, env).await;
+    match deployment {
+        Some(deployment) => drop(import::register(Some(client), deployment).await?),
+        None => watch.look(context, client, env).await,
+    }
     let registered = client.get(&["api", "agents"], &[("all", "false")]).await?;
     let known = registered.as_array().map_or(0, Vec::len);
     let models = models::find().await;
@@ -161,15 +175,26 @@ async fn attend(
             reason = cluster.failed() => {
                 return Err(Failure::new("E0109", Exit::Short, format!("the cluster stopped: {reason}")));
             }
-            () = env.clock.sleep(LOOK_INTERVAL) => watch.look(context, client, env).await,
+            () = env.clock.sleep(LOOK_INTERVAL) => if deployment.is_none() {
+                watch.look(context, client, env).await;
+            },
         }
     }
 }
 
-fn cluster_options(options: &Options) -> Result<atlas_dev::Options, Failure> {
+fn cluster_options(options: &Options, deployment: Option<&Deployment>) -> Result<atlas_dev::Options, Failure> {
     let ports = Ports::choose(options.port).map_err(|error| refusal_of_port(&error))?;
     let data = if options.ephemeral { None } else { Some(options.data_dir.clone()) };
-    let (node, settings) = (options.node.clone(), options.settings.clone());
+    let (node, mut settings) = (options.node.clone(), options.settings.clone());
+    if let Some(deployment) = deployment {
+        settings.default_controller("mcp-agent-listen", &deployment.listeners("127.0.0.1"));
+        if let Some(namespace) = &deployment.namespace {
+            settings.default_controller("mcp-registry-namespace", namespace);
+        }
+        if options.port != 0 {
+            settings.default_controller("mcp-public-url", &format!("http://{}:{}", deployment.host, options.port));
+        }
+    }
     Ok(atlas_dev::Options { data, node, settings, ..atlas_dev::Options::new(ports) })
 }
 

@@ -5,6 +5,7 @@ mod clients;
 mod connect;
 mod document;
 mod envelope;
+mod pin;
 mod stdio;
 
 pub use stdio::bridge;
@@ -24,6 +25,10 @@ pub(crate) enum Verb {
     Check,
     /// Serves a client over standard input and output.
     Stdio,
+    /// Makes an agent a tool of its own at /mcp, under its name and with its schema.
+    Pin(pin::Pin),
+    /// Ends that.
+    Unpin(pin::Unpin),
 }
 
 pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
@@ -32,5 +37,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
         Verb::Disconnect(options) => connect::disconnect(context, options),
         Verb::Check => check::run(context).await,
         Verb::Stdio => stdio::run(context).await,
+        Verb::Pin(options) => pin::pin(context, options).await,
+        Verb::Unpin(options) => pin::unpin(context, options).await,
     }
 }

@@ -144,6 +144,20 @@ pub(crate) const READER: Members = Members(&["kind", "name", "allowed", "why"]);
 pub(crate) const PRICE: Members =
     Members(&["model", "provider", "from", "input", "output", "cache_read", "cache_write"]);
 
+/// Members of a conversation.
+pub(crate) const CONVERSATION: Members = Members(&[
+    "id",
+    "agent",
+    "scope",
+    "owner",
+    "turns",
+    "bytes",
+    "created_at",
+    "updated_at",
+    "running_job",
+    "messages",
+]);
+
 /// Members of a controller.
 pub(crate) const CONTROLLER: Members = Members(&[
     "id",
@@ -191,9 +205,14 @@ mod tests {
     #[test]
     fn members_are_those_of_the_api() {
         let schemas: Value = serde_json::from_str(SCHEMAS).expect("JSON");
-        for (name, known) in
-            [("Job", JOB), ("AgentDetails", AGENT), ("Node", NODE), ("Member", CONTROLLER), ("Object", OBJECT)]
-        {
+        for (name, known) in [
+            ("Job", JOB),
+            ("AgentDetails", AGENT),
+            ("Node", NODE),
+            ("Member", CONTROLLER),
+            ("Object", OBJECT),
+            ("Conversation", CONVERSATION),
+        ] {
             let described: BTreeSet<&str> =
                 schemas[name]["properties"].as_object().expect("an object").keys().map(String::as_str).collect();
             assert_eq!(described, known.0.iter().copied().collect(), "{name}");

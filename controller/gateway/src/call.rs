@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use atlas_service::{AgentQuery, Caller, Consistency, Submission, View};
+use atlas_service::{AgentQuery, Caller, Consistency, Pinned, Submission, View};
 use atlas_types::{AgentName, JobId, RequestId};
 use bytes::Bytes;
 use rmcp::model::{CallToolResponse, CallToolResult, CreateTaskResult, JsonObject, Tool};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::{self, Describe, Job, Run, Search, Wait};
@@ -81,8 +82,27 @@ impl Call<'_> {
         Ok(done(members))
     }
 
+    /// Runs a pinned agent, whose input the arguments are.
+    pub(crate) async fn run_pinned(self, pinned: &Pinned, arguments: Option<JsonObject>) -> CallToolResponse {
+        let input = Value::Object(arguments.unwrap_or_default()).to_string();
+        let ran = async {
+            let run = Run {
+                agent: pinned.agent.agent.name.to_string(),
+                version: pinned.version.clone(),
+                input: Some(RawValue::from_string(input).map_err(|error| error.to_string())?),
+                wait_seconds: None,
+                idempotency_key: None,
+            };
+            self.run_one(run).await
+        };
+        ran.await.unwrap_or_else(|text| failed(text).into())
+    }
+
     async fn run_agent(&self, arguments: Option<JsonObject>) -> Result<CallToolResponse, Refused> {
-        let run: Run = arguments::read(arguments)?;
+        self.run_one(arguments::read(arguments)?).await
+    }
+
+    async fn run_one(&self, run: Run) -> Result<CallToolResponse, Refused> {
         let wait = self.server.options.wait(run.wait_seconds)?;
         let service = &self.server.service;
         let name = AgentName::new(&run.agent).map_err(|error| error.to_string())?;

@@ -1,24 +1,28 @@
-//! The part that the HTTP door calls with the requests of `/mcp`.
+//! The part that the HTTP door calls with the requests of `/mcp` and of the servers of agents.
 
 use std::convert::Infallible;
 use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_service::{Caller, Service};
+use atlas_service::{Caller, Consistency, Error, Service};
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
+use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::Value;
 
+use crate::agent::{Addressed, AgentServer};
+use crate::registry::{self, RegistryOptions};
 use crate::server::Server;
 
 /// An answer of the gateway: a JSON document or an event stream.
 pub type GatewayResponse = http::Response<UnsyncBoxBody<Bytes, Infallible>>;
 
 /// The header with the id of a session, of the protocol's versions that have sessions.
-const SESSION: &str = "mcp-session-id";
+pub(crate) const SESSION: &str = "mcp-session-id";
 
 /// The limits of the gateway. Each is an option of the controller.
 #[derive(Debug, Clone)]
@@ -31,6 +35,8 @@ pub struct GatewayOptions {
     pub sessions_max: usize,
     /// After how long an idle session ends.
     pub session_idle: Duration,
+    /// How the registry document names and addresses the agents.
+    pub registry: RegistryOptions,
 }
 
 impl Default for GatewayOptions {
@@ -40,6 +46,7 @@ impl Default for GatewayOptions {
             body_bytes_max: 1 << 20,
             sessions_max: 10_000,
             session_idle: Duration::from_secs(300),
+            registry: RegistryOptions::default(),
         }
     }
 }
@@ -54,9 +61,20 @@ impl GatewayOptions {
     }
 }
 
-/// The MCP server of a controller.
+/// The longest turn of a conversation.
+const TURN_MAX: Duration = Duration::from_secs(3_600);
+
+/// The MCP servers of a controller: that of the platform, and one for each agent.
 pub struct Gateway {
-    http: StreamableHttpService<Server, LocalSessionManager>,
+    platform: Served<Server>,
+    agents: Served<AgentServer>,
+    service: Service,
+    registry: RegistryOptions,
+}
+
+/// One kind of server with its sessions.
+struct Served<S> {
+    http: StreamableHttpService<S, LocalSessionManager>,
     sessions: Arc<LocalSessionManager>,
     sessions_max: usize,
 }
@@ -64,6 +82,61 @@ pub struct Gateway {
 impl Gateway {
     /// The gateway to a service.
     pub fn new(service: Service, options: GatewayOptions) -> Self {
+        let registry = options.registry.clone();
+        let agents = Served::new(AgentServer { service: service.clone(), turn_max: TURN_MAX }, &options);
+        let platform = Served::new(Server { service: service.clone(), options: options.clone() }, &options);
+        Self { platform, agents, service, registry }
+    }
+
+    /// Answers a request to the platform on behalf of a caller.
+    pub async fn answer<B>(&self, request: http::Request<B>, caller: Caller) -> GatewayResponse
+    where
+        B: http_body::Body + Send + 'static,
+        B::Error: Display,
+    {
+        self.platform.answer(request, caller).await
+    }
+
+    /// Answers a request to an agent, which comes in on a port. An unknown agent is an error.
+    pub async fn answer_agent<B>(
+        &self,
+        mut request: http::Request<B>,
+        caller: Caller,
+        agent: &str,
+        port: u16,
+    ) -> Result<GatewayResponse, Error>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Error: Display,
+    {
+        let shown = self.service.agent(&caller, agent, None, Consistency::Linearizable).await?;
+        self.service.agent_served(shown.agent.name.as_str(), port);
+        request.extensions_mut().insert(Addressed(agent.into()));
+        Ok(self.agents.answer(request, caller).await)
+    }
+
+    /// The registry document. `base` is the address of this controller as the client sees it; agents with a port of their own have that of
+    /// `ports`.
+    pub async fn registry(&self, caller: &Caller, base: &str, ports: &[(String, u16)]) -> Result<Value, Error> {
+        let agents = self.service.served_agents(caller).await?;
+        let base = self.registry.url.as_deref().unwrap_or(base);
+        let url = |name: &str| match ports.iter().find(|(agent, _)| agent == name) {
+            Some((_, port)) => format!("{}/mcp", with_port(base, *port)),
+            None => format!("{base}/agents/{name}/mcp"),
+        };
+        Ok(registry::document(&self.registry, &agents, url))
+    }
+}
+
+/// An address with another port.
+fn with_port(base: &str, port: u16) -> String {
+    let (scheme, host) = base.split_once("://").unwrap_or(("http", base));
+    let end = if host.starts_with('[') { host.find(']').map(|at| at + 1) } else { host.rfind(':') };
+    format!("{scheme}://{}:{port}", &host[..end.unwrap_or(host.len())])
+}
+
+impl<S: ServerHandler + Clone> Served<S> {
+    fn new(server: S, options: &GatewayOptions) -> Self {
         let mut sessions = LocalSessionManager::default();
         sessions.session_config.keep_alive = Some(options.session_idle);
         let sessions = Arc::new(sessions);
@@ -73,13 +146,11 @@ impl Gateway {
             .disable_allowed_origins()
             .with_max_request_body_bytes(options.body_bytes_max);
         let sessions_max = options.sessions_max;
-        let server = Server { service, options };
         let http = StreamableHttpService::new(move || Ok(server.clone()), sessions.clone(), config);
         Self { http, sessions, sessions_max }
     }
 
-    /// Answers a request on behalf of a caller.
-    pub async fn answer<B>(&self, mut request: http::Request<B>, caller: Caller) -> GatewayResponse
+    async fn answer<B>(&self, mut request: http::Request<B>, caller: Caller) -> GatewayResponse
     where
         B: http_body::Body + Send + 'static,
         B::Error: Display,
@@ -99,4 +170,16 @@ fn too_many_sessions() -> GatewayResponse {
     *response.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;
     response.headers_mut().insert(http::header::RETRY_AFTER, http::HeaderValue::from_static("60"));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_replaced() {
+        assert_eq!(with_port("http://localhost:7400", 8201), "http://localhost:8201");
+        assert_eq!(with_port("https://atlas.example", 8201), "https://atlas.example:8201");
+        assert_eq!(with_port("http://[::1]:7400", 8201), "http://[::1]:8201");
+    }
 }

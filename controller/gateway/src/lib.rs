@@ -4,11 +4,15 @@
 //! service function with a caller, like a request to the HTTP door; the gateway stores nothing about a job. A call that takes longer
 //! than a client waits answers with the job's id, or with a task if the client knows them (ADR 23).
 
+mod agent;
 mod arguments;
 mod call;
 mod compatible;
 mod door;
+mod page;
+mod pins;
 mod progress;
+mod registry;
 mod resources;
 mod server;
 mod task;
@@ -17,3 +21,4 @@ mod view;
 
 pub use compatible::{Compatible, CompatibleOptions, Token};
 pub use door::{Gateway, GatewayOptions, GatewayResponse};
+pub use registry::RegistryOptions;

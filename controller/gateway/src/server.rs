@@ -16,10 +16,10 @@ use crate::call::{Call, definition};
 use crate::door::GatewayOptions;
 use crate::tools::{self, ToolName};
 use crate::view::error_text;
-use crate::{resources, task};
+use crate::{page, pins, resources, task};
 
 /// The protocol's versions that are served.
-const VERSIONS: &[ProtocolVersion] = &[
+pub(crate) const VERSIONS: &[ProtocolVersion] = &[
     ProtocolVersion::V_2025_03_26,
     ProtocolVersion::V_2025_06_18,
     ProtocolVersion::V_2025_11_25,
@@ -29,6 +29,13 @@ const VERSIONS: &[ProtocolVersion] = &[
 const INSTRUCTIONS: &str = "Atlas runs agents as typed functions. Find one with agents_search, read its schemas with \
     agent_describe, run it with agent_run. A long run answers with a job_id: call job_wait.";
 
+/// The caller, which the door put into the HTTP request.
+pub(crate) fn caller(context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
+    let parts = context.extensions.get::<http::request::Parts>();
+    let caller = parts.and_then(|parts| parts.extensions.get::<Caller>());
+    caller.cloned().ok_or_else(|| ErrorData::internal_error("the request has no caller", None))
+}
+
 /// Serves the platform's tools. It holds nothing of its own, so each session has a copy.
 #[derive(Clone)]
 pub(crate) struct Server {
@@ -37,13 +44,6 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// The caller, which the door put into the HTTP request.
-    fn caller(context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
-        let parts = context.extensions.get::<http::request::Parts>();
-        let caller = parts.and_then(|parts| parts.extensions.get::<Caller>());
-        caller.cloned().ok_or_else(|| ErrorData::internal_error("the request has no caller", None))
-    }
-
     /// The job of a task.
     async fn job(&self, caller: &Caller, task: &str) -> Result<JobId, ErrorData> {
         let id = self.service.job_id(caller, task).await;
@@ -64,10 +64,16 @@ impl ServerHandler for Server {
 
     async fn list_tools(
         &self,
-        _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::all().to_vec()))
+        let caller = caller(&context)?;
+        let pinned = pins::tools(&self.service, &caller).await;
+        let pinned = pinned.map_err(|error| ErrorData::internal_error(error_text(&error), None))?;
+        let (tools, next) = page::of(tools::all().iter().cloned().chain(pinned).collect(), request.as_ref())?;
+        let mut result = ListToolsResult::with_all_items(tools);
+        result.next_cursor = next;
+        Ok(result)
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
@@ -79,8 +85,12 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let caller = Self::caller(&context)?;
+        let caller = caller(&context)?;
         let Some(tool) = ToolName::of(&request.name) else {
+            let pinned = pins::find(&self.service, &caller, &request.name).await;
+            if let Some(pinned) = pinned.map_err(|error| ErrorData::internal_error(error_text(&error), None))? {
+                return Ok(Call { server: self, caller, context }.run_pinned(&pinned, request.arguments).await);
+            }
             let name: String = request.name.chars().take(100).collect();
             return Err(ErrorData::invalid_params(format!("unknown tool {name:?}; list them with tools/list"), None));
         };
@@ -93,7 +103,7 @@ impl ServerHandler for Server {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         // Outputs are many and of short interest: the results of tools name them.
-        Ok(ListResourcesResult::with_all_items(Vec::new()))
+        Ok(ListResourcesResult::with_all_items(resources::pages()))
     }
 
     async fn list_resource_templates(
@@ -101,7 +111,7 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Ok(ListResourceTemplatesResult::with_all_items(vec![resources::template()]))
+        Ok(ListResourceTemplatesResult::with_all_items(resources::templates()))
     }
 
     async fn read_resource(
@@ -109,7 +119,7 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let caller = Self::caller(&context)?;
+        let caller = caller(&context)?;
         resources::read(&self.service, &caller, &request.uri).await.map(Into::into)
     }
 
@@ -118,7 +128,7 @@ impl ServerHandler for Server {
         request: GetTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        let caller = Self::caller(&context)?;
+        let caller = caller(&context)?;
         let id = self.job(&caller, &request.task_id).await?;
         let shown = self.service.job(&caller, id, View::Full, Consistency::Linearizable).await;
         let shown = shown.map_err(|error| ErrorData::invalid_params(error_text(&error), None))?;
@@ -130,7 +140,7 @@ impl ServerHandler for Server {
         request: CancelTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let caller = Self::caller(&context)?;
+        let caller = caller(&context)?;
         let id = self.job(&caller, &request.task_id).await?;
         let cancelled = self.service.cancel(&caller, id, true).await;
         cancelled.map(|_| ()).map_err(|error| ErrorData::internal_error(error_text(&error), None))

@@ -109,7 +109,7 @@ fn name_schema() -> Value {
 }
 
 fn version_schema() -> Value {
-    json!({ "type": "string", "description": "A version or a requirement such as ^1.2; the highest by default." })
+    json!({ "type": "string", "description": "A version or a requirement such as ^1.2.0; the highest by default." })
 }
 
 fn wait_schema() -> Value {

@@ -35,6 +35,12 @@ pub(crate) fn error_text(error: &Error) -> String {
     text
 }
 
+/// ISO 8601 in UTC, in whole seconds.
+pub(crate) fn iso_seconds(at: atlas_types::Timestamp) -> String {
+    let instant = jiff::Timestamp::from_second(at.0.div_euclid(1_000_000)).unwrap_or_default();
+    instant.to_string()
+}
+
 /// The address of a job's output.
 pub(crate) fn output_uri(job: &str) -> String {
     format!("atlas://jobs/{job}/output")

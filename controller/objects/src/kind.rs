@@ -9,9 +9,15 @@ use crate::{chain, model, namespace, secret, skill, tier, trigger, webhook};
 
 /// All kinds, by name.
 pub const KINDS: [&dyn Kind; 8] = [
+use crate::{chain, conversation, model, namespace, pin, secret, skill, tier, webhook};
+
+/// All kinds, by name.
+pub const KINDS: [&dyn Kind; 9] = [
     &chain::ChainKind,
+    &conversation::ConversationKind,
     &model::ModelKind,
     &namespace::NamespaceKind,
+    &pin::PinKind,
     &secret::SecretKind,
     &skill::SkillKind,
     &tier::TierKind,

@@ -17,9 +17,11 @@
 
 mod canonical;
 mod chain;
+mod conversation;
 mod kind;
 mod model;
 mod namespace;
+mod pin;
 mod secret;
 mod skill;
 #[cfg(test)]
@@ -30,11 +32,13 @@ mod webhook;
 
 pub use canonical::{CanonicalError, canonical, parse};
 pub use chain::{ChainSpec, ChainStep};
+pub use conversation::{ConversationSpec, Piece, TurnUnderWay};
 pub use kind::{
     KINDS, Kind, REFERENCES_MAX, Reference, Refusal, Scope, View, check, check_among, check_references, kind,
 };
 pub use model::{FALLBACKS_REACHED_MAX, with_fallbacks};
 pub use namespace::NamespaceSpec;
+pub use pin::PinSpec;
 pub use secret::{SealedVersion, SecretProvider, SecretSpec, VERSIONS_MAX};
 pub use skill::{SkillProgram, SkillSpec};
 pub use tier::{TIERS, TierSpec, models_of_tier};

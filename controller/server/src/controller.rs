@@ -138,6 +138,12 @@ impl Controller {
             }
             None => None,
         };
+        let mut agents = Vec::new();
+        for (agent, wanted) in &options.agent_listen {
+            let listener = listen(&env, *wanted).await?;
+            let bound = address(&*listener, *wanted)?;
+            agents.push((agent.clone(), listener, bound));
+        }
         let compatible_addr = compatible.as_ref().map(|(_, bound)| *bound);
         let peer_addr = match (&peer, options.peer) {
             (Some(peer), Some(wanted)) => Some(address(&**peer, wanted)?),
@@ -164,6 +170,7 @@ impl Controller {
             None => Vec::new(),
         };
         let metrics = Metrics::new();
+        metrics.up.set(1);
         // Frees the ballast if the disk is full, so that the other files can be opened.
         atlas_raft::make_room(&options.data_dir, options.space);
         let history = open_history(&options, &env, &metrics).await?;
@@ -218,6 +225,9 @@ impl Controller {
             loopback: http_addr.ip().is_loopback(),
             stop: stopped.clone(),
             cluster: cluster.clone(),
+            address: http_addr,
+            pallas_names: options.pallas_names,
+            agent_ports: agents.iter().map(|(agent, _, bound)| (agent.clone(), bound.port())).collect(),
             gateway: Gateway::new(service.clone(), options.gateway.clone()),
             backups: Backups::new(&options.data_dir, env.clone()),
             about: about(&options, &handle),
@@ -245,6 +255,12 @@ impl Controller {
             env.spawn("http", serve(door.clone(), Front::Api, http, stopped.clone())),
             env.spawn("worker-door", worker_door::serve(worker_parts, grpc, stopped.clone())),
         ];
+        for (agent, listener, bound) in agents {
+            tracing::info!(%agent, address = %bound, "MCP server of an agent started");
+            let (port, loopback) = (bound.port(), bound.ip().is_loopback());
+            let front = Front::Agent { agent: agent.into(), port, loopback };
+            doors.push(env.spawn("mcp-agent", serve(door.clone(), front, listener, stopped.clone())));
+        }
         if let Some((listener, bound)) = compatible {
             let server = compatible_mcp(&options, service.clone(), env.clone());
             let front = Front::Compatible { server, loopback: bound.ip().is_loopback() };

@@ -11,6 +11,7 @@ mod batch;
 mod chains;
 mod cluster;
 mod cluster_events;
+mod conversations;
 mod events;
 mod front;
 mod jobs;
@@ -30,6 +31,7 @@ mod snapshot;
 mod socket;
 mod triggers;
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use atlas_env::Env;
@@ -85,6 +87,12 @@ pub(crate) struct HttpDoor {
     pub(crate) loopback: bool,
     /// Becomes true when the controller stops. Streams then end.
     pub(crate) stop: watch::Receiver<bool>,
+    /// The address of the HTTP interface.
+    pub(crate) address: SocketAddr,
+    /// Whether metrics are shown under the names of Pallas as well.
+    pub(crate) pallas_names: bool,
+    /// The agents with ports of their own.
+    pub(crate) agent_ports: Vec<(String, u16)>,
     /// Answers requests to `/mcp`.
     pub(crate) gateway: Gateway,
     /// Makes backups.
@@ -103,6 +111,13 @@ impl HttpDoor {
                 Some(site) => Err((Error::Foreign(site).into(), false)),
                 None => mcp::answer(self, request).await.map_err(|problem| (problem, true)),
             },
+            None if let Some(agent) = mcp::agent_of(request.path()) => match request.foreign(self.loopback) {
+                Some(site) => Err((Error::Foreign(site).into(), false)),
+                None => {
+                    let answer = mcp::answer_agent(self, request, &agent, self.address.port()).await;
+                    answer.map_err(|problem| (problem, true))
+                }
+            },
             Some(_) if let Some(site) = request.foreign(self.loopback) => Err((Error::Foreign(site).into(), false)),
             Some(route) => {
                 let ours = route.is_ours();
@@ -118,6 +133,12 @@ impl HttpDoor {
             response.headers_mut().insert(CONSISTENCY, HeaderValue::from_static("stale"));
         }
         response
+    }
+
+    /// The instruments as text.
+    fn metrics(&self) -> String {
+        let text = self.service.render_metrics();
+        if self.pallas_names { atlas_telemetry::with_pallas_names(&text) } else { text }
     }
 
     /// A stream that ends when the controller stops.
@@ -216,6 +237,10 @@ impl HttpDoor {
             (Route::Chains, &Method::GET) => chains::list(self, &caller, request).await,
             (Route::Chain(id), &Method::GET) => chains::get(self, &caller, request, &id).await,
             (Route::ChainCancel(id), &Method::POST) => chains::cancel(self, &caller, &id).await,
+            (Route::Conversations, &Method::GET) => conversations::list(self, &caller, request).await,
+            (Route::Conversation(id), &Method::GET) => conversations::get(self, &caller, request, &id).await,
+            (Route::Conversation(id), &Method::DELETE) => conversations::delete(self, &caller, &id).await,
+            (Route::McpRegistry, &Method::GET) => mcp::registry(self, &caller, request).await,
             (Route::Skills, &Method::GET) => skills::list(self, &caller, request).await,
             (Route::Skills, &Method::POST) => skills::deploy(self, &caller, request).await,
             (Route::Skill(name), &Method::GET) => skills::get(self, &caller, request, &name).await,
@@ -225,7 +250,7 @@ impl HttpDoor {
                 let page = catalogue::page(&code).ok_or(Error::UnknownPath)?;
                 Ok(answer::text_page(http::StatusCode::OK, page))
             }
-            (Route::Metrics, &Method::GET) => Ok(answer::metrics(self.service.render_metrics())),
+            (Route::Metrics, &Method::GET) => Ok(answer::metrics(self.metrics())),
             (Route::OpenApi, &Method::GET) => Ok(answer::json(http::StatusCode::OK, api::document())),
             _ => Err(Problem::NoMethod(api::methods(path))),
         }

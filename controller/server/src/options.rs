@@ -74,6 +74,10 @@ pub struct Options {
     pub http_limits: HttpLimits,
     /// The limits of the MCP gateway.
     pub gateway: GatewayOptions,
+    /// Whether metrics are shown under the names of Pallas as well.
+    pub pallas_names: bool,
+    /// The addresses of agents that are served at ports of their own.
+    pub agent_listen: Vec<(String, SocketAddr)>,
     /// The MCP server that is compatible with Atlas for Python.
     pub compatible: CompatibleMcp,
     /// The limits of the service functions.
@@ -148,6 +152,8 @@ impl Options {
                 wait_max: Duration::from_secs(3_600),
             },
             gateway: GatewayOptions::default(),
+            pallas_names: false,
+            agent_listen: Vec::new(),
             compatible: CompatibleMcp::default(),
             limits: Limits::default(),
             artifact_bytes_max: 64 << 20,

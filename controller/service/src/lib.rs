@@ -5,6 +5,7 @@
 //! the objects that clients receive. It keeps the history and artifacts consistent with the other members. It opens no
 //! socket.
 
+mod agent_health;
 mod agents;
 mod archive;
 mod artifacts;
@@ -18,6 +19,7 @@ mod cluster;
 mod cluster_events;
 mod collect;
 mod contracts;
+mod conversations;
 mod dependencies;
 mod error;
 mod events;
@@ -37,11 +39,13 @@ mod objects;
 mod observe;
 mod park;
 mod peers;
+mod pins;
 mod resolve;
 mod runs;
 mod scrub;
 mod seal;
 mod secrets;
+mod served;
 mod service;
 mod skill_run;
 mod skills;
@@ -61,6 +65,7 @@ mod view;
 mod waiters;
 mod webhooks;
 
+pub use agent_health::{AgentHealth, MessageTiming};
 pub use agents::{AgentQuery, Registered, ShownAgent, Versions};
 pub use artifacts::{ArtifactError, ArtifactOptions, Artifacts, Receiver, Sender, digest_of};
 pub use attachments::{BearerRefused, Bearers, Recipient, Withheld};
@@ -70,6 +75,7 @@ pub use caller::Caller;
 pub use catalogue::Entry;
 pub use cluster_events::{EventFilter, EventKind, EventLabel};
 pub use contracts::Known;
+pub use conversations::{BegunTurn, ConversationScope, Mapping, Message, Role, reply_of};
 pub use dependencies::lacking;
 pub use error::Error;
 pub use events::{Change, Follow, JobStream, Next, Reader};
@@ -84,10 +90,12 @@ pub use peers::{
     Arriving, ArrivingLines, Following, Group, LineCursor, NoPeers, Outgoing, PeerAnswer, PeerError, Peers, Query,
     QueryResult,
 };
+pub use pins::Pinned;
 pub use resolve::Decision;
 pub use runs::{ChainSource, ChainStart, chain_id};
 pub use seal::{KeyError, Keys};
 pub use secrets::NewSecret;
+pub use served::ServedAgent;
 pub use service::{Consistency, Followers, Limits, Parts, Service};
 pub use skill_run::SkillEnd;
 pub use skills::DeployedSkill;

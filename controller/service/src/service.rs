@@ -22,6 +22,7 @@ use crate::stats::Stats;
 use crate::streams::Streams;
 use crate::waiters::Waiters;
 use crate::{Error, catch_up, collect, fill, follow, health, runs, scrub, triggers};
+use crate::{Error, catch_up, collect, conversations, fill, follow, health, runs, scrub};
 
 /// Limits of the doors. Each is an option of the controller.
 #[derive(Debug, Clone)]
@@ -98,6 +99,8 @@ pub(crate) struct Shared {
     pub(crate) stats: Stats,
     pub(crate) bearers: Bearers,
     pub(crate) keys: Option<Keys>,
+    /// The conversations that are being continued here.
+    pub(crate) conversations: conversations::Places,
 }
 
 /// The tasks of a service. Dropping this value ends them.
@@ -134,6 +137,7 @@ impl Service {
             stats: Stats::default(),
             bearers: Bearers::default(),
             keys,
+            conversations: conversations::Places::default(),
         });
         let tasks = vec![
             env.spawn_vital("follow-events", follow::events(shared.clone())),

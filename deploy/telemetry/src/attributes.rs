@@ -149,6 +149,41 @@ pub struct ByLlmTokens {
     pub kind: TokenKind,
 }
 
+/// How a message to an agent ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
+#[expect(non_camel_case_types, reason = "the variant's name is the attribute's value")]
+pub enum MessageOutcome {
+    /// With an answer.
+    ok,
+    /// Without one.
+    error,
+}
+
+/// Attribute of what is counted for an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ByAgent {
+    /// The agent's name.
+    pub agent: String,
+}
+
+/// Attributes of messages to agents.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ByMessageOutcome {
+    /// The agent's name.
+    pub agent: String,
+    /// How it ended.
+    pub outcome: MessageOutcome,
+}
+
+/// Attributes of the servers of agents.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ByAgentPort {
+    /// The agent's name.
+    pub agent: String,
+    /// The port on which it is served.
+    pub port: u16,
+}
+
 /// Attributes of stopped loops.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ByLoopEnd {

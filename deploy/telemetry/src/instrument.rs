@@ -1,6 +1,7 @@
 //! The kinds of instruments, and their registration with name and unit.
 
 use std::hash::Hash;
+use std::sync::atomic::AtomicU64;
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -111,6 +112,9 @@ pub(crate) type GaugeBy<A> = Family<A, Gauge>;
 /// A histogram for each value of its attributes.
 pub(crate) type HistogramBy<A> = Family<A, Histogram, fn() -> Histogram>;
 
+/// A gauge of fractions for each value of its attributes.
+pub(crate) type ShareBy<A> = Family<A, Gauge<f64, AtomicU64>>;
+
 /// The traits that the attributes of an instrument need.
 pub(crate) trait Attributes:
     Clone + Eq + Hash + EncodeLabelSet + std::fmt::Debug + Send + Sync + 'static
@@ -126,6 +130,13 @@ impl<A: Attributes> Instrument for CounterBy<A> {
 }
 
 impl<A: Attributes> Instrument for GaugeBy<A> {
+    const KIND: Kind = Kind::Gauge;
+    fn create() -> Self {
+        Self::default()
+    }
+}
+
+impl<A: Attributes> Instrument for ShareBy<A> {
     const KIND: Kind = Kind::Gauge;
     fn create() -> Self {
         Self::default()

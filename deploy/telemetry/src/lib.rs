@@ -8,13 +8,18 @@ mod attributes;
 mod instrument;
 mod log;
 mod metrics;
+mod pallas;
 #[cfg(test)]
 mod reference;
+#[cfg(test)]
+mod rules;
 
 pub use attributes::{
-    ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens, ByLoopEnd, ByOutcome, ByReportResult, ByStatus, ByStatusCode,
-    DeliveryResult, LoopEnd, NodeHealth, Outcome, ReportResult, Status, TokenKind,
+    ByAgent, ByAgentPort, ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens, ByLoopEnd, ByMessageOutcome, ByOutcome,
+    ByReportResult, ByStatus, ByStatusCode, DeliveryResult, LoopEnd, MessageOutcome, NodeHealth, Outcome, ReportResult,
+    Status, TokenKind,
 };
 pub use instrument::{Declaration, Kind};
 pub use log::{LogError, start as start_log};
 pub use metrics::{CONTENT_TYPE, Metrics, table};
+pub use pallas::with_pallas_names;

@@ -8,9 +8,10 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use crate::instrument::{CounterBy, Declaration, GaugeBy, HistogramBy, Instrument, register};
+use crate::instrument::{CounterBy, Declaration, GaugeBy, HistogramBy, Instrument, ShareBy, register};
 use crate::{
-    ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens, ByLoopEnd, ByOutcome, ByReportResult, ByStatus, ByStatusCode,
+    ByAgent, ByAgentPort, ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens, ByLoopEnd, ByMessageOutcome, ByOutcome,
+    ByReportResult, ByStatus, ByStatusCode,
 };
 
 /// The media type of [`Metrics::render`].
@@ -127,6 +128,16 @@ instruments! {
     llm_call_duration: HistogramBy<ByLlmCall> = "atlas.llm.call.duration" "s";
     /// Jobs of agents with a model that were stopped before the model was done.
     agent_loop_aborted: CounterBy<ByLoopEnd> = "atlas.agent.loop.aborted" "{job}";
+    /// 1 as long as the program runs.
+    up: Gauge = "atlas.up" "{program}";
+    /// Calls of `send_message`, by outcome.
+    send_message: CounterBy<ByMessageOutcome> = "atlas.send.message" "{message}";
+    /// Time of calls of `send_message`, with everything that they cause.
+    send_message_duration: HistogramBy<ByAgent> = "atlas.send.message.duration" "s";
+    /// 1 for each agent that was asked for at an MCP server of its own, with the port.
+    agent_info: GaugeBy<ByAgentPort> = "atlas.agent.info" "{agent}";
+    /// The answer of the latest `get_health` of an agent: 1 is ok, 0.5 degraded, 0 error.
+    agent_health_status: ShareBy<ByAgent> = "atlas.agent.health.status" "{share}";
 }
 
 impl Metrics {
@@ -159,7 +170,7 @@ pub(crate) mod tests {
 
     use super::*;
     use crate::instrument::Kind;
-    use crate::{DeliveryResult, LoopEnd, NodeHealth, Outcome, ReportResult, Status, TokenKind};
+    use crate::{DeliveryResult, LoopEnd, MessageOutcome, NodeHealth, Outcome, ReportResult, Status, TokenKind};
 
     /// Instruments that all have a line in a scrape; a family has no line before its first series.
     pub(crate) fn with_series() -> Metrics {
@@ -176,7 +187,12 @@ pub(crate) mod tests {
         drop(metrics.llm_cost.get_or_create(&call));
         drop(metrics.llm_call_duration.get_or_create(&call));
         drop(metrics.llm_tokens.get_or_create(&ByLlmTokens { agent: agent.clone(), model, kind: TokenKind::input }));
-        drop(metrics.agent_loop_aborted.get_or_create(&ByLoopEnd { agent, reason: LoopEnd::repeat }));
+        drop(metrics.agent_loop_aborted.get_or_create(&ByLoopEnd { agent: agent.clone(), reason: LoopEnd::repeat }));
+        let message = ByMessageOutcome { agent: agent.clone(), outcome: MessageOutcome::ok };
+        drop(metrics.send_message.get_or_create(&message));
+        drop(metrics.send_message_duration.get_or_create(&ByAgent { agent: agent.clone() }));
+        drop(metrics.agent_info.get_or_create(&ByAgentPort { agent: agent.clone(), port: 7400 }));
+        drop(metrics.agent_health_status.get_or_create(&ByAgent { agent }));
         drop(metrics.http_request_duration.get_or_create(&ByStatusCode { http_response_status_code: 200 }));
         metrics
     }
@@ -199,7 +215,9 @@ pub(crate) mod tests {
             assert!(!name.ends_with("total"), "{name}");
             assert!(sentence.ends_with('.'), "{name}: {sentence}");
             assert!(["s", "By"].contains(unit) || (unit.starts_with('{') && unit.ends_with('}')), "{name}: {unit}");
-            if *kind == Kind::Gauge && *unit != "By" {
+            // These gauges have the names that dashboards of Pallas know.
+            let known = ["atlas.up", "atlas.agent.info", "atlas.agent.health.status"].contains(name);
+            if *kind == Kind::Gauge && *unit != "By" && !known {
                 assert!(name.ends_with("count") || name.ends_with("lag"), "{name}");
             }
         }

@@ -28,6 +28,7 @@ pub(crate) fn run_all(options: &Options) -> Result<()> {
     let schemathesis = tools::want_python("schemathesis", "4.32.5");
     let model = tools::want_model();
     let mcp = tools::want_mcp();
+    let conformance = tools::want_mcp_conformance();
     // Programs and tests are built together, so that they share one set of features and each crate is compiled once.
     run(&mut cargo(&["build", "--workspace", "--bins", "--tests", "--locked"]))?;
     if options.filter.is_empty() {
@@ -47,6 +48,9 @@ pub(crate) fn run_all(options: &Options) -> Result<()> {
     }
     if let Some(python) = mcp {
         tests.env("ATLAS_TEST_MCP_PYTHON", python);
+    }
+    if let Some(folder) = conformance {
+        tests.env("ATLAS_TEST_MCP_CONFORMANCE", folder);
     }
     let notices = Notices::begin()?;
     slow::begin();

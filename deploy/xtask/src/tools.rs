@@ -38,6 +38,25 @@ pub(crate) fn want_mcp() -> Option<PathBuf> {
     environment("mcp-1", "python3", &[&["mcp==2.3.0", "fastmcp==4.1.2"]])
 }
 
+/// Installs the conformance suite of the Model Context Protocol and the Node.js that it needs; returns their folder.
+pub(crate) fn want_mcp_conformance() -> Option<PathBuf> {
+    let folder = target_dir().join("tools").join("mcp-conformance-1");
+    let complete = folder.join("complete");
+    if complete.is_file() {
+        return Some(folder);
+    }
+    eprintln!("xtask: installing the conformance suite of MCP for the tests");
+    let mut install = Command::new("npm");
+    install.args(["install", "--no-audit", "--no-fund", "--prefix"]).arg(&folder);
+    install.args(["@modelcontextprotocol/conformance@0.1.16", "node@22.20.0"]);
+    if std::fs::create_dir_all(&folder).is_ok() && succeeds(&mut install) && std::fs::write(&complete, "").is_ok() {
+        return Some(folder);
+    }
+    let _ = std::fs::remove_dir_all(&folder);
+    eprintln!("xtask: the conformance suite of MCP could not be installed: what needs it is skipped");
+    None
+}
+
 /// A virtual environment in the target folder, with one call of pip for each element of `installs`; returns the path of
 /// its `program`.
 fn environment(name: &str, program: &str, installs: &[&[&str]]) -> Option<PathBuf> {

@@ -56,7 +56,28 @@ async def by_fastmcp(url):
         say(way="fastmcp", name=result.structured_content["name"], schema=sorted(result.structured_content["input_schema"]))
 
 
+async def to_agent(url):
+    """Messages to one agent, with the official SDK and with fastmcp."""
+    url = url.removesuffix("/mcp") + "/agents/exec-echo/mcp"
+    progress = []
+
+    async def on_progress(number, total, message):
+        progress.append(message)
+
+    async with streamable_http_client(url) as streams:
+        async with ClientSession(streams[0], streams[1]) as session:
+            await session.initialize()
+            tools = await session.list_tools()
+            say(way="agent", tools=[tool.name for tool in tools.tools], prompts=len((await session.list_prompts()).prompts))
+            answer = await session.call_tool("send_message", {"message": "hello"}, progress_callback=on_progress)
+            say(way="agent", text=answer.content[0].text, progress=sorted(progress))
+    async with Client(url) as client:
+        health = await client.call_tool("get_health", {})
+        say(way="agent", health=health.structured_content["status"])
+
+
 async def main(url, program):
+    await to_agent(url)
     await in_session(url)
     await by_fastmcp(url)
     await by_stdio(url, program)

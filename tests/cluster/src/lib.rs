@@ -61,6 +61,10 @@ mod local_model;
 #[cfg(test)]
 mod mcp;
 #[cfg(test)]
+mod mcp_agent;
+#[cfg(test)]
+mod mcp_conformance;
+#[cfg(test)]
 mod members;
 #[cfg(test)]
 mod membership;

@@ -15,13 +15,13 @@ use crate::program::program;
 const PYTHON: &str = "ATLAS_TEST_MCP_PYTHON";
 
 /// A client without knowledge of the protocol.
-struct Wire {
+pub(crate) struct Wire {
     http: reqwest::Client,
     url: String,
 }
 
-struct Answer {
-    status: StatusCode,
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
     session: Option<String>,
     /// The messages, of a stream or of a document.
     messages: Vec<Value>,
@@ -30,8 +30,13 @@ struct Answer {
 
 impl Wire {
     fn new(controller: &Controller) -> Self {
+        Self::at(&format!("http://{}/mcp", controller.http))
+    }
+
+    /// A client of the server at this address.
+    pub(crate) fn at(url: &str) -> Self {
         let http = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(60)).build().expect("a client");
-        Self { http, url: format!("http://{}/mcp", controller.http) }
+        Self { http, url: url.to_owned() }
     }
 
     async fn send(&self, method: Method, headers: &[(&str, &str)], body: impl Into<reqwest::Body>) -> Answer {
@@ -50,12 +55,12 @@ impl Wire {
         Answer { status, session, messages, text }
     }
 
-    async fn post(&self, headers: &[(&str, &str)], message: &Value) -> Answer {
+    pub(crate) async fn post(&self, headers: &[(&str, &str)], message: &Value) -> Answer {
         self.send(Method::POST, headers, message.to_string()).await
     }
 
     /// Opens a session; its id.
-    async fn open(&self) -> String {
+    pub(crate) async fn open(&self) -> String {
         let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "0" } });
         let message = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello });
         let session = self.post(&[], &message).await.session.expect("a session");
@@ -66,13 +71,17 @@ impl Wire {
     }
 
     /// Calls a tool in a session; the result or the error.
-    async fn call(&self, session: &str, tool: &str, arguments: Value) -> Value {
+    pub(crate) async fn call(&self, session: &str, tool: &str, arguments: Value) -> Value {
+        self.ask(session, "tools/call", json!({ "name": tool, "arguments": arguments })).await
+    }
+
+    /// Makes a request in a session; the result or the error.
+    pub(crate) async fn ask(&self, session: &str, method: &str, params: Value) -> Value {
         let headers = [("mcp-session-id", session), ("mcp-protocol-version", "2025-11-25")];
-        let params = json!({ "name": tool, "arguments": arguments });
-        let message = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params });
+        let message = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params });
         let answer = self.post(&headers, &message).await;
         let found = answer.messages.into_iter().find(|message| message["id"] == 7);
-        found.unwrap_or_else(|| panic!("an answer to the call: {} {}", answer.status, answer.text))
+        found.unwrap_or_else(|| panic!("an answer to the request: {} {}", answer.status, answer.text))
     }
 
     /// A request without a session, of a client that knows tasks.
@@ -139,6 +148,26 @@ async fn what_is_malformed_is_refused() {
     assert_eq!(missing["result"]["isError"], true, "{missing}");
     let misspelt = wire.call(&second, "agent_run", json!({ "agents": "nobody" })).await;
     assert!(misspelt.to_string().contains("unknown field"), "{misspelt}");
+    // A pinned agent is a tool of its own.
+    let api = Api::new(&controller.http.to_string());
+    register_echo(&api).await;
+    let pin = reqwest::Client::builder().no_proxy().build().expect("a client");
+    let url = format!("http://{}/api/objects/pin/exec-echo", controller.http);
+    let pinned = pin.put(url).body(r#"{"spec": {"version": "^1.0.0"}}"#).send().await.expect("an answer");
+    assert!(pinned.status().is_success(), "{}", pinned.status());
+    let tools = wire.ask(&second, "tools/list", json!({})).await;
+    let last = tools["result"]["tools"].as_array().and_then(|tools| tools.last()).expect("tools");
+    assert_eq!(
+        (&last["name"], &last["inputSchema"]["required"]),
+        (&json!("exec-echo"), &json!(["message"])),
+        "{tools}"
+    );
+    let unfit = wire.call(&second, "exec-echo", json!({ "text": "x" })).await;
+    assert!(unfit.to_string().contains("E1102"), "{unfit}");
+    let foreign = wire.ask(&second, "tools/list", json!({ "cursor": "x" })).await;
+    assert_eq!(foreign["error"]["code"], -32602, "{foreign}");
+    let page = wire.ask(&second, "resources/read", json!({ "uri": "atlas://errors/E1102" })).await;
+    assert!(page["result"]["contents"][0]["text"].as_str().is_some_and(|text| text.contains("E1102")), "{page}");
     let negative = wire.call(&second, "job_wait", json!({ "job_id": "job-1", "wait_seconds": -1 })).await;
     assert!(negative.to_string().contains("from 0 on"), "{negative}");
 }
@@ -206,6 +235,9 @@ async fn clients_of_the_official_sdk_run_agents() {
     assert!(output.status.success(), "{errors}");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     expect_test::expect![[r#"
+        {"way": "agent", "tools": ["send_message", "get_health"], "prompts": 0}
+        {"way": "agent", "text": "hello", "progress": ["exec-echo: assigned", "exec-echo: queued"]}
+        {"way": "agent", "health": "ok"}
         {"way": "session", "version": "2025-11-25"}
         {"way": "session", "tools": ["agents_search", "agent_describe", "agent_run", "job_get", "job_wait", "job_cancel"]}
         {"way": "session", "output": {"message": "hello"}, "progress": ["exec-echo: assigned", "exec-echo: queued"]}

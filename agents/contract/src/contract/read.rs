@@ -176,6 +176,8 @@ fn typed(agent: &Members<'_>, name: AgentName, version: Version, conversions: &m
         }),
         max_attempts: agent.amount("max_attempts").and_then(|count| u32::try_from(count).ok()),
         concurrency: agent.amount("concurrency").map(|count| u32::try_from(count).unwrap_or(u32::MAX)),
+        title: text_of("title").map(str::to_owned),
+        conversation: text_of("conversation").map(str::to_owned),
         queue_timeout: conversions.seconds(*agent, "/agent", "queue_timeout"),
         startup_timeout: conversions.seconds(*agent, "/agent", "startup_timeout"),
         labels: agent.map("labels"),

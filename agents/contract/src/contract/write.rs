@@ -63,6 +63,8 @@ impl Contract {
         set(&mut contract, "effects", effects.map(Value::from));
         set(&mut contract, "max_attempts", self.max_attempts.map(Value::from));
         set(&mut contract, "concurrency", self.concurrency.map(Value::from));
+        set(&mut contract, "title", self.title.as_deref().map(Value::from));
+        set(&mut contract, "conversation", self.conversation.as_deref().map(Value::from));
         set(&mut contract, "queue_timeout", self.queue_timeout.map(Value::from));
         set(&mut contract, "startup_timeout", self.startup_timeout.map(Value::from));
         set(&mut contract, "labels", self.labels.as_ref().map(|labels| json!(labels)));

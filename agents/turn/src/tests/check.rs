@@ -78,7 +78,7 @@ pub(super) fn with_tools(names: &[&str]) -> Settings {
 }
 
 pub(super) fn start(input: Value) -> Event {
-    Event::Started { input, images: Vec::new() }
+    Event::Started { input, images: Vec::new(), said: Vec::new() }
 }
 
 pub(super) fn answer(parts: Vec<Part>) -> Event {

@@ -184,7 +184,7 @@ fn a_budget_needs_the_prices_of_all_models() {
     );
     let mut turn = Turn::new(settings(Some(prices), vec![Some(prices), Some(dear)]));
     turn.answered_by(2);
-    turn.step(Event::Started { input: json!({}), images: Vec::new() }, &Typed);
+    turn.step(Event::Started { input: json!({}), images: Vec::new(), said: Vec::new() }, &Typed);
     assert_eq!(turn.cost(2, &Usage { output: 5, ..Usage::default() }), NanoDollars(100_000));
     assert_eq!(turn.cost(3, &Usage { output: 5, ..Usage::default() }), NanoDollars(0));
 }
@@ -192,7 +192,7 @@ fn a_budget_needs_the_prices_of_all_models() {
 #[test]
 fn images_need_a_model_that_sees() {
     let image = || Image { mime: "image/png".into(), data: "AA==".into() };
-    let started = || Event::Started { input: json!({"q": 1}), images: vec![image()] };
+    let started = || Event::Started { input: json!({"q": 1}), images: vec![image()], said: Vec::new() };
     check(
         with_tools(&[]),
         vec![started()],

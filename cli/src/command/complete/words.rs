@@ -15,6 +15,7 @@ pub(super) enum Names {
     Skills,
     Secrets,
     Triggers,
+    Conversations,
     Contexts,
     Words(&'static [&'static str]),
 }
@@ -157,11 +158,14 @@ fn of_positional(line: &Line<'_>, argument: &Arg) -> Option<Vec<Names>> {
     let name = argument.get_value_names().and_then(|names| names.first())?.as_str();
     Some(match (&line.path[..], name) {
         (["explain"] | ["job", ..], "ID") => vec![Names::Jobs],
-        (["run"], "AGENT") | (["agent", "show" | "schema" | "versions"], "NAME") => vec![Names::Agents],
+        (["run"], "AGENT") | (["agent", "show" | "schema" | "versions"] | ["mcp", "pin" | "unpin"], "NAME") => {
+            vec![Names::Agents]
+        }
         (["logs"], _) => vec![Names::Jobs, Names::Agents, Names::Nodes],
         (["agent", "diff" | "deprecate" | "retire" | "delete"], _) => vec![Names::Versions],
         (["node", ..], "NAME") => vec![Names::Nodes],
         (["model", "show" | "check" | "remove"], "NAME") | (["model", "tier"], "MODEL") => vec![Names::Models],
+        (["conversation", ..], "ID") => vec![Names::Conversations],
         (["skill", "show" | "remove"], "NAME") => vec![Names::Skills],
         (["secret", "set" | "rotate" | "show" | "who-can-read" | "remove"], "NAME") => vec![Names::Secrets],
         (["trigger", verb], "NAME") if *verb != "create" => vec![Names::Triggers],

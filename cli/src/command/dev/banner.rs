@@ -36,13 +36,13 @@ pub(super) fn print(
          \x20 Metrics     {http}/metrics\n\n\
          \x20 Data        {data}\n\
          \x20 Node        {}\n\
-         \x20 Agents      {known}; watching {}\n\
+         \x20 Agents      {known}; {}\n\
          \x20 Agent env   {}{models}\n\n\
          Ready in {:.1} s.  Next, in another terminal:  {server}atlasctl {first}",
         env!("CARGO_PKG_VERSION"),
         cluster.workers(),
         describe(node),
-        watched(options),
+        origin(options),
         environment(options),
         took.as_secs_f64(),
     ));
@@ -98,6 +98,14 @@ pub(super) fn print_several(
         took.as_secs_f64(),
         servers.join(","),
     ));
+}
+
+/// Where the agents come from.
+fn origin(options: &Options) -> String {
+    match &options.agents_yaml {
+        Some(file) => format!("from {}", shown(file)),
+        None => format!("watching {}", watched(options)),
+    }
 }
 
 /// The folder of agents; a missing one is watched until somebody makes it.

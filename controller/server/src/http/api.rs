@@ -125,6 +125,8 @@ const IN_NAMESPACE: &[&str] = &[
     "/api/chains",
     "/api/triggers",
     "/api/hooks/",
+    "/api/conversations",
+    "/.well-known/mcp/",
 ];
 
 /// What every operation may be refused with.

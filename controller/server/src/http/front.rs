@@ -1,12 +1,14 @@
 //! What a port serves: the HTTP interface, or an MCP server of its own.
 
+use std::sync::Arc;
+
 use atlas_gateway::Compatible;
 use axum::body::Body;
 use http_body_util::BodyExt as _;
 
-use super::HttpDoor;
 use super::answer::{Problem, Response};
 use super::request::Request;
+use super::{HttpDoor, mcp};
 use crate::identity;
 
 /// What a port serves.
@@ -17,6 +19,13 @@ pub(crate) enum Front {
     /// The MCP server that is compatible with Atlas for Python.
     Compatible {
         server: Compatible,
+        /// Whether the port listens on loopback only.
+        loopback: bool,
+    },
+    /// The MCP server of one agent, at `/mcp`; every other path is that of the HTTP interface.
+    Agent {
+        agent: Arc<str>,
+        port: u16,
         /// Whether the port listens on loopback only.
         loopback: bool,
     },
@@ -31,6 +40,14 @@ impl Front {
                 Ok(response) => response,
                 Err(problem) => problem.into_response(false),
             },
+            Self::Agent { agent, port, loopback } if request.path() == mcp::PATH => {
+                let answer = match request.foreign(*loopback) {
+                    Some(site) => Err(atlas_service::Error::Foreign(site).into()),
+                    None => mcp::answer_agent(door, request, agent, *port).await,
+                };
+                answer.unwrap_or_else(|problem| problem.into_response(true))
+            }
+            Self::Agent { .. } => door.answer(request).await,
         }
     }
 }

@@ -1,24 +1,57 @@
-//! `/mcp`: requests of the Model Context Protocol, which the gateway answers.
+//! `/mcp` and `/agents/{name}/mcp`: requests of the Model Context Protocol, which the gateway answers.
 
+use atlas_gateway::GatewayResponse;
 use atlas_service::Caller;
 use axum::body::Body;
+use bytes::Bytes;
+use http::StatusCode;
 use http_body_util::{BodyExt as _, Full};
 
 use super::HttpDoor;
-use super::answer::{Answer, Problem, Response};
+use super::answer::{self, Answer, Problem, Response};
+use super::query::percent_decoded;
 use super::request::Request;
 use crate::identity;
 
 /// The path of the gateway.
 pub(crate) const PATH: &str = "/mcp";
 
+/// The agent in the path of its server.
+pub(crate) fn agent_of(path: &str) -> Option<String> {
+    let name = path.strip_prefix("/agents/")?.strip_suffix(PATH)?;
+    percent_decoded(name).filter(|name| !name.is_empty())
+}
+
 /// Answers a request to [`PATH`]. Its stream ends when the controller stops.
-pub(crate) async fn answer(door: &HttpDoor, mut request: Request) -> Answer {
+pub(crate) async fn answer(door: &HttpDoor, request: Request) -> Answer {
     let caller = caller(&request)?;
+    let request = whole(door, request).await?;
+    Ok(streamed(door, door.gateway.answer(request, caller).await))
+}
+
+/// Answers a request to the server of an agent.
+pub(crate) async fn answer_agent(door: &HttpDoor, request: Request, agent: &str, port: u16) -> Answer {
+    let caller = caller(&request)?;
+    let request = whole(door, request).await?;
+    Ok(streamed(door, door.gateway.answer_agent(request, caller, agent, port).await?))
+}
+
+/// The registry document of the agents.
+pub(crate) async fn registry(door: &HttpDoor, caller: &Caller, request: &Request) -> Answer {
+    let host = request.header("host").filter(|host| !host.is_empty());
+    let base = format!("http://{}", host.map_or_else(|| door.address.to_string(), str::to_owned));
+    let document = door.gateway.registry(caller, &base, &door.agent_ports).await?;
+    Ok(answer::json(StatusCode::OK, &document))
+}
+
+async fn whole(door: &HttpDoor, mut request: Request) -> Result<http::Request<Full<Bytes>>, Problem> {
     let body = request.body(door, door.limits.body_bytes_max).await?;
-    let request = http::Request::from_parts(request.parts, Full::new(body));
-    let (parts, body) = door.gateway.answer(request, caller).await.into_parts();
-    Ok(Response::from_parts(parts, Body::from_stream(door.until_stopped(body.into_data_stream()))))
+    Ok(http::Request::from_parts(request.parts, Full::new(body)))
+}
+
+fn streamed(door: &HttpDoor, response: GatewayResponse) -> Response {
+    let (parts, body) = response.into_parts();
+    Response::from_parts(parts, Body::from_stream(door.until_stopped(body.into_data_stream())))
 }
 
 fn caller(request: &Request) -> Result<Caller, Problem> {
@@ -27,4 +60,18 @@ fn caller(request: &Request) -> Result<Caller, Problem> {
         Some(namespace) => caller.in_namespace(&namespace)?,
         None => caller,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_names_its_agent() {
+        assert_eq!(agent_of("/agents/research/mcp"), Some("research".to_owned()));
+        assert_eq!(agent_of("/agents/a%2Fb/mcp"), Some("a/b".to_owned()));
+        for path in ["/mcp", "/agents/mcp", "/agents//mcp", "/agents/a", "/agents/%ff/mcp", "/api/agents/a/mcp"] {
+            assert_eq!(agent_of(path), None, "{path}");
+        }
+    }
 }

@@ -9,7 +9,7 @@ use atlas_types::Level;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::table::{OPTIONS, OptionRow};
-use super::value::{Form, address, duration, size};
+use super::value::{Form, address, agents, duration, size};
 use super::{Mode, Options};
 use crate::rules::Rules;
 
@@ -185,6 +185,11 @@ fn typed(values: &BTreeMap<&'static str, (String, &'static str)>) -> Options {
     }
     options.peer = address(text("peer.listen"));
     let filled = |key: &str| Some(text(key).trim().to_owned()).filter(|text| !text.is_empty());
+    options.pallas_names = text("metrics.pallas-names") == "true";
+    options.agent_listen = agents(text("mcp.agent-listen")).unwrap_or_default();
+    let url = text("mcp.public-url").trim().trim_end_matches('/');
+    options.gateway.registry.url = Some(url.to_owned()).filter(|url| !url.is_empty());
+    options.gateway.registry.namespace = text("mcp.registry-namespace").trim().to_owned();
     options.compatible.listen = address(text("mcp.compatible-listen"));
     options.compatible.token = Token::new(text("mcp.compatible-token"));
     options.compatible.all_agents = text("mcp.all-agents") == "true";

@@ -25,6 +25,8 @@ pub enum Form {
     Size,
     /// `true` or `false`.
     Flag,
+    /// `name=host:port` pairs, separated by commas.
+    Agents,
 }
 
 impl Form {
@@ -38,6 +40,7 @@ impl Form {
             Self::Duration => duration(text).is_some(),
             Self::Size => size(text).is_some(),
             Self::Flag => text.parse::<bool>().is_ok(),
+            Self::Agents => agents(text).is_some(),
         };
         if fits { Ok(()) } else { Err(self.expected()) }
     }
@@ -50,9 +53,23 @@ impl Form {
             Self::Depth => "a whole number up to 64",
             Self::Duration => "a duration, such as 500ms, 30s or 1h",
             Self::Flag => "true or false",
+            Self::Agents => "names and addresses, such as research=127.0.0.1:8201",
             Self::Size => "a size, such as 64KiB, 8MiB or 1GiB",
         }
     }
+}
+
+/// Names with addresses.
+pub(super) fn agents(text: &str) -> Option<Vec<(String, SocketAddr)>> {
+    let pairs = text.split(',').map(str::trim).filter(|pair| !pair.is_empty());
+    pairs
+        .map(|pair| {
+            let (name, listen) = pair.split_once('=')?;
+            let name = name.trim();
+            (!name.is_empty()).then_some(())?;
+            Some((name.to_owned(), address(listen.trim())?))
+        })
+        .collect()
 }
 
 pub(super) fn address(text: &str) -> Option<SocketAddr> {

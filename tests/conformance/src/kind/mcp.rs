@@ -14,7 +14,8 @@ use crate::row::{Row, items, members, text};
 use crate::setup::{Setup, only};
 
 /// What rows may say about the server and the requests.
-const KNOWN: [&str; 14] = [
+const KNOWN: [&str; 15] = [
+    "accept",
     "agents",
     "arguments",
     "auth_token",
@@ -25,7 +26,7 @@ const KNOWN: [&str; 14] = [
     "method",
     "path",
     "request",
-    "requests",
+    "content_type",
     "session",
     "skills",
     "tool",
@@ -139,6 +140,9 @@ pub(super) fn request(row: &Row, bench: &Bench) -> Judged {
             _ if opens || member("initialize") == Some(&json!(false)) => {}
             _ => headers.set("mcp-session-id", &server.session()?),
         }
+    }
+    for (name, header) in [("accept", "accept"), ("content_type", "content-type")] {
+        member(name).and_then(Value::as_str).into_iter().for_each(|value| headers.set(header, value));
     }
     for (name, value) in member("headers").into_iter().flat_map(members) {
         headers.set(name, value.as_str().unwrap_or_default());

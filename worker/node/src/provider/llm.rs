@@ -6,6 +6,7 @@ mod environment;
 mod fault;
 mod fixed;
 mod images;
+mod messages;
 mod model;
 mod schemas;
 mod stored;

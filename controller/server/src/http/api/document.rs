@@ -45,6 +45,7 @@ const TAGS: &[(&str, &str, &[&str])] = &[
     ("events", "Changes of all jobs, as a stream.", &["/api/events", "/ws"]),
     ("chains", "Executions of chains.", &["/api/chains"]),
     ("agents", "Agent versions and their contracts.", &["/api/agents"]),
+    ("conversations", "Messages to agents and their answers.", &["/api/conversations", "/.well-known/mcp/"]),
     ("nodes", "Workers and their hardware.", &["/api/nodes"]),
     ("objects", "Configuration as documents, of every kind.", &["/api/objects", "/api/secrets"]),
     ("triggers", "Rules that start jobs at times, or when their address is called.", &["/api/triggers", "/api/hooks/"]),

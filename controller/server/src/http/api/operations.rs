@@ -486,6 +486,20 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         .takes(&[IF_MATCH, IF_NONE_MATCH, DRY_RUN, IDEMPOTENCY_KEY])
         .answers(&[ok("the skill is removed", &[Content::Json("Deleted")])])
         .refuses(&[WRITE, &[UNKNOWN_OBJECT_KIND, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_IN_USE]]),
+    get("listConversations", "/api/conversations", "The conversations with agents, by id, without their messages.")
+        .takes(&[CONSISTENCY])
+        .answers(&[ok("the conversations", &[Content::List("Conversation")])])
+        .refuses(&[READ]),
+    get("getConversation", "/api/conversations/{id}", "A conversation with its messages, the oldest first.")
+        .takes(&[CONSISTENCY])
+        .answers(&[ok("the conversation", &[Content::Json("Conversation")])])
+        .refuses(&[READ, &[UNKNOWN_OBJECT]]),
+    delete("deleteConversation", "/api/conversations/{id}", "Deletes a conversation. The answer of a turn under way is not kept.")
+        .answers(&[ok("the conversation is deleted", &[Content::Json("Deleted")])])
+        .refuses(&[WRITE, &[UNKNOWN_OBJECT_KIND, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_IN_USE]]),
+    get("mcpRegistry", "/.well-known/mcp/server.json", "The agents as MCP servers: names, titles, addresses and models.")
+        .answers(&[ok("the servers", &[Content::Json("McpServers")])])
+        .refuses(&[READ]),
     // A further path of Atlas for Python; nothing can be configured yet.
     get("securityPolicy", "/api/security/policy", "The security policy of the cluster.")
         .lenient()

@@ -43,6 +43,7 @@ impl Right {
 /// Each right, and the operations that need it. A test compares them with the table of operations.
 const RIGHTS: &[(Right, &[&str])] = &[
     (Right::Public, &["callHook", "health", "ready", "version", "openApi", "errorPage", "securityPolicy"]),
+    (Right::Public, &["health", "ready", "version", "openApi", "errorPage", "securityPolicy", "mcpRegistry"]),
     (
         Right::JobsRead,
         &[
@@ -57,10 +58,17 @@ const RIGHTS: &[(Right, &[&str])] = &[
             "followAllAtWs",
             "listChainRuns",
             "getChainRun",
+            "listConversations",
+            "getConversation",
         ],
     ),
     (Right::JobsSubmit, &["submitJob", "submitJobs", "startChain", "fireTrigger", "backfillTrigger"]),
     (Right::JobsControl, &["cancelJob", "deleteJob", "retryJob", "resolveJob", "sendMessage", "cancelChainRun"]),
+    (Right::JobsSubmit, &["submitJob", "submitJobs", "startChain"]),
+    (
+        Right::JobsControl,
+        &["cancelJob", "deleteJob", "retryJob", "resolveJob", "sendMessage", "cancelChainRun", "deleteConversation"],
+    ),
     (Right::AgentsRead, &["listAgents", "getAgent", "listVersions", "getVersion", "skills", "getSkill"]),
     (
         Right::AgentsPublish,

@@ -11,10 +11,10 @@ use tracing::warn;
 
 use super::fault::Fault;
 use super::fixed::{Fixed, Source};
-use super::images;
 use super::model::{Answered, Models};
 use super::schemas::Schemas;
 use super::tools;
+use super::{images, messages};
 use crate::journal::{Journal, JournalError, Made};
 use crate::provider::elsewhere;
 use crate::slot::{Control, Shared, Work};
@@ -133,15 +133,17 @@ impl Driver<'_, '_> {
 
     /// Reads the input and begins the turn, on another thread if the input is large.
     async fn begin(&self, settings: Settings) -> Result<(Schemas, Turn, Vec<Effect>), Fault> {
-        let (text, member) = (self.work.input.clone(), self.work.agent.contract.provider.llm.images.clone());
+        let (text, llm) = (self.work.input.clone(), self.work.agent.contract.provider.llm.clone());
         let begin = move || {
             let mut input: Value =
                 serde_json::from_slice(&text).map_err(|error| Fault::internal(format!("the input: {error}")))?;
-            let images = member.map_or(Ok(Vec::new()), |member| images::take(&mut input, &member));
-            let images = images.map_err(Fault::Images)?;
+            let images = llm.images.map_or(Ok(Vec::new()), |member| images::take(&mut input, &member));
+            let images = images.map_err(Fault::Input)?;
+            let said = llm.messages.map_or(Ok(Vec::new()), |member| messages::take(&mut input, &member));
+            let said = said.map_err(Fault::Input)?;
             let checks = Schemas::of(&settings);
             let mut turn = Turn::new(settings);
-            let effects = turn.step(Event::Started { input, images }, &checks);
+            let effects = turn.step(Event::Started { input, images, said }, &checks);
             Ok((checks, turn, effects))
         };
         let begun = elsewhere(self.control.env, self.work.input.len(), begin).await;

@@ -25,9 +25,9 @@ pub(super) enum Fault {
         recorded: u32,
         ours: u32,
     },
-    /// The images of the input are malformed.
+    /// The images or messages of the input are malformed.
     #[error("Input validation: {0}")]
-    Images(String),
+    Input(String),
     /// A tool of the agent was not found.
     #[error("{0}")]
     Tools(String),
@@ -49,7 +49,7 @@ impl Fault {
             Self::Turn(TurnFailure::Budget { .. } | TurnFailure::Unpriced { .. }) => Some("E3203"),
             Self::Turn(TurnFailure::Vision { .. }) => Some("E3204"),
             Self::Level { .. } => Some("E3205"),
-            Self::Images(_) => Some("E1102"),
+            Self::Input(_) => Some("E1102"),
             Self::Tools(_) => Some("E3206"),
             Self::Turn(TurnFailure::Disorder { .. }) | Self::Internal(_) => Some("E9001"),
             Self::Journal(_) => None,
@@ -70,7 +70,7 @@ impl Fault {
             Self::Turn(_) => FailureKind::Agent,
             Self::NoModel(_) => FailureKind::Startup,
             Self::Tools(_) => FailureKind::Dependency,
-            Self::Images(_) => FailureKind::InputInvalid,
+            Self::Input(_) => FailureKind::InputInvalid,
             Self::Journal(JournalError::Differs(_) | JournalError::Refused { .. }) => FailureKind::Agent,
             Self::Journal(_) => FailureKind::Internal,
         };

@@ -1,0 +1,185 @@
+//! `atlasctl conversation`: what was said to agents, and what they answered.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::api;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::names;
+use crate::output::{Column, List, ListOptions, Shown, column, members, wide};
+use crate::words;
+
+/// The path of conversations.
+const PATH: [&str; 2] = ["api", "conversations"];
+
+/// Verbs of `atlasctl conversation`.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Verb {
+    /// Lists conversations.
+    List(Options),
+    /// Shows a conversation with its messages.
+    Show(Name),
+    /// Prints a conversation with its messages as JSON.
+    Export(Name),
+    /// Deletes conversations.
+    Delete(Names),
+}
+
+/// Options of `atlasctl conversation list`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    list: ListOptions,
+}
+
+/// The id of a conversation.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Name {
+    /// The conversation's id.
+    #[arg(value_name = "ID", value_parser = names::conversation)]
+    id: String,
+}
+
+/// Ids of conversations.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Names {
+    /// The conversation's id.
+    #[arg(value_name = "ID", required = true, value_parser = names::conversation)]
+    ids: Vec<String>,
+}
+
+/// A conversation as the API shows it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Conversation {
+    id: String,
+    agent: String,
+    scope: String,
+    owner: String,
+    turns: u64,
+    bytes: u64,
+    updated_at: f64,
+    running_job: Option<String>,
+    messages: Vec<Message>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Message {
+    role: String,
+    content: String,
+    images: Vec<Value>,
+}
+
+const COLUMNS: [Column<Conversation>; 8] = [
+    column("ID", "id", |conversation, _| conversation.id.clone()),
+    column("AGENT", "agent", |conversation, _| conversation.agent.clone()),
+    column("SCOPE", "scope", |conversation, _| conversation.scope.clone()),
+    column("TURNS", "turns", |conversation, _| conversation.turns.to_string()),
+    column("SIZE", "bytes", |conversation, _| words::bytes(conversation.bytes)),
+    column("UPDATED", "updated_at", |conversation, context| context.when(conversation.updated_at)),
+    wide("RUNNING", "running_job", |conversation, _| conversation.running_job.clone().unwrap_or_default()),
+    wide("OWNER", "owner", |conversation, _| conversation.owner.clone()),
+];
+
+pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
+    match verb {
+        Verb::List(options) => list(context, options).await,
+        Verb::Show(name) => show(context, &name.id).await,
+        Verb::Export(name) => export(context, &name.id).await,
+        Verb::Delete(names) => names::each(context, &names.ids, async |id| delete(context, id).await).await,
+    }
+}
+
+async fn list(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let conversations = context.client()?.get(&PATH, &[]).await?;
+    let name = |conversation: &Conversation| format!("conversation/{}", conversation.id);
+    let list = List { columns: &COLUMNS, members: members::CONVERSATION, name };
+    if context.list(conversations, &options.list, &list)? == 0 {
+        context.note("no conversations: clients begin them at /agents/NAME/mcp");
+    }
+    Ok(Exit::Done)
+}
+
+async fn read(context: &Context, id: &str) -> Result<Value, Failure> {
+    context.client()?.get(&[PATH[0], PATH[1], id], &[]).await
+}
+
+async fn show(context: &Context, id: &str) -> Result<Exit, Failure> {
+    let value = read(context, id).await?;
+    let conversation: Conversation = api::read(&value)?;
+    let names = vec![format!("conversation/{}", conversation.id)];
+    context.show(&Shown { text: text(&conversation), value, names })?;
+    Ok(Exit::Done)
+}
+
+fn text(conversation: &Conversation) -> String {
+    let Conversation { id, agent, scope, turns, running_job, messages, .. } = conversation;
+    let mut text = format!("{id}  with {agent}  {scope}  {}\n", words::count(*turns, "turn"));
+    for Message { role, content, images } in messages {
+        let images = match images.len() {
+            0 => String::new(),
+            count => format!(" ({})", words::count(count as u64, "image")),
+        };
+        text += &format!("\n{role}{images}\n");
+        content.lines().for_each(|line| text += &format!("  {line}\n"));
+    }
+    if let Some(job) = running_job {
+        text += &format!("\n{job} is answering\n");
+    }
+    text
+}
+
+async fn export(context: &Context, id: &str) -> Result<Exit, Failure> {
+    let value = read(context, id).await?;
+    context.print(&format!("{value:#}\n"))?;
+    Ok(Exit::Done)
+}
+
+async fn delete(context: &Context, id: &str) -> Result<Exit, Failure> {
+    let value = context.client()?.delete(&[PATH[0], PATH[1], id]).await?;
+    let name = format!("conversation/{id}");
+    context.show(&Shown { value, text: format!("{name}  deleted\n"), names: vec![name] })?;
+    Ok(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conversation_reads_like_one() {
+        let said = |role: &str, content: &str| Message {
+            role: role.to_owned(),
+            content: content.to_owned(),
+            images: Vec::new(),
+        };
+        let conversation = Conversation {
+            id: "trip".to_owned(),
+            agent: "travel".to_owned(),
+            scope: "named".to_owned(),
+            turns: 1,
+            messages: vec![
+                Message { images: vec![Value::Null], ..said("user", "Where?\nAnd when?") },
+                said("assistant", "Here."),
+            ],
+            running_job: Some("job-1".to_owned()),
+            ..Conversation::default()
+        };
+        expect_test::expect![[r#"
+            trip  with travel  named  1 turn
+
+            user (1 image)
+              Where?
+              And when?
+
+            assistant
+              Here.
+
+            job-1 is answering
+        "#]]
+        .assert_eq(&text(&conversation));
+    }
+}

@@ -1,0 +1,133 @@
+//! Whether an agent can answer, from what the cluster knows: no model is called. The members and texts are those of Pallas.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_state::State;
+use atlas_telemetry::{ByAgent, ByAgentPort, ByMessageOutcome, MessageOutcome};
+use atlas_types::{Namespace, ObjectKey, ObjectKind, ObjectName, Timestamp};
+use serde_json::Value;
+
+use crate::{Caller, Consistency, Error, Service, ShownAgent};
+
+/// The kinds of health.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Status {
+    Ok,
+    /// It answers, but something is missing.
+    Degraded,
+    /// It cannot run.
+    Error,
+}
+
+impl Status {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Degraded => "degraded",
+            Self::Error => "error",
+        }
+    }
+
+    /// Its value in metrics.
+    fn share(self) -> f64 {
+        match self {
+            Self::Ok => 1.0,
+            Self::Degraded => 0.5,
+            Self::Error => 0.0,
+        }
+    }
+}
+
+/// The health of an agent at a time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentHealth {
+    /// `ok`; `degraded` if something is missing; `error` if the agent cannot run.
+    pub status: &'static str,
+    pub at: Timestamp,
+    /// What is wrong; none if nothing is.
+    pub message: Option<String>,
+}
+
+/// A call of `send_message` that is being measured.
+pub struct MessageTiming {
+    service: Service,
+    agent: Arc<str>,
+    since: Duration,
+}
+
+impl MessageTiming {
+    /// Counts the call.
+    pub fn ended(self, well: bool) {
+        let metrics = &self.service.shared.metrics;
+        let outcome = if well { MessageOutcome::ok } else { MessageOutcome::error };
+        let agent = self.agent.to_string();
+        metrics.send_message.get_or_create(&ByMessageOutcome { agent: agent.clone(), outcome }).inc();
+        let took = self.service.shared.env.clock.monotonic().saturating_sub(self.since);
+        metrics.send_message_duration.get_or_create(&ByAgent { agent }).observe(took.as_secs_f64());
+    }
+}
+
+impl Service {
+    /// The health of an agent.
+    pub async fn agent_health(&self, caller: &Caller, name: &str) -> Result<AgentHealth, Error> {
+        let agent = self.agent(caller, name, None, Consistency::Linearizable).await?;
+        let state = self.state(Consistency::Stale).await?;
+        let (status, reasons) = judged(&state, &caller.namespace, &agent);
+        let by = ByAgent { agent: agent.agent.name.to_string() };
+        self.shared.metrics.agent_health_status.get_or_create(&by).set(status.share());
+        let message = (!reasons.is_empty()).then(|| reasons.join("; "));
+        Ok(AgentHealth { status: status.as_str(), at: self.shared.env.clock.wall(), message })
+    }
+
+    /// Notes that an agent is served on a port.
+    pub fn agent_served(&self, agent: &str, port: u16) {
+        self.shared.metrics.agent_info.get_or_create(&ByAgentPort { agent: agent.to_owned(), port }).set(1);
+    }
+
+    /// Begins to measure a call of `send_message`. The agent is known.
+    pub fn message_began(&self, agent: &Arc<str>) -> MessageTiming {
+        MessageTiming { service: self.clone(), agent: agent.clone(), since: self.shared.env.clock.monotonic() }
+    }
+}
+
+fn judged(state: &State, namespace: &Namespace, agent: &ShownAgent) -> (Status, Vec<String>) {
+    let mut found = Vec::new();
+    if !state.nodes().any(|node| node.takes_leases()) {
+        found.push((Status::Error, "no worker is ready".to_owned()));
+    }
+    let missing = state.missing_agents(namespace, &agent.contract.dependencies);
+    if !missing.is_empty() {
+        found.push((Status::Error, format!("Unreachable: {}", missing.join(", "))));
+    }
+    if let Some(model) = missing_model(state, namespace, &agent.contract.value) {
+        found.push((Status::Degraded, format!("LLM: model '{model}' not found")));
+    }
+    let status = found.iter().map(|(status, _)| *status).max().unwrap_or(Status::Ok);
+    (status, found.into_iter().map(|(_, reason)| reason).collect())
+}
+
+/// The model that an llm agent names, if the namespace does not have it. Tiers may also come from a worker's environment.
+fn missing_model<'c>(state: &State, namespace: &Namespace, contract: &'c Value) -> Option<&'c str> {
+    let name = contract.pointer("/model/name").and_then(Value::as_str).filter(|name| !name.starts_with('{'))?;
+    if contract.pointer("/provider/type").and_then(Value::as_str) != Some("llm") {
+        return None;
+    }
+    let key = ObjectKey {
+        namespace: namespace.clone(),
+        kind: ObjectKind::new("model").ok()?,
+        name: ObjectName::new(name).ok()?,
+    };
+    state.object(&key).is_none().then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_counts() {
+        assert!(Status::Error > Status::Degraded && Status::Degraded > Status::Ok);
+        assert_eq!([Status::Ok, Status::Degraded, Status::Error].map(Status::share), [1.0, 0.5, 0.0]);
+    }
+}

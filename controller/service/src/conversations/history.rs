@@ -1,0 +1,74 @@
+//! What was said, in artifacts: each has some turns in a row. Two neighbours become one when the later has at least as many turns as the
+//! earlier, so that a conversation of n turns has at most about log n artifacts.
+
+use atlas_objects::{ConversationSpec, Piece};
+use atlas_types::Digest;
+
+use super::Message;
+use crate::{Error, Service};
+
+impl Service {
+    /// All messages of a conversation, the oldest first.
+    pub(super) async fn messages(&self, spec: &ConversationSpec) -> Result<Vec<Message>, Error> {
+        let mut messages = Vec::new();
+        for piece in &spec.pieces {
+            messages.extend(self.read_messages(&piece.digest).await?);
+        }
+        Ok(messages)
+    }
+
+    /// Stores messages; the number of turns is left to the caller.
+    pub(super) async fn store_messages(&self, messages: &[Message]) -> Result<Piece, Error> {
+        let text = serde_json::to_vec(messages).map_err(|error| Error::internal("write messages", &error))?;
+        let bytes = text.len() as u64;
+        let stored = self.artifacts().store(text.into()).await;
+        let digest = stored.map_err(|error| Error::storing("the messages", error))?;
+        Ok(Piece { digest: digest.to_string(), turns: 0, bytes })
+    }
+
+    pub(super) async fn read_messages(&self, digest: &str) -> Result<Vec<Message>, Error> {
+        let digest: Digest = digest.parse().map_err(|_| Error::Internal)?;
+        let bytes = self.artifact(digest).await?;
+        serde_json::from_slice(&bytes).map_err(|error| Error::internal("read messages", &error))
+    }
+
+    /// Joins the latest pieces as long as they have to be.
+    pub(super) async fn join_pieces(&self, spec: &mut ConversationSpec) -> Result<(), Error> {
+        while let Some(at) = to_join(&spec.pieces) {
+            let (earlier, later) = (&spec.pieces[at], &spec.pieces[at + 1]);
+            let mut messages = self.read_messages(&earlier.digest).await?;
+            messages.extend(self.read_messages(&later.digest).await?);
+            let joined = Piece { turns: earlier.turns + later.turns, ..self.store_messages(&messages).await? };
+            spec.pieces.splice(at.., [joined]);
+        }
+        Ok(())
+    }
+}
+
+/// The place of the piece that becomes one with the last.
+fn to_join(pieces: &[Piece]) -> Option<usize> {
+    let at = pieces.len().checked_sub(2)?;
+    (pieces[at].turns <= pieces[at + 1].turns).then_some(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_stay_few() {
+        let mut turns: Vec<u64> = Vec::new();
+        for _ in 0..1_000 {
+            turns.push(1);
+            let pieces = |turns: &[u64]| -> Vec<Piece> {
+                turns.iter().map(|turns| Piece { turns: *turns, ..Piece::default() }).collect()
+            };
+            while let Some(at) = to_join(&pieces(&turns)) {
+                let joined = turns[at] + turns[at + 1];
+                turns.splice(at.., [joined]);
+            }
+        }
+        assert_eq!(turns.iter().sum::<u64>(), 1_000);
+        assert_eq!(turns, [512, 256, 128, 64, 32, 8]);
+    }
+}

@@ -1,0 +1,39 @@
+//! Pinned agents: those that the MCP server of the platform offers as tools of their own.
+
+use atlas_objects::PinSpec;
+use atlas_types::ObjectKind;
+
+use crate::{Caller, Consistency, Error, Service, ShownAgent};
+
+/// The most pinned agents that are offered: each costs every client its schema.
+const PINS_MAX: usize = 256;
+
+/// A pinned agent.
+#[derive(Debug, Clone)]
+pub struct Pinned {
+    pub agent: ShownAgent,
+    /// The version requirement of the pin.
+    pub version: Option<String>,
+}
+
+impl Service {
+    /// The pinned agents of a namespace that are registered, by name.
+    pub async fn pinned_agents(&self, caller: &Caller) -> Result<Vec<Pinned>, Error> {
+        let state = self.state(Consistency::Linearizable).await?;
+        let pins: Vec<_> = state
+            .objects(&caller.namespace, &ObjectKind::new("pin")?, None)
+            .take(PINS_MAX)
+            .filter_map(|object| Some((object.key.name.to_string(), PinSpec::read(&object.spec).ok()?.version)))
+            .collect();
+        let mut pinned = Vec::with_capacity(pins.len());
+        for (name, version) in pins {
+            match self.agent(caller, &name, version.as_deref(), Consistency::Stale).await {
+                Ok(agent) => pinned.push(Pinned { agent, version }),
+                // A pin may be older than its agent, or outlive it.
+                Err(Error::UnknownAgent { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(pinned)
+    }
+}
