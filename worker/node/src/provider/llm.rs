@@ -5,9 +5,7 @@ mod drive;
 mod environment;
 mod fault;
 mod fixed;
-mod images;
 mod model;
-mod schemas;
 mod stored;
 mod tools;
 
