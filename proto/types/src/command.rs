@@ -14,7 +14,7 @@ mod run;
 pub use agent::{DeleteAgent, DeprecateAgent, RegisterAgent, RetireAgent};
 pub use cluster::{ConfigureCluster, CreateJoinToken, JoinMember, PruneJobs, ReportDigest, RevokeJoinToken, SinkAck};
 pub use job::{
-    CancelJob, CompleteJob, FailJob, FailPending, ForsakeChild, GrantLease, LoseLease, Resolution, ResolveJob,
+    CancelJob, CompleteJob, FailJob, FailPending, ForkJob, ForsakeChild, GrantLease, LoseLease, Resolution, ResolveJob,
     RetryJob, SpawnedBy, Spawner, StartJob, StoreLog, SubmitJob, Usage, Verdict, WakeJob,
 };
 pub use journal::{FoldSteps, RecordSteps};
@@ -118,6 +118,8 @@ pub enum Command {
     /// A run goes on with its next step, or ends.
     AdvanceRun(AdvanceRun),
     CancelRun(CancelRun),
+    /// A person begins a new job with recorded steps of another one.
+    ForkJob(ForkJob),
 }
 
 impl Command {
@@ -203,6 +205,7 @@ impl Command {
             Self::CarryJob(_) | Self::EndCarried(_) => level::CARRY,
             Self::StartRun(_) | Self::AdvanceRun(_) | Self::CancelRun(_) => level::RUNS,
             Self::PutObject(_) | Self::DeleteObject(_) | Self::ObserveObjects(_) => level::OBJECTS,
+            Self::ForkJob(_) => level::FORKS,
         }
     }
 }

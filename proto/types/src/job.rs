@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::{
-    AgentName, AgentPin, Attempt, Carried, ClusterTime, Door, JobId, Journal, Lease, Micros, Namespace, NodeId, Parked,
-    Payload, Principal, RequestId, RunSpec, Seq, StepOf, Timestamp, TraceContext,
+    AgentName, AgentPin, Attempt, Carried, ClusterTime, Door, JobId, Journal, Lease, Micros, Namespace, NodeId,
+    ObjectName, Parked, Payload, Principal, RequestId, RunSpec, Seq, StepOf, Timestamp, TraceContext,
 };
 
 /// The status that people and clients see (compatibility §5.2).
@@ -130,6 +130,19 @@ pub struct Spawned {
     pub awaited: bool,
 }
 
+/// Of a job that began with the first steps of another one's journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fork {
+    /// The other job.
+    pub from: JobId,
+    /// How many steps it began with. Zero in a retry, which begins without them.
+    pub steps: u64,
+    /// After these steps its version and model count as they are now, and not what the other job was fixed to.
+    pub changed: bool,
+    /// The model or tier that it calls in place of the one in its contract.
+    pub model: Option<ObjectName>,
+}
+
 /// Members of a job's metadata that Atlas adds for people: the type of an exception whose text means nothing alone, the code of an
 /// error whose text is that of another service, where an output breaks its schema, why a model was stopped, and which limits were enforced. Clients of Atlas
 /// for Python do not see them.
@@ -226,6 +239,8 @@ pub struct Job {
     pub step: Option<StepOf>,
     /// What its agent is told about the chain, a JSON object.
     pub context: Option<Payload>,
+    /// The job whose first steps it began with.
+    pub fork: Option<Arc<Fork>>,
 }
 
 impl Job {
@@ -242,6 +257,11 @@ impl Job {
     /// The first job of its family.
     pub fn first(&self) -> JobId {
         self.original.unwrap_or(self.id)
+    }
+
+    /// After how many recorded steps its version and model are determined again.
+    pub fn fork_steps(&self) -> Option<u64> {
+        self.fork.as_ref().filter(|fork| fork.changed && fork.steps > 0).map(|fork| fork.steps)
     }
 
     /// The run that carries it now.

@@ -41,7 +41,7 @@ pub use carried::Carried;
 pub use command::{
     AdvanceRun, CancelJob, CancelRun, CarriedEnd, CarryJob, Command, CompleteJob, ConfigureCluster, Cordon,
     CreateJoinToken, DeleteAgent, DeleteObject, DeliverMessage, DeprecateAgent, DrainNode, EndCarried, FailJob,
-    FailPending, FoldSteps, ForsakeChild, GrantLease, JoinMember, LabelNode, LoseLease, LoseNode, Observation,
+    FailPending, FoldSteps, ForkJob, ForsakeChild, GrantLease, JoinMember, LabelNode, LoseLease, LoseNode, Observation,
     ObserveObjects, ParkJob, PruneJobs, PutObject, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, ReportDigest,
     Request, Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken, RunDefinition, RunNext, SinkAck,
     SpawnedBy, Spawner, StartJob, StartRun, StoreLog, SubmitJob, Usage, Verdict, WakeJob, WarmChanged,
@@ -57,7 +57,7 @@ pub use id::{
 };
 pub use image::{EndedImage, InboxImage, JournalImage, NodeImage, RequestImage, SinkImage, StateImage};
 pub use inbox::{INBOX_BYTES_MAX, INBOX_MESSAGES_MAX, INBOX_READ_MAX, Inbox, Message};
-pub use job::{Failure, FailureKind, Job, JobStatus, METADATA_OURS, Reason, Spawned};
+pub use job::{Failure, FailureKind, Fork, Job, JobStatus, METADATA_OURS, Reason, Spawned};
 pub use journal::{
     FOLDS_MAX, Fold, JOURNAL_INLINE_BYTES_MAX, Journal, STEP_BYTES, STEPS_BYTES_MAX, Step, StepKey, StepKind, StepUsage,
 };

@@ -17,6 +17,7 @@ mod end_carried;
 mod fail_job;
 mod fail_pending;
 mod fold_steps;
+mod fork_job;
 mod forsake_child;
 mod grant_lease;
 mod join_member;
@@ -96,6 +97,7 @@ pub(crate) fn apply(command: &Command, change: &mut Change<'_>) -> Result<Outcom
         Command::PutObject(command) => put_object::apply(command, change),
         Command::DeleteObject(command) => delete_object::apply(command, change),
         Command::ObserveObjects(command) => observe_objects::apply(command, change),
+        Command::ForkJob(command) => fork_job::apply(command, change),
     }
 }
 

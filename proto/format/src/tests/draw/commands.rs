@@ -10,7 +10,7 @@ impl Draw {
     fn command(&mut self) -> Command {
         let (job, node, token) = (self.job_id(), self.node_id(), self.token());
         let epoch = NodeEpoch(self.u64());
-        match self.below(43) {
+        match self.below(44) {
             0 => Command::RegisterAgent(RegisterAgent {
                 name: self.agent_name(),
                 version: self.version(),
@@ -112,6 +112,15 @@ impl Draw {
                 voters: self.list(|draw| MemberId(draw.u64())),
                 event_seq: EventSeq(self.u64()),
                 limit: self.u32(),
+            }),
+            42 => Command::ForkJob(ForkJob {
+                job,
+                id: self.job_id(),
+                steps: self.u64(),
+                pin: self.pin(),
+                model: self.option(Self::object_name),
+                cut: self.option(Self::payload),
+                folded: self.step_usage(),
             }),
             20 => Command::ConfigureCluster(ConfigureCluster { config: self.config() }),
             21 => Command::ResolveJob(ResolveJob { job, resolution: self.resolution() }),

@@ -42,6 +42,8 @@ fn name(command: &Command) -> &'static str {
         Command::WakeJob(_) => "wake_job",
         Command::RetryJob(RetryJob { resume: true, .. }) => "retry_job_resume",
         Command::RetryJob(_) => "retry_job",
+        Command::ForkJob(ForkJob { model: Some(_), .. }) => "fork_job_model",
+        Command::ForkJob(_) => "fork_job",
         Command::SinkAck(_) => "sink_ack",
         Command::PruneJobs(_) => "prune_jobs",
         Command::ConfigureCluster(_) => "configure_cluster",
@@ -75,7 +77,7 @@ fn name(command: &Command) -> &'static str {
 }
 
 /// How many names there are.
-const NAMES: usize = 66;
+const NAMES: usize = 68;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -133,6 +135,24 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
         Command::WakeJob(WakeJob { job }),
         Command::RetryJob(RetryJob { job, id: JobId(8), resume: false }),
         Command::RetryJob(RetryJob { job, id: JobId(8), resume: true }),
+        Command::ForkJob(ForkJob {
+            job,
+            id: JobId(8),
+            steps: 2,
+            pin: pin(),
+            model: None,
+            cut: None,
+            folded: StepUsage::default(),
+        }),
+        Command::ForkJob(ForkJob {
+            job,
+            id: JobId(8),
+            steps: 3,
+            pin: pin(),
+            model: Some(ObjectName::new("large").expect("a name")),
+            cut: Some(artifact()),
+            folded: StepUsage { tokens_input: 900, cost_nanodollars: 2_700_000, ..StepUsage::default() },
+        }),
         Command::RecordSteps(RecordSteps { job, node: node(), token, from: 2, steps: journal().steps }),
         Command::FoldSteps(FoldSteps { job, node: node(), token, upto: 2, artifact: artifact() }),
         Command::ParkJob(ParkJob {

@@ -120,3 +120,32 @@ async fn plain_http_to_another_machine_is_refused() {
     assert!(error.starts_with("the address of the model is plain HTTP to \"192.0.2.1\""), "{error}");
     scene.node.shutdown().await;
 }
+
+/// A fork replays the copied steps with what they were recorded with, and calls the other model after them.
+#[tokio::test]
+async fn a_fork_goes_on_with_another_model_after_the_copied_steps() {
+    let first = Server::start(|_, number| match number {
+        0 => Reply::call("c", "unknown", &json!({})),
+        _ => Reply::text("{\"by\": \"tiny\"}"),
+    });
+    let (first, second) = (first.expect("a server"), Server::start(|_, _| Reply::text("{\"by\": \"large\"}")));
+    let second = second.expect("a server");
+    let mut scene = Scene::set(&[("agent.yaml", &contract("", ""))], &[]).await;
+    let whole = with(scene.attempt(1, "{}"), &[("small", spec(&first, "tiny"))]);
+    assert_eq!(scene.run(&whole).await.output(&scene.controller), r#"{"by":"tiny"}"#);
+    scene.journal.steps.truncate(2);
+    let other = [("large", spec(&second, "huge"))];
+    let fork = Assignment { fork_steps: Some(2), ..with(scene.attempt(1, "{}"), &other) };
+    scene.session.grant(&fork).await;
+    assert!(scene.record_until(3).await.is_none());
+    scene.stop(&fork).await;
+    // The next attempt of the fork finds what it is fixed to in the journal.
+    let next = Assignment { fork_steps: Some(2), ..with(scene.attempt(2, "{}"), &other) };
+    assert_eq!(scene.run(&next).await.output(&scene.controller), r#"{"by":"large"}"#);
+    let kinds: Vec<&str> = scene.journal.steps.iter().map(|step| step.kind.as_str()).collect();
+    assert_eq!(kinds, ["start", "model", "start", "model"]);
+    assert_eq!((first.requests().len(), second.requests().len()), (2, 1));
+    let asked = &second.requests()[0];
+    assert_eq!((&asked["model"], asked["messages"].as_array().map(Vec::len)), (&json!("huge"), Some(3)));
+    scene.node.shutdown().await;
+}
