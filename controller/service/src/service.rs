@@ -189,6 +189,16 @@ impl Service {
         self.shared.payload(bytes).await.map_err(|error| Error::storing("the payload", error))
     }
 
+    /// Bytes as an artifact, however few they are.
+    pub(crate) async fn artifact_of(&self, bytes: Bytes) -> Result<Payload, Error> {
+        let size_bytes = bytes.len() as u64;
+        self.shared.check_room().map_err(|error| Error::storing("the payload", error))?;
+        let stored = self.shared.artifacts.store(bytes).await;
+        let digest = stored.map_err(|error| Error::storing("the payload", error))?;
+        self.shared.metrics.artifact_bytes.inc_by(size_bytes);
+        Ok(Payload { key_id: 0, body: PayloadBody::Artifact { digest, size_bytes } })
+    }
+
     /// The bytes of a payload.
     pub(crate) async fn bytes(&self, payload: &Payload) -> Result<Bytes, Error> {
         match &payload.body {

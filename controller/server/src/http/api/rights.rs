@@ -60,7 +60,10 @@ const RIGHTS: &[(Right, &[&str])] = &[
         ],
     ),
     (Right::JobsSubmit, &["submitJob", "submitJobs", "startChain"]),
-    (Right::JobsControl, &["cancelJob", "deleteJob", "retryJob", "resolveJob", "sendMessage", "cancelChainRun"]),
+    (
+        Right::JobsControl,
+        &["cancelJob", "deleteJob", "retryJob", "forkJob", "resolveJob", "sendMessage", "cancelChainRun"],
+    ),
     (Right::AgentsRead, &["listAgents", "getAgent", "listVersions", "getVersion", "skills", "getSkill"]),
     (
         Right::AgentsPublish,
