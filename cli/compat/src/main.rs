@@ -16,6 +16,7 @@ mod run;
 mod run_chain;
 mod serve;
 mod server;
+mod skill;
 mod validate;
 
 use std::io::Write;
@@ -55,6 +56,9 @@ enum Verb {
     /// Orchestrators.
     #[command(subcommand)]
     Orchestrator(orchestrator::Verb),
+    /// Skills.
+    #[command(subcommand)]
+    Skill(skill::Verb),
 }
 
 /// The message on stderr of a command that exits 1.
@@ -99,6 +103,7 @@ fn main() -> ExitCode {
         Verb::Mcp(options) => mcp::run(&options),
         Verb::Pool(verb) => pool::run(&verb),
         Verb::Orchestrator(verb) => orchestrator::run(&verb),
+        Verb::Skill(verb) => skill::run(&verb),
     };
     match answer.and_then(|text| print(&text)) {
         Ok(()) => ExitCode::SUCCESS,
