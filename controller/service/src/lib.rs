@@ -32,6 +32,7 @@ mod labels;
 mod lines;
 mod logs;
 mod messages;
+mod model_health;
 mod model_metrics;
 mod nodes;
 mod objects;

@@ -21,7 +21,7 @@ use crate::seal::Keys;
 use crate::stats::Stats;
 use crate::streams::Streams;
 use crate::waiters::Waiters;
-use crate::{Error, catch_up, collect, fill, follow, health, runs, scrub};
+use crate::{Error, catch_up, collect, fill, follow, health, model_health, runs, scrub};
 
 /// Limits of the doors. Each is an option of the controller.
 #[derive(Debug, Clone)]
@@ -140,6 +140,7 @@ impl Service {
             env.spawn_restarting("watch-health", again(&shared, health::watch)),
             env.spawn_vital("follow-history", follow::history(shared.clone())),
             env.spawn_vital("acknowledge-history", follow::acknowledge(shared.clone())),
+            env.spawn_restarting("watch-models", again(&shared, model_health::follow)),
             env.spawn_restarting("catch-up", again(&shared, catch_up::catch_up)),
             env.spawn_restarting("fill-artifacts", again(&shared, fill::fill)),
             env.spawn_restarting("collect-artifacts", again(&shared, collect::collect)),

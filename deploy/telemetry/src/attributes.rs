@@ -149,6 +149,13 @@ pub struct ByLlmTokens {
     pub kind: TokenKind,
 }
 
+/// Attribute of the state of providers.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ByProvider {
+    /// The provider's name, as specs of models write it.
+    pub provider: String,
+}
+
 /// Attributes of stopped loops.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ByLoopEnd {

@@ -10,7 +10,8 @@ use prometheus_client::registry::Registry;
 
 use crate::instrument::{CounterBy, Declaration, GaugeBy, HistogramBy, Instrument, register};
 use crate::{
-    ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens, ByLoopEnd, ByOutcome, ByReportResult, ByStatus, ByStatusCode,
+    ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens, ByLoopEnd, ByOutcome, ByProvider, ByReportResult, ByStatus,
+    ByStatusCode,
 };
 
 /// The media type of [`Metrics::render`].
@@ -123,6 +124,8 @@ instruments! {
     llm_call_duration: HistogramBy<ByLlmCall> = "atlas.llm.call.duration" "s";
     /// Jobs of agents with a model that were stopped before the model was done.
     agent_loop_aborted: CounterBy<ByLoopEnd> = "atlas.agent.loop.aborted" "{job}";
+    /// 1 if the models of the provider could be reached when they were last asked, 0 if one of them could not.
+    llm_provider_up: GaugeBy<ByProvider> = "atlas.llm.provider.up" "{provider}";
 }
 
 impl Metrics {
@@ -172,6 +175,7 @@ pub(crate) mod tests {
         drop(metrics.llm_cost.get_or_create(&call));
         drop(metrics.llm_call_duration.get_or_create(&call));
         drop(metrics.llm_tokens.get_or_create(&ByLlmTokens { agent: agent.clone(), model, kind: TokenKind::input }));
+        drop(metrics.llm_provider_up.get_or_create(&ByProvider { provider: "openai".to_owned() }));
         drop(metrics.agent_loop_aborted.get_or_create(&ByLoopEnd { agent, reason: LoopEnd::repeat }));
         drop(metrics.http_request_duration.get_or_create(&ByStatusCode { http_response_status_code: 200 }));
         metrics
@@ -196,7 +200,8 @@ pub(crate) mod tests {
             assert!(sentence.ends_with('.'), "{name}: {sentence}");
             assert!(["s", "By"].contains(unit) || (unit.starts_with('{') && unit.ends_with('}')), "{name}: {unit}");
             if *kind == Kind::Gauge && *unit != "By" {
-                assert!(name.ends_with("count") || name.ends_with("lag"), "{name}");
+                // The names of Pallas end with `up`.
+                assert!(["count", "lag", "up"].iter().any(|end| name.ends_with(end)), "{name}");
             }
         }
     }

@@ -144,9 +144,10 @@ pub struct Fork {
 }
 
 /// Members of a job's metadata that Atlas adds for people: the type of an exception whose text means nothing alone, the code of an
-/// error whose text is that of another service, where an output breaks its schema, why a model was stopped, and which limits were enforced. Clients of Atlas
+/// error whose text is that of another service, where an output breaks its schema, why a model was stopped, which limits were enforced, and which models could be reached. Clients of Atlas
 /// for Python do not see them.
-pub const METADATA_OURS: [&str; 6] = ["_error_type", "_error_code", "_error_kind", "_error_at", "_halted", "_limits"];
+pub const METADATA_OURS: [&str; 7] =
+    ["_error_type", "_error_code", "_error_kind", "_error_at", "_halted", "_limits", "_models"];
 
 /// One request to run one agent version on one input.
 #[derive(Debug, Clone, PartialEq, Eq)]

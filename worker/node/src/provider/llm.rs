@@ -5,7 +5,9 @@ mod drive;
 mod environment;
 mod fault;
 mod fixed;
+mod health;
 mod model;
+mod probe;
 mod stored;
 mod tools;
 
@@ -15,6 +17,7 @@ use serde_json::{Map, Value};
 use self::drive::Driver;
 pub use self::environment::ModelEnvironment;
 use self::fault::Fault;
+pub(crate) use self::probe::preflight;
 use super::{Execution, stopped};
 use crate::journal::Journal;
 use crate::slot::{Control, Shared, Work};
@@ -58,6 +61,9 @@ fn answered(output: &Value, metadata: Map<String, Value>) -> Execution {
 fn failed(fault: &Fault, mut metadata: Map<String, Value>) -> Execution {
     if let Some(code) = fault.code() {
         metadata.insert("_error_code".to_owned(), code.into());
+    }
+    if let Some(seen) = fault.seen() {
+        metadata.insert("_models".to_owned(), seen);
     }
     if let Some(kind) = fault.kind() {
         metadata.insert("_error_kind".to_owned(), kind.into());

@@ -67,23 +67,30 @@ impl StepFault {
 
 impl Driver<'_, '_> {
     pub(super) async fn run(mut self) -> Result<Value, Fault> {
+        if self.work.agent.contract.provider.llm.probe == Some(true) {
+            return self.probe().await;
+        }
         let mut fixed = self.fix(START).await?;
-        // A fork goes on with other models after the steps that it copied; until then it calls none.
+        // A fork is fixed again after the steps that it copied. These may contain the same of an earlier fork.
         let mut forks = self.work.assignment.fork_steps;
-        let mut models = match forks {
-            None => Some(self.open(&fixed).await?),
-            Some(_) => None,
-        };
+        let mut models: Option<Models> = None;
         let (mut checks, mut turn, mut effects) = self.begin(fixed.settings.clone()).await?;
         loop {
-            let calls = matches!(effects.last(), Some(Effect::Call { .. }));
-            if calls && forks.is_some_and(|steps| self.journal.next() >= steps) {
-                forks = None;
-                fixed = self.fix(AGAIN).await?;
-                checks = Schemas::of(&fixed.settings);
-                effects = turn.refix(fixed.settings.clone());
-                models = Some(self.open(&fixed).await?);
-                continue;
+            if matches!(effects.last(), Some(Effect::Call { .. })) {
+                let due = forks.is_some_and(|steps| self.journal.next() >= steps);
+                let recorded = self.journal.peek().await?;
+                if due || recorded == Some((StepKind::Start, StepKey(AGAIN.0))) {
+                    forks = forks.filter(|_| !due);
+                    fixed = self.fix(AGAIN).await?;
+                    checks = Schemas::of(&fixed.settings);
+                    effects = turn.refix(fixed.settings.clone());
+                    models = None;
+                    continue;
+                }
+                // What is recorded needs no model: the keys of those of an earlier fork may be gone.
+                if models.is_none() && recorded.is_none() {
+                    models = Some(self.open(&fixed).await?);
+                }
             }
             let Some(effect) = effects.pop() else { return Err(Fault::internal("the turn has no effect")) };
             for effect in effects {
@@ -101,12 +108,12 @@ impl Driver<'_, '_> {
                 Effect::Warn(_) => return Err(Fault::internal("the turn ends with a warning")),
             };
             effects = turn.step(event, &checks);
-            self.measure(&turn);
+            self.measure(&turn, models.as_ref());
         }
     }
 
     /// The models that the job is fixed to.
-    async fn open(&mut self, fixed: &Fixed) -> Result<Models, Fault> {
+    pub(super) async fn open(&mut self, fixed: &Fixed) -> Result<Models, Fault> {
         let models = Models::open(&fixed.source, &fixed.settings.model, self.work, self.control, self.shared)?;
         for why in &models.left_out {
             self.control.say(StreamKind::Log, "warning", why.clone()).await;
@@ -156,8 +163,7 @@ impl Driver<'_, '_> {
         let (control, job) = (&mut *self.control, self.work.assignment.job);
         let asking = &*turn;
         let make = move || async move {
-            // The steps that a fork copied end where a model is called that they do not have.
-            let models = models.ok_or_else(|| StepFault::Tools(Fault::internal("the fork has no model yet")))?;
+            let models = models.ok_or_else(|| StepFault::Tools(Fault::internal("no model was opened")))?;
             let mut request = asking.request();
             // The same in each attempt that gets this far.
             request.idempotency_key = Some(format!("{job}-{number}"));
@@ -186,7 +192,7 @@ impl Driver<'_, '_> {
     }
 
     /// Takes the totals of the turn over into the measurements, also of a job that fails later.
-    fn measure(&mut self, turn: &Turn) {
+    fn measure(&mut self, turn: &Turn, models: Option<&Models>) {
         let totals = turn.totals();
         let measured: [(&str, Value); 3] = [
             ("input_tokens", totals.usage.input.into()),
@@ -194,6 +200,8 @@ impl Driver<'_, '_> {
             ("model", totals.model.as_str().into()),
         ];
         self.metadata.extend(measured.map(|(name, value)| (name.to_owned(), value)));
+        let seen = models.and_then(|models| models.seen.as_ref()?.value());
+        self.metadata.extend(seen.map(|seen| ("_models".to_owned(), seen)));
     }
 
     async fn warn(&mut self, halt: &Halt) {
