@@ -399,7 +399,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     get("openApi", "/api/openapi.json", "This interface as an OpenAPI document.")
         .answers(&[ok("the document", &[Content::Json("Document")])])
         .refuses(&[&[MALFORMED]]),
-    get("skills", "/api/skills", "The skills, the oldest first. Without any, they count as not configured.")
+    get("skills", "/api/skills", "The skills, the oldest first, then the platform's tools. Without any skill, they count as not configured.")
         .lenient()
         .takes(&[CONSISTENCY])
         .answers(&[ok("the skills", &[Content::List("Skill")])])
