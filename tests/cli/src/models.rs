@@ -18,8 +18,8 @@ fn models_are_added_given_tiers_and_removed() {
         "atlasctl model add fast --provider openai --name example-mini --key secret://openai-key --price-in 0.40 --price-out 1.60 \
          --capabilities tools,json_schema --fallback local --concurrency 8",
     );
-    session.run("atlasctl model add fast --provider openai --name gpt-4o-mini --key '${OPENAI_API_KEY}'");
-    session.run("atlasctl model add fast --provider openai --name gpt-4o-mini --key '${OPENAI_API_KEY}' --fallback local --replace");
+    session.run("atlasctl model add fast --provider openai --name gpt-4o-mini --key '${EXAMPLE_API_KEY}'");
+    session.run("atlasctl model add fast --provider openai --name gpt-4o-mini --key '${EXAMPLE_API_KEY}' --fallback local --replace");
     session.run("atlasctl model add large --provider openai --name example --key sk-live-4711");
     session.run("atlasctl model add large --provider openai --name example --header x-api-key=sk-live-4711");
     session.run("atlasctl model add large --provider openai --name example --price-in 1e3 --price-out 1");
