@@ -55,6 +55,11 @@ pub(crate) struct Job {
     pub(crate) budget_usd: Option<f64>,
     /// With the jobs below it.
     pub(crate) tree_cost_usd: f64,
+    /// The job whose first steps it began with.
+    pub(crate) forked_from: String,
+    pub(crate) fork_steps: u64,
+    /// The model or tier that it calls in place of the one in its contract.
+    pub(crate) fork_model: String,
 }
 
 impl Job {

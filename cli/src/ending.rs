@@ -70,8 +70,10 @@ pub(crate) fn summary(job: &Job) -> String {
     let mut line = format!("{}  {}", job.id, job.agent());
     if let Some(model) = job.model() {
         line += &format!("  {model}  {} in, {} out", job.tokens_input, job.tokens_output);
-        if !job.cost().is_empty() {
-            line += &format!("  {}", job.cost());
+        match job.budget_usd {
+            Some(budget) => line += &format!("  {} of {}", words::dollars(job.cost_usd), words::dollars(budget)),
+            None if !job.cost().is_empty() => line += &format!("  {}", job.cost()),
+            None => {}
         }
         return format!("{line}  {} in {}", job.status, words::milliseconds(job.total_ms()));
     }

@@ -74,7 +74,8 @@ pub enum Failure {
     Budget { budget: NanoDollars, spent: NanoDollars, next: NanoDollars },
     /// There is a budget, and the price of a model that may answer is unknown.
     #[error(
-        "the price of the model \"{model}\", or of one of its fallbacks, is not known, so the budget of {} cannot be kept",
+        "the price of the model \"{model}\", or of one of its fallbacks, is not known, so the budget of {} cannot be kept: give its object \
+         prices (atlasctl model add NAME … --price-in USD --price-out USD --replace), or run without --budget",
         dollars(*.budget)
     )]
     Unpriced { model: String, budget: NanoDollars },

@@ -45,6 +45,11 @@ impl Guard {
         Self { threshold, last: Vec::new(), repeats: 0 }
     }
 
+    /// Another threshold. What was counted so far counts on.
+    pub(crate) fn set_threshold(&mut self, threshold: u32) {
+        self.threshold = threshold;
+    }
+
     /// Adds a round. Some if it is the last one that is allowed.
     pub(crate) fn observe(&mut self, mut round: Vec<Observed>, request: u32) -> Option<Halt> {
         if self.threshold == 0 || round.is_empty() {

@@ -10,9 +10,30 @@ use sha2::{Digest, Sha256};
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Key(pub [u8; 16]);
 
-impl fmt::Debug for Key {
+impl Key {
+    /// The hash of what is asked.
+    pub fn of(asked: &impl Serialize) -> Self {
+        // What is asked always has a JSON form.
+        let hash: [u8; 32] = Sha256::digest(serde_json::to_vec(asked).unwrap_or_default()).into();
+        Self::beginning(&hash)
+    }
+
+    fn beginning(hash: &[u8; 32]) -> Self {
+        let mut key = [0; 16];
+        key.copy_from_slice(&hash[..16]);
+        Self(key)
+    }
+}
+
+impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 
@@ -40,8 +61,6 @@ impl Chain {
     pub(crate) fn key(&self, kind: &str, content: &impl Serialize) -> Key {
         let mut chain = *self;
         chain.add(&(kind, content));
-        let mut key = [0; 16];
-        key.copy_from_slice(&chain.0[..16]);
-        Key(key)
+        Key::beginning(&chain.0)
     }
 }

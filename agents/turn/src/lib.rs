@@ -30,9 +30,12 @@ mod checks;
 mod effect;
 mod event;
 mod guard;
+pub mod images;
 mod key;
 mod output;
 pub mod python;
+pub mod record;
+pub mod replay;
 mod round;
 mod settings;
 #[cfg(test)]

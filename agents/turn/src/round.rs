@@ -89,8 +89,10 @@ impl Round {
                 .or_else(|| returned.iter_mut().find(own).and_then(Option::take).map(|one| one.outcome))
                 .unwrap_or_else(|| Outcome::error("NoResult", "the tool returned nothing"));
             let failed = matches!(outcome, Outcome::Error { .. });
-            let content = bounded(content(outcome), settings.limits.result_bytes);
+            let content = content(outcome);
+            // The whole result: two that differ after the cut are no repeat.
             results.observed.push(Observed::new(name, &call.arguments, &content, failed));
+            let content = bounded(content, settings.limits.result_bytes);
             let error = failed && settings.mark_errors;
             results.results.push(ToolResult { call: call.id, name: call.name, content, error });
         }

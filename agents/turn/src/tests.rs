@@ -3,5 +3,7 @@
 mod check;
 mod compatible;
 mod extended;
+mod guard;
 mod hostile;
 mod properties;
+mod replay;

@@ -133,6 +133,21 @@ impl Turn {
         }
     }
 
+    /// Goes on with other settings, after the messages so far. The request of the last [`Effect::Call`] is not made; the effects
+    /// replace it. In another phase the turn fails.
+    pub fn refix(&mut self, settings: Settings) -> Vec<Effect> {
+        if !matches!(self.phase, Phase::Asking) {
+            let expected = std::mem::replace(&mut self.phase, Phase::Done).expects();
+            return fail(Failure::Disorder { expected, got: "other settings" });
+        }
+        self.phase = Phase::Done;
+        self.chain.add(&settings);
+        self.guard.set_threshold(settings.limits.repeats);
+        self.settings = Arc::new(settings);
+        self.totals.requests -= 1;
+        self.ask()
+    }
+
     /// Takes an event. The effects are in the order in which they have to be performed.
     pub fn step(&mut self, event: Event, checks: &dyn Checks) -> Vec<Effect> {
         match (std::mem::replace(&mut self.phase, Phase::Done), event) {

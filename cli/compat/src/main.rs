@@ -17,6 +17,7 @@ mod run_chain;
 mod serve;
 mod server;
 mod trigger;
+mod skill;
 mod validate;
 
 use std::io::Write;
@@ -59,6 +60,9 @@ enum Verb {
     /// Rules that start jobs.
     #[command(subcommand)]
     Trigger(trigger::Verb),
+    /// Skills.
+    #[command(subcommand)]
+    Skill(skill::Verb),
 }
 
 /// The message on stderr of a command that exits 1.
@@ -104,6 +108,7 @@ fn main() -> ExitCode {
         Verb::Pool(verb) => pool::run(&verb),
         Verb::Orchestrator(verb) => orchestrator::run(&verb),
         Verb::Trigger(verb) => trigger::run(&verb),
+        Verb::Skill(verb) => skill::run(&verb),
     };
     match answer.and_then(|text| print(&text)) {
         Ok(()) => ExitCode::SUCCESS,

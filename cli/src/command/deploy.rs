@@ -12,6 +12,7 @@ use atlas_package::{PackError, Package, Skipped};
 use atlas_types::Digest;
 use serde_json::{Value, json};
 
+use crate::command::model::model_of;
 use crate::command::test::before_deploy;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -82,7 +83,7 @@ async fn deploy(context: &Context, options: &Options, found: &[LocalAgent]) -> R
     let mut names = Vec::new();
     let mut next = None;
     let all = found.iter().zip(tested).zip(warned).filter(|((found, _), _)| found.news);
-    for ((LocalAgent { package, cases, .. }, tested), warned) in all {
+    for ((LocalAgent { folder, package, cases, .. }, tested), warned) in all {
         let agent = label(package);
         let digest = package.digest.to_string();
         let (files, size) = (words::count(package.files as u64, "file"), words::bytes(package.bytes.len() as u64));
@@ -112,7 +113,9 @@ async fn deploy(context: &Context, options: &Options, found: &[LocalAgent]) -> R
             continue;
         }
         answers.push(client.upload(&["api", "agents"], package.bytes.clone()).await?);
-        context.note(&format!("{agent}   live       accepts jobs"));
+        let model = model_of(&client, &package.contract, folder).await?;
+        let model = model.map(|model| format!("   {model}")).unwrap_or_default();
+        context.note(&format!("{agent}   live       accepts jobs{model}"));
     }
     if let (Some(next), false) = (next, options.dry_run) {
         context.next(&next);

@@ -4,11 +4,14 @@ mod batch;
 mod cancel;
 mod events;
 mod explain;
+mod fork;
 mod list;
 mod logs;
 mod message;
 mod pages;
 mod pieces;
+mod recorded;
+mod replay;
 mod resolve;
 mod result;
 mod retry;
@@ -66,6 +69,10 @@ pub(crate) enum Verb {
     Tree(tree::Options),
     /// Lists the recorded steps of a job.
     Steps(steps::Options),
+    /// Runs the agent loop over the recorded steps of a job again, without calling its models and tools.
+    Replay(replay::Options),
+    /// Begins a new job with the first recorded steps of a job, to go on with another model or version.
+    Fork(fork::Options),
 }
 
 pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
@@ -85,5 +92,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
         Verb::Batch(verb) => batch::run(context, verb).await,
         Verb::Tree(options) => tree::run(context, options).await,
         Verb::Steps(options) => steps::run(context, options).await,
+        Verb::Replay(options) => replay::run(context, options).await,
+        Verb::Fork(options) => fork::run(context, options).await,
     }
 }

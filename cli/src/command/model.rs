@@ -4,7 +4,11 @@ mod add;
 mod check;
 mod list;
 mod prices;
+mod probe;
 mod tier;
+mod uses;
+
+pub(crate) use uses::model_of;
 
 use serde_json::Value;
 
@@ -20,7 +24,7 @@ const KIND: &str = "model";
 /// Verbs of `atlasctl model`.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Verb {
-    /// Adds a model that agents can use.
+    /// Adds a model that agents can use, and asks whether it can be reached.
     Add(Box<add::Options>),
     /// Lists models.
     List(list::Options),

@@ -178,6 +178,7 @@ impl HttpDoor {
             (Route::JobResolve(id), &Method::POST) => jobs::resolve(self, &caller, request, &id).await,
             (Route::JobMessages(id), &Method::POST) => messages::send(self, &caller, request, &id).await,
             (Route::JobRetry(id), &Method::POST) => jobs::retry(self, &caller, request, &id).await,
+            (Route::JobFork(id), &Method::POST) => jobs::fork(self, &caller, request, &id).await,
             (Route::JobEvents(id), &Method::GET) => events::job(self, &caller, request, &id).await,
             (Route::JobTree(id), &Method::GET) => jobs::tree(self, &caller, request, &id).await,
             (Route::JobSteps(id), &Method::GET) => jobs::steps(self, &caller, request, &id).await,

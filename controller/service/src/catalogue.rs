@@ -68,6 +68,7 @@ catalogue! {
     STEP_DIFFERS = "E3013" Conflict "the step does not match the journal";
     JOURNAL_GONE = "E3014" Gone "the journal of the job can no longer be resumed";
     CREDENTIAL_LOST = "E3015" Gone "the credential of the caller was lost";
+    NO_SUCH_STEP = "E3016" Invalid "the job has not recorded this step";
     NO_JOURNAL_ROOM = "E3020" Busy "the cluster has no room for another journal";
     UNKNOWN_RUN = "E3030" NotFound "no such chain execution";
     MODEL_CALL = "E3201" Unavailable "a call of the model failed";

@@ -111,6 +111,17 @@ pub enum Error {
     /// The job has left the state, and its journal with it.
     #[error("the journal of the job can no longer be resumed")]
     JournalGone,
+    /// A journal does not have the steps that a fork is to begin with.
+    #[error("{}", no_such_step(*.steps, *.recorded))]
+    NoSuchStep {
+        /// How many were asked for.
+        steps: u64,
+        /// How many are recorded.
+        recorded: u64,
+    },
+    /// A fork would ask for other steps than the recorded ones.
+    #[error("{0}")]
+    ForkDiffers(String),
     /// The job is not in doubt.
     #[error("the job is not in doubt, it is {}", status.as_str())]
     NotInDoubt { status: JobStatus },
@@ -248,6 +259,16 @@ pub enum Error {
     Internal,
 }
 
+fn no_such_step(steps: u64, recorded: u64) -> String {
+    match recorded {
+        0 => "the job has recorded no steps; only agents with a model record them".to_owned(),
+        1 => format!("the job has recorded 1 step, and a fork cannot go on after {steps}; the only number is 1"),
+        _ => format!(
+            "the job has recorded {recorded} steps, and a fork cannot go on after {steps}; the numbers are 1 to {recorded}"
+        ),
+    }
+}
+
 impl Error {
     /// The error's entry in the catalogue.
     pub fn entry(&self) -> Entry {
@@ -272,6 +293,8 @@ impl Error {
             Self::RequestConflict => catalogue::REQUEST_CONFLICT,
             Self::WrongStatus { .. } => catalogue::WRONG_STATUS,
             Self::JournalGone => catalogue::JOURNAL_GONE,
+            Self::NoSuchStep { .. } => catalogue::NO_SUCH_STEP,
+            Self::ForkDiffers(_) => catalogue::STEP_DIFFERS,
             Self::NotInDoubt { .. } => catalogue::NOT_IN_DOUBT,
             Self::OutputRefused { .. } => catalogue::OUTPUT_REFUSED,
             Self::LevelTooLow(_) => catalogue::LEVEL_TOO_LOW,
@@ -338,6 +361,8 @@ impl Error {
                     .to_owned()
             }
             Self::ObjectRefused { .. } => "compare it with the schema of its kind: GET /api/objects".to_owned(),
+            Self::NoSuchStep { recorded: 0, .. } => "run it again from the beginning: atlasctl job retry ID".to_owned(),
+            Self::NoSuchStep { .. } => "list the recorded steps: atlasctl job steps ID".to_owned(),
             Self::JournalGone => "run it without its journal: atlasctl job retry ID".to_owned(),
             Self::BadSignature => {
                 "sign the body with the secret of the trigger: X-Atlas-Signature is its HMAC-SHA256, hexadecimal".to_owned()
@@ -465,6 +490,7 @@ impl From<Rejection> for Error {
             Rejection::UnknownRun { .. } => Self::UnknownRun,
             Rejection::WrongStatus { status } => Self::WrongStatus { status },
             Rejection::NotInDoubt { status } => Self::NotInDoubt { status },
+            Rejection::JournalLength { sent, recorded } => Self::NoSuchStep { steps: sent, recorded },
             Rejection::LevelTooLow { .. } => Self::LevelTooLow(rejection),
             Rejection::SpawnForbidden
             | Rejection::SpawnTooDeep { .. }

@@ -40,8 +40,13 @@ struct Tokens {
 impl ModelMetrics {
     /// Updates the metrics for the events of an entry. `state` is the one after it.
     pub(crate) fn record(&mut self, metrics: &Metrics, state: &State, events: &[EventRecord]) {
+        // The steps of a job that has no lease yet are copies of those of another one, which were counted there.
+        let mut begun: BTreeSet<JobId> = BTreeSet::new();
         for event in events {
             match &event.event {
+                Event::Job { change: JobChange::Submitted, job, .. } => drop(begun.insert(job.id)),
+                Event::Job { change: JobChange::Granted, job, .. } => drop(begun.remove(&job.id)),
+                Event::StepsRecorded { job, .. } if begun.contains(job) => {}
                 Event::StepsRecorded { job, steps, .. } => self.steps(metrics, state, *job, steps),
                 Event::Job { change: JobChange::Ended, job, .. } => {
                     let repeats = || String::from_utf8_lossy(&job.metadata).contains(r#""_halted":"repeat""#);

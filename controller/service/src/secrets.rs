@@ -96,7 +96,8 @@ impl Service {
                 secrets.insert(name.clone(), AttachedSecret { source, declared: true });
             }
         }
-        let models = spec.model.iter().flat_map(|asked| models_of(state, job, asked));
+        let other = job.fork.as_ref().and_then(|fork| fork.model.as_ref()).map(|model| model.as_str());
+        let models = other.or(spec.model.as_deref()).into_iter().flat_map(|asked| models_of(state, job, asked));
         let models: Vec<_> = models.filter_map(|key| state.object(&key)).take(ATTACHED_MODELS_MAX).collect();
         for name in models.iter().flat_map(|model| references(model)) {
             if secrets.len() >= ATTACHED_SECRETS_MAX || secrets.contains_key(&name) {

@@ -23,6 +23,7 @@ use crate::streams::Streams;
 use crate::waiters::Waiters;
 use crate::{Error, catch_up, collect, fill, follow, health, runs, scrub, triggers};
 use crate::{Error, catch_up, collect, conversations, fill, follow, health, runs, scrub};
+use crate::{Error, catch_up, collect, fill, follow, health, model_health, runs, scrub};
 
 /// Limits of the doors. Each is an option of the controller.
 #[derive(Debug, Clone)]
@@ -144,6 +145,7 @@ impl Service {
             env.spawn_restarting("watch-health", again(&shared, health::watch)),
             env.spawn_vital("follow-history", follow::history(shared.clone())),
             env.spawn_vital("acknowledge-history", follow::acknowledge(shared.clone())),
+            env.spawn_restarting("watch-models", again(&shared, model_health::follow)),
             env.spawn_restarting("catch-up", again(&shared, catch_up::catch_up)),
             env.spawn_restarting("fill-artifacts", again(&shared, fill::fill)),
             env.spawn_restarting("collect-artifacts", again(&shared, collect::collect)),
@@ -192,6 +194,16 @@ impl Service {
     /// Makes a payload from JSON bytes: inline if small, otherwise stored as an artifact first.
     pub async fn payload(&self, bytes: Bytes) -> Result<Payload, Error> {
         self.shared.payload(bytes).await.map_err(|error| Error::storing("the payload", error))
+    }
+
+    /// Bytes as an artifact, however few they are.
+    pub(crate) async fn artifact_of(&self, bytes: Bytes) -> Result<Payload, Error> {
+        let size_bytes = bytes.len() as u64;
+        self.shared.check_room().map_err(|error| Error::storing("the payload", error))?;
+        let stored = self.shared.artifacts.store(bytes).await;
+        let digest = stored.map_err(|error| Error::storing("the payload", error))?;
+        self.shared.metrics.artifact_bytes.inc_by(size_bytes);
+        Ok(Payload { key_id: 0, body: PayloadBody::Artifact { digest, size_bytes } })
     }
 
     /// The bytes of a payload.

@@ -150,6 +150,13 @@ impl Shown {
         text(out, ",\"parent\":", &job.spawned.map(|spawned| spawned.by.to_string()).unwrap_or_default());
         number(out, ",\"depth\":", u64::from(job.depth()));
         text(out, ",\"retried_by\":", &job.successor.map(|id| id.to_string()).unwrap_or_default());
+        if let Some(fork) = &job.fork {
+            text(out, ",\"forked_from\":", &fork.from.to_string());
+            number(out, ",\"fork_steps\":", fork.steps);
+            if let Some(model) = &fork.model {
+                text(out, ",\"fork_model\":", model.as_str());
+            }
+        }
         text(out, ",\"principal\":", job.principal.as_str());
         text(out, ",\"door\":", door_word(job.door));
         text(out, ",\"request_id\":", job.request_id.as_ref().map_or("", |id| id.as_str()));

@@ -10,6 +10,7 @@ use atlas_types::{
 
 use crate::cluster_events::EventLabel;
 use crate::events::{Follow, Reader};
+use crate::service::Shared;
 use crate::{Caller, Error, Service, json};
 
 /// The most observations in one command, so that it fits into an entry with the largest statuses.
@@ -69,12 +70,19 @@ impl Service {
     /// Notes statuses of objects. Refused unless this member leads: a former leader must not overwrite what its
     /// successor noted.
     pub async fn observe_objects(&self, observations: Vec<Observation>) -> Result<(), ProposeError> {
+        self.shared.observe_objects(observations).await
+    }
+}
+
+impl Shared {
+    /// See [`Service::observe_objects`].
+    pub(crate) async fn observe_objects(&self, observations: Vec<Observation>) -> Result<(), ProposeError> {
         let request = |observations: &[Observation]| Request {
             origin: Origin::duty(Namespace::default_namespace()),
             command: Command::ObserveObjects(ObserveObjects { observations: observations.to_vec() }),
         };
         let requests = observations.chunks(OBSERVATIONS_MAX).map(request).collect();
-        for answer in self.shared.handle.propose_here(requests).await? {
+        for answer in self.handle.propose_here(requests).await? {
             if let Err(rejection) = answer {
                 tracing::warn!(%rejection, "the status of objects was refused");
             }

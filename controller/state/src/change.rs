@@ -13,7 +13,7 @@ use atlas_types::{
 mod retry;
 mod run;
 
-pub(crate) use self::retry::again;
+pub(crate) use self::retry::{again, begun_anew};
 
 use crate::index;
 use crate::node::NodeState;

@@ -182,6 +182,11 @@ pub struct ByAgentPort {
     pub agent: String,
     /// The port on which it is served.
     pub port: u16,
+/// Attribute of the state of providers.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ByProvider {
+    /// The provider's name, as specs of models write it.
+    pub provider: String,
 }
 
 /// Attributes of stopped loops.

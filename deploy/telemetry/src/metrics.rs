@@ -12,6 +12,8 @@ use crate::instrument::{CounterBy, Declaration, GaugeBy, HistogramBy, Instrument
 use crate::{
     ByAgent, ByAgentPort, ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens, ByLoopEnd, ByMessageOutcome, ByOutcome,
     ByReportResult, ByStatus, ByStatusCode,
+    ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens, ByLoopEnd, ByOutcome, ByProvider, ByReportResult, ByStatus,
+    ByStatusCode,
 };
 
 /// The media type of [`Metrics::render`].
@@ -138,6 +140,8 @@ instruments! {
     agent_info: GaugeBy<ByAgentPort> = "atlas.agent.info" "{agent}";
     /// The answer of the latest `get_health` of an agent: 1 is ok, 0.5 degraded, 0 error.
     agent_health_status: ShareBy<ByAgent> = "atlas.agent.health.status" "{share}";
+    /// 1 if the models of the provider could be reached when they were last asked, 0 if one of them could not.
+    llm_provider_up: GaugeBy<ByProvider> = "atlas.llm.provider.up" "{provider}";
 }
 
 impl Metrics {
@@ -193,6 +197,8 @@ pub(crate) mod tests {
         drop(metrics.send_message_duration.get_or_create(&ByAgent { agent: agent.clone() }));
         drop(metrics.agent_info.get_or_create(&ByAgentPort { agent: agent.clone(), port: 7400 }));
         drop(metrics.agent_health_status.get_or_create(&ByAgent { agent }));
+        drop(metrics.llm_provider_up.get_or_create(&ByProvider { provider: "openai".to_owned() }));
+        drop(metrics.agent_loop_aborted.get_or_create(&ByLoopEnd { agent, reason: LoopEnd::repeat }));
         drop(metrics.http_request_duration.get_or_create(&ByStatusCode { http_response_status_code: 200 }));
         metrics
     }
@@ -219,6 +225,9 @@ pub(crate) mod tests {
             let known = ["atlas.up", "atlas.agent.info", "atlas.agent.health.status"].contains(name);
             if *kind == Kind::Gauge && *unit != "By" && !known {
                 assert!(name.ends_with("count") || name.ends_with("lag"), "{name}");
+            if *kind == Kind::Gauge && *unit != "By" {
+                // The names of Pallas end with `up`.
+                assert!(["count", "lag", "up"].iter().any(|end| name.ends_with(end)), "{name}");
             }
         }
     }

@@ -14,7 +14,7 @@ mod run;
 pub use agent::{DeleteAgent, DeprecateAgent, RegisterAgent, RetireAgent};
 pub use cluster::{ConfigureCluster, CreateJoinToken, JoinMember, PruneJobs, ReportDigest, RevokeJoinToken, SinkAck};
 pub use job::{
-    CancelJob, CompleteJob, FailJob, FailPending, ForsakeChild, GrantLease, LoseLease, Resolution, ResolveJob,
+    CancelJob, CompleteJob, FailJob, FailPending, ForkJob, ForsakeChild, GrantLease, LoseLease, Resolution, ResolveJob,
     RetryJob, SpawnedBy, Spawner, StartJob, StoreLog, SubmitJob, Usage, Verdict, WakeJob,
 };
 pub use journal::{FoldSteps, RecordSteps};
@@ -120,6 +120,8 @@ pub enum Command {
     CancelRun(CancelRun),
     /// A trigger fires.
     FireTrigger(FireTrigger),
+    /// A person begins a new job with recorded steps of another one.
+    ForkJob(ForkJob),
 }
 
 impl Command {
@@ -206,6 +208,7 @@ impl Command {
             Self::StartRun(_) | Self::AdvanceRun(_) | Self::CancelRun(_) => level::RUNS,
             Self::PutObject(_) | Self::DeleteObject(_) | Self::ObserveObjects(_) => level::OBJECTS,
             Self::FireTrigger(_) => level::TRIGGERS,
+            Self::ForkJob(_) => level::FORKS,
         }
     }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::{
-    AgentName, AgentPin, Attempt, Carried, ClusterTime, Door, JobId, Journal, Lease, Micros, Namespace, NodeId, Parked,
-    Payload, Principal, RequestId, RunSpec, Seq, StepOf, Timestamp, TraceContext,
+    AgentName, AgentPin, Attempt, Carried, ClusterTime, Door, JobId, Journal, Lease, Micros, Namespace, NodeId,
+    ObjectName, Parked, Payload, Principal, RequestId, RunSpec, Seq, StepOf, Timestamp, TraceContext,
 };
 
 /// The status that people and clients see (compatibility §5.2).
@@ -130,10 +130,24 @@ pub struct Spawned {
     pub awaited: bool,
 }
 
+/// Of a job that began with the first steps of another one's journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fork {
+    /// The other job.
+    pub from: JobId,
+    /// How many steps it began with. Zero in a retry, which begins without them.
+    pub steps: u64,
+    /// After these steps its version and model count as they are now, and not what the other job was fixed to.
+    pub changed: bool,
+    /// The model or tier that it calls in place of the one in its contract.
+    pub model: Option<ObjectName>,
+}
+
 /// Members of a job's metadata that Atlas adds for people: the type of an exception whose text means nothing alone, the code of an
-/// error whose text is that of another service, where an output breaks its schema, why a model was stopped, and which limits were enforced. Clients of Atlas
+/// error whose text is that of another service, where an output breaks its schema, why a model was stopped, which limits were enforced, and which models could be reached. Clients of Atlas
 /// for Python do not see them.
-pub const METADATA_OURS: [&str; 6] = ["_error_type", "_error_code", "_error_kind", "_error_at", "_halted", "_limits"];
+pub const METADATA_OURS: [&str; 7] =
+    ["_error_type", "_error_code", "_error_kind", "_error_at", "_halted", "_limits", "_models"];
 
 /// One request to run one agent version on one input.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -226,6 +240,8 @@ pub struct Job {
     pub step: Option<StepOf>,
     /// What its agent is told about the chain, a JSON object.
     pub context: Option<Payload>,
+    /// The job whose first steps it began with.
+    pub fork: Option<Arc<Fork>>,
 }
 
 impl Job {
@@ -242,6 +258,11 @@ impl Job {
     /// The first job of its family.
     pub fn first(&self) -> JobId {
         self.original.unwrap_or(self.id)
+    }
+
+    /// After how many recorded steps its version and model are determined again.
+    pub fn fork_steps(&self) -> Option<u64> {
+        self.fork.as_ref().filter(|fork| fork.changed && fork.steps > 0).map(|fork| fork.steps)
     }
 
     /// The run that carries it now.

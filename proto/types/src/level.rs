@@ -81,6 +81,7 @@ features! {
     6 BUDGETS "A job can have a budget for its calls of models.";
     6 TOOLS "Agents call the tools of the platform.";
     6 SECRETS "Objects of the kind `secret` keep sealed values.";
+    6 FORKS "A job can begin with the first steps of another job's journal.";
     6 SKILLS "Objects of the kind `skill` hold packages of skills.";
     6 RUNS "Chains run as replicated runs, and objects of the kind `chain` keep their definitions.";
     6 TRIGGERS "Objects of the kind `trigger` start jobs.";

@@ -45,6 +45,10 @@ pub use command::{
     Observation, ObserveObjects, ParkJob, PruneJobs, PutObject, RecordSteps, RegisterAgent, RegisterNode, RemoveNode,
     ReportDigest, Request, Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken, RunDefinition, RunNext,
     SinkAck, SpawnedBy, Spawner, StartJob, StartRun, StoreLog, SubmitJob, Usage, Verdict, WakeJob, WarmChanged,
+    FailPending, FoldSteps, ForkJob, ForsakeChild, GrantLease, JoinMember, LabelNode, LoseLease, LoseNode, Observation,
+    ObserveObjects, ParkJob, PruneJobs, PutObject, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, ReportDigest,
+    Request, Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken, RunDefinition, RunNext, SinkAck,
+    SpawnedBy, Spawner, StartJob, StartRun, StoreLog, SubmitJob, Usage, Verdict, WakeJob, WarmChanged,
 };
 pub use config::ClusterConfig;
 pub use entry::{Entry, Parent};
@@ -57,7 +61,7 @@ pub use id::{
 };
 pub use image::{EndedImage, InboxImage, JournalImage, NodeImage, RequestImage, SinkImage, StateImage};
 pub use inbox::{INBOX_BYTES_MAX, INBOX_MESSAGES_MAX, INBOX_READ_MAX, Inbox, Message};
-pub use job::{Failure, FailureKind, Job, JobStatus, METADATA_OURS, Reason, Spawned};
+pub use job::{Failure, FailureKind, Fork, Job, JobStatus, METADATA_OURS, Reason, Spawned};
 pub use journal::{
     FOLDS_MAX, Fold, JOURNAL_INLINE_BYTES_MAX, Journal, STEP_BYTES, STEPS_BYTES_MAX, Step, StepKey, StepKind, StepUsage,
 };

@@ -230,8 +230,8 @@ pub enum Rejection {
     /// A job without recorded steps would start again from its beginning.
     #[error("the job has no recorded steps, so it cannot park")]
     NotJournaled,
-    /// The attempt that parks does not know the steps that the next one would continue after.
-    #[error("the job cannot park after {sent} steps, its journal has {recorded}")]
+    /// Whoever sent it does not know the steps of the journal: an attempt that parks, or a person who forks a job.
+    #[error("the journal has {recorded} steps, so nothing can go on after {sent}")]
     JournalLength {
         /// The number of steps that was sent.
         sent: u64,

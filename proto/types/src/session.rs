@@ -49,6 +49,8 @@ pub struct Assignment {
     pub attachments: Attachments,
     /// Most that the job's calls of models may cost in all its attempts, in billionths of a dollar.
     pub budget_nanodollars: Option<u64>,
+    /// After how many recorded steps the job's version and model are determined again: it is a fork with other ones.
+    pub fork_steps: Option<u64>,
     /// The journal that the attempt continues; none where the cluster keeps no journals.
     pub journal: Option<Box<AssignedJournal>>,
 }

@@ -47,7 +47,7 @@ fn secrets_are_set_rotated_listed_and_removed() {
     session.run("echo sk-live-4717 | atlasctl secret set openai-key - --reader reader");
     session.run("atlasctl secret list");
     session.run("atlasctl secret show openai-key | grep -v -e uid -e created -e updated -e revision -e key:");
-    session.run("atlasctl model add fast --provider openai --name gpt-4o-mini --key secret://openai-key");
+    session.run("atlasctl model add fast --provider openai --name gpt-4o-mini --key secret://openai-key --no-probe");
     session.run("atlasctl secret who-can-read openai-key");
     session.run("atlasctl run other; echo");
     session.run("atlasctl secret import vault.yml --password-file wrong-password");

@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::State;
+use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::post;
+use axum::routing::{get, post};
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 
@@ -79,7 +79,10 @@ impl Server {
             requests: Mutex::default(),
             released: watch::Sender::new(false),
         });
-        let router = Router::new().route("/v1/messages", post(messages)).with_state(Arc::clone(&shared));
+        let router = Router::new()
+            .route("/v1/messages", post(messages))
+            .route("/v1/models/{model}", get(model))
+            .with_state(Arc::clone(&shared));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel();
         #[expect(clippy::disallowed_methods, reason = "the server of a test has a thread of its own")]
@@ -160,6 +163,18 @@ async fn messages(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: B
     answer(&request, number, reply)
 }
 
+/// What a provider says about a model. It has all but those whose names begin with `unknown`.
+async fn model(Path(model): Path<String>, headers: HeaderMap) -> Response {
+    if let Err(text) = check_headers(&headers) {
+        return error(StatusCode::BAD_REQUEST, &text);
+    }
+    if model.starts_with("unknown") {
+        return error(StatusCode::NOT_FOUND, &format!("model: {model}"));
+    }
+    let body = json!({"type": "model", "id": model, "display_name": model, "created_at": "2026-01-01T00:00:00Z"});
+    ([(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+}
+
 fn answer(request: &Value, number: usize, reply: Reply) -> Response {
     match reply {
         Reply::Error { status, text } => {
@@ -178,7 +193,7 @@ fn answer(request: &Value, number: usize, reply: Reply) -> Response {
 }
 
 /// What a provider would refuse.
-fn check(headers: &HeaderMap, body: &[u8]) -> Result<Value, String> {
+fn check_headers(headers: &HeaderMap) -> Result<(), String> {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if header("x-api-key").is_empty() {
         return Err("x-api-key: the header is missing".to_owned());
@@ -186,6 +201,11 @@ fn check(headers: &HeaderMap, body: &[u8]) -> Result<Value, String> {
     if header("anthropic-version") != "2023-06-01" {
         return Err("anthropic-version: the header is missing".to_owned());
     }
+    Ok(())
+}
+
+fn check(headers: &HeaderMap, body: &[u8]) -> Result<Value, String> {
+    check_headers(headers)?;
     let request: Value = serde_json::from_slice(body).map_err(|error| format!("the body is not JSON: {error}"))?;
     for (member, is_valid) in [
         ("model", request["model"].is_string()),

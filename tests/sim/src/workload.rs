@@ -259,6 +259,7 @@ pub fn assignment(state: &State, id: JobId) -> Option<Assignment> {
         lacks: None,
         budget_nanodollars: None,
         context: None,
+        fork_steps: None,
         attachments: Default::default(),
         journal: Some(Box::new(AssignedJournal {
             journal: state.journal(id).cloned().unwrap_or_default(),

@@ -182,13 +182,25 @@ impl Journal {
             match self.replay()?.ask(kind, key).map_err(JournalError::Differs)? {
                 Asked::Recorded(step) => return Ok(Some(self.transfers.load(&step.outcome).await?)),
                 Asked::New => return Ok(None),
-                Asked::Load(artifact) => {
-                    let bytes = self.transfers.load(&artifact).await?;
-                    let Ok(steps) = decode_steps(&bytes) else { return Err(JournalError::Damaged(artifact)) };
-                    self.replay()?.loaded(steps).map_err(|WrongSteps { .. }| JournalError::Damaged(artifact))?;
-                }
+                Asked::Load(artifact) => self.load(artifact).await?,
             }
         }
+    }
+
+    /// Kind and key of the next step, if it is recorded.
+    pub async fn peek(&mut self) -> Result<Option<(StepKind, StepKey)>, JournalError> {
+        loop {
+            match self.replay()?.peek() {
+                Ok(found) => return Ok(found),
+                Err(artifact) => self.load(artifact).await?,
+            }
+        }
+    }
+
+    async fn load(&mut self, artifact: Payload) -> Result<(), JournalError> {
+        let bytes = self.transfers.load(&artifact).await?;
+        let Ok(steps) = decode_steps(&bytes) else { return Err(JournalError::Damaged(artifact)) };
+        self.replay()?.loaded(steps).map_err(|WrongSteps { .. }| JournalError::Damaged(artifact))
     }
 
     async fn record(

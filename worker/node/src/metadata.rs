@@ -47,7 +47,9 @@ pub(crate) fn merged(metadata: &[u8], added: &Added<'_>) -> Option<Arc<[u8]>> {
     let held = added.held.map(|held| ("_hardware_allocation", hardware(held)));
     let limits = added.limits.as_ref().map(|limits| ("_limits", limits.as_str().into()));
     let error_at = added.error_at.as_ref().map(|at| ("_error_at", bounded(&at.as_str().into())));
-    let added = captured.chain(held).chain(limits).chain(error_at);
+    // Bounded where it is made: few models, with short texts.
+    let models = added.measured.get("_models").map(|models| ("_models", models.clone()));
+    let added = captured.chain(held).chain(limits).chain(error_at).chain(models);
     merged.extend(added.map(|(key, value)| (key.to_owned(), value)));
     if merged == before {
         return None;

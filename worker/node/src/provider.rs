@@ -27,6 +27,7 @@ use serde_json::{Map, Value};
 pub use self::inside::{Inside, InsideJob};
 pub(crate) use self::io_loop::Lines;
 pub use self::llm::ModelEnvironment;
+pub(crate) use self::llm::preflight;
 use crate::mailbox::Mailbox;
 use crate::process::Tree;
 use crate::python::Finder;

@@ -17,7 +17,7 @@ use crate::link::Link;
 use crate::packages::Packages;
 use crate::payloads::Transfers;
 use crate::process::{Supervisor, SupervisorError};
-use crate::provider::Settings;
+use crate::provider::{Settings, preflight};
 use crate::pump::{Identity, Inbox, News, Parts, Pump};
 use crate::python::{Finder, unpack_sdk};
 use crate::results::Results;
@@ -120,6 +120,8 @@ impl Worker {
         };
         let models = Client::new(env.clone());
         let shared = Shared { env: env.clone(), settings, supervisor, transfers: transfers.clone(), told, models };
+        // Only warns, and nothing waits for it.
+        drop(env.spawn("model preflight", preflight(shared.clone())));
         let inventory = identity.inventory.clone();
         let pump = Pump::new(Parts {
             env: env.clone(),

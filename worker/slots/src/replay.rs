@@ -98,13 +98,10 @@ impl Replay {
 
     /// Asks for the next step.
     pub fn ask(&mut self, kind: StepKind, key: StepKey) -> Result<Asked, StepDiffers> {
-        let recorded = match (self.folded.front(), self.unread.front()) {
-            (Some(step), _) => step,
-            (None, Some(unread)) => return Ok(Asked::Load(unread.artifact.clone())),
-            (None, None) => match self.inline.get(self.place()) {
-                Some(step) => step,
-                None => return Ok(Asked::New),
-            },
+        let recorded = match self.front() {
+            Err(artifact) => return Ok(Asked::Load(artifact.clone())),
+            Ok(Some(step)) => step,
+            Ok(None) => return Ok(Asked::New),
         };
         if (recorded.kind, recorded.key) != (kind, key) {
             let recorded = (recorded.kind, recorded.key);
@@ -114,6 +111,19 @@ impl Replay {
         self.folded.pop_front();
         self.next += 1;
         Ok(Asked::Recorded(recorded))
+    }
+
+    /// Kind and key of the next step, if it is recorded. The error is an artifact that has to be loaded first, as for [`Asked::Load`].
+    pub fn peek(&self) -> Result<Option<(StepKind, StepKey)>, Payload> {
+        self.front().map(|step| step.map(|step| (step.kind, step.key))).map_err(Clone::clone)
+    }
+
+    fn front(&self) -> Result<Option<&Arc<Step>>, &Payload> {
+        match (self.folded.front(), self.unread.front()) {
+            (Some(step), _) => Ok(Some(step)),
+            (None, Some(unread)) => Err(&unread.artifact),
+            (None, None) => Ok(self.inline.get(self.place())),
+        }
     }
 
     /// The steps of the artifact that [`Asked::Load`] named.

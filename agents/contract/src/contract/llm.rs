@@ -33,6 +33,8 @@ pub struct Llm {
     pub images: Option<String>,
     /// The member of the input that has the messages of a conversation.
     pub messages: Option<String>,
+    /// Whether jobs ask only whether their model can be reached, and call none.
+    pub probe: Option<bool>,
 }
 
 impl Llm {
@@ -56,6 +58,7 @@ impl Llm {
             partial_at_limit: flag("partial_at_limit"),
             images: text("images"),
             messages: text("messages"),
+            probe: flag("probe"),
         }
     }
 
@@ -76,6 +79,7 @@ impl Llm {
             ("partial_at_limit", self.partial_at_limit.map(Value::from)),
             ("images", self.images.clone().map(Value::from)),
             ("messages", self.messages.clone().map(Value::from)),
+            ("probe", self.probe.map(Value::from)),
         ];
         all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
     }

@@ -169,7 +169,7 @@ fn a_budget_needs_the_prices_of_all_models() {
     let settings =
         |prices, fallback_prices| Settings { prices, fallback_prices, limits: limits.clone(), ..with_tools(&[]) };
     let unknown = expect![[r#"
-        fail: the price of the model "m", or of one of its fallbacks, is not known, so the budget of $0.0500 cannot be kept
+        fail: the price of the model "m", or of one of its fallbacks, is not known, so the budget of $0.0500 cannot be kept: give its object prices (atlasctl model add NAME … --price-in USD --price-out USD --replace), or run without --budget
     "#]];
     check(settings(None, Vec::new()), vec![start(json!({}))], &unknown);
     check(settings(Some(prices), vec![None]), vec![start(json!({}))], &unknown);

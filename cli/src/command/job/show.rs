@@ -71,6 +71,12 @@ fn head(job: &Job) -> String {
     if !job.retried_by.is_empty() {
         text += &format!("  retried    as {}\n", job.retried_by);
     }
+    if !job.forked_from.is_empty() {
+        let steps = if job.fork_steps == 1 { "1 step".to_owned() } else { format!("{} steps", job.fork_steps) };
+        let model =
+            if job.fork_model.is_empty() { String::new() } else { format!(", then the model {}", job.fork_model) };
+        text += &format!("  fork       {steps} of {}{model}\n", job.forked_from);
+    }
     if !job.cost().is_empty() || job.tokens_input > 0 {
         text += &format!(
             "  models     {}   {} in, {} out   {}\n",

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use atlas_model::{Day, ModelSpec, NanoDollars, PriceList, Provider, Reference};
 use serde_json::{Map, Value, json};
 
-use super::KIND;
+use super::probe::{Probed, probe};
+use super::{KIND, check};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -75,6 +76,9 @@ pub(crate) struct Options {
     /// Replace a model of the same name.
     #[arg(long)]
     replace: bool,
+    /// Do not ask whether the model can be reached.
+    #[arg(long)]
+    no_probe: bool,
 }
 
 fn parse_provider(text: &str) -> Result<Provider, String> {
@@ -99,8 +103,17 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
             .with_next("replace it: add --replace"),
         _ => failure,
     })?;
-    let text = format!("model {name}   added   {}\n", price(&value["spec"]));
-    context.show(&Shown { value, text, names: vec![format!("{KIND}/{name}")] })?;
+    let mut text = format!("model {name}   added   {}", price(&value["spec"]));
+    if !options.no_probe {
+        // The model is stored, whatever the probe says.
+        match probe(&client, name).await {
+            Ok(Probed::Reachable { latency_ms }) => text = check::reachable(name, latency_ms, &value["spec"]),
+            Ok(Probed::Unreachable(why)) => context.note(&format!("the model is not reachable: {why}")),
+            Ok(Probed::Unknown(why)) => context.note(&format!("not known whether the model is reachable: {why}")),
+            Err(failure) => context.note(&format!("not known whether the model is reachable: {}", failure.message)),
+        }
+    }
+    context.show(&Shown { value, text: text + "\n", names: vec![format!("{KIND}/{name}")] })?;
     Ok(Exit::Done)
 }
 

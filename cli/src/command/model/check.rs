@@ -6,7 +6,9 @@ use atlas_package::PackFile;
 use serde_json::{Value, json};
 
 use super::KIND;
+use super::add::price;
 use crate::api::{self, Job};
+use crate::client::Client;
 use crate::context::Context;
 use crate::ending;
 use crate::exit::Exit;
@@ -34,18 +36,10 @@ pub(crate) struct Options {
 pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let name = &options.name;
     let client = context.client()?;
-    client.get(&["api", "objects", KIND, name], &[]).await?;
-    let file = PackFile { path: "agent.yaml".to_owned(), bytes: CONTRACT.as_bytes().to_vec(), executable: false };
-    let package = atlas_package::pack_files(vec![file]).map_err(|error| {
-        Failure::new("E9001", Exit::Short, format!("the agent {AGENT} could not be packed: {error}"))
-    })?;
-    let version = package.contract.version.to_string();
-    client.upload(&["api", "agents"], package.bytes).await?;
-    let body = json!({"agent": AGENT, "version": version, "input": {"model": name}});
-    let submitted = client.post(&["api", "jobs"], &[("validate", "refuse")], &body).await?;
-    let id = submitted["id"].as_str().ok_or_else(|| Failure::answer("a submission is answered with an id"))?;
-    let value = ending::wait(&client, id, Some(options.timeout), Some(context)).await?;
+    let object = client.get(&["api", "objects", KIND, name], &[]).await?;
+    let value = job(&client, AGENT, CONTRACT, name, options.timeout, Some(context)).await?;
     let job: Job = api::read(&value)?;
+    let id = job.id.as_str();
     match ending::exit(&job) {
         Exit::Done => {}
         Exit::JobFailed => return Err(failed(name, &job)),
@@ -60,10 +54,10 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     let latency_ms = step.and_then(|step| step["duration_ms"].as_f64()).unwrap_or_default();
     let answered_as = job.model().unwrap_or_default();
     let (input, output, cost) = (job.tokens_input, job.tokens_output, job.cost());
-    let mut text = format!("model {name}   ok   {}   answered as {answered_as}", words::milliseconds(latency_ms));
-    text += &format!("   {input} in, {output} out");
+    let mut text = reachable(name, latency_ms, &object["spec"]);
+    text += &format!("   answered as {answered_as}, {input} in, {output} out");
     if !cost.is_empty() {
-        text += &format!("   {cost}");
+        text += &format!(", {cost}");
     }
     let value = json!({
         "model": name, "ok": true, "latency_ms": latency_ms, "answered_as": answered_as, "tokens_input": input,
@@ -71,6 +65,32 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     });
     context.show(&Shown { value, text: format!("{text}\n"), names: vec![format!("{KIND}/{name}")] })?;
     Ok(Exit::Done)
+}
+
+/// `model fast   reachable in 212 ms   $0.40 / $1.60 per million tokens`
+pub(super) fn reachable(name: &str, latency_ms: f64, spec: &Value) -> String {
+    format!("model {name}   reachable in {}   {}", words::milliseconds(latency_ms), price(spec))
+}
+
+/// Runs a job of an agent whose only input is the name of a model, and waits for its end. The agent is registered first.
+pub(super) async fn job(
+    client: &Client,
+    agent: &str,
+    contract: &str,
+    model: &str,
+    timeout: Duration,
+    tell: Option<&Context>,
+) -> Result<Value, Failure> {
+    let file = PackFile { path: "agent.yaml".to_owned(), bytes: contract.as_bytes().to_vec(), executable: false };
+    let package = atlas_package::pack_files(vec![file]).map_err(|error| {
+        Failure::new("E9001", Exit::Short, format!("the agent {agent} could not be packed: {error}"))
+    })?;
+    let version = package.contract.version.to_string();
+    client.upload(&["api", "agents"], package.bytes).await?;
+    let body = json!({"agent": agent, "version": version, "input": {"model": model}});
+    let submitted = client.post(&["api", "jobs"], &[("validate", "refuse")], &body).await?;
+    let id = submitted["id"].as_str().ok_or_else(|| Failure::answer("a submission is answered with an id"))?;
+    ending::wait(client, id, Some(timeout), tell).await
 }
 
 /// Why the model did not answer, and what to do.

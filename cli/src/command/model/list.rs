@@ -10,6 +10,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Column, List, ListOptions, column, members, wide};
+use crate::words;
 
 /// Options of `atlasctl model list`.
 #[derive(Debug, clap::Args)]
@@ -24,8 +25,18 @@ pub(crate) struct Options {
 struct Model {
     metadata: Metadata,
     spec: Value,
+    status: Option<Status>,
     /// The tiers that it is the model of.
     tiers: Vec<String>,
+}
+
+/// Whether a worker could reach it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Status {
+    state: String,
+    latency_ms: Option<f64>,
+    reason: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -41,6 +52,15 @@ impl Model {
         self.spec[member].as_str().unwrap_or_default().to_owned()
     }
 
+    /// `reachable in 212 ms`, `unreachable`; empty if no worker has asked it yet.
+    fn state(&self) -> String {
+        let Some(Status { state, latency_ms, .. }) = &self.status else { return String::new() };
+        match latency_ms {
+            Some(latency_ms) => format!("{state} in {}", words::milliseconds(*latency_ms)),
+            None => state.clone(),
+        }
+    }
+
     fn words(&self, member: &str) -> String {
         let words = self.spec[member].as_array().into_iter().flatten().filter_map(Value::as_str);
         words.collect::<Vec<_>>().join(",")
@@ -53,13 +73,15 @@ impl Model {
     }
 }
 
-const COLUMNS: [Column<Model>; 10] = [
+const COLUMNS: [Column<Model>; 12] = [
     column("NAME", "metadata", |model, _| model.metadata.name.clone()),
     column("PROVIDER", "spec", |model, _| model.text("provider")),
     column("MODEL", "spec", |model, _| model.text("name")),
     column("INPUT", "spec", |model, _| model.price(|prices| prices.input)),
     column("OUTPUT", "spec", |model, _| model.price(|prices| prices.output)),
     column("TIERS", "tiers", |model, _| model.tiers.join(",")),
+    column("STATE", "status", |model, _| model.state()),
+    wide("REASON", "status", |model, _| model.status.as_ref().map_or(String::new(), |status| status.reason.clone())),
     wide("CAPABILITIES", "spec", |model, _| model.words("capabilities")),
     wide("FALLBACKS", "spec", |model, _| model.words("fallbacks")),
     wide("ADDRESS", "spec", |model, _| model.text("base_url")),

@@ -61,7 +61,8 @@ pub fn make_room(data_dir: &Path, limits: SpaceLimits) {
 /// True if requests need space that is not freed again when running work ends.
 pub(crate) fn grows(requests: &[Request]) -> bool {
     let grows = |request: &Request| {
-        matches!(request.command, Command::SubmitJob(_) | Command::RegisterAgent(_) | Command::RetryJob(_))
+        use Command::{ForkJob, RegisterAgent, RetryJob, SubmitJob};
+        matches!(request.command, SubmitJob(_) | RegisterAgent(_) | RetryJob(_) | ForkJob(_))
     };
     requests.iter().any(grows)
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use atlas_model::NanoDollars;
-use atlas_service::{Caller, Decision, Error, JobQuery, Shown, StepQuery, Submission, View};
+use atlas_service::{Caller, Decision, Error, ForkRequest, JobQuery, Shown, StepQuery, Submission, View};
 use atlas_types::{AgentName, JobStatus, Micros, Timestamp};
 use bytes::Bytes;
 use http::StatusCode;
@@ -163,6 +163,34 @@ pub(crate) async fn retry(door: &HttpDoor, caller: &Caller, request: &Request, i
     let id = door.service.job_id(caller, id).await?;
     let new = door.service.retry(caller, id, resume, caller.request_id.clone()).await?;
     Ok(ready_json(StatusCode::CREATED, format!("{{\"id\":\"{new}\"}}").into_bytes()))
+}
+
+/// `POST /api/jobs/{id}/fork`: `{"steps": N, "model": M, "version": V}`.
+pub(crate) async fn fork(door: &HttpDoor, caller: &Caller, request: &mut Request, id: &str) -> Answer {
+    let body = request.json_text(door, door.limits.body_bytes_max).await?;
+    let fork = ForkRequest { request_id: caller.request_id.clone(), ..read_fork(&body)? };
+    let id = door.service.job_id(caller, id).await?;
+    let new = door.service.fork(caller, id, &fork).await?;
+    Ok(ready_json(StatusCode::CREATED, format!("{{\"id\":\"{new}\"}}").into_bytes()))
+}
+
+fn read_fork(body: &[u8]) -> Result<ForkRequest, Problem> {
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Members {
+        steps: u64,
+        #[serde(default)]
+        model: Option<String>,
+        #[serde(default)]
+        version: Option<String>,
+    }
+    let members: Members = serde_json::from_slice(body).map_err(|_| {
+        Problem::malformed(
+            "'steps' must be a whole number, 'model' and 'version' texts, and there are no other members",
+        )
+    })?;
+    let Members { steps, model, version } = members;
+    Ok(ForkRequest { steps, model, version, request_id: None })
 }
 
 /// `POST /api/jobs/{id}/resolve`: `{"run_again": true}`, `{"output": …}` or `{"error": text}` for a job in doubt.

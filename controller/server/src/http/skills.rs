@@ -1,5 +1,6 @@
 //! `/api/skills` (compatibility §15.4, and ours). Labels and revisions of skills are at `/api/objects/skill`.
 
+use atlas_contract::platform;
 use atlas_service::{Caller, Error};
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -8,12 +9,24 @@ use super::HttpDoor;
 use super::answer::{Answer, json};
 use super::request::Request;
 
-/// `GET /api/skills`, the oldest first. Without any skill, the answer is that of an Atlas for Python without skills.
+/// The version of the platform's tools, as in Atlas for Python.
+const PLATFORM_VERSION: &str = "1.0.0";
+
+/// `GET /api/skills`, the oldest first, then the tools of the platform. Without any skill, the answer is that of an Atlas for Python without skills.
 pub(crate) async fn list(door: &HttpDoor, caller: &Caller, request: &Request) -> Answer {
-    let skills = door.service.skills(caller, request.consistency()).await?;
+    let mut skills = door.service.skills(caller, request.consistency()).await?;
     if skills.is_empty() {
         return Err(Error::NotConfigured("Skills not configured").into());
     }
+    skills.extend(platform::TOOLS.iter().map(|tool| {
+        json!({
+            "name": tool.name,
+            "version": PLATFORM_VERSION,
+            "description": tool.description,
+            "input_schema": tool.input_schema(),
+            "output_schema": {"type": "object"},
+        })
+    }));
     Ok(json(StatusCode::OK, &Value::Array(skills)))
 }
 

@@ -1,6 +1,8 @@
 //! New jobs for work that failed: automatic retries, and what every retry takes over.
 
-use atlas_types::{Failure, FailureKind, Job, JobId, JobStatus, Micros, Reason, RetryRule, Timestamp, level};
+use std::sync::Arc;
+
+use atlas_types::{Failure, FailureKind, Fork, Job, JobId, JobStatus, Micros, Reason, RetryRule, Timestamp, level};
 
 use super::Change;
 
@@ -62,6 +64,12 @@ pub(crate) fn again(job: &Job, id: JobId) -> Job {
         successor: None,
         stream: None,
         journal: None,
+        fork: begun_anew(job),
         ..job.clone()
     }
+}
+
+/// A retry of a fork keeps its model and begins without the copied steps.
+pub(crate) fn begun_anew(job: &Job) -> Option<Arc<Fork>> {
+    job.fork.as_ref().map(|fork| Arc::new(Fork { steps: 0, ..(**fork).clone() }))
 }

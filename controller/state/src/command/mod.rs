@@ -18,6 +18,7 @@ mod fail_job;
 mod fail_pending;
 mod fire_trigger;
 mod fold_steps;
+mod fork_job;
 mod forsake_child;
 mod grant_lease;
 mod join_member;
@@ -98,6 +99,7 @@ pub(crate) fn apply(command: &Command, change: &mut Change<'_>) -> Result<Outcom
         Command::DeleteObject(command) => delete_object::apply(command, change),
         Command::ObserveObjects(command) => observe_objects::apply(command, change),
         Command::FireTrigger(command) => fire_trigger::apply(command, change),
+        Command::ForkJob(command) => fork_job::apply(command, change),
     }
 }
 

@@ -8,7 +8,7 @@ use atlas_types::{
 
 use super::record_steps::check_budget;
 use super::submit_job::{check_id, check_queue, check_room};
-use crate::change::{Change, again};
+use crate::change::{Change, again, begun_anew};
 
 pub(super) fn apply(command: &RetryJob, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
     let job = change.own_job(command.job)?;
@@ -34,6 +34,8 @@ pub(super) fn apply(command: &RetryJob, change: &mut Change<'_>) -> Result<Outco
         door: origin.door,
         request_id: origin.request_id.clone(),
         trace: origin.trace,
+        // One that resumes has the steps that the fork began with.
+        fork: if journal.is_some() { job.fork.clone() } else { begun_anew(job) },
         ..again(job, command.id)
     };
     // The same input under the same contract: what the door found then it would find again.
@@ -52,7 +54,7 @@ pub(super) fn apply(command: &RetryJob, change: &mut Change<'_>) -> Result<Outco
 }
 
 /// Gives a new job the recorded steps of the one that it continues.
-fn resume(change: &mut Change<'_>, job: JobId, journal: &Arc<Journal>) {
+pub(super) fn resume(change: &mut Change<'_>, job: JobId, journal: &Arc<Journal>) {
     change.put_journal(job, journal);
     for Fold { upto, artifact } in journal.folds.iter().cloned() {
         change.emit(Event::StepsFolded { job, upto, artifact });

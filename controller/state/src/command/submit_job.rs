@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentPin, Attempt, Failure, Job, JobId, JobStatus, Micros, Outcome, Payload, Reason, Rejection, Run, RunSpec, Seq,
-    SpawnedBy, StepOf, SubmitJob, Timestamp, Verdict, label_bytes,
+    AgentName, AgentPin, Attempt, Failure, Job, JobId, JobStatus, Micros, Outcome, Payload, Reason, Rejection, Run,
+    RunSpec, Seq, SpawnedBy, StepOf, SubmitJob, Timestamp, Verdict, label_bytes,
 };
 
 use super::{check_bytes, check_labels, check_limit, check_namespace, check_size, spawn};
@@ -62,7 +62,7 @@ fn check(command: &SubmitJob, change: &Change<'_>, step: Option<StepOf>) -> Resu
     let spawned = command.spawner.map(|spawner| spawn::permitted(change, spawner)).transpose()?;
     let (pin, spec, failure) = match &command.verdict {
         Verdict::Accepted(pin) => {
-            let spec = pinned_spec(change, command, pin, step.is_some()).ok_or(Rejection::StaleAgent)?;
+            let spec = pinned_spec(change, &command.agent, pin, step.is_some()).ok_or(Rejection::StaleAgent)?;
             // A run takes no hardware for the jobs that it carries.
             if let Some(spawned) = spawned.filter(|_| !spec.carried) {
                 spawn::check_hardware(change, spawned.by, &spec.demand)?;
@@ -70,7 +70,7 @@ fn check(command: &SubmitJob, change: &Change<'_>, step: Option<StepOf>) -> Resu
             (Some(pin.clone()), Some(spec), None)
         }
         Verdict::Refused { pin, failure } => {
-            let spec = pin.as_ref().and_then(|pin| pinned_spec(change, command, pin, false));
+            let spec = pin.as_ref().and_then(|pin| pinned_spec(change, &command.agent, pin, false));
             (pin.clone(), spec, Some(failure.clone()))
         }
     };
@@ -102,8 +102,13 @@ pub(super) fn check_room(change: &Change<'_>, bytes: u64, labels: &BTreeMap<Stri
 }
 
 /// How jobs of the pinned version run, while it is registered with that package, and in service or `retired` is allowed.
-fn pinned_spec(change: &Change<'_>, command: &SubmitJob, pin: &AgentPin, retired: bool) -> Option<Arc<RunSpec>> {
-    let found = change.state.agent(&change.origin.namespace, &command.agent, pin.version)?;
+pub(super) fn pinned_spec(
+    change: &Change<'_>,
+    agent: &AgentName,
+    pin: &AgentPin,
+    retired: bool,
+) -> Option<Arc<RunSpec>> {
+    let found = change.state.agent(&change.origin.namespace, agent, pin.version)?;
     (found.digest == pin.digest && (retired || !found.retired)).then(|| Arc::clone(&found.spec))
 }
 
@@ -164,6 +169,7 @@ fn new_job(command: &SubmitJob, change: &Change<'_>, pin: Option<AgentPin>, spec
         budget_nanodollars: command.budget_nanodollars,
         step: None,
         context: None,
+        fork: None,
     }
 }
 

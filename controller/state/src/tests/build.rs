@@ -7,13 +7,13 @@ use atlas_types::{
     AdvanceRun, AgentKind, AgentPin, Allocation, Architecture, BootId, CancelJob, CancelRun, CarriedEnd, CarryJob,
     ClusterConfig, Command, CompleteJob, ConfigureCluster, Cordon, CreateJoinToken, DeleteAgent, DeleteObject,
     DeliverMessage, Demand, DeprecateAgent, Digest, DrainNode, Effects, EndCarried, EventSeq, Expect, FailJob,
-    FailPending, Failure, FailureKind, FencingToken, FoldSteps, ForsakeChild, Gpu, GpuShare, GrantLease, Inventory,
-    JobId, JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, MessageId, Micros, Namespace, NodeEpoch,
-    NodeId, ObjectKey, ObjectKind, ObjectName, Observation, ObserveObjects, ParkJob, Payload, PayloadBody, PruneJobs,
-    PutObject, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob, RetireAgent, RetryJob,
-    RetryRule, RevokeJoinToken, RunDefinition, RunFailure, RunFault, RunId, RunNext, RunSpec, RunStrategy, SinkAck,
-    SpawnedBy, Spawner, StartJob, StartRun, Step, StepKey, StepKind, StepUsage, SubmitJob, Timeouts, Timestamp, Usage,
-    Verdict, Version, Wait, WakeJob, WarmChanged,
+    FailPending, Failure, FailureKind, FencingToken, FoldSteps, ForkJob, ForsakeChild, Gpu, GpuShare, GrantLease,
+    Inventory, JobId, JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, MessageId, Micros, Namespace,
+    NodeEpoch, NodeId, ObjectKey, ObjectKind, ObjectName, Observation, ObserveObjects, ParkJob, Payload, PayloadBody,
+    PruneJobs, PutObject, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob, RetireAgent,
+    RetryJob, RetryRule, RevokeJoinToken, RunDefinition, RunFailure, RunFault, RunId, RunNext, RunSpec, RunStrategy,
+    SinkAck, SpawnedBy, Spawner, StartJob, StartRun, Step, StepKey, StepKind, StepUsage, SubmitJob, Timeouts,
+    Timestamp, Usage, Verdict, Version, Wait, WakeJob, WarmChanged,
 };
 
 mod trigger;
@@ -169,6 +169,13 @@ fn token_hash(words: &Words<'_>) -> Digest {
     Digest(hash)
 }
 
+/// The version of the job that is forked, or another one of its agent.
+fn fork_pin(run: &Run, job: JobId, words: &Words<'_>) -> AgentPin {
+    let own = run.state.job(job).and_then(|job| job.pin.clone());
+    let own = own.unwrap_or(AgentPin { version: version(words), digest: digest(words) });
+    AgentPin { version: words.or("version", own.version), ..own }
+}
+
 fn job_command(run: &Run, words: &Words<'_>) -> Command {
     let job = run.job_id(words.word(1));
     let lease = run.state.lease(job);
@@ -228,6 +235,15 @@ fn job_command(run: &Run, words: &Words<'_>) -> Command {
         "retry" => {
             Command::RetryJob(RetryJob { job, id: run.job_id(words.word(2)), resume: words.or("resume", false) })
         }
+        "fork" => Command::ForkJob(ForkJob {
+            job,
+            id: run.job_id(words.word(2)),
+            steps: words.or("steps", 1),
+            pin: fork_pin(run, job, words),
+            model: words.text("model").map(|name| ObjectName::new(name).expect("a name")),
+            cut: words.text("cut").map(|_| artifact(words.or("cut", 1))),
+            folded: StepUsage::default(),
+        }),
         "record" => {
             let steps = words.text("steps").unwrap_or_default().split(',').map(|kind| step(kind, words)).collect();
             Command::RecordSteps(RecordSteps { job, node: holder, token, from: words.or("from", 0), steps })

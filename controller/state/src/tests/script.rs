@@ -129,6 +129,9 @@ impl Run {
         if let Command::RetryJob(retry) = &command {
             self.names.entry(retry.id).or_insert_with(|| words.word(2).to_owned());
         }
+        if let Command::ForkJob(fork) = &command {
+            self.names.entry(fork.id).or_insert_with(|| words.word(2).to_owned());
+        }
         let (outcome, events) = apply(&mut self.state, Request { origin: origin(words), command });
         for record in &events {
             self.print(record);

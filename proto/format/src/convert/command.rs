@@ -113,6 +113,7 @@ impl From<&Command> for Message {
                 new_job_id: command.id.0,
                 resume: command.resume,
             }),
+            Command::ForkJob(command) => Self::ForkJob(command.into()),
             Command::SinkAck(command) => {
                 Self::SinkAck(proto::SinkAck { member_id: command.member.0, event_seq: command.event_seq.0 })
             }
@@ -265,6 +266,7 @@ impl TryFrom<Message> for Command {
                 Self::LoseLease(LoseLease { job: JobId(message.job_id), token: FencingToken(message.fencing_token) })
             }
             Message::WakeJob(message) => Self::WakeJob(WakeJob { job: JobId(message.job_id) }),
+            Message::ForkJob(message) => Self::ForkJob(message.try_into()?),
             Message::RetryJob(message) => Self::RetryJob(RetryJob {
                 job: JobId(message.job_id),
                 id: JobId(message.new_job_id),

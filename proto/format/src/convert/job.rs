@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentName, AgentPin, Attempt, Carried, ClusterTime, Door, Failure, Job, JobId, JobStatus, Journal, Lease, Micros,
-    Namespace, NodeId, Parked, Payload, Principal, Reason, RequestId, RunId, RunSpec, Seq, Spawned, Timestamp,
-    TraceContext,
+    AgentName, AgentPin, Attempt, Carried, ClusterTime, Door, Failure, Fork, Job, JobId, JobStatus, Journal, Lease,
+    Micros, Namespace, NodeId, ObjectName, Parked, Payload, Principal, Reason, RequestId, RunId, RunSpec, Seq, Spawned,
+    Timestamp, TraceContext,
 };
 
 use super::{EnumField as _, enum_field, labels_in, labels_out, name, origin, required};
@@ -114,7 +114,24 @@ impl From<&Job> for proto::Job {
             budget_nanodollars: job.budget_nanodollars,
             step: job.step.map(Into::into),
             context: job.context.as_ref().map(Into::into),
+            fork: job.fork.as_deref().map(Into::into),
         }
+    }
+}
+
+impl From<&Fork> for proto::Fork {
+    fn from(fork: &Fork) -> Self {
+        let model = fork.model.as_ref().map(ObjectName::to_string);
+        Self { job_id: fork.from.0, steps: fork.steps, changed: fork.changed, model }
+    }
+}
+
+impl TryFrom<proto::Fork> for Fork {
+    type Error = FormatError;
+
+    fn try_from(fork: proto::Fork) -> Result<Self, FormatError> {
+        let model = fork.model.map(|model| name("fork.model", &model, ObjectName::new)).transpose()?;
+        Ok(Self { from: JobId(fork.job_id), steps: fork.steps, changed: fork.changed, model })
     }
 }
 
@@ -174,6 +191,7 @@ impl TryFrom<proto::Job> for Job {
             budget_nanodollars: job.budget_nanodollars,
             step: job.step.map(Into::into),
             context: job.context.map(Payload::try_from).transpose()?,
+            fork: job.fork.map(Fork::try_from).transpose()?.map(Arc::new),
         })
     }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::{
-    AgentName, AgentPin, Allocation, Failure, FencingToken, JobId, Micros, NodeEpoch, NodeId, Payload, RunId, Timestamp,
+    AgentName, AgentPin, Allocation, Failure, FencingToken, JobId, Micros, NodeEpoch, NodeId, ObjectName, Payload,
+    RunId, StepUsage, Timestamp,
 };
 
 /// What the door found when it resolved the agent and validated the input.
@@ -220,6 +221,25 @@ pub struct RetryJob {
     pub id: JobId,
     /// The new job continues after the recorded steps of the ended one.
     pub resume: bool,
+}
+
+/// Begins a new job with the first steps of another one's journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForkJob {
+    /// The other job.
+    pub job: JobId,
+    /// The new job's id, drawn at the door.
+    pub id: JobId,
+    /// How many steps are copied, at least one.
+    pub steps: u64,
+    /// The version of the new job.
+    pub pin: AgentPin,
+    /// The model or tier that it calls in place of the one in its contract.
+    pub model: Option<ObjectName>,
+    /// Where the last step is one of folded steps, but not their last: those of them that are copied.
+    pub cut: Option<Payload>,
+    /// What the copied steps cost that are folded. It counts only where the last step is folded.
+    pub folded: StepUsage,
 }
 
 /// What a person, or the agent's reconcile call, found out about the attempt that was lost.

@@ -37,6 +37,7 @@ impl From<Assignment> for pb::Assignment {
             attachments: Some(assignment.attachments).filter(|all| !all.is_empty()).map(Into::into),
             budget_nanodollars: assignment.budget_nanodollars,
             context: assignment.context.map(Into::into),
+            fork_steps: assignment.fork_steps,
         }
     }
 }
@@ -69,6 +70,7 @@ impl TryFrom<pb::Assignment> for Assignment {
             attachments: assignment.attachments.map(Attachments::try_from).transpose()?.unwrap_or_default(),
             budget_nanodollars: assignment.budget_nanodollars,
             context: assignment.context.map(Payload::try_from).transpose()?,
+            fork_steps: assignment.fork_steps,
         })
     }
 }

@@ -69,6 +69,7 @@ fn assignment() -> Assignment {
         lacks: Some("Missing agent dependencies: b".into()),
         budget_nanodollars: Some(10_000_000),
         context: Some(Payload::inline(br#"{"step_index":1}"#)),
+        fork_steps: Some(3),
         attachments: Attachments::new([Attachment::Bearer(SecretText::new("Bearer canary"))]),
         journal: Some(Box::new(AssignedJournal {
             journal: Arc::new(journal()),

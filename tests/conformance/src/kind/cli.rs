@@ -12,6 +12,7 @@ use crate::setup::only;
 
 /// Verbs of features that Atlas does not have yet.
 const LATER: [&str; 4] = ["security", "skill", "registry", "chain"];
+const LATER: [&str; 4] = ["trigger", "security", "registry", "chain"];
 
 pub(super) fn judge(row: &Row, bench: &Bench) -> Judged {
     only(&row.input, &["args"])?;

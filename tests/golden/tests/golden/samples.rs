@@ -313,6 +313,7 @@ pub(crate) fn jobs() -> Vec<Job> {
         budget_nanodollars: None,
         step: None,
         context: None,
+        fork: None,
     };
     let failed = Job {
         id: JobId(8),

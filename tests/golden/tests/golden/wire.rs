@@ -121,6 +121,7 @@ fn what_leaders_say_reads_and_writes_as_ever() {
         lacks: None,
         budget_nanodollars: None,
         context: None,
+        fork_steps: None,
         attachments: Default::default(),
         journal: None,
     };

@@ -7,8 +7,9 @@ mod fault;
 mod fixed;
 mod images;
 mod messages;
+mod health;
 mod model;
-mod schemas;
+mod probe;
 mod stored;
 mod tools;
 
@@ -18,6 +19,7 @@ use serde_json::{Map, Value};
 use self::drive::Driver;
 pub use self::environment::ModelEnvironment;
 use self::fault::Fault;
+pub(crate) use self::probe::preflight;
 use super::{Execution, stopped};
 use crate::journal::Journal;
 use crate::slot::{Control, Shared, Work};
@@ -61,6 +63,9 @@ fn answered(output: &Value, metadata: Map<String, Value>) -> Execution {
 fn failed(fault: &Fault, mut metadata: Map<String, Value>) -> Execution {
     if let Some(code) = fault.code() {
         metadata.insert("_error_code".to_owned(), code.into());
+    }
+    if let Some(seen) = fault.seen() {
+        metadata.insert("_models".to_owned(), seen);
     }
     if let Some(kind) = fault.kind() {
         metadata.insert("_error_kind".to_owned(), kind.into());

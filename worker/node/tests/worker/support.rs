@@ -191,6 +191,7 @@ impl Controller {
             lacks: None,
             budget_nanodollars: None,
             context: None,
+            fork_steps: None,
             attachments: Default::default(),
             journal: None,
         }

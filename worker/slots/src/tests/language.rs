@@ -38,6 +38,7 @@ pub(super) fn assignment(token: u64) -> Assignment {
         lacks: None,
         budget_nanodollars: None,
         context: None,
+        fork_steps: None,
         attachments: Default::default(),
         journal: None,
     }

@@ -7,6 +7,10 @@ use atlas_service::catalogue::{
     LABEL_OF_WORKER, LIMIT_REACHED, MALFORMED, MEMBER_BEHIND, MEMBERSHIP_REFUSED, NAMESPACE_LIMIT, NO_BACKUP,
     NO_SECRETS_KEY, NODE_BUSY, NOT_CONFIGURED, NOT_IN_DOUBT, NOT_PRIVATE, OBJECT_CHANGED, OBJECT_IN_USE,
     OBJECT_REFUSED, OUTPUT_REFUSED, PACKAGE_REFUSED, PEERS_AWAY, QUEUE_FULL, TOO_LARGE, UNKNOWN_AGENT, UNKNOWN_MEMBER,
+    AGENT_IN_USE, CONTRACT_REFUSED, DEPENDENCY_MISSING, EVENTS_GONE, INPUT_REFUSED, JOURNAL_GONE, LABEL_OF_WORKER,
+    LIMIT_REACHED, MALFORMED, MEMBER_BEHIND, MEMBERSHIP_REFUSED, NAMESPACE_LIMIT, NO_BACKUP, NO_SECRETS_KEY,
+    NO_SUCH_STEP, NODE_BUSY, NOT_CONFIGURED, NOT_IN_DOUBT, NOT_PRIVATE, OBJECT_CHANGED, OBJECT_IN_USE, OBJECT_REFUSED,
+    OUTPUT_REFUSED, PACKAGE_REFUSED, PEERS_AWAY, QUEUE_FULL, STEP_DIFFERS, TOO_LARGE, UNKNOWN_AGENT, UNKNOWN_MEMBER,
     UNKNOWN_NODE, UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND, UNKNOWN_RUN, WRONG_STATUS,
 };
 use http::StatusCode;
@@ -136,6 +140,28 @@ pub(crate) const OPERATIONS: &[Operation] = &[
             STORED,
             JOB,
             &[WRONG_STATUS, UNKNOWN_AGENT, QUEUE_FULL, LIMIT_REACHED, NAMESPACE_LIMIT, TOO_LARGE, JOURNAL_GONE],
+        ]),
+    post("forkJob", "/api/jobs/{id}/fork", "Begins a new job with the first recorded steps of another one.")
+        .takes(&[IDEMPOTENCY_KEY])
+        .body(Body::Json("Fork"))
+        .answers(&[created("the new job is queued", &[Content::Json("Id")])])
+        .refuses(&[
+            WRITE,
+            BODY,
+            STORED,
+            JOB,
+            &[
+                NO_SUCH_STEP,
+                STEP_DIFFERS,
+                UNKNOWN_AGENT,
+                UNKNOWN_OBJECT,
+                INPUT_REFUSED,
+                QUEUE_FULL,
+                LIMIT_REACHED,
+                NAMESPACE_LIMIT,
+                TOO_LARGE,
+                JOURNAL_GONE,
+            ],
         ]),
     post("resolveJob", "/api/jobs/{id}/resolve", "Resolves a job in doubt.")
         .takes(&[IDEMPOTENCY_KEY])
@@ -465,7 +491,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     get("openApi", "/api/openapi.json", "This interface as an OpenAPI document.")
         .answers(&[ok("the document", &[Content::Json("Document")])])
         .refuses(&[&[MALFORMED]]),
-    get("skills", "/api/skills", "The skills, the oldest first. Without any, they count as not configured.")
+    get("skills", "/api/skills", "The skills, the oldest first, then the platform's tools. Without any skill, they count as not configured.")
         .lenient()
         .takes(&[CONSISTENCY])
         .answers(&[ok("the skills", &[Content::List("Skill")])])

@@ -68,6 +68,10 @@ const RIGHTS: &[(Right, &[&str])] = &[
     (
         Right::JobsControl,
         &["cancelJob", "deleteJob", "retryJob", "resolveJob", "sendMessage", "cancelChainRun", "deleteConversation"],
+    (Right::JobsSubmit, &["submitJob", "submitJobs", "startChain"]),
+    (
+        Right::JobsControl,
+        &["cancelJob", "deleteJob", "retryJob", "forkJob", "resolveJob", "sendMessage", "cancelChainRun"],
     ),
     (Right::AgentsRead, &["listAgents", "getAgent", "listVersions", "getVersion", "skills", "getSkill"]),
     (

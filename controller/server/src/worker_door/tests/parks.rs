@@ -100,7 +100,7 @@ async fn a_running_job_gets_its_messages_and_a_wait_that_is_over_leaves_the_leas
 async fn a_park_that_contradicts_the_journal_is_refused() {
     let (cluster, mut worker) = running().await;
     let cases = [
-        ((2, 0), "the job cannot park after 2 steps, its journal has 1"),
+        ((2, 0), "the journal has 1 steps, so nothing can go on after 2"),
         ((1, 1), "the job cannot have read 1 messages, its inbox has had 0"),
     ];
     for ((steps, read), why) in cases {

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use atlas_format::encode_steps;
-use atlas_service::{Caller, Consistency, StepQuery};
+use atlas_service::{Caller, Consistency, ForkRequest, StepQuery};
 use atlas_types::{
-    ClusterConfig, Command, ConfigureCluster, Door, FencingToken, Fold, JobId, LoseLease, Payload, PayloadBody, Step,
-    StepKey, StepKind, StepUsage,
+    ClusterConfig, Command, ConfigureCluster, Door, FencingToken, Fold, JobId, LoseLease, Payload, PayloadBody,
+    RequestId, Step, StepKey, StepKind, StepUsage,
 };
 use atlas_wire::session::{ToLeader, ToWorker};
 use bytes::Bytes;
@@ -190,4 +190,47 @@ async fn a_retry_that_resumes_is_granted_with_the_steps_of_the_ended_job() {
         assert_eq!(assignment.job, new);
         assert_eq!(assignment.journal.expect("a journal").journal.steps.len(), expected);
     }
+}
+
+/// A fold is cut where the last copied step is one of its steps.
+#[tokio::test]
+async fn a_fork_is_granted_with_the_first_steps_of_another_job() {
+    let cluster = Cluster::start().await;
+    let mut worker = cluster.worker_of("n1", 1, 20).await;
+    worker.hears().await;
+    cluster.submit(7, "plain").await;
+    worker.hears().await;
+    assert_eq!(answer(&mut worker, record(1, 7, 1, 0, &["1", "2", "3"])).await, "Applied");
+    let said = fold(&cluster, 2, 3, encode_steps(&steps(&["1", "2", "3"]))).await;
+    assert_eq!(answer(&mut worker, said).await, "Applied");
+    assert_eq!(answer(&mut worker, record(3, 7, 1, 3, &["4", "5"])).await, "Applied");
+    let (service, caller) = (cluster.controller.service(), Caller::anonymous(Door::Http));
+    for count in 1..=5 {
+        let request = ForkRequest { steps: count, ..ForkRequest::default() };
+        let fork = service.fork(&caller, JobId(7), &request).await.expect("a fork");
+        let ToWorker::Grant(assignment) = worker.frame().await else { panic!("no grant") };
+        // The same version and model: the fork goes on as the other job would.
+        assert_eq!((assignment.job, assignment.fork_steps), (fork, None));
+        let texts: Vec<(u64, String)> = (0..count).map(|number| (number, (number + 1).to_string())).collect();
+        assert_eq!(read(&cluster, fork, None, 10).await, texts);
+    }
+    // Copies are no calls of a model.
+    let metrics = service.metrics().render();
+    assert!(metrics.contains("atlas_llm_turns_total{agent=\"plain\",model=\"\"} 5\n"), "{metrics}");
+    let refused = async |steps, model: Option<&str>, version: Option<&str>| {
+        let (model, version) = (model.map(str::to_owned), version.map(str::to_owned));
+        let request = ForkRequest { steps, model, version, request_id: None };
+        let error = service.fork(&caller, JobId(7), &request).await.expect_err("refused");
+        format!("{} {error}", error.entry().code)
+    };
+    let many = "E3016 the job has recorded 5 steps, and a fork cannot go on after 6; the numbers are 1 to 5";
+    assert_eq!(refused(6, None, None).await, many);
+    assert!(refused(0, None, None).await.starts_with("E3016 "));
+    assert_eq!(refused(2, Some("nowhere"), None).await, "E1115 no such model: \"nowhere\"");
+    assert!(refused(2, None, Some("9.9.9")).await.starts_with("E1101 "));
+    let request = ForkRequest { steps: 2, request_id: RequestId::new("once").ok(), ..ForkRequest::default() };
+    let first = service.fork(&caller, JobId(7), &request).await.expect("a fork");
+    assert_eq!(service.fork(&caller, JobId(7), &request).await.expect("the first answer"), first);
+    let other = ForkRequest { steps: 3, ..request };
+    assert_eq!(service.fork(&caller, JobId(7), &other).await.expect_err("another body").entry().code, "E3004");
 }

@@ -64,8 +64,8 @@ fn only_the_holder_parks_and_only_after_all_recorded_steps() {
             ! the lease is outdated
             ! the lease is outdated
             ! the lease is outdated
-            ! the job cannot park after 1 steps, its journal has 2
-            ! the job cannot park after 3 steps, its journal has 2
+            ! the journal has 2 steps, so nothing can go on after 1
+            ! the journal has 2 steps, so nothing can go on after 3
             ! the job has no recorded steps, so it cannot park
             ! the job cannot park without anything to wait for
             j1 Parked running→pending Parked

@@ -222,6 +222,20 @@ impl Naive {
                 }
                 new
             }
+            Command::ForkJob(command) => {
+                let Some(job) = self.jobs.get(&command.job).cloned() else { return false };
+                let steps = command.steps as usize;
+                let new = !self.jobs.contains_key(&command.id)
+                    && (1..=job.journal.len()).contains(&steps)
+                    && self.add(command.id, job.agent, job.spec, job.priority, Reason::Queued, 0);
+                if let Some(next) = self.jobs.get_mut(&command.id).filter(|_| new) {
+                    let cut = steps < job.folded;
+                    next.journal = job.journal[..steps].to_vec();
+                    (next.folded, next.fold_end) =
+                        if cut { (steps, Some(command.steps)) } else { (job.folded, job.fold_end) };
+                }
+                new
+            }
             Command::RecordSteps(command) => self.record(command),
             Command::FoldSteps(command) => self.fold(command),
             Command::ParkJob(command) => self.park(command),

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use atlas_types::{
     AgentPin, Allocation, BootId, CancelJob, CarriedEnd, CarryJob, Command, CompleteJob, Cordon, DrainNode, EndCarried,
-    FailJob, FailPending, Failure, FailureKind, FencingToken, FoldSteps, ForsakeChild, GrantLease, Inventory, Job,
-    JobId, LabelNode, LoseLease, LoseNode, MemberId, Namespace, NodeEpoch, NodeId, Origin, ParkJob, Payload, PruneJobs,
-    RecordSteps, RegisterNode, RemoveNode, Request, Resolution, ResolveJob, RetryJob, RunId, SinkAck, SpawnedBy,
-    Spawner, StartJob, Step as Recorded, StepKey, StepKind, StepUsage, SubmitJob, Timestamp, Usage, Verdict, Version,
-    Wait, WakeJob, WarmChanged,
+    FailJob, FailPending, Failure, FailureKind, FencingToken, FoldSteps, ForkJob, ForsakeChild, GrantLease, Inventory,
+    Job, JobId, LabelNode, LoseLease, LoseNode, MemberId, Namespace, NodeEpoch, NodeId, Origin, ParkJob, Payload,
+    PruneJobs, RecordSteps, RegisterNode, RemoveNode, Request, Resolution, ResolveJob, RetryJob, RunId, SinkAck,
+    SpawnedBy, Spawner, StartJob, Step as Recorded, StepKey, StepKind, StepUsage, SubmitJob, Timestamp, Usage, Verdict,
+    Version, Wait, WakeJob, WarmChanged,
 };
 use proptest::prelude::*;
 
@@ -36,6 +36,7 @@ pub(crate) enum Step {
     FailPending { job: usize },
     Wake { job: usize },
     Retry { job: usize, id: u64 },
+    Fork { job: usize, id: u64, steps: u64 },
     Resolve { job: usize, kind: u8 },
     Record { job: usize, back: u64, steps: u8, bytes: usize, stale: bool },
     Fold { job: usize, back: u64, inline: bool },
@@ -86,6 +87,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => job.clone().prop_map(|job| Step::FailPending { job }),
         2 => job.clone().prop_map(|job| Step::Wake { job }),
         1 => (job.clone(), 1..12_u64).prop_map(|(job, id)| Step::Retry { job, id }),
+        1 => (job.clone(), 1..12_u64, 0..5_u64).prop_map(|(job, id, steps)| Step::Fork { job, id, steps }),
         2 => (job.clone(), 0..3_u8).prop_map(|(job, kind)| Step::Resolve { job, kind }),
         4 => (job.clone(), 0..3_u64, 0..4_u8, 0..12_000_usize, proptest::bool::weighted(0.1))
             .prop_map(|(job, back, steps, bytes, stale)| Step::Record { job, back, steps, bytes, stale }),
@@ -180,6 +182,14 @@ impl Step {
             Self::Wake { job } => Command::WakeJob(WakeJob { job: id(nth(state, job)) }),
             Self::Retry { job, id: new } => {
                 Command::RetryJob(RetryJob { job: id(nth(state, job)), id: JobId(new), resume: new.is_multiple_of(2) })
+            }
+            Self::Fork { job, id: new, steps } => {
+                let job = id(nth(state, job));
+                let pin = state.job(job).and_then(|job| job.pin.clone());
+                let digest = atlas_types::Digest([1; 32]);
+                let pin = pin.unwrap_or(AgentPin { version: Version { major: 1, minor: 0, patch: 0 }, digest });
+                let (cut, folded) = (Some(artifact(9)), StepUsage::default());
+                Command::ForkJob(ForkJob { job, id: JobId(new), steps, pin, model: None, cut, folded })
             }
             Self::Resolve { job, kind } => {
                 let resolution = match kind {

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentKind, AgentName, AgentPin, CarriedEnd, CompleteJob, EndCarried, FailJob, Failure, FencingToken, JobId, Micros,
-    Payload, RegisterAgent, Resolution, ResolveJob, RunId, SpawnedBy, Spawner, SubmitJob, Timestamp, Verdict,
+    AgentKind, AgentName, AgentPin, CarriedEnd, CompleteJob, EndCarried, FailJob, Failure, FencingToken, ForkJob,
+    JobId, Micros, ObjectName, Payload, RegisterAgent, Resolution, ResolveJob, RunId, SpawnedBy, Spawner, StepUsage,
+    SubmitJob, Timestamp, Verdict,
 };
 
 use super::node;
@@ -104,6 +105,36 @@ impl TryFrom<proto::EndCarried> for EndCarried {
         };
         let (job, run) = (JobId(message.job_id), RunId(message.run_id));
         Ok(Self { job, run, end, metadata: message.metadata.map(Into::into) })
+    }
+}
+
+impl From<&ForkJob> for proto::ForkJob {
+    fn from(command: &ForkJob) -> Self {
+        Self {
+            job_id: command.job.0,
+            new_job_id: command.id.0,
+            steps: command.steps,
+            pin: Some((&command.pin).into()),
+            model: command.model.as_ref().map(ObjectName::to_string),
+            cut: command.cut.as_ref().map(Into::into),
+            folded: (command.folded != StepUsage::default()).then(|| command.folded.into()),
+        }
+    }
+}
+
+impl TryFrom<proto::ForkJob> for ForkJob {
+    type Error = FormatError;
+
+    fn try_from(message: proto::ForkJob) -> Result<Self, FormatError> {
+        Ok(Self {
+            job: JobId(message.job_id),
+            id: JobId(message.new_job_id),
+            steps: message.steps,
+            pin: required("fork_job.pin", message.pin)?.try_into()?,
+            model: message.model.map(|model| name("fork_job.model", &model, ObjectName::new)).transpose()?,
+            cut: message.cut.map(Payload::try_from).transpose()?,
+            folded: message.folded.map_or_else(StepUsage::default, Into::into),
+        })
     }
 }
 

@@ -126,6 +126,15 @@ impl Draw {
                 event_seq: EventSeq(self.u64()),
                 limit: self.u32(),
             }),
+            42 => Command::ForkJob(ForkJob {
+                job,
+                id: self.job_id(),
+                steps: self.u64(),
+                pin: self.pin(),
+                model: self.option(Self::object_name),
+                cut: self.option(Self::payload),
+                folded: self.step_usage(),
+            }),
             20 => Command::ConfigureCluster(ConfigureCluster { config: self.config() }),
             21 => Command::ResolveJob(ResolveJob { job, resolution: self.resolution() }),
             22 => Command::ReportDigest(ReportDigest {

@@ -203,6 +203,10 @@ impl Draw {
             budget_nanodollars: self.option(Self::u64),
             step: self.option(|draw| StepOf { run: RunId(draw.u64()), index: draw.u32() }),
             context: self.option(Self::payload),
+            fork: self.option(|draw| {
+                let (from, steps, changed) = (draw.job_id(), draw.u64(), draw.flag());
+                Arc::new(Fork { from, steps, changed, model: draw.option(Self::object_name) })
+            }),
         }
     }
 
@@ -212,7 +216,7 @@ impl Draw {
         Arc::new(Step { kind, key, outcome: self.payload(), usage })
     }
 
-    fn step_usage(&mut self) -> StepUsage {
+    pub(super) fn step_usage(&mut self) -> StepUsage {
         StepUsage {
             duration: self.micros(),
             tokens_input: self.u64(),

@@ -1,36 +1,24 @@
 //! Carries out the effects of one turn. Each call of the model is a step of the journal: its answer is used once it is
 //! recorded, and a later attempt takes the recorded one.
 
-use atlas_model::{Answer, CallError, CallErrorKind, NanoDollars};
+use atlas_checks::Schemas;
+use atlas_model::{CallError, CallErrorKind, NanoDollars};
 use atlas_secrets::Redactor;
-use atlas_turn::{Effect, Event, Halt, Key, Settings, Turn};
+use atlas_turn::record::{AGAIN, Answered as Recorded, START};
+use atlas_turn::{Effect, Event, Halt, Key, Settings, Turn, images};
 use atlas_types::{Micros, StepKey, StepKind, StepUsage, StreamKind};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize as _;
 use serde_json::{Map, Value};
 use tracing::warn;
 
 use super::fault::Fault;
 use super::fixed::{Fixed, Source};
 use super::model::{Answered, Models};
-use super::schemas::Schemas;
 use super::tools;
 use super::{images, messages};
 use crate::journal::{Journal, JournalError, Made};
 use crate::provider::elsewhere;
 use crate::slot::{Control, Shared, Work};
-
-/// The key of step 0. What a job is fixed to depends on the worker, so the key says only what the step is.
-const START: StepKey = StepKey(*b"llm agent: start");
-
-/// The outcome of a call of the model.
-#[derive(Serialize, Deserialize)]
-struct Recorded {
-    /// The place of the model that answered; 0 is the first one, others are its fallbacks.
-    #[serde(default, skip_serializing_if = "is_first")]
-    place: usize,
-    #[serde(flatten)]
-    answer: Answer,
-}
 
 /// The outcome of a call, without values of secrets: some servers repeat the key of a request in their answer.
 fn outcome(recorded: &Recorded, redactor: &Redactor) -> Result<Vec<u8>, StepFault> {
@@ -40,10 +28,6 @@ fn outcome(recorded: &Recorded, redactor: &Redactor) -> Result<Vec<u8>, StepFaul
         return Err(StepFault::Call(CallError::new(CallErrorKind::Answer, text)));
     }
     serde_json::to_vec(&value).map_err(StepFault::Internal)
-}
-
-fn is_first(place: &usize) -> bool {
-    *place == 0
 }
 
 /// One attempt.
@@ -84,17 +68,31 @@ impl StepFault {
 
 impl Driver<'_, '_> {
     pub(super) async fn run(mut self) -> Result<Value, Fault> {
-        let fixed = self.fix().await?;
-        let models = Models::open(&fixed.source, &fixed.settings.model, self.work, self.control, self.shared)?;
-        for why in &models.left_out {
-            self.control.say(StreamKind::Log, "warning", why.clone()).await;
+        if self.work.agent.contract.provider.llm.probe == Some(true) {
+            return self.probe().await;
         }
-        if fixed.source == Source::Mock {
-            let text = "the answers come from mock.yaml, because no model is configured".to_owned();
-            self.control.say(StreamKind::Log, "warning", text).await;
-        }
-        let (checks, mut turn, mut effects) = self.begin(fixed.settings.clone()).await?;
+        let mut fixed = self.fix(START).await?;
+        // A fork is fixed again after the steps that it copied. These may contain the same of an earlier fork.
+        let mut forks = self.work.assignment.fork_steps;
+        let mut models: Option<Models> = None;
+        let (mut checks, mut turn, mut effects) = self.begin(fixed.settings.clone()).await?;
         loop {
+            if matches!(effects.last(), Some(Effect::Call { .. })) {
+                let due = forks.is_some_and(|steps| self.journal.next() >= steps);
+                let recorded = self.journal.peek().await?;
+                if due || recorded == Some((StepKind::Start, StepKey(AGAIN.0))) {
+                    forks = forks.filter(|_| !due);
+                    fixed = self.fix(AGAIN).await?;
+                    checks = Schemas::of(&fixed.settings);
+                    effects = turn.refix(fixed.settings.clone());
+                    models = None;
+                    continue;
+                }
+                // What is recorded needs no model: the keys of those of an earlier fork may be gone.
+                if models.is_none() && recorded.is_none() {
+                    models = Some(self.open(&fixed).await?);
+                }
+            }
             let Some(effect) = effects.pop() else { return Err(Fault::internal("the turn has no effect")) };
             for effect in effects {
                 if let Effect::Warn(halt) = effect {
@@ -102,7 +100,7 @@ impl Driver<'_, '_> {
                 }
             }
             let event = match effect {
-                Effect::Call { key } => self.call(key, &mut turn, &models).await?,
+                Effect::Call { key } => self.call(key, &mut turn, models.as_ref()).await?,
                 Effect::Finish { output, .. } => return Ok(output),
                 Effect::Fail(failure) => return Err(Fault::Turn(failure)),
                 Effect::Tools { key, calls, parallel } => {
@@ -111,12 +109,25 @@ impl Driver<'_, '_> {
                 Effect::Warn(_) => return Err(Fault::internal("the turn ends with a warning")),
             };
             effects = turn.step(event, &checks);
-            self.measure(&turn);
+            self.measure(&turn, models.as_ref());
         }
     }
 
-    /// What the job is fixed to: as recorded, or determined now.
-    async fn fix(&mut self) -> Result<Fixed, Fault> {
+    /// The models that the job is fixed to.
+    pub(super) async fn open(&mut self, fixed: &Fixed) -> Result<Models, Fault> {
+        let models = Models::open(&fixed.source, &fixed.settings.model, self.work, self.control, self.shared)?;
+        for why in &models.left_out {
+            self.control.say(StreamKind::Log, "warning", why.clone()).await;
+        }
+        if fixed.source == Source::Mock {
+            let text = "the answers come from mock.yaml, because no model is configured".to_owned();
+            self.control.say(StreamKind::Log, "warning", text).await;
+        }
+        Ok(models)
+    }
+
+    /// What the job is fixed to from the step of this key on: as recorded, or determined now.
+    async fn fix(&mut self, key: Key) -> Result<Fixed, Fault> {
         let (agent, shared) = (&self.work.agent, self.shared);
         let budget = self.work.assignment.budget_nanodollars.map(NanoDollars);
         let platform = self.platform();
@@ -127,7 +138,7 @@ impl Driver<'_, '_> {
             let outcome = serde_json::to_vec(&fixed).map_err(|error| Fault::internal(error.to_string()))?;
             Ok::<_, Fault>(Made { outcome, usage: StepUsage::default() })
         };
-        let recorded = self.journal.step(StepKind::Start, START, make).await?;
+        let recorded = self.journal.step(StepKind::Start, StepKey(key.0), make).await?;
         Fixed::read(&recorded)
     }
 
@@ -150,11 +161,12 @@ impl Driver<'_, '_> {
         begun.unwrap_or_else(|| Err(Fault::internal("reading the input was interrupted")))
     }
 
-    async fn call(&mut self, key: Key, turn: &mut Turn, models: &Models) -> Result<Event, Fault> {
+    async fn call(&mut self, key: Key, turn: &mut Turn, models: Option<&Models>) -> Result<Event, Fault> {
         let number = self.journal.next();
         let (control, job) = (&mut *self.control, self.work.assignment.job);
         let asking = &*turn;
         let make = move || async move {
+            let models = models.ok_or_else(|| StepFault::Tools(Fault::internal("no model was opened")))?;
             let mut request = asking.request();
             // The same in each attempt that gets this far.
             request.idempotency_key = Some(format!("{job}-{number}"));
@@ -183,7 +195,7 @@ impl Driver<'_, '_> {
     }
 
     /// Takes the totals of the turn over into the measurements, also of a job that fails later.
-    fn measure(&mut self, turn: &Turn) {
+    fn measure(&mut self, turn: &Turn, models: Option<&Models>) {
         let totals = turn.totals();
         let measured: [(&str, Value); 3] = [
             ("input_tokens", totals.usage.input.into()),
@@ -191,13 +203,21 @@ impl Driver<'_, '_> {
             ("model", totals.model.as_str().into()),
         ];
         self.metadata.extend(measured.map(|(name, value)| (name.to_owned(), value)));
+        let seen = models.and_then(|models| models.seen.as_ref()?.value());
+        self.metadata.extend(seen.map(|seen| ("_models".to_owned(), seen)));
     }
 
     async fn warn(&mut self, halt: &Halt) {
         let Halt { tools, repeats, threshold, request, arguments, result } = halt;
         let (job, agent) = (self.work.assignment.job, &self.work.assignment.agent);
+        // The part of a tool's name that says where it is: `files` of `files.read`.
+        let server = tools.first().and_then(|tool| tool.split_once('.')).map_or("", |(server, _)| server);
         let tools = tools.join(", ");
-        warn!(event = "loop_halt", %job, %agent, tools, repeats, threshold, request, arguments, result, "the model repeated itself");
+        warn!(
+            event = "loop_halt", %agent, conversation_id = %job, tool = tools, server, repeat_count = repeats, threshold,
+            iteration = request, arguments_preview = arguments, result_preview = result,
+            "agentic loop halted: identical tool call repeated"
+        );
         self.metadata.insert("_halted".to_owned(), "repeat".into());
         let text =
             format!("the model called {tools} {repeats} times with the same arguments and results; the job ends");

@@ -2,7 +2,9 @@
 
 use atlas_turn::Failure as TurnFailure;
 use atlas_types::{Failure, FailureKind};
+use serde_json::Value;
 
+use super::health::Seen;
 use crate::journal::JournalError;
 use crate::provider::bounded;
 
@@ -18,6 +20,9 @@ pub(super) enum Fault {
     /// There is no model for the agent.
     #[error("{0}")]
     NoModel(String),
+    /// None of the models of the namespace can be called, for example because a key is missing.
+    #[error("{text}")]
+    Unreachable { text: String, seen: Seen },
     /// The job began with a loop that this worker does not have.
     #[error("the job began with level {recorded} of the agent loop, and this worker has level {ours}")]
     Level {
@@ -45,7 +50,7 @@ impl Fault {
     pub(super) fn code(&self) -> Option<&'static str> {
         match self {
             Self::Turn(TurnFailure::Call(_)) => Some("E3201"),
-            Self::NoModel(_) => Some("E3202"),
+            Self::NoModel(_) | Self::Unreachable { .. } => Some("E3202"),
             Self::Turn(TurnFailure::Budget { .. } | TurnFailure::Unpriced { .. }) => Some("E3203"),
             Self::Turn(TurnFailure::Vision { .. }) => Some("E3204"),
             Self::Level { .. } => Some("E3205"),
@@ -64,11 +69,19 @@ impl Fault {
         }
     }
 
+    /// What it says about the models of the namespace.
+    pub(super) fn seen(&self) -> Option<Value> {
+        match self {
+            Self::Unreachable { seen, .. } => seen.value(),
+            _ => None,
+        }
+    }
+
     pub(super) fn failure(&self) -> Failure {
         let kind = match self {
             Self::Turn(TurnFailure::Disorder { .. }) | Self::Internal(_) | Self::Level { .. } => FailureKind::Internal,
             Self::Turn(_) => FailureKind::Agent,
-            Self::NoModel(_) => FailureKind::Startup,
+            Self::NoModel(_) | Self::Unreachable { .. } => FailureKind::Startup,
             Self::Tools(_) => FailureKind::Dependency,
             Self::Input(_) => FailureKind::InputInvalid,
             Self::Journal(JournalError::Differs(_) | JournalError::Refused { .. }) => FailureKind::Agent,

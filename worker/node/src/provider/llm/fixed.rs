@@ -3,6 +3,7 @@
 
 use atlas_contract::Contract;
 use atlas_model::{Capability, Day, NanoDollars, PriceList, Prices};
+use atlas_turn::record::LEVEL;
 use atlas_turn::{AtLimit, Format, Limits, Sampling, Settings};
 use atlas_types::Attachments;
 use serde::{Deserialize, Serialize};
@@ -14,10 +15,6 @@ use super::stored::{self, StoredModel};
 use super::tools::Sources;
 use crate::agent::Agent;
 use crate::slot::Shared;
-
-/// The level of the agent loop and of this record. It grows with each change after which a recorded job would go on
-/// differently.
-pub(super) const LEVEL: u32 = 1;
 
 /// How often an answer that does not match the schema is returned to the model, if the contract does not say.
 const REPAIRS_DEFAULT: u32 = 2;

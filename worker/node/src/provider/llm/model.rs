@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use super::environment::Chosen;
 use super::fault::Fault;
 use super::fixed::Source;
+use super::health::Seen;
 use super::stored::{self, Around, StoredModel};
 use crate::agent::Agent;
 use crate::slot::{Control, Shared, Work};
@@ -22,14 +23,16 @@ const PIECE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The models that a job may call, in the order in which they are tried.
 pub(super) struct Models {
-    client: Client,
-    targets: Vec<Target>,
+    pub(super) client: Client,
+    pub(super) targets: Vec<Target>,
     /// For each target, its place among the models that the job was fixed to.
     places: Vec<usize>,
     /// Longest time of one call. The job's own time limit ends it earlier.
     limit: Duration,
     /// Models that cannot be called, with the reasons. Others are called instead.
     pub(super) left_out: Vec<String>,
+    /// Which of them could be reached; none of those of the environment, which are no objects.
+    pub(super) seen: Option<Seen>,
 }
 
 /// An answer, and the place of the model that gave it.
@@ -57,13 +60,13 @@ impl Models {
             Source::Mock => mock(&work.agent)?,
             Source::Environment(chosen) => environment(*chosen, model, shared)?,
         };
-        Ok(Self::of(vec![(0, target)], Vec::new(), shared))
+        Ok(Self::of(vec![(0, target)], Vec::new(), None, shared))
     }
 
-    fn of(targets: Vec<(usize, Target)>, left_out: Vec<String>, shared: &Shared) -> Self {
+    fn of(targets: Vec<(usize, Target)>, left_out: Vec<String>, seen: Option<Seen>, shared: &Shared) -> Self {
         let (places, targets): (Vec<_>, Vec<_>) = targets.into_iter().unzip();
         let limit = targets.iter().map(|target: &Target| target.deadline).sum();
-        Self { client: shared.models.clone(), targets, places, limit, left_out }
+        Self { client: shared.models.clone(), targets, places, limit, left_out, seen }
     }
 
     /// A model that cannot be called, for example because its key is missing, is left out if another one can.
@@ -71,20 +74,21 @@ impl Models {
         let attached = stored::read(work.assignment.attachments.models())?;
         let script = work.agent.mock.as_ref().and_then(|mock| mock.as_ref().ok());
         let around = Around { secrets: &control.secrets, environment: &shared.settings.models, script };
-        let (mut targets, mut left_out) = (Vec::new(), Vec::new());
+        let (mut targets, mut left_out, seen) = (Vec::new(), Vec::new(), Seen::default());
         for (place, model) in stored::current(recorded, &attached).iter().enumerate() {
             match around.target(model) {
                 Ok(target) => targets.push((place, target)),
                 Err(error) => {
                     let why = atlas_env::chain(&error);
+                    seen.unreachable(&model.name, &why);
                     left_out.push(format!("the model \"{}\" cannot be called: {why}", model.name));
                 }
             }
         }
         if targets.is_empty() {
-            return Err(Fault::NoModel(left_out.join("; ")));
+            return Err(Fault::Unreachable { text: left_out.join("; "), seen });
         }
-        Ok(Self::of(targets, left_out, shared))
+        Ok(Self::of(targets, left_out, Some(seen), shared))
     }
 
     /// Makes a call. Pieces of the answer go to those who follow the job, failed tries into its log.
@@ -98,19 +102,28 @@ impl Models {
         let (sender, mut receiver) = mpsc::unbounded_channel();
         let mut tries = 0;
         let others = self.targets.len() > 1;
-        let mut watch = |progress: Progress<'_>| {
-            if let Some(news) = news(progress, &mut tries, others) {
-                // The receiver lives until the call has ended.
-                let _ = sender.send(news);
-            }
-        };
-        let call = self.client.call(&self.targets, request, self.limit, &mut watch);
-        tokio::pin!(call);
-        let end = loop {
-            tokio::select! {
-                biased;
-                Some(news) = receiver.recv() => tell(control, step, news).await,
-                end = &mut call => break end,
+        let clock = Arc::clone(&control.env.clock);
+        let mut began = clock.monotonic();
+        let end = {
+            let mut watch = |progress: Progress<'_>| {
+                match (&progress, &self.seen) {
+                    (Progress::Try { .. }, _) => began = clock.monotonic(),
+                    (Progress::Failed { target, error, pause: None }, Some(seen)) => seen.failed(&target.name, error),
+                    _ => {}
+                }
+                if let Some(news) = news(progress, &mut tries, others) {
+                    // The receiver lives until the call has ended.
+                    let _ = sender.send(news);
+                }
+            };
+            let call = self.client.call(&self.targets, request, self.limit, &mut watch);
+            tokio::pin!(call);
+            loop {
+                tokio::select! {
+                    biased;
+                    Some(news) = receiver.recv() => tell(control, step, news).await,
+                    end = &mut call => break end,
+                }
             }
         };
         while let Ok(news) = receiver.try_recv() {
@@ -119,6 +132,9 @@ impl Models {
         let Done { answer, target, .. } = end.map_err(|failure| failure.error)?;
         let unknown = || CallError::new(CallErrorKind::Answer, "the answer is from no model of the job");
         let place = *self.places.get(target).ok_or_else(unknown)?;
+        if let (Some(seen), Some(target)) = (&self.seen, self.targets.get(target)) {
+            seen.reached(&target.name, control.now().saturating_sub(began));
+        }
         Ok(Answered { answer, place })
     }
 }
@@ -166,7 +182,7 @@ fn mock(agent: &Agent) -> Result<Target, Fault> {
     }
 }
 
-fn environment(chosen: Chosen, model: &str, shared: &Shared) -> Result<Target, Fault> {
+pub(super) fn environment(chosen: Chosen, model: &str, shared: &Shared) -> Result<Target, Fault> {
     let variables = &shared.settings.models;
     let Some((protocol, endpoint)) = variables.reach(chosen) else {
         let text =

@@ -120,3 +120,66 @@ async fn plain_http_to_another_machine_is_refused() {
     assert!(error.starts_with("the address of the model is plain HTTP to \"192.0.2.1\""), "{error}");
     scene.node.shutdown().await;
 }
+
+/// A fork replays the copied steps with what they were recorded with, and calls the other model after them.
+#[tokio::test]
+async fn a_fork_goes_on_with_another_model_after_the_copied_steps() {
+    let first = Server::start(|_, number| match number {
+        0 => Reply::call("c", "unknown", &json!({})),
+        _ => Reply::text("{\"by\": \"tiny\"}"),
+    });
+    let (first, second) = (first.expect("a server"), Server::start(|_, _| Reply::text("{\"by\": \"large\"}")));
+    let second = second.expect("a server");
+    let mut scene = Scene::set(&[("agent.yaml", &contract("", ""))], &[]).await;
+    let whole = with(scene.attempt(1, "{}"), &[("small", spec(&first, "tiny"))]);
+    assert_eq!(scene.run(&whole).await.output(&scene.controller), r#"{"by":"tiny"}"#);
+    scene.journal.steps.truncate(2);
+    let other = [("large", spec(&second, "huge"))];
+    let fork = Assignment { fork_steps: Some(2), ..with(scene.attempt(1, "{}"), &other) };
+    scene.session.grant(&fork).await;
+    assert!(scene.record_until(3).await.is_none());
+    scene.stop(&fork).await;
+    // The next attempt of the fork finds what it is fixed to in the journal.
+    let next = Assignment { fork_steps: Some(2), ..with(scene.attempt(2, "{}"), &other) };
+    assert_eq!(scene.run(&next).await.output(&scene.controller), r#"{"by":"large"}"#);
+    let kinds: Vec<&str> = scene.journal.steps.iter().map(|step| step.kind.as_str()).collect();
+    assert_eq!(kinds, ["start", "model", "start", "model"]);
+    assert_eq!((first.requests().len(), second.requests().len()), (2, 1));
+    // A fork of the fork goes on as that did; the key of the first model is not needed any more.
+    scene.journal.steps.truncate(3);
+    let again = with(scene.attempt(1, "{}"), &other);
+    assert_eq!(scene.run(&again).await.output(&scene.controller), r#"{"by":"large"}"#);
+    assert_eq!((first.requests().len(), second.requests().len()), (2, 2));
+    let asked = &second.requests()[0];
+    assert_eq!((&asked["model"], asked["messages"].as_array().map(Vec::len)), (&json!("huge"), Some(3)));
+    scene.node.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_probe_calls_no_model_and_says_what_it_found() {
+    let server = Server::start(|_, _| Reply::text("never asked")).expect("a server");
+    let probed = async |model: Value| {
+        let mut scene = Scene::set(&[("agent.yaml", &contract("    probe: yes\n", ""))], &[]).await;
+        let only = with(scene.attempt(1, "{}"), &[("small", model)]);
+        let end = scene.run(&only).await;
+        assert_eq!(scene.journal.next(), 0);
+        let models = Scene::metadata(&end)["_models"].clone();
+        let output: Value = serde_json::from_str(&end.output(&scene.controller)).expect("JSON");
+        scene.node.shutdown().await;
+        (output, models)
+    };
+    let (output, models) = probed(spec(&server, "tiny")).await;
+    assert_eq!((&output["health"], &output["model"]), (&json!("reachable"), &json!("tiny")));
+    assert!(output["latency_ms"].is_number() && models["small"]["reachable"] == true, "{models}");
+    let (output, models) = probed(spec(&server, "unknown")).await;
+    assert_eq!((&output["health"], &output["kind"]), (&json!("failed"), &json!("unknown_model")));
+    assert_eq!(models["small"], json!({"reachable": false, "error": "model: unknown"}));
+    let mut keyless = spec(&server, "tiny");
+    keyless["key"] = json!("secret://nowhere");
+    let mut scene = Scene::set(&[("agent.yaml", &contract("", ""))], &[]).await;
+    let only = with(scene.attempt(1, "{}"), &[("small", keyless)]);
+    let models = scene.run(&only).await.metadata()["_models"].clone();
+    assert_eq!(models["small"]["reachable"], false, "{models}");
+    scene.node.shutdown().await;
+    assert_eq!((server.requests().len(), server.keys().len()), (0, 0));
+}

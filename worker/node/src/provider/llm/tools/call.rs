@@ -6,12 +6,13 @@ use std::sync::Arc;
 use atlas_contract::platform;
 use atlas_model::ToolCall as Asked;
 use atlas_secrets::Redactor;
+use atlas_turn::record::{ChildEnd as End, RUN, RoundStep, Spawn, round_step};
 use atlas_turn::{Key, Outcome, Returned};
 use atlas_types::{FencingToken, Micros, StepKey, StepKind, StepUsage};
 use futures::future::{BoxFuture, FutureExt as _};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
 use super::super::drive::{Driver, StepFault};
@@ -71,20 +72,14 @@ impl Driver<'_, '_> {
         parallel: usize,
     ) -> Result<Vec<Returned>, Fault> {
         let mut returned = Vec::with_capacity(calls.len());
-        let mut rest = calls.as_slice();
-        while let Some(call) = rest.first() {
-            let spawns =
-                |call: &Asked| call.name == platform::RUN || sources.get(&call.name) == Some(&ToolSource::Agent);
-            let count = rest.iter().take_while(|call| !spawns(call)).count();
-            if count == 0 {
-                returned.push(self.child(call).await?);
-                rest = &rest[1..];
-                continue;
+        let spawns = |call: &Asked| call.name == RUN || sources.get(&call.name) == Some(&ToolSource::Agent);
+        while let Some(step) = round_step(key, &calls, returned.len(), spawns) {
+            match step {
+                RoundStep::Together { key, calls } => {
+                    returned.extend(self.together(StepKey(key.0), calls, parallel).await?);
+                }
+                RoundStep::Spawn(call) => returned.push(self.child(call).await?),
             }
-            let (together, others) = rest.split_at(count);
-            let key = hashed(&(key.0, returned.len()));
-            returned.extend(self.together(key, together, parallel).await?);
-            rest = others;
         }
         Ok(returned)
     }
@@ -113,29 +108,22 @@ impl Driver<'_, '_> {
 
     /// A job that the call spawns: an agent as a tool, or `atlas.exec.run`.
     async fn child(&mut self, call: &Asked) -> Result<Returned, Fault> {
-        let runs = call.name == platform::RUN;
-        let (agent, input) = if runs {
-            let agent = call.arguments.get("agent").and_then(Value::as_str).unwrap_or_default();
-            (agent, call.arguments.get("input").cloned().unwrap_or_else(|| json!({})))
-        } else {
-            (call.name.as_str(), call.arguments.clone())
-        };
-        let answer = if agent.is_empty() {
-            Answer::Refused("Missing 'agent' parameter".to_owned())
-        } else {
-            let input = RawValue::from_string(input.to_string()).map_err(|error| Fault::internal(error.to_string()))?;
-            match self.journal.child(ChildCall { agent: agent.to_owned(), input, priority: 0 }).await? {
-                ChildEnd::Completed(output) => Answer::Completed(output.get().as_bytes().into()),
-                ChildEnd::Failed(error) => Answer::Failed(error),
-                ChildEnd::Refused(why) => Answer::Refused(why),
+        let spawn = Spawn::of(call);
+        let end = match spawn.refused() {
+            Some(end) => end,
+            None => {
+                let input = RawValue::from_string(spawn.input.to_string());
+                let input = input.map_err(|error| Fault::internal(error.to_string()))?;
+                match self.journal.child(ChildCall { agent: spawn.agent.clone(), input, priority: 0 }).await? {
+                    ChildEnd::Completed(output) => {
+                        End::Completed(serde_json::from_str(output.get()).unwrap_or_default())
+                    }
+                    ChildEnd::Failed(error) => End::Failed(error),
+                    ChildEnd::Refused(why) => End::Refused(why),
+                }
             }
         };
-        let outcome = match answer {
-            answer if runs => Outcome::Value(platform::ran(agent, ended(answer))),
-            Answer::Completed(output) => Outcome::Value(serde_json::from_slice(&output).unwrap_or_default()),
-            Answer::Failed(error) => Outcome::error("AgentError", error),
-            Answer::Refused(why) => Outcome::error("SpawnError", why),
-        };
+        let outcome = spawn.outcome(end, platform::ran);
         Ok(Returned { call: call.id.clone(), outcome: redacted(outcome, self.control.secrets.redactor()) })
     }
 
@@ -144,14 +132,6 @@ impl Driver<'_, '_> {
         let assignment = &self.work.assignment;
         let again = assignment.attempt > atlas_types::Attempt(1);
         Platform { told: self.shared.told.clone(), token: assignment.token, again }
-    }
-}
-
-/// The output of a job, or its error.
-fn ended(answer: Answer) -> Result<Value, String> {
-    match answer {
-        Answer::Completed(output) => Ok(serde_json::from_slice(&output).unwrap_or_default()),
-        Answer::Failed(error) | Answer::Refused(error) => Err(error),
     }
 }
 

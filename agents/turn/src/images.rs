@@ -9,8 +9,8 @@ const IMAGES_MAX: usize = 32;
 /// Types that providers accept.
 const TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/// Takes the images out of an input. They are objects with `data` (Base64) and `mime_type`.
-pub(super) fn take(input: &mut Value, member: &str) -> Result<Vec<Image>, String> {
+/// Takes the images out of a member of an input. They are objects with `data` (Base64) and `mime_type`.
+pub fn take(input: &mut Value, member: &str) -> Result<Vec<Image>, String> {
     let Some(found) = input.as_object_mut().and_then(|members| members.shift_remove(member)) else {
         return Ok(Vec::new());
     };

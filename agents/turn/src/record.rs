@@ -1,0 +1,188 @@
+//! How a turn is recorded in the journal of its job. The driver writes these records; a replay reads them.
+
+use std::collections::BTreeMap;
+
+use atlas_model::{Answer, ToolCall};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::{Key, Outcome, Settings};
+
+/// The level of the agent loop and of its records. It grows with each change after which a recorded job would go on
+/// differently.
+pub const LEVEL: u32 = 1;
+
+/// The key of step 0. What a job is fixed to depends on its worker, so the key says only what the step is.
+pub const START: Key = Key(*b"llm agent: start");
+
+/// The key of the step with which a fork goes on: what the job is fixed to from there on.
+pub const AGAIN: Key = Key(*b"llm agent: again");
+
+/// The tool that runs an agent and waits for it. Like an agent that is a tool, it spawns a job.
+pub const RUN: &str = "atlas.exec.run";
+
+/// What a replay reads of the outcome of [`START`] and [`AGAIN`]. It has more members, which say how models and tools are reached.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Fixed {
+    pub level: u32,
+    pub settings: Settings,
+    /// What answers the calls of each tool, by its own name: `"agent"`, or another source.
+    #[serde(default)]
+    pub tools: BTreeMap<String, Value>,
+}
+
+impl Fixed {
+    /// Whether a call spawns a job that is a step of its own.
+    pub fn spawns(&self, call: &ToolCall) -> bool {
+        call.name == RUN || self.tools.get(&call.name).is_some_and(|source| source == "agent")
+    }
+}
+
+/// The outcome of a call of the model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answered {
+    /// The place of the model that answered; 0 is the first one, others are its fallbacks.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub place: usize,
+    #[serde(flatten)]
+    pub answer: Answer,
+}
+
+fn is_first(place: &usize) -> bool {
+    *place == 0
+}
+
+/// A step of a round of tools.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum RoundStep<'a> {
+    /// These calls are made together. The outcome of the step is the list of their [`Returned`](crate::Returned).
+    Together { key: Key, calls: &'a [ToolCall] },
+    /// This call spawns a job.
+    Spawn(&'a ToolCall),
+}
+
+/// The step of a round that comes after the first `done` calls. None if all are done.
+pub fn round_step(
+    round: Key,
+    calls: &[ToolCall],
+    done: usize,
+    spawns: impl Fn(&ToolCall) -> bool,
+) -> Option<RoundStep<'_>> {
+    let rest = calls.get(done..)?;
+    let first = rest.first()?;
+    if spawns(first) {
+        return Some(RoundStep::Spawn(first));
+    }
+    let count = rest.iter().take_while(|call| !spawns(call)).count();
+    Some(RoundStep::Together { key: Key::of(&(round.0, done)), calls: &rest[..count] })
+}
+
+/// A job that a tool call spawns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spawn {
+    /// Its agent. Empty if the model named none; then no job is spawned, and nothing is recorded.
+    pub agent: String,
+    pub input: Value,
+    /// True for a call of [`RUN`], which tells of failures as a value.
+    runs: bool,
+}
+
+/// The result of [`RUN`] for an agent and the output or error of its job. It is part of the platform's tools, and not of the loop.
+pub type Ran = fn(&str, Result<Value, String>) -> Value;
+
+/// How a spawned job ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChildEnd {
+    /// Its output.
+    Completed(Value),
+    /// Its error.
+    Failed(String),
+    /// Why there is no such job.
+    Refused(String),
+}
+
+impl Spawn {
+    pub fn of(call: &ToolCall) -> Self {
+        if call.name != RUN {
+            return Self { agent: call.name.clone(), input: call.arguments.clone(), runs: false };
+        }
+        let agent = call.arguments.get("agent").and_then(Value::as_str).unwrap_or_default();
+        let input = call.arguments.get("input").cloned().unwrap_or_else(|| json!({}));
+        Self { agent: agent.to_owned(), input, runs: true }
+    }
+
+    /// Why no job is spawned.
+    pub fn refused(&self) -> Option<ChildEnd> {
+        self.agent.is_empty().then(|| ChildEnd::Refused("Missing 'agent' parameter".to_owned()))
+    }
+
+    /// The key of its step.
+    pub fn key(&self) -> Key {
+        #[derive(Serialize)]
+        struct Asked<'a> {
+            agent: &'a str,
+            input: &'a Value,
+            priority: i64,
+        }
+        Key::of(&("child", Asked { agent: &self.agent, input: &self.input, priority: 0 }))
+    }
+
+    /// What the model is told of its end.
+    pub fn outcome(&self, end: ChildEnd, ran: Ran) -> Outcome {
+        match end {
+            ChildEnd::Completed(output) if self.runs => Outcome::Value(ran(&self.agent, Ok(output))),
+            ChildEnd::Failed(error) | ChildEnd::Refused(error) if self.runs => {
+                Outcome::Value(ran(&self.agent, Err(error)))
+            }
+            ChildEnd::Completed(output) => Outcome::Value(output),
+            ChildEnd::Failed(error) => Outcome::error("AgentError", error),
+            ChildEnd::Refused(why) => Outcome::error("SpawnError", why),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(name: &str, arguments: Value) -> ToolCall {
+        ToolCall { id: name.to_owned(), name: name.to_owned(), arguments, opaque: Value::Null }
+    }
+
+    #[test]
+    fn a_round_is_cut_at_spawned_jobs() {
+        let calls: Vec<ToolCall> =
+            ["a", "b", RUN, "agent", "c"].into_iter().map(|name| call(name, json!({}))).collect();
+        let spawns = |call: &ToolCall| call.name == RUN || call.name == "agent";
+        let round = Key([7; 16]);
+        let (mut done, mut cut) = (0, Vec::new());
+        while let Some(step) = round_step(round, &calls, done, spawns) {
+            let names: Vec<&str> = match step {
+                RoundStep::Together { calls, .. } => calls.iter().map(|call| call.name.as_str()).collect(),
+                RoundStep::Spawn(call) => vec![&call.name],
+            };
+            done += names.len();
+            cut.push(names.join("+"));
+        }
+        assert_eq!(cut, ["a+b", RUN, "agent", "c"]);
+        let key = |done| match round_step(round, &calls, done, spawns) {
+            Some(RoundStep::Together { key, .. }) => key,
+            other => panic!("{other:?}"),
+        };
+        assert_ne!(key(0), key(4));
+    }
+
+    #[test]
+    fn a_run_tells_of_failures_as_a_value() {
+        let ran: Ran = |agent, end| json!([agent, end.ok()]);
+        let outcome = |name: &str, end: ChildEnd| Spawn::of(&call(name, json!({"agent": "x"}))).outcome(end, ran);
+        assert_eq!(outcome(RUN, ChildEnd::Completed(json!(1))), Outcome::Value(json!(["x", 1])));
+        assert_eq!(outcome(RUN, ChildEnd::Failed("no".to_owned())), Outcome::Value(json!(["x", null])));
+        assert_eq!(outcome("agent", ChildEnd::Completed(json!(1))), Outcome::Value(json!(1)));
+        assert_eq!(outcome("agent", ChildEnd::Refused("no".to_owned())), Outcome::error("SpawnError", "no"));
+        let nobody = Spawn::of(&call(RUN, json!({})));
+        assert_eq!(nobody.refused(), Some(ChildEnd::Refused("Missing 'agent' parameter".to_owned())));
+        assert!(Spawn::of(&call("agent", json!({}))).refused().is_none());
+    }
+}

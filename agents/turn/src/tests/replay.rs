@@ -1,0 +1,180 @@
+//! Replays of recorded turns: identical to the end, or different at a step.
+
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+use super::check::*;
+use crate::record::{AGAIN, Answered, ChildEnd, LEVEL, RUN, RoundStep, START, Spawn, round_step};
+use crate::replay::{Replayed, Step, replay};
+use crate::{Effect, Event, Returned, Settings, Turn};
+
+fn fixed(settings: &Settings) -> Value {
+    json!({"level": LEVEL, "source": "mock", "settings": settings, "tools": {"echo": "agent", "a": "platform"}})
+}
+
+fn spawns(call: &atlas_model::ToolCall) -> bool {
+    call.name == RUN || call.name == "echo"
+}
+
+fn ran(agent: &str, end: Result<Value, String>) -> Value {
+    json!({"agent": agent, "data": end.ok()})
+}
+
+/// Records a turn as the driver does. Before the call with number `.0` it goes on with the settings `.1`.
+fn record(settings: &Settings, again: Option<(usize, &Settings)>, answers: &[Event]) -> (Vec<Step>, Value) {
+    let mut steps = vec![Step::new("start", START, &fixed(settings))];
+    let mut turn = Turn::new(settings.clone());
+    let mut effects = turn.step(start(json!({"q": 1})), &Typed);
+    let (mut answers, mut called) = (answers.iter(), 0);
+    loop {
+        let event = match effects.pop().expect("an effect") {
+            Effect::Call { key } => {
+                if let Some((_, settings)) = again.filter(|(at, _)| *at == called && steps.len() > 1) {
+                    steps.push(Step::new("start", AGAIN, &fixed(settings)));
+                    called += 1;
+                    effects = turn.refix(settings.clone());
+                    continue;
+                }
+                called += 1;
+                let Some(Event::Answered(answer)) = answers.next().cloned() else { return (steps, Value::Null) };
+                let recorded = Answered { place: 0, answer: (*answer).clone() };
+                steps.push(Step::new("model", key, &recorded));
+                Event::Answered(answer)
+            }
+            Effect::Tools { key, calls, .. } => {
+                let mut returned: Vec<Returned> = Vec::new();
+                while let Some(step) = round_step(key, &calls, returned.len(), spawns) {
+                    match step {
+                        RoundStep::Together { key, calls } => {
+                            let one = |call: &atlas_model::ToolCall| Returned {
+                                call: call.id.clone(),
+                                outcome: crate::Outcome::Value(json!({"of": call.name})),
+                            };
+                            let outcomes: Vec<Returned> = calls.iter().map(one).collect();
+                            steps.push(Step::new("tools", key, &outcomes));
+                            returned.extend(outcomes);
+                        }
+                        RoundStep::Spawn(call) => {
+                            let spawn = Spawn::of(call);
+                            let end = ChildEnd::Completed(json!({"heard": 1}));
+                            steps.push(Step::new("child", spawn.key(), &end));
+                            returned.push(Returned { call: call.id.clone(), outcome: spawn.outcome(end, ran) });
+                        }
+                    }
+                }
+                Event::Returned(returned)
+            }
+            Effect::Finish { output, .. } => return (steps, output),
+            other => panic!("{other:?}"),
+        };
+        effects = turn.step(event, &Typed);
+    }
+}
+
+fn answers() -> Vec<Event> {
+    vec![
+        calls(&[("1", "a", json!({})), ("2", "echo", json!({"x": 1})), ("3", "a", json!({}))]),
+        says("{\"done\": true}"),
+    ]
+}
+
+fn settings() -> Settings {
+    with_tools(&["a", "echo"])
+}
+
+fn replayed(steps: &[Step]) -> Replayed {
+    replay(steps, &json!({"q": 1}), Vec::new(), |_| Typed, ran).expect("a replay")
+}
+
+fn check_difference(steps: &[Step], expected: &Expect) {
+    let Replayed::Differs(found) = replayed(steps) else { panic!("identical") };
+    let short = |side: &crate::replay::Side| side.to_string().chars().take(14).collect::<String>();
+    expected.assert_eq(&format!("step {}: {} | {}", found.step, short(&found.recorded), short(&found.asked)));
+}
+
+#[test]
+fn a_recorded_turn_is_identical_to_its_replay() {
+    let (steps, output) = record(&settings(), None, &answers());
+    let kinds: Vec<&str> = steps.iter().map(|step| step.kind.as_str()).collect();
+    assert_eq!(kinds, ["start", "model", "tools", "child", "tools", "model"]);
+    let Replayed::Same(crate::replay::Ending::Finished { output: again, .. }) = replayed(&steps) else {
+        panic!("not identical")
+    };
+    assert_eq!(again.to_string(), output.to_string());
+}
+
+/// Whatever is missing at the end, the replay asks for exactly that.
+#[test]
+fn a_record_that_was_cut_is_identical_so_far() {
+    let (steps, _) = record(&settings(), None, &answers());
+    for (count, step) in steps.iter().enumerate().skip(1) {
+        let Replayed::Same(crate::replay::Ending::Open { asked }) = replayed(&steps[..count]) else {
+            panic!("not open after {count}")
+        };
+        assert_eq!(asked.to_string(), format!("{} {}", step.kind, step.key));
+    }
+}
+
+#[test]
+fn a_fork_goes_on_with_other_settings() {
+    let other = Settings { model: "large".to_owned(), system: "Be brief.".to_owned(), ..settings() };
+    let (plain, _) = record(&settings(), None, &answers());
+    let (forked, _) = record(&settings(), Some((1, &other)), &answers());
+    assert_eq!((&forked[..5], &*forked[5].kind), (&plain[..5], "start"));
+    assert_ne!(forked[6].key, plain[5].key);
+    assert!(matches!(replayed(&forked), Replayed::Same(crate::replay::Ending::Finished { .. })));
+}
+
+#[test]
+fn the_first_difference_is_told_with_both_sides() {
+    let (steps, _) = record(&settings(), None, &answers());
+    let changed = |at: usize, change: &dyn Fn(&mut Step)| {
+        let mut steps = steps.clone();
+        change(&mut steps[at]);
+        steps
+    };
+    // Another prompt: the first call of the model differs.
+    let prompt = changed(0, &|step| step.outcome["settings"]["system"] = json!("Be long."));
+    check_difference(&prompt, &expect!["step 1: model 0cd8b40b | model f33c52b9"]);
+    // Another answer: the calls of tools that follow from it differ.
+    let answer = changed(1, &|step| step.outcome["parts"] = json!([{"type": "text", "text": "{}"}]));
+    check_difference(&answer, &expect!["step 2: tools 254d9571 | the output {}"]);
+    let result = changed(2, &|step| step.outcome[0]["outcome"] = json!({"value": 2}));
+    check_difference(&result, &expect!["step 5: model c2a1cbbb | model 06217c72"]);
+    let child = changed(3, &|step| step.kind = "sleep".to_owned());
+    check_difference(&child, &expect!["step 3: sleep f81260c8 | child f81260c8"]);
+}
+
+#[test]
+fn what_is_no_record_of_the_loop_is_refused() {
+    let (steps, _) = record(&settings(), None, &answers());
+    let refused =
+        |steps: &[Step]| replay(steps, &json!({"q": 1}), Vec::new(), |_| Typed, ran).expect_err("refused").to_string();
+    let with = |at: usize, change: &dyn Fn(&mut Step)| {
+        let mut steps = steps.clone();
+        change(&mut steps[at]);
+        refused(&steps)
+    };
+    assert_eq!(refused(&[]), "the job has recorded no steps");
+    assert_eq!(
+        with(0, &|step| step.outcome["level"] = json!(2)),
+        "the job was recorded by level 2 of the agent loop, and this program has level 1"
+    );
+    assert!(
+        with(0, &|step| step.key = "00".repeat(16)).starts_with("the job is not that of an agent with a model: step 0")
+    );
+    assert!(with(0, &|step| step.outcome = json!([])).starts_with("the outcome of step 0 cannot be read"));
+    assert!(with(1, &|step| step.outcome = json!(null)).starts_with("the outcome of step 1 cannot be read"));
+    assert_eq!(
+        with(2, &|step| step.outcome = json!([])),
+        "the outcome of step 2 cannot be read: it has 0 results, and the round has 1 calls"
+    );
+}
+
+#[test]
+fn other_settings_are_for_the_next_request_only() {
+    let mut turn = Turn::new(settings());
+    let effects = turn.refix(settings());
+    assert!(matches!(&effects[..], [Effect::Fail(failure)] if failure.to_string().contains("other settings")));
+    assert!(turn.step(start(json!({})), &Typed).is_empty());
+}

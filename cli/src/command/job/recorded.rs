@@ -1,0 +1,109 @@
+//! The recorded steps of a job, with all their outcomes, and its replay.
+
+use atlas_checks::Schemas;
+use atlas_contract::platform;
+use atlas_turn::images;
+use atlas_turn::replay::{ReplayError, Replayed, Step, replay};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::api::{self, Job};
+use crate::client::Client;
+use crate::exit::Exit;
+use crate::failure::Failure;
+
+/// A job with its steps.
+pub(super) struct Recorded {
+    pub(super) job: Job,
+    pub(super) steps: Vec<Step>,
+    /// The input without the images, and the images.
+    input: Value,
+    images: Vec<atlas_model::Image>,
+}
+
+/// A step as the API shows it.
+#[derive(Debug, Deserialize)]
+struct Row {
+    step: u64,
+    kind: String,
+    key: String,
+    outcome_bytes: u64,
+    outcome: Value,
+}
+
+/// The size of the outcome `null`, which a page also shows in place of an outcome that it has no room for.
+const NULL_BYTES: u64 = 4;
+
+impl Recorded {
+    /// Reads a job and its steps.
+    pub(super) async fn read(client: &Client, id: &str) -> Result<Self, Failure> {
+        let value = client.get(&["api", "jobs", id], &[("view", "full")]).await?;
+        let job: Job = api::read(&value)?;
+        let steps = steps(client, &job.id).await?;
+        if steps.is_empty() {
+            return Err(empty(&job));
+        }
+        let (mut input, mut images) = (job.input_data.clone(), Vec::new());
+        if let Some(member) = images_member(client, &job).await? {
+            images = images::take(&mut input, &member).map_err(Failure::answer)?;
+        }
+        Ok(Self { job, steps, input, images })
+    }
+
+    /// Runs the agent loop over the first `count` steps. No model and no tool is called.
+    pub(super) fn replay(&self, count: usize) -> Result<Replayed, Failure> {
+        let steps = self.steps.get(..count).unwrap_or(&self.steps);
+        replay(steps, &self.input, self.images.clone(), Schemas::of, platform::ran)
+            .map_err(|error| refused(&self.job, &error))
+    }
+}
+
+/// All steps. An outcome that a page has no room for is the first one of the next page.
+async fn steps(client: &Client, id: &str) -> Result<Vec<Step>, Failure> {
+    let mut steps: Vec<Step> = Vec::new();
+    loop {
+        let after = steps.len().checked_sub(1).map(|last| last.to_string());
+        let mut query = vec![("limit", "1000")];
+        query.extend(after.as_deref().map(|after| ("after", after)));
+        let page: Vec<Row> = api::read(&client.get(&["api", "jobs", id, "steps"], &query).await?)?;
+        let known = steps.len();
+        for row in page {
+            if row.step != steps.len() as u64 {
+                return Err(Failure::answer(format!("step {} follows step {}", row.step, steps.len())));
+            }
+            if row.outcome.is_null() && row.outcome_bytes > NULL_BYTES {
+                break;
+            }
+            steps.push(Step { kind: row.kind, key: row.key, outcome: row.outcome });
+        }
+        if steps.len() == known {
+            return Ok(steps);
+        }
+    }
+}
+
+/// The member of the input that has images, as the contract of the job's version says. A version that was deleted had none.
+async fn images_member(client: &Client, job: &Job) -> Result<Option<String>, Failure> {
+    let answer = client.get(&["api", "agents", &job.agent_name], &[("version", &job.agent_version)]).await;
+    let agent = match answer {
+        Err(failure) if failure.exit == Exit::NotFound => return Ok(None),
+        answer => answer?,
+    };
+    Ok(agent["contract"]["provider"]["images"].as_str().map(str::to_owned))
+}
+
+fn empty(job: &Job) -> Failure {
+    let text = format!("the job {} has recorded no steps; only agents with a model record them", job.id);
+    Failure::new("E3016", Exit::Invalid, text).with_next(format!("what it did: atlasctl job show {}", job.id))
+}
+
+fn refused(job: &Job, error: &ReplayError) -> Failure {
+    let failure = match error {
+        ReplayError::Empty => return empty(job),
+        ReplayError::Level { .. } => Failure::new("E3205", Exit::Unreachable, error.to_string()),
+        ReplayError::NotAnAgent { .. } | ReplayError::Unreadable { .. } => {
+            Failure::new("E3013", Exit::Conflict, error.to_string())
+        }
+    };
+    failure.with_next(format!("list the recorded steps: atlasctl job steps {}", job.id))
+}

@@ -1,0 +1,145 @@
+//! Forks: new jobs that begin with the first steps of another job's journal.
+
+use std::sync::Arc;
+
+use atlas_format::{decode_steps, encode_steps};
+use atlas_state::State;
+use atlas_types::{
+    AgentPin, AgentVersion, Command, ForkJob, Job, JobId, Journal, ObjectKey, ObjectKind, ObjectName, Outcome, Payload,
+    RequestId, Step, StepUsage,
+};
+use serde_json::Value;
+
+use crate::service::hash;
+use crate::submit::{find_version, unknown_agent};
+use crate::{Caller, Error, Service};
+
+/// What a fork is asked for.
+#[derive(Debug, Clone, Default)]
+pub struct ForkRequest {
+    /// How many steps are copied.
+    pub steps: u64,
+    /// The model or tier that is called after them, in place of the one in the contract.
+    pub model: Option<String>,
+    /// A requirement for the version that goes on; without one, the version of the other job does.
+    pub version: Option<String>,
+    pub request_id: Option<RequestId>,
+}
+
+/// The beginning of a journal whose last step is folded.
+#[derive(Default)]
+struct Folded {
+    /// The steps of the last fold, if not all of them belong to the beginning.
+    cut: Option<Payload>,
+    /// What the folded steps of the beginning cost.
+    usage: StepUsage,
+}
+
+impl Service {
+    /// Begins a new job with the first steps of a job that is in the state, whether it has ended or not.
+    pub async fn fork(&self, caller: &Caller, id: JobId, fork: &ForkRequest) -> Result<JobId, Error> {
+        let state = self.shared.read().await?;
+        let job = self.job_in(caller, &state, id).await?;
+        let journal = state.journal(id).or(job.journal.as_ref()).cloned().unwrap_or_default();
+        if fork.steps == 0 || fork.steps > journal.next() {
+            return Err(Error::NoSuchStep { steps: fork.steps, recorded: journal.next() });
+        }
+        if state.job(id).is_none() {
+            return Err(Error::JournalGone);
+        }
+        let agent = self.version_of_fork(caller, &state, &job, fork).await?;
+        let model = fork.model.as_deref().map(|name| model(caller, &state, name)).transpose()?;
+        let Folded { cut, usage } = self.folded(&journal, fork.steps).await?;
+        let command = ForkJob {
+            job: id,
+            id: self.draw_id(),
+            steps: fork.steps,
+            pin: AgentPin { version: agent.version, digest: agent.digest },
+            model,
+            cut,
+            folded: usage,
+        };
+        let mut request = caller.request(Command::ForkJob(command));
+        if fork.request_id.is_some() {
+            // The drawn id is not part of what is asked.
+            let ForkRequest { steps, model, version, .. } = fork;
+            let asked = format!("fork {id} {steps} {model:?} {version:?}");
+            (request.origin.request_id, request.origin.body_hash) = (fork.request_id.clone(), hash(asked.as_bytes()));
+        }
+        match self.propose(request).await? {
+            Outcome::Submitted { job, .. } => Ok(job),
+            _ => Err(Error::OutcomeUnknown),
+        }
+    }
+
+    /// The version that goes on. Another version than before has to be able to: it is an agent with a model, takes the input, and takes its
+    /// images from the same member of it, so that the recorded requests stay the same.
+    async fn version_of_fork(
+        &self,
+        caller: &Caller,
+        state: &State,
+        job: &Job,
+        fork: &ForkRequest,
+    ) -> Result<Arc<AgentVersion>, Error> {
+        let pinned = job.pin.as_ref().map(|pin| pin.version.to_string());
+        let asked = fork.version.as_deref().or(pinned.as_deref());
+        let found = find_version(state, caller, &job.agent, asked)?;
+        let agent = found.ok_or_else(|| unknown_agent(state, caller, job.agent.as_str(), asked))?;
+        if job.pin.as_ref().is_some_and(|pin| pin.digest == agent.digest) {
+            return Ok(agent);
+        }
+        let known = self.known(&agent).await?;
+        let version = agent.version;
+        let differs = |why: &str| Err(Error::ForkDiffers(format!("{} {version} {why}", agent.name)));
+        if known.value["provider"]["type"] != "llm" {
+            return differs("is no agent with a model, so it cannot go on after recorded steps");
+        }
+        if let Some(before) = job.pin.as_ref().and_then(|pin| state.agent(&job.namespace, &job.agent, pin.version)) {
+            let images = |value: &Value| value["provider"]["images"].clone();
+            if images(&self.known(before).await?.value) != images(&known.value) {
+                return differs("takes its images from another member of the input: step 1 would differ");
+            }
+        }
+        let input: Value = serde_json::from_slice(&self.bytes(&job.input).await?).unwrap_or_default();
+        if known.checks_input() && known.check_input(&input).is_err() {
+            let violations = known.explain_input(&input);
+            return Err(Error::InputRefused { agent: agent.name.clone(), version, violations });
+        }
+        Ok(agent)
+    }
+
+    /// What the state does not know about folded steps. Their artifacts are read as far as the beginning goes, one at a time.
+    async fn folded(&self, journal: &Journal, steps: u64) -> Result<Folded, Error> {
+        let mut folded = Folded::default();
+        if steps >= journal.first() {
+            return Ok(folded);
+        }
+        let mut from = 0;
+        for fold in &journal.folds {
+            if from >= steps {
+                break;
+            }
+            let content = decode_steps(&self.bytes(&fold.artifact).await?);
+            let content = content.map_err(|error| Error::internal("read folded steps", &error))?;
+            let count = usize::try_from(fold.upto.min(steps) - from).unwrap_or(usize::MAX);
+            let kept: Vec<Arc<Step>> = content.into_iter().take(count).collect();
+            kept.iter().for_each(|step| folded.usage += step.usage);
+            if fold.upto > steps {
+                folded.cut = Some(self.artifact_of(encode_steps(&kept).into()).await?);
+            }
+            from = fold.upto;
+        }
+        Ok(folded)
+    }
+}
+
+/// The name of a model or tier that the namespace has.
+fn model(caller: &Caller, state: &State, text: &str) -> Result<ObjectName, Error> {
+    let name = ObjectName::new(text)?;
+    let exists = ["model", "tier"].into_iter().any(|kind| {
+        let Ok(kind) = ObjectKind::new(kind) else { return false };
+        let key = ObjectKey { namespace: caller.namespace.clone(), kind, name: name.clone() };
+        state.object(&key).is_some()
+    });
+    if exists { Ok(name) } else { Err(Error::UnknownObject(format!("no such model: \"{name}\""))) }
+}
