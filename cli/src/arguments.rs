@@ -7,12 +7,9 @@ use std::time::Duration;
 use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command::{
-    agent, apply, cluster, complete, completion, config, context, deploy, dev, dev_member, diff, docs, doctor, edit,
-    event, explain_error, generic, init, job, label, logs, mcp, model, node, operator, run, secret, skill, test, top,
-    trigger, wait,
     agent, apply, cluster, complete, completion, config, context, conversation, deploy, dev, dev_member, diff, docs,
     doctor, edit, event, explain_error, generic, import, init, job, label, logs, mcp, model, node, operator, run,
-    secret, skill, test, top, wait,
+    secret, skill, test, top, trigger, wait,
 };
 use crate::context::TimeForm;
 use crate::exit;

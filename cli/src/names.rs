@@ -41,6 +41,8 @@ pub(crate) fn secret(text: &str) -> Result<String, String> {
 /// A trigger's name.
 pub(crate) fn trigger(text: &str) -> Result<String, String> {
     bare(text, "trigger")
+}
+
 /// A conversation's id.
 pub(crate) fn conversation(text: &str) -> Result<String, String> {
     bare(text, "conversation")

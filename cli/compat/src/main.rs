@@ -16,8 +16,8 @@ mod run;
 mod run_chain;
 mod serve;
 mod server;
-mod trigger;
 mod skill;
+mod trigger;
 mod validate;
 
 use std::io::Write;

@@ -78,6 +78,8 @@ impl Settings {
     /// Adds an option of the controller by the name of its flag, such as `triggers-path`.
     pub fn set_controller(&mut self, flag: &str, value: &str) {
         self.controller.push(joined(flag, std::ffi::OsStr::new(value)));
+    }
+
     /// Adds an option of the controller by the name of its flag, unless it is set.
     pub fn default_controller(&mut self, flag: &str, value: &str) {
         let prefix = format!("--{flag}=");

@@ -5,14 +5,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::canonical::parse;
-use crate::{chain, model, namespace, secret, skill, tier, trigger, webhook};
+use crate::{chain, conversation, model, namespace, pin, secret, skill, tier, trigger, webhook};
 
 /// All kinds, by name.
-pub const KINDS: [&dyn Kind; 8] = [
-use crate::{chain, conversation, model, namespace, pin, secret, skill, tier, webhook};
-
-/// All kinds, by name.
-pub const KINDS: [&dyn Kind; 9] = [
+pub const KINDS: [&dyn Kind; 10] = [
     &chain::ChainKind,
     &conversation::ConversationKind,
     &model::ModelKind,

@@ -182,6 +182,8 @@ pub struct ByAgentPort {
     pub agent: String,
     /// The port on which it is served.
     pub port: u16,
+}
+
 /// Attribute of the state of providers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ByProvider {

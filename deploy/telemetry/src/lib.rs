@@ -16,10 +16,8 @@ mod rules;
 
 pub use attributes::{
     ByAgent, ByAgentPort, ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens, ByLoopEnd, ByMessageOutcome, ByOutcome,
-    ByReportResult, ByStatus, ByStatusCode, DeliveryResult, LoopEnd, MessageOutcome, NodeHealth, Outcome, ReportResult,
-    Status, TokenKind,
-    ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens, ByLoopEnd, ByOutcome, ByProvider, ByReportResult, ByStatus,
-    ByStatusCode, DeliveryResult, LoopEnd, NodeHealth, Outcome, ReportResult, Status, TokenKind,
+    ByProvider, ByReportResult, ByStatus, ByStatusCode, DeliveryResult, LoopEnd, MessageOutcome, NodeHealth, Outcome,
+    ReportResult, Status, TokenKind,
 };
 pub use instrument::{Declaration, Kind};
 pub use log::{LogError, start as start_log};

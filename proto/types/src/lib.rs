@@ -41,14 +41,11 @@ pub use carried::Carried;
 pub use command::{
     AdvanceRun, CancelJob, CancelRun, CarriedEnd, CarryJob, Command, CompleteJob, ConfigureCluster, Cordon,
     CreateJoinToken, DeleteAgent, DeleteObject, DeliverMessage, DeprecateAgent, DrainNode, EndCarried, FailJob,
-    FailPending, FireTrigger, FiredBy, FoldSteps, ForsakeChild, GrantLease, JoinMember, LabelNode, LoseLease, LoseNode,
-    Observation, ObserveObjects, ParkJob, PruneJobs, PutObject, RecordSteps, RegisterAgent, RegisterNode, RemoveNode,
-    ReportDigest, Request, Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken, RunDefinition, RunNext,
-    SinkAck, SpawnedBy, Spawner, StartJob, StartRun, StoreLog, SubmitJob, Usage, Verdict, WakeJob, WarmChanged,
-    FailPending, FoldSteps, ForkJob, ForsakeChild, GrantLease, JoinMember, LabelNode, LoseLease, LoseNode, Observation,
-    ObserveObjects, ParkJob, PruneJobs, PutObject, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, ReportDigest,
-    Request, Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken, RunDefinition, RunNext, SinkAck,
-    SpawnedBy, Spawner, StartJob, StartRun, StoreLog, SubmitJob, Usage, Verdict, WakeJob, WarmChanged,
+    FailPending, FireTrigger, FiredBy, FoldSteps, ForkJob, ForsakeChild, GrantLease, JoinMember, LabelNode, LoseLease,
+    LoseNode, Observation, ObserveObjects, ParkJob, PruneJobs, PutObject, RecordSteps, RegisterAgent, RegisterNode,
+    RemoveNode, ReportDigest, Request, Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken, RunDefinition,
+    RunNext, SinkAck, SpawnedBy, Spawner, StartJob, StartRun, StoreLog, SubmitJob, Usage, Verdict, WakeJob,
+    WarmChanged,
 };
 pub use config::ClusterConfig;
 pub use entry::{Entry, Parent};

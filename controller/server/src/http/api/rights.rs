@@ -42,8 +42,10 @@ impl Right {
 
 /// Each right, and the operations that need it. A test compares them with the table of operations.
 const RIGHTS: &[(Right, &[&str])] = &[
-    (Right::Public, &["callHook", "health", "ready", "version", "openApi", "errorPage", "securityPolicy"]),
-    (Right::Public, &["health", "ready", "version", "openApi", "errorPage", "securityPolicy", "mcpRegistry"]),
+    (
+        Right::Public,
+        &["health", "ready", "version", "openApi", "errorPage", "securityPolicy", "mcpRegistry", "callHook"],
+    ),
     (
         Right::JobsRead,
         &[
@@ -63,15 +65,18 @@ const RIGHTS: &[(Right, &[&str])] = &[
         ],
     ),
     (Right::JobsSubmit, &["submitJob", "submitJobs", "startChain", "fireTrigger", "backfillTrigger"]),
-    (Right::JobsControl, &["cancelJob", "deleteJob", "retryJob", "resolveJob", "sendMessage", "cancelChainRun"]),
-    (Right::JobsSubmit, &["submitJob", "submitJobs", "startChain"]),
     (
         Right::JobsControl,
-        &["cancelJob", "deleteJob", "retryJob", "resolveJob", "sendMessage", "cancelChainRun", "deleteConversation"],
-    (Right::JobsSubmit, &["submitJob", "submitJobs", "startChain"]),
-    (
-        Right::JobsControl,
-        &["cancelJob", "deleteJob", "retryJob", "forkJob", "resolveJob", "sendMessage", "cancelChainRun"],
+        &[
+            "cancelJob",
+            "deleteJob",
+            "retryJob",
+            "forkJob",
+            "resolveJob",
+            "sendMessage",
+            "cancelChainRun",
+            "deleteConversation",
+        ],
     ),
     (Right::AgentsRead, &["listAgents", "getAgent", "listVersions", "getVersion", "skills", "getSkill"]),
     (

@@ -10,7 +10,7 @@ impl Draw {
     fn command(&mut self) -> Command {
         let (job, node, token) = (self.job_id(), self.node_id(), self.token());
         let epoch = NodeEpoch(self.u64());
-        match self.below(44) {
+        match self.below(45) {
             0 => Command::RegisterAgent(RegisterAgent {
                 name: self.agent_name(),
                 version: self.version(),
@@ -126,7 +126,7 @@ impl Draw {
                 event_seq: EventSeq(self.u64()),
                 limit: self.u32(),
             }),
-            42 => Command::ForkJob(ForkJob {
+            43 => Command::ForkJob(ForkJob {
                 job,
                 id: self.job_id(),
                 steps: self.u64(),
