@@ -21,7 +21,7 @@ pub fn take(input: &mut Value, member: &str) -> Result<Vec<Image>, String> {
     found.iter().enumerate().map(|(at, value)| image(value).map_err(|why| format!("'{member}/{at}' {why}"))).collect()
 }
 
-pub(super) fn image(value: &Value) -> Result<Image, String> {
+pub(crate) fn image(value: &Value) -> Result<Image, String> {
     let text = |name: &str| value.get(name).and_then(Value::as_str);
     let (Some(data), Some(mime)) = (text("data"), text("mime_type")) else {
         return Err("has no \"data\" and \"mime_type\"".to_owned());

@@ -32,6 +32,7 @@ mod event;
 mod guard;
 pub mod images;
 mod key;
+pub mod messages;
 mod output;
 pub mod python;
 pub mod record;

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use atlas_model::Image;
+use atlas_model::{Image, Message};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -105,11 +105,12 @@ pub fn replay<C: Checks>(
     steps: &[Step],
     input: &Value,
     images: Vec<Image>,
+    said: Vec<Message>,
     checks: impl Fn(&Settings) -> C,
     ran: Ran,
 ) -> Result<Replayed, ReplayError> {
     let mut record = Record { steps, next: 0, ran };
-    match record.run(input, images, checks) {
+    match record.run(input, images, said, checks) {
         Ok(ending) => Ok(Replayed::Same(ending)),
         Err(Stop::Open(asked)) => Ok(Replayed::Same(Ending::Open { asked })),
         Err(Stop::Differs(difference)) => Ok(Replayed::Differs(difference)),
@@ -129,12 +130,13 @@ impl Record<'_> {
         &mut self,
         input: &Value,
         images: Vec<Image>,
+        said: Vec<Message>,
         checks: impl Fn(&Settings) -> C,
     ) -> Result<Ending, Stop> {
         let mut fixed = self.start()?;
         let mut check = checks(&fixed.settings);
         let mut turn = Turn::new(fixed.settings.clone());
-        let mut effects = turn.step(Event::Started { input: input.clone(), images }, &check);
+        let mut effects = turn.step(Event::Started { input: input.clone(), images, said }, &check);
         loop {
             let event = match effects.pop() {
                 Some(Effect::Call { .. }) if self.is_next("start", AGAIN) => {

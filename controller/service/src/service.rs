@@ -21,9 +21,7 @@ use crate::seal::Keys;
 use crate::stats::Stats;
 use crate::streams::Streams;
 use crate::waiters::Waiters;
-use crate::{Error, catch_up, collect, conversations, fill, follow, health, runs, scrub};
-use crate::{Error, catch_up, collect, fill, follow, health, model_health, runs, scrub};
-use crate::{Error, catch_up, collect, fill, follow, health, runs, scrub, triggers};
+use crate::{Error, catch_up, collect, conversations, fill, follow, health, model_health, runs, scrub, triggers};
 
 /// Limits of the doors. Each is an option of the controller.
 #[derive(Debug, Clone)]

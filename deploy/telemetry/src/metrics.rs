@@ -196,7 +196,6 @@ pub(crate) mod tests {
         drop(metrics.agent_info.get_or_create(&ByAgentPort { agent: agent.clone(), port: 7400 }));
         drop(metrics.agent_health_status.get_or_create(&ByAgent { agent }));
         drop(metrics.llm_provider_up.get_or_create(&ByProvider { provider: "openai".to_owned() }));
-        drop(metrics.agent_loop_aborted.get_or_create(&ByLoopEnd { agent, reason: LoopEnd::repeat }));
         drop(metrics.http_request_duration.get_or_create(&ByStatusCode { http_response_status_code: 200 }));
         metrics
     }

@@ -64,7 +64,7 @@ impl Llm {
 
     /// Its members that are set, in the order of the documentation.
     pub(super) fn members(&self) -> Map<String, Value> {
-        let all: [(&str, Option<Value>); 14] = [
+        let all: [(&str, Option<Value>); 15] = [
             ("max_tokens", self.max_tokens.map(Value::from)),
             ("temperature", self.temperature.map(Value::from)),
             ("top_p", self.top_p.map(Value::from)),

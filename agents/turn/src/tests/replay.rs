@@ -83,7 +83,7 @@ fn settings() -> Settings {
 }
 
 fn replayed(steps: &[Step]) -> Replayed {
-    replay(steps, &json!({"q": 1}), Vec::new(), |_| Typed, ran).expect("a replay")
+    replay(steps, &json!({"q": 1}), Vec::new(), Vec::new(), |_| Typed, ran).expect("a replay")
 }
 
 fn check_difference(steps: &[Step], expected: &Expect) {
@@ -148,8 +148,9 @@ fn the_first_difference_is_told_with_both_sides() {
 #[test]
 fn what_is_no_record_of_the_loop_is_refused() {
     let (steps, _) = record(&settings(), None, &answers());
-    let refused =
-        |steps: &[Step]| replay(steps, &json!({"q": 1}), Vec::new(), |_| Typed, ran).expect_err("refused").to_string();
+    let refused = |steps: &[Step]| {
+        replay(steps, &json!({"q": 1}), Vec::new(), Vec::new(), |_| Typed, ran).expect_err("refused").to_string()
+    };
     let with = |at: usize, change: &dyn Fn(&mut Step)| {
         let mut steps = steps.clone();
         change(&mut steps[at]);

@@ -2,8 +2,8 @@
 
 use atlas_checks::Schemas;
 use atlas_contract::platform;
-use atlas_turn::images;
 use atlas_turn::replay::{ReplayError, Replayed, Step, replay};
+use atlas_turn::{images, messages};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -19,6 +19,7 @@ pub(super) struct Recorded {
     /// The input without the images, and the images.
     input: Value,
     images: Vec<atlas_model::Image>,
+    said: Vec<atlas_model::Message>,
 }
 
 /// A step as the API shows it.
@@ -43,17 +44,22 @@ impl Recorded {
         if steps.is_empty() {
             return Err(empty(&job));
         }
-        let (mut input, mut images) = (job.input_data.clone(), Vec::new());
-        if let Some(member) = images_member(client, &job).await? {
-            images = images::take(&mut input, &member).map_err(Failure::answer)?;
+        let (mut input, mut images, mut said) = (job.input_data.clone(), Vec::new(), Vec::new());
+        let provider = provider(client, &job).await?;
+        let member = |name: &str| provider.get(name).and_then(Value::as_str);
+        if let Some(member) = member("images") {
+            images = images::take(&mut input, member).map_err(Failure::answer)?;
         }
-        Ok(Self { job, steps, input, images })
+        if let Some(member) = member("messages") {
+            said = messages::take(&mut input, member).map_err(Failure::answer)?;
+        }
+        Ok(Self { job, steps, input, images, said })
     }
 
     /// Runs the agent loop over the first `count` steps. No model and no tool is called.
     pub(super) fn replay(&self, count: usize) -> Result<Replayed, Failure> {
         let steps = self.steps.get(..count).unwrap_or(&self.steps);
-        replay(steps, &self.input, self.images.clone(), Schemas::of, platform::ran)
+        replay(steps, &self.input, self.images.clone(), self.said.clone(), Schemas::of, platform::ran)
             .map_err(|error| refused(&self.job, &error))
     }
 }
@@ -82,14 +88,13 @@ async fn steps(client: &Client, id: &str) -> Result<Vec<Step>, Failure> {
     }
 }
 
-/// The member of the input that has images, as the contract of the job's version says. A version that was deleted had none.
-async fn images_member(client: &Client, job: &Job) -> Result<Option<String>, Failure> {
+/// The provider of the contract that the job ran; null if that version was deleted.
+async fn provider(client: &Client, job: &Job) -> Result<Value, Failure> {
     let answer = client.get(&["api", "agents", &job.agent_name], &[("version", &job.agent_version)]).await;
-    let agent = match answer {
-        Err(failure) if failure.exit == Exit::NotFound => return Ok(None),
-        answer => answer?,
-    };
-    Ok(agent["contract"]["provider"]["images"].as_str().map(str::to_owned))
+    match answer {
+        Err(failure) if failure.exit == Exit::NotFound => Ok(Value::Null),
+        answer => Ok(answer?["contract"]["provider"].take()),
+    }
 }
 
 fn empty(job: &Job) -> Failure {

@@ -52,7 +52,7 @@ async fn paths_and_methods_that_do_not_exist_are_answered_as_text() {
     let server = Server::start().await;
     for (method, path, status, text) in [
         ("GET", "/nowhere", 404, "404: Not Found"),
-        ("GET", "/api/chains", 404, "404: Not Found"),
+        ("GET", "/api/knowledge", 404, "404: Not Found"),
         ("PUT", "/api/jobs", 405, "405: Method Not Allowed"),
         ("PATCH", "/api/health", 405, "405: Method Not Allowed"),
     ] {

@@ -11,8 +11,7 @@ use crate::row::{Row, items};
 use crate::setup::only;
 
 /// Verbs of features that Atlas does not have yet.
-const LATER: [&str; 4] = ["security", "skill", "registry", "chain"];
-const LATER: [&str; 4] = ["trigger", "security", "registry", "chain"];
+const LATER: [&str; 3] = ["security", "registry", "chain"];
 
 pub(super) fn judge(row: &Row, bench: &Bench) -> Judged {
     only(&row.input, &["args"])?;

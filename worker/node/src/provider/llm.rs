@@ -5,8 +5,6 @@ mod drive;
 mod environment;
 mod fault;
 mod fixed;
-mod images;
-mod messages;
 mod health;
 mod model;
 mod probe;

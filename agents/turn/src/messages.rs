@@ -3,14 +3,14 @@
 use atlas_model::{Message, Part, Role};
 use serde_json::Value;
 
-use super::images::image;
+use crate::images::image;
 
 /// Most messages of one input.
 const MESSAGES_MAX: usize = 10_000;
 
 /// Takes the messages out of an input. They are objects with `role` (`user` or `assistant`), `content` (a text) and, where there are
 /// some, `images`. The last one is from the user.
-pub(super) fn take(input: &mut Value, member: &str) -> Result<Vec<Message>, String> {
+pub fn take(input: &mut Value, member: &str) -> Result<Vec<Message>, String> {
     let Some(found) = input.as_object_mut().and_then(|members| members.shift_remove(member)) else {
         return Ok(Vec::new());
     };
