@@ -27,6 +27,7 @@ mod serve;
 mod skills;
 mod snapshot;
 mod socket;
+mod traces;
 
 use std::time::Duration;
 
@@ -200,6 +201,8 @@ impl HttpDoor {
             (Route::FiguresOf(agent), &Method::GET) => {
                 Ok(answer::json(http::StatusCode::OK, &self.service.figures_of(&caller, &agent)?))
             }
+            (Route::Traces, &Method::GET) => traces::list(self, &caller, request).await,
+            (Route::Trace(id), &Method::GET) => traces::get(self, &caller, request, &id).await,
             (Route::Skills, &Method::GET) => skills::list(self, &caller, request).await,
             (Route::Skills, &Method::POST) => skills::deploy(self, &caller, request).await,
             (Route::Skill(name), &Method::GET) => skills::get(self, &caller, request, &name).await,

@@ -68,6 +68,7 @@ catalogue! {
     JOURNAL_GONE = "E3014" Gone "the journal of the job can no longer be resumed";
     CREDENTIAL_LOST = "E3015" Gone "the credential of the caller was lost";
     NO_JOURNAL_ROOM = "E3020" Busy "the cluster has no room for another journal";
+    UNKNOWN_TRACE = "E3031" NotFound "no such trace";
     MODEL_CALL = "E3201" Unavailable "a call of the model failed";
     NO_MODEL = "E3202" NotFound "there is no model for the agent";
     BUDGET_SPENT = "E3203" Denied "the budget of the job does not suffice";

@@ -84,6 +84,9 @@ pub enum Error {
     /// No such job.
     #[error("Job not found")]
     UnknownJob,
+    /// No such trace.
+    #[error("Trace not found")]
+    UnknownTrace,
     /// The ids of several jobs start with this text.
     #[error("\"{prefix}\" matches several job ids: {first}, {second}")]
     AmbiguousJob {
@@ -257,6 +260,7 @@ impl Error {
             Self::Late => catalogue::LATE,
             Self::PackageRefused(_) => catalogue::PACKAGE_REFUSED,
             Self::UnknownJob => catalogue::UNKNOWN_JOB,
+            Self::UnknownTrace => catalogue::UNKNOWN_TRACE,
             Self::AmbiguousJob { .. } => catalogue::AMBIGUOUS_JOB,
             Self::QueueFull { .. } => catalogue::QUEUE_FULL,
             Self::RequestConflict => catalogue::REQUEST_CONFLICT,

@@ -54,6 +54,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod tools;
+mod traces;
 mod tree;
 mod view;
 mod waiters;
@@ -93,5 +94,6 @@ pub use stats::{Stats, Transition};
 pub use streams::{Line, Pieces, Streams};
 pub use submit::Submission;
 pub use tools::OutsideCall;
+pub use traces::TraceQuery;
 pub use tree::Tree;
 pub use view::{Shown, View, words, write_frame};

@@ -26,7 +26,7 @@ const ARROWS: &[(&str, &str)] = &[
     ),
     ("atlas-webhooks", "env objects raft service telemetry types"),
     ("atlas-gateway", "contract env service types"),
-    ("atlas-service", "contract duty env format history objects package raft secrets state telemetry types"),
+    ("atlas-service", "contract duty env format history model objects package raft secrets state telemetry types"),
     ("atlas-objects", "model types"),
     ("atlas-mediation", ""),
     ("atlas-triggers", "contract"),

@@ -122,6 +122,7 @@ const IN_NAMESPACE: &[&str] = &[
     "/api/objects/",
     "/api/secrets/",
     "/api/skills",
+    "/api/traces",
 ];
 
 /// What every operation may be refused with.

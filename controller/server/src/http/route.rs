@@ -50,6 +50,8 @@ pub(crate) enum Route {
     FiguresOf(String),
     Metrics,
     OpenApi,
+    Traces,
+    Trace(String),
     Skills,
     Skill(String),
     SecurityPolicy,
@@ -113,6 +115,8 @@ impl Route {
             ["api", "metrics", agent] => Self::FiguresOf(name(agent)?),
             ["metrics"] => Self::Metrics,
             ["api", "openapi.json"] => Self::OpenApi,
+            ["api", "traces"] => Self::Traces,
+            ["api", "traces", trace] => Self::Trace(name(trace)?),
             ["api", "skills"] => Self::Skills,
             ["api", "skills", skill] => Self::Skill(name(skill)?),
             ["api", "security", "policy"] => Self::SecurityPolicy,
@@ -170,6 +174,8 @@ impl Route {
             Self::FiguresOf(_) => "/api/metrics/{agent}",
             Self::Metrics => "/metrics",
             Self::OpenApi => "/api/openapi.json",
+            Self::Traces => "/api/traces",
+            Self::Trace(_) => "/api/traces/{id}",
             Self::Skills => "/api/skills",
             Self::Skill(_) => "/api/skills/{name}",
             Self::SecurityPolicy => "/api/security/policy",
@@ -191,6 +197,8 @@ impl Route {
                 | Self::Agents
                 | Self::Figures
                 | Self::FiguresOf(_)
+                | Self::Traces
+                | Self::Trace(_)
                 | Self::Skills
                 | Self::SecurityPolicy
         )

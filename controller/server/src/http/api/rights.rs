@@ -53,6 +53,8 @@ const RIGHTS: &[(Right, &[&str])] = &[
             "listSteps",
             "followJob",
             "jobLogs",
+            "listTraces",
+            "getTrace",
             "followAll",
             "followAllAtWs",
         ],
