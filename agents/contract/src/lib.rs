@@ -1,12 +1,14 @@
 //! Agent contracts, checked and typed.
 //!
 //! Owns the YAML dialect ([`yaml`]), the rules of `agent.yaml` ([`Contract`]) and `skill.yaml` ([`Skill`]), JSON Schema
-//! checks ([`schema`]), version requirements ([`requirement`]), the tests of an agent ([`fixture`]), the text of an input to search for ([`search_text`](search_text())) files of secrets ([`secret_file`]) and values in
+//! checks ([`schema`]), version requirements ([`requirement`]), the tests of an agent ([`fixture`]), the checks of its outputs
+//! ([`Eval`]), the text of an input to search for ([`search_text`](search_text())), files of secrets ([`secret_file`]) and values in
 //! Python notation for clients of Atlas for Python ([`python`]). Pure functions over bytes and values: it reads no
 //! files and does not know what a contract means for a cluster.
 
 mod contract;
 mod document;
+mod eval;
 pub mod fixture;
 pub mod platform;
 pub mod python;
@@ -22,6 +24,7 @@ pub use contract::{
     Contract, ContractError, Dependency, ExecMode, Hardware, Knowledge, Llm, Model, Permissions, Provider,
     ProviderKind, Requires, Retry, Warning, parse, parse_offered,
 };
+pub use eval::{Check, CheckResult, EVAL_FILE, Eval, EvalError};
 pub use search_text::search_text;
 pub use skill::{Skill, SkillError};
 pub use violation::{Violation, joined, nearest, places};

@@ -22,7 +22,7 @@ pub use skill::{
     SKILL_CODE, SKILL_FILE, SkillError, SkillFolder, SkillPackage, SkillRuntime, discover_skills, pack_skill, skill_of,
 };
 pub use skill_agent::{skill_agent, skill_agent_name};
-pub use unpack::{Inspected, PARTIAL, UnpackError, contract_of, inspect, unpack};
+pub use unpack::{Inspected, PARTIAL, UnpackError, contract_of, file_of, inspect, unpack};
 pub use walk::{ArchiveError, Limits};
 
 /// The file that marks a directory as an agent.

@@ -60,6 +60,12 @@ pub(crate) fn files(archive: &[u8], limits: &Limits) -> Result<Vec<PackFile>, Ar
     Ok(files)
 }
 
+/// One file of an archive; none if the archive does not have it.
+pub fn file_of(archive: &[u8], path: &str) -> Result<Option<Vec<u8>>, ArchiveError> {
+    let files = files(archive, &Limits::default())?;
+    Ok(files.into_iter().find(|file| file.path == path).map(|file| file.bytes))
+}
+
 /// The contract of a package that is being registered, after all checks.
 pub fn contract_of(archive: &[u8]) -> Result<Contract, UnpackError> {
     let contract = inspect(archive, &Limits::default())?.contract;

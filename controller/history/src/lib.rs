@@ -113,6 +113,8 @@ pub struct JobFilter {
     pub since: Option<Timestamp>,
     /// Submitted at or before.
     pub until: Option<Timestamp>,
+    /// Completed and failed jobs by their end, the latest first, instead of by submission.
+    pub by_end: bool,
     /// The most jobs to return.
     pub limit: usize,
 }

@@ -1,7 +1,7 @@
 //! The queries. They block, so the caller runs them on blocking threads.
 
 use atlas_format::decode_job;
-use atlas_types::{Digest, EventSeq, Job, JobId};
+use atlas_types::{Digest, EventSeq, Job, JobId, JobStatus};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row};
 
@@ -57,9 +57,13 @@ pub(crate) fn list(connection: &Connection, filter: &JobFilter) -> Result<Vec<Li
     if let Some(until) = filter.until {
         wanted.push(("created_at <= ?", until.0.into()));
     }
+    if filter.by_end {
+        wanted.push(("status <> ?", JobStatus::Cancelled.as_str().to_owned().into()));
+    }
+    let order = if filter.by_end { "event_seq" } else { "queue_seq" };
     let conditions: Vec<_> = wanted.iter().map(|(condition, _)| *condition).collect();
     let conditions = if conditions.is_empty() { "1".to_owned() } else { conditions.join(" AND ") };
-    let sql = format!("SELECT event_seq, id, queue_seq FROM jobs WHERE {conditions} ORDER BY queue_seq DESC LIMIT ?");
+    let sql = format!("SELECT event_seq, id, queue_seq FROM jobs WHERE {conditions} ORDER BY {order} DESC LIMIT ?");
     let mut values: Vec<Value> = wanted.into_iter().map(|(_, value)| value).collect();
     values.push(i64::try_from(filter.limit).unwrap_or(i64::MAX).into());
     let mut query = read(connection.prepare_cached(&sql))?;

@@ -30,6 +30,7 @@ mod skills;
 mod snapshot;
 mod socket;
 mod triggers;
+mod traces;
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -242,6 +243,8 @@ impl HttpDoor {
             (Route::Conversation(id), &Method::GET) => conversations::get(self, &caller, request, &id).await,
             (Route::Conversation(id), &Method::DELETE) => conversations::delete(self, &caller, &id).await,
             (Route::McpRegistry, &Method::GET) => mcp::registry(self, &caller, request).await,
+            (Route::Traces, &Method::GET) => traces::list(self, &caller, request).await,
+            (Route::Trace(id), &Method::GET) => traces::get(self, &caller, request, &id).await,
             (Route::Skills, &Method::GET) => skills::list(self, &caller, request).await,
             (Route::Skills, &Method::POST) => skills::deploy(self, &caller, request).await,
             (Route::Skill(name), &Method::GET) => skills::get(self, &caller, request, &name).await,

@@ -71,6 +71,7 @@ catalogue! {
     NO_SUCH_STEP = "E3016" Invalid "the job has not recorded this step";
     NO_JOURNAL_ROOM = "E3020" Busy "the cluster has no room for another journal";
     UNKNOWN_RUN = "E3030" NotFound "no such chain execution";
+    UNKNOWN_TRACE = "E3031" NotFound "no such trace";
     MODEL_CALL = "E3201" Unavailable "a call of the model failed";
     NO_MODEL = "E3202" NotFound "there is no model for the agent";
     BUDGET_SPENT = "E3203" Denied "the budget of the job does not suffice";

@@ -87,6 +87,9 @@ pub enum Error {
     /// No such run of a chain.
     #[error("Chain execution not found")]
     UnknownRun,
+    /// No such trace.
+    #[error("Trace not found")]
+    UnknownTrace,
     /// The ids of several jobs start with this text.
     #[error("\"{prefix}\" matches several job ids: {first}, {second}")]
     AmbiguousJob {
@@ -288,6 +291,7 @@ impl Error {
             Self::PackageRefused(_) => catalogue::PACKAGE_REFUSED,
             Self::UnknownJob => catalogue::UNKNOWN_JOB,
             Self::UnknownRun => catalogue::UNKNOWN_RUN,
+            Self::UnknownTrace => catalogue::UNKNOWN_TRACE,
             Self::AmbiguousJob { .. } => catalogue::AMBIGUOUS_JOB,
             Self::QueueFull { .. } => catalogue::QUEUE_FULL,
             Self::RequestConflict => catalogue::REQUEST_CONFLICT,

@@ -109,6 +109,7 @@ impl Service {
             agent: query.agent.clone(),
             since: query.since,
             until: query.until,
+            by_end: false,
             // Jobs that are also in the state must not take the place of others.
             limit: wanted + places.len(),
         };

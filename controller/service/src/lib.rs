@@ -61,6 +61,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod tools;
+mod traces;
 mod tree;
 mod triggers;
 mod view;
@@ -107,6 +108,7 @@ pub use stats::{Stats, Transition};
 pub use streams::{Line, Pieces, Streams};
 pub use submit::Submission;
 pub use tools::OutsideCall;
+pub use traces::TraceQuery;
 pub use tree::Tree;
 pub use triggers::{Backfill, Backfilled, HookCall, LocalTime, TriggerFilter};
 pub use view::{Shown, View, words, write_frame};

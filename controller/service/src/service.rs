@@ -20,6 +20,7 @@ use crate::peers::Peers;
 use crate::seal::Keys;
 use crate::stats::Stats;
 use crate::streams::Streams;
+use crate::traces::Evals;
 use crate::waiters::Waiters;
 use crate::{Error, catch_up, collect, conversations, fill, follow, health, model_health, runs, scrub, triggers};
 
@@ -96,6 +97,7 @@ pub(crate) struct Shared {
     pub(crate) events: EventLog,
     pub(crate) streams: Streams,
     pub(crate) stats: Stats,
+    pub(crate) evals: Evals,
     pub(crate) bearers: Bearers,
     pub(crate) keys: Option<Keys>,
     /// The conversations that are being continued here.
@@ -134,6 +136,7 @@ impl Service {
             events,
             streams: Streams::default(),
             stats: Stats::default(),
+            evals: Evals::default(),
             bearers: Bearers::default(),
             keys,
             conversations: conversations::Places::default(),

@@ -16,6 +16,9 @@ use crate::{Caller, Error, Service};
 /// Most bytes of a result: as much as a frame to a worker holds.
 const TOOL_BYTES_MAX: usize = 1 << 20;
 
+/// Items in one answer, if the call does not say.
+const LISTED: usize = 50;
+
 /// Also called to resolve a name in `requires.skills` that is an agent.
 const DESCRIBE: &str = "atlas.registry.describe";
 
@@ -43,6 +46,11 @@ impl Call<'_> {
     /// An argument that is a text, or the empty text.
     fn text(&self, name: &str) -> &str {
         self.arguments.get(name).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// How many items a list shall have.
+    fn limit(&self) -> usize {
+        self.arguments.get("limit").and_then(Value::as_u64).map_or(LISTED, |limit| limit as usize)
     }
 }
 
@@ -111,8 +119,8 @@ impl Service {
             "atlas.queue.inspect" => self.tool_queue(call).await,
             "atlas.monitor.health" => self.tool_health(call).await,
             "atlas.monitor.metrics" => Ok(self.tool_metrics(call)),
-            "atlas.monitor.trace" => Ok(monitor::trace(call)),
-            "atlas.monitor.traces" => Ok(monitor::traces()),
+            "atlas.monitor.trace" => self.tool_trace(call).await,
+            "atlas.monitor.traces" => self.tool_traces(call).await,
             // The worker makes `atlas.exec.run` a child of the job.
             tool => Err(NoResult::Refused(format!("Unknown tool: {tool}"))),
         }

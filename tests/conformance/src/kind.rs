@@ -3,6 +3,7 @@
 mod chain;
 mod cli;
 mod contract;
+mod eval;
 mod hardware;
 mod jobs;
 mod llm;
@@ -74,6 +75,8 @@ const KINDS: &[(&str, &[&str], Judge)] = &[
     ("next_fire", &["definition"], |row, _| trigger::next_fire(row)),
     ("ticks", &["triggers"], |row, _| trigger::ticks(row)),
     ("cost", &["model"], |row, _| model::cost(row)),
+    ("check", &["check", "output"], |row, _| eval::check(row)),
+    ("load", &["directory", "yaml"], |row, _| eval::load(row)),
     ("search_text", &["input"], |row, _| model::search_text(row)),
 ];
 

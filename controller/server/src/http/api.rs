@@ -127,6 +127,7 @@ const IN_NAMESPACE: &[&str] = &[
     "/api/hooks/",
     "/api/conversations",
     "/.well-known/mcp/",
+    "/api/traces",
 ];
 
 /// What every operation may be refused with.

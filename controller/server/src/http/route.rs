@@ -61,6 +61,8 @@ pub(crate) enum Route {
     FiguresOf(String),
     Metrics,
     OpenApi,
+    Traces,
+    Trace(String),
     Skills,
     Skill(String),
     Conversations,
@@ -141,6 +143,8 @@ impl Route {
             [".well-known", "mcp", "server.json"] => Self::McpRegistry,
             ["api", "conversations"] => Self::Conversations,
             ["api", "conversations", conversation] => Self::Conversation(name(conversation)?),
+            ["api", "traces"] => Self::Traces,
+            ["api", "traces", trace] => Self::Trace(name(trace)?),
             ["api", "skills"] => Self::Skills,
             ["api", "skills", skill] => Self::Skill(name(skill)?),
             ["api", "security", "policy"] => Self::SecurityPolicy,
@@ -212,6 +216,8 @@ impl Route {
             Self::McpRegistry => "/.well-known/mcp/server.json",
             Self::Conversations => "/api/conversations",
             Self::Conversation(_) => "/api/conversations/{id}",
+            Self::Traces => "/api/traces",
+            Self::Trace(_) => "/api/traces/{id}",
             Self::Skills => "/api/skills",
             Self::Skill(_) => "/api/skills/{name}",
             Self::SecurityPolicy => "/api/security/policy",
@@ -235,6 +241,8 @@ impl Route {
                 | Self::Agents
                 | Self::Figures
                 | Self::FiguresOf(_)
+                | Self::Traces
+                | Self::Trace(_)
                 | Self::Skills
                 | Self::Triggers
                 | Self::Trigger(_)

@@ -7,9 +7,6 @@ use serde_json::{Map, Value, json};
 use super::{Call, NoResult};
 use crate::{Consistency, Error, JobQuery, Service, Shown, Submission, View};
 
-/// Jobs in one answer, if the call does not say.
-const LISTED: usize = 50;
-
 impl Service {
     /// Submits a job that nobody waits for. An agent needs the permission to spawn for it, as for a child.
     pub(super) async fn tool_spawn(&self, call: &Call<'_>) -> Result<Value, NoResult> {
@@ -68,7 +65,7 @@ impl Service {
 
     /// The newest jobs, oldest first.
     pub(super) async fn tool_queue(&self, call: &Call<'_>) -> Result<Value, NoResult> {
-        let limit = call.arguments.get("limit").and_then(Value::as_u64).map_or(LISTED, |limit| limit as usize);
+        let limit = call.limit();
         let status = match call.text("status") {
             "" => None,
             word => match JobStatus::ALL.into_iter().find(|status| status.as_str() == word) {

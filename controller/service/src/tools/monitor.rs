@@ -1,9 +1,10 @@
 //! `atlas.monitor.*`.
 
+use atlas_types::AgentName;
 use serde_json::{Map, Value, json};
 
 use super::{Call, NoResult};
-use crate::{Consistency, Service};
+use crate::{Consistency, Error, Service, TraceQuery};
 
 impl Service {
     pub(super) async fn tool_health(&self, call: &Call<'_>) -> Result<Value, NoResult> {
@@ -23,14 +24,26 @@ impl Service {
             }
         }
     }
-}
 
-/// No traces are kept.
-pub(super) fn trace(call: &Call<'_>) -> Value {
-    json!({"error": format!("Trace '{}' not found", call.text("trace_id"))})
-}
+    pub(super) async fn tool_trace(&self, call: &Call<'_>) -> Result<Value, NoResult> {
+        let id = call.text("trace_id");
+        match self.trace(&call.caller, id, Consistency::Linearizable).await {
+            Err(Error::UnknownTrace) => Ok(json!({"error": format!("Trace '{id}' not found")})),
+            found => Ok(found?),
+        }
+    }
 
-/// No traces are kept.
-pub(super) fn traces() -> Value {
-    json!({"traces": []})
+    /// The latest traces, of one agent or of all.
+    pub(super) async fn tool_traces(&self, call: &Call<'_>) -> Result<Value, NoResult> {
+        let agent = match call.text("agent") {
+            "" => None,
+            name => match AgentName::new(name) {
+                Ok(name) => Some(name),
+                Err(_) => return Ok(json!({"traces": []})),
+            },
+        };
+        let query = TraceQuery { agent, limit: call.limit() };
+        let traces = self.traces(&call.caller, &query, Consistency::Linearizable).await?;
+        Ok(json!({"traces": traces}))
+    }
 }

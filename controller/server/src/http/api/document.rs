@@ -42,6 +42,7 @@ pub(super) fn schemas() -> &'static Map<String, Value> {
 /// The groups of operations, each with what begins the paths of its own.
 const TAGS: &[(&str, &str, &[&str])] = &[
     ("jobs", "Submitting, reading and changing jobs.", &["/api/jobs"]),
+    ("traces", "What ended jobs did.", &["/api/traces"]),
     ("events", "Changes of all jobs, as a stream.", &["/api/events", "/ws"]),
     ("chains", "Executions of chains.", &["/api/chains"]),
     ("agents", "Agent versions and their contracts.", &["/api/agents"]),

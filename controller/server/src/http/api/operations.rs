@@ -8,6 +8,11 @@ use atlas_service::catalogue::{
     NO_SECRETS_KEY, NO_SUCH_STEP, NODE_BUSY, NOT_CONFIGURED, NOT_IN_DOUBT, NOT_PRIVATE, OBJECT_CHANGED, OBJECT_IN_USE,
     OBJECT_REFUSED, OUTPUT_REFUSED, PACKAGE_REFUSED, PEERS_AWAY, QUEUE_FULL, STEP_DIFFERS, TOO_LARGE, UNKNOWN_AGENT,
     UNKNOWN_MEMBER, UNKNOWN_NODE, UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND, UNKNOWN_RUN, WRONG_STATUS,
+    AGENT_IN_USE, AMBIGUOUS_JOB, CONTRACT_REFUSED, DEPENDENCY_MISSING, EVENTS_GONE, INPUT_REFUSED, JOURNAL_GONE,
+    LABEL_OF_WORKER, LIMIT_REACHED, MALFORMED, MEMBER_BEHIND, MEMBERSHIP_REFUSED, NAMESPACE_LIMIT, NO_BACKUP,
+    NO_SECRETS_KEY, NODE_BUSY, NOT_CONFIGURED, NOT_IN_DOUBT, NOT_PRIVATE, OBJECT_CHANGED, OBJECT_IN_USE,
+    OBJECT_REFUSED, OUTPUT_REFUSED, PACKAGE_REFUSED, PEERS_AWAY, QUEUE_FULL, TOO_LARGE, UNKNOWN_AGENT, UNKNOWN_MEMBER,
+    UNKNOWN_NODE, UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND, UNKNOWN_TRACE, WRONG_STATUS,
 };
 use http::StatusCode;
 
@@ -183,6 +188,16 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         .takes(&[AFTER, DELTAS])
         .answers(&[ok("the lines so far, or a stream of lines", &[Content::List("Line"), Content::Events("Line")])])
         .refuses(&[READ, STORED, JOB]),
+    get("listTraces", "/api/traces", "What completed and failed jobs did, the latest first.")
+        .lenient()
+        .takes(&[query("agent", Kind::Text, "only traces of this agent"), LIMIT, CONSISTENCY])
+        .answers(&[ok("the traces", &[Content::List("Trace")])])
+        .refuses(&[READ, STORED]),
+    get("getTrace", "/api/traces/{id}", "What one job did, with the checks of its agent.")
+        .lenient()
+        .takes(&[CONSISTENCY])
+        .answers(&[ok("the trace", &[Content::Json("Trace")])])
+        .refuses(&[READ, STORED, &[AMBIGUOUS_JOB, UNKNOWN_TRACE]]),
     // Events.
     get("followAll", "/api/events", "The changes of all jobs.")
         .lenient()

@@ -56,6 +56,8 @@ const RIGHTS: &[(Right, &[&str])] = &[
             "listSteps",
             "followJob",
             "jobLogs",
+            "listTraces",
+            "getTrace",
             "followAll",
             "followAllAtWs",
             "listChainRuns",

@@ -55,6 +55,7 @@ pub(super) fn query_out(query: Query) -> Question {
             agent: filter.agent.map(|name| name.as_str().to_owned()).unwrap_or_default(),
             since: filter.since.map(|time| time.0),
             until: filter.until.map(|time| time.0),
+            by_end: filter.by_end,
             limit: count_out(filter.limit),
         }),
         Query::EndedBy(events) => {
@@ -77,6 +78,7 @@ pub(super) fn query_in(question: Option<Question>) -> Result<Query, ConvertError
             agent: given("filter.agent", &filter.agent, AgentName::new)?,
             since: filter.since.map(Timestamp),
             until: filter.until.map(Timestamp),
+            by_end: filter.by_end,
             limit: count_in("filter.limit", filter.limit as usize)?,
         })),
         Question::EndedBy(wire::EndedBy { events }) => {

@@ -29,6 +29,7 @@ fn questions_come_back_as_they_were_asked() {
         agent: Some("echo".parse().expect("a name")),
         since: Some(Timestamp(-1)),
         until: None,
+        by_end: true,
         limit: 7,
     };
     let questions = [
