@@ -29,8 +29,8 @@ mod serve;
 mod skills;
 mod snapshot;
 mod socket;
-mod triggers;
 mod traces;
+mod triggers;
 
 use std::net::SocketAddr;
 use std::time::Duration;

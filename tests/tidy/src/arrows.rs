@@ -28,9 +28,8 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-gateway", "contract env service types"),
     (
         "atlas-service",
-        "contract duty env format history objects package raft runs secrets state telemetry triggers types",
+        "contract duty env format history model objects package raft runs secrets state telemetry triggers types",
     ),
-    ("atlas-service", "contract duty env format history model objects package raft secrets state telemetry types"),
     ("atlas-objects", "model types"),
     ("atlas-mediation", ""),
     ("atlas-runs", "mediation types"),
