@@ -261,6 +261,7 @@ mod tests {
 
     /// The results of the checks for an output, one line each.
     #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "tests write values in place")]
     fn check(checks: &str, output: Value, expected: &Expect) {
         let eval = Eval::parse(checks.as_bytes(), "a").expect("valid");
         let output = output.as_object().expect("an object");

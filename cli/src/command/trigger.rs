@@ -143,7 +143,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
     }
 }
 
-fn path<'p>(name: &'p str) -> [&'p str; 3] {
+fn path(name: &str) -> [&str; 3] {
     ["api", "triggers", name]
 }
 

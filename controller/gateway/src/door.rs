@@ -81,10 +81,10 @@ struct Served<S> {
 
 impl Gateway {
     /// The gateway to a service.
-    pub fn new(service: Service, options: GatewayOptions) -> Self {
+    pub fn new(service: Service, options: &GatewayOptions) -> Self {
         let registry = options.registry.clone();
-        let agents = Served::new(AgentServer { service: service.clone(), turn_max: TURN_MAX }, &options);
-        let platform = Served::new(Server { service: service.clone(), options: options.clone() }, &options);
+        let agents = Served::new(AgentServer { service: service.clone(), turn_max: TURN_MAX }, options);
+        let platform = Served::new(Server { service: service.clone(), options: options.clone() }, options);
         Self { platform, agents, service, registry }
     }
 

@@ -111,6 +111,7 @@ fn text(members: &Map<String, Value>, member: &'static str) -> Result<Option<Str
 mod tests {
     use super::*;
 
+    #[expect(clippy::needless_pass_by_value, reason = "tests write values in place")]
     fn read(document: Value) -> String {
         match Chain::read(&document) {
             Ok(chain) => chain.to_json().to_string(),

@@ -117,6 +117,7 @@ mod tests {
         json!({"type": "object", "properties": properties, "required": names})
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "tests write values in place")]
     fn check(steps: Vec<PlannedStep>, trigger: Value, outputs: &[Value]) -> String {
         let plan = Plan { chain: "c".to_owned(), steps };
         match next(&plan, &trigger, outputs) {

@@ -228,7 +228,7 @@ impl Controller {
             address: http_addr,
             pallas_names: options.pallas_names,
             agent_ports: agents.iter().map(|(agent, _, bound)| (agent.clone(), bound.port())).collect(),
-            gateway: Gateway::new(service.clone(), options.gateway.clone()),
+            gateway: Gateway::new(service.clone(), &options.gateway),
             backups: Backups::new(&options.data_dir, env.clone()),
             about: about(&options, &handle),
         });

@@ -111,7 +111,7 @@ impl Service {
     ) -> Result<BegunTurn, Error> {
         let key = key(caller, name)?;
         let place = self.shared.conversations.take(&key).await;
-        let said = self.store_messages(&[message.clone()]).await?;
+        let said = self.store_messages(std::slice::from_ref(&message)).await?;
         let (job, spec) = self.claim_turn(caller, &key, scope, agent, &said.digest).await?;
         let begun = async {
             let mut messages = self.messages(&spec).await?;

@@ -108,7 +108,7 @@ impl Service {
             _ => Vec::new(),
         };
         let results: Vec<Value> = results.iter().map(atlas_contract::CheckResult::to_json).collect();
-        Ok(trace(&shown, results))
+        Ok(trace(&shown, &results))
     }
 
     /// The checks of the agent version that a completed job ran; none if its package is gone or has none.
@@ -142,7 +142,7 @@ fn is_traced(job: &Job) -> bool {
 }
 
 /// The object of a trace.
-fn trace(shown: &Shown, eval_results: Vec<Value>) -> Value {
+fn trace(shown: &Shown, eval_results: &[Value]) -> Value {
     let job = &*shown.job;
     let id = job.id.to_string();
     let metadata: Map<String, Value> = serde_json::from_slice(&job.metadata).unwrap_or_default();

@@ -117,6 +117,7 @@ mod tests {
 
     use super::*;
 
+    #[expect(clippy::needless_pass_by_value, reason = "tests write values in place")]
     fn trigger(members: Value) -> Definition {
         let mut document = json!({"trigger_type": "cron", "agent_name": "a", "cron_expr": "* * * * *"});
         document.as_object_mut().expect("members").extend(members.as_object().cloned().unwrap_or_default());

@@ -177,7 +177,7 @@ fn map(members: Members<'_>) -> Result<BTreeMap<String, String>, DefinitionError
 /// The value at a path such as `body.items.0.name`.
 fn lookup<'v>(body: &'v Map<String, Value>, path: &str) -> Option<&'v Value> {
     let mut steps = path.split('.').skip(1);
-    let Some(first) = steps.next() else { return None };
+    let first = steps.next()?;
     steps.try_fold(body.get(first)?, |value, step| match value {
         Value::Object(members) => members.get(step),
         Value::Array(items) => items.get(step.parse::<usize>().ok()?),
@@ -190,6 +190,7 @@ mod tests {
     use super::*;
     use crate::Definition;
 
+    #[expect(clippy::needless_pass_by_value, reason = "tests write values in place")]
     fn parse(members: Value) -> Result<Definition, String> {
         let mut document = json!({"trigger_type": "webhook", "agent_name": "a"});
         let all = document.as_object_mut().expect("members");

@@ -74,7 +74,7 @@ fn verdict(job: &Job, steps: usize, replayed: Replayed) -> Verdict {
             differs(step, recorded.to_string(), asked.to_string())
         }
         Replayed::Same(Ending::Finished { output, .. }) => match &job.output_data {
-            Some(recorded) if recorded.to_string() == output.to_string() => same("the output is the recorded one"),
+            Some(recorded) if *recorded == output => same("the output is the recorded one"),
             Some(recorded) => differs(next, format!("the output {recorded}"), format!("the output {output}")),
             None if job.status == "completed" => differs(next, "no output".to_owned(), format!("the output {output}")),
             None => same("the job ended before the loop did"),

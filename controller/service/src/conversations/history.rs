@@ -58,8 +58,8 @@ mod tests {
     #[test]
     fn pieces_stay_few() {
         let mut turns: Vec<u64> = Vec::new();
-        for _ in 0..1_000 {
-            turns.push(1);
+        for count in 1..=1_000 {
+            turns.push(u64::from(count > 0));
             let pieces = |turns: &[u64]| -> Vec<Piece> {
                 turns.iter().map(|turns| Piece { turns: *turns, ..Piece::default() }).collect()
             };

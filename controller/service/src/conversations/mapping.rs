@@ -100,6 +100,7 @@ pub fn reply_of(output: &Value) -> String {
 mod tests {
     use super::*;
 
+    #[expect(clippy::needless_pass_by_value, reason = "tests write values in place")]
     fn mapping(schema: Value, provider: Value) -> Result<Mapping, String> {
         Mapping::of(&json!({ "input_schema": schema, "provider": provider }))
     }

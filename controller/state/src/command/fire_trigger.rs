@@ -35,11 +35,10 @@ pub(super) fn apply(command: &FireTrigger, change: &mut Change<'_>) -> Result<Ou
     status.missed = status.missed.saturating_add(command.missed);
     // Only its own time uses up a one-shot trigger, and only what recurs has another time.
     match TriggerSpec::read(&found.spec) {
-        Ok(spec) if spec.trigger_type == "one_shot" => {
-            if command.by == FiredBy::Schedule {
-                (status.spent, status.armed, status.next_fire) = (spec.shot(), false, 0);
-            }
+        Ok(spec) if spec.trigger_type == "one_shot" && command.by == FiredBy::Schedule => {
+            (status.spent, status.armed, status.next_fire) = (spec.shot(), false, 0);
         }
+        Ok(spec) if spec.trigger_type == "one_shot" => {}
         _ if command.by != FiredBy::Backfill => status.next_fire = command.next.0,
         _ => {}
     }
