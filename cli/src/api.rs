@@ -55,6 +55,10 @@ pub(crate) struct Job {
     pub(crate) budget_usd: Option<f64>,
     /// With the jobs below it.
     pub(crate) tree_cost_usd: f64,
+    /// Open questions, also of the jobs below it.
+    pub(crate) needs_answer: Vec<String>,
+    /// What becomes of its questions; empty if it fails with one.
+    pub(crate) questions: String,
 }
 
 impl Job {

@@ -26,6 +26,7 @@ pub(crate) mod model;
 pub(crate) mod node;
 mod object;
 pub(crate) mod operator;
+pub(crate) mod question;
 pub(crate) mod run;
 pub(crate) mod secret;
 pub(crate) mod skill;
@@ -63,6 +64,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Node(verb) => block_on(node::run(context, &verb)),
         Command::Model(verb) => block_on(model::run(context, &verb)),
         Command::Secret(verb) => block_on(secret::run(context, &verb)),
+        Command::Question(verb) => block_on(question::run(context, &verb)),
         Command::Skill(verb) => block_on(skill::run(context, &verb)),
         Command::Mcp(verb) => block_on(mcp::run(context, &verb)),
         Command::Cluster(verb) => block_on(cluster::run(context, &verb)),
@@ -95,6 +97,7 @@ fn prints_list(command: &Command) -> bool {
         Command::Node(verb) => matches!(verb, node::Verb::List(_) | node::Verb::Gpus(_)),
         Command::Model(verb) => matches!(verb, model::Verb::List(_) | model::Verb::Prices(_)),
         Command::Secret(verb) => matches!(verb, secret::Verb::List(_) | secret::Verb::WhoCanRead(_)),
+        Command::Question(verb) => matches!(verb, question::Verb::List(_)),
         Command::Skill(verb) => matches!(verb, skill::Verb::List(_)),
         Command::Cluster(verb) => matches!(verb, cluster::Verb::Members(_)),
         Command::Get(_) => true,

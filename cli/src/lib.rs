@@ -25,6 +25,7 @@ mod masked;
 mod names;
 mod output;
 mod program;
+mod questions;
 #[cfg(test)]
 mod reference;
 mod sse;

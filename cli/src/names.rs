@@ -28,6 +28,11 @@ pub(crate) fn model(text: &str) -> Result<String, String> {
     bare(text, "model")
 }
 
+/// A question's id.
+pub(crate) fn question(text: &str) -> Result<String, String> {
+    bare(text, "question")
+}
+
 /// A skill's name.
 pub(crate) fn skill(text: &str) -> Result<String, String> {
     bare(text, "skill")

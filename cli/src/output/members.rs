@@ -47,6 +47,8 @@ pub(crate) const JOB: Members = Members(&[
     "tokens_output",
     "cost_usd",
     "budget_usd",
+    "questions",
+    "needs_answer",
     "tree_cost_usd",
 ]);
 
@@ -109,6 +111,28 @@ pub(crate) const READER: Members = Members(&["kind", "name", "allowed", "why"]);
 /// Members of a row of the price list.
 pub(crate) const PRICE: Members =
     Members(&["model", "provider", "from", "input", "output", "cache_read", "cache_write"]);
+
+/// Members of a question.
+pub(crate) const QUESTION: Members = Members(&[
+    "id",
+    "job",
+    "step",
+    "number",
+    "kind",
+    "prompt",
+    "options",
+    "many",
+    "other",
+    "schema",
+    "answerers",
+    "status",
+    "asked_at",
+    "deadline",
+    "default",
+    "answer",
+    "answered_by",
+    "ended_at",
+]);
 
 /// Members of a controller.
 pub(crate) const CONTROLLER: Members = Members(&[

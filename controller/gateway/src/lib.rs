@@ -9,6 +9,7 @@ mod call;
 mod compatible;
 mod door;
 mod progress;
+mod questions;
 mod resources;
 mod server;
 mod task;

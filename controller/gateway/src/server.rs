@@ -7,16 +7,16 @@ use atlas_types::JobId;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, GetTaskParams, GetTaskResult, Implementation,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
-    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, Tool,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, Tool, UpdateTaskParams,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
-use crate::call::{Call, definition};
+use crate::call::{Call, Resumed, definition};
 use crate::door::GatewayOptions;
 use crate::tools::{self, ToolName};
 use crate::view::error_text;
-use crate::{resources, task};
+use crate::{questions, resources, task};
 
 /// The protocol's versions that are served.
 const VERSIONS: &[ProtocolVersion] = &[
@@ -84,7 +84,9 @@ impl ServerHandler for Server {
             let name: String = request.name.chars().take(100).collect();
             return Err(ErrorData::invalid_params(format!("unknown tool {name:?}; list them with tools/list"), None));
         };
-        Call { server: self, caller, context }.run(tool, request.arguments).await
+        let resumed =
+            request.request_state.map(|job| Resumed { job, responses: request.input_responses.unwrap_or_default() });
+        Call { server: self, caller, context, resumed }.run(tool, request.arguments).await
     }
 
     async fn list_resources(
@@ -123,6 +125,17 @@ impl ServerHandler for Server {
         let shown = self.service.job(&caller, id, View::Full, Consistency::Linearizable).await;
         let shown = shown.map_err(|error| ErrorData::invalid_params(error_text(&error), None))?;
         Ok(GetTaskResult::new(task::detailed(&shown)))
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let caller = Self::caller(&context)?;
+        let id = self.job(&caller, &request.task_id).await?;
+        let taken = questions::respond(&self.service, &caller, id, request.input_responses).await;
+        taken.map(|_| ()).map_err(|error| ErrorData::invalid_params(error_text(&error), None))
     }
 
     async fn cancel_task(

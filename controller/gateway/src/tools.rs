@@ -14,12 +14,20 @@ pub(crate) enum ToolName {
     AgentRun,
     JobGet,
     JobWait,
+    JobAnswer,
     JobCancel,
 }
 
 impl ToolName {
-    const ALL: [Self; 6] =
-        [Self::AgentsSearch, Self::AgentDescribe, Self::AgentRun, Self::JobGet, Self::JobWait, Self::JobCancel];
+    const ALL: [Self; 7] = [
+        Self::AgentsSearch,
+        Self::AgentDescribe,
+        Self::AgentRun,
+        Self::JobGet,
+        Self::JobWait,
+        Self::JobAnswer,
+        Self::JobCancel,
+    ];
 
     /// The name in the protocol.
     pub(crate) fn as_str(self) -> &'static str {
@@ -29,6 +37,7 @@ impl ToolName {
             Self::AgentRun => "agent_run",
             Self::JobGet => "job_get",
             Self::JobWait => "job_wait",
+            Self::JobAnswer => "job_answer",
             Self::JobCancel => "job_cancel",
         }
     }
@@ -49,7 +58,8 @@ impl ToolName {
                  the job continues: call job_wait."
             }
             Self::JobGet => "Shows a job: its status, its output or error, or what it waits for.",
-            Self::JobWait => "Waits until a job has ended, then shows it.",
+            Self::JobWait => "Waits until a job has ended or needs an answer, then shows it.",
+            Self::JobAnswer => "Answers the question of a job; ask the user first. The first answer stands.",
             Self::JobCancel => "Cancels a job that has not ended.",
         }
     }
@@ -71,6 +81,10 @@ impl ToolName {
                     "version": version_schema(),
                     "input": { "type": "object", "description": "Must fit the agent's input schema: see agent_describe." },
                     "wait_seconds": wait_schema(),
+                    "questions": {
+                        "type": "string",
+                        "description": "What becomes of its questions to people: fail, wait, or answer:TEXT."
+                    },
                     "idempotency_key": {
                         "type": "string", "maxLength": 255,
                         "description": "A repeat with the same key gets the same job."
@@ -79,6 +93,14 @@ impl ToolName {
                 &["agent"],
             ),
             Self::JobGet | Self::JobCancel => (json!({ "job_id": job_schema() }), &["job_id"]),
+            Self::JobAnswer => (
+                json!({
+                    "job_id": job_schema(),
+                    "question_id": { "type": "string", "description": "If the job has several open questions." },
+                    "answer": { "description": "An option, a list of options, yes or no, a text, or what the schema asks." }
+                }),
+                &["job_id", "answer"],
+            ),
             Self::JobWait => (json!({ "job_id": job_schema(), "wait_seconds": wait_schema() }), &["job_id"]),
         };
         json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
@@ -91,6 +113,7 @@ impl ToolName {
                 hints.read_only(true).open_world(false)
             }
             Self::AgentRun => hints.read_only(false).destructive(true).open_world(true),
+            Self::JobAnswer => hints.read_only(false).destructive(false).open_world(false),
             Self::JobCancel => hints.read_only(false).destructive(true).idempotent(true).open_world(false),
         }
     }

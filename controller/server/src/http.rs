@@ -21,6 +21,7 @@ mod messages;
 mod nodes;
 mod objects;
 mod query;
+mod questions;
 mod request;
 mod route;
 mod secrets;
@@ -205,6 +206,9 @@ impl HttpDoor {
             (Route::Chains, &Method::GET) => chains::list(self, &caller, request).await,
             (Route::Chain(id), &Method::GET) => chains::get(self, &caller, request, &id).await,
             (Route::ChainCancel(id), &Method::POST) => chains::cancel(self, &caller, &id).await,
+            (Route::Questions, &Method::GET) => questions::list(self, &caller, request).await,
+            (Route::Question(id), &Method::GET) => questions::get(self, &caller, request, &id).await,
+            (Route::QuestionAnswer(id), &Method::POST) => questions::answer(self, &caller, request, &id).await,
             (Route::Skills, &Method::GET) => skills::list(self, &caller, request).await,
             (Route::Skills, &Method::POST) => skills::deploy(self, &caller, request).await,
             (Route::Skill(name), &Method::GET) => skills::get(self, &caller, request, &name).await,

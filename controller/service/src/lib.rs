@@ -37,6 +37,7 @@ mod objects;
 mod observe;
 mod park;
 mod peers;
+mod questions;
 mod resolve;
 mod runs;
 mod scrub;
@@ -83,6 +84,7 @@ pub use peers::{
     Arriving, ArrivingLines, Following, Group, LineCursor, NoPeers, Outgoing, PeerAnswer, PeerError, Peers, Query,
     QueryResult,
 };
+pub use questions::{QuestionQuery, shown as shown_question};
 pub use resolve::Decision;
 pub use runs::{ChainSource, ChainStart, chain_id};
 pub use seal::{KeyError, Keys};

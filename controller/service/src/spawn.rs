@@ -55,6 +55,7 @@ impl Service {
         let metadata = json!({"_spawn_depth": parent.depth() + 1, "_parent_trace_id": job.to_string()});
         let submission = Submission {
             priority: spawn.priority,
+            questions: parent.questions.clone(),
             family: Some(Family { spawner: spawn.spawner, metadata: metadata.to_string().into_bytes().into() }),
             ..Submission::new(agent, self.bytes(&spawn.input).await?)
         };

@@ -280,6 +280,10 @@ hex_id!(
     /// One execution of a chain or a graph. Prints as `run-` and 16 hex digits.
     RunId, "run id", "run-"
 );
+hex_id!(
+    /// A question of a job to people. Prints as `question-` and 16 hex digits.
+    QuestionId, "question id", "question-"
+);
 
 impl JobId {
     /// The id of the job that follows `self`, which failed, as retry number `n`.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{
     AgentName, AgentPin, Attempt, Carried, ClusterTime, Door, JobId, Journal, Lease, Micros, Namespace, NodeId, Parked,
-    Payload, Principal, RequestId, RunSpec, Seq, StepOf, Timestamp, TraceContext,
+    Payload, Principal, QuestionRule, RequestId, RunSpec, Seq, StepOf, Timestamp, TraceContext,
 };
 
 /// The status that people and clients see (compatibility §5.2).
@@ -226,6 +226,8 @@ pub struct Job {
     pub step: Option<StepOf>,
     /// What its agent is told about the chain, a JSON object.
     pub context: Option<Payload>,
+    /// What becomes of its questions to people. A retry has the same rule.
+    pub questions: QuestionRule,
 }
 
 impl Job {

@@ -9,6 +9,7 @@ mod io_loop;
 mod json_text;
 mod llm;
 mod python;
+mod user;
 mod warm_exec;
 
 use std::collections::BTreeMap;

@@ -31,6 +31,8 @@ pub struct Llm {
     pub partial_at_limit: Option<bool>,
     /// The member of the input that has images.
     pub images: Option<String>,
+    /// How long a question to people is open.
+    pub question_timeout_seconds: Option<f64>,
 }
 
 impl Llm {
@@ -53,12 +55,13 @@ impl Llm {
             loop_repeat_threshold: count("loop_repeat_threshold"),
             partial_at_limit: flag("partial_at_limit"),
             images: text("images"),
+            question_timeout_seconds: number("question_timeout_seconds"),
         }
     }
 
     /// Its members that are set, in the order of the documentation.
     pub(super) fn members(&self) -> Map<String, Value> {
-        let all: [(&str, Option<Value>); 13] = [
+        let all: [(&str, Option<Value>); 14] = [
             ("max_tokens", self.max_tokens.map(Value::from)),
             ("temperature", self.temperature.map(Value::from)),
             ("top_p", self.top_p.map(Value::from)),
@@ -72,6 +75,7 @@ impl Llm {
             ("loop_repeat_threshold", self.loop_repeat_threshold.map(Value::from)),
             ("partial_at_limit", self.partial_at_limit.map(Value::from)),
             ("images", self.images.clone().map(Value::from)),
+            ("question_timeout_seconds", self.question_timeout_seconds.map(Value::from)),
         ];
         all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
     }

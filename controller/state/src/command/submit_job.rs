@@ -164,6 +164,7 @@ fn new_job(command: &SubmitJob, change: &Change<'_>, pin: Option<AgentPin>, spec
         budget_nanodollars: command.budget_nanodollars,
         step: None,
         context: None,
+        questions: command.questions.clone(),
     }
 }
 

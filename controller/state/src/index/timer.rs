@@ -4,7 +4,8 @@
 //! time and handle due timers; `apply` checks the time again.
 
 use atlas_types::{
-    AgentName, AgentVersion, ClusterTime, Digest, Job, JobId, JobStatus, JoinToken, Micros, Namespace, Reason, Version,
+    AgentName, AgentVersion, ClusterTime, Digest, Job, JobId, JobStatus, JoinToken, Micros, Namespace, Question,
+    QuestionId, Reason, Version,
 };
 
 use crate::map::Set;
@@ -34,6 +35,8 @@ pub enum TimerKey {
     JoinToken(Digest),
     /// A retired agent version, which is kept for a time after it was retired.
     RetiredAgent(Namespace, AgentName, Version),
+    /// An open question, whose time passes.
+    Question(QuestionId),
 }
 
 /// What is due for a job.
@@ -64,6 +67,14 @@ impl Timers {
     pub(crate) fn join_token(&mut self, old: Option<&JoinToken>, new: Option<&JoinToken>) {
         let timer = |token: &JoinToken| Timer { due: token.expires, key: TimerKey::JoinToken(token.hash) };
         change(&mut self.due, old.map(timer), new.map(timer));
+    }
+
+    pub(crate) fn question(&mut self, old: Option<&Question>, new: Option<&Question>) {
+        let timer = |question: &Question| {
+            let due = question.due.filter(|_| question.is_open())?;
+            Some(Timer { due, key: TimerKey::Question(question.id) })
+        };
+        change(&mut self.due, old.and_then(timer), new.and_then(timer));
     }
 
     pub(crate) fn agent(&mut self, old: Option<&AgentVersion>, new: Option<&AgentVersion>) {

@@ -8,6 +8,7 @@ use atlas_types::{
     TraceContext,
 };
 
+use super::question::{rule_in, rule_out};
 use super::{EnumField as _, enum_field, labels_in, labels_out, name, origin, required};
 use crate::{FormatError, proto};
 
@@ -114,6 +115,7 @@ impl From<&Job> for proto::Job {
             budget_nanodollars: job.budget_nanodollars,
             step: job.step.map(Into::into),
             context: job.context.as_ref().map(Into::into),
+            questions: rule_out(&job.questions),
         }
     }
 }
@@ -174,6 +176,7 @@ impl TryFrom<proto::Job> for Job {
             budget_nanodollars: job.budget_nanodollars,
             step: job.step.map(Into::into),
             context: job.context.map(Payload::try_from).transpose()?,
+            questions: rule_in(job.questions),
         })
     }
 }

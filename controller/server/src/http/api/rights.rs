@@ -7,6 +7,8 @@ pub(super) enum Right {
     Public,
     JobsRead,
     JobsSubmit,
+    /// Answer the questions of jobs.
+    QuestionsAnswer,
     /// Cancel, retry and resolve jobs of others, and send them messages.
     JobsControl,
     AgentsRead,
@@ -26,6 +28,7 @@ impl Right {
             Self::Public => "public",
             Self::JobsRead => "jobs.read",
             Self::JobsSubmit => "jobs.submit",
+            Self::QuestionsAnswer => "questions.answer",
             Self::JobsControl => "jobs.control",
             Self::AgentsRead => "agents.read",
             Self::AgentsPublish => "agents.publish",
@@ -57,9 +60,12 @@ const RIGHTS: &[(Right, &[&str])] = &[
             "followAllAtWs",
             "listChainRuns",
             "getChainRun",
+            "listQuestions",
+            "getQuestion",
         ],
     ),
     (Right::JobsSubmit, &["submitJob", "submitJobs", "startChain"]),
+    (Right::QuestionsAnswer, &["answerQuestion"]),
     (Right::JobsControl, &["cancelJob", "deleteJob", "retryJob", "resolveJob", "sendMessage", "cancelChainRun"]),
     (Right::AgentsRead, &["listAgents", "getAgent", "listVersions", "getVersion", "skills", "getSkill"]),
     (

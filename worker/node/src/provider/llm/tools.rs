@@ -17,6 +17,7 @@ pub(super) use self::call::Platform;
 use super::fault::Fault;
 use crate::journal::{JournalError, hashed};
 use crate::mailbox::Answer;
+use crate::provider::user;
 
 /// Most tools of an agent.
 const TOOLS_MAX: usize = 128;
@@ -29,6 +30,8 @@ pub(super) enum ToolSource {
     Platform,
     /// An agent of that name: a call is a job that the agent's own job spawns.
     Agent,
+    /// People: a call is a question.
+    User,
 }
 
 /// The sources of all offered tools, by the tools' own names.
@@ -60,6 +63,9 @@ pub(super) async fn resolve(contract: &Contract, platform: &Platform) -> Result<
 async fn find(name: &str, platform: &Platform) -> Result<(ToolSource, String, Value), Fault> {
     if let Some(tool) = platform::find(name) {
         return Ok((ToolSource::Platform, tool.description.to_owned(), tool.input_schema()));
+    }
+    if let Some(tool) = user::find(name) {
+        return Ok((ToolSource::User, tool.description.to_owned(), tool.input_schema()));
     }
     let arguments = json!({"name": name});
     let key = hashed(&("resolve", name));

@@ -1,5 +1,5 @@
 //! Calls of the tools of one round. Consecutive calls of the platform are one step of the journal; a job that is spawned
-//! is a step of its own, so that it may park.
+//! and a question are steps of their own, so that the job may park.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::super::drive::{Driver, StepFault};
 use super::super::fault::Fault;
 use super::{Sources, ToolSource, stopped};
-use crate::journal::{ChildCall, ChildEnd, Made, hashed};
+use crate::journal::{ChildCall, ChildEnd, Made, QuestionEnd, hashed};
 use crate::mailbox::Answer;
 use crate::pump::Asker;
 use crate::slot::{SlotEvent, ToolCall};
@@ -73,11 +73,13 @@ impl Driver<'_, '_> {
         let mut returned = Vec::with_capacity(calls.len());
         let mut rest = calls.as_slice();
         while let Some(call) = rest.first() {
-            let spawns =
-                |call: &Asked| call.name == platform::RUN || sources.get(&call.name) == Some(&ToolSource::Agent);
-            let count = rest.iter().take_while(|call| !spawns(call)).count();
+            let waits = |call: &Asked| call.name == platform::RUN || waits(sources.get(&call.name));
+            let count = rest.iter().take_while(|call| !waits(call)).count();
             if count == 0 {
-                returned.push(self.child(call).await?);
+                returned.push(match sources.get(&call.name) {
+                    Some(ToolSource::User) => self.question(call).await?,
+                    _ => self.child(call).await?,
+                });
                 rest = &rest[1..];
                 continue;
             }
@@ -139,6 +141,15 @@ impl Driver<'_, '_> {
         Ok(Returned { call: call.id.clone(), outcome: redacted(outcome, self.control.secrets.redactor()) })
     }
 
+    /// A question to people.
+    async fn question(&mut self, call: &Asked) -> Result<Returned, Fault> {
+        let outcome = match self.journal.question(&call.name, &call.arguments).await? {
+            QuestionEnd::Ended(result) => Outcome::Value(serde_json::from_str(result.get()).unwrap_or_default()),
+            QuestionEnd::Refused(why) => Outcome::error("ToolError", why),
+        };
+        Ok(Returned { call: call.id.clone(), outcome: redacted(outcome, self.control.secrets.redactor()) })
+    }
+
     /// The caller of the platform's tools.
     pub(in super::super) fn platform(&self) -> Platform {
         let assignment = &self.work.assignment;
@@ -153,6 +164,11 @@ fn ended(answer: Answer) -> Result<Value, String> {
         Answer::Completed(output) => Ok(serde_json::from_slice(&output).unwrap_or_default()),
         Answer::Failed(error) | Answer::Refused(error) => Err(error),
     }
+}
+
+/// Whether calls of a source are steps of their own, because the job may park while it waits for them.
+fn waits(source: Option<&ToolSource>) -> bool {
+    matches!(source, Some(ToolSource::Agent | ToolSource::User))
 }
 
 /// An outcome without values of secrets.
