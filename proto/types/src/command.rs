@@ -24,7 +24,6 @@ pub use object::{DeleteObject, Observation, ObserveObjects, PutObject};
 pub use park::{DeliverMessage, ParkJob};
 pub use question::{AnswerQuestion, AskQuestion, ExpireQuestion};
 pub use run::{AdvanceRun, CancelRun, CarriedEnd, CarryJob, EndCarried, RunDefinition, RunNext, StartRun};
-pub use run::{CarriedEnd, CarryJob, EndCarried};
 
 use crate::{AgentName, Level, Origin, Place, QuestionRule, level};
 
