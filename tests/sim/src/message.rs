@@ -108,8 +108,8 @@ pub(crate) enum Event {
         job: JobId,
         number: u64,
     },
-    /// Somebody answers a question.
-    Answer(QuestionId),
+    /// Somebody answers a question of a job.
+    Answer(JobId, QuestionId),
     NodeStart(Node),
     /// Sent to a node in place of what its pause held up.
     NodeAwake(Node),

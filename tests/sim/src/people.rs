@@ -38,20 +38,20 @@ impl World {
         };
         let command = AskQuestion { job, node, token, key: key(job, begin), ask: Arc::new(ask) };
         self.gather(member, workload::request(Command::AskQuestion(command)), Reply::Nobody);
-        self.after_up_to(4 * SECOND, Event::Answer(question(job, begin)));
+        self.after_up_to(4 * SECOND, Event::Answer(job, question(job, begin)));
     }
 
-    /// Somebody answers a question until it has ended.
-    pub(crate) fn answer(&mut self, id: QuestionId) {
-        match self.oracle.state().question(id) {
-            Some(question) if question.is_open() => {}
-            // It was never asked, its job has left the state, or it has its answer: that one is not changed.
-            _ => return,
+    /// Somebody answers a question until it has ended. It may be asked later than they look for it.
+    pub(crate) fn answer(&mut self, job: JobId, id: QuestionId) {
+        let state = self.oracle.state();
+        let over = state.question(id).is_some_and(|question| !question.is_open());
+        if over || state.job(job).is_none_or(|job| job.status.is_terminal()) {
+            return;
         }
         if let Some(member) = self.raft.leader {
             let command = AnswerQuestion { question: id, answer: Arc::from(*b"2") };
             self.gather(member, workload::request(Command::AnswerQuestion(command)), Reply::Nobody);
         }
-        self.after(300 * MS, Event::Answer(id));
+        self.after(300 * MS, Event::Answer(job, id));
     }
 }
