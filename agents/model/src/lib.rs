@@ -29,7 +29,7 @@ pub use price_list::{PRICE_LIST_BYTES_MAX, PriceList, PriceListError, PriceRow};
 pub use request::{OutputSchema, Request, Tool, ToolChoice};
 pub use spec::{
     Capability, FALLBACKS_MAX, HEADERS_MAX, Limits, ModelSpec, NAME_BYTES_MAX, PATCH_BYTES_MAX, Patch, PatchBody,
-    Provider, Purpose, Retry, SpecError, VALUE_BYTES_MAX,
+    Provider, Purpose, Retry, SpecError, VALUE_BYTES_MAX, check_headers,
 };
 pub use url::{URL_BYTES_MAX, check_url};
 pub use usage::Usage;

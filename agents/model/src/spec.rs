@@ -11,7 +11,9 @@ use serde_json::{Map, Value};
 
 use crate::{Day, NanoDollars, PriceList, Prices};
 
-pub use check::{FALLBACKS_MAX, HEADERS_MAX, NAME_BYTES_MAX, PATCH_BYTES_MAX, SpecError, VALUE_BYTES_MAX};
+pub use check::{
+    FALLBACKS_MAX, HEADERS_MAX, NAME_BYTES_MAX, PATCH_BYTES_MAX, SpecError, VALUE_BYTES_MAX, check_headers,
+};
 
 /// A model that agents can use.
 ///
