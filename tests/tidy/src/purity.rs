@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::tree;
 
-const PURE: [&str; 14] = [
+const PURE: [&str; 15] = [
     "atlas-types",
     "atlas-allocation",
     "atlas-format",
@@ -15,6 +15,7 @@ const PURE: [&str; 14] = [
     "atlas-replica",
     "atlas-slots",
     "atlas-mediation",
+    "atlas-mcp-spec",
     "atlas-model",
     "atlas-secrets",
     "atlas-turn",
