@@ -5,11 +5,12 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::canonical::parse;
-use crate::{chain, model, namespace, secret, skill, tier, webhook};
+use crate::{chain, mcp_server, model, namespace, secret, skill, tier, webhook};
 
 /// All kinds, by name.
-pub const KINDS: [&dyn Kind; 7] = [
+pub const KINDS: [&dyn Kind; 8] = [
     &chain::ChainKind,
+    &mcp_server::McpServerKind,
     &model::ModelKind,
     &namespace::NamespaceKind,
     &secret::SecretKind,

@@ -18,6 +18,7 @@
 mod canonical;
 mod chain;
 mod kind;
+mod mcp_server;
 mod model;
 mod namespace;
 mod secret;

@@ -83,4 +83,5 @@ features! {
     6 SECRETS "Objects of the kind `secret` keep sealed values.";
     6 SKILLS "Objects of the kind `skill` hold packages of skills.";
     6 RUNS "Chains run as replicated runs, and objects of the kind `chain` keep their definitions.";
+    6 MCP_SERVERS "Objects of the kind `mcp-server` describe MCP servers, and agent versions name those that their jobs use.";
 }

@@ -347,5 +347,6 @@ fn spec(demand: Demand, concurrency: Option<u32>) -> RunSpec {
         requires: Vec::new(),
         secrets: Vec::new(),
         model: None,
+        servers: Vec::new(),
     }
 }
