@@ -6,6 +6,7 @@
 mod keys;
 mod limits;
 mod llm;
+mod mcp;
 mod members;
 mod number;
 mod read;
@@ -24,6 +25,7 @@ use crate::yaml::{self, YamlError};
 
 pub use limits::parse_offered;
 pub use llm::Llm;
+pub use mcp::Mcp;
 
 /// Why a text is not a contract.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -126,6 +128,29 @@ pub struct Requires {
     pub knowledge: Knowledge,
     /// Other agents.
     pub agents: Vec<Dependency>,
+    /// MCP servers whose tools the agent uses.
+    pub mcp_servers: Vec<RequiredServer>,
+}
+
+/// One entry of `requires.mcp_servers`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequiredServer {
+    /// The name of its object, or `{input.MEMBER}`: the one that the input names.
+    pub name: String,
+    /// The tools that the agent uses, `*` at the end of a name for any rest; none for all.
+    pub tools: Option<Vec<String>>,
+    /// How the model sees the tools.
+    pub expose: Expose,
+}
+
+/// How a model sees the tools of an MCP server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Expose {
+    /// Each as a tool of its own.
+    #[default]
+    Tools,
+    /// Through three tools that search, describe and call.
+    Search,
 }
 
 /// The kind of program that runs an agent.
@@ -137,6 +162,8 @@ pub enum ProviderKind {
     Exec,
     /// A model in a tool loop.
     Llm,
+    /// A tool of an MCP server, or an agent of another cluster.
+    Mcp,
 }
 
 impl ProviderKind {
@@ -146,6 +173,7 @@ impl ProviderKind {
             Self::Python => "python",
             Self::Exec => "exec",
             Self::Llm => "llm",
+            Self::Mcp => "mcp",
         }
     }
 
@@ -153,7 +181,7 @@ impl ProviderKind {
     pub fn place(self) -> Place {
         match self {
             Self::Python | Self::Exec => Place::Process,
-            Self::Llm => Place::Llm,
+            Self::Llm | Self::Mcp => Place::Llm,
         }
     }
 }
@@ -186,6 +214,8 @@ pub struct Provider {
     pub mode: Option<ExecMode>,
     /// llm: extensions.
     pub llm: Llm,
+    /// mcp: what it calls.
+    pub mcp: Option<Mcp>,
 }
 
 /// `hardware` as written: none means that the contract does not have the member and requires nothing.

@@ -19,8 +19,8 @@ mod violation;
 pub mod yaml;
 
 pub use contract::{
-    Contract, ContractError, Dependency, ExecMode, Hardware, Knowledge, Llm, Model, Permissions, Provider,
-    ProviderKind, Requires, Retry, Warning, parse, parse_offered,
+    Contract, ContractError, Dependency, ExecMode, Expose, Hardware, Knowledge, Llm, Mcp, Model, Permissions, Provider,
+    ProviderKind, RequiredServer, Requires, Retry, Warning, parse, parse_offered,
 };
 pub use search_text::search_text;
 pub use skill::{Skill, SkillError};

@@ -8,6 +8,7 @@ mod inside;
 mod io_loop;
 mod json_text;
 mod llm;
+mod mcp;
 mod python;
 mod warm_exec;
 
@@ -27,6 +28,7 @@ use serde_json::{Map, Value};
 pub use self::inside::{Inside, InsideJob};
 pub(crate) use self::io_loop::Lines;
 pub use self::llm::ModelEnvironment;
+pub(crate) use self::mcp::Programs;
 use crate::mailbox::Mailbox;
 use crate::process::Tree;
 use crate::python::Finder;
@@ -91,6 +93,8 @@ pub(crate) enum Program {
     Inside(Box<inside::InsideAgent>),
     /// A model in a loop of tools. Its slot ends with the job.
     Llm(Box<llm::LlmAgent>),
+    /// A call of an MCP server. Its slot ends with the job.
+    Mcp(Box<mcp::McpAgent>),
 }
 
 impl Program {
@@ -101,6 +105,7 @@ impl Program {
             Self::Exec(program) => return program.execute(work, control).await,
             Self::Inside(agent) => return agent.execute(work, control).await,
             Self::Llm(agent) => return agent.execute(work, control).await,
+            Self::Mcp(agent) => return agent.execute(work, control).await,
             Self::Warm(program) => (program.execute(work, control).await, program.tree_mut().out_of_memory()),
             Self::Python(program) => (program.execute(work, control).await, program.tree_mut().out_of_memory()),
         };
@@ -109,7 +114,7 @@ impl Program {
 
     /// False if its process exists only while a job runs.
     pub(crate) fn outlives_job(&self) -> bool {
-        !matches!(self, Self::Exec(_) | Self::Inside(_) | Self::Llm(_))
+        !matches!(self, Self::Exec(_) | Self::Inside(_) | Self::Llm(_) | Self::Mcp(_))
     }
 
     /// True if the idle program has ended.
@@ -142,7 +147,7 @@ impl Program {
     /// Stops the program, gracefully at first.
     pub(crate) async fn stop(mut self, env: &Env) {
         match &mut self {
-            Self::Exec(_) | Self::Inside(_) | Self::Llm(_) => {}
+            Self::Exec(_) | Self::Inside(_) | Self::Llm(_) | Self::Mcp(_) => {}
             Self::Warm(program) => program.stop(env).await,
             Self::Python(program) => program.stop(env).await,
         }
@@ -150,7 +155,7 @@ impl Program {
 
     fn tree(&self) -> Option<&Tree> {
         match self {
-            Self::Exec(_) | Self::Inside(_) | Self::Llm(_) => None,
+            Self::Exec(_) | Self::Inside(_) | Self::Llm(_) | Self::Mcp(_) => None,
             Self::Warm(program) => Some(program.tree()),
             Self::Python(program) => Some(program.tree()),
         }
@@ -255,7 +260,8 @@ pub(crate) enum StartError {
 pub(crate) async fn start(work: &Arc<Work>, shared: &Shared, control: &mut Control<'_>) -> Result<Program, StartError> {
     let contract = &work.agent.contract;
     // An llm agent resolves its tools when a job begins.
-    let known = |name: &String| contract.provider.kind == ProviderKind::Llm || platform::find(name).is_some();
+    let resolves = matches!(contract.provider.kind, ProviderKind::Llm | ProviderKind::Mcp);
+    let known = |name: &String| resolves || platform::find(name).is_some();
     if !contract.requires.skills.iter().all(known) {
         return Err(StartError::NoSkills);
     }
@@ -271,6 +277,7 @@ pub(crate) async fn start(work: &Arc<Work>, shared: &Shared, control: &mut Contr
         }
         (ProviderKind::Exec, _) => Ok(Program::Exec(exec::Exec::new(shared))),
         (ProviderKind::Llm, _) => Ok(Program::Llm(Box::new(llm::LlmAgent::new(shared)))),
+        (ProviderKind::Mcp, _) => Ok(Program::Mcp(Box::new(mcp::McpAgent::new(shared)))),
     }
 }
 

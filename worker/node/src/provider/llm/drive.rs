@@ -14,9 +14,10 @@ use super::fixed::{Fixed, Source};
 use super::images;
 use super::model::{Answered, Models};
 use super::schemas::Schemas;
-use super::tools;
+use super::tools::{self, Table};
 use crate::journal::{Journal, JournalError, Made};
 use crate::provider::elsewhere;
+use crate::provider::mcp::Servers;
 use crate::slot::{Control, Shared, Work};
 
 /// The key of step 0. What a job is fixed to depends on the worker, so the key says only what the step is.
@@ -84,7 +85,9 @@ impl StepFault {
 
 impl Driver<'_, '_> {
     pub(super) async fn run(mut self) -> Result<Value, Fault> {
-        let fixed = self.fix().await?;
+        // Connections with the credential of the caller end with it.
+        let servers = Servers::of(&self.work.assignment, &self.control.secrets, self.shared);
+        let fixed = self.fix(&servers).await?;
         let models = Models::open(&fixed.source, &fixed.settings.model, self.work, self.control, self.shared)?;
         for why in &models.left_out {
             self.control.say(StreamKind::Log, "warning", why.clone()).await;
@@ -106,7 +109,7 @@ impl Driver<'_, '_> {
                 Effect::Finish { output, .. } => return Ok(output),
                 Effect::Fail(failure) => return Err(Fault::Turn(failure)),
                 Effect::Tools { key, calls, parallel } => {
-                    Event::Returned(self.tools(key, (calls, &fixed.tools), parallel).await?)
+                    Event::Returned(self.tools(key, (calls, &fixed.tools), &servers, parallel).await?)
                 }
                 Effect::Warn(_) => return Err(Fault::internal("the turn ends with a warning")),
             };
@@ -116,18 +119,25 @@ impl Driver<'_, '_> {
     }
 
     /// What the job is fixed to: as recorded, or determined now.
-    async fn fix(&mut self) -> Result<Fixed, Fault> {
-        let (agent, shared) = (&self.work.agent, self.shared);
+    async fn fix(&mut self, servers: &Servers) -> Result<Fixed, Fault> {
+        let (work, shared, mut told) = (self.work, self.shared, Vec::new());
+        let (agent, warnings) = (&work.agent, &mut told);
         let budget = self.work.assignment.budget_nanodollars.map(NanoDollars);
         let platform = self.platform();
-        let make = || async {
-            let mut fixed = Fixed::of(agent, &self.work.assignment.attachments, shared)?;
-            (fixed.settings.tools, fixed.tools) = tools::resolve(&agent.contract, &platform).await?;
+        let make = || async move {
+            let mut fixed = Fixed::of(agent, &work.assignment.attachments, shared)?;
+            let table = tools::resolve(&agent.contract, &platform, servers, &work.input).await?;
+            let Table { offered, sources, warnings: mut said } = table;
+            (fixed.settings.tools, fixed.tools) = (offered, sources);
+            warnings.append(&mut said);
             fixed.settings.limits.budget = budget;
             let outcome = serde_json::to_vec(&fixed).map_err(|error| Fault::internal(error.to_string()))?;
             Ok::<_, Fault>(Made { outcome, usage: StepUsage::default() })
         };
         let recorded = self.journal.step(StepKind::Start, START, make).await?;
+        for warning in told {
+            self.control.say(StreamKind::Log, "warning", warning).await;
+        }
         Fixed::read(&recorded)
     }
 

@@ -19,11 +19,12 @@ use super::super::fault::Fault;
 use super::{Sources, ToolSource, stopped};
 use crate::journal::{ChildCall, ChildEnd, Made, hashed};
 use crate::mailbox::Answer;
+use crate::provider::mcp::Servers;
 use crate::pump::Asker;
 use crate::slot::{SlotEvent, ToolCall};
 
 /// Most bytes of a result that is recorded. The model gets fewer.
-const RESULT_BYTES_MAX: usize = 256 << 10;
+pub(super) const RESULT_BYTES_MAX: usize = 256 << 10;
 
 /// Calls tools of the platform for one attempt.
 #[derive(Clone)]
@@ -62,28 +63,50 @@ impl Platform {
     }
 }
 
+/// How a call is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Platform,
+    Child,
+    Server,
+}
+
+impl Way {
+    fn of(call: &Asked, sources: &Sources) -> Self {
+        match sources.get(&call.name) {
+            Some(ToolSource::Server { .. } | ToolSource::Meta { .. }) => Self::Server,
+            Some(ToolSource::Agent) => Self::Child,
+            _ if call.name == platform::RUN => Self::Child,
+            _ => Self::Platform,
+        }
+    }
+}
+
 impl Driver<'_, '_> {
     /// Makes the calls of a round.
     pub(in super::super) async fn tools(
         &mut self,
         key: Key,
         (calls, sources): (Vec<Asked>, &Sources),
+        servers: &Servers,
         parallel: usize,
     ) -> Result<Vec<Returned>, Fault> {
         let mut returned = Vec::with_capacity(calls.len());
         let mut rest = calls.as_slice();
         while let Some(call) = rest.first() {
-            let spawns =
-                |call: &Asked| call.name == platform::RUN || sources.get(&call.name) == Some(&ToolSource::Agent);
-            let count = rest.iter().take_while(|call| !spawns(call)).count();
-            if count == 0 {
+            let way = Way::of(call, sources);
+            if way == Way::Child {
                 returned.push(self.child(call).await?);
                 rest = &rest[1..];
                 continue;
             }
+            let count = rest.iter().take_while(|call| Way::of(call, sources) == way).count();
             let (together, others) = rest.split_at(count);
             let key = hashed(&(key.0, returned.len()));
-            returned.extend(self.together(key, together, parallel).await?);
+            returned.extend(match way {
+                Way::Server => self.remote(key, together, (sources, servers), parallel).await?,
+                _ => self.together(key, together, parallel).await?,
+            });
             rest = others;
         }
         Ok(returned)
@@ -156,7 +179,7 @@ fn ended(answer: Answer) -> Result<Value, String> {
 }
 
 /// An outcome without values of secrets.
-fn redacted(outcome: Outcome, redactor: &Redactor) -> Outcome {
+pub(super) fn redacted(outcome: Outcome, redactor: &Redactor) -> Outcome {
     match outcome {
         Outcome::Value(mut value) => {
             redactor.json(&mut value);
