@@ -10,7 +10,8 @@ use prometheus_client::registry::Registry;
 
 use crate::instrument::{CounterBy, Declaration, GaugeBy, HistogramBy, Instrument, register};
 use crate::{
-    ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens, ByLoopEnd, ByOutcome, ByReportResult, ByStatus, ByStatusCode,
+    ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens, ByLoopEnd, ByOutcome, ByReportResult, ByServer, ByStatus,
+    ByStatusCode, ByTool, ByToolCall,
 };
 
 /// The media type of [`Metrics::render`].
@@ -113,6 +114,12 @@ instruments! {
     artifact_missing: Gauge = "atlas.artifact.missing.count" "{artifact}";
     /// Missed events that this controller has yet to fetch from another controller's history.
     history_gap: Gauge = "atlas.history.missing.count" "{event}";
+    /// Recorded calls of tools of MCP servers, by outcome.
+    tool_calls: CounterBy<ByToolCall> = "atlas.tool.calls" "{call}";
+    /// Time of recorded calls of tools of MCP servers.
+    tool_call_duration: HistogramBy<ByTool> = "atlas.tool.call.duration" "s";
+    /// 1 if the last recorded call of an agent reached the MCP server, otherwise 0.
+    downstream_up: GaugeBy<ByServer> = "atlas.downstream.up" "{server}";
     /// Recorded calls of models.
     llm_turns: CounterBy<ByLlmCall> = "atlas.llm.turns" "{call}";
     /// Tokens of recorded calls of models. Tokens from and to the provider's cache are a part of the input, reasoning is a part of the output.
@@ -172,6 +179,12 @@ pub(crate) mod tests {
         drop(metrics.llm_cost.get_or_create(&call));
         drop(metrics.llm_call_duration.get_or_create(&call));
         drop(metrics.llm_tokens.get_or_create(&ByLlmTokens { agent: agent.clone(), model, kind: TokenKind::input }));
+        let (server, operation) = ("lab".to_owned(), "add".to_owned());
+        drop(metrics.downstream_up.get_or_create(&ByServer { agent: agent.clone(), server: server.clone() }));
+        let tool = ByTool { agent: agent.clone(), server: server.clone(), operation: operation.clone() };
+        drop(metrics.tool_call_duration.get_or_create(&tool));
+        let outcome = "ok".to_owned();
+        drop(metrics.tool_calls.get_or_create(&ByToolCall { agent: agent.clone(), server, operation, outcome }));
         drop(metrics.agent_loop_aborted.get_or_create(&ByLoopEnd { agent, reason: LoopEnd::repeat }));
         drop(metrics.http_request_duration.get_or_create(&ByStatusCode { http_response_status_code: 200 }));
         metrics
@@ -196,7 +209,7 @@ pub(crate) mod tests {
             assert!(sentence.ends_with('.'), "{name}: {sentence}");
             assert!(["s", "By"].contains(unit) || (unit.starts_with('{') && unit.ends_with('}')), "{name}: {unit}");
             if *kind == Kind::Gauge && *unit != "By" {
-                assert!(name.ends_with("count") || name.ends_with("lag"), "{name}");
+                assert!(["count", "lag", "up"].iter().any(|end| name.ends_with(end)), "{name}");
             }
         }
     }
