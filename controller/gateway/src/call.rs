@@ -14,7 +14,7 @@ use crate::arguments::{self, Describe, Job, Run, Search, Wait};
 use crate::server::Server;
 use crate::tools::ToolName;
 use crate::view::{self, done, error_text, failed};
-use crate::{progress, task};
+use crate::{bearer, progress, task};
 
 /// How long a call waits before clients that know tasks get one.
 const TASK_AFTER: Duration = Duration::from_secs(2);
@@ -93,7 +93,9 @@ impl Call<'_> {
             let key = RequestId::new(&key).ok().filter(|key| !key.is_generated());
             submission.request_id = Some(key.ok_or("'idempotency_key' is text of 1 to 255 characters")?);
         }
-        let id = service.submit(&self.caller, submission).await.map_err(|error| error_text(&error))?;
+        let bearer = bearer::inbound(&self.context);
+        let submitted = service.submit_with_bearer(&self.caller, submission, bearer).await;
+        let id = submitted.map_err(|error| error_text(&error))?;
         let knows_tasks = self.context.client_capabilities().is_some_and(|known| known.supports_tasks());
         let result = self.awaited(id, if knows_tasks { wait.min(TASK_AFTER) } else { wait }).await?;
         match result {

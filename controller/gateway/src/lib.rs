@@ -5,6 +5,7 @@
 //! than a client waits answers with the job's id, or with a task if the client knows them (ADR 23).
 
 mod arguments;
+mod bearer;
 mod call;
 mod compatible;
 mod door;

@@ -24,6 +24,7 @@ mod events;
 mod fill;
 mod follow;
 mod health;
+mod inbound;
 mod jobs;
 mod journal;
 pub mod json;

@@ -42,6 +42,8 @@ pub struct Submission {
     pub not_before: Option<Timestamp>,
     /// Most that its calls of models may cost, in billionths of a dollar.
     pub budget_nanodollars: Option<u64>,
+    /// Whether the credential of the caller is held for it.
+    pub(crate) bearer: bool,
     /// The parent, for a spawned job.
     pub(crate) family: Option<Family>,
 }
@@ -69,6 +71,7 @@ impl Submission {
             refuse: false,
             not_before: None,
             budget_nanodollars: None,
+            bearer: false,
             family: None,
         }
     }
@@ -139,7 +142,7 @@ impl<'s> Draft<'s> {
             execution_timeout: submission.execution_timeout,
             spawner: submission.family.as_ref().map(|family| SpawnedBy::Attempt(family.spawner)),
             not_before: submission.not_before,
-            bearer: false,
+            bearer: submission.bearer,
             budget_nanodollars: submission.budget_nanodollars,
             context: None,
         });
@@ -455,7 +458,11 @@ fn lacks(
 }
 
 /// The version to run. None if no version matches and the job must be recorded as failed.
-fn resolve(caller: &Caller, submission: &Submission, state: &State) -> Result<Option<Arc<AgentVersion>>, Error> {
+pub(crate) fn resolve(
+    caller: &Caller,
+    submission: &Submission,
+    state: &State,
+) -> Result<Option<Arc<AgentVersion>>, Error> {
     let found = find_version(state, caller, &submission.agent, submission.version.as_deref())?;
     if found.is_none() && submission.refuse {
         return Err(unknown_agent(state, caller, submission.agent.as_str(), submission.version.as_deref()));
