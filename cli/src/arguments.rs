@@ -8,8 +8,8 @@ use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command::{
     agent, apply, cluster, complete, completion, config, context, deploy, dev, dev_member, diff, docs, doctor, edit,
-    event, explain_error, generic, init, job, label, logs, mcp, model, node, operator, run, secret, skill, test, top,
-    wait,
+    event, explain_error, generic, init, job, label, logs, mcp, model, node, operator, peer, run, secret, skill, test,
+    top, wait,
 };
 use crate::context::TimeForm;
 use crate::exit;
@@ -125,9 +125,12 @@ pub(crate) enum Command {
     /// Skills: functions that agents call.
     #[command(subcommand)]
     Skill(skill::Verb),
-    /// Connections of other programs over MCP, the Model Context Protocol.
+    /// MCP, the Model Context Protocol: servers that agents use, and connections of other programs.
     #[command(subcommand)]
     Mcp(mcp::Verb),
+    /// Peers: other clusters whose tools and agents are used here.
+    #[command(subcommand)]
+    Peer(peer::Verb),
     /// The controllers of the cluster.
     #[command(subcommand)]
     Cluster(cluster::Verb),

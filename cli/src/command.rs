@@ -26,6 +26,7 @@ pub(crate) mod model;
 pub(crate) mod node;
 mod object;
 pub(crate) mod operator;
+pub(crate) mod peer;
 pub(crate) mod run;
 pub(crate) mod secret;
 pub(crate) mod skill;
@@ -65,6 +66,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Secret(verb) => block_on(secret::run(context, &verb)),
         Command::Skill(verb) => block_on(skill::run(context, &verb)),
         Command::Mcp(verb) => block_on(mcp::run(context, &verb)),
+        Command::Peer(verb) => block_on(peer::run(context, &verb)),
         Command::Cluster(verb) => block_on(cluster::run(context, &verb)),
         Command::Event(verb) => block_on(event::run(context, &verb)),
         Command::Operator(verb) => block_on(operator::run(context, &verb)),
@@ -95,6 +97,8 @@ fn prints_list(command: &Command) -> bool {
         Command::Node(verb) => matches!(verb, node::Verb::List(_) | node::Verb::Gpus(_)),
         Command::Model(verb) => matches!(verb, model::Verb::List(_) | model::Verb::Prices(_)),
         Command::Secret(verb) => matches!(verb, secret::Verb::List(_) | secret::Verb::WhoCanRead(_)),
+        Command::Mcp(verb) => matches!(verb, mcp::Verb::List(_)),
+        Command::Peer(verb) => matches!(verb, peer::Verb::List(_)),
         Command::Skill(verb) => matches!(verb, skill::Verb::List(_)),
         Command::Cluster(verb) => matches!(verb, cluster::Verb::Members(_)),
         Command::Get(_) => true,

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::words::shell;
 
 /// Kinds that may precede a name.
-const KINDS: [&str; 8] = ["job", "agent", "node", "controller", "context", "model", "skill", "secret"];
+const KINDS: [&str; 9] = ["job", "agent", "node", "controller", "context", "model", "skill", "secret", "mcp-server"];
 
 /// A job's id or a unique prefix of it.
 pub(crate) fn job(text: &str) -> Result<String, String> {
@@ -26,6 +26,11 @@ pub(crate) fn node(text: &str) -> Result<String, String> {
 /// A model's name.
 pub(crate) fn model(text: &str) -> Result<String, String> {
     bare(text, "model")
+}
+
+/// The name of an MCP server.
+pub(crate) fn server(text: &str) -> Result<String, String> {
+    bare(text, "mcp-server")
 }
 
 /// A skill's name.

@@ -73,6 +73,7 @@ const KINDS: &[(&str, &[&str], Judge)] = &[
     ("validate", &["definition"], |row, _| trigger::validate(row)),
     ("next_fire", &["definition"], |row, _| trigger::next_fire(row)),
     ("ticks", &["triggers"], |row, _| trigger::ticks(row)),
+    ("remote_spec", &["spec"], |row, _| mcp::remote_spec(row)),
     ("cost", &["model"], |row, _| model::cost(row)),
     ("search_text", &["input"], |row, _| model::search_text(row)),
 ];
