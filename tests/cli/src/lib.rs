@@ -20,6 +20,8 @@ mod mask;
 #[cfg(test)]
 mod mcp;
 #[cfg(test)]
+mod mcp_servers;
+#[cfg(test)]
 mod messages;
 #[cfg(test)]
 mod models;

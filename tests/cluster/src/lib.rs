@@ -61,6 +61,8 @@ mod local_model;
 #[cfg(test)]
 mod mcp;
 #[cfg(test)]
+mod mcp_servers;
+#[cfg(test)]
 mod members;
 #[cfg(test)]
 mod membership;
