@@ -8,8 +8,8 @@ use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command::{
     agent, apply, cluster, complete, completion, config, context, deploy, dev, dev_member, diff, docs, doctor, edit,
-    event, explain_error, generic, init, job, label, logs, mcp, model, node, operator, run, secret, skill, test, top,
-    wait,
+    event, explain_error, generic, init, job, label, logs, mcp, model, node, operator, orchestrator, run, secret,
+    skill, test, top, wait,
 };
 use crate::context::TimeForm;
 use crate::exit;
@@ -125,6 +125,9 @@ pub(crate) enum Command {
     /// Skills: functions that agents call.
     #[command(subcommand)]
     Skill(skill::Verb),
+    /// Orchestrators: programs that decide on jobs before they run.
+    #[command(subcommand)]
+    Orchestrator(orchestrator::Verb),
     /// Connections of other programs over MCP, the Model Context Protocol.
     #[command(subcommand)]
     Mcp(mcp::Verb),

@@ -26,6 +26,7 @@ pub(crate) mod model;
 pub(crate) mod node;
 mod object;
 pub(crate) mod operator;
+pub(crate) mod orchestrator;
 pub(crate) mod run;
 pub(crate) mod secret;
 pub(crate) mod skill;
@@ -64,6 +65,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Model(verb) => block_on(model::run(context, &verb)),
         Command::Secret(verb) => block_on(secret::run(context, &verb)),
         Command::Skill(verb) => block_on(skill::run(context, &verb)),
+        Command::Orchestrator(verb) => block_on(orchestrator::run(context, &verb)),
         Command::Mcp(verb) => block_on(mcp::run(context, &verb)),
         Command::Cluster(verb) => block_on(cluster::run(context, &verb)),
         Command::Event(verb) => block_on(event::run(context, &verb)),

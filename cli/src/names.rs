@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::words::shell;
 
 /// Kinds that may precede a name.
-const KINDS: [&str; 8] = ["job", "agent", "node", "controller", "context", "model", "skill", "secret"];
+const KINDS: [&str; 9] = ["job", "agent", "node", "controller", "context", "model", "skill", "secret", "orchestrator"];
 
 /// A job's id or a unique prefix of it.
 pub(crate) fn job(text: &str) -> Result<String, String> {
@@ -36,6 +36,11 @@ pub(crate) fn skill(text: &str) -> Result<String, String> {
 /// A secret's name.
 pub(crate) fn secret(text: &str) -> Result<String, String> {
     bare(text, "secret")
+}
+
+/// An orchestrator's name.
+pub(crate) fn orchestrator(text: &str) -> Result<String, String> {
+    bare(text, "orchestrator")
 }
 
 /// A controller's name or number.

@@ -5,13 +5,14 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::canonical::parse;
-use crate::{chain, model, namespace, secret, skill, tier, webhook};
+use crate::{chain, model, namespace, routing, secret, skill, tier, webhook};
 
 /// All kinds, by name.
-pub const KINDS: [&dyn Kind; 7] = [
+pub const KINDS: [&dyn Kind; 8] = [
     &chain::ChainKind,
     &model::ModelKind,
     &namespace::NamespaceKind,
+    &routing::RoutingKind,
     &secret::SecretKind,
     &skill::SkillKind,
     &tier::TierKind,

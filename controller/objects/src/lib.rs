@@ -20,6 +20,7 @@ mod chain;
 mod kind;
 mod model;
 mod namespace;
+mod routing;
 mod secret;
 mod skill;
 #[cfg(test)]
@@ -34,6 +35,7 @@ pub use kind::{
 };
 pub use model::{FALLBACKS_REACHED_MAX, with_fallbacks};
 pub use namespace::NamespaceSpec;
+pub use routing::{Fallback, ROUTING, RoutingSpec};
 pub use secret::{SealedVersion, SecretProvider, SecretSpec, VERSIONS_MAX};
 pub use skill::{SkillProgram, SkillSpec};
 pub use tier::{TIERS, TierSpec, models_of_tier};

@@ -20,6 +20,7 @@ mod mcp;
 mod messages;
 mod nodes;
 mod objects;
+mod orchestrator;
 mod query;
 mod request;
 mod route;
@@ -205,6 +206,8 @@ impl HttpDoor {
             (Route::Chains, &Method::GET) => chains::list(self, &caller, request).await,
             (Route::Chain(id), &Method::GET) => chains::get(self, &caller, request, &id).await,
             (Route::ChainCancel(id), &Method::POST) => chains::cancel(self, &caller, &id).await,
+            (Route::Orchestrator, &Method::GET) => orchestrator::get(self, &caller, request).await,
+            (Route::Orchestrator, &Method::POST) => orchestrator::select(self, &caller, request).await,
             (Route::Skills, &Method::GET) => skills::list(self, &caller, request).await,
             (Route::Skills, &Method::POST) => skills::deploy(self, &caller, request).await,
             (Route::Skill(name), &Method::GET) => skills::get(self, &caller, request, &name).await,

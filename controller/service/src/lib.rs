@@ -35,6 +35,7 @@ mod model_metrics;
 mod nodes;
 mod objects;
 mod observe;
+mod orchestrators;
 mod park;
 mod peers;
 mod resolve;
@@ -79,6 +80,7 @@ pub use lines::{AttemptOutput, LeadershipLost, LiveLines, LogLine, LogOutput, Lo
 pub use messages::NewMessage;
 pub use nodes::NodeAction;
 pub use objects::{ObjectChange, ObjectFilter, ShownObject};
+pub use orchestrators::Selected;
 pub use peers::{
     Arriving, ArrivingLines, Following, Group, LineCursor, NoPeers, Outgoing, PeerAnswer, PeerError, Peers, Query,
     QueryResult,

@@ -21,7 +21,7 @@ use crate::seal::Keys;
 use crate::stats::Stats;
 use crate::streams::Streams;
 use crate::waiters::Waiters;
-use crate::{Error, catch_up, collect, fill, follow, health, runs, scrub};
+use crate::{Error, catch_up, collect, fill, follow, health, orchestrators, runs, scrub};
 
 /// Limits of the doors. Each is an option of the controller.
 #[derive(Debug, Clone)]
@@ -145,6 +145,7 @@ impl Service {
             env.spawn_restarting("collect-artifacts", again(&shared, collect::collect)),
             env.spawn_restarting("scrub-artifacts", again(&shared, scrub::scrub)),
             env.spawn_restarting("drive-runs", again(&shared, runs::drive)),
+            env.spawn_restarting("route", again(&shared, orchestrators::run)),
         ];
         (Self { shared }, Followers(tasks))
     }

@@ -250,6 +250,7 @@ pub mod words {
         "delayed",
         "parked",
         "waiting",
+        "routing",
         "no_node",
         "no_room",
         "unsatisfiable",
@@ -257,8 +258,19 @@ pub mod words {
         "budget",
     ];
     /// The words of `change`.
-    pub const CHANGES: &[&str] =
-        &["submitted", "granted", "carried", "started", "lost", "woken", "resolved", "parked", "cancelling", "ended"];
+    pub const CHANGES: &[&str] = &[
+        "submitted",
+        "granted",
+        "carried",
+        "started",
+        "lost",
+        "woken",
+        "resolved",
+        "parked",
+        "routed",
+        "cancelling",
+        "ended",
+    ];
     /// The words of `failure_kind`. Empty if the job did not fail.
     pub const FAILURES: &[&str] = &[
         "",
@@ -290,6 +302,7 @@ pub(crate) fn reason_word(reason: Reason) -> &'static str {
         Reason::Running => "running",
         Reason::Cancelling => "cancelling",
         Reason::Delayed { .. } => "delayed",
+        Reason::Routing { .. } => "routing",
     }
 }
 
@@ -315,6 +328,7 @@ pub(crate) fn waiting(state: &State, job: &Job) -> Option<(&'static str, String)
         Why::Delayed { .. } => "delayed",
         Why::Parked { .. } => "parked",
         Why::InDoubt => "in_doubt",
+        Why::Routing => "routing",
     };
     Some((word, waiting.to_string()))
 }
@@ -329,6 +343,7 @@ pub(crate) fn change_word(change: JobChange) -> &'static str {
         JobChange::Woken => "woken",
         JobChange::Resolved => "resolved",
         JobChange::Parked => "parked",
+        JobChange::Routed => "routed",
         JobChange::Cancelling => "cancelling",
         JobChange::Ended => "ended",
     }

@@ -12,8 +12,8 @@ mod metrics;
 mod reference;
 
 pub use attributes::{
-    ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens, ByLoopEnd, ByOutcome, ByReportResult, ByStatus, ByStatusCode,
-    DeliveryResult, LoopEnd, NodeHealth, Outcome, ReportResult, Status, TokenKind,
+    ByDecision, ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens, ByLoopEnd, ByOutcome, ByReportResult, ByStatus,
+    ByStatusCode, DeliveryResult, LoopEnd, NodeHealth, Outcome, ReportResult, Status, TokenKind,
 };
 pub use instrument::{Declaration, Kind};
 pub use log::{LogError, start as start_log};

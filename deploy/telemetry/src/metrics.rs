@@ -10,7 +10,8 @@ use prometheus_client::registry::Registry;
 
 use crate::instrument::{CounterBy, Declaration, GaugeBy, HistogramBy, Instrument, register};
 use crate::{
-    ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens, ByLoopEnd, ByOutcome, ByReportResult, ByStatus, ByStatusCode,
+    ByDecision, ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens, ByLoopEnd, ByOutcome, ByReportResult, ByStatus,
+    ByStatusCode,
 };
 
 /// The media type of [`Metrics::render`].
@@ -101,6 +102,8 @@ instruments! {
     webhook_deliveries: CounterBy<ByDeliveryResult> = "atlas.webhook.deliveries" "{delivery}";
     /// Webhooks of this leader that cannot deliver at the moment.
     webhook_failing: Gauge = "atlas.webhook.failing.count" "{webhook}";
+    /// Decisions about jobs before they run, by action and by who decided; jobs of the default orchestrator are not counted.
+    orchestrator_decisions: CounterBy<ByDecision> = "atlas.orchestrator.decisions" "{decision}";
     /// Idempotency keys dropped early because of the limit on remembered keys.
     request_forgets: Counter = "atlas.request.forgets" "{request}";
     /// Time to answer an HTTP request, by status; streams count until their headers are sent.
@@ -166,6 +169,8 @@ pub(crate) mod tests {
         drop(metrics.reports.get_or_create(&ByReportResult { atlas_report_result: ReportResult::fenced }));
         let delivered = ByDeliveryResult { atlas_webhook_result: DeliveryResult::delivered };
         drop(metrics.webhook_deliveries.get_or_create(&delivered));
+        let decision = ByDecision { atlas_route_action: "execute", atlas_route_decider: "orchestrator" };
+        drop(metrics.orchestrator_decisions.get_or_create(&decision));
         let (agent, model) = ("summarize".to_owned(), "m".to_owned());
         let call = ByLlmCall { agent: agent.clone(), model: model.clone() };
         drop(metrics.llm_turns.get_or_create(&call));

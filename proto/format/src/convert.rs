@@ -18,6 +18,7 @@ mod object;
 mod origin;
 mod outcome;
 mod park;
+mod route;
 pub(crate) mod run;
 mod value;
 

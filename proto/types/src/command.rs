@@ -9,6 +9,7 @@ mod journal;
 mod node;
 mod object;
 mod park;
+mod route;
 mod run;
 
 pub use agent::{DeleteAgent, DeprecateAgent, RegisterAgent, RetireAgent};
@@ -21,6 +22,7 @@ pub use journal::{FoldSteps, RecordSteps};
 pub use node::{Cordon, DrainNode, LabelNode, LoseNode, RegisterNode, RemoveNode, WarmChanged};
 pub use object::{DeleteObject, Observation, ObserveObjects, PutObject};
 pub use park::{DeliverMessage, ParkJob};
+pub use route::{ConsultOrchestrator, RouteJob};
 pub use run::{AdvanceRun, CancelRun, CarriedEnd, CarryJob, EndCarried, RunDefinition, RunNext, StartRun};
 
 use crate::{AgentName, Level, Origin, Place, level};
@@ -118,6 +120,10 @@ pub enum Command {
     /// A run goes on with its next step, or ends.
     AdvanceRun(AdvanceRun),
     CancelRun(CancelRun),
+    /// Records what an orchestrator decided about a job.
+    RouteJob(RouteJob),
+    /// Calls an orchestrator, in a job of the cluster itself.
+    ConsultOrchestrator(ConsultOrchestrator),
 }
 
 impl Command {
@@ -128,6 +134,7 @@ impl Command {
             Self::RetireAgent(command) => Some(&command.name),
             Self::DeprecateAgent(command) => Some(&command.name),
             Self::SubmitJob(command) => Some(&command.agent),
+            Self::ConsultOrchestrator(command) => Some(&command.agent),
             _ => None,
         }
     }
@@ -202,6 +209,7 @@ impl Command {
             Self::ParkJob(_) | Self::DeliverMessage(_) => level::PARK,
             Self::CarryJob(_) | Self::EndCarried(_) => level::CARRY,
             Self::StartRun(_) | Self::AdvanceRun(_) | Self::CancelRun(_) => level::RUNS,
+            Self::RouteJob(_) | Self::ConsultOrchestrator(_) => level::ORCHESTRATORS,
             Self::PutObject(_) | Self::DeleteObject(_) | Self::ObserveObjects(_) => level::OBJECTS,
         }
     }

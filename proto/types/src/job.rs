@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{
     AgentName, AgentPin, Attempt, Carried, ClusterTime, Door, JobId, Journal, Lease, Micros, Namespace, NodeId, Parked,
-    Payload, Principal, RequestId, RunSpec, Seq, StepOf, Timestamp, TraceContext,
+    Payload, Principal, RequestId, Route, RunSpec, Seq, StepOf, Timestamp, TraceContext,
 };
 
 /// The status that people and clients see (compatibility §5.2).
@@ -67,6 +67,11 @@ pub enum Reason {
     /// Submitted for later: it waits until its time.
     Delayed {
         /// When it may be granted.
+        until: ClusterTime,
+    },
+    /// It waits for the decision of an orchestrator.
+    Routing {
+        /// When the fall-back decides; the end of time if it waits for the orchestrator.
         until: ClusterTime,
     },
     /// Its lease was lost; it waits for the next attempt.
@@ -226,9 +231,17 @@ pub struct Job {
     pub step: Option<StepOf>,
     /// What its agent is told about the chain, a JSON object.
     pub context: Option<Payload>,
+    /// How it was routed; none if the default orchestrator allowed it.
+    pub route: Option<Arc<Route>>,
 }
 
 impl Job {
+    /// Whether it is a job of the cluster itself, in which an orchestrator is called. It is in a namespace of its own and does not count as a job of
+    /// the cluster.
+    pub fn is_system(&self) -> bool {
+        self.namespace.is_system()
+    }
+
     /// How many jobs above it spawned one another: 0 for a client's own.
     pub fn depth(&self) -> u32 {
         self.spawned.map_or(0, |spawned| spawned.depth)

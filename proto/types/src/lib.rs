@@ -27,6 +27,7 @@ mod outcome;
 mod park;
 mod payload;
 pub mod requirement;
+mod route;
 mod run;
 mod session;
 mod time;
@@ -39,12 +40,13 @@ pub use attachment::{
 };
 pub use carried::Carried;
 pub use command::{
-    AdvanceRun, CancelJob, CancelRun, CarriedEnd, CarryJob, Command, CompleteJob, ConfigureCluster, Cordon,
-    CreateJoinToken, DeleteAgent, DeleteObject, DeliverMessage, DeprecateAgent, DrainNode, EndCarried, FailJob,
-    FailPending, FoldSteps, ForsakeChild, GrantLease, JoinMember, LabelNode, LoseLease, LoseNode, Observation,
-    ObserveObjects, ParkJob, PruneJobs, PutObject, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, ReportDigest,
-    Request, Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken, RunDefinition, RunNext, SinkAck,
-    SpawnedBy, Spawner, StartJob, StartRun, StoreLog, SubmitJob, Usage, Verdict, WakeJob, WarmChanged,
+    AdvanceRun, CancelJob, CancelRun, CarriedEnd, CarryJob, Command, CompleteJob, ConfigureCluster,
+    ConsultOrchestrator, Cordon, CreateJoinToken, DeleteAgent, DeleteObject, DeliverMessage, DeprecateAgent, DrainNode,
+    EndCarried, FailJob, FailPending, FoldSteps, ForsakeChild, GrantLease, JoinMember, LabelNode, LoseLease, LoseNode,
+    Observation, ObserveObjects, ParkJob, PruneJobs, PutObject, RecordSteps, RegisterAgent, RegisterNode, RemoveNode,
+    ReportDigest, Request, Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken, RouteJob, RunDefinition,
+    RunNext, SinkAck, SpawnedBy, Spawner, StartJob, StartRun, StoreLog, SubmitJob, Usage, Verdict, WakeJob,
+    WarmChanged,
 };
 pub use config::ClusterConfig;
 pub use entry::{Entry, Parent};
@@ -70,6 +72,7 @@ pub use origin::{Door, Origin, TraceContext};
 pub use outcome::{Outcome, Rejection};
 pub use park::{Park, ParkResult, Parked, WAITS_MAX, Wait};
 pub use payload::{INLINE_BYTES_MAX, Payload, PayloadBody};
+pub use route::{Decider, Decision, Route, RouteAction};
 pub use run::{
     RUN_STEPS_MAX, RUNS_ACTIVE_MAX, RUNS_ENDED_KEPT, Run, RunChange, RunFailure, RunFault, RunStatus, RunStep,
     RunStrategy, StepOf,

@@ -308,6 +308,9 @@ pub enum Rejection {
         /// The bound.
         limit: u64,
     },
+    /// The decision about the job is missing, or was made under another selection of orchestrators.
+    #[error("the routing decision about the job is outdated")]
+    RouteOutdated,
     /// The command panicked while it was planned; it was never proposed.
     #[error("internal error: this command could not be planned")]
     Internal,
@@ -316,7 +319,7 @@ pub enum Rejection {
 impl Rejection {
     /// Every `what` of [`Self::LimitReached`], [`Self::ObjectInUse`] and [`Self::NamespaceLimit`]. A format reads a text back only if it
     /// is one of these.
-    pub const LIMITS: [&'static str; 21] = [
+    pub const LIMITS: [&'static str; 22] = [
         "jobs",
         "payload bytes",
         "nodes",
@@ -338,5 +341,6 @@ impl Rejection {
         "pending jobs",
         "runs",
         "steps of a run",
+        "calls of orchestrators",
     ];
 }

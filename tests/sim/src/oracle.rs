@@ -265,6 +265,7 @@ impl Oracle {
                 self.ending(job, live, coverage);
             }
             JobChange::Parked => coverage.count("parked jobs"),
+            JobChange::Routed => coverage.count("routed jobs"),
             JobChange::Carried => self.carried(job, coverage),
             JobChange::Started | JobChange::Woken | JobChange::Resolved | JobChange::Cancelling => {}
         }

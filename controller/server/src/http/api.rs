@@ -123,6 +123,7 @@ const IN_NAMESPACE: &[&str] = &[
     "/api/secrets/",
     "/api/skills",
     "/api/chains",
+    "/api/orchestrator",
 ];
 
 /// What every operation may be refused with.

@@ -56,6 +56,7 @@ pub(crate) enum Route {
     Skills,
     Skill(String),
     SecurityPolicy,
+    Orchestrator,
     ErrorPage(String),
 }
 
@@ -122,6 +123,7 @@ impl Route {
             ["api", "skills"] => Self::Skills,
             ["api", "skills", skill] => Self::Skill(name(skill)?),
             ["api", "security", "policy"] => Self::SecurityPolicy,
+            ["api", "orchestrator"] => Self::Orchestrator,
             ["errors", code] => Self::ErrorPage(name(code)?),
             _ => return None,
         })
@@ -182,6 +184,7 @@ impl Route {
             Self::Skills => "/api/skills",
             Self::Skill(_) => "/api/skills/{name}",
             Self::SecurityPolicy => "/api/security/policy",
+            Self::Orchestrator => "/api/orchestrator",
             Self::ErrorPage(_) => "/errors/{code}",
         }
     }
@@ -204,6 +207,7 @@ impl Route {
                 | Self::FiguresOf(_)
                 | Self::Skills
                 | Self::SecurityPolicy
+                | Self::Orchestrator
         )
     }
 }

@@ -62,6 +62,8 @@ pub(crate) fn again(job: &Job, id: JobId) -> Job {
         successor: None,
         stream: None,
         journal: None,
+        // What did not run is decided on again.
+        route: job.route.clone().filter(|route| route.action.runs()),
         ..job.clone()
     }
 }

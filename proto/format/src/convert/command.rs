@@ -184,6 +184,8 @@ impl From<&Command> for Message {
             Command::StartRun(command) => Self::StartRun(command.into()),
             Command::AdvanceRun(command) => Self::AdvanceRun(command.into()),
             Command::CancelRun(command) => Self::CancelRun(proto::CancelRun { run_id: command.run.0 }),
+            Command::RouteJob(command) => Self::RouteJob(command.into()),
+            Command::ConsultOrchestrator(command) => Self::ConsultOrchestrator(command.into()),
         }
     }
 }
@@ -344,6 +346,8 @@ impl TryFrom<Message> for Command {
             Message::StartRun(message) => Self::StartRun(message.try_into()?),
             Message::AdvanceRun(message) => Self::AdvanceRun(message.try_into()?),
             Message::CancelRun(message) => Self::CancelRun(CancelRun { run: RunId(message.run_id) }),
+            Message::RouteJob(message) => Self::RouteJob(message.try_into()?),
+            Message::ConsultOrchestrator(message) => Self::ConsultOrchestrator(message.try_into()?),
             Message::PutObject(message) => Self::PutObject(message.try_into()?),
             Message::DeleteObject(message) => Self::DeleteObject(message.try_into()?),
             Message::ObserveObjects(message) => Self::ObserveObjects(message.try_into()?),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use atlas_types::{
     AgentName, AgentPin, Attempt, Carried, ClusterTime, Door, Failure, Job, JobId, JobStatus, Journal, Lease, Micros,
-    Namespace, NodeId, Parked, Payload, Principal, Reason, RequestId, RunId, RunSpec, Seq, Spawned, Timestamp,
+    Namespace, NodeId, Parked, Payload, Principal, Reason, RequestId, Route, RunId, RunSpec, Seq, Spawned, Timestamp,
     TraceContext,
 };
 
@@ -30,6 +30,7 @@ impl From<Reason> for proto::Reason {
             Reason::Running => (proto::ReasonKind::Running, 0),
             Reason::Cancelling => (proto::ReasonKind::Cancelling, 0),
             Reason::Delayed { until } => (proto::ReasonKind::Delayed, until.0),
+            Reason::Routing { until } => (proto::ReasonKind::Routing, until.0),
         };
         Self { kind: kind.into(), until_us }
     }
@@ -44,13 +45,16 @@ impl TryFrom<proto::Reason> for Reason {
             proto::ReasonKind::Unspecified => {
                 return Err(FormatError::Value { field: "reason.kind", found: reason.kind.into() });
             }
-            kind if !matches!(kind, proto::ReasonKind::Backoff | proto::ReasonKind::Delayed)
-                && reason.until_us != 0 =>
+            kind if !matches!(
+                kind,
+                proto::ReasonKind::Backoff | proto::ReasonKind::Delayed | proto::ReasonKind::Routing
+            ) && reason.until_us != 0 =>
             {
                 return Err(FormatError::Value { field: "reason.until_us", found: reason.until_us.cast_signed() });
             }
             proto::ReasonKind::Queued => Self::Queued,
             proto::ReasonKind::Backoff => Self::Backoff { until: ClusterTime(reason.until_us) },
+            proto::ReasonKind::Routing => Self::Routing { until: ClusterTime(reason.until_us) },
             proto::ReasonKind::Lost => Self::Lost,
             proto::ReasonKind::InDoubt => Self::InDoubt,
             proto::ReasonKind::Parked => Self::Parked,
@@ -114,6 +118,7 @@ impl From<&Job> for proto::Job {
             budget_nanodollars: job.budget_nanodollars,
             step: job.step.map(Into::into),
             context: job.context.as_ref().map(Into::into),
+            route: job.route.as_deref().map(Into::into),
         }
     }
 }
@@ -174,6 +179,7 @@ impl TryFrom<proto::Job> for Job {
             budget_nanodollars: job.budget_nanodollars,
             step: job.step.map(Into::into),
             context: job.context.map(Payload::try_from).transpose()?,
+            route: job.route.map(Route::try_from).transpose()?.map(Arc::new),
         })
     }
 }

@@ -245,6 +245,7 @@ pub(crate) fn outcomes() -> Vec<Result<Outcome, Rejection>> {
         Ok(Outcome::RunStarted { run: RUN }),
         Err(Rejection::UnknownRun { run: RUN }),
         Err(Rejection::StaleRun),
+        Err(Rejection::RouteOutdated),
     ];
     all.extend(Rejection::LIMITS.map(|what| Err(Rejection::LimitReached { what, limit: 10 })));
     all
@@ -313,6 +314,7 @@ pub(crate) fn jobs() -> Vec<Job> {
         budget_nanodollars: None,
         step: None,
         context: None,
+        route: None,
     };
     let failed = Job {
         id: JobId(8),

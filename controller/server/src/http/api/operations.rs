@@ -5,9 +5,9 @@ mod parts;
 use atlas_service::catalogue::{
     AGENT_IN_USE, CONTRACT_REFUSED, DEPENDENCY_MISSING, EVENTS_GONE, INPUT_REFUSED, JOURNAL_GONE, LABEL_OF_WORKER,
     LIMIT_REACHED, MALFORMED, MEMBER_BEHIND, MEMBERSHIP_REFUSED, NAMESPACE_LIMIT, NO_BACKUP, NO_SECRETS_KEY, NODE_BUSY,
-    NOT_CONFIGURED, NOT_IN_DOUBT, NOT_PRIVATE, OBJECT_CHANGED, OBJECT_IN_USE, OBJECT_REFUSED, OUTPUT_REFUSED,
-    PACKAGE_REFUSED, PEERS_AWAY, QUEUE_FULL, TOO_LARGE, UNKNOWN_AGENT, UNKNOWN_MEMBER, UNKNOWN_NODE, UNKNOWN_OBJECT,
-    UNKNOWN_OBJECT_KIND, UNKNOWN_RUN, WRONG_STATUS,
+    NOT_AN_ORCHESTRATOR, NOT_CONFIGURED, NOT_IN_DOUBT, NOT_PRIVATE, OBJECT_CHANGED, OBJECT_IN_USE, OBJECT_REFUSED,
+    OUTPUT_REFUSED, PACKAGE_REFUSED, PEERS_AWAY, QUEUE_FULL, TOO_LARGE, UNKNOWN_AGENT, UNKNOWN_MEMBER, UNKNOWN_NODE,
+    UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND, UNKNOWN_ORCHESTRATOR, UNKNOWN_RUN, WRONG_STATUS,
 };
 use http::StatusCode;
 
@@ -398,6 +398,32 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         .takes(&[IF_MATCH, IF_NONE_MATCH, DRY_RUN, IDEMPOTENCY_KEY])
         .answers(&[ok("the skill is removed", &[Content::Json("Deleted")])])
         .refuses(&[WRITE, &[UNKNOWN_OBJECT_KIND, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_IN_USE]]),
+    get("orchestrator", "/api/orchestrator", "The orchestrator that decides on jobs before they run.")
+        .lenient()
+        .takes(&[CONSISTENCY])
+        .answers(&[ok("the selected orchestrator", &[Content::Json("Orchestrator")])])
+        .refuses(&[READ]),
+    post(
+        "selectOrchestrator",
+        "/api/orchestrator",
+        "Selects an orchestrator. It decides on every job that gets its first lease after the answer.",
+    )
+    .lenient()
+    .body(Body::Json("OrchestratorName"))
+    .answers(&[ok("it is selected", &[Content::Json("SelectedOrchestrator")])])
+    .refuses(&[
+        WRITE,
+        BODY,
+        &[
+            UNKNOWN_ORCHESTRATOR,
+            NOT_AN_ORCHESTRATOR,
+            UNKNOWN_OBJECT_KIND,
+            OBJECT_CHANGED,
+            OBJECT_REFUSED,
+            LIMIT_REACHED,
+            QUEUE_FULL,
+        ],
+    ]),
     // A further path of Atlas for Python; nothing can be configured yet.
     get("securityPolicy", "/api/security/policy", "The security policy of the cluster.")
         .lenient()

@@ -71,11 +71,16 @@ fn name(command: &Command) -> &'static str {
         Command::AdvanceRun(AdvanceRun { next: RunNext::Fail(_), .. }) => "advance_run_fail",
         Command::AdvanceRun(AdvanceRun { next: RunNext::Complete, .. }) => "advance_run_complete",
         Command::CancelRun(_) => "cancel_run",
+        Command::RouteJob(RouteJob { decision: None, .. }) => "route_job_again",
+        Command::RouteJob(RouteJob { decision: Some(Decision::Execute), .. }) => "route_job_execute",
+        Command::RouteJob(RouteJob { decision: Some(Decision::Reject(_)), .. }) => "route_job_reject",
+        Command::RouteJob(_) => "route_job_redirect",
+        Command::ConsultOrchestrator(_) => "consult_orchestrator",
     }
 }
 
 /// How many names there are.
-const NAMES: usize = 66;
+const NAMES: usize = 71;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -255,6 +260,17 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
         Command::AdvanceRun(advance_run(RunNext::Fail(run_failure()))),
         Command::AdvanceRun(AdvanceRun { plan: None, ..advance_run(RunNext::Complete) }),
         Command::CancelRun(CancelRun { run: RUN }),
+        route(None, None),
+        route(Some(Decision::Execute), Some(-1)),
+        route(Some(Decision::Reject("Empty input data".into())), None),
+        route(Some(Decision::Redirect(agent(), Verdict::Accepted(pin()))), Some(10)),
+        Command::ConsultOrchestrator(ConsultOrchestrator {
+            id: job,
+            agent: agent(),
+            pin: pin(),
+            input: Payload::inline(br#"{"calls":[]}"#),
+            timeout: Micros::from_secs(5),
+        }),
         Command::SubmitJob(SubmitJob { not_before: Some(AT), ..submit(Verdict::Accepted(pin())) }),
         Command::RegisterAgent(register_agent(RunSpec {
             secrets: vec!["API_KEY".to_owned(), "openai-key".to_owned()],
@@ -295,4 +311,14 @@ fn start_run(definition: RunDefinition) -> StartRun {
 
 fn advance_run(next: RunNext) -> AdvanceRun {
     AdvanceRun { run: RUN, version: 3, plan: Some(Payload::inline(br#"{"chain":"review","steps":[]}"#)), next }
+}
+
+fn route(decision: Option<Decision>, priority: Option<i64>) -> Command {
+    Command::RouteJob(RouteJob {
+        job: JOB,
+        generation: EventSeq(12),
+        decider: Decider::Orchestrator,
+        decision,
+        priority,
+    })
 }
