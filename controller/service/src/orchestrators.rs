@@ -4,13 +4,15 @@
 //! * [`candidate`] resolves the name of an orchestrator;
 //! * [`consult`] calls an orchestrator that is an agent, in a job of the cluster itself;
 //! * [`answer`] reads what it answered;
-//! * [`router`] decides on the jobs that wait for that.
+//! * [`router`] decides on the jobs that wait for that;
+//! * [`teller`] tells the orchestrator about the jobs that ended.
 
 mod answer;
 mod candidate;
 mod consult;
 mod router;
 mod selection;
+mod teller;
 
 pub use selection::Selected;
 

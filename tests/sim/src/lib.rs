@@ -26,6 +26,7 @@ mod options;
 mod oracle;
 mod raft;
 mod rng;
+mod routing;
 mod runs;
 mod sleeper;
 mod stream;

@@ -20,12 +20,18 @@ const GRACE: Duration = Duration::from_secs(2);
 pub(super) enum Call {
     /// Decide on a job.
     Route,
+    /// A job completed.
+    Complete,
+    /// A job failed.
+    Failed,
 }
 
 impl Call {
     fn as_str(self) -> &'static str {
         match self {
             Self::Route => "route",
+            Self::Complete => "complete",
+            Self::Failed => "failed",
         }
     }
 }

@@ -10,31 +10,32 @@ use atlas_objects::Fallback;
 use atlas_raft::Leadership;
 use atlas_state::{Routing, State};
 use atlas_types::{
-    AgentName, Command, Decider, Decision, Door, Failure, FailureKind, Job, Micros, Namespace, Origin, Request,
+    AgentName, Command, Decider, Decision, Door, EventSeq, Failure, FailureKind, Job, Micros, Namespace, Origin, Request,
     RouteJob, Verdict,
 };
 
 use super::answer::{self, Will, Wish};
 use super::candidate::Candidate;
 use super::consult::Call;
+use super::teller::Teller;
 use crate::service::Shared;
 use crate::{Caller, Error, Service, Submission};
 
 /// Most jobs that are decided on in one call.
-const WINDOW: usize = 16;
+pub(super) const WINDOW: usize = 16;
 
 /// How long an orchestrator may take for one window if the jobs wait for it without a deadline.
 const PATIENCE: Micros = Micros::from_secs(10);
 
 /// The pause after a decision failed that is to be made again.
-const PAUSE: Duration = Duration::from_millis(500);
+pub(super) const PAUSE: Duration = Duration::from_millis(500);
 
 /// Runs for as long as the controller does.
 pub(crate) async fn run(shared: Arc<Shared>) {
     let mut leadership = shared.handle.leadership();
     let leads = |leadership: &Leadership| matches!(leadership, Leadership::Leader { .. });
     while leadership.wait_for(leads).await.is_ok() {
-        let mut routers = Routers { shared: Arc::clone(&shared), tasks: BTreeMap::new() };
+        let mut routers = Routers { shared: Arc::clone(&shared), tasks: BTreeMap::new(), tellers: BTreeMap::new() };
         let mut watched = leadership.clone();
         tokio::select! {
             biased;
@@ -48,11 +49,13 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 struct Routers {
     shared: Arc<Shared>,
     tasks: BTreeMap<Namespace, Task<()>>,
+    /// Those that tell orchestrators about ended jobs, by the selection that they serve.
+    tellers: BTreeMap<(Namespace, EventSeq), Task<()>>,
 }
 
 impl Drop for Routers {
     fn drop(&mut self) {
-        self.tasks.values().for_each(Task::abort);
+        self.tasks.values().chain(self.tellers.values()).for_each(Task::abort);
     }
 }
 
@@ -66,14 +69,35 @@ impl Routers {
             self.tasks.retain(|_, task| !task.is_finished());
             for namespace in state.undecided_namespaces() {
                 if !self.tasks.contains_key(namespace) {
-                    let router =
-                        Router { service: Service { shared: self.shared.clone() }, namespace: namespace.clone() };
+                    let router = Router { service: Service { shared: self.shared.clone() }, namespace: namespace.clone() };
                     self.tasks.insert(namespace.clone(), self.shared.env.spawn("route-jobs", router.run()));
                 }
             }
+            self.tell(&state);
             if latest.changed().await.is_err() {
                 return;
             }
+        }
+    }
+}
+
+impl Routers {
+    /// Gives each selection a task that tells its orchestrator about ended jobs.
+    fn tell(&mut self, state: &State) {
+        let selected = |(namespace, generation): &(Namespace, EventSeq)| {
+            state.routing(namespace).is_some_and(|routing| routing.generation == *generation)
+        };
+        let over = self.tellers.extract_if(.., |key, _| !selected(key));
+        over.for_each(|(_, task)| task.abort());
+        for (namespace, routing) in state.routings() {
+            let key = (namespace.clone(), routing.generation);
+            if self.tellers.contains_key(&key) {
+                continue;
+            }
+            let (namespace, generation) = key.clone();
+            let service = Service { shared: self.shared.clone() };
+            let task = self.shared.env.spawn("tell-orchestrator", Teller { service, namespace, generation }.run());
+            self.tellers.insert(key, task);
         }
     }
 }
@@ -162,8 +186,7 @@ impl Router {
         let verdict = match self.service.judge(&caller, &submission, &self.service.shared.handle.applied()).await {
             Ok(verdict) => verdict,
             Err(Error::Malformed(why)) => {
-                let failure =
-                    Failure { kind: FailureKind::InputInvalid, error: format!("Input validation: {why}").into() };
+                let failure = Failure { kind: FailureKind::InputInvalid, error: format!("Input validation: {why}").into() };
                 Verdict::Refused { pin: None, failure }
             }
             Err(error) => return Err(error),

@@ -19,6 +19,7 @@ mod object_1;
 mod park_1;
 mod park_2;
 mod run_1;
+mod route_1;
 mod spawn_1;
 
 use crate::state::State;
@@ -55,6 +56,7 @@ const ALL: [(&str, Check); 20] = [
     ("PARK-1", park_1::check),
     ("PARK-2", park_2::check),
     ("INBOX-1", inbox_1::check),
+    ("ROUTE-1", route_1::check),
     ("OBJECT-1", object_1::check),
     ("RUN-1", run_1::check),
 ];
