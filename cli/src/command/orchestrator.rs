@@ -29,6 +29,10 @@ pub(crate) enum Verb {
     Set(Set),
     /// Selects the default orchestrator, which allows every job.
     Reset,
+    /// Shows how often the candidate would have decided otherwise.
+    Compare,
+    /// Selects the candidate.
+    Swap,
     /// Selects the orchestrator that was selected before.
     Rollback,
 }
@@ -45,6 +49,9 @@ pub(crate) struct Set {
     /// What becomes of a job if the orchestrator fails or is late.
     #[arg(long, value_parser = FALLBACKS)]
     fallback: Option<String>,
+    /// Make it the candidate: it is asked about the same jobs, without effect.
+    #[arg(long, conflicts_with_all = ["deadline", "fallback"])]
+    shadow: bool,
 }
 
 pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
@@ -52,6 +59,19 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
     match verb {
         Verb::Show => {}
         Verb::List => return list(context, &client).await,
+        Verb::Compare => return compare(context, &client).await,
+        Verb::Swap => {
+            let spec = spec(&client).await?;
+            let Some(candidate) = spec["shadow"].as_str() else {
+                let failure = Failure::usage("there is no candidate");
+                return Err(failure.with_next("atlasctl orchestrator set NAME --shadow"));
+            };
+            select(&client, Some(candidate)).await?;
+            change(&client, |spec| spec["shadow"] = Value::Null).await?;
+        }
+        Verb::Set(options) if options.shadow => {
+            change(&client, |spec| spec["shadow"] = options.name.as_str().into()).await?;
+        }
         Verb::Set(options) => {
             configure(&client, options).await?;
             select(&client, Some(&options.name)).await?;
@@ -79,13 +99,21 @@ async fn configure(client: &Client, options: &Set) -> Result<(), Failure> {
     if options.deadline.is_none() && options.fallback.is_none() {
         return Ok(());
     }
+    change(client, |spec| {
+        if let Some(deadline) = options.deadline {
+            spec["deadline_ms"] = u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX).into();
+        }
+        if let Some(fallback) = &options.fallback {
+            spec["fallback"] = fallback.as_str().into();
+        }
+    })
+    .await
+}
+
+/// Changes the settings of the selection.
+async fn change(client: &Client, change: impl FnOnce(&mut Value)) -> Result<(), Failure> {
     let mut spec = spec(client).await?;
-    if let Some(deadline) = options.deadline {
-        spec["deadline_ms"] = u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX).into();
-    }
-    if let Some(fallback) = &options.fallback {
-        spec["fallback"] = fallback.as_str().into();
-    }
+    change(&mut spec);
     client.put(&OBJECT, &[], &json!({"labels": {}, "spec": spec})).await.map(drop)
 }
 
@@ -106,6 +134,31 @@ async fn show(context: &Context, client: &Client) -> Result<Exit, Failure> {
     );
     let value = json!({"name": name, "type": selected["type"], "settings": spec});
     context.show(&Shown { value, text, names: vec![format!("orchestrator/{name}")] })?;
+    Ok(Exit::Done)
+}
+
+/// What the candidate would have decided, compared with what was decided.
+async fn compare(context: &Context, client: &Client) -> Result<Exit, Failure> {
+    let object = client.get(&OBJECT, &[]).await?;
+    let shadow = object["status"]["shadow"].clone();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (asked, agreed) = (shadow["asked"].as_u64().unwrap_or(0), shadow["agreed"].as_u64().unwrap_or(0));
+    let faults = shadow["faults"].as_u64().unwrap_or(0);
+    let mut shown = format!(
+        "candidate  {}\njobs       {asked}\nagreed     {agreed}\notherwise  {}\nfaults     {faults}\n",
+        text(&object["spec"]["shadow"]),
+        asked.saturating_sub(agreed).saturating_sub(faults),
+    );
+    let samples = shadow["samples"].as_array().cloned().unwrap_or_default();
+    if !samples.is_empty() {
+        let mut table = Table::new(&["JOB", "AGENT", "DECIDED", "CANDIDATE"]);
+        for sample in &samples {
+            table.row(["job", "agent", "decided", "candidate"].map(|member| text(&sample[member])));
+        }
+        shown += &format!("\n{}", table.text());
+    }
+    let names = samples.iter().map(|sample| format!("job/{}", text(&sample["job"]))).collect();
+    context.show(&Shown { value: shadow, text: shown, names })?;
     Ok(Exit::Done)
 }
 

@@ -5,13 +5,15 @@
 //! * [`consult`] calls an orchestrator that is an agent, in a job of the cluster itself;
 //! * [`answer`] reads what it answered;
 //! * [`router`] decides on the jobs that wait for that;
-//! * [`teller`] tells the orchestrator about the jobs that ended.
+//! * [`teller`] tells the orchestrator about the jobs that ended, and asks a candidate what it would have decided;
+//! * [`shadow`] compares that with what was decided.
 
 mod answer;
 mod candidate;
 mod consult;
 mod router;
 mod selection;
+mod shadow;
 mod teller;
 
 pub use selection::Selected;

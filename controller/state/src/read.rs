@@ -340,11 +340,6 @@ impl State {
         self.index.objects.routing(namespace)
     }
 
-    /// The namespaces with another orchestrator than the default one.
-    pub fn routings(&self) -> impl Iterator<Item = (&Namespace, &Routing)> {
-        self.index.objects.routings()
-    }
-
     /// The selection under which the jobs of a namespace are decided now; 0 is the default one.
     pub fn generation(&self, namespace: &Namespace) -> EventSeq {
         self.routing(namespace).map_or(EventSeq(0), |routing| routing.generation)

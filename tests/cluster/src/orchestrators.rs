@@ -18,7 +18,8 @@ use crate::trio::{leader, trio, worker};
 /// Jobs before and after each change.
 const JOBS: usize = 10;
 
-const ECHO: Agent<'_> = Agent { name: "one", version: "1.0.0", contract: "", script: "cat >/dev/null; echo '{\"by\": \"one\"}'" };
+const ECHO: Agent<'_> =
+    Agent { name: "one", version: "1.0.0", contract: "", script: "cat >/dev/null; echo '{\"by\": \"one\"}'" };
 const OTHER: Agent<'_> = Agent { name: "two", script: "cat >/dev/null; echo '{\"by\": \"two\"}'", ..ECHO };
 
 /// Writes and registers an orchestrator with this decision, which notes the jobs that ended in a file.
@@ -84,7 +85,8 @@ async fn select(member: &Member, name: &str) {
 async fn a_swap_under_load_holds_although_the_leader_dies() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut members = trio(folder.path(), &[&ECHO, &OTHER]).await;
-    orchestrator(&members[0], folder.path(), "redirects", "RoutingDecision('redirect', agent_name='two', priority=3)").await;
+    orchestrator(&members[0], folder.path(), "redirects", "RoutingDecision('redirect', agent_name='two', priority=3)")
+        .await;
     orchestrator(&members[0], folder.path(), "rejects", "RoutingDecision('reject', metadata={'reason': 'no'})").await;
     let _worker = worker(folder.path(), "w1", &[&members[0], &members[1], &members[2]]);
     let first = leader(&members).await;
@@ -110,13 +112,15 @@ async fn a_swap_under_load_holds_although_the_leader_dies() {
     let wanted: BTreeSet<String> = told.iter().chain(&rejected).cloned().collect();
     eventually_async("orchestrators heard of all jobs", async || {
         let heard = fs::read_to_string(folder.path().join("heard")).unwrap_or_default();
-        let heard: BTreeSet<String> = heard.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect();
+        let heard: BTreeSet<String> =
+            heard.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect();
         let missing: Vec<_> = wanted.difference(&heard).collect();
         if missing.is_empty() { Ok(()) } else { Err(format!("{missing:?}")) }
     })
     .await;
     let jobs = get(&members[asked], "/api/jobs?limit=1000").await.expect("a list");
-    let others = jobs.as_array().expect("a list").iter().filter(|job| job["agent_name"] != "one" && job["agent_name"] != "two");
+    let others =
+        jobs.as_array().expect("a list").iter().filter(|job| job["agent_name"] != "one" && job["agent_name"] != "two");
     assert_eq!(others.count(), 0, "the calls of orchestrators are in no list");
 
     select(&members[asked], "").await;

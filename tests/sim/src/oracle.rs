@@ -287,7 +287,10 @@ impl Oracle {
         }
         let decided = job.route.as_ref().map_or(0, |route| route.generation.0);
         if decided != self.generation {
-            self.violate(format!("{} was granted under selection {}, decided under {decided}", job.id, self.generation));
+            self.violate(format!(
+                "{} was granted under selection {}, decided under {decided}",
+                job.id, self.generation
+            ));
         }
     }
 

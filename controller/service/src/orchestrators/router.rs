@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::Task;
-use atlas_objects::Fallback;
+use atlas_objects::{Fallback, RoutingSpec};
 use atlas_raft::Leadership;
 use atlas_state::{Routing, State};
 use atlas_types::{
-    AgentName, Command, Decider, Decision, Door, EventSeq, Failure, FailureKind, Job, Micros, Namespace, Origin, Request,
-    RouteJob, Verdict,
+    AgentName, Command, Decider, Decision, Door, EventSeq, Failure, FailureKind, Job, Micros, Namespace, Object,
+    ObjectKind, Origin, Request, RouteJob, Verdict,
 };
 
 use super::answer::{self, Will, Wish};
@@ -69,7 +69,8 @@ impl Routers {
             self.tasks.retain(|_, task| !task.is_finished());
             for namespace in state.undecided_namespaces() {
                 if !self.tasks.contains_key(namespace) {
-                    let router = Router { service: Service { shared: self.shared.clone() }, namespace: namespace.clone() };
+                    let router =
+                        Router { service: Service { shared: self.shared.clone() }, namespace: namespace.clone() };
                     self.tasks.insert(namespace.clone(), self.shared.env.spawn("route-jobs", router.run()));
                 }
             }
@@ -84,13 +85,10 @@ impl Routers {
 impl Routers {
     /// Gives each selection a task that tells its orchestrator about ended jobs.
     fn tell(&mut self, state: &State) {
-        let selected = |(namespace, generation): &(Namespace, EventSeq)| {
-            state.routing(namespace).is_some_and(|routing| routing.generation == *generation)
-        };
-        let over = self.tellers.extract_if(.., |key, _| !selected(key));
+        let selections = selections(state);
+        let over = self.tellers.extract_if(.., |key, _| !selections.contains(key));
         over.for_each(|(_, task)| task.abort());
-        for (namespace, routing) in state.routings() {
-            let key = (namespace.clone(), routing.generation);
+        for key in selections {
             if self.tellers.contains_key(&key) {
                 continue;
             }
@@ -100,6 +98,16 @@ impl Routers {
             self.tellers.insert(key, task);
         }
     }
+}
+
+/// The selections that have an orchestrator or a candidate, by namespace and revision.
+fn selections(state: &State) -> Vec<(Namespace, EventSeq)> {
+    let Ok(kind) = ObjectKind::new("routing") else { return Vec::new() };
+    let asks = |object: &&Arc<Object>| {
+        RoutingSpec::read(&object.spec).is_ok_and(|spec| spec.orchestrator.is_some() || spec.shadow.is_some())
+    };
+    let selections = state.objects_of_kind(&kind).filter(asks);
+    selections.map(|object| (object.key.namespace.clone(), object.revision)).collect()
 }
 
 /// The decisions of one namespace.
@@ -186,7 +194,8 @@ impl Router {
         let verdict = match self.service.judge(&caller, &submission, &self.service.shared.handle.applied()).await {
             Ok(verdict) => verdict,
             Err(Error::Malformed(why)) => {
-                let failure = Failure { kind: FailureKind::InputInvalid, error: format!("Input validation: {why}").into() };
+                let failure =
+                    Failure { kind: FailureKind::InputInvalid, error: format!("Input validation: {why}").into() };
                 Verdict::Refused { pin: None, failure }
             }
             Err(error) => return Err(error),

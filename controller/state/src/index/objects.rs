@@ -77,11 +77,6 @@ impl Objects {
         self.routings.get(namespace)
     }
 
-    /// All selections of orchestrators other than the default one.
-    pub(crate) fn routings(&self) -> impl Iterator<Item = (&Namespace, &Routing)> {
-        self.routings.iter()
-    }
-
     fn remove_key(&mut self, object: &Object) {
         let Some(keys) = self.keys.get_mut(&object.key.kind) else { return };
         keys.remove(&object.uid);

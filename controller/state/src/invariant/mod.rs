@@ -18,8 +18,8 @@ mod node_1;
 mod object_1;
 mod park_1;
 mod park_2;
-mod run_1;
 mod route_1;
+mod run_1;
 mod spawn_1;
 
 use crate::state::State;

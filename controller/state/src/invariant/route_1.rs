@@ -9,7 +9,9 @@ pub(super) fn check(state: &State) -> Result<(), String> {
     for job in state.jobs.iter() {
         let action = job.route.as_ref().map(|route| route.action);
         if job.status == JobStatus::Pending && matches!(job.reason, Reason::Routing { .. }) {
-            ensure(action == Some(RouteAction::Undecided), || format!("{} waits for a decision and has {action:?}", job.id))?;
+            ensure(action == Some(RouteAction::Undecided), || {
+                format!("{} waits for a decision and has {action:?}", job.id)
+            })?;
             ensure(!job.is_system(), || format!("{} is a job of the cluster and waits for a decision", job.id))?;
         }
         if job.lease.is_some() {
