@@ -6,8 +6,8 @@ use std::sync::Arc;
 use atlas_duty::Why;
 use atlas_state::State;
 use atlas_types::{
-    Digest, Door, FailureKind, Job, JobChange, JobStatus, METADATA_OURS, Payload, PayloadBody, Reason, StepUsage,
-    Timestamp,
+    Digest, Door, FailureKind, Job, JobChange, JobStatus, METADATA_OURS, Payload, PayloadBody, Reason, Route,
+    StepUsage, Timestamp,
 };
 use bytes::Bytes;
 
@@ -143,6 +143,9 @@ impl Shown {
         if let Some(carried) = &job.carried {
             text(out, ",\"run\":", &carried.run.to_string());
         }
+        if let Some(route) = &job.route {
+            self.route(out, route);
+        }
         out.extend_from_slice(if job.warm { b",\"warm\":true" } else { b",\"warm\":false" });
         let failure = job.failure.as_ref().map_or("", |failure| failure_word(failure.kind));
         debug_assert!(words::FAILURES.contains(&failure), "{failure} is described");
@@ -167,6 +170,18 @@ impl Shown {
         out.extend_from_slice(b",\"total_ms\":");
         json::millis(out, between(job.created_at, job.completed_at));
         self.costs(out);
+    }
+
+    /// What an orchestrator decided about it.
+    fn route(&self, out: &mut Vec<u8>, route: &Route) {
+        let (action, decider) = (route.action.as_str(), route.decider.as_str());
+        out.extend_from_slice(
+            format!(",\"route\":{{\"action\":\"{action}\",\"decider\":\"{decider}\",\"selection\":").as_bytes(),
+        );
+        json::integer(out, i128::from(route.generation.0));
+        out.extend_from_slice(b",\"asked_agent\":");
+        json::string(out, route.asked.as_str());
+        out.push(b'}');
     }
 
     /// What it cost, if it recorded anything that costs.

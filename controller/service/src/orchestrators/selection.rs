@@ -86,7 +86,9 @@ impl Service {
         }
         match self.consult(&agent, &[], PROBE_MAX).await {
             Ok(_) => Ok(()),
-            Err(Silence::NotOne(why) | Silence::Failed(why)) => {
+            // It was loaded, or there was no room to load it.
+            Err(Silence::Failed(_)) => Ok(()),
+            Err(Silence::NotOne(why)) => {
                 tracing::info!(orchestrator = name, why, "an orchestrator was not selected");
                 Err(Error::NotAnOrchestrator(short()))
             }
