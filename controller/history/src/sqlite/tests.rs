@@ -73,6 +73,7 @@ pub(super) fn job(id: u64, status: JobStatus) -> Job {
         budget_nanodollars: None,
         step: None,
         context: None,
+        route: None,
         parks: 0,
         used: Micros::default(),
         parked: None,

@@ -313,6 +313,7 @@ pub(super) fn job(name: &str, words: &[&str]) -> Job {
         budget_nanodollars: None,
         step: None,
         context: None,
+        route: None,
         journal: None,
         parks,
         used: Micros::default(),
