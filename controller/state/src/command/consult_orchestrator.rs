@@ -76,7 +76,15 @@ mod tests {
         check(
             "level 6; agent r orchestrator=true; agent a; node n1 places=1 llm=1; job j1; grant j1 n1 --
             consult c1 agent=r; grant c1 n1; show n1; config active=1; consult c2 agent=r; complete c1; show c1",
-            expect![[r#""#]],
+            expect![[r#"
+                c1 Submitted pending→pending Queued
+                c1 Granted pending→running on n1 token 2 attempt 1
+                n1: places 0 llm 0 cores any memory any gpus [] warm []
+                configured
+                c2 Submitted pending→pending Queued
+                c1 Ended running→completed
+                c1: completed attempt 1 output {}
+            "#]],
         );
     }
 
@@ -85,7 +93,13 @@ mod tests {
         check(
             "level 6; agent r orchestrator=true; agent a; node n1 -- consult c1 agent=a; consult c1 agent=b; consult c1 agent=r digest=9;
             retire r; consult c1 agent=r",
-            expect![[r#""#]],
+            expect![[r#"
+                ! the agent version is no longer registered with this package
+                ! the agent version is no longer registered with this package
+                ! the agent version is no longer registered with this package
+                agent r 1.0.0 retired
+                ! the agent version is no longer registered with this package
+            "#]],
         );
     }
 
@@ -93,7 +107,10 @@ mod tests {
     fn a_call_fails_without_a_retry() {
         check(
             "level 6; agent r orchestrator=true retries=3; node n1 llm=1; consult c1 agent=r; grant c1 n1 -- fail c1; show c1",
-            expect![[r#""#]],
+            expect![[r#"
+                c1 Ended running→failed Agent: boom
+                c1: failed attempt 1
+            "#]],
         );
     }
 }

@@ -183,7 +183,12 @@ mod tests {
     fn with_the_default_orchestrator_no_job_waits_for_a_decision() {
         check(
             r#"level 6; agent a; node n1; put routing default {"shadow":"r"} -- job j1; route j1 execute; grant j1 n1; show j1"#,
-            expect![[r#""#]],
+            expect![[r#"
+                j1 Submitted pending→pending Queued
+                ! the routing decision about the job is outdated
+                j1 Granted pending→running on n1 token 1 attempt 1
+                j1: running Running attempt 1
+            "#]],
         );
     }
 
@@ -191,7 +196,15 @@ mod tests {
     fn a_job_waits_for_the_decision_and_then_for_its_turn() {
         routed(
             "job j1 -- show j1; grant j1 n1; route j1 execute priority=5; show j1; grant j1 n1; show j1; route j1 execute",
-            expect![[r#""#]],
+            expect![[r#"
+                j1: pending Routing { until: ClusterTime(11000000) } attempt 0 undecided under 0 as a priority 0
+                ! the routing decision about the job is outdated
+                j1 Routed pending→pending Queued
+                j1: pending Queued attempt 0 execute under 4 as a priority 0
+                j1 Granted pending→running on n1 token 1 attempt 1
+                j1: running Running attempt 1 execute under 4 as a priority 5
+                ! the job is Running
+            "#]],
         );
     }
 
@@ -199,7 +212,14 @@ mod tests {
     fn a_rejected_job_is_seen_to_run_and_fail() {
         routed(
             "job j1; job j2 refused=input -- route j1 reject=no priority=3; show j1; route j2 reject=no; show j2",
-            expect![[r#""#]],
+            expect![[r#"
+                j1 Granted pending→running without a lease
+                j1 Ended running→failed Rejected: no
+                j1: failed attempt 0 reject under 4 as a priority 3
+                j2 Granted pending→running without a lease
+                j2 Ended running→failed Rejected: no
+                j2: failed attempt 0 reject under 4 as a priority 0
+            "#]],
         );
     }
 
@@ -208,7 +228,17 @@ mod tests {
         routed(
             "job j1 refused=input error=bad; job j2 refused=unknown agent=c error=none; job j3 refused=unknown agent=c -- show j2;
             route j1 execute; route j2 execute; route j3 redirect=b; show j3; grant j3 n1; show j3",
-            expect![[r#""#]],
+            expect![[r#"
+                j2: pending Routing { until: ClusterTime(11000000) } attempt 0 undecided under 0 as c priority 0
+                j1 Granted pending→running without a lease
+                j1 Ended running→failed Agent: bad
+                j2 Granted pending→running without a lease
+                j2 Ended running→failed Agent: none
+                j3 Routed pending→pending Queued
+                j3: pending Queued attempt 0 redirect under 4 as b priority 0
+                j3 Granted pending→running on n1 token 1 attempt 1
+                j3: running Running attempt 1 redirect under 4 as b priority 0
+            "#]],
         );
     }
 
@@ -217,7 +247,17 @@ mod tests {
         routed(
             "job j1; job j2; job j3; retire b -- route j1 redirect=b; route j1 redirect=c refused=unknown error=none; show j1;
             route j2 redirect=a refused=input error=bad; show j2; route j3 redirect=a; show j3",
-            expect![[r#""#]],
+            expect![[r#"
+                ! the agent version is no longer registered with this package
+                j1 Granted pending→running without a lease
+                j1 Ended running→failed Agent: none
+                j1: failed attempt 0 redirect under 4 as c priority 0
+                j2 Granted pending→running without a lease
+                j2 Ended running→failed Agent: bad
+                j2: failed attempt 0 redirect under 4 as a priority 0
+                j3 Routed pending→pending Queued
+                j3: pending Queued attempt 0 redirect under 4 as a priority 0
+            "#]],
         );
     }
 
@@ -228,7 +268,24 @@ mod tests {
             put routing default {"orchestrator":"s"}; route j2 execute; grant j1 n1; route j1 execute generation=1; route j1; show j1;
             route j1; route j1 execute; show j1; put routing default {}; grant j3 n1; route j3; route j3 execute; show j3;
             lose j2; grant j2 n1"#,
-            expect![[r#""#]],
+            expect![[r#"
+                routing default uid 4 revision 12 {"orchestrator":"s"}
+                ! the job is Running
+                ! the routing decision about the job is outdated
+                ! the routing decision about the job is outdated
+                j1 Routed pending→pending Routing { until: ClusterTime(11000000) }
+                j1: pending Routing { until: ClusterTime(11000000) } attempt 0 undecided under 0 as a priority 0
+                ! the routing decision about the job is outdated
+                j1 Routed pending→pending Queued
+                j1: pending Queued attempt 0 execute under 12 as a priority 0
+                routing default uid 4 revision 15 {}
+                ! the routing decision about the job is outdated
+                j3 Routed pending→pending Routing { until: ClusterTime(18446744073709551615) }
+                j3 Routed pending→pending Queued
+                j3: pending Queued attempt 0
+                j2 Lost running→pending Lost
+                j2 Granted pending→running on n1 token 2 attempt 2
+            "#]],
         );
     }
 
@@ -238,7 +295,23 @@ mod tests {
             r#"level 6; agent a retries=1; agent b retries=1; node n1; put routing default {"orchestrator":"r"}; job j1; job j2 --
             route j1 redirect=b; grant j1 n1; fail j1; clock +9; wake j1'1; put routing default {"orchestrator":"s"}; show j1'1; grant j1'1 n1;
             route j2 reject=no; clock +9; wake j2'1; grant j2'1 n1; route j2'1; show j2'1"#,
-            expect![[r#""#]],
+            expect![[r#"
+                j1 Routed pending→pending Queued
+                j1 Granted pending→running on n1 token 1 attempt 1
+                j1 Ended running→failed Agent: boom
+                j1'1 Submitted pending→pending Backoff { until: ClusterTime(2000000) }
+                j1'1 Woken pending→pending Queued
+                routing default uid 4 revision 12 {"orchestrator":"s"}
+                j1'1: pending Queued attempt 0 redirect under 4 as b priority 0
+                j1'1 Granted pending→running on n1 token 2 attempt 1
+                j2 Granted pending→running without a lease
+                j2 Ended running→failed Rejected: no
+                j2'1 Submitted pending→pending Backoff { until: ClusterTime(11000000) }
+                j2'1 Woken pending→pending Queued
+                ! the routing decision about the job is outdated
+                j2'1 Routed pending→pending Routing { until: ClusterTime(29000000) }
+                j2'1: pending Routing { until: ClusterTime(29000000) } attempt 0 undecided under 0 as a priority 0
+            "#]],
         );
     }
 
@@ -247,7 +320,13 @@ mod tests {
         check(
             r#"level 6; agent a queue=5; node n1; put routing default {"fallback":"wait","orchestrator":"r"}; job j1; job j2 --
             show j1; cancel j1; clock +6; fail-pending j2 kind=queue-timeout error=late; show j2"#,
-            expect![[r#""#]],
+            expect![[r#"
+                j1: pending Routing { until: ClusterTime(18446744073709551615) } attempt 0 undecided under 0 as a priority 0
+                j1 Ended pending→cancelled
+                j2 Granted pending→running without a lease
+                j2 Ended running→failed QueueTimeout: late
+                j2: failed attempt 0 undecided under 0 as a priority 0
+            "#]],
         );
     }
 }
