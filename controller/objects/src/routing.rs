@@ -39,7 +39,7 @@ impl Fallback {
 /// The selection of a namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct RoutingSpec {
-    /// The orchestrator: an object of the kind `orchestrator`, or else an agent of the type `orchestrator`. None is the default one.
+    /// The orchestrator: an agent of the type `orchestrator`. None is the default one.
     #[serde(default)]
     pub orchestrator: Option<String>,
     /// The one that was selected before.
@@ -122,8 +122,7 @@ impl Kind for RoutingKind {
             "additionalProperties": false,
             "properties": {
                 "orchestrator": name(
-                    "The orchestrator: an object of the kind `orchestrator`, or else an agent of the type `orchestrator`. Without it, all jobs \
-                     are allowed."
+                    "The orchestrator: an agent of the type `orchestrator`. Without it, all jobs are allowed."
                 ),
                 "previous": name("The orchestrator that was selected before, to which a rollback returns."),
                 "shadow": name("A candidate that is asked about the same jobs, without effect."),

@@ -83,5 +83,5 @@ features! {
     6 SECRETS "Objects of the kind `secret` keep sealed values.";
     6 SKILLS "Objects of the kind `skill` hold packages of skills.";
     6 RUNS "Chains run as replicated runs, and objects of the kind `chain` keep their definitions.";
-    6 ORCHESTRATORS "Orchestrators decide on jobs before they run; objects of the kinds `routing` and `orchestrator` select and describe them.";
+    6 ORCHESTRATORS "Orchestrators decide on jobs before they run, and objects of the kind `routing` select them.";
 }
