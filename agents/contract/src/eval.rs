@@ -271,12 +271,12 @@ mod tests {
 
     #[test]
     fn values_that_are_false_exist() {
-        let checks = "checks:\n- {name: zero, type: exists, field: z}\n- {name: no, type: exists, field: n}\n\
+        let checks = "checks:\n- {name: zero, type: exists, field: z}\n- {name: wrong, type: exists, field: n}\n\
                       - {name: list, type: exists, field: l}\n- {name: empty, type: exists, field: e}\n\
                       - {name: none, type: exists, field: x}";
         let expected = expect![[r#"
             zero: true 
-            no: true 
+            wrong: true 
             list: true 
             empty: false 'e' is missing or empty
             none: false 'x' is missing or empty
@@ -286,11 +286,11 @@ mod tests {
 
     #[test]
     fn numbers_are_equal_by_value_and_missing_is_null() {
-        let checks = "checks:\n- {name: same, type: equals, field: n, expected: 1.0}\n- {name: no, type: equals, field: x}\n\
+        let checks = "checks:\n- {name: same, type: equals, field: n, expected: 1.0}\n- {name: gone, type: equals, field: x}\n\
                       - {name: deep, type: equals, field: d, expected: {a: [1]}}\n- {name: bool, type: equals, field: b, expected: 1}";
         let expected = expect![[r#"
             same: true 
-            no: true 
+            gone: true 
             deep: true 
             bool: false Expected 1, got True
         "#]];
@@ -333,7 +333,7 @@ mod tests {
             found: true 
             end: true 
             empty: true 
-            broken: false the pattern cannot be used: Invalid schema: '(' is not a 'regex'
+            broken: false the pattern cannot be used: at /pattern: '(' is not a supported pattern
             what: false Unknown check type: judge
         "#]];
         check(checks, json!({"t": "abbc\n"}), &expected);
