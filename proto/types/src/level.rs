@@ -72,7 +72,7 @@ features! {
     6 DELTAS "Workers send pieces of models' answers as they form.";
     6 STORED_LOGS "The log of a running attempt is stored from time to time.";
     6 LLM_PLACES "Jobs of `llm` agents take places of their own on a node.";
-    6 JOURNAL "The state keeps a journal of the steps of a job, and later attempts replay it. No agent records steps yet.";
+    6 JOURNAL "The state keeps a journal of the steps of a job, and later attempts replay it.";
     6 PARK "A job with a journal can park: it waits for a time, a child or a message without a lease.";
     6 CARRY "A run can carry a job, which then runs without a lease.";
     6 OBJECTS "Objects keep configuration, of the kinds `namespace` and `webhook`.";
