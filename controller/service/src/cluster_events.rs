@@ -111,7 +111,7 @@ fn name_of(event: &Event) -> String {
         Event::Node { node } => node.id.to_string(),
         Event::NodeRemoved { node } => node.to_string(),
         Event::ObjectPut { object } | Event::ObjectDeleted { object } => object.key.name.to_string(),
-        Event::Run { run, .. } => runs::chain_id(run.id),
+        Event::Run { run, .. } => run.id.execution(),
         Event::Configured { .. } => String::new(),
     }
 }

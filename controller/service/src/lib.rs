@@ -96,7 +96,7 @@ pub use peers::{
 };
 pub use pins::Pinned;
 pub use resolve::Decision;
-pub use runs::{ChainSource, ChainStart, chain_id};
+pub use runs::{ChainSource, ChainStart};
 pub use seal::{KeyError, Keys};
 pub use secrets::NewSecret;
 pub use served::ServedAgent;

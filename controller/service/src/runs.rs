@@ -22,9 +22,6 @@ use crate::{Caller, Consistency, Error, Service, json};
 pub(crate) use drive::drive;
 pub(crate) use show::event_value;
 
-/// What the ids of runs start with where clients of Atlas for Python see them.
-const PREFIX: &str = "chain-";
-
 /// Which chain a run is of.
 #[derive(Debug, Clone)]
 pub enum ChainSource {
@@ -51,11 +48,6 @@ impl ChainStart {
     pub fn new(chain: ChainSource, input: Bytes) -> Self {
         Self { chain, input, priority: 0, metadata: (*b"{}").into() }
     }
-}
-
-/// The id of a run as clients see it.
-pub fn chain_id(run: RunId) -> String {
-    format!("{PREFIX}{:016x}", run.0)
 }
 
 impl Service {
@@ -174,7 +166,7 @@ impl Service {
 
     /// The run of a complete id, or of a prefix that no other run of the namespace has.
     async fn find_run(&self, caller: &Caller, text: &str, consistency: Consistency) -> Result<Arc<Run>, Error> {
-        let digits = text.strip_prefix(PREFIX).or_else(|| text.strip_prefix(RunId::PREFIX)).unwrap_or(text);
+        let digits = text.strip_prefix(RunId::EXECUTION).or_else(|| text.strip_prefix(RunId::PREFIX)).unwrap_or(text);
         if digits.is_empty() || digits.len() > 16 {
             return Err(Error::UnknownRun);
         }
@@ -190,8 +182,8 @@ impl Service {
             None => Ok(run),
             Some(other) => Err(Error::Malformed(format!(
                 "\"{text}\" matches several executions: {}, {}",
-                chain_id(run.id),
-                chain_id(other.id)
+                run.id.execution(),
+                other.id.execution()
             ))),
         }
     }

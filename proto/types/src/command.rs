@@ -19,7 +19,7 @@ pub use job::{
 };
 pub use journal::{FoldSteps, RecordSteps};
 pub use node::{Cordon, DrainNode, LabelNode, LoseNode, RegisterNode, RemoveNode, WarmChanged};
-pub use object::{DeleteObject, FireTrigger, FiredBy, Observation, ObserveObjects, PutObject};
+pub use object::{DeleteObject, FireTrigger, FiredBy, Observation, ObserveObjects, PutObject, TriggerStart};
 pub use park::{DeliverMessage, ParkJob};
 pub use run::{AdvanceRun, CancelRun, CarriedEnd, CarryJob, EndCarried, RunDefinition, RunNext, StartRun};
 

@@ -281,6 +281,22 @@ hex_id!(
     RunId, "run id", "run-"
 );
 
+impl RunId {
+    /// The id as clients see it, who call a run an execution (compatibility §12.4).
+    pub fn execution(self) -> String {
+        format!("{}{:016x}", Self::EXECUTION, self.0)
+    }
+
+    /// What [`Self::execution`] starts with.
+    pub const EXECUTION: &str = "chain-";
+
+    /// Reads [`Self::execution`].
+    pub fn of_execution(text: &str) -> Option<Self> {
+        let digits = text.strip_prefix(Self::EXECUTION)?;
+        format!("{}{digits}", Self::PREFIX).parse().ok()
+    }
+}
+
 impl JobId {
     /// The id of the job that follows `self`, which failed, as retry number `n`.
     ///

@@ -44,8 +44,8 @@ pub use command::{
     FailPending, FireTrigger, FiredBy, FoldSteps, ForkJob, ForsakeChild, GrantLease, JoinMember, LabelNode, LoseLease,
     LoseNode, Observation, ObserveObjects, ParkJob, PruneJobs, PutObject, RecordSteps, RegisterAgent, RegisterNode,
     RemoveNode, ReportDigest, Request, Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken, RunDefinition,
-    RunNext, SinkAck, SpawnedBy, Spawner, StartJob, StartRun, StoreLog, SubmitJob, Usage, Verdict, WakeJob,
-    WarmChanged,
+    RunNext, SinkAck, SpawnedBy, Spawner, StartJob, StartRun, StoreLog, SubmitJob, TriggerStart, Usage, Verdict,
+    WakeJob, WarmChanged,
 };
 pub use config::ClusterConfig;
 pub use entry::{Entry, Parent};

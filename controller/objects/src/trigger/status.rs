@@ -1,6 +1,6 @@
 //! What the cluster says about a trigger: when it fires next, and how it fired.
 
-use atlas_types::{EventSeq, FiredBy, JobId, Object, STATUS_BYTES_MAX, Timestamp};
+use atlas_types::{EventSeq, FiredBy, Object, STATUS_BYTES_MAX, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -73,8 +73,8 @@ impl TriggerStatus {
     }
 
     /// Notes a firing, or one that was skipped.
-    pub fn fired(&mut self, at: Timestamp, tick: Timestamp, by: FiredBy, job: Option<JobId>) {
-        let job = job.map(|job| job.to_string());
+    pub fn fired(&mut self, at: Timestamp, tick: Timestamp, by: FiredBy, started: Option<String>) {
+        let job = started;
         match &job {
             Some(job) => {
                 self.last_fired = at.0;
@@ -106,7 +106,7 @@ mod tests {
         let mut status = TriggerStatus { planned_revision: u64::MAX, next_fire: i64::MAX, ..Default::default() };
         for number in 0..20 {
             let by = if number % 2 == 0 { FiredBy::Schedule } else { FiredBy::Backfill };
-            status.fired(Timestamp(i64::MAX), Timestamp(i64::MAX - 1), by, Some(JobId(number)));
+            status.fired(Timestamp(i64::MAX), Timestamp(i64::MAX - 1), by, Some(format!("job-{number:016x}")));
         }
         status.fired(Timestamp(7), Timestamp(6), FiredBy::Schedule, None);
         status.failed(&"\u{1}é".repeat(400));
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn a_status_is_written_and_read() {
         let mut status = TriggerStatus { planned_revision: 3, armed: true, next_fire: 9, ..Default::default() };
-        status.fired(Timestamp(2_000_000), Timestamp(1_000_000), FiredBy::Webhook, Some(JobId(1)));
+        status.fired(Timestamp(2_000_000), Timestamp(1_000_000), FiredBy::Webhook, Some(format!("job-{:016x}", 1)));
         let bytes = status.document().expect("a document");
         expect![[r#"{"armed":true,"error":"","fire_count":1,"firings":[{"at":2000000,"by":"webhook","job":"job-0000000000000001","tick":1000000}],"last_fired":2000000,"last_job_id":"job-0000000000000001","missed":0,"next_fire":9,"planned_revision":3,"spent":""}"#]]
             .assert_eq(std::str::from_utf8(&bytes).expect("text"));

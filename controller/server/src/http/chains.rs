@@ -1,6 +1,6 @@
 //! `/api/chains` (compatibility §15.2).
 
-use atlas_service::{Caller, ChainSource, ChainStart, chain_id};
+use atlas_service::{Caller, ChainSource, ChainStart};
 use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ pub(crate) async fn start(door: &HttpDoor, caller: &Caller, request: &mut Reques
     let body = request.body(door, door.limits.body_bytes_max).await?;
     let start = read(&body)?;
     let wait = request.query().seconds("wait", door.limits.wait_max)?;
-    let id = chain_id(door.service.start_chain(caller, start).await?);
+    let id = door.service.start_chain(caller, start).await?.execution();
     match wait {
         Some(wait) => {
             let run = door.service.wait_chain_run(caller, &id, request.view(), wait).await?;

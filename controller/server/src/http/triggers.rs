@@ -62,7 +62,7 @@ pub(crate) async fn delete(door: &HttpDoor, caller: &Caller, id: &str) -> Answer
 /// `POST /api/triggers/{id}/fire`.
 pub(crate) async fn fire(door: &HttpDoor, caller: &Caller, id: &str) -> Answer {
     let job = door.service.fire_trigger(caller, id).await?;
-    Ok(json(StatusCode::CREATED, &json!({ "job_id": job.to_string() })))
+    Ok(json(StatusCode::CREATED, &json!({ "job_id": job })))
 }
 
 /// `GET /api/triggers/{id}/next?count=`.
@@ -99,10 +99,7 @@ struct BackfillBody {
 pub(crate) async fn backfill(door: &HttpDoor, caller: &Caller, request: &mut Request, id: &str) -> Answer {
     let BackfillBody { from, to, dry_run } = request.read_json(door).await?;
     let done = door.service.backfill_trigger(caller, id, Backfill { from, to, dry_run }).await?;
-    let shown = done.iter().map(|one| {
-        let job = one.job.map(|job| job.to_string());
-        json!({ "time": one.at.time, "local": one.at.local, "job_id": job })
-    });
+    let shown = done.iter().map(|one| json!({ "time": one.at.time, "local": one.at.local, "job_id": one.job }));
     Ok(json(StatusCode::OK, &json!({ "times": shown.collect::<Vec<_>>(), "dry_run": dry_run })))
 }
 
@@ -125,7 +122,7 @@ pub(crate) async fn call(door: &HttpDoor, caller: &Caller, request: &mut Request
         delivery,
     };
     let job = door.service.call_hook(caller, id, &call).await?;
-    Ok(json(StatusCode::CREATED, &json!({ "job_id": job.to_string() })))
+    Ok(json(StatusCode::CREATED, &json!({ "job_id": job })))
 }
 
 async fn document(door: &HttpDoor, request: &mut Request) -> Result<Value, Problem> {

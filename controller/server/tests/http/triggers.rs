@@ -160,6 +160,28 @@ async fn wrong_triggers_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_trigger_runs_a_stored_chain() {
+    let server = Server::start().await;
+    let chain = json!({"spec": {"steps": [{"agent": "nobody"}]}}).to_string();
+    assert_eq!(server.send("PUT", "/api/objects/chain/pair", "", chain.as_bytes()).await.status, 200);
+    create(
+        &server,
+        json!({"id": "c", "trigger_type": "webhook", "chain_name": "pair", "input_data": {"a": 1, "b": 2}}),
+    )
+    .await;
+    let tested = server.post("/api/triggers/c/test", r#"{"body": {"b": 3}}"#).await.json();
+    assert_eq!((&tested["chain_name"], &tested["accepted"]), (&json!("pair"), &json!(true)), "{tested}");
+    let fired = server.post("/api/hooks/c", r#"{"b": 3}"#).await;
+    let run = fired.json()["job_id"].as_str().expect("an id").to_owned();
+    assert!(fired.status == 201 && run.starts_with("chain-"), "{fired:?}");
+    let shown = server.get(&format!("/api/chains/{run}?wait=10")).await.json();
+    assert_eq!((&shown["chain_name"], &shown["input_data"]), (&json!("pair"), &json!({"a": 1, "b": 3})), "{shown}");
+    assert_eq!(shown["result"]["error"], "Chain 'pair' references unknown agents: nobody");
+    let trigger = server.get("/api/triggers/c").await.json();
+    assert_eq!((&trigger["last_job_id"], &trigger["fire_count"]), (&json!(run), &json!(1)), "{trigger}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_hook_checks_its_calls_in_order() {
     let server = start().await;
     assert_eq!(error(&server.post("/api/hooks/gone", "{").await), (404, json!("Webhook not found")));

@@ -4,7 +4,6 @@ use atlas_runs::{Failed, Plan, Reported, result};
 use atlas_types::{Payload, Run, RunFault, RunStatus, RunStep, Timestamp};
 use serde_json::{Value, json};
 
-use super::chain_id;
 use crate::view::View;
 use crate::{Error, Service};
 
@@ -15,7 +14,7 @@ impl Service {
             false => Value::Null,
         };
         let mut shown = json!({
-            "id": chain_id(run.id),
+            "id": run.id.execution(),
             "chain_name": *run.chain,
             "status": run.status.as_str(),
             "input_data": self.value(&run.input).await?,
@@ -87,7 +86,7 @@ fn step_value(run: &Run, plan: Option<&Plan>, index: usize, step: &RunStep) -> V
 /// A run in an event: without its data.
 pub(crate) fn event_value(run: &Run) -> Value {
     json!({
-        "id": chain_id(run.id),
+        "id": run.id.execution(),
         "chain_name": *run.chain,
         "namespace": run.namespace.as_str(),
         "status": run.status.as_str(),

@@ -1,9 +1,9 @@
-//! Firing a trigger: the job is prepared here, and submitted with the change of the trigger in one command.
+//! Firing a trigger: its job or run is prepared here, and started with the change of the trigger in one command.
 
 use atlas_triggers::{Kind, Target};
 use atlas_types::{
-    Command, Door, FireTrigger, FiredBy, JobId, ObjectKey, ObjectKind, ObjectName, Origin, Outcome, Rejection, Request,
-    RequestId, SubmitJob, Timestamp,
+    Command, Door, FireTrigger, FiredBy, ObjectKey, ObjectKind, ObjectName, Origin, Outcome, Rejection, Request,
+    RequestId, RunDefinition, RunId, StartRun, SubmitJob, Timestamp, TriggerStart,
 };
 use bytes::Bytes;
 use serde_json::{Map, Value};
@@ -37,8 +37,8 @@ pub(super) struct Scheduled {
 }
 
 impl Service {
-    /// Fires a trigger now, also a disabled one.
-    pub async fn fire_trigger(&self, caller: &Caller, id: &str) -> Result<JobId, Error> {
+    /// Fires a trigger now, also a disabled one. Returns the id of its job or run.
+    pub async fn fire_trigger(&self, caller: &Caller, id: &str) -> Result<String, Error> {
         let wanted = |_: &Trigger| Ok(());
         let missing = || Error::UnknownObject(format!("Trigger '{id}' not found"));
         let known_by = caller.request_id.clone().map(|key| (key, crate::service::hash(id.as_bytes())));
@@ -46,7 +46,7 @@ impl Service {
         self.fire_wanted(caller, id, &fired, wanted, missing).await
     }
 
-    /// Fires a trigger that `accepts` accepts, and returns its job.
+    /// Fires a trigger that `accepts` accepts, and returns the id of its job or run.
     pub(super) async fn fire_wanted(
         &self,
         caller: &Caller,
@@ -54,7 +54,7 @@ impl Service {
         wanted: &Wanted<'_>,
         accepts: impl Fn(&Trigger) -> Result<(), Error>,
         missing: impl Fn() -> Error,
-    ) -> Result<JobId, Error> {
+    ) -> Result<String, Error> {
         let key = trigger_key(&caller.namespace, id).map_err(|_| missing())?;
         let mut origin = Origin { request_id: None, ..caller.origin() };
         if let Some((request_id, body_hash)) = &wanted.known_by {
@@ -63,7 +63,8 @@ impl Service {
         for _ in 0..TRIES_MAX {
             let state = self.shared.read().await?;
             match state.remembered(&origin) {
-                Some(Ok(Outcome::Submitted { job, .. })) => return Ok(job),
+                Some(Ok(Outcome::Submitted { job, .. })) => return Ok(job.to_string()),
+                Some(Ok(Outcome::RunStarted { run })) => return Ok(run.execution()),
                 Some(Ok(_)) => return Err(Error::RequestConflict),
                 Some(Err(rejection)) => return Err(rejection.into()),
                 None => {}
@@ -77,7 +78,8 @@ impl Service {
                     trigger.delayed(trigger.definition.next_fire(seconds(now), seconds(now)))
                 }
             };
-            let job = self.job_of(caller, &trigger, wanted.input, &state).await?;
+            let start = self.start_of(caller, &trigger, wanted.input, &state).await?;
+            let id = start.id();
             let command = FireTrigger {
                 name: key.name.clone(),
                 uid: trigger.object.uid,
@@ -86,19 +88,28 @@ impl Service {
                 tick: wanted.tick.unwrap_or(now),
                 next,
                 missed: 0,
-                job: Some(Box::new(job)),
+                start: Some(start),
             };
             let request = Request { origin: origin.clone(), command: Command::FireTrigger(command) };
             let outcome = self.shared.propose(vec![request]).await?.into_iter().next();
             match outcome.ok_or(Error::OutcomeUnknown)? {
-                Ok(Outcome::Submitted { job, .. }) => {
+                Ok(outcome) => {
                     self.shared.metrics.trigger_firings.inc();
-                    return Ok(job);
+                    return match outcome {
+                        // A repeat that was committed meanwhile has another id.
+                        Outcome::Submitted { job, .. } => Ok(job.to_string()),
+                        Outcome::RunStarted { run } => Ok(run.execution()),
+                        _ => Ok(id),
+                    };
                 }
-                Ok(_) => return Err(Error::OutcomeUnknown),
-                Err(Rejection::UnknownObject) => return Err(missing()),
-                // It, or its agent, was changed meanwhile, or another job drew the same id.
-                Err(Rejection::ObjectChanged { .. } | Rejection::StaleAgent | Rejection::DuplicateJob { .. }) => {}
+                // It, its agent or its chain was changed or deleted meanwhile, or another job or run drew the same id.
+                Err(
+                    Rejection::UnknownObject
+                    | Rejection::ObjectChanged { .. }
+                    | Rejection::StaleAgent
+                    | Rejection::StaleRun
+                    | Rejection::DuplicateJob { .. },
+                ) => {}
                 Err(rejection) => return Err(rejection.into()),
             }
         }
@@ -111,11 +122,11 @@ impl Service {
         let mut caller = Caller::cluster(Door::Duty);
         // A job has the rights of the one who wants it.
         (caller.namespace, caller.principal) = (object.key.namespace.clone(), object.by.clone());
-        let job = if due.skip {
+        let start = if due.skip {
             None
         } else {
             let state = self.shared.read().await?;
-            Some(Box::new(self.job_of(&caller, trigger, &Map::new(), &state).await?))
+            Some(self.start_of(&caller, trigger, &Map::new(), &state).await?)
         };
         let command = FireTrigger {
             name: object.key.name.clone(),
@@ -125,7 +136,7 @@ impl Service {
             tick: due.tick,
             next: due.next,
             missed: due.missed,
-            job,
+            start,
         };
         let request = Request { origin: caller.origin(), command: Command::FireTrigger(command) };
         let outcome = self.shared.handle.propose_here(vec![request]).await?.into_iter().next();
@@ -140,30 +151,40 @@ impl Service {
         }
     }
 
-    /// The job of a firing.
-    async fn job_of(
+    /// What a firing starts.
+    async fn start_of(
         &self,
         caller: &Caller,
         trigger: &Trigger,
         more: &Map<String, Value>,
         state: &atlas_state::State,
-    ) -> Result<SubmitJob, Error> {
+    ) -> Result<TriggerStart, Error> {
         let mut start = trigger.definition.submission(trigger.object.key.name.as_str());
         start.input.extend(more.clone());
+        let input = Bytes::from(Value::Object(start.input).to_string());
+        let metadata = Value::Object(start.metadata).to_string().into_bytes().into();
         let agent = match start.target {
             Target::Agent(name) => name.parse()?,
-            Target::Chain(name) => return Err(no_chain(caller, &name, state)),
+            Target::Chain(name) => {
+                let run = StartRun {
+                    id: RunId(self.shared.env.entropy.u64()),
+                    definition: RunDefinition::Named(chain(caller, &name, state)?),
+                    input: self.payload(input).await?,
+                    priority: start.priority,
+                    metadata,
+                };
+                return Ok(TriggerStart::Run(Box::new(run)));
+            }
         };
-        let input = Bytes::from(Value::Object(start.input).to_string());
         let submission = Submission { priority: start.priority, ..Submission::new(agent, input) };
         let verdict = self.judge(caller, &submission, state).await?;
-        Ok(SubmitJob {
+        Ok(TriggerStart::Job(Box::new(SubmitJob {
             id: self.draw_id(),
             verdict,
             input: self.store_input(&submission).await?,
             agent: submission.agent,
             priority: submission.priority,
-            metadata: Value::Object(start.metadata).to_string().into_bytes().into(),
+            metadata,
             labels: submission.labels,
             execution_timeout: None,
             spawner: None,
@@ -171,16 +192,15 @@ impl Service {
             bearer: false,
             budget_nanodollars: None,
             context: None,
-        })
+        })))
     }
 }
 
-/// Why a trigger does not run a chain: there is none of that name, or, for now, because it is one.
-pub(super) fn no_chain(caller: &Caller, name: &str, state: &atlas_state::State) -> Error {
-    let key = |kind, name| Some((ObjectKind::new(kind).ok()?, ObjectName::new(name).ok()?));
-    let key = key("chain", name).map(|(kind, name)| ObjectKey { namespace: caller.namespace.clone(), kind, name });
-    match key.and_then(|key| state.object(&key)) {
-        Some(_) => Error::Malformed(format!("triggers cannot run chains yet, such as \"{name}\"; name an agent")),
-        None => Error::UnknownObject(format!("no such chain: \"{name}\"")),
-    }
+/// The stored chain that a trigger names.
+pub(super) fn chain(caller: &Caller, name: &str, state: &atlas_state::State) -> Result<ObjectName, Error> {
+    let unknown = || Error::UnknownObject(format!("no such chain: \"{name}\""));
+    let name = ObjectName::new(name).map_err(|_| unknown())?;
+    let key = ObjectKey { namespace: caller.namespace.clone(), kind: ObjectKind::new("chain")?, name };
+    state.object(&key).ok_or_else(unknown)?;
+    Ok(key.name)
 }

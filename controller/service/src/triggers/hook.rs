@@ -3,7 +3,7 @@
 use atlas_objects::{SecretProvider, SecretSpec};
 use atlas_state::State;
 use atlas_triggers::{Kind, verify};
-use atlas_types::{FiredBy, JobId, ObjectKey, ObjectKind, ObjectName, RequestId, SecretText};
+use atlas_types::{FiredBy, ObjectKey, ObjectKind, ObjectName, RequestId, SecretText};
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
@@ -33,8 +33,8 @@ impl Service {
         found.map(drop).ok_or_else(unknown)
     }
 
-    /// Fires a webhook for a call.
-    pub async fn call_hook(&self, caller: &Caller, id: &str, call: &HookCall) -> Result<JobId, Error> {
+    /// Fires a webhook for a call. Returns the id of its job or run.
+    pub async fn call_hook(&self, caller: &Caller, id: &str, call: &HookCall) -> Result<String, Error> {
         let answer = self.called(caller, id, call).await;
         if let Err(error) = &answer {
             self.shared.metrics.trigger_calls_refused.inc();
@@ -43,7 +43,7 @@ impl Service {
         answer
     }
 
-    async fn called(&self, caller: &Caller, id: &str, call: &HookCall) -> Result<JobId, Error> {
+    async fn called(&self, caller: &Caller, id: &str, call: &HookCall) -> Result<String, Error> {
         let key = trigger_key(&caller.namespace, id).map_err(|_| unknown())?;
         let state = self.shared.read().await?;
         let trigger = Trigger::read(state.object(&key).ok_or_else(unknown)?)?;

@@ -11,7 +11,7 @@ use atlas_objects::TriggerStatus;
 use atlas_raft::Leadership;
 use atlas_state::State;
 use atlas_triggers::Due;
-use atlas_types::{EventSeq, Job, JobId, Object, ObjectKey, Observation, Timestamp};
+use atlas_types::{EventSeq, Job, JobId, Object, ObjectKey, Observation, RunId, Timestamp};
 
 use super::firing::Scheduled;
 use super::{Trigger, seconds};
@@ -162,8 +162,11 @@ fn observation(object: &Object, status: &TriggerStatus) -> Option<Observation> {
     Some(Observation { key: object.key.clone(), uid: object.uid, revision: object.revision, status })
 }
 
-/// Whether the job of the last firing, or a retry of it, has not ended.
+/// Whether the run or job of the last firing, or a retry of it, has not ended.
 fn is_busy(state: &State, status: &TriggerStatus) -> bool {
+    if let Some(run) = RunId::of_execution(&status.last_job_id).and_then(|run| state.run(run)) {
+        return !run.status.is_terminal();
+    }
     let mut job: Option<&Arc<Job>> = status.last_job_id.parse().ok().and_then(|id: JobId| state.job(id));
     while let Some(successor) = job.and_then(|job| job.successor).and_then(|id| state.job(id)) {
         job = Some(successor);

@@ -1,11 +1,11 @@
 //! Looking ahead and back: the next times of a trigger, what a firing would start, and times that are made up for.
 
 use atlas_triggers::{Kind, Target, Zone};
-use atlas_types::{FiredBy, JobId, RequestId, Timestamp, Verdict};
+use atlas_types::{FiredBy, RequestId, Timestamp, Verdict};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use super::firing::{Wanted, no_chain};
+use super::firing::{Wanted, chain};
 use super::{Trigger, not_found, seconds, timestamp, trigger_key};
 use crate::service::hash;
 use crate::submit::Submission;
@@ -38,7 +38,7 @@ pub struct LocalTime {
 pub struct Backfilled {
     pub at: LocalTime,
     /// None in a dry run.
-    pub job: Option<JobId>,
+    pub job: Option<String>,
 }
 
 impl Service {
@@ -79,19 +79,25 @@ impl Service {
         let mut start = trigger.definition.submission(trigger.id());
         start.input.extend(more);
         let state = self.shared.read().await?;
-        let agent = match start.target {
-            Target::Agent(name) => name,
-            Target::Chain(name) => return Err(no_chain(caller, &name, &state)),
-        };
         let input = Value::Object(start.input);
-        let submission = Submission::new(agent.parse()?, Bytes::from(input.to_string()));
-        let (version, error) = match self.judge(caller, &submission, &state).await? {
-            Verdict::Accepted(pin) => (Some(pin.version), String::new()),
-            Verdict::Refused { pin, failure } => (pin.map(|pin| pin.version), failure.error.to_string()),
+        let (agent, chain, version, error) = match start.target {
+            Target::Chain(name) => {
+                let error = chain(caller, &name, &state).err().map(|error| error.to_string());
+                (String::new(), name, None, error.unwrap_or_default())
+            }
+            Target::Agent(name) => {
+                let submission = Submission::new(name.parse()?, Bytes::from(input.to_string()));
+                let (version, error) = match self.judge(caller, &submission, &state).await? {
+                    Verdict::Accepted(pin) => (Some(pin.version), String::new()),
+                    Verdict::Refused { pin, failure } => (pin.map(|pin| pin.version), failure.error.to_string()),
+                };
+                (name, String::new(), version, error)
+            }
         };
         let signed = trigger.spec.webhook_secret.is_some() || trigger.definition.rules.hmac.is_some();
         Ok(json!({
             "agent_name": agent,
+            "chain_name": chain,
             "agent_version": version.map(|version| version.to_string()),
             "input_data": input,
             "priority": start.priority,

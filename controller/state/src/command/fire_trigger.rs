@@ -1,12 +1,12 @@
-//! A trigger fires: its job is submitted, its status says so, and it has its next time. One command does all of it, so that neither a
+//! A trigger fires: its job or run is started, its status says so, and it has its next time. One command does all of it, so that neither a
 //! crash nor another leader loses or doubles a firing.
 
 use std::sync::Arc;
 
 use atlas_objects::{TriggerSpec, TriggerStatus};
-use atlas_types::{FireTrigger, FiredBy, Object, ObjectKey, ObjectKind, Outcome, Rejection};
+use atlas_types::{FireTrigger, FiredBy, Object, ObjectKey, ObjectKind, Outcome, Rejection, TriggerStart};
 
-use super::submit_job;
+use super::{start_run, submit_job};
 use crate::change::Change;
 
 pub(super) fn apply(command: &FireTrigger, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
@@ -14,7 +14,7 @@ pub(super) fn apply(command: &FireTrigger, change: &mut Change<'_>) -> Result<Ou
     let key = ObjectKey { namespace: change.origin.namespace.clone(), kind, name: command.name.clone() };
     let found = change.state.object(&key).filter(|found| found.uid == command.uid).cloned();
     let found = found.ok_or(Rejection::UnknownObject)?;
-    // The job was made from this revision: another may be disabled, or start something else.
+    // The start was made from this revision: another may be disabled, or start something else.
     if found.revision != command.revision {
         return Err(Rejection::ObjectChanged { revision: found.revision });
     }
@@ -26,12 +26,13 @@ pub(super) fn apply(command: &FireTrigger, change: &mut Change<'_>) -> Result<Ou
             return Err(Rejection::NotDue);
         }
     }
-    let outcome = match &command.job {
-        Some(job) => submit_job::apply(job, change)?,
+    let outcome = match &command.start {
+        Some(TriggerStart::Job(job)) => submit_job::apply(job, change)?,
+        Some(TriggerStart::Run(run)) => start_run::apply(run, change)?,
         None => Outcome::Done,
     };
 
-    status.fired(change.at, command.tick, command.by, command.job.as_ref().map(|job| job.id));
+    status.fired(change.at, command.tick, command.by, command.start.as_ref().map(TriggerStart::id));
     status.missed = status.missed.saturating_add(command.missed);
     // Only its own time uses up a one-shot trigger, and only what recurs has another time.
     match TriggerSpec::read(&found.spec) {
@@ -71,6 +72,24 @@ mod tests {
                 t: fired 1 next 9999000000 last job-0000000000000001 missed 0
                 j1: pending Queued attempt 0
                 j2: gone
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_chain_is_started_with_its_firing_or_not_at_all() {
+        check(
+            r#"level 6; agent a; put chain c {"name":"c","steps":[{"agent":"a"}]};
+            put trigger t {"chain_name":"c","interval_seconds":5,"trigger_type":"interval"}; plan t 1500 --
+            fire t r1 chain=none tick=1500; trigger t; fire t r1 chain=c tick=1500; fire t r2 chain=c tick=1500; trigger t; show r1; show r2"#,
+            expect![[r#"
+                ! no such object
+                t: fired 0 next 1500 last  missed 0
+                r1 started pending step -1
+                ! the job is not due yet
+                t: fired 1 next 0 last chain-0000000000000001 missed 0
+                r1: pending ready version 1 of 1 steps []
+                r2: gone
             "#]],
         );
     }

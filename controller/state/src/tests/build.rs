@@ -74,7 +74,7 @@ pub(crate) fn command(run: &Run, words: &Words<'_>) -> Command {
             Command::DeleteObject(DeleteObject { kind, name, expect: expect(words) })
         }
         "observe" => Command::ObserveObjects(ObserveObjects { observations: vec![observation(run, words)] }),
-        "start" if words.word(1).starts_with('r') => Command::StartRun(start_run(words)),
+        "start" if words.word(1).starts_with('r') => Command::StartRun(start_run(words, words.word(1))),
         "advance" => Command::AdvanceRun(advance_run(run, words)),
         "cancel-run" => Command::CancelRun(CancelRun { run: run_id(words.word(1)) }),
         "plan" => Command::ObserveObjects(ObserveObjects { observations: vec![trigger::plan(run, words)] }),
@@ -97,7 +97,7 @@ pub(crate) fn run_id(name: &str) -> RunId {
 }
 
 /// `start r1 chain=NAME`, or `steps=2` with a definition of its own.
-fn start_run(words: &Words<'_>) -> StartRun {
+fn start_run(words: &Words<'_>, name: &str) -> StartRun {
     let definition = match words.text("chain") {
         Some(name) => RunDefinition::Named(ObjectName::new(name).expect("a name")),
         None => RunDefinition::Given {
@@ -107,7 +107,7 @@ fn start_run(words: &Words<'_>) -> StartRun {
         },
     };
     let (input, metadata) = (payload(words, "input", "{}"), Arc::from(*b"{}"));
-    StartRun { id: run_id(words.word(1)), definition, input, priority: words.or("priority", 0), metadata }
+    StartRun { id: run_id(name), definition, input, priority: words.or("priority", 0), metadata }
 }
 
 /// `advance r1 agent=a` begins the next step; `fail=WHY` and `complete=true` end the run.

@@ -16,7 +16,7 @@ use atlas_objects::TriggerStatus;
 use atlas_types::{
     AdvanceRun, AgentName, ClusterTime, Command, Door, Entry, Event, EventRecord, FireTrigger, JobChange, JobId, Level,
     Namespace, NodeId, Origin, Outcome, Parent, PayloadBody, Principal, Reason, Rejection, Request, RequestId, RunNext,
-    StateImage, Timestamp,
+    StateImage, Timestamp, TriggerStart,
 };
 
 use super::build;
@@ -123,7 +123,7 @@ impl Run {
             let step = self.state.run(build::run_id(words.word(1))).map_or(0, |run| run.steps.len());
             self.names.entry(submit.id).or_insert_with(|| format!("{}/{step}", words.word(1)));
         }
-        if let Command::FireTrigger(FireTrigger { job: Some(job), .. }) = &command {
+        if let Command::FireTrigger(FireTrigger { start: Some(TriggerStart::Job(job)), .. }) = &command {
             self.names.entry(job.id).or_insert_with(|| words.word(2).to_owned());
         }
         if let Command::RetryJob(retry) = &command {

@@ -1,8 +1,9 @@
 //! The command that fires a trigger.
 
-use atlas_types::{EventSeq, FireTrigger, FiredBy, ObjectName, Timestamp};
+use atlas_types::{EventSeq, FireTrigger, FiredBy, ObjectName, Timestamp, TriggerStart};
 
 use super::{EnumField as _, enum_field, name};
+use crate::proto::fire_trigger::Start;
 use crate::{FormatError, proto};
 
 enum_field!(FiredBy, proto::FiredBy, { Schedule = Schedule, Request = Request, Webhook = Webhook, Backfill = Backfill });
@@ -17,7 +18,10 @@ impl From<&FireTrigger> for proto::FireTrigger {
             tick_us: command.tick.0,
             next_us: command.next.0,
             missed: command.missed,
-            job: command.job.as_deref().map(Into::into),
+            start: command.start.as_ref().map(|start| match start {
+                TriggerStart::Job(job) => Start::Job((&**job).into()),
+                TriggerStart::Run(run) => Start::Run((&**run).into()),
+            }),
         }
     }
 }
@@ -34,7 +38,14 @@ impl TryFrom<proto::FireTrigger> for FireTrigger {
             tick: Timestamp(message.tick_us),
             next: Timestamp(message.next_us),
             missed: message.missed,
-            job: message.job.map(|job| job.try_into().map(Box::new)).transpose()?,
+            start: message.start.map(read_start).transpose()?,
         })
     }
+}
+
+fn read_start(start: Start) -> Result<TriggerStart, FormatError> {
+    Ok(match start {
+        Start::Job(job) => TriggerStart::Job(Box::new(job.try_into()?)),
+        Start::Run(run) => TriggerStart::Run(Box::new(run.try_into()?)),
+    })
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::{EventSeq, Expect, ObjectKey, ObjectKind, ObjectName, SubmitJob, Timestamp};
+use crate::{EventSeq, Expect, ObjectKey, ObjectKind, ObjectName, StartRun, SubmitJob, Timestamp};
 
 /// Makes an object or replaces its labels and its spec, in the namespace of the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,13 +68,32 @@ impl FiredBy {
     }
 }
 
-/// A trigger fires: its job is submitted and its status says so, or neither.
+/// What a trigger starts when it fires.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TriggerStart {
+    /// A job of its agent.
+    Job(Box<SubmitJob>),
+    /// A run of its chain.
+    Run(Box<StartRun>),
+}
+
+impl TriggerStart {
+    /// The id of what is started, as clients see it.
+    pub fn id(&self) -> String {
+        match self {
+            Self::Job(job) => job.id.to_string(),
+            Self::Run(run) => run.id.execution(),
+        }
+    }
+}
+
+/// A trigger fires: its job or run is started and its status says so, or neither.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FireTrigger {
     /// The trigger, in the namespace of the request.
     pub name: ObjectName,
     pub uid: EventSeq,
-    /// The revision from which the job was made.
+    /// The revision from which the start was made.
     pub revision: EventSeq,
     pub by: FiredBy,
     /// The time for which it fires. By schedule it is the planned one: each is fired once.
@@ -83,6 +102,6 @@ pub struct FireTrigger {
     pub next: Timestamp,
     /// Times between this one and the next that are left out.
     pub missed: u64,
-    /// The job; none for a time that is skipped.
-    pub job: Option<Box<SubmitJob>>,
+    /// What is started; none for a time that is skipped.
+    pub start: Option<TriggerStart>,
 }

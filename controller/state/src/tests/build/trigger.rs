@@ -1,9 +1,9 @@
 //! Statements about triggers.
 
 use atlas_objects::TriggerStatus;
-use atlas_types::{EventSeq, FireTrigger, FiredBy, ObjectName, Observation, Timestamp};
+use atlas_types::{EventSeq, FireTrigger, FiredBy, ObjectName, Observation, Timestamp, TriggerStart};
 
-use super::{object_key, submit};
+use super::{object_key, start_run, submit};
 use crate::tests::script::{Run, Words};
 
 /// `plan NAME TIME` sets the next time of a trigger.
@@ -17,10 +17,10 @@ pub(super) fn plan(run: &Run, words: &Words<'_>) -> Observation {
     Observation { key, uid, revision, status: status.document().expect("a status").into() }
 }
 
-/// `fire NAME JOB` fires a trigger as it is, for a job of the agent `a`; `none` skips.
+/// `fire NAME JOB` fires a trigger as it is, for a job of the agent `a`, or with `chain=` for a run; `none` skips.
 pub(super) fn fire(run: &Run, words: &Words<'_>) -> FireTrigger {
     let found = run.state.object(&object_key("trigger", words.word(1)));
-    let job = Some(words.word(2)).filter(|job| *job != "none");
+    let started = Some(words.word(2)).filter(|name| *name != "none");
     FireTrigger {
         name: ObjectName::new(words.word(1)).expect("a name"),
         uid: found.map_or(EventSeq(0), |found| found.uid),
@@ -33,6 +33,9 @@ pub(super) fn fire(run: &Run, words: &Words<'_>) -> FireTrigger {
         tick: Timestamp(words.or("tick", 0)),
         next: Timestamp(words.or("next", 0)),
         missed: words.or("missed", 0),
-        job: job.map(|_| Box::new(submit(run.job_id(words.word(2)), words))),
+        start: started.map(|name| match words.text("chain") {
+            Some(_) => TriggerStart::Run(Box::new(start_run(words, name))),
+            None => TriggerStart::Job(Box::new(submit(run.job_id(name), words))),
+        }),
     }
 }

@@ -109,10 +109,7 @@ impl Draw {
                 tick: Timestamp(self.i64()),
                 next: Timestamp(self.i64()),
                 missed: self.u64(),
-                job: self.option(|draw| {
-                    let id = draw.job_id();
-                    Box::new(draw.submit_job(id))
-                }),
+                start: self.option(Self::trigger_start),
             }),
             38 => Command::EndCarried(EndCarried {
                 job,
@@ -160,13 +157,7 @@ impl Draw {
                 node,
                 labels: self.list(|draw| (draw.text(), draw.option(Self::text))).into_iter().collect(),
             }),
-            39 => Command::StartRun(StartRun {
-                id: RunId(self.u64()),
-                definition: self.run_definition(),
-                input: self.payload(),
-                priority: self.i64(),
-                metadata: self.bytes(),
-            }),
+            39 => Command::StartRun(self.start_run()),
             40 => Command::AdvanceRun(AdvanceRun {
                 run: RunId(self.u64()),
                 version: self.u64(),
@@ -175,6 +166,24 @@ impl Draw {
             }),
             41 => Command::CancelRun(CancelRun { run: RunId(self.u64()) }),
             _ => Command::JoinMember(JoinMember { hash: Digest(self.array()), above: MemberId(self.u64()) }),
+        }
+    }
+
+    fn trigger_start(&mut self) -> TriggerStart {
+        if self.flag() {
+            return TriggerStart::Run(Box::new(self.start_run()));
+        }
+        let id = self.job_id();
+        TriggerStart::Job(Box::new(self.submit_job(id)))
+    }
+
+    fn start_run(&mut self) -> StartRun {
+        StartRun {
+            id: RunId(self.u64()),
+            definition: self.run_definition(),
+            input: self.payload(),
+            priority: self.i64(),
+            metadata: self.bytes(),
         }
     }
 

@@ -73,13 +73,14 @@ fn name(command: &Command) -> &'static str {
         Command::AdvanceRun(AdvanceRun { next: RunNext::Fail(_), .. }) => "advance_run_fail",
         Command::AdvanceRun(AdvanceRun { next: RunNext::Complete, .. }) => "advance_run_complete",
         Command::CancelRun(_) => "cancel_run",
-        Command::FireTrigger(FireTrigger { job: None, .. }) => "fire_trigger_skipped",
+        Command::FireTrigger(FireTrigger { start: None, .. }) => "fire_trigger_skipped",
+        Command::FireTrigger(FireTrigger { start: Some(TriggerStart::Run(_)), .. }) => "fire_trigger_chain",
         Command::FireTrigger(_) => "fire_trigger",
     }
 }
 
 /// How many names there are.
-const NAMES: usize = 70;
+const NAMES: usize = 71;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -285,7 +286,14 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
         })),
         Command::SubmitJob(SubmitJob { bearer: true, ..submit(Verdict::Accepted(pin())) }),
         Command::SubmitJob(SubmitJob { budget_nanodollars: Some(10_000_000), ..submit(Verdict::Accepted(pin())) }),
-        Command::FireTrigger(FireTrigger { job: Some(Box::new(submit(Verdict::Accepted(pin())))), ..firing() }),
+        Command::FireTrigger(FireTrigger {
+            start: Some(TriggerStart::Job(Box::new(submit(Verdict::Accepted(pin()))))),
+            ..firing()
+        }),
+        Command::FireTrigger(FireTrigger {
+            start: Some(TriggerStart::Run(Box::new(start_run(RunDefinition::Named(webhook().key.name))))),
+            ..firing()
+        }),
         Command::FireTrigger(firing()),
         Command::ForsakeChild(ForsakeChild { spawner, node: node(), child: JobId(8) }),
         Command::DeleteAgent(DeleteAgent { name: agent(), version: VERSION }),
@@ -309,7 +317,7 @@ fn firing() -> FireTrigger {
         tick: AT,
         next: Timestamp(AT.0 + 60_000_000),
         missed: 3,
-        job: None,
+        start: None,
     }
 }
 
