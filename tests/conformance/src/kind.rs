@@ -6,6 +6,7 @@ mod contract;
 mod eval;
 mod hardware;
 mod jobs;
+mod length;
 mod llm;
 mod mcp;
 mod mediation;
@@ -77,6 +78,7 @@ const KINDS: &[(&str, &[&str], Judge)] = &[
     ("cost", &["model"], |row, _| model::cost(row)),
     ("check", &["check", "output"], |row, _| eval::check(row)),
     ("load", &["directory", "yaml"], |row, _| eval::load(row)),
+    ("length", &["input", "expr"], |row, _| length::judge(row)),
     ("search_text", &["input"], |row, _| model::search_text(row)),
 ];
 

@@ -11,8 +11,11 @@ pub struct Row {
     pub kind: String,
     /// The input.
     pub input: Value,
-    /// The expected result as a pattern, without informative members and with prefixes converted to patterns.
+    /// The expected result as a pattern, without informative members and with prefixes converted to patterns. The rows of
+    /// Loki have no such members; what they expect is not changed.
     pub expect: Value,
+    /// Where Atlas differs on purpose from what was recorded: the sentences that say how.
+    pub differs: Vec<String>,
 }
 
 /// Why a text is not a row.
@@ -37,7 +40,8 @@ pub enum RowError {
 }
 
 impl Row {
-    /// Parses the rows of a file; empty lines are skipped.
+    /// Parses the rows of a file; empty lines are skipped. The input is the member `in` or, in the rows of Loki, all members
+    /// that have no meaning of their own.
     pub fn read_all(text: &str) -> Result<Vec<Self>, RowError> {
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         lines.map(|(index, line)| Self::read(index + 1, line)).collect()
@@ -51,12 +55,16 @@ impl Row {
             Value::String(text) => Ok(text),
             _ => Err(RowError::Member { line, member }),
         };
-        Ok(Self {
-            id: text(take("id")?, "id")?,
-            kind: text(take("kind")?, "kind")?,
-            input: take("in")?,
-            expect: pattern(take("expect")?),
-        })
+        let (id, kind) = (text(take("id")?, "id")?, text(take("kind")?, "kind")?);
+        let expect = take("expect")?;
+        if let Ok(input) = take("in") {
+            return Ok(Self { id, kind, input, expect: pattern(expect), differs: Vec::new() });
+        }
+        let differs = items(&row, "differs").map(|one| self::text(one, "ours").to_owned()).collect();
+        if let Value::Object(members) = &mut row {
+            members.retain(|name, _| !["id", "kind", "expect", "differs", "tags"].contains(&name.as_str()));
+        }
+        Ok(Self { id, kind, input: row, expect, differs })
     }
 
     /// The names of the input's members, for messages.
@@ -126,6 +134,15 @@ mod tests {
             r#"{"id": "a", "kind": "k", "in": {}, "expect": {"jobs": [{"error_prefix": "Out: ", "informative": 1}]}}"#;
         let rows = Row::read_all(&format!("{text}\n\n")).expect("rows");
         assert_eq!(rows[0].expect, json!({"jobs": [{"error": {"$regex": "^Out: "}}]}));
+    }
+
+    #[test]
+    fn a_row_of_loki_is_flat() {
+        let text = r#"{"id": "a", "kind": "k", "expr": "e", "tags": ["t"], "differs": [{"spec": "s", "ours": "o"}],
+            "expect": {"text_prefix": "x"}}"#;
+        let rows = Row::read_all(&text.replace('\n', "")).expect("rows");
+        assert_eq!(rows[0].input, json!({"expr": "e"}));
+        assert_eq!((&rows[0].expect, &rows[0].differs[..]), (&json!({"text_prefix": "x"}), &["o".to_owned()][..]));
     }
 
     #[test]

@@ -55,6 +55,13 @@ fn pure_rules() {
     assert_eq!(check(&rows, 1), Tally { passed: rows.len(), ..Tally::default() });
 }
 
+/// Rows of Loki for rules that need no process.
+#[test]
+fn pure_rules_of_loki() {
+    let rows = rows(&["loki/input-validation.jsonl"]);
+    assert_eq!(check(&rows, 1), Tally { passed: rows.len(), ..Tally::default() });
+}
+
 /// Rows for behaviour that is specified but missing in the samples.
 #[test]
 fn rows_of_our_own() {

@@ -67,6 +67,7 @@ mod tests {
             kind: "metrics".to_owned(),
             input: json!({"transitions": [done, failed]}),
             expect,
+            differs: Vec::new(),
         };
         assert_eq!(judge(&row(expect)), Ok(()));
         assert!(matches!(judge(&row(json!({"global": {}, "agents": {}}))), Err(Stop::Fail(_))));
