@@ -8,6 +8,7 @@ mod limits;
 mod llm;
 mod members;
 mod number;
+pub use number::int;
 mod read;
 mod run;
 mod write;
@@ -243,6 +244,22 @@ pub struct Permissions {
     pub container_image: String,
 }
 
+impl Default for Permissions {
+    /// The permissions of a contract that has no block `permissions`.
+    fn default() -> Self {
+        Self {
+            filesystem: vec!["read".to_owned()],
+            network: vec!["outbound".to_owned()],
+            spawn: false,
+            max_memory_mb: 512,
+            max_cpu_seconds: 60,
+            secrets: Vec::new(),
+            isolation: "process".to_owned(),
+            container_image: String::new(),
+        }
+    }
+}
+
 /// A valid contract.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contract {
@@ -270,6 +287,8 @@ pub struct Contract {
     pub retry: Retry,
     /// The agent's permissions.
     pub permissions: Permissions,
+    /// Whether the contract has the block `permissions`. Without it, a security policy may give other defaults.
+    pub has_permissions: bool,
     /// The program that runs the agent.
     pub provider: Provider,
     /// Time limit of one execution in seconds.

@@ -5,6 +5,7 @@ mod json;
 
 use serde_json::{Number, Value};
 
+pub use crate::contract::int;
 pub use json::json_fault;
 
 /// Maximum length of one value in a message; the rest is replaced by an ellipsis.

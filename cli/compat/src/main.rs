@@ -4,6 +4,7 @@
 //! Atlas does not have yet are missing. Scripts parse the output, so the texts are the same as in Atlas for Python.
 
 mod embedded;
+mod file;
 mod folder;
 mod inspect;
 mod job;
@@ -14,6 +15,7 @@ mod pool;
 mod render;
 mod run;
 mod run_chain;
+mod security;
 mod serve;
 mod server;
 mod skill;
@@ -63,6 +65,9 @@ enum Verb {
     /// Skills.
     #[command(subcommand)]
     Skill(skill::Verb),
+    /// Security policies.
+    #[command(subcommand)]
+    Security(security::Verb),
 }
 
 /// The message on stderr of a command that exits 1.
@@ -109,6 +114,7 @@ fn main() -> ExitCode {
         Verb::Orchestrator(verb) => orchestrator::run(&verb),
         Verb::Trigger(verb) => trigger::run(&verb),
         Verb::Skill(verb) => skill::run(&verb),
+        Verb::Security(verb) => security::run(&verb),
     };
     match answer.and_then(|text| print(&text)) {
         Ok(()) => ExitCode::SUCCESS,

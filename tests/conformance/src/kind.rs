@@ -6,6 +6,7 @@ mod contract;
 mod eval;
 mod hardware;
 mod jobs;
+mod knowledge;
 mod length;
 mod llm;
 mod mcp;
@@ -13,6 +14,7 @@ mod mediation;
 mod metrics;
 mod model;
 mod package;
+mod policy;
 mod rest;
 mod retry;
 mod schema;
@@ -80,6 +82,23 @@ const KINDS: &[(&str, &[&str], Judge)] = &[
     ("load", &["directory", "yaml"], |row, _| eval::load(row)),
     ("length", &["input", "expr"], |row, _| length::judge(row)),
     ("search_text", &["input"], |row, _| model::search_text(row)),
+    ("load", &["policy"], |row, _| policy::load(row)),
+    ("resolve", &["policy", "permissions"], |row, _| policy::resolve(row)),
+    ("container_argv", &["image"], |row, _| policy::container(row)),
+    ("parse", &["text"], |row, _| knowledge::parse(row)),
+    ("layout", &["entries"], |row, _| knowledge::layout(row)),
+    ("search", &["entries", "query"], |row, _| knowledge::search(row)),
+    ("get", &["entries", "id"], |row, _| knowledge::get(row)),
+    ("bad_id", &["id"], |row, _| knowledge::stored(row)),
+    ("domain_name", &["domain"], |row, _| knowledge::stored(row)),
+    ("list", &["entries"], |row, _| knowledge::list(row)),
+    ("update", &["entries", "id"], |row, _| knowledge::update(row)),
+    ("delete_sequence", &["entries", "id"], |row, _| knowledge::delete(row)),
+    ("auto_id", &["domain", "content"], |row, _| knowledge::generated(row)),
+    ("acl", &["acl", "domain"], |row, _| knowledge::acl(row)),
+    ("context_read", &["entries", "acl", "query", "get"], |row, _| knowledge::context_read(row)),
+    ("context_store", &["acl", "domain"], |row, _| knowledge::context_store(row)),
+    ("file", &["initial", "ops"], |row, _| knowledge::memory(row)),
 ];
 
 /// Whether a row has effects that later rows of its kind see.

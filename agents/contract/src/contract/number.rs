@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// `int(value)`: truncates numbers, parses text and accepts booleans.
-pub(super) fn int(value: &Value) -> Option<i64> {
+pub fn int(value: &Value) -> Option<i64> {
     match value {
         Value::Bool(value) => Some(i64::from(*value)),
         Value::Number(number) => number.as_i64().or_else(|| whole(number.as_f64()?)),

@@ -166,6 +166,7 @@ fn typed(agent: &Members<'_>, name: AgentName, version: Version, conversions: &m
         hardware: hardware(agent.members("hardware")),
         retry: retry(*agent, conversions),
         permissions: permissions(*agent, conversions),
+        has_permissions: !agent.get("permissions").is_none_or(Value::is_null),
         provider: provider(*agent),
         execution_timeout: conversions.seconds(*agent, "/agent", "execution_timeout").unwrap_or(60.0),
         effects: text_of("effects").map(|word| match word {
@@ -240,12 +241,22 @@ fn retry(agent: Members<'_>, conversions: &mut Conversions) -> Retry {
 }
 
 fn permissions(agent: Members<'_>, conversions: &mut Conversions) -> Permissions {
-    let at = "/agent/permissions";
-    let permissions = conversions.mapping(agent, "permissions");
+    let mut permissions = permissions_in(conversions.mapping(agent, "permissions"), "/agent/permissions", conversions);
+    // An alternative spelling; the normal one takes precedence.
+    let named = agent.members("permissions").get("secrets").is_some();
+    if let Some(secrets) = agent.members("requires").texts("secrets").filter(|_| !named) {
+        permissions.secrets = secrets;
+    }
+    permissions
+}
+
+/// The permissions in a mapping at a pointer.
+fn permissions_in(permissions: Members<'_>, at: &str, conversions: &mut Conversions) -> Permissions {
+    let defaults = Permissions::default();
     let isolation = permissions.get("isolation").unwrap_or(&Value::Null);
     let isolation = match isolation.as_str() {
         Some(word @ ("process" | "container")) => word.to_owned(),
-        None if permissions.get("isolation").is_none() => "process".to_owned(),
+        None if permissions.get("isolation").is_none() => defaults.isolation,
         _ => {
             let message =
                 format!("Invalid isolation mode {}, must be one of: ['container', 'process']", python::repr(isolation));
@@ -253,20 +264,29 @@ fn permissions(agent: Members<'_>, conversions: &mut Conversions) -> Permissions
             String::new()
         }
     };
-    // Two keys have an alternative spelling; the normal spelling takes precedence.
     let filesystem = conversions.texts(permissions, at, "filesystem");
     let filesystem = filesystem.or_else(|| conversions.texts(permissions, at, "file_system"));
-    let secrets = conversions.texts(permissions, at, "secrets");
-    let secrets = secrets.or_else(|| agent.members("requires").texts("secrets"));
     Permissions {
-        filesystem: filesystem.unwrap_or_else(|| vec!["read".to_owned()]),
-        network: conversions.texts(permissions, at, "network").unwrap_or_else(|| vec!["outbound".to_owned()]),
+        filesystem: filesystem.unwrap_or(defaults.filesystem),
+        network: conversions.texts(permissions, at, "network").unwrap_or(defaults.network),
         spawn: conversions.flag(permissions, at, "spawn"),
-        max_memory_mb: conversions.int(permissions, at, "max_memory_mb", 512),
-        max_cpu_seconds: conversions.int(permissions, at, "max_cpu_seconds", 60),
-        secrets: secrets.unwrap_or_default(),
+        max_memory_mb: conversions.int(permissions, at, "max_memory_mb", defaults.max_memory_mb),
+        max_cpu_seconds: conversions.int(permissions, at, "max_cpu_seconds", defaults.max_cpu_seconds),
+        secrets: conversions.texts(permissions, at, "secrets").unwrap_or_default(),
         isolation,
         container_image: conversions.text(permissions, at, "container_image"),
+    }
+}
+
+impl Permissions {
+    /// Reads a mapping with the keys and the rules of `permissions` in a contract. `at` is its JSON pointer, for the violations.
+    pub fn read(mapping: &Value, at: &str) -> Result<Self, Vec<Violation>> {
+        let mut conversions = Conversions::default();
+        if !mapping.is_object() {
+            conversions.wrong(at, format!("{} is not a mapping", python::repr(mapping)));
+        }
+        let permissions = permissions_in(Members::of(Some(mapping)), at, &mut conversions);
+        if conversions.violations.is_empty() { Ok(permissions) } else { Err(conversions.violations) }
     }
 }
 

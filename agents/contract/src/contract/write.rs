@@ -3,7 +3,7 @@
 use atlas_types::{AgentKind, Effects};
 use serde_json::{Map, Value, json};
 
-use super::{Contract, ExecMode, Hardware, Provider};
+use super::{Contract, ExecMode, Hardware, Permissions, Provider};
 
 impl Contract {
     /// The contract as JSON, in one fixed order of members.
@@ -38,16 +38,7 @@ impl Contract {
             },
             "hardware": hardware(&self.hardware),
             "retry": {"max_retries": self.retry.max_retries, "backoff_base": self.retry.backoff_base},
-            "permissions": {
-                "filesystem": self.permissions.filesystem,
-                "network": self.permissions.network,
-                "spawn": self.permissions.spawn,
-                "max_memory_mb": self.permissions.max_memory_mb,
-                "max_cpu_seconds": self.permissions.max_cpu_seconds,
-                "secrets": self.permissions.secrets,
-                "isolation": self.permissions.isolation,
-                "container_image": self.permissions.container_image,
-            },
+            "permissions": self.permissions.to_json(),
             "provider": provider(&self.provider),
             "execution_timeout": self.execution_timeout,
         });
@@ -70,6 +61,22 @@ impl Contract {
         set(&mut contract, "labels", self.labels.as_ref().map(|labels| json!(labels)));
         set(&mut contract, "dependencies", self.packages.as_ref().map(|packages| json!({"packages": packages})));
         contract
+    }
+}
+
+impl Permissions {
+    /// The permissions as JSON, in one fixed order of members.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "filesystem": self.filesystem,
+            "network": self.network,
+            "spawn": self.spawn,
+            "max_memory_mb": self.max_memory_mb,
+            "max_cpu_seconds": self.max_cpu_seconds,
+            "secrets": self.secrets,
+            "isolation": self.isolation,
+            "container_image": self.container_image,
+        })
     }
 }
 

@@ -53,7 +53,7 @@ pub(super) fn unpack(row: &Row) -> Judged {
 }
 
 /// The files in a folder by their relative paths, sorted.
-fn files(folder: &Path) -> Result<Value, Stop> {
+pub(super) fn files(folder: &Path) -> Result<Value, Stop> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(next) = folders.pop() {
