@@ -2,11 +2,14 @@
 //!
 //! [`discover`] finds agents in directories, [`pack`] creates the archive, [`unpack`] extracts it and [`inspect`] only
 //! checks it. The same directory always gives the same bytes, so that the digest identifies the contents. Archives are
-//! not trusted: the `walk` module accepts only plain files and directories. Other crates store and publish packages.
+//! not trusted: the `walk` module accepts only plain files and directories. A [`FolderRegistry`] shares packages by files, each with its
+//! [`Manifest`]; other crates store packages in a cluster.
 //! A skill is packed in the same way, with another file at its root ([`pack_skill`], [`skill_of`]).
 
 mod discover;
+mod manifest;
 mod pack;
+mod registry;
 mod skill;
 mod skill_agent;
 mod unpack;
@@ -17,7 +20,9 @@ use atlas_types::Digest;
 use sha2::{Digest as _, Sha256};
 
 pub use discover::{DiscoveredAgent, Discovery, Skipped, discover};
+pub use manifest::{MANIFEST_BYTES_MAX, Manifest, ManifestError, Mismatch};
 pub use pack::{PackError, PackFile, Package, pack, pack_files, pack_with_contract};
+pub use registry::{FolderRegistry, REGISTRY_SEARCH_LIMIT, RegistryError};
 pub use skill::{
     SKILL_CODE, SKILL_FILE, SkillError, SkillFolder, SkillPackage, SkillRuntime, discover_skills, pack_skill, skill_of,
 };

@@ -183,15 +183,10 @@ mod tests {
             &expect![[r#"error: "A=canary" is not the name of a secret"#]],
         );
         for folder in ["/a/../b", "..", "", "/a:/etc"] {
-            check(
-                &permissions("img", &["read"]),
-                &[],
-                Some(folder),
-                &expect![
-                    [r#"error: the folder "/a:/etc" must not contain ".." or ":""#][r#"error: the folder "" must not contain ".." or ":""#]
-                        [r#"error: the folder ".." must not contain ".." or ":""#][r#"error: the folder "/a/../b" must not contain ".." or ":""#]
-                ],
-            );
+            let permissions = permissions("img", &["read"]);
+            let container =
+                Container { network: "none", permissions: &permissions, secrets: &[], folder: Some(folder) };
+            assert_eq!(container.command_line(), Err(ContainerError::Folder(folder.to_owned())));
         }
         let network = Container { network: "-v", permissions: &permissions("i", &[]), secrets: &[], folder: None };
         assert_eq!(network.command_line(), Err(ContainerError::Network("-v".to_owned())));

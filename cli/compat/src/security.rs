@@ -129,7 +129,11 @@ mod tests {
 
     #[test]
     fn a_policy_is_checked() {
-        check("", "", validate, &expect![[r#"
+        check(
+            "",
+            "",
+            validate,
+            &expect![[r#"
             Valid security policy:
               Container image: python:3.12-slim
               Container network: none
@@ -137,8 +141,13 @@ mod tests {
               Allowed secrets: not restricted
               Max memory: 1024 MB
               Max CPU: 300 s
-        "#]]);
-        check("", "allowed_secrets: [B, A]\nmax_memory_mb: 64", validate, &expect![[r#"
+        "#]],
+        );
+        check(
+            "",
+            "allowed_secrets: [B, A]\nmax_memory_mb: 64",
+            validate,
+            &expect![[r#"
             Valid security policy:
               Container image: python:3.12-slim
               Container network: none
@@ -146,8 +155,13 @@ mod tests {
               Allowed secrets: A, B
               Max memory: 64 MB
               Max CPU: 300 s
-        "#]]);
-        check("", "allowed_secrets: []", validate, &expect![[r#"
+        "#]],
+        );
+        check(
+            "",
+            "allowed_secrets: []",
+            validate,
+            &expect![[r#"
             Valid security policy:
               Container image: python:3.12-slim
               Container network: none
@@ -155,16 +169,38 @@ mod tests {
               Allowed secrets: none
               Max memory: 1024 MB
               Max CPU: 300 s
-        "#]]);
-        check("", "max_memory_mb: much", validate, &expect!["refused: Invalid security policy: /max_memory_mb: 'much' is not a whole number"]);
-        check("", "a: [", validate, &expect!["refused: Invalid security policy: the policy is not YAML: line 1, column 4: unclosed bracket '['"]);
-        check("", "", |folder| Verb::Validate { file: folder.join("none") }, &expect!["refused: File not found: DIR/none"]);
+        "#]],
+        );
+        check(
+            "",
+            "max_memory_mb: much",
+            validate,
+            &expect!["refused: Invalid security policy: /max_memory_mb: 'much' is not a whole number"],
+        );
+        check(
+            "",
+            "a: [",
+            validate,
+            &expect![
+                "refused: Invalid security policy: the policy is not YAML: line 1, column 4: unclosed bracket '['"
+            ],
+        );
+        check(
+            "",
+            "",
+            |folder| Verb::Validate { file: folder.join("none") },
+            &expect!["refused: File not found: DIR/none"],
+        );
     }
 
     #[test]
     fn permissions_under_a_policy_are_shown() {
         let contract = "name: a\nversion: 1.0.0\npermissions: {max_memory_mb: 4096, secrets: [S]}";
-        check(contract, "max_memory_mb: 64", shown(false), &expect![[r#"
+        check(
+            contract,
+            "max_memory_mb: 64",
+            shown(false),
+            &expect![[r#"
             Agent: a v1.0.0
               Filesystem: read
               Network: outbound
@@ -174,8 +210,13 @@ mod tests {
               Secrets: S
               Isolation: process
               Container image: python:3.12-slim
-        "#]]);
-        check(contract, "container_image: img", shown(true), &expect![[r#"
+        "#]],
+        );
+        check(
+            contract,
+            "container_image: img",
+            shown(true),
+            &expect![[r#"
             {
               "agent": "a",
               "version": "1.0.0",
@@ -196,15 +237,30 @@ mod tests {
                 "container_image": "img"
               }
             }
-        "#]]);
-        check(contract, "[]", shown(true), &expect!["refused: Invalid security policy: a security policy is a mapping, not list"]);
-        check("name: a", "", shown(true), &expect!["refused: Invalid: Contract validation failed: 'version' is a required property"]);
+        "#]],
+        );
+        check(
+            contract,
+            "[]",
+            shown(true),
+            &expect!["refused: Invalid security policy: a security policy is a mapping, not list"],
+        );
+        check(
+            "name: a",
+            "",
+            shown(true),
+            &expect!["refused: Invalid: Contract validation failed: 'version' is a required property"],
+        );
     }
 
     #[test]
     fn the_policy_may_be_absent() {
         let verb = |folder: &Path| Verb::Check(Check { path: folder.join("agent.yaml"), policy: None, json: true });
-        check("name: a\nversion: 1.0.0", "", verb, &expect![[r#"
+        check(
+            "name: a\nversion: 1.0.0",
+            "",
+            verb,
+            &expect![[r#"
             {
               "agent": "a",
               "version": "1.0.0",
@@ -223,6 +279,7 @@ mod tests {
                 "container_image": "python:3.12-slim"
               }
             }
-        "#]]);
+        "#]],
+        );
     }
 }
