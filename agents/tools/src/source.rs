@@ -1,0 +1,93 @@
+//! A source, and the function that reads it.
+
+use crate::declaration::{Declaration, Declared};
+use crate::error::{DeclarationError, Fault};
+use crate::{bash, limits, python, typescript};
+
+/// The language of a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Language {
+    /// Python: the signature and the docstring of functions.
+    Python,
+    /// TypeScript: the signature and the JSDoc comment of exported functions.
+    TypeScript,
+    /// Bash: comments with the tags of `argc`.
+    Bash,
+}
+
+impl Language {
+    /// The language of a file name's ending, in lower case and without the dot.
+    pub fn of_ending(ending: &str) -> Option<Self> {
+        match ending {
+            "py" => Some(Self::Python),
+            "ts" => Some(Self::TypeScript),
+            "sh" => Some(Self::Bash),
+            _ => None,
+        }
+    }
+}
+
+/// What a file is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope<'a> {
+    /// A file in a folder of tools: one tool with the name of the file.
+    File {
+        /// The file's name without its ending.
+        stem: &'a str,
+    },
+    /// The file `tools.*` of an agent: a tool for each function.
+    Agent,
+}
+
+/// The tools of a source.
+pub fn declare(language: Language, scope: Scope<'_>, source: &str) -> Result<Declared, DeclarationError> {
+    if source.len() > limits::SOURCE_BYTES_MAX {
+        let detail = format!("the file has {} bytes, more than {}", source.len(), limits::SOURCE_BYTES_MAX);
+        return Err(DeclarationError::new(Fault::Limit, None, detail));
+    }
+    let declared = match language {
+        Language::Python => python::declare(scope, source)?,
+        Language::TypeScript => typescript::declare(scope, source)?,
+        Language::Bash => bash::declare(scope, source)?,
+    };
+    check(scope, declared)
+}
+
+/// Checks what all languages have in common.
+fn check(scope: Scope<'_>, declared: Declared) -> Result<Declared, DeclarationError> {
+    let refused = |fault, detail: String| Err(DeclarationError::new(fault, None, detail));
+    if declared.tools.len() > limits::TOOLS_MAX {
+        let count = declared.tools.len();
+        return refused(Fault::Limit, format!("the file has {count} tools, more than {}", limits::TOOLS_MAX));
+    }
+    for Declaration { name, function, parameters, .. } in &declared.tools {
+        if name.is_empty() {
+            let of = match scope {
+                Scope::File { stem } => format!("the file name \"{stem}\""),
+                Scope::Agent => format!("the function name \"{function}\""),
+            };
+            return refused(Fault::Name, format!("{of} has no letter or digit of ASCII, so the tool has no name"));
+        }
+        if parameters.len() > limits::PARAMETERS_MAX {
+            let count = parameters.len();
+            let detail = format!("\"{function}\" has {count} parameters, more than {}", limits::PARAMETERS_MAX);
+            return refused(Fault::Limit, detail);
+        }
+    }
+    match (scope, declared.tools.len()) {
+        (Scope::Agent, _) | (_, 1) => Ok(declared),
+        (Scope::File { .. }, 0) => refused(
+            Fault::Entry,
+            "the file has no function to call: define \"run\" at the top level, in TypeScript as \"export function run\"".to_owned(),
+        ),
+        (Scope::File { .. }, count) => {
+            refused(Fault::Entry, format!("the file has {count} functions to call; a file in a folder of tools has one"))
+        }
+    }
+}
+
+/// A name that is legal for all providers: runs of anything but ASCII letters and digits become `_`, none at either end.
+pub(crate) fn snake_case(name: &str) -> String {
+    let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("_")
+}
