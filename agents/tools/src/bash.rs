@@ -25,6 +25,10 @@ pub(crate) fn declare(scope: Scope<'_>, source: &str) -> Result<Declared, Declar
         declared.tools.push(tool(&command, snake_case(stem))?);
         return Ok(declared);
     }
+    if scope != Scope::Agent {
+        let detail = "a file in a folder of tools is one tool: only the file of an agent has subcommands";
+        return Err(DeclarationError::new(Fault::Entry, None, detail));
+    }
     for command in &command.subcommands {
         declared.instructions |= command.name == INSTRUCTIONS;
         if !command.name.starts_with('_') {

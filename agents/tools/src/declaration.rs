@@ -14,7 +14,7 @@ pub struct Declared {
 /// One tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Declaration {
-    /// The name for the model: ASCII letters, digits and `_`.
+    /// The name for the model. Two functions of an agent can have the same; who offers them makes names unique.
     pub name: String,
     /// The function or the subcommand that is called. It can differ from `name`.
     pub function: String,
@@ -110,8 +110,12 @@ impl Declaration {
             .iter()
             .map(|parameter| (parameter.name.clone(), parameter.kind.schema(&parameter.description)))
             .collect();
-        let required: Vec<&str> =
-            self.parameters.iter().filter(|parameter| parameter.required).map(|parameter| &parameter.name[..]).collect();
+        let required: Vec<&str> = self
+            .parameters
+            .iter()
+            .filter(|parameter| parameter.required)
+            .map(|parameter| &parameter.name[..])
+            .collect();
         json!({"type": "object", "properties": properties, "required": required})
     }
 

@@ -19,15 +19,20 @@ impl<'s> Parsed<'s> {
         let unread = |detail| DeclarationError::new(Fault::Limit, None, detail);
         let mut parser = Parser::new();
         parser.set_language(language).map_err(|_| unread("the parser does not know the language"))?;
-        let bytes = source.as_bytes();
-        let mut read = |offset: usize, _| bytes.get(offset..).unwrap_or_default();
-        let mut pauses = 0_u32;
+        let (bytes, mut reads, mut pauses) = (source.as_bytes(), 0, 0);
+        let mut read = |offset: usize, _| {
+            reads += 1;
+            // After too many reads the source ends here, which ends the parser.
+            let rest = bytes.get(offset..).filter(|_| reads <= limits::PARSER_READS_MAX).unwrap_or_default();
+            rest.get(..limits::PARSER_READ_BYTES).unwrap_or(rest)
+        };
         let mut progress = |_: &ParseState| {
             pauses += 1;
             if pauses > limits::PARSER_PAUSES_MAX { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let options = ParseOptions::new().progress_callback(&mut progress);
         let tree = parser.parse_with_options(&mut read, None, Some(options));
+        let tree = tree.filter(|_| reads <= limits::PARSER_READS_MAX);
         let parsed = Self { source, tree: tree.ok_or_else(|| unread("the file takes too long to parse"))? };
         match parsed.first_error() {
             None => Ok(parsed),

@@ -37,12 +37,7 @@ fn function(export: Node<'_>) -> Option<Node<'_>> {
     children(export).into_iter().find(|child| child.kind() == "function_declaration")
 }
 
-fn tool(
-    parsed: &Parsed<'_>,
-    export: Node<'_>,
-    node: Node<'_>,
-    named: &str,
-) -> Result<Declaration, DeclarationError> {
+fn tool(parsed: &Parsed<'_>, export: Node<'_>, node: Node<'_>, named: &str) -> Result<Declaration, DeclarationError> {
     let function = node.child_by_field_name("name").map(|name| parsed.text(name)).unwrap_or_default();
     let comment = export.prev_named_sibling().filter(|before| before.kind() == "comment");
     let comment = jsdoc::parse(comment.map(|comment| parsed.text(comment)).unwrap_or_default());
@@ -81,8 +76,7 @@ fn parameter<'s>(parsed: &Parsed<'s>, node: Node<'_>) -> Result<(&'s str, Annota
         Some(annotation) => annotation::read(parsed, annotation)?,
         None => Annotation { kind: Type::TEXT, optional: false },
     };
-    let optional = annotation.optional
-        || node.kind() == "optional_parameter"
-        || node.child_by_field_name("value").is_some();
+    let optional =
+        annotation.optional || node.kind() == "optional_parameter" || node.child_by_field_name("value").is_some();
     Ok((parsed.text(pattern), Annotation { optional, ..annotation }))
 }

@@ -19,6 +19,7 @@ mod rest;
 mod retry;
 mod schema;
 mod secret;
+mod tool;
 mod trigger;
 mod versions;
 mod websocket;
@@ -85,6 +86,7 @@ const KINDS: &[(&str, &[&str], Judge)] = &[
     ("check", &["check", "output"], |row, _| eval::check(row)),
     ("load", &["directory", "yaml"], |row, _| eval::load(row)),
     ("length", &["input", "expr"], |row, _| length::judge(row)),
+    ("tool-declaration", &["lang", "scope", "file", "source"], |row, _| tool::declaration(row)),
     ("search_text", &["input"], |row, _| model::search_text(row)),
     ("load", &["policy"], |row, _| policy::load(row)),
     ("resolve", &["policy", "permissions"], |row, _| policy::resolve(row)),

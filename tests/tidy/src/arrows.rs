@@ -49,6 +49,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-policy", "contract secrets"),
     ("atlas-knowledge", "contract"),
     ("atlas-turn", "model"),
+    ("atlas-tools", ""),
     ("atlas-checks", "contract turn"),
     ("atlas-llm", "contract env model secrets types"),
     ("atlas-env", "types"),
@@ -63,7 +64,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-cluster-tests", "bundled contract env linearizability notice package"),
     (
         "atlas-conformance",
-        "allocation bundled contract env inventory knowledge llm-server mediation model package policy runs scheduler secrets service state triggers types",
+        "allocation bundled contract env inventory knowledge llm-server mediation model package policy runs scheduler secrets service state tools triggers types",
     ),
     ("atlas-golden", ""),
     ("atlas-linearizability", ""),

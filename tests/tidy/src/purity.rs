@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::tree;
 
-const PURE: [&str; 14] = [
+const PURE: [&str; 15] = [
     "atlas-types",
     "atlas-allocation",
     "atlas-format",
@@ -18,6 +18,7 @@ const PURE: [&str; 14] = [
     "atlas-model",
     "atlas-secrets",
     "atlas-turn",
+    "atlas-tools",
     "atlas-linearizability",
 ];
 

@@ -84,7 +84,9 @@ fn alternatives<'t>(parsed: &Parsed<'_>, mut node: Node<'t>) -> Vec<Node<'t>> {
     let mut found = Vec::new();
     while node.kind() == "binary_operator" {
         let bar = node.child_by_field_name("operator").is_some_and(|operator| parsed.text(operator) == "|");
-        let (Some(left), Some(right)) = (node.child_by_field_name("left"), node.child_by_field_name("right")) else { break };
+        let (Some(left), Some(right)) = (node.child_by_field_name("left"), node.child_by_field_name("right")) else {
+            break;
+        };
         if !bar {
             break;
         }

@@ -22,6 +22,7 @@ fn options_and_flags_are_parameters() {
 # @option --help Own help
 # @arg rest* For people
 
+_choices() { :; }
 main() { :; }
 "#,
         &expect![[r#"
@@ -54,18 +55,30 @@ fn an_agent_has_a_tool_for_each_subcommand() {
 #[test]
 fn refusals() {
     let cases = [
-        ("main() { :; }\n", expect![[r#"
+        (
+            "main() { :; }\n",
+            expect![[r#"
             missing-description: "sample_tool" has no description: write it after @describe at the top of the file, or after @cmd of a subcommand
-        "#]]),
-        ("# @describe D.\n# @option !wrong\nmain() { :; }\n", expect![[r#"
+        "#]],
+        ),
+        (
+            "# @describe D.\n# @option !wrong\nmain() { :; }\n",
+            expect![[r#"
             annotation: line 2, column 1: syntax error at line 2
-        "#]]),
-        ("# @describe D.\n# @option --a\n# @option --a\nmain() { :; }\n", expect![[r#"
-            annotation: line 3, column 1: @option(line 3) has --a already exists at line 2
-        "#]]),
-        ("# @cmd One\na() { :; }\n# @cmd Two\nb() { :; }\n", expect![[r#"
-            entry: the file has 2 functions to call; a file in a folder of tools has one
-        "#]]),
+        "#]],
+        ),
+        (
+            "# @describe D.\n# @option --a\n# @option --a\nmain() { :; }\n",
+            expect![[r#"
+            annotation: line 3, column 1: @option(line 3) has '--a' already exists at line 2
+        "#]],
+        ),
+        (
+            "# @cmd One\na() { :; }\n# @cmd Two\nb() { :; }\n",
+            expect![[r#"
+            entry: a file in a folder of tools is one tool: only the file of an agent has subcommands
+        "#]],
+        ),
     ];
     for (source, expected) in cases {
         check(Bash, source, &expected);

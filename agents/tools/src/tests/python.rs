@@ -101,39 +101,72 @@ fn an_agent_has_a_tool_for_each_function() {
 #[test]
 fn refusals_have_a_place() {
     let cases = [
-        ("def run(:\n  'D.'\n", expect![[r#"
+        (
+            "def run(:\n  'D.'\n",
+            expect![[r#"
             syntax: line 1, column 9: syntax error: ")" is missing
-        "#]]),
-        ("def run(a):\n  '''D.'''\nx = = 1\n", expect![[r#"
+        "#]],
+        ),
+        (
+            "def run(a):\n  '''D.'''\nx = = 1\n",
+            expect![[r#"
             syntax: line 3, column 5: syntax error at "="
-        "#]]),
-        ("def run(a):\n  return a\n", expect![[r#"
+        "#]],
+        ),
+        (
+            "def run(a):\n  return a\n",
+            expect![[r#"
             missing-description: line 1, column 1: "run" has no description: begin it with a docstring
-        "#]]),
-        ("def run(a):\n  f'''D {a}.'''\n", expect![[r#"
+        "#]],
+        ),
+        (
+            "def run(a):\n  f'''D {a}.'''\n",
+            expect![[r#"
             missing-description: line 1, column 1: "run" has no description: begin it with a docstring
-        "#]]),
-        ("def run(a):\n  '''  \n  '''\n", expect![[r#"
+        "#]],
+        ),
+        (
+            "def run(a):\n  '''  \n  '''\n",
+            expect![[r#"
             missing-description: line 1, column 1: "run" has no description: begin it with a docstring
-        "#]]),
-        ("def run(ä, *args: int):\n  'D.'\n", expect![[r#"
+        "#]],
+        ),
+        (
+            "def run(ä, *args: int):\n  'D.'\n",
+            expect![[r#"
             variadic-or-positional-only: line 1, column 12: tools are called with arguments that have names: replace "*args", "**kwargs" and "/" by parameters
-        "#]]),
-        ("def run(a,\n  **kw):\n  'D.'\n", expect![[r#"
+        "#]],
+        ),
+        (
+            "def run(a,\n  **kw):\n  'D.'\n",
+            expect![[r#"
             variadic-or-positional-only: line 2, column 3: tools are called with arguments that have names: replace "*args", "**kwargs" and "/" by parameters
-        "#]]),
-        ("def run(a, /):\n  'D.'\n", expect![[r#"
+        "#]],
+        ),
+        (
+            "def run(a, /):\n  'D.'\n",
+            expect![[r#"
             variadic-or-positional-only: line 1, column 12: tools are called with arguments that have names: replace "*args", "**kwargs" and "/" by parameters
-        "#]]),
-        ("def run(a, a):\n  'D.'\n", expect![[r#"
+        "#]],
+        ),
+        (
+            "def run(a, a):\n  'D.'\n",
+            expect![[r#"
             syntax: line 1, column 12: the parameter "a" exists twice
-        "#]]),
-        ("def other():\n  'D.'\n", expect![[r#"
+        "#]],
+        ),
+        (
+            "def other():\n  'D.'\n",
+            expect![[r#"
             entry: the file has no function to call: define "run" at the top level, in TypeScript as "export function run"
-        "#]]),
-        ("def run():\n  'D.'\ndef run():\n  'E.'\n", expect![[r#"
+        "#]],
+        ),
+        (
+            "def run():\n  'D.'\ndef run():\n  'E.'\n",
+            expect![[r#"
             entry: the file has 2 functions to call; a file in a folder of tools has one
-        "#]]),
+        "#]],
+        ),
     ];
     for (source, expected) in cases {
         check(Python, source, &expected);

@@ -70,30 +70,54 @@ fn an_agent_has_a_tool_for_each_exported_function() {
 #[test]
 fn refusals_have_a_place() {
     let cases = [
-        ("/** D. */\nexport function run(a: {) {}\n", expect![[r#"
-            syntax: line 2, column 1: syntax error at "export function run(a: {) {}"
-        "#]]),
-        ("/* D. */\nexport function run() {}\n", expect![[r#"
+        (
+            "/** D. */\nexport function run(a: {) {}\n",
+            expect![[r#"
+            syntax: line 2, column 25: syntax error: "}" is missing
+        "#]],
+        ),
+        (
+            "/* D. */\nexport function run() {}\n",
+            expect![[r#"
             missing-description: line 2, column 8: "run" has no description: write a comment "/** … */" directly before it
-        "#]]),
-        ("/** D. */\n// remark\nexport function run() {}\n", expect![[r#"
+        "#]],
+        ),
+        (
+            "/** D. */\n// remark\nexport function run() {}\n",
+            expect![[r#"
             missing-description: line 3, column 8: "run" has no description: write a comment "/** … */" directly before it
-        "#]]),
-        ("/** D. */\nexport function run(...a: string[]) {}\n", expect![[r#"
+        "#]],
+        ),
+        (
+            "/** D. */\nexport function run(...a: string[]) {}\n",
+            expect![[r#"
             rest: line 2, column 21: a tool has a fixed number of parameters: take a list instead
-        "#]]),
-        ("/** D. */\nexport function run({ a }: X) {}\n", expect![[r#"
+        "#]],
+        ),
+        (
+            "/** D. */\nexport function run({ a }: X) {}\n",
+            expect![[r#"
             destructured: line 2, column 21: write one parameter for each value instead of taking one apart
-        "#]]),
-        ("/** D. */\nexport function run([a]: X = []) {}\n", expect![[r#"
+        "#]],
+        ),
+        (
+            "/** D. */\nexport function run([a]: X = []) {}\n",
+            expect![[r#"
             destructured: line 2, column 21: write one parameter for each value instead of taking one apart
-        "#]]),
-        ("/** D. */\nexport function run(this: X) {}\n", expect![[r#"
+        "#]],
+        ),
+        (
+            "/** D. */\nexport function run(this: X) {}\n",
+            expect![[r#"
             unsupported-parameter: line 2, column 21: "this" is not a name
-        "#]]),
-        ("/** D. */\nfunction run() {}\n", expect![[r#"
+        "#]],
+        ),
+        (
+            "/** D. */\nfunction run() {}\n",
+            expect![[r#"
             entry: the file has no function to call: define "run" at the top level, in TypeScript as "export function run"
-        "#]]),
+        "#]],
+        ),
     ];
     for (source, expected) in cases {
         check(TypeScript, source, &expected);
