@@ -1,3 +1,5 @@
+//! Tools in Bash.
+
 use expect_test::expect;
 
 use super::{check, check_agent};
