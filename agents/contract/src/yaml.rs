@@ -1,14 +1,17 @@
-//! Converts YAML 1.1 text to JSON values, as PyYAML reads it (compatibility §0.3).
+//! Converts YAML text to JSON values: YAML 1.1 as PyYAML reads it (compatibility §0.3), or the core schema of YAML 1.2.
 //!
 //! `granit-parser` parses the grammar. This module defines the meaning: which plain scalars are booleans, numbers or
 //! dates (`scalar`), merge keys, anchors, "the last duplicate wins", and the budgets that bound a hostile document. It
 //! does not depend on contracts.
 
 mod compose;
+mod core;
 mod expand;
 mod scalar;
 mod shift;
 mod tab;
+
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
@@ -114,8 +117,45 @@ pub fn load(text: &[u8], budget: Budget) -> Result<Value, YamlError> {
     Ok(load_document(text, budget)?.value)
 }
 
+/// Which plain scalars are something other than text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Dialect {
+    /// YAML 1.1, as PyYAML reads it.
+    Python,
+    /// The core schema of YAML 1.2.
+    Core,
+}
+
+/// A document of YAML 1.2 with the lines of its values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Marked {
+    pub value: Value,
+    /// The line of each value by its JSON pointer, from 1. A member has the line of its key.
+    pub lines: BTreeMap<String, usize>,
+}
+
+/// Loads one document of YAML 1.2, where `yes` and dates are text and `<<` is a key like any other.
+///
+/// ```
+/// # use atlas_contract::yaml::{load_core, Budget};
+/// let marked = load_core(b"on: yes\nmode: 0o10", Budget::default()).expect("valid");
+/// assert_eq!(marked.value, serde_json::json!({"on": "yes", "mode": 8}));
+/// assert_eq!(marked.lines["/mode"], 2);
+/// ```
+pub fn load_core(text: &[u8], budget: Budget) -> Result<Marked, YamlError> {
+    let root = compose::compose(checked(text, budget)?, budget, Dialect::Core)?;
+    let (value, lines) = expand::Expand::new(budget).with_lines(&root)?;
+    Ok(Marked { value, lines })
+}
+
 /// Loads one document, with the values that JSON cannot represent.
 pub fn load_document(text: &[u8], budget: Budget) -> Result<Document, YamlError> {
+    let root = compose::compose(checked(text, budget)?, budget, Dialect::Python)?;
+    expand::Expand::new(budget).document(&root)
+}
+
+/// The text of a document that is not too long and has no forbidden characters.
+fn checked(text: &[u8], budget: Budget) -> Result<&str, YamlError> {
     if text.len() > budget.bytes_max {
         return Err(YamlError::Budget { what: "bytes", max: budget.bytes_max });
     }
@@ -128,8 +168,7 @@ pub fn load_document(text: &[u8], budget: Budget) -> Result<Document, YamlError>
         let problem = format!("the character U+{:04X} is not allowed", u32::from(found));
         return Err(YamlError::Syntax { place: place_after(&text[..at]), problem });
     }
-    let root = compose::compose(text, budget)?;
-    expand::Expand::new(budget).document(&root)
+    Ok(text)
 }
 
 /// Whether a YAML stream may contain the character.

@@ -7,6 +7,7 @@
 //! A skill is packed in the same way, with another file at its root ([`pack_skill`], [`skill_of`]).
 
 mod discover;
+mod graph;
 mod manifest;
 mod pack;
 mod registry;
@@ -20,6 +21,7 @@ use atlas_types::Digest;
 use sha2::{Digest as _, Sha256};
 
 pub use discover::{DiscoveredAgent, Discovery, Skipped, discover};
+pub use graph::{CONFIG_FILE, GRAPH_FILE, GraphError, GraphFolder, Known, graph, graph_tools};
 pub use manifest::{MANIFEST_BYTES_MAX, Manifest, ManifestError, Mismatch};
 pub use pack::{PackError, PackFile, Package, pack, pack_files, pack_with_contract};
 pub use registry::{FolderRegistry, REGISTRY_SEARCH_LIMIT, RegistryError};

@@ -7,12 +7,10 @@
 
 mod definition;
 mod engine;
-mod length;
 mod plan;
 mod report;
 
 pub use definition::{Chain, DefinitionError, Step};
 pub use engine::{Next, StepInput, join, next};
-pub use length::{LengthRule, LengthRuleError};
 pub use plan::{Plan, PlannedStep, context, metadata, unknown_agents};
 pub use report::{Failed, Reported, result};

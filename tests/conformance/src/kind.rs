@@ -4,6 +4,7 @@ mod chain;
 mod cli;
 mod contract;
 mod eval;
+mod graph;
 mod hardware;
 mod jobs;
 mod knowledge;
@@ -87,6 +88,9 @@ const KINDS: &[(&str, &[&str], Judge)] = &[
     ("load", &["directory", "yaml"], |row, _| eval::load(row)),
     ("length", &["input", "expr"], |row, _| length::judge(row)),
     ("tool-declaration", &["lang", "scope", "file", "source"], |row, _| tool::declaration(row)),
+    ("graph-validate", &["yaml"], |row, _| graph::validate(row)),
+    ("template", &["template", "state"], |row, _| graph::template(row)),
+    ("reduce", &["reducer", "incoming"], |row, _| graph::reduce(row)),
     ("search_text", &["input"], |row, _| model::search_text(row)),
     ("load", &["policy"], |row, _| policy::load(row)),
     ("resolve", &["policy", "permissions"], |row, _| policy::resolve(row)),

@@ -16,6 +16,8 @@ pub struct Row {
     pub expect: Value,
     /// Where Atlas differs on purpose from what was recorded: the sentences that say how.
     pub differs: Vec<String>,
+    /// The requirements of these differences, such as `REQ-31`.
+    pub requirements: Vec<String>,
 }
 
 /// Why a text is not a row.
@@ -58,13 +60,27 @@ impl Row {
         let (id, kind) = (text(take("id")?, "id")?, text(take("kind")?, "kind")?);
         let expect = take("expect")?;
         if let Ok(input) = take("in") {
-            return Ok(Self { id, kind, input, expect: pattern(expect), differs: Vec::new() });
+            return Ok(Self {
+                id,
+                kind,
+                input,
+                expect: pattern(expect),
+                differs: Vec::new(),
+                requirements: Vec::new(),
+            });
         }
         let differs = items(&row, "differs").map(|one| self::text(one, "ours").to_owned()).collect();
+        let words = |one: &Value| self::text(one, "spec").split([' ', ',']).map(str::to_owned).collect::<Vec<_>>();
+        let requirements = items(&row, "differs").flat_map(words).filter(|word| word.starts_with("REQ-")).collect();
         if let Value::Object(members) = &mut row {
             members.retain(|name, _| !["id", "kind", "expect", "differs", "tags"].contains(&name.as_str()));
         }
-        Ok(Self { id, kind, input: row, expect, differs })
+        Ok(Self { id, kind, input: row, expect, differs, requirements })
+    }
+
+    /// Whether Atlas differs on purpose in a requirement.
+    pub(crate) fn differs_in(&self, requirement: &str) -> bool {
+        self.requirements.iter().any(|known| known == requirement)
     }
 
     /// The names of the input's members, for messages.

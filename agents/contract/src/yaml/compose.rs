@@ -10,9 +10,10 @@ use std::rc::Rc;
 use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, StructureStyle, Tag};
 use serde_json::Value;
 
+use super::core;
 use super::scalar::{self, Scalar, Type};
 use super::shift::Shifted;
-use super::{Budget, Position, YamlError, tab};
+use super::{Budget, Dialect, Position, YamlError, tab};
 
 /// A value and its start position.
 pub(super) struct Node {
@@ -54,10 +55,10 @@ enum CollectionTag {
 const CORE: &str = "tag:yaml.org,2002:";
 
 /// Parses the single document of `text`; an empty text is null.
-pub(super) fn compose(text: &str, budget: Budget) -> Result<Rc<Node>, YamlError> {
+pub(super) fn compose(text: &str, budget: Budget, dialect: Dialect) -> Result<Rc<Node>, YamlError> {
     let mut text = Shifted::new(text);
     loop {
-        match Composer::new(&text, budget).read() {
+        match Composer::new(&text, budget, dialect).read() {
             Ok(root) => return Ok(root),
             Err(Stop::Error(error)) => return Err(error),
             Err(Stop::TooFarLeft(at, error)) => {
@@ -85,6 +86,7 @@ impl From<YamlError> for Stop {
 struct Composer<'t> {
     text: &'t Shifted<'t>,
     budget: Budget,
+    dialect: Dialect,
     nodes: usize,
     open: Vec<Open>,
     anchors: HashMap<usize, Rc<Node>>,
@@ -94,8 +96,9 @@ struct Composer<'t> {
 }
 
 impl<'t> Composer<'t> {
-    fn new(text: &'t Shifted<'t>, budget: Budget) -> Self {
-        Self { text, budget, nodes: 0, open: Vec::new(), anchors: HashMap::new(), root: None, texts: Vec::new() }
+    fn new(text: &'t Shifted<'t>, budget: Budget, dialect: Dialect) -> Self {
+        let (open, texts) = (Vec::new(), Vec::new());
+        Self { text, budget, dialect, nodes: 0, open, anchors: HashMap::new(), root: None, texts }
     }
 
     fn read(mut self) -> Result<Rc<Node>, Stop> {
@@ -145,8 +148,8 @@ impl<'t> Composer<'t> {
                 let bytes = span.start.byte_offset().zip(span.end.byte_offset());
                 self.texts.extend(bytes.filter(|_| style != ScalarStyle::Plain).map(|(start, end)| start..end));
                 let text = self.block(&text, style, &span);
-                let kind =
-                    Kind::Scalar(scalar(text, style, tag.as_deref()).map_err(|problem| meaning(place, problem))?);
+                let value = scalar(text, style, tag.as_deref(), self.dialect);
+                let kind = Kind::Scalar(value.map_err(|problem| meaning(place, problem))?);
                 self.add(Node { kind, place }, anchor)
             }
             Event::SequenceStart(style, anchor, tag) => {
@@ -281,7 +284,7 @@ fn pair(node: &Rc<Node>) -> Result<Rc<Node>, YamlError> {
 }
 
 /// The core type of a tag: `!!int` is `int`.
-fn core(tag: &Tag) -> Option<String> {
+fn core_type(tag: &Tag) -> Option<String> {
     format!("{}{}", tag.handle, tag.suffix).strip_prefix(CORE).map(str::to_owned)
 }
 
@@ -292,7 +295,7 @@ fn is_non_specific(tag: &Tag) -> bool {
 
 fn collection(tag: Option<&Tag>, untagged: CollectionTag) -> Option<CollectionTag> {
     let Some(tag) = tag.filter(|tag| !is_non_specific(tag)) else { return Some(untagged) };
-    match (core(tag)?.as_str(), untagged) {
+    match (core_type(tag)?.as_str(), untagged) {
         ("map", CollectionTag::Mapping) => Some(CollectionTag::Mapping),
         ("set", CollectionTag::Mapping) => Some(CollectionTag::Set),
         ("seq", CollectionTag::Sequence) => Some(CollectionTag::Sequence),
@@ -301,18 +304,19 @@ fn collection(tag: Option<&Tag>, untagged: CollectionTag) -> Option<CollectionTa
     }
 }
 
-fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Scalar, String> {
+fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>, dialect: Dialect) -> Result<Scalar, String> {
     let Some(tag) = tag else {
-        return match style {
-            ScalarStyle::Plain => scalar::plain(text),
+        return match (style, dialect) {
+            (ScalarStyle::Plain, Dialect::Python) => scalar::plain(text),
+            (ScalarStyle::Plain, Dialect::Core) => Ok(core::plain(text)),
             _ => scalar::typed(Type::Str, text),
         };
     };
     if is_non_specific(tag) {
         // PyYAML resolves a plain scalar after `!` like any other.
-        return scalar(text, style, None);
+        return scalar(text, style, None, dialect);
     }
-    let kind = match core(tag).as_deref() {
+    let kind = match core_type(tag).as_deref() {
         Some("null") => Type::Null,
         Some("bool") => Type::Bool,
         Some("int") => Type::Int,

@@ -1,6 +1,6 @@
 //! Expands a tree with shared aliases to JSON, within a budget.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Value};
 
@@ -17,11 +17,20 @@ pub(super) struct Expand {
     text_bytes: usize,
     pointer: String,
     foreign: Vec<(String, Foreign)>,
+    /// None if nobody wants them.
+    lines: Option<BTreeMap<String, usize>>,
 }
 
 impl Expand {
     pub(super) fn new(budget: Budget) -> Self {
-        Self { budget, nodes: 0, text_bytes: 0, pointer: String::new(), foreign: Vec::new() }
+        Self { budget, nodes: 0, text_bytes: 0, pointer: String::new(), foreign: Vec::new(), lines: None }
+    }
+
+    /// The value, and the line of each of its values by JSON pointer. A member has the line of its key.
+    pub(super) fn with_lines(mut self, root: &Node) -> Result<(Value, BTreeMap<String, usize>), YamlError> {
+        self.lines = Some(BTreeMap::from([(String::new(), root.place.line)]));
+        let value = self.value(root, 0)?;
+        Ok((value, self.lines.unwrap_or_default()))
     }
 
     pub(super) fn document(mut self, root: &Node) -> Result<Document, YamlError> {
@@ -44,7 +53,7 @@ impl Expand {
             Kind::Sequence(items) => {
                 let mut array = Vec::with_capacity(items.len());
                 for (index, item) in items.iter().enumerate() {
-                    array.push(self.child(&index.to_string(), item, depth)?);
+                    array.push(self.child(&index.to_string(), item, item.place, depth)?);
                 }
                 Ok(Value::Array(array))
             }
@@ -57,12 +66,11 @@ impl Expand {
                 }
                 // Of duplicate keys, the last value wins and takes the position of the first; the others are not
                 // expanded.
-                let values = pairs.iter().map(|(_, value)| value);
-                let mut last: HashMap<&str, _> = keys.iter().map(String::as_str).zip(values).collect();
+                let mut last: HashMap<&str, _> = keys.iter().map(String::as_str).zip(pairs).collect();
                 let mut object = Map::new();
                 for key in &keys {
-                    if let Some(value) = last.remove(key.as_str()) {
-                        object.insert(key.clone(), self.child(key, value, depth)?);
+                    if let Some((name, value)) = last.remove(key.as_str()) {
+                        object.insert(key.clone(), self.child(key, value, name.place, depth)?);
                     }
                 }
                 Ok(Value::Object(object))
@@ -70,10 +78,14 @@ impl Expand {
         }
     }
 
-    fn child(&mut self, name: &str, node: &Node, depth: usize) -> Result<Value, YamlError> {
+    fn child(&mut self, name: &str, node: &Node, place: Position, depth: usize) -> Result<Value, YamlError> {
         let len = self.pointer.len();
         self.pointer.push('/');
         self.pointer.push_str(&escaped(name));
+        if let Some(lines) = &mut self.lines {
+            lines.insert(self.pointer.clone(), place.line);
+            self.text(self.pointer.len())?;
+        }
         let value = self.value(node, depth + 1);
         self.pointer.truncate(len);
         value

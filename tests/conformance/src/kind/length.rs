@@ -1,6 +1,6 @@
 //! Rules of the length of an answer.
 
-use atlas_runs::LengthRule;
+use atlas_graph::LengthRule;
 use serde_json::json;
 
 use crate::matcher::Captures;

@@ -68,6 +68,7 @@ mod tests {
             input: json!({"transitions": [done, failed]}),
             expect,
             differs: Vec::new(),
+            requirements: Vec::new(),
         };
         assert_eq!(judge(&row(expect)), Ok(()));
         assert!(matches!(judge(&row(json!({"global": {}, "agents": {}}))), Err(Stop::Fail(_))));

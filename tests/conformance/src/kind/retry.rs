@@ -208,7 +208,14 @@ mod tests {
         let job =
             json!({"id": "job-x", "retry_count": count, "original_job_id": "", "input_data": {"k": 1}, "priority": 4});
         let input = json!({"retry": retry, "registered": true, "new_status": status, "job": job});
-        judge(&Row { id: "r".to_owned(), kind: "retry".to_owned(), input, expect, differs: Vec::new() })
+        judge(&Row {
+            id: "r".to_owned(),
+            kind: "retry".to_owned(),
+            input,
+            expect,
+            differs: Vec::new(),
+            requirements: Vec::new(),
+        })
     }
 
     #[test]

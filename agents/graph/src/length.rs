@@ -31,7 +31,7 @@ impl LengthRule {
     /// Parses a rule. Spaces around its three parts do not count.
     ///
     /// ```
-    /// let rule = atlas_runs::LengthRule::parse("len(input) >= 3").expect("a rule");
+    /// let rule = atlas_graph::LengthRule::parse("len(input) >= 3").expect("a rule");
     /// assert!(rule.holds("日本語") && !rule.holds("no"));
     /// ```
     pub fn parse(text: &str) -> Result<Self, LengthRuleError> {
