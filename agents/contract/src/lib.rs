@@ -2,9 +2,10 @@
 //!
 //! Owns the YAML dialect ([`yaml`]), the rules of `agent.yaml` ([`Contract`]) and `skill.yaml` ([`Skill`]), JSON Schema
 //! checks ([`schema`]), version requirements ([`requirement`]), the tests of an agent ([`fixture`]), the checks of its outputs
-//! ([`Eval`]), the text of an input to search for ([`search_text`](search_text())), files of secrets ([`secret_file`]) and values in
-//! Python notation for clients of Atlas for Python ([`python`]). Pure functions over bytes and values: it reads no
-//! files and does not know what a contract means for a cluster.
+//! ([`Eval`]), the text of an input to search for ([`search_text`](search_text())), files of secrets ([`secret_file`]),
+//! remote instances as a command line names them ([`Remote`]; federation will use it) and values in Python notation for
+//! clients of Atlas for Python ([`python`]). Pure functions over bytes and values: it reads no files and does not know what
+//! a contract means for a cluster.
 
 mod contract;
 mod document;
@@ -13,6 +14,7 @@ pub mod fixture;
 pub mod platform;
 pub mod python;
 pub use atlas_types::requirement;
+mod remote;
 pub mod schema;
 mod search_text;
 pub mod secret_file;
@@ -25,6 +27,7 @@ pub use contract::{
     ProviderKind, Requires, Retry, Warning, parse, parse_offered,
 };
 pub use eval::{Check, CheckResult, EVAL_FILE, Eval, EvalError};
+pub use remote::{Remote, RemoteError};
 pub use search_text::search_text;
 pub use skill::{Skill, SkillError};
 pub use violation::{Violation, joined, nearest, places};

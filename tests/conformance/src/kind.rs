@@ -36,6 +36,7 @@ const KINDS: &[(&str, &[&str], Judge)] = &[
     ("contract", &["yaml"], |row, _| contract::contract(row)),
     ("skill", &["yaml"], |row, _| contract::skill(row)),
     ("permissions", &["permissions"], |row, _| contract::permissions(row)),
+    ("remote_spec", &["spec"], |row, _| contract::remote(row)),
     ("requirement", &["requires_knowledge"], |row, _| contract::knowledge(row)),
     ("pack", &["files_base64"], |row, _| package::pack(row)),
     ("registry_layout", &["published"], |row, _| package::registry_layout(row)),

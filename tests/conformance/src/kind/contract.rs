@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use atlas_contract::{ContractError, Skill, SkillError, Violation};
+use atlas_contract::{ContractError, Remote, Skill, SkillError, Violation};
 use serde_json::{Value, json};
 
 use crate::matcher::Captures;
@@ -46,6 +46,22 @@ fn part(row: &Row, members: &Value, pointer: &str) -> Judged {
         Err(error) => json!({"error": error.to_string()}),
     };
     compare(&row.expect, &answer, &Captures::new())
+}
+
+/// A remote instance as a command line names it.
+pub(super) fn remote(row: &Row) -> Judged {
+    let answer = match Remote::parse(row.text("spec")) {
+        Ok(remote) => json!({
+            "ok": true,
+            "name": remote.name,
+            "url": remote.url,
+            "token": remote.token.as_ref().map(|token| token.expose()),
+            "transport": remote.transport,
+            "timeout": remote.timeout,
+        }),
+        Err(error) => json!({"ok": false, "error": error.to_string()}),
+    };
+    compare(&row.expect, &only(&row.expect, answer), &Captures::new())
 }
 
 pub(super) fn skill(row: &Row) -> Judged {
