@@ -12,6 +12,7 @@ mod list;
 mod mcp;
 mod orchestrator;
 mod pool;
+mod registry;
 mod render;
 mod run;
 mod run_chain;
@@ -65,6 +66,9 @@ enum Verb {
     /// Skills.
     #[command(subcommand)]
     Skill(skill::Verb),
+    /// Packages of agents in shared folders.
+    #[command(subcommand)]
+    Registry(registry::Verb),
     /// Security policies.
     #[command(subcommand)]
     Security(security::Verb),
@@ -114,6 +118,7 @@ fn main() -> ExitCode {
         Verb::Orchestrator(verb) => orchestrator::run(&verb),
         Verb::Trigger(verb) => trigger::run(&verb),
         Verb::Skill(verb) => skill::run(&verb),
+        Verb::Registry(verb) => registry::run(&verb),
         Verb::Security(verb) => security::run(&verb),
     };
     match answer.and_then(|text| print(&text)) {
