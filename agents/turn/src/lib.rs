@@ -1,6 +1,7 @@
 //! The agent loop: [`Turn::step`] takes an event and returns effects. Pure: it knows no clock and does no I/O.
 //!
-//! It decides what a model is asked, which of its tool calls are made and with what arguments, and when the turn is over.
+//! It decides what a model is asked, which of its tool calls are made and with what arguments, and when the turn is over. The tools of
+//! a todo list are part of it: they have no effects.
 //! Its driver calls the model and the tools and reports what they answered. The same settings and events give the same
 //! effects, so a driver that records the events can continue the turn elsewhere without a call that was already made.
 //!
@@ -27,6 +28,7 @@
 
 mod budget;
 mod checks;
+mod continuation;
 mod effect;
 mod event;
 mod guard;
@@ -38,14 +40,18 @@ pub mod python;
 pub mod record;
 pub mod replay;
 mod round;
+mod same_calls;
 mod settings;
 #[cfg(test)]
 mod tests;
+pub mod todo;
 mod turn;
 
 pub use checks::{Checks, Problem, Unchecked};
+pub use continuation::{AutoContinue, AutoContinueLayer, Continuation, Planner, TodoError};
 pub use effect::{Effect, End, Failure, Halt};
 pub use event::{Event, Outcome, Returned};
 pub use key::Key;
-pub use settings::{AtLimit, Format, Limits, Offered, Sampling, Settings};
+pub use settings::{AtLimit, Format, Limits, Offered, Plan, Sampling, Settings};
+pub use todo::TodoList;
 pub use turn::{Totals, Turn};

@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 
 use crate::checks::told;
 use crate::guard::Observed;
-use crate::{Checks, Outcome, Returned, Settings, python};
+use crate::same_calls::SameCalls;
+use crate::{Checks, Outcome, Planner, Returned, Settings, python};
 
 /// Characters of unreadable arguments that are repeated to the model.
 const QUOTED_MAX: usize = 200;
@@ -22,8 +23,8 @@ struct Planned {
     call: ToolCall,
     /// The tool's own name.
     name: String,
-    /// Why the call is not made.
-    refused: Option<Outcome>,
+    /// The outcome of a call that is not made: why it is refused, or what the loop itself answers.
+    known: Option<Outcome>,
 }
 
 /// The results of a round.
@@ -36,7 +37,13 @@ pub(crate) struct Results {
 
 impl Round {
     /// Decides about the calls of an answer.
-    pub(crate) fn plan(answer: &Answer, settings: &Settings, checks: &dyn Checks) -> Self {
+    pub(crate) fn plan(
+        answer: &Answer,
+        settings: &Settings,
+        checks: &dyn Checks,
+        same: &SameCalls,
+        plan: &mut Option<Planner>,
+    ) -> Self {
         let count = answer.tool_calls().count();
         let most = settings.limits.calls;
         let mut calls: Vec<Planned> = Vec::with_capacity(count);
@@ -45,15 +52,18 @@ impl Round {
             let (arguments, unreadable) = readable(&call.arguments);
             let offered = settings.tools.iter().position(|offered| offered.tool.name == call.name);
             let name = offered.map_or(&call.name, |tool| &settings.tools[tool].name).clone();
-            let refused = if count > most {
+            let call = ToolCall { id, arguments, ..call.clone() };
+            let known = if count > most {
                 let text = format!("{count} calls in one answer, at most {most} are allowed; none was made");
                 Some(Outcome::error("TooManyCalls", text))
+            } else if let Some(alert) = same.alert(&call) {
+                Some(Outcome::Value(alert))
             } else if let Some(tool) = offered {
-                unreadable.or_else(|| invalid(&checks.arguments(tool, &arguments)))
+                unreadable.or_else(|| invalid(&checks.arguments(tool, &call.arguments))).or_else(|| own(plan, &call))
             } else {
                 Some(unknown(&call.name, settings))
             };
-            calls.push(Planned { call: ToolCall { id, arguments, ..call.clone() }, name, refused });
+            calls.push(Planned { call, name, known });
         }
         Self { calls }
     }
@@ -70,8 +80,13 @@ impl Round {
 
     /// The calls to make.
     pub(crate) fn allowed(&self) -> Vec<ToolCall> {
-        let allowed = self.calls.iter().filter(|planned| planned.refused.is_none());
+        let allowed = self.calls.iter().filter(|planned| planned.known.is_none());
         allowed.map(|planned| ToolCall { name: planned.name.clone(), ..planned.call.clone() }).collect()
+    }
+
+    /// All calls as the model made them, for the guard of equal calls.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = (String, Value)> {
+        self.calls.iter().map(|planned| (planned.call.name.clone(), planned.call.arguments.clone()))
     }
 
     /// The names of all its tools, in order.
@@ -83,9 +98,9 @@ impl Round {
     pub(crate) fn results(self, returned: Vec<Returned>, settings: &Settings) -> Results {
         let mut returned: Vec<Option<Returned>> = returned.into_iter().map(Some).collect();
         let mut results = Results { results: Vec::new(), observed: Vec::new() };
-        for Planned { call, name, refused } in self.calls {
+        for Planned { call, name, known } in self.calls {
             let own = |one: &&mut Option<Returned>| one.as_ref().is_some_and(|one| one.call == call.id);
-            let outcome = refused
+            let outcome = known
                 .or_else(|| returned.iter_mut().find(own).and_then(Option::take).map(|one| one.outcome))
                 .unwrap_or_else(|| Outcome::error("NoResult", "the tool returned nothing"));
             let failed = matches!(outcome, Outcome::Error { .. });
@@ -132,6 +147,12 @@ fn invalid(problems: &[crate::Problem]) -> Option<Outcome> {
     some.then(|| {
         Outcome::error("ValidationError", format!("the arguments do not match the tool's schema: {}", told(problems)))
     })
+}
+
+/// The outcome of a tool of the loop itself.
+fn own(plan: &mut Option<Planner>, call: &ToolCall) -> Option<Outcome> {
+    let answer = plan.as_mut()?.call(&call.name, &call.arguments)?;
+    Some(answer.map_or_else(|error| Outcome::error("TodoError", error.to_string()), Outcome::Value))
 }
 
 fn unknown(name: &str, settings: &Settings) -> Outcome {

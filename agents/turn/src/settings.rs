@@ -4,6 +4,8 @@ use atlas_model::{NanoDollars, Prices, Tool};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::{AutoContinue, TodoList};
+
 /// What a turn is fixed to before it starts. A driver that records a turn records its settings first. The default is the
 /// behaviour of Atlas for Python.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -30,6 +32,18 @@ pub struct Settings {
     /// The prices of the models that may answer instead, in their order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fallback_prices: Vec<Option<Prices>>,
+    /// The todo list of the agent; none if it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plan>,
+}
+
+/// The todo list that a turn starts with.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Plan {
+    pub continuation: AutoContinue,
+    /// What is left of earlier turns.
+    pub list: TodoList,
 }
 
 /// A tool that the model may call.
@@ -100,6 +114,9 @@ pub struct Limits {
     pub at_limit: AtLimit,
     /// The number of equal rounds of tools in a row that ends the turn. Zero disables the guard.
     pub repeats: u32,
+    /// The number of equal calls in a row that are made; the next one is refused. Zero disables the guard.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub same_calls: u32,
     /// Most tool calls of one answer.
     pub calls: usize,
     /// Most tool calls at the same time. One means in order.
@@ -116,6 +133,7 @@ impl Default for Limits {
             requests: 5,
             at_limit: AtLimit::Error,
             repeats: 0,
+            same_calls: 0,
             calls: 128,
             parallel: 1,
             result_bytes: 64 << 10,
@@ -133,4 +151,9 @@ pub enum AtLimit {
     Error,
     /// The text of the last answer, with an explanation.
     Partial,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde calls")]
+fn is_zero(value: &u32) -> bool {
+    *value == 0
 }

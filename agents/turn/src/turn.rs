@@ -10,7 +10,11 @@ use crate::guard::Guard;
 use crate::key::Chain;
 use crate::output::Output;
 use crate::round::Round;
-use crate::{AtLimit, Checks, Effect, End, Event, Failure, Format, Halt, Returned, Settings, budget, output, python};
+use crate::same_calls::SameCalls;
+use crate::{
+    AtLimit, Checks, Effect, End, Event, Failure, Format, Halt, Planner, Returned, Settings, TodoList, budget, output,
+    python,
+};
 
 /// One turn of an agent: from its input to its output.
 #[derive(Debug, Clone)]
@@ -20,6 +24,10 @@ pub struct Turn {
     /// The hash of the settings and messages.
     chain: Chain,
     guard: Guard,
+    same: SameCalls,
+    planner: Option<Planner>,
+    /// Whether helpers of the agent work.
+    helpers: bool,
     totals: Totals,
     /// The text of the last answer that had one.
     said: String,
@@ -42,6 +50,8 @@ pub struct Totals {
     pub model: String,
     /// The tools that the model called, in order.
     pub tools_used: Vec<String>,
+    /// How often the agent was asked to go on, because its todo list had open items.
+    pub continuations: u32,
 }
 
 #[derive(Debug, Clone)]
@@ -70,6 +80,9 @@ impl Turn {
         Self {
             chain: Chain::new(&settings),
             guard: Guard::new(settings.limits.repeats),
+            same: SameCalls::new(settings.limits.same_calls),
+            planner: settings.plan.clone().map(|plan| Planner::new(plan.continuation, true, plan.list)),
+            helpers: false,
             settings: Arc::new(settings),
             messages: Vec::new(),
             totals: Totals::default(),
@@ -98,6 +111,16 @@ impl Turn {
     /// The prices of all models that may answer.
     fn prices(&self) -> impl Iterator<Item = Option<Prices>> {
         std::iter::once(self.settings.prices).chain(self.settings.fallback_prices.iter().copied())
+    }
+
+    /// The todo list; none if the agent has none.
+    pub fn todo(&self) -> Option<&TodoList> {
+        self.planner.as_ref().map(Planner::list)
+    }
+
+    /// Notes whether helpers of the agent work. While they do, an agent that repeats its answer only waits for them.
+    pub fn set_helpers(&mut self, work: bool) {
+        self.helpers = work;
     }
 
     /// The messages so far.
@@ -143,6 +166,7 @@ impl Turn {
         self.phase = Phase::Done;
         self.chain.add(&settings);
         self.guard.set_threshold(settings.limits.repeats);
+        self.same.set_repeats(settings.limits.same_calls);
         self.settings = Arc::new(settings);
         self.totals.requests -= 1;
         self.ask()
@@ -200,7 +224,11 @@ impl Turn {
         if !text.trim().is_empty() {
             self.said = text;
         }
-        let round = Round::plan(&answer, &self.settings, checks);
+        let round = Round::plan(&answer, &self.settings, checks, &self.same, &mut self.planner);
+        self.same.record(round.calls());
+        if let Some(planner) = &mut self.planner {
+            planner.note_calls();
+        }
         self.totals.tools_used.extend(round.names().map(str::to_owned));
         self.push(Message { role: Role::Assistant, parts: round.parts(answer) });
         let calls = round.allowed();
@@ -253,6 +281,14 @@ impl Turn {
 
     /// The model is done. An answer that does not match the schema is returned to it.
     fn conclude(&mut self, text: &str, answer: Answer, checks: &dyn Checks) -> Vec<Effect> {
+        let asked = self.totals.requests < self.settings.limits.requests;
+        let helpers = self.helpers;
+        if asked && let Some(next) = self.planner.as_mut().and_then(|planner| planner.stopped(text, helpers)) {
+            self.totals.continuations += 1;
+            self.repeat(answer);
+            self.push(Message::user(next.message));
+            return self.ask();
+        }
         let (value, problems) = match output::of(text, &self.settings.format, checks) {
             Output::Good(value) => return finish(value, End::Answer),
             Output::Bad { value, problems } => (value, problems),
@@ -262,16 +298,20 @@ impl Turn {
             return finish(value, End::Answer);
         }
         self.repairs += 1;
-        let answered = Message { role: Role::Assistant, parts: answer.parts };
-        // Providers refuse messages without content.
-        if answered.parts.iter().any(|part| !matches!(part, Part::Text { text } if text.trim().is_empty())) {
-            self.push(answered);
-        }
+        self.repeat(answer);
         self.push(Message::user(format!(
             "Your answer does not match the required JSON schema: {}. Answer again with the JSON value only.",
             told(&problems)
         )));
         self.ask()
+    }
+
+    /// Adds an answer to the messages. Providers refuse messages without content.
+    fn repeat(&mut self, answer: Answer) {
+        let answered = Message { role: Role::Assistant, parts: answer.parts };
+        if answered.parts.iter().any(|part| !matches!(part, Part::Text { text } if text.trim().is_empty())) {
+            self.push(answered);
+        }
     }
 
     fn limit(&self) -> Vec<Effect> {
