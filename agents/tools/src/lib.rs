@@ -22,6 +22,7 @@ mod declaration;
 mod error;
 pub mod limits;
 mod python;
+mod selection;
 mod source;
 mod syntax;
 #[cfg(test)]
@@ -30,4 +31,5 @@ mod typescript;
 
 pub use declaration::{Declaration, Declared, Kind, Parameter, Type};
 pub use error::{DeclarationError, Fault, Place};
+pub use selection::offered;
 pub use source::{Language, Scope, declare};

@@ -7,3 +7,4 @@ mod guard;
 mod hostile;
 mod properties;
 mod replay;
+mod todo;

@@ -20,6 +20,7 @@ mod rest;
 mod retry;
 mod schema;
 mod secret;
+mod todo;
 mod tool;
 mod trigger;
 mod versions;
@@ -88,6 +89,7 @@ const KINDS: &[(&str, &[&str], Judge)] = &[
     ("check", &["check", "output"], |row, _| eval::check(row)),
     ("load", &["directory", "yaml"], |row, _| eval::load(row)),
     ("length", &["input", "expr"], |row, _| length::judge(row)),
+    ("todo", &[], |row, _| todo::judge(row)),
     ("tool-declaration", &["lang", "scope", "file", "source"], |row, _| tool::declaration(row)),
     ("graph-validate", &["yaml"], |row, _| graph::validate(row)),
     ("template", &["template", "state"], |row, _| graph::template(row)),

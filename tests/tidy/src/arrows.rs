@@ -65,7 +65,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-cluster-tests", "bundled contract env linearizability notice package"),
     (
         "atlas-conformance",
-        "allocation bundled contract env graph inventory knowledge llm-server mediation model package policy runs scheduler secrets service state tools triggers types",
+        "allocation bundled contract env graph inventory knowledge llm-server mediation model package policy runs scheduler secrets service state tools triggers turn types",
     ),
     ("atlas-golden", ""),
     ("atlas-linearizability", ""),
