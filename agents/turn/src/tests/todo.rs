@@ -101,8 +101,8 @@ fn an_equal_call_in_a_row_is_not_made() {
 }
 
 #[track_caller]
-fn call(list: &mut TodoList, name: &str, arguments: Value) -> String {
-    list.call(&format!("todo__{name}"), &arguments).map_or_else(|| "none".to_owned(), |answer| answer.to_string())
+fn call(list: &mut TodoList, name: &str, arguments: &Value) -> String {
+    list.call(&format!("todo__{name}"), arguments).map_or_else(|| "none".to_owned(), |answer| answer.to_string())
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn tools_of_the_list() {
         ("other", json!({})),
         ("add", json!({"task": "x".repeat(todo::TEXT_BYTES_MAX + 1)})),
     ] {
-        answers.push_str(&call(&mut list, name, arguments));
+        answers.push_str(&call(&mut list, name, &arguments));
         answers.push('\n');
     }
     expect![[r#"
