@@ -1,7 +1,7 @@
 //! Graph agents: `graph.yaml` describes nodes, and a run of the graph executes them in super-steps over a shared state.
 //!
 //! [`load`] reads a graph from its document, [`check`](check()) validates it. [`template`] renders the texts of nodes, [`Reducer`] combines
-//! parallel writes.
+//! parallel writes, [`run::Run`] is the engine, and [`structured`] brings answers of models into the form of a schema.
 //!
 //! Pure: it reads no files and no clock.
 
@@ -13,7 +13,9 @@ mod length;
 mod load;
 mod node;
 mod reducer;
+pub mod run;
 mod show;
+pub mod structured;
 pub mod template;
 mod uses;
 

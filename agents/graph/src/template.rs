@@ -13,6 +13,8 @@ const BYTES_MAX: usize = 16 << 20;
 pub struct Scope<'a> {
     /// The result of the node whose `state_updates` are evaluated, with its name: `output`, `choice` or `input`.
     pub result: Option<(&'static str, &'a Value)>,
+    /// What the node itself has written.
+    pub own: &'a Map<String, Value>,
     pub state: &'a Map<String, Value>,
     /// Names that are not state: `vars` and the special variables.
     pub given: &'a Map<String, Value>,
@@ -163,7 +165,8 @@ impl<'a> Scope<'a> {
         let end = path.find(['.', '[']).unwrap_or(path.len());
         let (root, rest) = path.split_at(end);
         let own = self.result.filter(|(name, _)| *name == root).map(|(_, value)| value);
-        let value = own.or_else(|| self.state.get(root)).or_else(|| self.given.get(root))?;
+        let value =
+            own.or_else(|| self.own.get(root)).or_else(|| self.state.get(root)).or_else(|| self.given.get(root))?;
         inside(value, rest)
     }
 }
@@ -203,6 +206,7 @@ mod tests {
         let given = json!({"__cwd__": "/here", "b": "hidden"});
         let scope = Scope {
             result: Some(("output", &output)),
+            own: &Map::new(),
             state: state.as_object().expect("an object"),
             given: given.as_object().expect("an object"),
         };
@@ -240,7 +244,8 @@ mod tests {
     #[test]
     fn a_single_placeholder_keeps_its_type() {
         let state = json!({"l": [1]});
-        let scope = Scope { result: None, state: state.as_object().expect("an object"), given: &Map::new() };
+        let scope =
+            Scope { result: None, own: &Map::new(), state: state.as_object().expect("an object"), given: &Map::new() };
         assert_eq!(typed(" {{l}}\n", &scope), Ok(json!([1])));
         assert_eq!(typed("{{l}}!", &scope), Ok(json!("[1]!")));
         assert_eq!(typed("{{x}}", &scope), Err(TemplateError::Missing { paths: vec!["x".to_owned()] }));
@@ -250,7 +255,8 @@ mod tests {
     #[test]
     fn a_bomb_is_refused() {
         let state = json!({"a": "x".repeat(1 << 20)});
-        let scope = Scope { result: None, state: state.as_object().expect("an object"), given: &Map::new() };
+        let scope =
+            Scope { result: None, own: &Map::new(), state: state.as_object().expect("an object"), given: &Map::new() };
         assert_eq!(lenient(&"{{a}}".repeat(100_000), &scope), Err(TemplateError::TooLong));
     }
 
@@ -258,7 +264,7 @@ mod tests {
         #[test]
         fn any_text_renders(template in r"[a-z{}\[\]. é]{0,30}") {
             let state = json!({"a": "é", "b": [1]});
-            let scope = Scope { result: None, state: state.as_object().expect("an object"), given: &Map::new() };
+            let scope = Scope { result: None, own: &Map::new(), state: state.as_object().expect("an object"), given: &Map::new() };
             let (all, empty) = (lenient(&template, &scope), strict(&template, &scope));
             prop_assert!(all.is_ok());
             prop_assert_eq!(empty.is_ok(), paths(&template).all(|path| scope.find(path).is_some()));

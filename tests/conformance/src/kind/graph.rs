@@ -15,7 +15,7 @@ use crate::row::{Row, items};
 pub(super) fn template(row: &Row) -> Judged {
     let (text, none) = (row.text("template"), Map::new());
     let state = row.input["state"].as_object().unwrap_or(&none);
-    let scope = Scope { result: None, state, given: &none };
+    let scope = Scope { result: None, own: &none, state, given: &none };
     let answer = json!({
         "strict": rendered(template::strict(text, &scope).map(Value::from)),
         "lenient": template::lenient(text, &scope).unwrap_or_default(),
