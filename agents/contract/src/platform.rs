@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 /// The tool that runs an agent and waits for it.
 pub const RUN: &str = "atlas.exec.run";
 
+/// Describes what a name in `requires.skills` is. Workers call it, and agents do not see it.
+pub const LOOKUP: &str = "atlas.tool.lookup";
+
 /// One tool.
 #[derive(Debug)]
 pub struct Tool {

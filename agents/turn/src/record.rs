@@ -26,7 +26,7 @@ pub const RUN: &str = "atlas.exec.run";
 pub struct Fixed {
     pub level: u32,
     pub settings: Settings,
-    /// What answers the calls of each tool, by its own name: `"agent"`, or another source.
+    /// What answers the calls of each tool, by its own name: `"agent"`, `"skill"`, or another source.
     #[serde(default)]
     pub tools: BTreeMap<String, Value>,
 }
@@ -34,7 +34,16 @@ pub struct Fixed {
 impl Fixed {
     /// Whether a call spawns a job that is a step of its own.
     pub fn spawns(&self, call: &ToolCall) -> bool {
-        call.name == RUN || self.tools.get(&call.name).is_some_and(|source| source == "agent")
+        call.name == RUN || self.is_skill(call) || self.is(call, "agent")
+    }
+
+    /// Whether a call runs a skill.
+    pub fn is_skill(&self, call: &ToolCall) -> bool {
+        self.is(call, "skill")
+    }
+
+    fn is(&self, call: &ToolCall, source: &str) -> bool {
+        self.tools.get(&call.name).is_some_and(|of| of == source)
     }
 }
 
@@ -80,8 +89,9 @@ pub fn round_step(
 /// A job that a tool call spawns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spawn {
-    /// Its agent. Empty if the model named none; then no job is spawned, and nothing is recorded.
+    /// Its agent, or the skill. Empty if the model named none; then no job is spawned, and nothing is recorded.
     pub agent: String,
+    pub skill: bool,
     pub input: Value,
     /// True for a call of [`RUN`], which tells of failures as a value.
     runs: bool,
@@ -103,13 +113,14 @@ pub enum ChildEnd {
 }
 
 impl Spawn {
-    pub fn of(call: &ToolCall) -> Self {
-        if call.name != RUN {
-            return Self { agent: call.name.clone(), input: call.arguments.clone(), runs: false };
+    /// The job of a call; `skill` says whether the tool is a skill.
+    pub fn of(call: &ToolCall, skill: bool) -> Self {
+        if skill || call.name != RUN {
+            return Self { agent: call.name.clone(), skill, input: call.arguments.clone(), runs: false };
         }
         let agent = call.arguments.get("agent").and_then(Value::as_str).unwrap_or_default();
         let input = call.arguments.get("input").cloned().unwrap_or_else(|| json!({}));
-        Self { agent: agent.to_owned(), input, runs: true }
+        Self { agent: agent.to_owned(), skill: false, input, runs: true }
     }
 
     /// Why no job is spawned.
@@ -124,8 +135,10 @@ impl Spawn {
             agent: &'a str,
             input: &'a Value,
             priority: i64,
+            #[serde(skip_serializing_if = "std::ops::Not::not")]
+            skill: bool,
         }
-        Key::of(&("child", Asked { agent: &self.agent, input: &self.input, priority: 0 }))
+        Key::of(&("child", Asked { agent: &self.agent, input: &self.input, priority: 0, skill: self.skill }))
     }
 
     /// What the model is told of its end.
@@ -136,6 +149,7 @@ impl Spawn {
                 Outcome::Value(ran(&self.agent, Err(error)))
             }
             ChildEnd::Completed(output) => Outcome::Value(output),
+            ChildEnd::Failed(error) | ChildEnd::Refused(error) if self.skill => Outcome::error("SkillError", error),
             ChildEnd::Failed(error) => Outcome::error("AgentError", error),
             ChildEnd::Refused(why) => Outcome::error("SpawnError", why),
         }
@@ -176,13 +190,22 @@ mod tests {
     #[test]
     fn a_run_tells_of_failures_as_a_value() {
         let ran: Ran = |agent, end| json!([agent, end.ok()]);
-        let outcome = |name: &str, end: ChildEnd| Spawn::of(&call(name, json!({"agent": "x"}))).outcome(end, ran);
+        let outcome = |name: &str, end: ChildEnd| Spawn::of(&call(name, json!({"agent": "x"})), false).outcome(end, ran);
         assert_eq!(outcome(RUN, ChildEnd::Completed(json!(1))), Outcome::Value(json!(["x", 1])));
         assert_eq!(outcome(RUN, ChildEnd::Failed("no".to_owned())), Outcome::Value(json!(["x", null])));
         assert_eq!(outcome("agent", ChildEnd::Completed(json!(1))), Outcome::Value(json!(1)));
         assert_eq!(outcome("agent", ChildEnd::Refused("no".to_owned())), Outcome::error("SpawnError", "no"));
-        let nobody = Spawn::of(&call(RUN, json!({})));
+        let nobody = Spawn::of(&call(RUN, json!({})), false);
         assert_eq!(nobody.refused(), Some(ChildEnd::Refused("Missing 'agent' parameter".to_owned())));
-        assert!(Spawn::of(&call("agent", json!({}))).refused().is_none());
+        assert!(Spawn::of(&call("agent", json!({})), false).refused().is_none());
+    }
+
+    #[test]
+    fn a_skill_is_a_child_with_a_key_and_an_error_of_its_own() {
+        let [agent, skill] = [false, true].map(|skill| Spawn::of(&call("words", json!({"text": "a"})), skill));
+        assert_ne!(agent.key(), skill.key());
+        let failed = skill.outcome(ChildEnd::Failed("no text".to_owned()), |_, _| Value::Null);
+        assert_eq!(failed, Outcome::error("SkillError", "no text"));
+        assert_eq!(skill.outcome(ChildEnd::Completed(json!(2)), |_, _| Value::Null), Outcome::Value(json!(2)));
     }
 }

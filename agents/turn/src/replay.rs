@@ -153,7 +153,7 @@ impl Record<'_> {
                 Some(Effect::Tools { key, calls, .. }) => {
                     let mut returned: Vec<Returned> = Vec::with_capacity(calls.len());
                     while let Some(step) = round_step(key, &calls, returned.len(), |call| fixed.spawns(call)) {
-                        self.round(step, &mut returned)?;
+                        self.round(step, &fixed, &mut returned)?;
                     }
                     Event::Returned(returned)
                 }
@@ -189,7 +189,7 @@ impl Record<'_> {
         }
     }
 
-    fn round(&mut self, step: RoundStep<'_>, returned: &mut Vec<Returned>) -> Result<(), Stop> {
+    fn round(&mut self, step: RoundStep<'_>, fixed: &Fixed, returned: &mut Vec<Returned>) -> Result<(), Stop> {
         match step {
             RoundStep::Together { key, calls } => {
                 let outcomes: Vec<Returned> = self.read("tools", key)?;
@@ -200,7 +200,7 @@ impl Record<'_> {
                 returned.extend(outcomes);
             }
             RoundStep::Spawn(call) => {
-                let spawn = Spawn::of(call);
+                let spawn = Spawn::of(call, fixed.is_skill(call));
                 let end: ChildEnd = match spawn.refused() {
                     Some(end) => end,
                     None => self.read("child", spawn.key())?,

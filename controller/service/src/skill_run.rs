@@ -1,16 +1,16 @@
 //! Runs of skills: each is a job of an agent that is made of the skill's package, in a namespace of its own.
 
+use atlas_contract::RequiredSkill;
 use atlas_contract::schema::Validator;
 use atlas_env::chain;
 use atlas_objects::SkillSpec;
-use atlas_types::{AgentName, Digest, Namespace, ObjectKey, ObjectKind, ObjectName, Version};
+use atlas_state::State;
+use atlas_types::{AgentName, Digest, Job, Namespace, ObjectKey, ObjectKind, ObjectName, Version};
 use bytes::Bytes;
 use serde_json::Value;
 
+use crate::contracts::Known;
 use crate::{Caller, Consistency, Error, Service, Submission};
-
-/// The namespace of the agents that run skills. Their names follow from the contents of the packages, so that namespaces share them.
-const NAMESPACE: &str = "atlas-skills";
 
 /// How a call of a skill ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,21 +25,38 @@ pub enum SkillEnd {
 impl Service {
     /// Calls a skill of the caller's namespace; none if there is none of that name.
     pub async fn run_skill(&self, caller: &Caller, name: &str, input: &Value) -> Result<Option<SkillEnd>, Error> {
-        let Ok(name) = ObjectName::new(name) else { return Ok(None) };
-        let key = ObjectKey { namespace: caller.namespace.clone(), kind: ObjectKind::new("skill")?, name };
         let state = self.state(Consistency::Linearizable).await?;
-        let Some(spec) = state.object(&key).and_then(|object| SkillSpec::read(&object.spec).ok()) else {
-            return Ok(None);
-        };
+        let Some(spec) = skill(&state, &caller.namespace, name)? else { return Ok(None) };
         if let Err(unfit) = fits(&spec, input) {
             return Ok(Some(SkillEnd::Unfit(unfit)));
         }
-        let caller = Caller { namespace: Namespace::new(NAMESPACE)?, ..caller.clone() };
+        let caller = Caller { namespace: Namespace::of_skills(), ..caller.clone() };
         let (agent, version) = self.skill_agent(&caller, &spec).await?;
         let mut submission = Submission::new(agent, Bytes::from(input.to_string()));
         submission.version = Some(version.to_string());
         let ended = self.run_to_end(&caller, submission).await?;
         Ok(Some(ended.map_or_else(SkillEnd::Failed, SkillEnd::Done)))
+    }
+
+    /// The agent that runs a skill that the contract of a job's agent requires, in the namespace of `caller`. The inner error is told
+    /// to the job.
+    pub(crate) async fn required_skill(
+        &self,
+        caller: &Caller,
+        job: &Job,
+        name: &str,
+    ) -> Result<Result<(AgentName, Version), String>, Error> {
+        let state = self.shared.current().await?;
+        let version = job.pin.as_ref().and_then(|pin| state.agent(&job.namespace, &job.agent, pin.version));
+        let Some(version) = version else {
+            return Ok(Err("the version of the calling agent is not registered".to_owned()));
+        };
+        let contract = self.known(version).await?;
+        let Some(required) = contract.required_skill(name) else { return Ok(Err(undeclared(name))) };
+        match find(&state, &job.namespace, required)? {
+            Ok(spec) => self.skill_agent(caller, &spec).await.map(Ok),
+            Err(why) => Ok(Err(why)),
+        }
     }
 
     /// The agent that runs a skill, which is registered when it is first needed.
@@ -57,6 +74,43 @@ impl Service {
         let made = made.map_err(|error| Error::PackageRefused(chain(&error)))?;
         let registered = self.register(&caller.clone().with_request_id(None), made.bytes.into()).await?;
         Ok((registered.name, registered.version))
+    }
+}
+
+/// The error for a call of a skill that the agent's contract does not require.
+pub(crate) fn undeclared(name: &str) -> String {
+    format!("Skill '{name}' not available \u{2014} declare it in requires.skills")
+}
+
+/// A skill of a namespace.
+pub(crate) fn skill(state: &State, namespace: &Namespace, name: &str) -> Result<Option<SkillSpec>, Error> {
+    let Ok(name) = ObjectName::new(name) else { return Ok(None) };
+    let key = ObjectKey { namespace: namespace.clone(), kind: ObjectKind::new("skill")?, name };
+    Ok(state.object(&key).and_then(|object| SkillSpec::read(&object.spec).ok()))
+}
+
+/// The skill for an entry of `requires.skills`, or why there is none.
+pub(crate) fn find(
+    state: &State,
+    namespace: &Namespace,
+    required: RequiredSkill<'_>,
+) -> Result<Result<SkillSpec, String>, Error> {
+    let name = required.name;
+    let Some(spec) = skill(state, namespace, name)? else {
+        return Ok(Err(format!("Skill '{name}' not found in registry")));
+    };
+    let version: Version = spec.version.parse().map_err(|_| Error::Internal)?;
+    if required.matches(version) {
+        return Ok(Ok(spec));
+    }
+    Ok(Err(format!("Skill '{name}' has version {version}, and '{required}' is required")))
+}
+
+impl Known {
+    /// The entry of `requires.skills` for a skill.
+    pub(crate) fn required_skill(&self, name: &str) -> Option<RequiredSkill<'_>> {
+        let entries = self.value.pointer("/requires/skills").and_then(Value::as_array)?;
+        entries.iter().filter_map(Value::as_str).map(RequiredSkill::of).find(|required| required.name == name)
     }
 }
 

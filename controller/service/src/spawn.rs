@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use atlas_types::{AgentName, Command, ForsakeChild, Job, JobId, JobStatus, NodeId, Outcome, Spawn, SpawnEnd, Spawner};
+use atlas_types::{AgentName, Command, ForsakeChild, Job, JobId, JobStatus, Namespace, NodeId, Outcome, Spawn, SpawnEnd, Spawner};
 use serde_json::json;
 
 use crate::submit::Family;
@@ -36,12 +36,10 @@ impl Service {
         else {
             return refused("the lease is outdated".to_owned());
         };
-        let Ok(agent) = AgentName::new(&spawn.agent) else {
-            // The same error as for any unknown agent, except that there is no job with it.
-            let error = format!("Pool error: Agent not found or no implementation: {}", spawn.agent);
-            return Ok(Spawning::End(SpawnEnd::Failed(error)));
-        };
-        let caller = Caller::job(parent);
+        let mut caller = Caller::job(parent);
+        if spawn.skill {
+            caller.namespace = Namespace::of_skills();
+        }
         let id = spawn.child(number);
         if spawn.again {
             let known = match state.job(id) {
@@ -52,8 +50,22 @@ impl Service {
                 return Ok(Spawning::Child(Child { caller, job: id }));
             }
         }
+        let (agent, version) = if spawn.skill {
+            match self.required_skill(&caller, parent, &spawn.agent).await? {
+                Ok((agent, version)) => (agent, Some(version.to_string())),
+                Err(why) => return refused(why),
+            }
+        } else {
+            let Ok(agent) = AgentName::new(&spawn.agent) else {
+                // The same error as for any unknown agent, except that there is no job with it.
+                let error = format!("Pool error: Agent not found or no implementation: {}", spawn.agent);
+                return Ok(Spawning::End(SpawnEnd::Failed(error)));
+            };
+            (agent, None)
+        };
         let metadata = json!({"_spawn_depth": parent.depth() + 1, "_parent_trace_id": job.to_string()});
         let submission = Submission {
+            version,
             priority: spawn.priority,
             family: Some(Family { spawner: spawn.spawner, metadata: metadata.to_string().into_bytes().into() }),
             ..Submission::new(agent, self.bytes(&spawn.input).await?)

@@ -3,14 +3,17 @@
 //! Python call the same tools as themselves (`outside.rs`).
 
 mod exec;
+mod lookup;
 mod monitor;
 mod outside;
 mod registry;
 
+use atlas_contract::platform::LOOKUP;
 use atlas_types::{Job, JobId, Spawner, ToolEnd, ToolRequest};
 use serde_json::{Map, Value};
 
 use crate::contracts::Known;
+use crate::skill_run::undeclared;
 use crate::{Caller, Error, Service};
 
 /// Most bytes of a result: as much as a frame to a worker holds.
@@ -18,9 +21,6 @@ const TOOL_BYTES_MAX: usize = 1 << 20;
 
 /// Items in one answer, if the call does not say.
 const LISTED: usize = 50;
-
-/// Also called to resolve a name in `requires.skills` that is an agent.
-const DESCRIBE: &str = "atlas.registry.describe";
 
 pub use outside::OutsideCall;
 
@@ -89,7 +89,7 @@ impl Service {
         let call = Call { caller: Caller::job(job), tool: &request.tool, arguments, from: Some(from) };
         if !permits(&contract, &call) {
             let tool = call.tool;
-            return refused(&format!("Skill '{tool}' not available — declare it in requires.skills"));
+            return refused(&undeclared(tool));
         }
         match self.dispatch(&call).await {
             Ok(result) => {
@@ -111,7 +111,8 @@ impl Service {
     async fn dispatch(&self, call: &Call<'_>) -> Result<Value, NoResult> {
         match call.tool {
             "atlas.registry.list" => self.tool_list(call).await,
-            DESCRIBE => self.tool_describe(call).await,
+            LOOKUP => self.tool_lookup(call).await,
+            "atlas.registry.describe" => self.tool_describe(call).await,
             "atlas.registry.search" => self.tool_search(call).await,
             "atlas.exec.spawn" => self.tool_spawn(call).await,
             "atlas.exec.status" => self.tool_status(call).await,
@@ -127,8 +128,7 @@ impl Service {
     }
 }
 
-/// Whether the contract of the calling agent asks for the tool. An agent may also read the description of another agent
-/// that it names as a tool.
+/// Whether the contract of the calling agent asks for the tool. It may also look up what it names as a tool.
 fn permits(contract: &Known, call: &Call<'_>) -> bool {
     let requires = contract.value.get("requires");
     let named = |name: &str| {
@@ -137,7 +137,7 @@ fn permits(contract: &Known, call: &Call<'_>) -> bool {
     };
     requires.and_then(|requires| requires.get("platform_tools")) == Some(&Value::Bool(true))
         || named(call.tool)
-        || (call.tool == DESCRIBE && named(call.text("name")))
+        || (call.tool == LOOKUP && named(call.text("name")))
 }
 
 /// Whether the same call may succeed later.

@@ -151,6 +151,18 @@ impl Namespace {
     pub fn default_namespace() -> Self {
         Self("default".into())
     }
+
+    /// The namespace of the agents that run skills. Their names follow from the contents of the packages, so that namespaces share them.
+    pub fn of_skills() -> Self {
+        Self(Self::SKILLS.into())
+    }
+
+    /// Whether it is [`Self::of_skills`].
+    pub fn is_of_skills(&self) -> bool {
+        *self.0 == *Self::SKILLS
+    }
+
+    const SKILLS: &str = "atlas-skills";
 }
 
 /// The first character of the names that controllers give requests.

@@ -115,8 +115,10 @@ pub struct SpawnRule {
 pub struct Spawn {
     /// The parent and its lease.
     pub spawner: Spawner,
-    /// The agent that the child is for, as the parent wrote it.
+    /// The agent that the child is for, or the skill, as the parent wrote it.
     pub agent: String,
+    /// Whether it is a skill.
+    pub skill: bool,
     /// The child's input, JSON.
     pub input: Payload,
     /// Higher runs first.

@@ -41,6 +41,12 @@ impl Api {
         answer.expect("an answer").error_for_status().expect("a success");
     }
 
+    /// Deploys the package of a skill.
+    pub(crate) async fn deploy_skill(&self, package: Vec<u8>) {
+        let answer = self.client.post(format!("{}/api/skills", self.server)).body(package).send().await;
+        answer.expect("an answer").error_for_status().expect("a success");
+    }
+
     pub(crate) async fn submit(&self, agent: &str, input: Value) -> String {
         let answer = self.post("/api/jobs", json!({"agent": agent, "input": input})).await;
         answer["id"].as_str().expect("an id").to_owned()

@@ -81,6 +81,8 @@ mod reload;
 #[cfg(test)]
 mod rolling;
 #[cfg(test)]
+mod skills;
+#[cfg(test)]
 mod small;
 #[cfg(test)]
 mod spawn;

@@ -53,9 +53,8 @@ pub(crate) fn bundled() -> Result<Vec<Prepared>, String> {
 
 /// Writes the agents of a row to `folder` and packs those with a valid contract, like discovery.
 pub(crate) fn of_row(input: &Value, folder: &Path, mocks: &Path) -> Result<Vec<Prepared>, Stop> {
-    let skills = input.get("skills").is_some();
     for agent in items(input, "agents") {
-        covered(agent, skills)?;
+        covered(agent)?;
         write(agent, folder, mocks)?;
     }
     found_in(folder)
@@ -74,10 +73,8 @@ pub(crate) fn known_example(name: &str, ours: &[Prepared]) -> Judged {
     if missing { Err(Stop::skip(format!("the example \"{name}\", which is not bundled"))) } else { Ok(()) }
 }
 
-/// Skips a row whose agent needs a feature that Atlas does not have yet. `skills` says whether the row has a registry
-/// of skills. Without a registry, an agent that requires skills must fail, as it does in Atlas without the feature, so
-/// the row is covered.
-fn covered(agent: &Value, skills: bool) -> Judged {
+/// Skips a row whose agent needs a feature that Atlas does not have yet.
+fn covered(agent: &Value) -> Judged {
     if let Some(member) = unknown(agent, &["dir", "agent.yaml", "behaviour.json", "files"]) {
         return Err(Stop::skip(format!("agents with \"{member}\"")));
     }
@@ -85,10 +82,8 @@ fn covered(agent: &Value, skills: bool) -> Judged {
     let Ok(contract) = atlas_contract::parse(contract_text(agent).as_bytes()) else { return Ok(()) };
     let contract = contract.to_json();
     let at = |pointer| contract.pointer(pointer).unwrap_or(&Value::Null);
-    let filled = |pointer| at(pointer).as_array().is_some_and(|items| !items.is_empty());
     let needs = [
         ("orchestrators", at("/type") == "orchestrator"),
-        ("skills", skills && filled("/requires/skills") || at("/requires/platform_tools") == true),
         ("shared memory", at("/requires/memory") == true),
         ("knowledge", at("/requires/knowledge/enabled") == true),
         ("containers", at("/permissions/isolation") == "container"),
@@ -101,7 +96,7 @@ fn covered(agent: &Value, skills: bool) -> Judged {
 }
 
 /// The text of a contract. It may be an object in the row, because JSON is valid YAML.
-fn contract_text(agent: &Value) -> String {
+pub(crate) fn contract_text(agent: &Value) -> String {
     match &agent["agent.yaml"] {
         Value::String(text) => text.clone(),
         object => object.to_string(),

@@ -15,6 +15,7 @@ mod result;
 mod row;
 mod run;
 mod setup;
+mod skills;
 mod socket;
 mod workplace;
 

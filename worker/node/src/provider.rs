@@ -8,6 +8,7 @@ mod inside;
 mod io_loop;
 mod json_text;
 mod llm;
+mod platform;
 mod python;
 mod warm_exec;
 
@@ -18,7 +19,7 @@ use std::sync::Arc;
 use std::task::Context;
 use std::time::Duration;
 
-use atlas_contract::{ExecMode, ProviderKind, platform};
+use atlas_contract::{ExecMode, ProviderKind};
 use atlas_env::Env;
 use atlas_types::{Failure, FailureKind, Micros, StreamKind};
 use serde_json::value::RawValue;
@@ -227,9 +228,12 @@ impl Execution {
 /// Why a program did not start. The texts follow `Pool error: ` and are those of compatibility §7.1.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartError {
-    /// The agent uses skills, and this worker has none.
+    /// The agent requires skills, and its namespace has none.
     #[error("Agent requires skills but no SkillResolver configured")]
     NoSkills,
+    /// A required skill is not deployed, or has another version.
+    #[error("Skill resolution failed: {0}")]
+    Skill(String),
     /// No class, no `agent.py`, or an unsupported kind of agent. The text before the parenthesis is that of Atlas for
     /// Python.
     #[error("Agent not found or no implementation: {agent} ({why})")]
@@ -256,9 +260,8 @@ pub(crate) enum StartError {
 pub(crate) async fn start(work: &Arc<Work>, shared: &Shared, control: &mut Control<'_>) -> Result<Program, StartError> {
     let contract = &work.agent.contract;
     // An llm agent resolves its tools when a job begins.
-    let known = |name: &String| contract.provider.kind == ProviderKind::Llm || platform::find(name).is_some();
-    if !contract.requires.skills.iter().all(known) {
-        return Err(StartError::NoSkills);
+    if contract.provider.kind != ProviderKind::Llm {
+        platform::check_skills(work, shared, control.mailbox).await?;
     }
     if let Some(agent) = inside::InsideAgent::of(work, shared) {
         return Ok(Program::Inside(Box::new(agent)));

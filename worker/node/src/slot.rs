@@ -71,6 +71,8 @@ pub(crate) struct SpawnCall {
     /// The attempt's number of the call.
     pub(crate) call: u64,
     pub(crate) agent: String,
+    /// Whether `agent` is the name of a skill.
+    pub(crate) skill: bool,
     /// The input as JSON text.
     pub(crate) input: Box<RawValue>,
     pub(crate) priority: i64,
@@ -395,8 +397,8 @@ fn conclude(execution: Execution, work: &Work, usage: Usage, declared: bool, lim
 
 fn not_started(error: &StartError) -> Failure {
     let kind = match error {
-        // This is the only error that occurs before the slot exists.
-        StartError::NoSkills => return Failure { kind: FailureKind::Dependency, error: error.to_string().into() },
+        // These are the only errors that occur before the slot exists.
+        StartError::NoSkills | StartError::Skill(_) => return Failure { kind: FailureKind::Dependency, error: error.to_string().into() },
         StartError::NoImplementation { .. } | StartError::Import(_) => FailureKind::NoAgent,
         StartError::NodeLacks { .. } => FailureKind::Internal,
         _ => FailureKind::Startup,

@@ -6,7 +6,7 @@ goes to stdout and stderr, which the worker reads as log lines, so that no print
     worker: start {contract, directory}   run {number, input, context}   spawned {call, data | error | refused}   shutdown
     host:   ready   failed {stage, error}   result {number, output, execution_metadata}
             error {number, error, execution_metadata}   log {level, text}   progress {text}   stopped
-            spawn {number, call, agent, input, priority, timeout}   leave {number, call}   tool {number, call, tool, input}   delta {number, step, try, text}
+            spawn {number, call, agent, skill, input, priority, timeout}   leave {number, call}   tool {number, call, tool, input}   delta {number, step, try, text}
 """
 
 import asyncio
@@ -158,11 +158,11 @@ class Host:
         frame = {"step": max(0, int(step)), "try": max(1, int(attempt)), "text": _sound(text)}
         self._channel.send({"type": "delta", "number": self._run, **frame})
 
-    async def _spawn(self, agent, input_data, priority, timeout):
-        """Asks the worker for a job of another agent, and waits for its end."""
+    async def _spawn(self, agent, input_data, priority, timeout, skill=False):
+        """Asks the worker for a job of another agent or of a skill, and waits for its end."""
         self._calls += 1
         number, call, future = self._run, self._calls, self._loop.create_future()
-        request = {"agent": _sound(str(agent)), "input": input_data, "priority": int(priority), "timeout": float(timeout)}
+        request = {"agent": _sound(str(agent)), "skill": skill, "input": input_data, "priority": int(priority), "timeout": float(timeout)}
         self._channel.send({"type": "spawn", "number": number, "call": call, **request})
         self._spawned[call] = future
         try:

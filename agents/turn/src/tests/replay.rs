@@ -9,11 +9,11 @@ use crate::replay::{Replayed, Step, replay};
 use crate::{Effect, Event, Returned, Settings, Turn};
 
 fn fixed(settings: &Settings) -> Value {
-    json!({"level": LEVEL, "source": "mock", "settings": settings, "tools": {"echo": "agent", "a": "platform"}})
+    json!({"level": LEVEL, "source": "mock", "settings": settings, "tools": {"echo": "agent", "words": "skill", "a": "platform"}})
 }
 
 fn spawns(call: &atlas_model::ToolCall) -> bool {
-    call.name == RUN || call.name == "echo"
+    call.name == RUN || call.name == "echo" || call.name == "words"
 }
 
 fn ran(agent: &str, end: Result<Value, String>) -> Value {
@@ -55,7 +55,7 @@ fn record(settings: &Settings, again: Option<(usize, &Settings)>, answers: &[Eve
                             returned.extend(outcomes);
                         }
                         RoundStep::Spawn(call) => {
-                            let spawn = Spawn::of(call);
+                            let spawn = Spawn::of(call, call.name == "words");
                             let end = ChildEnd::Completed(json!({"heard": 1}));
                             steps.push(Step::new("child", spawn.key(), &end));
                             returned.push(Returned { call: call.id.clone(), outcome: spawn.outcome(end, ran) });
@@ -73,13 +73,13 @@ fn record(settings: &Settings, again: Option<(usize, &Settings)>, answers: &[Eve
 
 fn answers() -> Vec<Event> {
     vec![
-        calls(&[("1", "a", json!({})), ("2", "echo", json!({"x": 1})), ("3", "a", json!({}))]),
+        calls(&[("1", "a", json!({})), ("2", "echo", json!({"x": 1})), ("3", "a", json!({})), ("4", "words", json!({"x": 1}))]),
         says("{\"done\": true}"),
     ]
 }
 
 fn settings() -> Settings {
-    with_tools(&["a", "echo"])
+    with_tools(&["a", "echo", "words"])
 }
 
 fn replayed(steps: &[Step]) -> Replayed {
@@ -96,7 +96,7 @@ fn check_difference(steps: &[Step], expected: &Expect) {
 fn a_recorded_turn_is_identical_to_its_replay() {
     let (steps, output) = record(&settings(), None, &answers());
     let kinds: Vec<&str> = steps.iter().map(|step| step.kind.as_str()).collect();
-    assert_eq!(kinds, ["start", "model", "tools", "child", "tools", "model"]);
+    assert_eq!(kinds, ["start", "model", "tools", "child", "tools", "child", "model"]);
     let Replayed::Same(crate::replay::Ending::Finished { output: again, .. }) = replayed(&steps) else {
         panic!("not identical")
     };
@@ -120,8 +120,8 @@ fn a_fork_goes_on_with_other_settings() {
     let other = Settings { model: "large".to_owned(), system: "Be brief.".to_owned(), ..settings() };
     let (plain, _) = record(&settings(), None, &answers());
     let (forked, _) = record(&settings(), Some((1, &other)), &answers());
-    assert_eq!((&forked[..5], &*forked[5].kind), (&plain[..5], "start"));
-    assert_ne!(forked[6].key, plain[5].key);
+    assert_eq!((&forked[..6], &*forked[6].kind), (&plain[..6], "start"));
+    assert_ne!(forked[7].key, plain[6].key);
     assert!(matches!(replayed(&forked), Replayed::Same(crate::replay::Ending::Finished { .. })));
 }
 
@@ -135,12 +135,12 @@ fn the_first_difference_is_told_with_both_sides() {
     };
     // Another prompt: the first call of the model differs.
     let prompt = changed(0, &|step| step.outcome["settings"]["system"] = json!("Be long."));
-    check_difference(&prompt, &expect!["step 1: model 0cd8b40b | model f33c52b9"]);
+    check_difference(&prompt, &expect!["step 1: model f2051eeb | model 26313e39"]);
     // Another answer: the calls of tools that follow from it differ.
     let answer = changed(1, &|step| step.outcome["parts"] = json!([{"type": "text", "text": "{}"}]));
-    check_difference(&answer, &expect!["step 2: tools 254d9571 | the output {}"]);
+    check_difference(&answer, &expect!["step 2: tools 90e06f43 | the output {}"]);
     let result = changed(2, &|step| step.outcome[0]["outcome"] = json!({"value": 2}));
-    check_difference(&result, &expect!["step 5: model c2a1cbbb | model 06217c72"]);
+    check_difference(&result, &expect!["step 6: model ff7756cc | model bd23ece2"]);
     let child = changed(3, &|step| step.kind = "sleep".to_owned());
     check_difference(&child, &expect!["step 3: sleep f81260c8 | child f81260c8"]);
 }

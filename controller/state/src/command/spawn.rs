@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use atlas_allocation::{Free, suits};
-use atlas_types::{Allocation, Demand, Job, JobId, NodeId, Reason, Rejection, Spawned, SpawnedBy, Spawner};
+use atlas_types::{Allocation, Demand, Job, JobId, NodeId, Reason, Rejection, Spawned, SpawnedBy, Spawner, level};
 
 use crate::change::{Change, carried_job, live_lease};
 use crate::node::NodeState;
@@ -16,7 +16,13 @@ pub(super) fn permitted(change: &Change<'_>, spawner: SpawnedBy) -> Result<Spawn
         SpawnedBy::Attempt(Spawner { token, .. }) => live_lease(parent, |lease| lease.token == token)?.0,
         SpawnedBy::Run { run, .. } => carried_job(parent, run)?,
     };
-    if parent.namespace != change.origin.namespace || parent.reason == Reason::Cancelling {
+    if parent.reason == Reason::Cancelling {
+        return Err(Rejection::Fenced);
+    }
+    if is_skill(change, parent) {
+        return Ok(Spawned { by: spawner.parent(), depth: parent.depth() + 1, awaited: true });
+    }
+    if parent.namespace != change.origin.namespace {
         return Err(Rejection::Fenced);
     }
     if !parent.spec.as_ref().is_some_and(|spec| spec.spawns) {
@@ -27,6 +33,14 @@ pub(super) fn permitted(change: &Change<'_>, spawner: SpawnedBy) -> Result<Spawn
         return Err(Rejection::SpawnTooDeep { depth, max });
     }
     Ok(Spawned { by: spawner.parent(), depth: depth + 1, awaited: true })
+}
+
+/// Whether the child runs a skill: a call of a skill needs no permission to spawn and may be at any depth, because skills spawn nothing.
+/// The door has checked that the parent's contract requires it.
+fn is_skill(change: &Change<'_>, parent: &Job) -> bool {
+    change.state.level >= level::SKILLS
+        && change.origin.namespace.is_of_skills()
+        && !parent.namespace.is_of_skills()
 }
 
 /// Refuses a child that could only run on hardware which its ancestors hold: they wait for it, so it would wait for ever. What no
@@ -209,6 +223,31 @@ mod tests {
                 ! the lease is outdated
                 ! the lease is outdated
                 j2 Cancelling running→running Cancelling
+                ! the lease is outdated
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_skill_is_a_child_in_a_namespace_of_its_own_and_needs_no_permission() {
+        check(
+            "level 6; agent a; agent s ns=atlas-skills; config depth=0; node n1 places=1; job j1; grant j1 n1 --
+            spawn j1 c1 agent=s ns=atlas-skills; grant c1 n1; spawn c1 c2 agent=s ns=atlas-skills; show n1; complete c1;
+            spawn j1 c3 agent=s ns=atlas-skills; cancel j1",
+            expect![[r#"
+                c1 Submitted pending→pending Queued
+                c1 Granted pending→running on n1 token 2 attempt 1
+                ! Agent does not have spawn_agents permission
+                n1: places 0 cores any memory any gpus [] warm []
+                c1 Ended running→completed
+                c3 Submitted pending→pending Queued
+                j1 Cancelling running→running Cancelling
+                c3 Ended pending→cancelled
+            "#]],
+        );
+        check(
+            "level 5; agent a; agent s ns=atlas-skills; node n1; job j1; grant j1 n1 -- spawn j1 c1 agent=s ns=atlas-skills",
+            expect![[r#"
                 ! the lease is outdated
             "#]],
         );

@@ -30,6 +30,7 @@ pub(super) fn spawn_out(number: u64, spawn: Spawn) -> pb::Spawn {
         priority: spawn.priority,
         timeout: Some(duration_out(spawn.timeout)),
         again: spawn.again,
+        skill: spawn.skill,
         step: spawn.step.map(|step| pb::SpawnStep { step: step.number, key: Bytes::copy_from_slice(&step.key.0) }),
     }
 }
@@ -44,6 +45,7 @@ pub(super) fn spawn_in(spawn: pb::Spawn) -> Result<(u64, Spawn), ConvertError> {
         priority: spawn.priority,
         timeout: duration_in("spawn.timeout", spawn.timeout)?,
         again: spawn.again,
+        skill: spawn.skill,
         step: spawn.step.map(step).transpose()?,
     };
     Ok((spawn.number, read))

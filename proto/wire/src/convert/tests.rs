@@ -149,6 +149,7 @@ fn spawn() -> Spawn {
     Spawn {
         spawner: Spawner { job: JobId(7), token: FencingToken(9) },
         agent: "écho".to_owned(),
+        skill: true,
         input: Payload::inline(b"{}"),
         priority: -2,
         timeout: Micros(1_500_000),
@@ -188,7 +189,7 @@ fn to_leader() -> Vec<ToLeader> {
         },
         ToLeader::Draining,
         ToLeader::Spawn { number: 5, spawn: Box::new(spawn()) },
-        ToLeader::Spawn { number: 6, spawn: Box::new(Spawn { step: None, ..spawn() }) },
+        ToLeader::Spawn { number: 6, spawn: Box::new(Spawn { step: None, skill: false, ..spawn() }) },
         record(journal().steps),
         ToLeader::FoldSteps { number: 7, job: JobId(7), token: FencingToken(9), fold: journal().folds.remove(0) },
         park(vec![

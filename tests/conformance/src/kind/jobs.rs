@@ -12,6 +12,7 @@ use crate::matcher::Captures;
 use crate::result::{Judged, Stop, compare};
 use crate::row::{Row, items, text, unknown};
 use crate::setup::{Setup, only};
+use crate::skills;
 use crate::socket::{Opened, Socket};
 
 /// Longest wait for retries and children to end, in seconds.
@@ -21,7 +22,6 @@ const OTHERS_MAX: u32 = 60;
 const FRAMES_MAX: Duration = Duration::from_secs(10);
 
 pub(super) fn judge(row: &Row, bench: &Bench) -> Judged {
-    // Skills do not affect agents that require none; rows with agents that require skills are skipped.
     only(&row.input, &["agents", "jobs", "pool", "skills"])?;
     if let Some(member) = unknown(&row.expect, &["jobs", "other_jobs"]) {
         return Err(Stop::skip(format!("jobs of which \"{member}\" is expected")));
@@ -37,6 +37,7 @@ pub(super) fn judge(row: &Row, bench: &Bench) -> Judged {
     let own = agents::of_row(&row.input, &folder.path().join("agents"), bench.mocks())?;
     let cluster = Cluster::start(bench.programs()?, &setup, folder.path())?;
     cluster.register(bench.bundled()?.iter().chain(&own))?;
+    skills::deploy(row, &skills::required(row), bench, &cluster)?;
     let mut socket = match Socket::open(cluster.address(), "/api/events")? {
         Opened::Socket(socket) => socket,
         Opened::Refused(status) => return Err(Stop::fail(format!("the events were refused with {status}"))),

@@ -32,6 +32,7 @@ fn what_workers_say_reads_and_writes_as_ever() {
     let spawn = Spawn {
         spawner: Spawner { job: samples::JOB, token: samples::TOKEN },
         agent: "echo".into(),
+        skill: false,
         input: Payload::inline(br#"{"message":"hello"}"#),
         priority: 1,
         timeout: Micros::from_secs(60),

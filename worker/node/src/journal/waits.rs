@@ -45,6 +45,9 @@ pub struct ChildCall {
     pub input: Box<RawValue>,
     /// Higher runs first.
     pub priority: i64,
+    /// Whether `agent` is the name of a skill.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub skill: bool,
 }
 
 /// How a spawned job ended.
@@ -158,13 +161,13 @@ impl Journal {
     }
 
     async fn child_end(&mut self, key: StepKey, call: ChildCall) -> Result<Answer, JournalError> {
-        let ChildCall { agent, input, priority } = call;
+        let ChildCall { agent, input, priority, skill } = call;
         let step = SpawnStep { number: self.next(), key };
         let (answer, mut end) = oneshot::channel();
         let journaled = Some(JournaledCall { step, again: self.again, answer });
         // Longer than the attempt lives: its own limit ends the wait.
         let timeout = self.limit.as_duration();
-        let call = SpawnCall { call: 0, agent, input, priority, timeout, journaled };
+        let call = SpawnCall { call: 0, agent, skill, input, priority, timeout, journaled };
         self.say(SlotEvent::Spawn { token: self.token, call }).await?;
         let waits = vec![Wait::Child { job: step.child(self.job) }];
         loop {

@@ -17,6 +17,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::exec::environment;
+use super::platform::skill_names;
 use super::io_loop::{Lines, ReadResult, Ready, Sink, Source, Wait, Woken};
 use super::{Execution, Settings, StartError, elsewhere, explained, seconds};
 use crate::agent::Agent;
@@ -63,6 +64,9 @@ struct Frame {
     try_number: u32,
     #[serde(default)]
     agent: String,
+    /// Of a spawn: whether `agent` is the name of a skill.
+    #[serde(default)]
+    skill: bool,
     #[serde(default)]
     tool: String,
     input: Option<Box<RawValue>>,
@@ -315,6 +319,7 @@ impl Host {
             "max_depth": rule.depth_max,
             "metadata": metadata,
             "tools": tools(&work.agent.contract),
+            "skills": skill_names(&work.agent),
         });
         let mut context = context.to_string();
         if let Some(chain) = work.context.as_deref().and_then(|chain| std::str::from_utf8(chain).ok()) {
@@ -502,6 +507,7 @@ fn spawn_call(frame: Frame) -> SpawnCall {
     SpawnCall {
         call: frame.call,
         agent: frame.agent,
+        skill: frame.skill,
         input: frame.input.unwrap_or_else(|| RawValue::NULL.to_owned()),
         priority: frame.priority,
         timeout,

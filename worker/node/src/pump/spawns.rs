@@ -37,6 +37,7 @@ struct Open {
     until: Duration,
     spawner: Spawner,
     agent: String,
+    skill: bool,
     priority: i64,
     /// The input. None while a large one is being stored.
     input: Option<Payload>,
@@ -66,8 +67,8 @@ impl Pump {
             if bytes.len() <= INLINE_BYTES_MAX { (Some(Payload::inline(&bytes)), None) } else { (None, Some(bytes)) };
         let until = self.env.clock.monotonic().saturating_add(call.timeout);
         let spawner = Spawner { job, token };
-        let (agent, priority) = (call.agent, call.priority);
-        let open = Open { asker, until, spawner, agent, priority, input, step, said };
+        let (agent, skill, priority) = (call.agent, call.skill, call.priority);
+        let open = Open { asker, until, spawner, agent, skill, priority, input, step, said };
         self.spawns.open.insert(number, open);
         let Some(bytes) = large else { return self.send_spawn(number) };
         let (transfers, news) = (self.transfers.clone(), self.news.clone());
@@ -114,6 +115,7 @@ impl Pump {
         let spawn = Spawn {
             spawner: open.spawner,
             agent: open.agent.clone(),
+            skill: open.skill,
             input,
             priority: open.priority,
             timeout: Micros::from(open.until.saturating_sub(now)),

@@ -180,12 +180,6 @@ async fn an_output_that_is_no_object_is_refused_and_kept() {
 }
 
 #[tokio::test]
-async fn an_agent_that_calls_skills_does_not_run_without_them() {
-    let (end, _, _) = once("echo '{}'", "  requires: {skills: [reverse]}\n", "{}").await;
-    assert_eq!(end.error(), "Agent requires skills but no SkillResolver configured");
-}
-
-#[tokio::test]
 async fn large_inputs_and_outputs_travel_as_artifacts() {
     let input = format!("{{\"text\": \"{}\"}}", "x".repeat(300_000));
     let (end, controller, _) = once("cat", "", &input).await;

@@ -49,7 +49,7 @@ async fn agent(job: InsideJob) -> Result<String, Failure> {
             "listen" => journal.receive(Some(later(3_600))).await?.map_or("nothing".to_owned(), |message| message.id),
             "child" => {
                 let input = RawValue::from_string("{\"n\":1}".to_owned()).expect("JSON");
-                let call = ChildCall { agent: "child".to_owned(), input, priority: 2 };
+                let call = ChildCall { agent: "child".to_owned(), input, priority: 2, skill: false };
                 format!("{:?}", journal.child(call).await?)
             }
             _ => {

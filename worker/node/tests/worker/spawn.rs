@@ -58,7 +58,7 @@ async fn a_child_is_asked_for_and_its_end_told() {
     }
     let mut stage = Stage::set().await;
     let (assignment, number, spawn) = stage.parent(r#"{"to": {"n": 1}}"#).await;
-    let Spawn { spawner, agent, input, priority, timeout, again, step } = spawn;
+    let Spawn { spawner, agent, skill: _, input, priority, timeout, again, step } = spawn;
     assert!(!again && step.is_none());
     assert_eq!(spawner, Spawner { job: assignment.job, token: assignment.token });
     assert_eq!((agent.as_str(), stage.controller.text(&input), priority), ("child", r#"{"n":1}"#.to_owned(), 2));

@@ -28,14 +28,20 @@ async fn run(stage: &mut Stage, requires: &str, input: &str) -> (Vec<String>, En
                 asked.push(format!("{} {}", call.tool, String::from_utf8_lossy(&call.arguments)));
                 let end = match call.tool.as_str() {
                     "atlas.monitor.health" => ToolEnd::Refused("no".to_owned()),
+                    "atlas.tool.lookup" => ToolEnd::Result(lookup(&call.arguments).as_bytes().into()),
                     _ => ToolEnd::Result(br#"{"agents": []}"#.as_slice().into()),
                 };
                 stage.session.say(ToWorker::ToolCalled { number, end }).await;
             }
             ToLeader::Spawn { number, spawn } => {
-                asked.push(format!("spawn {} {}", spawn.agent, stage.controller.text(&spawn.input)));
-                let error = format!("Pool error: Agent not found or no implementation: {}", spawn.agent);
-                stage.session.say(ToWorker::Spawned { number, end: SpawnEnd::Failed(error) }).await;
+                let what = if spawn.skill { "skill" } else { "spawn" };
+                asked.push(format!("{what} {} {}", spawn.agent, stage.controller.text(&spawn.input)));
+                let end = match spawn.agent.as_str() {
+                    "words" => SpawnEnd::Completed(stage.controller.payload(r#"{"words":2}"#)),
+                    "broken" => SpawnEnd::Failed("no text".to_owned()),
+                    other => SpawnEnd::Failed(format!("Pool error: Agent not found or no implementation: {other}")),
+                };
+                stage.session.say(ToWorker::Spawned { number, end }).await;
             }
             ToLeader::Renew { number } => stage.session.say(ToWorker::RenewAck { number }).await,
             ToLeader::Report { number, report } => {
@@ -48,6 +54,39 @@ async fn run(stage: &mut Stage, requires: &str, input: &str) -> (Vec<String>, En
             _ => {}
         }
     }
+}
+
+fn lookup(arguments: &[u8]) -> &'static str {
+    match arguments {
+        br#"{"name":"words@^1.0.0"}"# => r#"{"source":"skill","name":"words"}"#,
+        br#"{"name":"broken"}"# => r#"{"source":"skill","name":"broken"}"#,
+        br#"{"name":"echo"}"# => r#"{"source":"agent","name":"echo"}"#,
+        br#"{"name":"none"}"# => r#"{"error":"Skill 'none' not found in registry","registry":false}"#,
+        _ => r#"{"error":"Skill 'ghost' not found in registry","registry":true}"#,
+    }
+}
+
+#[tokio::test]
+async fn python_agents_call_skills_without_the_permission_to_spawn() {
+    if without_python() {
+        return;
+    }
+    let mut stage = Stage::set().await;
+    let words = r#"{"tool": "words", "input": {"text": "a b"}}"#;
+    let (asked, end) = run(&mut stage, "skills: ['words@^1.0.0']", words).await;
+    assert_eq!(asked, [r#"atlas.tool.lookup {"name":"words@^1.0.0"}"#, r#"skill words {"text":"a b"}"#]);
+    assert_eq!(end.output(&stage.controller), r#"{"result":{"words":2}}"#);
+    let (_, end) = run(&mut stage, "skills: [broken]", r#"{"tool": "broken", "input": {}}"#).await;
+    assert_eq!(end.error(), "no text");
+    for (skill, error) in [
+        ("none", "Agent requires skills but no SkillResolver configured"),
+        ("ghost", "Skill resolution failed: Skill 'ghost' not found in registry"),
+        ("echo", "Skill resolution failed: Skill 'echo' not found in registry"),
+    ] {
+        let (_, end) = run(&mut stage, &format!("skills: [{skill}]"), words).await;
+        assert_eq!(end.error(), error);
+    }
+    stage.node.shutdown().await;
 }
 
 #[tokio::test]

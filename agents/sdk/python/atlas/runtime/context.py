@@ -50,7 +50,7 @@ class AgentContext:
     _skills: dict[str, Callable[[dict], Awaitable[dict]]] = field(default_factory=dict, repr=False)
     _progress: Callable[[str], None] | None = field(default=None, repr=False)
     _delta: Callable[[str, int, int], None] | None = field(default=None, repr=False)
-    _spawn_callback: Callable[[str, Any, int, float], Awaitable[dict]] | None = field(default=None, repr=False)
+    _spawn_callback: Callable[..., Awaitable[dict]] | None = field(default=None, repr=False)
     _tool_callback: Callable[[str, Any], Awaitable[dict]] | None = field(default=None, repr=False)
 
     async def spawn(
@@ -83,6 +83,13 @@ class AgentContext:
     async def _tool(self, name: str, input_data: dict[str, Any]) -> dict[str, Any]:
         """Calls a tool of the platform."""
         end = await self._tool_callback(name, input_data)
+        if "data" not in end:
+            raise SkillInvocationError(end.get("refused") or end.get("error"))
+        return end["data"]
+
+    async def _call_skill(self, name: str, input_data: dict[str, Any]) -> dict[str, Any]:
+        """Runs a deployed skill: a job of its own, for which no permission to spawn is needed."""
+        end = await self._spawn_callback(name, input_data, 0, _RUN_TIMEOUT, skill=True)
         if "data" not in end:
             raise SkillInvocationError(end.get("refused") or end.get("error"))
         return end["data"]
@@ -169,5 +176,6 @@ class AgentContext:
         self.secrets = fields.get("secrets") or {}
         self.execution_metadata = {}
         self._skills = {name: partial(self._tool, name) for name in fields.get("tools") or []}
+        self._skills.update((name, partial(self._call_skill, name)) for name in fields.get("skills") or [])
         if _RUN in self._skills:
             self._skills[_RUN] = self._run_agent

@@ -1,35 +1,22 @@
 //! The tools of one attempt. The table is part of what the job is fixed to: later attempts do not read it again.
 //!
-//! A tool comes from a source. Another source is one more variant of [`ToolSource`], with an arm in [`Resolver::find`]
+//! A tool comes from a source. Another source is one more variant of [`ToolSource`], with an arm where names are looked up
 //! and one where the calls of a round are made.
 
 mod call;
 
 use std::collections::BTreeMap;
 
-use atlas_contract::{Contract, platform};
+use atlas_contract::Contract;
 use atlas_model::Tool;
 use atlas_turn::Offered;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
 
-pub(super) use self::call::Platform;
 use super::fault::Fault;
-use crate::journal::{JournalError, hashed};
-use crate::mailbox::Answer;
+use crate::journal::JournalError;
+use crate::provider::platform::{Found, Missing, Platform, Stopped, ToolSource};
 
 /// Most tools of an agent.
 const TOOLS_MAX: usize = 128;
-
-/// What answers the calls of a tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum ToolSource {
-    /// The platform.
-    Platform,
-    /// An agent of that name: a call is a job that the agent's own job spawns.
-    Agent,
-}
 
 /// The sources of all offered tools, by the tools' own names.
 pub(super) type Sources = BTreeMap<String, ToolSource>;
@@ -39,17 +26,22 @@ pub(super) type Sources = BTreeMap<String, ToolSource>;
 pub(super) async fn resolve(contract: &Contract, platform: &Platform) -> Result<(Vec<Offered>, Sources), Fault> {
     let mut found: Vec<(String, Tool)> = Vec::new();
     let mut sources = Sources::new();
-    for name in &contract.requires.skills {
-        if sources.contains_key(name) {
+    for entry in &contract.requires.skills {
+        if sources.contains_key(entry) {
             continue;
         }
         if sources.len() >= TOOLS_MAX {
             return Err(Fault::Tools(format!("Skill resolution failed: the agent has more than {TOOLS_MAX} tools")));
         }
-        let (source, description, input_schema) = find(name, platform).await?;
+        let Found { name, source, description, input_schema } = platform
+            .find(entry)
+            .await
+            .map_err(stopped)?
+            .map_err(|Missing { why, .. }| Fault::Tools(format!("Skill resolution failed: {why}")))?;
         let description = if description.is_empty() { format!("Tool: {name}") } else { description };
-        found.push((name.clone(), Tool { name: String::new(), description, input_schema }));
-        sources.insert(name.clone(), source);
+        if sources.insert(name.clone(), source).is_none() {
+            found.push((name, Tool { name: String::new(), description, input_schema }));
+        }
     }
     let legal = atlas_llm::names::legal(found.iter().map(|(name, _)| name.as_str()));
     let offered =
@@ -57,29 +49,7 @@ pub(super) async fn resolve(contract: &Contract, platform: &Platform) -> Result<
     Ok((offered.collect(), sources))
 }
 
-async fn find(name: &str, platform: &Platform) -> Result<(ToolSource, String, Value), Fault> {
-    if let Some(tool) = platform::find(name) {
-        return Ok((ToolSource::Platform, tool.description.to_owned(), tool.input_schema()));
-    }
-    let arguments = json!({"name": name});
-    let key = hashed(&("resolve", name));
-    let answer = platform.ask("atlas.registry.describe", &arguments, key).await?;
-    let unknown = || Fault::Tools(format!("Skill resolution failed: Skill '{name}' not found in registry"));
-    let described: Map<String, Value> = match answer {
-        Answer::Completed(result) => serde_json::from_slice(&result).map_err(|_| unknown())?,
-        Answer::Failed(why) | Answer::Refused(why) => {
-            return Err(Fault::Tools(format!("Skill resolution failed: {why}")));
-        }
-    };
-    if described.contains_key("error") {
-        return Err(unknown());
-    }
-    let description = described.get("description").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let schema = described.get("input_schema").filter(|schema| schema.is_object());
-    Ok((ToolSource::Agent, description, schema.cloned().unwrap_or_else(|| json!({"type": "object"}))))
-}
-
 /// The attempt has been stopped while it waited.
-fn stopped() -> Fault {
+fn stopped(_: Stopped) -> Fault {
     Fault::Journal(JournalError::Stopped)
 }

@@ -77,8 +77,11 @@ impl Scene {
                 }
                 ToLeader::CallTool { number, call } => self.answer(number, *call).await,
                 ToLeader::Spawn { number, spawn } => {
-                    self.asked.push(format!("spawn {} {}", spawn.agent, self.controller.text(&spawn.input)));
+                    let what = if spawn.skill { "skill" } else { "spawn" };
+                    self.asked.push(format!("{what} {} {}", spawn.agent, self.controller.text(&spawn.input)));
                     let end = match spawn.agent.as_str() {
+                        "words" if self.asked.len() > 2 => SpawnEnd::Failed("no text".to_owned()),
+                        "words" => SpawnEnd::Completed(self.controller.payload(r#"{"words":2}"#)),
                         "echo" => SpawnEnd::Completed(self.controller.payload(r#"{"heard":1}"#)),
                         _ => SpawnEnd::Failed(format!(
                             "Pool error: Agent not found or no implementation: {}",
@@ -98,10 +101,13 @@ impl Scene {
         self.asked.push(format!("{} {arguments}", call.tool));
         self.keys.push((call.key, call.again));
         let result = match (call.tool.as_str(), arguments.as_str()) {
-            ("atlas.registry.describe", r#"{"name":"echo"}"#) => {
-                r#"{"name":"echo","description":"Repeats.","input_schema":{"type":"object","required":["message"]}}"#
+            ("atlas.tool.lookup", r#"{"name":"echo"}"#) => {
+                r#"{"source":"agent","name":"echo","description":"Repeats.","input_schema":{"type":"object","required":["message"]}}"#
             }
-            ("atlas.registry.describe", _) => r#"{"error":"Agent 'x' not found"}"#,
+            ("atlas.tool.lookup", r#"{"name":"words@^1.0.0"}"#) => {
+                r#"{"source":"skill","name":"words","version":"1.2.0","description":"","input_schema":{"type":"object"}}"#
+            }
+            ("atlas.tool.lookup", _) => r#"{"error":"Skill 'ghost' not found in registry","registry":false}"#,
             ("atlas.monitor.health", _) => {
                 let end = ToolEnd::Refused("no".to_owned());
                 return self.session.say(ToWorker::ToolCalled { number, end }).await;

@@ -27,7 +27,7 @@ async fn tools_of_the_platform_and_agents_are_called_and_recorded() {
     let first = scene.attempt(1, "{}");
     assert_eq!(scene.run(&first).await.output(&scene.controller), r#"{"done":true}"#);
     let asked = [
-        r#"atlas.registry.describe {"name":"echo"}"#,
+        r#"atlas.tool.lookup {"name":"echo"}"#,
         r#"atlas.registry.list {"type":"agent"}"#,
         "atlas.monitor.health {}",
         r#"spawn echo {"message":"hi"}"#,
@@ -72,5 +72,27 @@ async fn a_tool_that_does_not_exist_fails_the_job() {
     let end = scene.run(&only).await;
     assert_eq!(end.error(), "Skill resolution failed: Skill 'ghost' not found in registry");
     assert_eq!(end.metadata()["_error_code"], "E3206");
+    scene.node.shutdown().await;
+}
+
+#[tokio::test]
+async fn skills_are_called_as_children_and_recorded() {
+    const MOCK: &str = r#"
+- match: { round: 1 }
+  tool_calls: [{ name: words, arguments: { text: a b } }, { name: words, arguments: {} }]
+- match: "*"
+  text: '{"done": true}'
+"#;
+    let more = "  requires: {skills: [words@^1.0.0]}\n";
+    let mut scene = Scene::set(&[("agent.yaml", &contract("", more)), ("mock.yaml", MOCK)], &[]).await;
+    let only = scene.attempt(1, "{}");
+    assert_eq!(scene.run(&only).await.output(&scene.controller), r#"{"done":true}"#);
+    let asked = [r#"atlas.tool.lookup {"name":"words@^1.0.0"}"#, r#"skill words {"text":"a b"}"#, "skill words {}"];
+    assert_eq!(scene.asked, asked);
+    let steps = scene.steps();
+    let start: Value = serde_json::from_str(steps[0].trim_start_matches("start 0+0 ")).expect("JSON");
+    assert_eq!(start["tools"]["words"], "skill");
+    assert!(steps[2].contains(r#"{"completed":{"words":2}}"#), "{}", steps[2]);
+    assert!(steps[3].contains(r#"{"failed":"no text"}"#), "{}", steps[3]);
     scene.node.shutdown().await;
 }

@@ -8,59 +8,37 @@ use atlas_model::ToolCall as Asked;
 use atlas_secrets::Redactor;
 use atlas_turn::record::{ChildEnd as End, RUN, RoundStep, Spawn, round_step};
 use atlas_turn::{Key, Outcome, Returned};
-use atlas_types::{FencingToken, Micros, StepKey, StepKind, StepUsage};
+use atlas_types::{Micros, StepKey, StepKind, StepUsage};
 use futures::future::{BoxFuture, FutureExt as _};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
-use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::sync::{mpsc, oneshot};
 
 use super::super::drive::{Driver, StepFault};
 use super::super::fault::Fault;
-use super::{Sources, ToolSource, stopped};
+use super::{Sources, stopped};
 use crate::journal::{ChildCall, ChildEnd, Made, hashed};
 use crate::mailbox::Answer;
-use crate::pump::Asker;
-use crate::slot::{SlotEvent, ToolCall};
+use crate::provider::platform::{Platform, ToolSource};
 
 /// Most bytes of a result that is recorded. The model gets fewer.
 const RESULT_BYTES_MAX: usize = 256 << 10;
 
-/// Calls tools of the platform for one attempt.
-#[derive(Clone)]
-pub(in super::super) struct Platform {
-    pub(in super::super) told: mpsc::Sender<SlotEvent>,
-    pub(in super::super) token: FencingToken,
-    /// True if there was an attempt before this one.
-    pub(in super::super) again: bool,
-}
-
-impl Platform {
-    /// Calls a tool, and waits for the answer.
-    pub(super) async fn ask(&self, tool: &str, arguments: &Value, key: StepKey) -> Result<Answer, Fault> {
-        let (answer, answered) = oneshot::channel();
-        let arguments = arguments.to_string().into_bytes().into();
-        let call = ToolCall { tool: tool.to_owned(), arguments, key, again: self.again, asker: Asker::Journal(answer) };
-        self.told.send(SlotEvent::Tool { token: self.token, call }).await.map_err(|_| stopped())?;
-        answered.await.map_err(|_| stopped())
-    }
-
-    async fn returned(&self, call: &Asked, key: StepKey, redactor: &Redactor) -> Result<Returned, Fault> {
-        let answer = self.ask(&call.name, &call.arguments, key).await?;
-        let outcome = match answer {
-            Answer::Completed(result) if result.len() > RESULT_BYTES_MAX => {
-                let bytes = result.len();
-                let text = format!("the result has {bytes} bytes, more than {RESULT_BYTES_MAX}; ask for less");
-                Outcome::error("ResultTooLarge", text)
-            }
-            Answer::Completed(result) => match serde_json::from_slice(&result) {
-                Ok(value) => Outcome::Value(value),
-                Err(error) => Outcome::error("JSONDecodeError", error.to_string()),
-            },
-            Answer::Failed(why) | Answer::Refused(why) => Outcome::error("ToolError", why),
-        };
-        Ok(Returned { call: call.id.clone(), outcome: redacted(outcome, redactor) })
-    }
+/// Calls a tool of the platform for the model.
+async fn returned(platform: &Platform, call: &Asked, key: StepKey, redactor: &Redactor) -> Result<Returned, Fault> {
+    let answer = platform.ask(&call.name, &call.arguments, key).await.map_err(stopped)?;
+    let outcome = match answer {
+        Answer::Completed(result) if result.len() > RESULT_BYTES_MAX => {
+            let bytes = result.len();
+            let text = format!("the result has {bytes} bytes, more than {RESULT_BYTES_MAX}; ask for less");
+            Outcome::error("ResultTooLarge", text)
+        }
+        Answer::Completed(result) => match serde_json::from_slice(&result) {
+            Ok(value) => Outcome::Value(value),
+            Err(error) => Outcome::error("JSONDecodeError", error.to_string()),
+        },
+        Answer::Failed(why) | Answer::Refused(why) => Outcome::error("ToolError", why),
+    };
+    Ok(Returned { call: call.id.clone(), outcome: redacted(outcome, redactor) })
 }
 
 impl Driver<'_, '_> {
@@ -72,13 +50,15 @@ impl Driver<'_, '_> {
         parallel: usize,
     ) -> Result<Vec<Returned>, Fault> {
         let mut returned = Vec::with_capacity(calls.len());
-        let spawns = |call: &Asked| call.name == RUN || sources.get(&call.name) == Some(&ToolSource::Agent);
+        let source = |call: &Asked| sources.get(&call.name).copied();
+        let is_skill = |call: &Asked| source(call) == Some(ToolSource::Skill);
+        let spawns = |call: &Asked| call.name == RUN || is_skill(call) || source(call) == Some(ToolSource::Agent);
         while let Some(step) = round_step(key, &calls, returned.len(), spawns) {
             match step {
                 RoundStep::Together { key, calls } => {
                     returned.extend(self.together(StepKey(key.0), calls, parallel).await?);
                 }
-                RoundStep::Spawn(call) => returned.push(self.child(call).await?),
+                RoundStep::Spawn(call) => returned.push(self.child(call, is_skill(call)).await?),
             }
         }
         Ok(returned)
@@ -93,7 +73,7 @@ impl Driver<'_, '_> {
             let began = clock.monotonic();
             let mut asked: Vec<BoxFuture<'_, Result<Returned, Fault>>> = Vec::with_capacity(calls.len());
             for (place, call) in calls.iter().enumerate() {
-                asked.push(platform.returned(call, hashed(&(number, key.0, place)), redactor).boxed());
+                asked.push(returned(&platform, call, hashed(&(number, key.0, place)), redactor).boxed());
             }
             let returned: Vec<Returned> =
                 stream::iter(asked).buffered(parallel.max(1)).try_collect().await.map_err(StepFault::Tools)?;
@@ -106,15 +86,16 @@ impl Driver<'_, '_> {
             .map_err(|error| Fault::internal(format!("step {number} is not readable: {error}")))
     }
 
-    /// A job that the call spawns: an agent as a tool, or `atlas.exec.run`.
-    async fn child(&mut self, call: &Asked) -> Result<Returned, Fault> {
-        let spawn = Spawn::of(call);
+    /// A job that the call spawns: a skill, an agent as a tool, or `atlas.exec.run`.
+    async fn child(&mut self, call: &Asked, skill: bool) -> Result<Returned, Fault> {
+        let spawn = Spawn::of(call, skill);
         let end = match spawn.refused() {
             Some(end) => end,
             None => {
                 let input = RawValue::from_string(spawn.input.to_string());
                 let input = input.map_err(|error| Fault::internal(error.to_string()))?;
-                match self.journal.child(ChildCall { agent: spawn.agent.clone(), input, priority: 0 }).await? {
+                let call = ChildCall { agent: spawn.agent.clone(), input, priority: 0, skill };
+                match self.journal.child(call).await? {
                     ChildEnd::Completed(output) => {
                         End::Completed(serde_json::from_str(output.get()).unwrap_or_default())
                     }
@@ -129,9 +110,7 @@ impl Driver<'_, '_> {
 
     /// The caller of the platform's tools.
     pub(in super::super) fn platform(&self) -> Platform {
-        let assignment = &self.work.assignment;
-        let again = assignment.attempt > atlas_types::Attempt(1);
-        Platform { told: self.shared.told.clone(), token: assignment.token, again }
+        Platform::of(self.work, self.shared)
     }
 }
 
