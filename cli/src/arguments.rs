@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command::{
-    agent, apply, cluster, complete, completion, config, context, conversation, deploy, dev, dev_member, diff, docs,
+    agent, apply, chain, cluster, complete, completion, config, context, conversation, deploy, dev, dev_member, diff, docs,
     doctor, edit, event, explain_error, generic, import, init, job, label, logs, mcp, model, node, operator, run,
     secret, skill, test, top, trigger, wait,
 };
@@ -131,6 +131,9 @@ pub(crate) enum Command {
     /// Skills: functions that agents call.
     #[command(subcommand)]
     Skill(skill::Verb),
+    /// Chains: agents that work one after the other, each on the output of the one before.
+    #[command(subcommand)]
+    Chain(chain::Verb),
     /// Triggers: rules that start jobs at times, or when their address is called.
     #[command(subcommand)]
     Trigger(trigger::Verb),

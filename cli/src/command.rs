@@ -2,6 +2,7 @@
 
 pub(crate) mod agent;
 pub(crate) mod apply;
+pub(crate) mod chain;
 pub(crate) mod cluster;
 pub(crate) mod complete;
 pub(crate) mod completion;
@@ -69,6 +70,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Secret(verb) => block_on(secret::run(context, &verb)),
         Command::Conversation(verb) => block_on(conversation::run(context, &verb)),
         Command::Skill(verb) => block_on(skill::run(context, &verb)),
+        Command::Chain(verb) => block_on(chain::run(context, &verb)),
         Command::Trigger(verb) => block_on(trigger::run(context, &verb)),
         Command::Mcp(verb) => block_on(mcp::run(context, &verb)),
         Command::Cluster(verb) => block_on(cluster::run(context, &verb)),
@@ -103,6 +105,7 @@ fn prints_list(command: &Command) -> bool {
         Command::Secret(verb) => matches!(verb, secret::Verb::List(_) | secret::Verb::WhoCanRead(_)),
         Command::Conversation(verb) => matches!(verb, conversation::Verb::List(_)),
         Command::Skill(verb) => matches!(verb, skill::Verb::List(_)),
+        Command::Chain(verb) => matches!(verb, chain::Verb::List(_)),
         Command::Trigger(verb) => matches!(verb, trigger::Verb::List(_)),
         Command::Cluster(verb) => matches!(verb, cluster::Verb::Members(_)),
         Command::Get(_) => true,

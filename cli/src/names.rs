@@ -6,7 +6,8 @@ use crate::failure::Failure;
 use crate::words::shell;
 
 /// Kinds that may precede a name.
-const KINDS: [&str; 9] = ["job", "agent", "node", "controller", "context", "model", "skill", "trigger", "secret"];
+const KINDS: [&str; 10] =
+    ["job", "agent", "node", "controller", "context", "model", "skill", "trigger", "secret", "chain"];
 
 /// A job's id or a unique prefix of it.
 pub(crate) fn job(text: &str) -> Result<String, String> {
@@ -26,6 +27,11 @@ pub(crate) fn node(text: &str) -> Result<String, String> {
 /// A model's name.
 pub(crate) fn model(text: &str) -> Result<String, String> {
     bare(text, "model")
+}
+
+/// A chain's name.
+pub(crate) fn chain(text: &str) -> Result<String, String> {
+    bare(text, "chain")
 }
 
 /// A skill's name.

@@ -77,10 +77,11 @@ async fn asked(client: &Client, names: &Names) -> Option<Vec<String>> {
         Names::Conversations => (&["api", "conversations"], &[], "id"),
         Names::Controllers => (&["api", "cluster", "members"], &[], "name"),
         Names::Triggers => (&["api", "triggers"], &[("limit", "-1")], "id"),
-        Names::Models | Names::Skills | Names::Secrets => {
+        Names::Models | Names::Skills | Names::Secrets | Names::Chains => {
             let kind = match names {
                 Names::Models => "model",
                 Names::Skills => "skill",
+                Names::Chains => "chain",
                 _ => "secret",
             };
             let objects = object::all(client, kind).await.ok()?;

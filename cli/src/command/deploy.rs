@@ -12,6 +12,7 @@ use atlas_package::{PackError, Package, Skipped};
 use atlas_types::Digest;
 use serde_json::{Value, json};
 
+use crate::command::chain;
 use crate::command::model::model_of;
 use crate::command::test::before_deploy;
 use crate::context::Context;
@@ -25,7 +26,7 @@ use crate::words;
 /// Options of `atlasctl deploy`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Folders with an agent.yaml, or folders of such folders.
+    /// Folders with an agent.yaml, folders of such folders, or YAML files with the definition of a chain.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Check, test and pack, without registering.
@@ -52,8 +53,29 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     if options.watch {
         return watch::run(context, options).await;
     }
-    deploy(context, options, &find(&options.paths, &BTreeMap::new())?).await?;
+    let (chains, folders): (Vec<PathBuf>, Vec<PathBuf>) =
+        options.paths.iter().cloned().partition(|path| chain::is_definition(path));
+    if !folders.is_empty() || chains.is_empty() {
+        deploy(context, options, &find(&folders, &BTreeMap::new())?).await?;
+    }
+    for path in &chains {
+        store(context, options, path).await?;
+    }
     Ok(Exit::Done)
+}
+
+/// Stores the chain in a file.
+async fn store(context: &Context, options: &Options, path: &Path) -> Result<(), Failure> {
+    let object = chain::put(&context.client()?, path, options.dry_run).await?;
+    let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    let steps = object["spec"]["steps"].as_array().map_or(0, Vec::len) as u64;
+    context.note(&format!("chain {name}   checked    {}", words::count(steps, "step")));
+    if !options.dry_run {
+        context.note(&format!("chain {name}   live       revision {}", object["metadata"]["revision"]));
+        let name = words::shell(&name);
+        context.next(&format!("next: atlasctl chain check {name}   or: atlasctl run {name} --input '{{}}'"));
+    }
+    context.show(&Shown { value: object, text: String::new(), names: vec![format!("{}/{name}", chain::KIND)] })
 }
 
 /// Finds every agent in some folders; an agent whose package is `known` is not news.

@@ -1,5 +1,6 @@
-//! `atlasctl run`: submits one job, waits for its end and prints its output.
+//! `atlasctl run`: submits one job, waits for its end and prints its output. A stored chain runs where no agent has the name.
 
+mod chain;
 mod from;
 
 use std::time::Duration;
@@ -27,7 +28,7 @@ const LAST_LINES: Duration = Duration::from_millis(500);
 /// Options of `atlasctl run`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Agent name, optionally with @VERSION, also as printed by -o name.
+    /// Agent name, optionally with @VERSION, also as printed by -o name; or the name of a stored chain.
     #[arg(required_unless_present = "from", value_parser = names::agent)]
     agent: Option<String>,
     /// Input: one JSON object, or key=value arguments (key=@FILE reads the text of a file).
@@ -87,7 +88,10 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     let detached = options.detach || later;
     context.form.fits(if detached { known::ID } else { known::JOB })?;
     let client = context.client()?;
-    let id = submit(context, &client, options).await?;
+    let id = match submit(context, &client, options).await {
+        Ok(id) => id,
+        Err(failure) => return chain::run(context, &client, options, failure).await,
+    };
     if detached {
         let shown = Shown { value: json!({"id": id}), text: format!("{id}\n"), names: vec![format!("job/{id}")] };
         context.show(&shown)?;
@@ -95,7 +99,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     }
     let mut latest = id;
     let waited = tokio::select! {
-        waited = family(context, &client, &mut latest, options, Env::system().clock.monotonic()) => waited?,
+        waited = family(context, &client, &mut latest, options.attending(), Env::system().clock.monotonic()) => waited?,
         // Ctrl-C ends this program, not the job.
         _ = tokio::signal::ctrl_c() => None,
     };
@@ -113,24 +117,40 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     Ok(ending::exit(&job))
 }
 
+/// How to wait for a job.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Attending {
+    pub(crate) timeout: Option<Duration>,
+    /// Whether to print the agent's log lines and models' answers.
+    pub(crate) follow: bool,
+    /// Whether to stop when the first job ends.
+    pub(crate) no_retry_wait: bool,
+}
+
+impl Options {
+    fn attending(&self) -> Attending {
+        Attending { timeout: self.timeout, follow: self.follow, no_retry_wait: self.no_retry_wait }
+    }
+}
+
 /// Waits for the end of a job and of its automatic retries; `latest` is the id of the job that is currently waited for.
 /// The timeout counts from `since`.
-async fn family(
+pub(crate) async fn family(
     context: &Context,
     client: &Client,
     latest: &mut String,
-    options: &Options,
+    attending: Attending,
     since: Duration,
 ) -> Result<Option<Value>, Failure> {
     let clock = Env::system().clock;
     loop {
-        let left = options.timeout.map(|timeout| timeout.saturating_sub(clock.monotonic().saturating_sub(since)));
-        let waited = attend(context, client, latest, left, options.follow).await?;
+        let left = attending.timeout.map(|timeout| timeout.saturating_sub(clock.monotonic().saturating_sub(since)));
+        let waited = attend(context, client, latest, left, attending.follow).await?;
         let job: Job = api::read(&waited)?;
         if job.is_terminal() {
             context.note(&ending::summary(&job));
         }
-        if job.retried_by.is_empty() || options.no_retry_wait {
+        if job.retried_by.is_empty() || attending.no_retry_wait {
             return Ok(Some(waited));
         }
         context.note(&format!("attempt failed, retrying{}: {}", pause(client, &job).await, job.retried_by));

@@ -237,6 +237,7 @@ impl HttpDoor {
             }
             (Route::Chains, &Method::POST) => chains::start(self, &caller, request).await,
             (Route::Chains, &Method::GET) => chains::list(self, &caller, request).await,
+            (Route::ChainCheck, &Method::POST) => chains::check(self, &caller, request).await,
             (Route::Chain(id), &Method::GET) => chains::get(self, &caller, request, &id).await,
             (Route::ChainCancel(id), &Method::POST) => chains::cancel(self, &caller, &id).await,
             (Route::Conversations, &Method::GET) => conversations::list(self, &caller, request).await,

@@ -1,5 +1,6 @@
 //! Runs of chains: start, read, wait, cancel (compatibility §12.4 and §15.2, ADR 29).
 
+mod check;
 mod drive;
 mod show;
 
@@ -82,14 +83,7 @@ impl Service {
 
     /// A definition that came with a request (compatibility §15.2).
     async fn given(&self, document: &Value) -> Result<RunDefinition, Error> {
-        let wrong = |why: String| Error::Malformed(format!("Invalid chain definition: {why}"));
-        let chain = Chain::read(document).map_err(|error| wrong(error.to_string()))?;
-        if chain.steps.is_empty() {
-            return Err(Error::Malformed("Chain must have at least one step".to_owned()));
-        }
-        for range in chain.steps.iter().filter_map(|step| step.range.as_deref()) {
-            Requirement::parse(range).map_err(|error| wrong(error.to_string()))?;
-        }
+        let chain = read(document)?;
         let steps = u32::try_from(chain.steps.len()).unwrap_or(u32::MAX);
         let document = self.payload(chain.to_json().to_string().into()).await?;
         Ok(RunDefinition::Given { chain: chain.name.into(), steps, document })
@@ -193,4 +187,17 @@ impl Service {
         let run = state.run(id).filter(|run| run.namespace == caller.namespace);
         run.cloned().ok_or(Error::UnknownRun)
     }
+}
+
+/// Reads a definition that came with a request.
+fn read(document: &Value) -> Result<Chain, Error> {
+    let wrong = |why: String| Error::Malformed(format!("Invalid chain definition: {why}"));
+    let chain = Chain::read(document).map_err(|error| wrong(error.to_string()))?;
+    if chain.steps.is_empty() {
+        return Err(Error::Malformed("Chain must have at least one step".to_owned()));
+    }
+    for range in chain.steps.iter().filter_map(|step| step.range.as_deref()) {
+        Requirement::parse(range).map_err(|error| wrong(error.to_string()))?;
+    }
+    Ok(chain)
 }

@@ -28,7 +28,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-gateway", "contract env service types"),
     (
         "atlas-service",
-        "contract duty env format history model objects package raft runs secrets state telemetry triggers types",
+        "contract duty env format history mediation model objects package raft runs secrets state telemetry triggers types",
     ),
     ("atlas-objects", "model types"),
     ("atlas-mediation", ""),

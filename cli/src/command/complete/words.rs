@@ -13,6 +13,7 @@ pub(super) enum Names {
     Controllers,
     Models,
     Skills,
+    Chains,
     Secrets,
     Triggers,
     Conversations,
@@ -34,7 +35,7 @@ pub(super) struct CompletionContext {
 
 const KINDS: &[&str] = &["job", "agent", "node", "controller"];
 const KINDS_TO_EDIT: &[&str] = &["agent", "node"];
-const KINDS_TO_LABEL: &[&str] = &["node", "model", "namespace", "secret", "skill", "tier", "trigger", "webhook"];
+const KINDS_TO_LABEL: &[&str] = &["chain", "node", "model", "namespace", "secret", "skill", "tier", "trigger", "webhook"];
 
 impl CompletionContext {
     /// The context of the last word; `words` excludes the program's name. None if the last word is not a name.
@@ -158,7 +159,9 @@ fn of_positional(line: &Line<'_>, argument: &Arg) -> Option<Vec<Names>> {
     let name = argument.get_value_names().and_then(|names| names.first())?.as_str();
     Some(match (&line.path[..], name) {
         (["explain"] | ["job", ..], "ID") => vec![Names::Jobs],
-        (["run"], "AGENT") | (["agent", "show" | "schema" | "versions"] | ["mcp", "pin" | "unpin"], "NAME") => {
+        (["run"], "AGENT") => vec![Names::Agents, Names::Chains],
+        (["chain", "show"], "NAME") | (["chain", ..], "FILE|NAME") => vec![Names::Chains],
+        (["agent", "show" | "schema" | "versions"] | ["mcp", "pin" | "unpin"], "NAME") => {
             vec![Names::Agents]
         }
         (["logs"], _) => vec![Names::Jobs, Names::Agents, Names::Nodes],
@@ -192,6 +195,7 @@ fn of_kind(kind: &str) -> Option<Names> {
         "controller" => Some(Names::Controllers),
         "model" => Some(Names::Models),
         "skill" => Some(Names::Skills),
+        "chain" => Some(Names::Chains),
         "secret" => Some(Names::Secrets),
         "trigger" => Some(Names::Triggers),
         "context" => Some(Names::Contexts),

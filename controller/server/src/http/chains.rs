@@ -63,6 +63,12 @@ pub(crate) async fn get(door: &HttpDoor, caller: &Caller, request: &Request, id:
     Ok(json(StatusCode::OK, &run))
 }
 
+/// `POST /api/chains/check` with `{"chain": …}`.
+pub(crate) async fn check(door: &HttpDoor, caller: &Caller, request: &mut Request) -> Answer {
+    let body = request.body(door, door.limits.body_bytes_max).await?;
+    Ok(json(StatusCode::OK, &door.service.check_chain(caller, read(&body)?.chain).await?))
+}
+
 /// `POST /api/chains/{id}/cancel`.
 pub(crate) async fn cancel(door: &HttpDoor, caller: &Caller, id: &str) -> Answer {
     let cancelled = door.service.cancel_chain_run(caller, id).await?;

@@ -12,7 +12,7 @@ use atlas_raft::Leadership;
 use atlas_runs::{Chain, Next, Plan, PlannedStep, StepInput, context, metadata, next, unknown_agents};
 use atlas_state::State;
 use atlas_types::{
-    AdvanceRun, AgentName, Command, Door, Event, EventRecord, Failure, FailureKind, Origin, Rejection, Request, Run,
+    AdvanceRun, AgentName, AgentVersion, Command, Door, Event, EventRecord, Failure, FailureKind, Origin, Rejection, Request, Run,
     RunFailure, RunFault, RunId, RunNext, RunStatus, SubmitJob, Verdict, Version,
 };
 use bytes::Bytes;
@@ -186,16 +186,28 @@ async fn look_up(service: &Service, state: &State, run: &Run) -> Result<Result<P
         Err(error) => return Ok(Err(format!("Invalid chain definition: {error}"))),
     };
     let caller = caller_of(run);
-    let found = |agent: &str, range: Option<&str>| {
-        let name = AgentName::new(agent).ok()?;
-        find_version(state, &caller, &name, range).ok().flatten()
-    };
+    let found = |agent: &str, range: Option<&str>| known_version(state, &caller, agent, range);
     if let Some(error) = unknown_agents(&chain, |agent, range| found(agent, range).is_some()) {
         return Ok(Err(error));
     }
+    plan_of(service, state, &caller, chain).await.map(Ok)
+}
+
+/// The version that a step would run.
+pub(super) fn known_version(
+    state: &State,
+    caller: &Caller,
+    agent: &str,
+    range: Option<&str>,
+) -> Option<Arc<AgentVersion>> {
+    find_version(state, caller, &AgentName::new(agent).ok()?, range).ok().flatten()
+}
+
+/// The plan of a chain whose agents are all registered.
+pub(super) async fn plan_of(service: &Service, state: &State, caller: &Caller, chain: Chain) -> Result<Plan, Error> {
     let mut steps = Vec::with_capacity(chain.steps.len());
     for step in chain.steps {
-        let Some(agent) = found(&step.agent, step.range.as_deref()) else { continue };
+        let Some(agent) = known_version(state, caller, &step.agent, step.range.as_deref()) else { continue };
         let known = service.known(&agent).await?;
         steps.push(PlannedStep {
             agent: step.agent,
@@ -207,7 +219,7 @@ async fn look_up(service: &Service, state: &State, run: &Run) -> Result<Result<P
             output_schema: schema(&known, "output_schema"),
         });
     }
-    Ok(Ok(Plan { chain: chain.name, steps }))
+    Ok(Plan { chain: chain.name, steps })
 }
 
 fn schema(known: &Known, member: &str) -> Value {

@@ -32,7 +32,7 @@ pub(super) async fn print(
             Ok(id) => {
                 let mut latest = id.clone();
                 let waited = tokio::select! {
-                    waited = family(context, client, &mut latest, options, since) => waited?,
+                    waited = family(context, client, &mut latest, options.attending(), since) => waited?,
                     // Ctrl-C ends this program, not the jobs.
                     _ = tokio::signal::ctrl_c() => None,
                 };

@@ -230,6 +230,10 @@ pub(crate) const OPERATIONS: &[Operation] = &[
             ok("with `wait`: the execution", &[Content::Json("ChainRun")]),
         ])
         .refuses(&[WRITE, BODY, STORED, &[UNKNOWN_OBJECT, LIMIT_REACHED, UNKNOWN_RUN]]),
+    post("checkChain", "/api/chains/check", "Shows how each step of a chain gets its input from the step before. Nothing runs.")
+        .body(Body::Json("ChainStart"))
+        .answers(&[ok("the steps and the joins between them", &[Content::Json("ChainCheck")])])
+        .refuses(&[READ, BODY, STORED, &[UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND]]),
     get("listChainRuns", "/api/chains", "Executions of chains, newest first. Those that ended last are kept.")
         .lenient()
         .takes(&[query("status", Kind::Text, "only executions with this status"), LIMIT, VIEW, CONSISTENCY])

@@ -60,6 +60,7 @@ const RIGHTS: &[(Right, &[&str])] = &[
             "getTrace",
             "followAll",
             "followAllAtWs",
+            "checkChain",
             "listChainRuns",
             "getChainRun",
             "listConversations",

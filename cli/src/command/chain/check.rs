@@ -1,0 +1,225 @@
+//! `atlasctl chain check`: how the steps of a chain fit together.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{KIND, definition};
+use crate::api;
+use crate::client::Client;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::Shown;
+
+/// Options of `atlasctl chain check`.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+pub(crate) struct Options {
+    /// A YAML file with a definition, or the name of a stored chain.
+    #[arg(value_name = "FILE|NAME")]
+    chain: String,
+    /// Refuse a chain that needs a model to connect its steps.
+    #[arg(long)]
+    no_bridge: bool,
+}
+
+/// The answer of the controllers about a chain.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Checked {
+    pub(super) name: String,
+    pub(super) steps: Vec<Step>,
+    pub(super) joins: Vec<Join>,
+    /// The model that converts data; empty if there is none.
+    pub(super) model: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Step {
+    pub(super) agent: String,
+    pub(super) version: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Join {
+    strategy: String,
+    cost: f64,
+    fields: Vec<Field>,
+    notes: Vec<String>,
+}
+
+/// A field of the input that gets a value.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Field {
+    target: String,
+    source: Value,
+    how: String,
+    from: Option<String>,
+    to: String,
+}
+
+pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let (value, checked) = ask(&context.client()?, &options.chain).await?;
+    context.show(&Shown { value, text: lines(&checked), names: vec![format!("{KIND}/{}", checked.name)] })?;
+    refusal(&checked, options.no_bridge).map_or(Ok(()), Err)?;
+    context.note(match checked.joins.iter().any(Join::is_bridge) {
+        true => "ok: a model connects some steps; its answers differ from run to run",
+        false => "ok: no model is needed to connect the steps",
+    });
+    Ok(Exit::Done)
+}
+
+/// Asks the controllers about a chain in a file, or a stored one.
+pub(super) async fn ask(client: &Client, chain: &str) -> Result<(Value, Checked), Failure> {
+    let body = json!({"chain": definition::chain(chain)?});
+    let value = client.post(&["api", "chains", "check"], &[], &body).await?;
+    let checked = api::read(&value)?;
+    Ok((value, checked))
+}
+
+/// The failure for the first pair of steps that does not fit together.
+fn refusal(checked: &Checked, no_bridge: bool) -> Option<Failure> {
+    let found = |wanted: fn(&Join) -> bool| checked.joins.iter().position(wanted);
+    let refused = |join: usize, why: &str| {
+        let message = format!("step {} cannot get its input from step {}: {why}", join + 2, join + 1);
+        let failure = Failure::new("E1124", Exit::Invalid, message);
+        failure.with_next("give the step an input_map: atlasctl docs chains")
+    };
+    if let Some(join) = found(|join| join.strategy.is_empty()) {
+        return Some(refused(join, "the schemas are incompatible"));
+    }
+    let bridged = found(Join::is_bridge)?;
+    match (no_bridge, checked.model.is_empty()) {
+        (true, _) => Some(refused(bridged, "only a model could convert the output")),
+        (false, true) => Some(refused(bridged, "only a model could convert the output, and the tier fast has none")),
+        (false, false) => None,
+    }
+}
+
+/// One line per step, and between two steps how the second gets its input.
+fn lines(checked: &Checked) -> String {
+    let mut text = String::new();
+    for (index, step) in checked.steps.iter().enumerate() {
+        if let Some(join) = index.checked_sub(1).and_then(|join| checked.joins.get(join)) {
+            let place = format!("{index}→{}", index + 1);
+            text += &format!("   {place}  {:<10} cost {}   {}\n", join.word(), join.cost, join.about(&checked.model));
+        }
+        text += &format!("step {}  {} {}\n", index + 1, step.agent, step.version);
+    }
+    text
+}
+
+impl Join {
+    fn is_bridge(&self) -> bool {
+        self.strategy == "llm_bridge"
+    }
+
+    /// The strategy in one word.
+    pub(super) fn word(&self) -> &str {
+        match self.strategy.as_str() {
+            "" => "impossible",
+            "llm_bridge" => "bridge",
+            other => other,
+        }
+    }
+
+    /// The fields, or why there are none.
+    pub(super) fn about(&self, model: &str) -> String {
+        match self.strategy.as_str() {
+            "" => self.notes.join("; "),
+            "llm_bridge" if model.is_empty() => "there is no model for it".to_owned(),
+            "llm_bridge" => format!("model {model}, not deterministic"),
+            _ if self.fields.is_empty() => "all fields".to_owned(),
+            _ => self.fields.iter().map(Field::about).collect::<Vec<_>>().join(", "),
+        }
+    }
+}
+
+impl Field {
+    /// `summary → name (string → string)`
+    fn about(&self) -> String {
+        let source = match &self.source {
+            Value::String(name) if self.how != "value" => name.clone(),
+            value => value.to_string(),
+        };
+        let source = if self.how == "default" { format!("default {source}") } else { source };
+        let target = &self.target;
+        match &self.from {
+            Some(from) if source == *target && *from == self.to => format!("{target} ({from})"),
+            Some(from) => format!("{source} → {target} ({from} → {})", self.to),
+            None => format!("{source} → {target}"),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    pub(in super::super) fn checked(joins: usize) -> Checked {
+        let field = |target: &str, source: Value, how: &str, from: Option<&str>| Field {
+            target: target.to_owned(),
+            source,
+            how: how.to_owned(),
+            from: from.map(str::to_owned),
+            to: "string".to_owned(),
+        };
+        let all = [
+            ("direct", 0.0, vec![field("text", json!("text"), "field", Some("string"))]),
+            (
+                "mapped",
+                0.0,
+                vec![
+                    field("name", json!("summary"), "field", Some("string")),
+                    field("size", json!(3), "value", None),
+                    field("style", json!("bold"), "value", None),
+                    field("title", json!("$.trigger.title"), "path", None),
+                ],
+            ),
+            (
+                "coerce",
+                0.0,
+                vec![
+                    field("name", json!("full_name"), "field", Some("integer")),
+                    field("size", json!(3), "default", None),
+                ],
+            ),
+            ("llm_bridge", 1.0, Vec::new()),
+            ("", 0.0, Vec::new()),
+        ];
+        let notes = vec!["No viable transformation path found".to_owned()];
+        let join = |(strategy, cost, fields): (&str, f64, Vec<Field>)| Join {
+            strategy: strategy.to_owned(),
+            cost,
+            fields,
+            notes: notes.clone(),
+        };
+        let names = ["a", "b", "c", "d", "e", "f"].into_iter().take(joins + 1);
+        let step = |agent: &str| Step { agent: agent.to_owned(), version: "1.0.0".to_owned() };
+        let joins = all.into_iter().take(joins).map(join).collect();
+        Checked { name: "c".to_owned(), steps: names.map(step).collect(), joins, model: "fast".to_owned() }
+    }
+
+    #[test]
+    fn each_pair_of_steps_has_a_line() {
+        expect![[""]].assert_eq(&lines(&checked(5)));
+    }
+
+    #[test]
+    fn a_chain_that_does_not_fit_is_refused() {
+        let told = |checked: &Checked, no_bridge| refusal(checked, no_bridge).map(|failure| failure.message);
+        let without = |joins| Checked { model: String::new(), ..checked(joins) };
+        assert_eq!(told(&checked(3), true), None);
+        assert_eq!(told(&checked(4), false), None);
+        let step = "step 5 cannot get its input from step 4: only a model could convert the output";
+        assert_eq!(told(&checked(4), true).as_deref(), Some(step));
+        assert_eq!(told(&without(4), false), Some(format!("{step}, and the tier fast has none")));
+        let impossible = "step 6 cannot get its input from step 5: the schemas are incompatible";
+        assert_eq!(told(&checked(5), true).as_deref(), Some(impossible));
+    }
+}

@@ -1,0 +1,92 @@
+//! Definitions of chains in files: the format of Atlas for Python.
+
+use std::path::Path;
+
+use atlas_contract::yaml::{self, Budget};
+use serde_json::{Map, Value, json};
+
+use super::KIND;
+use crate::client::Client;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::input;
+
+/// Whether a path names a file with the definition of a chain, and not a folder of agents.
+pub(crate) fn is_definition(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") && !path.is_dir()
+}
+
+/// The definition in a file, without the key `chain`.
+fn read(path: &Path) -> Result<Map<String, Value>, Failure> {
+    let text = input::read_file(path)?;
+    let wrong = |what: String| Failure::new("E1104", Exit::Invalid, format!("{}: {what}", path.display()));
+    let document = yaml::load(text.as_bytes(), Budget::default()).map_err(|error| wrong(error.to_string()))?;
+    if document.get("agent").is_some() {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+        let failure = wrong("this is the contract of an agent, not a chain".to_owned());
+        return Err(failure.with_next(format!("deploy its folder: atlasctl deploy {}", folder.display())));
+    }
+    let definition = document.get("chain").unwrap_or(&document);
+    match definition {
+        Value::Object(members) if members.get("name").is_some_and(Value::is_string) => Ok(members.clone()),
+        _ => Err(wrong("a chain has a `name` and `steps`, also under the key `chain`".to_owned())
+            .with_next("the format: atlasctl docs chains")),
+    }
+}
+
+/// The member `chain` of requests: the definition in a file, or the name of a stored chain.
+pub(super) fn chain(text: &str) -> Result<Value, Failure> {
+    let path = Path::new(text);
+    if is_definition(path) { read(path).map(Value::Object) } else { Ok(text.into()) }
+}
+
+/// Stores the definition in a file as an object of its name, and returns the object.
+pub(crate) async fn put(client: &Client, path: &Path, dry_run: bool) -> Result<Value, Failure> {
+    let mut definition = read(path)?;
+    let name = definition.remove("name").unwrap_or_default();
+    let name = name.as_str().unwrap_or_default();
+    let query: &[(&str, &str)] = if dry_run { &[("dry_run", "true")] } else { &[] };
+    client.put(&["api", "objects", KIND, name], query, &json!({"spec": known(definition)})).await
+}
+
+/// The members that a stored chain has. Files may have others, which Atlas for Python ignores; objects may not.
+fn known(mut definition: Map<String, Value>) -> Value {
+    let keep = |members: &mut Map<String, Value>, known: &[&str]| {
+        members.retain(|name, value| known.contains(&name.as_str()) && !value.is_null());
+    };
+    keep(&mut definition, &["description", "orchestrator", "steps"]);
+    for step in definition.get_mut("steps").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Value::Object(step) = step {
+            keep(step, &["agent", "name", "input_map"]);
+        }
+    }
+    Value::Object(definition)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_members_are_left_out() {
+        let definition = json!({"name": "c", "on_failure": "x", "description": null, "steps": [{"agent": "a", "if": 1, "input_map": {"x": 1}}]});
+        let Value::Object(definition) = definition else { panic!("an object") };
+        assert_eq!(known(definition), json!({"steps": [{"agent": "a", "input_map": {"x": 1}}]}));
+    }
+
+    #[test]
+    fn files_are_read_with_and_without_the_key() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("c.yaml");
+        for text in ["chain:\n  name: c\n  steps: []\n", "name: c\nsteps: []\n"] {
+            std::fs::write(&path, text).expect("written");
+            assert_eq!(Value::Object(read(&path).expect("a chain")), json!({"name": "c", "steps": []}));
+        }
+        for text in ["steps: []", "- a", "chain: 1", "chain: {", "name: 5", "agent: {name: a}"] {
+            std::fs::write(&path, text).expect("written");
+            assert_eq!(read(&path).expect_err(text).code.as_deref(), Some("E1104"));
+        }
+        assert!(is_definition(&path) && is_definition(Path::new("gone.yml")) && !is_definition(folder.path()));
+        assert_eq!(chain("greet"), Ok("greet".into()));
+    }
+}

@@ -1,0 +1,203 @@
+//! `atlasctl chain run`: runs a chain, waits for its end and prints its output.
+
+use std::time::Duration;
+
+use atlas_env::Env;
+use serde_json::{Value, json};
+
+use super::definition;
+use super::tree::{title, tree_of};
+use crate::client::Client;
+use crate::command::run::{Attending, family};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::input::{self, Source};
+use crate::output::Shown;
+use crate::words;
+
+/// Longest wait of one request.
+const WAIT_STEP: Duration = Duration::from_secs(30);
+/// The same while each new step is reported.
+const FOLLOW_STEP: Duration = Duration::from_millis(250);
+
+/// Options of `atlasctl chain run`.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+pub(crate) struct Options {
+    /// A YAML file with a definition, or the name of a stored chain.
+    #[arg(value_name = "FILE|NAME")]
+    chain: String,
+    /// Input: one JSON object, or key=value arguments (key=@FILE reads the text of a file).
+    #[arg(value_name = "JSON|KEY=VALUE")]
+    words: Vec<String>,
+    /// Input as JSON, @FILE, or - for stdin.
+    #[arg(short, long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
+    input: Option<String>,
+    /// Print only the id of the execution and return immediately.
+    #[arg(short, long, conflicts_with = "follow")]
+    detach: bool,
+    /// Report each step, and stream its log lines and models' answers to stderr.
+    #[arg(short, long)]
+    follow: bool,
+    /// Priority of its jobs; higher runs first.
+    #[arg(short, long, default_value_t = 0, allow_negative_numbers = true)]
+    priority: i64,
+    /// Maximum time to wait; the execution continues after that.
+    #[arg(long, value_name = "DURATION", value_parser = words::parse_duration)]
+    timeout: Option<Duration>,
+    /// Idempotency key; a repeated request with the same key returns the first execution.
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+}
+
+/// An execution to start, and how far to go along with it.
+pub(crate) struct Start<'a> {
+    /// A definition, or the name of a stored chain.
+    pub(crate) chain: Value,
+    pub(crate) input: Value,
+    pub(crate) priority: i64,
+    pub(crate) detach: bool,
+    pub(crate) follow: bool,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) idempotency_key: Option<&'a str>,
+}
+
+pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let input = match input::source(&options.words, options.input.as_deref())? {
+        Source::Whole(value) => value,
+        // A chain has no contract: the values are texts.
+        Source::Pairs(pairs) => input::object(pairs, &json!({}))?,
+    };
+    let wanted = Start {
+        chain: definition::chain(&options.chain)?,
+        input,
+        priority: options.priority,
+        detach: options.detach,
+        follow: options.follow,
+        timeout: options.timeout,
+        idempotency_key: options.idempotency_key.as_deref(),
+    };
+    start(context, &context.client()?, &wanted).await
+}
+
+/// Starts an execution, waits for its end and prints its output.
+pub(crate) async fn start(context: &Context, client: &Client, start: &Start<'_>) -> Result<Exit, Failure> {
+    let body = json!({"chain": start.chain, "input": start.input, "priority": start.priority});
+    let path = ["api", "chains"];
+    let started = match start.idempotency_key {
+        Some(key) => client.post_named(&path, &[], &body, key).await?,
+        None => client.post(&path, &[], &body).await?,
+    };
+    let id = started["id"].as_str().ok_or_else(|| Failure::answer("an execution is answered with an id"))?.to_owned();
+    if start.detach {
+        context.show(&Shown { value: started, text: format!("{id}\n"), names: vec![id] })?;
+        return Ok(Exit::Done);
+    }
+    let waited = tokio::select! {
+        waited = wait(context, client, &id, start) => Some(waited?),
+        // Ctrl-C ends this program, not the execution.
+        _ = tokio::signal::ctrl_c() => None,
+    };
+    let Some(run) = waited else {
+        context.note(&format!("{id} continues"));
+        return Ok(Exit::WaitTimedOut);
+    };
+    if !start.follow {
+        context.note(&tree_of(client, &run).await);
+    }
+    conclude(context, run)
+}
+
+/// Waits until an execution has ended, or the time is over, and returns it.
+async fn wait(context: &Context, client: &Client, id: &str, start: &Start<'_>) -> Result<Value, Failure> {
+    let clock = Env::system().clock;
+    let deadline = start.timeout.map(|timeout| clock.monotonic() + timeout);
+    let step_max = if start.follow { FOLLOW_STEP } else { WAIT_STEP };
+    let mut reported = 0;
+    loop {
+        let left = deadline.map(|deadline| deadline.saturating_sub(clock.monotonic()));
+        let step = format!("{:.3}", left.unwrap_or(step_max).min(step_max).as_secs_f64());
+        let run = client.get(&["api", "chains", id], &[("wait", &step), ("view", "full")]).await?;
+        if start.follow {
+            reported = follow(context, client, &run, reported, left).await?;
+        }
+        if run["result"].is_object() || left.is_some_and(|left| left <= step_max) {
+            return Ok(run);
+        }
+    }
+}
+
+/// Follows the jobs of the steps that were not `reported` yet; returns how many are.
+async fn follow(
+    context: &Context,
+    client: &Client,
+    run: &Value,
+    reported: usize,
+    timeout: Option<Duration>,
+) -> Result<usize, Failure> {
+    let steps = run["step_jobs"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if reported == 0 && !steps.is_empty() {
+        context.note(&title(run));
+    }
+    for step in steps.iter().skip(reported) {
+        let mut job = step["job_id"].as_str().unwrap_or_default().to_owned();
+        let attending = Attending { timeout, follow: true, no_retry_wait: false };
+        family(context, client, &mut job, attending, Env::system().clock.monotonic()).await?;
+    }
+    Ok(steps.len())
+}
+
+/// Prints the output of a completed execution; any other end is an error.
+fn conclude(context: &Context, run: Value) -> Result<Exit, Failure> {
+    let exit = match run["status"].as_str().unwrap_or_default() {
+        "completed" => Exit::Done,
+        "failed" => Exit::JobFailed,
+        "cancelled" => Exit::JobCancelled,
+        _ => Exit::WaitTimedOut,
+    };
+    if !context.form.is_text() {
+        let names = vec![run["id"].as_str().unwrap_or_default().to_owned()];
+        context.show(&Shown { value: run, text: String::new(), names })?;
+        return Ok(exit);
+    }
+    context.print(&output(&run, exit)?)?;
+    Ok(Exit::Done)
+}
+
+/// The output of a completed execution as a line.
+fn output(run: &Value, exit: Exit) -> Result<String, Failure> {
+    let id = run["id"].as_str().unwrap_or_default();
+    let (code, message) = match exit {
+        Exit::Done => return Ok(format!("{}\n", run["result"]["output"])),
+        Exit::JobFailed => ("E3101", run["result"]["error"].as_str().unwrap_or("the chain failed").to_owned()),
+        Exit::JobCancelled => ("E3102", format!("{id} was cancelled")),
+        _ => ("E3104", format!("{id} has not ended within the timeout; it continues")),
+    };
+    let failure = Failure::new(code, exit, message);
+    let last = run["step_jobs"].as_array().and_then(|steps| steps.last()).and_then(|step| step["job_id"].as_str());
+    Err(match last.filter(|_| exit == Exit::JobFailed) {
+        Some(job) => failure.with_next(format!("what its last step logged: atlasctl job logs {job}")),
+        None => failure,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_completed_execution_has_an_output() {
+        let run = json!({
+            "id": "chain-1", "result": {"output": {"a": 1}, "error": "Agent failed at step 0 (a): boom"},
+            "step_jobs": [{"job_id": "job-1"}],
+        });
+        assert_eq!(output(&run, Exit::Done).as_deref(), Ok("{\"a\":1}\n"));
+        let failed = output(&run, Exit::JobFailed).expect_err("it failed");
+        assert_eq!(failed.message, "Agent failed at step 0 (a): boom");
+        assert_eq!(failed.next.as_deref(), Some("what its last step logged: atlasctl job logs job-1"));
+        for (exit, code) in [(Exit::JobCancelled, "E3102"), (Exit::WaitTimedOut, "E3104")] {
+            assert_eq!(output(&run, exit).expect_err("no output").code.as_deref(), Some(code));
+        }
+    }
+}

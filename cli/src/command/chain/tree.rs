@@ -1,0 +1,72 @@
+//! The steps of an execution as a tree.
+
+use serde_json::Value;
+
+use crate::api::{self, Job};
+use crate::client::Client;
+use crate::words;
+
+/// ```text
+/// chain-4f3a09c1d27be685  greet-and-sum 1  2 steps
+///  ├ job-8c0e…  summarize 0.1.0  completed 1.8 s  $0.0006
+///  └ job-1b77…  hello 0.1.0  completed 9 ms  mapped
+/// ```
+pub(super) async fn tree_of(client: &Client, run: &Value) -> String {
+    let steps = run["step_jobs"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut lines = vec![title(run)];
+    for (index, step) in steps.iter().enumerate() {
+        let branch = if index + 1 == steps.len() { "└" } else { "├" };
+        lines.push(format!(" {branch} {}", line(step, job(client, step).await.as_ref())));
+    }
+    lines.join("\n")
+}
+
+/// The execution, its chain with the stored revision, and the number of steps.
+pub(super) fn title(run: &Value) -> String {
+    let text = |member: &str| run[member].as_str().unwrap_or_default();
+    let revision = run["revision"].as_u64().map(|revision| format!(" {revision}")).unwrap_or_default();
+    let steps = words::count(run["total_steps"].as_u64().unwrap_or_default(), "step");
+    format!("{}  {}{revision}  {steps}", text("id"), text("chain_name"))
+}
+
+/// The job of a step; none if it is not kept any more.
+async fn job(client: &Client, step: &Value) -> Option<Job> {
+    let id = step["job_id"].as_str()?;
+    api::read(&client.get(&["api", "jobs", id], &[("view", "full")]).await.ok()?).ok()
+}
+
+fn line(step: &Value, job: Option<&Job>) -> String {
+    let text = |member: &str| step[member].as_str().unwrap_or_default();
+    let agent = format!("{} {}", text("agent"), text("version"));
+    let mut parts = vec![text("job_id").to_owned(), agent.trim_end().to_owned()];
+    match job.filter(|job| job.is_terminal()) {
+        Some(job) => {
+            parts.push(format!("{} {}", text("status"), words::milliseconds(job.total_ms())));
+            parts.push(job.cost());
+        }
+        None => parts.push(text("status").to_owned()),
+    }
+    if text("strategy") != "none" {
+        parts.push(text("strategy").to_owned());
+    }
+    parts.retain(|part| !part.trim().is_empty());
+    parts.join("  ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_step_shows_how_it_got_its_input() {
+        let step =
+            json!({"job_id": "job-1", "agent": "a", "version": "1.0.0", "status": "running", "strategy": "mapped"});
+        assert_eq!(line(&step, None), "job-1  a 1.0.0  running  mapped");
+        let first = json!({"job_id": "job-1", "agent": "a", "version": null, "status": "failed", "strategy": "none"});
+        assert_eq!(line(&first, None), "job-1  a  failed");
+        let run = json!({"id": "chain-1", "chain_name": "c", "revision": 3, "total_steps": 1});
+        assert_eq!(title(&run), "chain-1  c 3  1 step");
+    }
+}

@@ -1,0 +1,139 @@
+//! How the steps of a chain fit together, without running it.
+
+use atlas_mediation::{Coercion, Level, Report};
+use atlas_objects::models_of_tier;
+use atlas_runs::{Chain, Plan, join, unknown_agents};
+use atlas_types::RunStrategy;
+use serde_json::{Value, json};
+
+use super::ChainSource;
+use super::drive::{known_version, plan_of};
+use crate::{Caller, Consistency, Error, Service};
+
+/// The tier whose model converts outputs.
+const TIER: &str = "fast";
+
+impl Service {
+    /// The versions that would run, and how each step would get its input from the step before.
+    pub async fn check_chain(&self, caller: &Caller, chain: ChainSource) -> Result<Value, Error> {
+        let state = self.state(Consistency::Linearizable).await?;
+        let chain = match chain {
+            ChainSource::Given(document) => super::read(&document)?,
+            ChainSource::Named(name) => {
+                let object = self.object(caller, "chain", &name, Consistency::Stale).await?;
+                let chain = Chain::stored(&name, &object.value["spec"]);
+                chain.map_err(|error| Error::Malformed(format!("Invalid chain definition: {error}")))?
+            }
+        };
+        let is_known = |agent: &str, range: Option<&str>| known_version(&state, caller, agent, range).is_some();
+        if let Some(unknown) = unknown_agents(&chain, is_known) {
+            return Err(Error::Malformed(unknown));
+        }
+        let plan = plan_of(self, &state, caller, chain).await?;
+        let joins = (1..plan.steps.len()).filter_map(|index| Some(shown(&plan, index, &join(&plan, index)?)));
+        let steps = plan
+            .steps
+            .iter()
+            .map(|step| json!({"name": step.name, "agent": step.agent, "version": step.version}))
+            .collect::<Vec<_>>();
+        let model = models_of_tier(&state, &caller.namespace, TIER);
+        Ok(json!({
+            "name": plan.chain,
+            "steps": steps,
+            "joins": joins.collect::<Vec<_>>(),
+            "model": model.first().map_or("", |model| model.name.as_str()),
+        }))
+    }
+}
+
+/// The report of a join, with the fields in a form for people.
+fn shown(plan: &Plan, index: usize, report: &Report) -> Value {
+    let mut shown = report.to_json();
+    let strategy = RunStrategy::named(report.level.strategy()).unwrap_or(RunStrategy::None);
+    shown["cost"] = json!(strategy.cost());
+    shown["fields"] = fields(plan, index, report);
+    shown
+}
+
+/// For each field of the input that gets a value: where the value comes from, and both types.
+fn fields(plan: &Plan, index: usize, report: &Report) -> Value {
+    let (Some(before), Some(step)) = (plan.steps.get(index.wrapping_sub(1)), plan.steps.get(index)) else {
+        return json!([]);
+    };
+    let kind = |schema: &Value, name: &str| match &schema["properties"][name]["type"] {
+        Value::String(kind) => kind.clone(),
+        _ => "any".to_owned(),
+    };
+    let field = |target: &str, source: &Value| {
+        let name = source.as_str().filter(|name| before.output_schema["properties"].get(name).is_some());
+        let from = name.map(|name| kind(&before.output_schema, name));
+        // Only a map has paths and values; its texts that are no field of the output are values.
+        let how = match (name, source.as_str()) {
+            (Some(_), _) => "field",
+            (None, Some(path)) if path.starts_with("$.") => "path",
+            _ => "value",
+        };
+        json!({"target": target, "source": source, "how": how, "from": from, "to": kind(&step.input_schema, target)})
+    };
+    if matches!(report.level, Level::Semantic | Level::Incompatible) {
+        return json!([]);
+    }
+    let defaults = report.coercions.iter().filter_map(|coercion| match coercion {
+        Coercion::Default { target, value } => {
+            Some(json!({"target": target, "source": value, "how": "default", "from": null, "to": kind(&step.input_schema, target)}))
+        }
+        Coercion::Rename { .. } | Coercion::Cast { .. } => None,
+    });
+    report.mappings.iter().map(|(target, source)| field(target, source)).chain(defaults).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use atlas_runs::PlannedStep;
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    fn step(input: Value, output: Value, map: Option<Value>) -> PlannedStep {
+        PlannedStep {
+            agent: "a".to_owned(),
+            version: "1.0.0".to_owned(),
+            digest: String::new(),
+            name: "step_0".to_owned(),
+            input_map: map.and_then(|map| map.as_object().cloned()),
+            input_schema: input,
+            output_schema: output,
+        }
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "tests write values in place")]
+    fn check(output: Value, input: Value, map: Option<Value>, expected: Expect) {
+        let steps = vec![step(json!({}), output, None), step(input, json!({}), map)];
+        let plan = Plan { chain: "c".to_owned(), steps };
+        let shown = shown(&plan, 1, &join(&plan, 1).expect("a join"));
+        let mut text = format!("{} cost {}\n", shown["strategy"], shown["cost"]);
+        for field in shown["fields"].as_array().expect("fields") {
+            let member = |name: &str| field[name].to_string();
+            text += &format!("{} {} ← {} {} {}\n", member("target"), member("to"), member("how"), member("source"), member("from"));
+        }
+        expected.assert_eq(&text);
+    }
+
+    fn texts(names: &[&str]) -> Value {
+        let properties: Value = names.iter().map(|name| ((*name).to_owned(), json!({"type": "string"}))).collect();
+        json!({"properties": properties, "required": names})
+    }
+
+    #[test]
+    fn each_field_has_its_source_and_its_types() {
+        check(texts(&["text", "more"]), texts(&["text"]), None, expect![[""]]);
+        let map = json!({"name": "more", "path": "$.trigger.x", "fixed": "hello", "number": 5});
+        check(texts(&["text", "more"]), texts(&["name"]), Some(map), expect![[""]]);
+        let target = json!({
+            "properties": {"message_text": {"type": "string"}, "n": {"type": "integer", "default": 3}},
+            "required": ["message_text", "n"],
+        });
+        check(texts(&["text"]), target, None, expect![[""]]);
+        check(texts(&["text"]), texts(&["zzzz"]), None, expect![[""]]);
+    }
+}
