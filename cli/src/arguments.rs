@@ -7,8 +7,8 @@ use std::time::Duration;
 use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command::{
-    agent, apply, chain, cluster, complete, completion, config, context, conversation, deploy, dev, dev_member, diff, docs,
-    doctor, edit, event, explain_error, generic, import, init, job, label, logs, mcp, model, node, operator, run,
+    agent, apply, chain, cluster, complete, completion, config, context, conversation, deploy, dev, dev_member, diff,
+    docs, doctor, edit, event, explain_error, generic, import, init, job, label, logs, mcp, model, node, operator, run,
     secret, skill, test, top, trigger, wait,
 };
 use crate::context::TimeForm;

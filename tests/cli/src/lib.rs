@@ -6,6 +6,7 @@
 #[cfg(test)]
 mod ask_docs;
 #[cfg(test)]
+mod chains;
 mod first_minutes;
 #[cfg(test)]
 mod follow;

@@ -207,7 +207,19 @@ pub(super) mod tests {
 
     #[test]
     fn each_pair_of_steps_has_a_line() {
-        expect![[""]].assert_eq(&lines(&checked(5)));
+        expect![[r#"
+            step 1  a 1.0.0
+               1→2  direct     cost 0   text (string)
+            step 2  b 1.0.0
+               2→3  mapped     cost 0   summary → name (string → string), 3 → size, "bold" → style, $.trigger.title → title
+            step 3  c 1.0.0
+               3→4  coerce     cost 0   full_name → name (integer → string), default 3 → size
+            step 4  d 1.0.0
+               4→5  bridge     cost 1   model fast, not deterministic
+            step 5  e 1.0.0
+               5→6  impossible cost 0   No viable transformation path found
+            step 6  f 1.0.0
+        "#]].assert_eq(&lines(&checked(5)));
     }
 
     #[test]

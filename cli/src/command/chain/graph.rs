@@ -59,7 +59,28 @@ mod tests {
 
     #[test]
     fn joins_stand_between_the_steps() {
-        expect![[""]].assert_eq(&text(&checked(2)));
-        expect![[""]].assert_eq(&mermaid(&checked(5)));
+        expect![[r#"
+            a 1.0.0
+             │ direct: text (string)
+             ▼
+            b 1.0.0
+             │ mapped: summary → name (string → string), 3 → size, "bold" → style, $.trigger.title → title
+             ▼
+            c 1.0.0
+        "#]].assert_eq(&text(&checked(2)));
+        expect![[r#"
+            flowchart LR
+              s1["a 1.0.0"]
+              s2["b 1.0.0"]
+              s3["c 1.0.0"]
+              s4["d 1.0.0"]
+              s5["e 1.0.0"]
+              s6["f 1.0.0"]
+              s1 -- direct --> s2
+              s2 -- mapped --> s3
+              s3 -- coerce --> s4
+              s4 -- bridge --> s5
+              s5 -- impossible --> s6
+        "#]].assert_eq(&mermaid(&checked(5)));
     }
 }

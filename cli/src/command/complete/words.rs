@@ -35,7 +35,8 @@ pub(super) struct CompletionContext {
 
 const KINDS: &[&str] = &["job", "agent", "node", "controller"];
 const KINDS_TO_EDIT: &[&str] = &["agent", "node"];
-const KINDS_TO_LABEL: &[&str] = &["chain", "node", "model", "namespace", "secret", "skill", "tier", "trigger", "webhook"];
+const KINDS_TO_LABEL: &[&str] =
+    &["chain", "node", "model", "namespace", "secret", "skill", "tier", "trigger", "webhook"];
 
 impl CompletionContext {
     /// The context of the last word; `words` excludes the program's name. None if the last word is not a name.

@@ -21,7 +21,8 @@ pub(super) async fn run(
     missing: Failure,
 ) -> Result<Exit, Failure> {
     let name = options.agent.as_deref().unwrap_or_default();
-    if missing.code.as_deref() != Some(UNKNOWN_AGENT) || client.get(&["api", "objects", KIND, name], &[]).await.is_err() {
+    if missing.code.as_deref() != Some(UNKNOWN_AGENT) || client.get(&["api", "objects", KIND, name], &[]).await.is_err()
+    {
         return Err(missing);
     }
     if let Some(option) = only_for_jobs(options) {

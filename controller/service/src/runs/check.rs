@@ -114,7 +114,14 @@ mod tests {
         let mut text = format!("{} cost {}\n", shown["strategy"], shown["cost"]);
         for field in shown["fields"].as_array().expect("fields") {
             let member = |name: &str| field[name].to_string();
-            text += &format!("{} {} ← {} {} {}\n", member("target"), member("to"), member("how"), member("source"), member("from"));
+            text += &format!(
+                "{} {} ← {} {} {}\n",
+                member("target"),
+                member("to"),
+                member("how"),
+                member("source"),
+                member("from")
+            );
         }
         expected.assert_eq(&text);
     }
@@ -126,14 +133,29 @@ mod tests {
 
     #[test]
     fn each_field_has_its_source_and_its_types() {
-        check(texts(&["text", "more"]), texts(&["text"]), None, expect![[""]]);
+        check(texts(&["text", "more"]), texts(&["text"]), None, expect![[r#"
+            "direct" cost 0.0
+            "text" "string" ← "field" "text" "string"
+        "#]]);
         let map = json!({"name": "more", "path": "$.trigger.x", "fixed": "hello", "number": 5});
-        check(texts(&["text", "more"]), texts(&["name"]), Some(map), expect![[""]]);
+        check(texts(&["text", "more"]), texts(&["name"]), Some(map), expect![[r#"
+            "mapped" cost 0.0
+            "name" "string" ← "field" "more" "string"
+            "path" "any" ← "path" "$.trigger.x" null
+            "fixed" "any" ← "value" "hello" null
+            "number" "any" ← "value" 5 null
+        "#]]);
         let target = json!({
             "properties": {"message_text": {"type": "string"}, "n": {"type": "integer", "default": 3}},
             "required": ["message_text", "n"],
         });
-        check(texts(&["text"]), target, None, expect![[""]]);
-        check(texts(&["text"]), texts(&["zzzz"]), None, expect![[""]]);
+        check(texts(&["text"]), target, None, expect![[r#"
+            "coerce" cost 0.0
+            "message_text" "string" ← "field" "text" "string"
+            "n" "integer" ← "default" 3 null
+        "#]]);
+        check(texts(&["text"]), texts(&["zzzz"]), None, expect![[r#"
+            "llm_bridge" cost 1.0
+        "#]]);
     }
 }

@@ -12,8 +12,8 @@ use atlas_raft::Leadership;
 use atlas_runs::{Chain, Next, Plan, PlannedStep, StepInput, context, metadata, next, unknown_agents};
 use atlas_state::State;
 use atlas_types::{
-    AdvanceRun, AgentName, AgentVersion, Command, Door, Event, EventRecord, Failure, FailureKind, Origin, Rejection, Request, Run,
-    RunFailure, RunFault, RunId, RunNext, RunStatus, SubmitJob, Verdict, Version,
+    AdvanceRun, AgentName, AgentVersion, Command, Door, Event, EventRecord, Failure, FailureKind, Origin, Rejection,
+    Request, Run, RunFailure, RunFault, RunId, RunNext, RunStatus, SubmitJob, Verdict, Version,
 };
 use bytes::Bytes;
 use futures::StreamExt as _;

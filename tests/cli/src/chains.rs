@@ -1,0 +1,87 @@
+//! Chains: minute 5:00 of the first ten minutes, and the verbs around it.
+
+use std::fs;
+
+use atlas_cluster_tests::Agent;
+use expect_test::expect_file;
+
+use crate::first_minutes::HELLO;
+use crate::laptop::Laptop;
+
+/// An agent whose output only a model could convert.
+const SIGN: Agent<'static> = Agent {
+    name: "sign",
+    version: "1.0.0",
+    contract: "  input:
+    schema:
+      type: object
+      properties: { zzz: { type: string } }
+      required: [zzz]",
+    script: "cat",
+};
+
+/// An agent to which no greeting can be converted.
+const COUNT: Agent<'static> = Agent {
+    name: "count",
+    version: "1.0.0",
+    contract: "  input:
+    schema:
+      type: object
+      properties: { n: { type: integer } }
+      required: [n]",
+    script: "cat",
+};
+
+const CHAIN: &str = "chain:
+  name: greet-and-sum
+  description: Greets by a summary.
+  steps:
+    - agent: summarize
+    - agent: hello
+      input_map: { name: summary }
+";
+
+#[test]
+fn two_agents_are_chained() {
+    let laptop = Laptop::with(&[&HELLO, &SIGN, &COUNT]);
+    let write = |name: &str, text: &str| fs::write(laptop.folder().join(name), text).expect("written");
+    write("README.md", "Atlas runs agents.\n");
+    write("chain.yaml", CHAIN);
+    write("signed.yaml", "name: signed\nsteps: [{agent: hello}, {agent: sign}]\n");
+    write("counted.yaml", "name: counted\nsteps: [{agent: hello}, {agent: count}]\n");
+    write("unknown.yaml", "name: unknown\nsteps: [{agent: hello}, {agent: gone}]\n");
+    write("empty.yaml", "name: empty\n");
+    write("no-chain.yaml", "steps: []\n");
+    let mut session = laptop.session("Two agents are chained");
+    session.run("atlasctl chain list");
+    session.run("atlasctl init summarize --template llm && atlasctl deploy ./summarize 2>/dev/null");
+    session.run("cat chain.yaml");
+    session.run("atlasctl chain check chain.yaml");
+    session.run("atlasctl deploy chain.yaml && atlasctl run greet-and-sum text=@README.md");
+    session
+        .run("atlasctl chain run greet-and-sum text=@README.md --follow 2>&1 | sed 's/ [0-9]* in, / <tokens> in, /'");
+    session.run("atlasctl chain run chain.yaml --input '{\"text\":\"a\"}' -o jsonpath=result.success");
+    session.run("atlasctl run greet-and-sum text=a --detach");
+    session.run("atlasctl run greet-and-sum text=a --budget 1");
+    session.run("atlasctl run greet-and-sum wrong=a");
+    session.run("atlasctl chain list");
+    session.run("atlasctl chain show greet-and-sum | grep -v -e uid -e created -e updated");
+    session.run("atlasctl chain graph greet-and-sum");
+    session.run("atlasctl chain graph greet-and-sum --mermaid");
+    session.run("atlasctl chain check signed.yaml");
+    session.run("atlasctl chain check signed.yaml --no-bridge");
+    session.run("atlasctl chain check counted.yaml");
+    session.run("atlasctl chain check unknown.yaml");
+    session.run("atlasctl chain check empty.yaml");
+    session.run("atlasctl chain check no-chain.yaml");
+    session.run("atlasctl chain check gone.yaml");
+    session.run("atlasctl chain check gone");
+    session.run("atlasctl deploy summarize/agent.yaml");
+    session.run("atlasctl deploy empty.yaml");
+    session.run("atlasctl deploy chain.yaml --dry-run");
+    session.run("atlasctl run gone");
+    session.run("atlasctl __complete chain show gr");
+    session.run("atlasctl __complete run gr");
+    session.run("atlasctl delete chain/greet-and-sum && atlasctl chain list -o name");
+    expect_file!["../transcripts/chains.txt"].assert_eq(&session.page());
+}
