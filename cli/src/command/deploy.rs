@@ -71,7 +71,7 @@ async fn store(context: &Context, options: &Options, path: &Path) -> Result<(), 
     let steps = object["spec"]["steps"].as_array().map_or(0, Vec::len) as u64;
     context.note(&format!("chain {name}   checked    {}", words::count(steps, "step")));
     if !options.dry_run {
-        context.note(&format!("chain {name}   live       revision {}", object["metadata"]["revision"]));
+        context.note(&format!("chain {name}   live       runs by its name"));
         let name = words::shell(&name);
         context.next(&format!("next: atlasctl chain check {name}   or: atlasctl run {name} --input '{{}}'"));
     }

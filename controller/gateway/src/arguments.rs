@@ -65,6 +65,20 @@ pub(crate) struct Wait {
     pub(crate) wait_seconds: Option<f64>,
 }
 
+/// `chain_run`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ChainRun {
+    #[serde(default)]
+    pub(crate) chain: Option<String>,
+    #[serde(default)]
+    pub(crate) input: Option<Box<RawValue>>,
+    #[serde(default)]
+    pub(crate) id: Option<String>,
+    #[serde(default)]
+    pub(crate) wait_seconds: Option<f64>,
+}
+
 /// Reads the arguments of a call. The error is a sentence for the model.
 pub(crate) fn read<T: DeserializeOwned>(arguments: Option<JsonObject>) -> Result<T, String> {
     let text = Value::Object(arguments.unwrap_or_default()).to_string();

@@ -30,7 +30,7 @@ pub(crate) struct Call<'a> {
 }
 
 /// What ends a call early: a text for the model.
-type Refused = String;
+pub(crate) type Refused = String;
 
 impl Call<'_> {
     /// Carries out a call. Errors of tools are results, because models read results and not protocol errors.
@@ -48,6 +48,7 @@ impl Call<'_> {
             ToolName::JobGet => self.get(arguments).await,
             ToolName::JobWait => self.wait(arguments).await,
             ToolName::JobCancel => self.cancel(arguments).await,
+            ToolName::ChainRun => self.run_chain(arguments).await,
         };
         Ok(result.unwrap_or_else(failed).into())
     }

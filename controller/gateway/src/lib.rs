@@ -7,6 +7,7 @@
 mod agent;
 mod arguments;
 mod call;
+mod chain;
 mod compatible;
 mod door;
 mod page;

@@ -15,11 +15,19 @@ pub(crate) enum ToolName {
     JobGet,
     JobWait,
     JobCancel,
+    ChainRun,
 }
 
 impl ToolName {
-    const ALL: [Self; 6] =
-        [Self::AgentsSearch, Self::AgentDescribe, Self::AgentRun, Self::JobGet, Self::JobWait, Self::JobCancel];
+    const ALL: [Self; 7] = [
+        Self::AgentsSearch,
+        Self::AgentDescribe,
+        Self::AgentRun,
+        Self::JobGet,
+        Self::JobWait,
+        Self::JobCancel,
+        Self::ChainRun,
+    ];
 
     /// The name in the protocol.
     pub(crate) fn as_str(self) -> &'static str {
@@ -30,6 +38,7 @@ impl ToolName {
             Self::JobGet => "job_get",
             Self::JobWait => "job_wait",
             Self::JobCancel => "job_cancel",
+            Self::ChainRun => "chain_run",
         }
     }
 
@@ -51,6 +60,10 @@ impl ToolName {
             Self::JobGet => "Shows a job: its status, its output or error, or what it waits for.",
             Self::JobWait => "Waits until a job has ended, then shows it.",
             Self::JobCancel => "Cancels a job that has not ended.",
+            Self::ChainRun => {
+                "Runs a stored chain of agents and returns its output. If it takes longer than the wait, the chain continues: \
+                 call it again with the id alone."
+            }
         }
     }
 
@@ -80,6 +93,15 @@ impl ToolName {
             ),
             Self::JobGet | Self::JobCancel => (json!({ "job_id": job_schema() }), &["job_id"]),
             Self::JobWait => (json!({ "job_id": job_schema(), "wait_seconds": wait_schema() }), &["job_id"]),
+            Self::ChainRun => (
+                json!({
+                    "chain": { "type": "string", "description": "The name of a stored chain." },
+                    "input": { "type": "object" },
+                    "id": { "type": "string", "description": "An execution to wait for, in place of a new one." },
+                    "wait_seconds": wait_schema()
+                }),
+                &[],
+            ),
         };
         json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
     }
@@ -90,7 +112,7 @@ impl ToolName {
             Self::AgentsSearch | Self::AgentDescribe | Self::JobGet | Self::JobWait => {
                 hints.read_only(true).open_world(false)
             }
-            Self::AgentRun => hints.read_only(false).destructive(true).open_world(true),
+            Self::AgentRun | Self::ChainRun => hints.read_only(false).destructive(true).open_world(true),
             Self::JobCancel => hints.read_only(false).destructive(true).idempotent(true).open_world(false),
         }
     }

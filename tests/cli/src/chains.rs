@@ -65,7 +65,7 @@ fn two_agents_are_chained() {
     session.run("atlasctl run greet-and-sum text=a --budget 1");
     session.run("atlasctl run greet-and-sum wrong=a");
     session.run("atlasctl chain list");
-    session.run("atlasctl chain show greet-and-sum | grep -v -e uid -e created -e updated");
+    session.run("atlasctl chain show greet-and-sum | grep -v -e uid -e created -e updated -e revision");
     session.run("atlasctl chain graph greet-and-sum");
     session.run("atlasctl chain graph greet-and-sum --mermaid");
     session.run("atlasctl chain check signed.yaml");

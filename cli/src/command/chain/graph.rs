@@ -67,7 +67,8 @@ mod tests {
              │ mapped: summary → name (string → string), 3 → size, "bold" → style, $.trigger.title → title
              ▼
             c 1.0.0
-        "#]].assert_eq(&text(&checked(2)));
+        "#]]
+        .assert_eq(&text(&checked(2)));
         expect![[r#"
             flowchart LR
               s1["a 1.0.0"]
@@ -81,6 +82,7 @@ mod tests {
               s3 -- coerce --> s4
               s4 -- bridge --> s5
               s5 -- impossible --> s6
-        "#]].assert_eq(&mermaid(&checked(5)));
+        "#]]
+        .assert_eq(&mermaid(&checked(5)));
     }
 }

@@ -7,7 +7,7 @@ use crate::client::Client;
 use crate::words;
 
 /// ```text
-/// chain-4f3a09c1d27be685  greet-and-sum 1  2 steps
+/// chain-4f3a09c1d27be685  greet-and-sum  2 steps
 ///  ├ job-8c0e…  summarize 0.1.0  completed 1.8 s  $0.0006
 ///  └ job-1b77…  hello 0.1.0  completed 9 ms  mapped
 /// ```
@@ -21,12 +21,11 @@ pub(super) async fn tree_of(client: &Client, run: &Value) -> String {
     lines.join("\n")
 }
 
-/// The execution, its chain with the stored revision, and the number of steps.
+/// The execution, its chain, and the number of steps.
 pub(super) fn title(run: &Value) -> String {
     let text = |member: &str| run[member].as_str().unwrap_or_default();
-    let revision = run["revision"].as_u64().map(|revision| format!(" {revision}")).unwrap_or_default();
     let steps = words::count(run["total_steps"].as_u64().unwrap_or_default(), "step");
-    format!("{}  {}{revision}  {steps}", text("id"), text("chain_name"))
+    format!("{}  {}  {steps}", text("id"), text("chain_name"))
 }
 
 /// The job of a step; none if it is not kept any more.
@@ -66,7 +65,7 @@ mod tests {
         assert_eq!(line(&step, None), "job-1  a 1.0.0  running  mapped");
         let first = json!({"job_id": "job-1", "agent": "a", "version": null, "status": "failed", "strategy": "none"});
         assert_eq!(line(&first, None), "job-1  a  failed");
-        let run = json!({"id": "chain-1", "chain_name": "c", "revision": 3, "total_steps": 1});
-        assert_eq!(title(&run), "chain-1  c 3  1 step");
+        let run = json!({"id": "chain-1", "chain_name": "c", "total_steps": 1});
+        assert_eq!(title(&run), "chain-1  c  1 step");
     }
 }

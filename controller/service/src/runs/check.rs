@@ -133,29 +133,49 @@ mod tests {
 
     #[test]
     fn each_field_has_its_source_and_its_types() {
-        check(texts(&["text", "more"]), texts(&["text"]), None, expect![[r#"
+        check(
+            texts(&["text", "more"]),
+            texts(&["text"]),
+            None,
+            expect![[r#"
             "direct" cost 0.0
             "text" "string" ← "field" "text" "string"
-        "#]]);
+        "#]],
+        );
         let map = json!({"name": "more", "path": "$.trigger.x", "fixed": "hello", "number": 5});
-        check(texts(&["text", "more"]), texts(&["name"]), Some(map), expect![[r#"
+        check(
+            texts(&["text", "more"]),
+            texts(&["name"]),
+            Some(map),
+            expect![[r#"
             "mapped" cost 0.0
             "name" "string" ← "field" "more" "string"
             "path" "any" ← "path" "$.trigger.x" null
             "fixed" "any" ← "value" "hello" null
             "number" "any" ← "value" 5 null
-        "#]]);
+        "#]],
+        );
         let target = json!({
             "properties": {"message_text": {"type": "string"}, "n": {"type": "integer", "default": 3}},
             "required": ["message_text", "n"],
         });
-        check(texts(&["text"]), target, None, expect![[r#"
+        check(
+            texts(&["text"]),
+            target,
+            None,
+            expect![[r#"
             "coerce" cost 0.0
             "message_text" "string" ← "field" "text" "string"
             "n" "integer" ← "default" 3 null
-        "#]]);
-        check(texts(&["text"]), texts(&["zzzz"]), None, expect![[r#"
+        "#]],
+        );
+        check(
+            texts(&["text"]),
+            texts(&["zzzz"]),
+            None,
+            expect![[r#"
             "llm_bridge" cost 1.0
-        "#]]);
+        "#]],
+        );
     }
 }
