@@ -9,6 +9,7 @@ const MASKS: [(&str, &str); 26] = [
     (r"(?m)^(laptop +ready +)\d+/.*$", "$1<cores>  <memory>  <gpus>  <slots>"),
     (r"(leased +\w+), (?:epoch \d+, token \d+|attempt \d+)", "$1, <lease>"),
     (r"job-[0-9a-f]{16}", "job-<id>"),
+    (r"chain-[0-9a-f]{16}", "chain-<id>"),
     (r"job-[0-9a-f]{8}\b", "job-<id>"),
     (r"\b(log|token) \d+", "$1 <n>"),
     (r"\d+ of \d+ free", "<n> of <n> free"),
