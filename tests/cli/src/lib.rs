@@ -7,6 +7,7 @@
 mod ask_docs;
 #[cfg(test)]
 mod chains;
+#[cfg(test)]
 mod first_minutes;
 #[cfg(test)]
 mod follow;
