@@ -228,7 +228,10 @@ mod tests {
             ("job show -o json job/", Names::Jobs),
             ("-o json job --server x:1 cancel ", Names::Jobs),
             ("explain ", Names::Jobs),
-            ("run he", Names::Agents),
+            ("agent show he", Names::Agents),
+            ("chain show gr", Names::Chains),
+            ("chain check gr", Names::Chains),
+            ("chain show chain/gr", Names::Chains),
             ("job list --agent ", Names::Agents),
             ("agent retire hello@", Names::Versions),
             ("agent retire agent/hello@", Names::Versions),
@@ -257,6 +260,11 @@ mod tests {
         ] {
             assert_eq!(names(line), None, "{line}");
         }
+    }
+
+    #[test]
+    fn agents_and_chains_can_be_run() {
+        assert_eq!(place("run he").map(|place| place.names), Some(vec![Names::Agents, Names::Chains]));
     }
 
     #[test]
