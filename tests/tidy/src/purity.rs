@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::tree;
 
-const PURE: [&str; 16] = [
+const PURE: [&str; 17] = [
     "atlas-types",
     "atlas-allocation",
     "atlas-format",
@@ -19,6 +19,7 @@ const PURE: [&str; 16] = [
     "atlas-secrets",
     "atlas-turn",
     "atlas-tools",
+    "atlas-supervisor",
     "atlas-graph",
     "atlas-linearizability",
 ];
