@@ -74,15 +74,20 @@ impl Escalations {
         if let Some((_, reply)) = self.replies.remove(&question.id) {
             return Answer::Now(question.result(&reply));
         }
-        let Some(one) = self.pending.values().find(|one| one.id == question.id) else {
-            return Answer::Now(unanswered("The question was withdrawn"));
-        };
-        if now_ms < one.until_ms {
-            return Answer::Wait(Waiting::Reply(question));
+        if now_ms >= question.until_ms {
+            self.expire(now_ms);
+            let seconds = question.timeout_ms / 1000;
+            return Answer::Now(unanswered(&format!("No answer within {seconds} seconds")));
         }
-        self.take(&question.id);
-        let seconds = question.timeout_ms / 1000;
-        Answer::Now(unanswered(&format!("No answer within {seconds} seconds")))
+        if !self.pending.values().any(|one| one.id == question.id) {
+            return Answer::Now(unanswered("The question was withdrawn"));
+        }
+        Answer::Wait(Waiting::Reply(question))
+    }
+
+    /// Forgets the questions whose time is over. Nobody has to answer them any more.
+    pub(crate) fn expire(&mut self, now_ms: u64) {
+        self.pending.retain(|_, one| one.until_ms > now_ms);
     }
 }
 

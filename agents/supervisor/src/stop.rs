@@ -18,6 +18,11 @@ impl Tree {
         self.running(id).next().is_some()
     }
 
+    /// Whether an agent ended, or is gone.
+    pub fn has_ended(&self, id: &AgentId) -> bool {
+        self.members.get(id).is_none_or(|member| member.outcome.is_some())
+    }
+
     fn running<'t>(&'t self, id: &AgentId) -> impl Iterator<Item = &'t AgentId> {
         let helpers = self.members.get(id).into_iter().flat_map(|member| &member.helpers);
         helpers.filter(|helper| self.members.get(helper).is_some_and(|helper| helper.outcome.is_none()))

@@ -144,6 +144,7 @@ impl Tree {
     /// Runs a tool. None if the tool is not of this crate.
     pub fn call(&mut self, call: Call<'_>, agents: &dyn Agents) -> Option<Answer> {
         let (family, action) = call.name.split_once("__")?;
+        self.escalations.expire(call.now_ms);
         let answer = match family {
             "agent" => self.supervise(call, action, agents),
             "user" => self.user(call, action),

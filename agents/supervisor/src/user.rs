@@ -32,6 +32,8 @@ pub struct Question {
     pub options: Vec<String>,
     /// How long the agent waits.
     pub timeout_ms: u64,
+    /// When it stops waiting, in milliseconds since 1970.
+    pub until_ms: u64,
 }
 
 impl Question {
@@ -78,19 +80,20 @@ impl Tree {
         let member = self.member(call.caller)?;
         let (from, agent) = (call.caller.clone(), member.name.clone());
         let timeout_ms = member.settings.escalation_timeout_ms;
+        let until_ms = call.now_ms.saturating_add(timeout_ms);
         if member.depth == 0 {
             let options =
                 if matches!(kind, Asked::Choice | Asked::Several) { options(call.arguments)? } else { Vec::new() };
-            return Ok(Answer::Ask(Question { id: String::new(), kind, text: asked, options, timeout_ms }));
+            return Ok(Answer::Ask(Question { id: String::new(), kind, text: asked, options, timeout_ms, until_ms }));
         }
         let options = if given { Some(options(call.arguments)?) } else { None };
         if self.escalations.len() >= QUESTIONS_MAX {
             return refused(format!("{QUESTIONS_MAX} questions wait for answers already"));
         }
         let id = format!("esc_{}", self.digits());
-        let (question, until_ms) = (format!("[{action}] {asked}"), call.now_ms.saturating_add(timeout_ms));
+        let question = format!("[{action}] {asked}");
         self.escalations.add(Escalation { id: id.clone(), from, agent, question, options: options.clone(), until_ms });
         let options = options.unwrap_or_default();
-        Ok(Answer::Wait(Waiting::Reply(Question { id, kind, text: asked, options, timeout_ms })))
+        Ok(Answer::Wait(Waiting::Reply(Question { id, kind, text: asked, options, timeout_ms, until_ms })))
     }
 }

@@ -20,6 +20,7 @@ mod rest;
 mod retry;
 mod schema;
 mod secret;
+mod supervisor;
 mod todo;
 mod tool;
 mod trigger;
@@ -89,6 +90,7 @@ const KINDS: &[(&str, &[&str], Judge)] = &[
     ("check", &["check", "output"], |row, _| eval::check(row)),
     ("load", &["directory", "yaml"], |row, _| eval::load(row)),
     ("length", &["input", "expr"], |row, _| length::judge(row)),
+    ("supervisor", &["agent", "agents", "rounds"], |row, _| supervisor::judge(row)),
     ("todo", &[], |row, _| todo::judge(row)),
     ("tool-declaration", &["lang", "scope", "file", "source"], |row, _| tool::declaration(row)),
     ("graph-validate", &["yaml"], |row, _| graph::validate(row)),

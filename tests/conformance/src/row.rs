@@ -14,7 +14,7 @@ pub struct Row {
     /// The expected result as a pattern, without informative members and with prefixes converted to patterns. The rows of
     /// Loki have no such members; what they expect is not changed.
     pub expect: Value,
-    /// Where Atlas differs on purpose from what was recorded: the sentences that say how.
+    /// Where Atlas differs on purpose from what was recorded: a rule and a sentence that says how.
     pub differs: Vec<String>,
     /// The requirements of these differences, such as `REQ-31`.
     pub requirements: Vec<String>,
@@ -69,7 +69,8 @@ impl Row {
                 requirements: Vec::new(),
             });
         }
-        let differs = items(&row, "differs").map(|one| self::text(one, "ours").to_owned()).collect();
+        let differs = items(&row, "differs");
+        let differs = differs.map(|one| format!("{}: {}", self::text(one, "spec"), self::text(one, "ours"))).collect();
         let words = |one: &Value| self::text(one, "spec").split([' ', ',']).map(str::to_owned).collect::<Vec<_>>();
         let requirements = items(&row, "differs").flat_map(words).filter(|word| word.starts_with("REQ-")).collect();
         if let Value::Object(members) = &mut row {
@@ -158,7 +159,7 @@ mod tests {
             "expect": {"text_prefix": "x"}}"#;
         let rows = Row::read_all(&text.replace('\n', "")).expect("rows");
         assert_eq!(rows[0].input, json!({"expr": "e"}));
-        assert_eq!((&rows[0].expect, &rows[0].differs[..]), (&json!({"text_prefix": "x"}), &["o".to_owned()][..]));
+        assert_eq!((&rows[0].expect, &rows[0].differs[..]), (&json!({"text_prefix": "x"}), &["s: o".to_owned()][..]));
     }
 
     #[test]

@@ -68,6 +68,7 @@ fn pure_rules_of_loki() {
         "loki/graphs.jsonl",
         "loki/input-validation.jsonl",
         "loki/reducers.jsonl",
+        "loki/supervisor.jsonl",
         "loki/templates.jsonl",
         "loki/todo.jsonl",
         "loki/tools.jsonl",

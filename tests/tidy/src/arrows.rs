@@ -51,6 +51,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-turn", "model"),
     ("atlas-tools", ""),
     ("atlas-supervisor", "model"),
+    ("atlas-normal", "supervisor turn"),
     ("atlas-checks", "contract turn"),
     ("atlas-graph", ""),
     ("atlas-llm", "contract env model secrets types"),
@@ -66,7 +67,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-cluster-tests", "bundled contract env linearizability notice package"),
     (
         "atlas-conformance",
-        "allocation bundled contract env graph inventory knowledge llm-server mediation model package policy runs scheduler secrets service state supervisor tools triggers turn types",
+        "allocation bundled contract env graph inventory knowledge llm-server mediation model normal package policy runs scheduler secrets service state supervisor tools triggers turn types",
     ),
     ("atlas-golden", ""),
     ("atlas-linearizability", ""),

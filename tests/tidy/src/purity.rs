@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::tree;
 
-const PURE: [&str; 17] = [
+const PURE: [&str; 18] = [
     "atlas-types",
     "atlas-allocation",
     "atlas-format",
@@ -20,6 +20,7 @@ const PURE: [&str; 17] = [
     "atlas-turn",
     "atlas-tools",
     "atlas-supervisor",
+    "atlas-normal",
     "atlas-graph",
     "atlas-linearizability",
 ];

@@ -150,7 +150,7 @@ fn fixed(continuation: AutoContinue, list: TodoList) -> Settings {
 }
 
 /// A scripted reply. Without one, the call fails.
-fn reply(reply: Option<&Value>) -> Event {
+pub(super) fn reply(reply: Option<&Value>) -> Event {
     let Some(reply) = reply.filter(|reply| reply.get("error").is_none()) else {
         let (kind, message) = (CallErrorKind::Provider, "the script has no more replies".to_owned());
         return Event::Failed(CallError { kind, status: Some(500), message, retry_after: None });

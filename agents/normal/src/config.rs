@@ -1,0 +1,101 @@
+//! The settings of a normal agent.
+
+use atlas_supervisor::Settings;
+use atlas_turn::AutoContinueLayer;
+use serde_json::Value;
+
+use crate::read::{ConfigError, Reader};
+use crate::variables::Variable;
+
+/// A `config.yaml`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// The name for people; the agent's own name is that of its folder.
+    pub name: String,
+    /// For people, and for agents that start it.
+    pub description: String,
+    /// Any text.
+    pub version: String,
+    /// The model, as `CLIENT:MODEL`. None is the model of the caller.
+    pub model: Option<String>,
+    /// How freely the model chooses its words.
+    pub temperature: Option<f64>,
+    /// The share of likely words from which it chooses.
+    pub top_p: Option<f64>,
+    /// The session that is opened at the start.
+    pub session: Option<String>,
+    /// The system prompt.
+    pub instructions: String,
+    /// Whether the function `_instructions` of the agent's tools makes the system prompt instead.
+    pub dynamic_instructions: bool,
+    /// Values that the caller can give.
+    pub variables: Vec<Variable>,
+    /// Prompts that are suggested to people.
+    pub conversation_starters: Vec<String>,
+    /// Sources of knowledge.
+    pub documents: Vec<String>,
+    /// Files of the folder of tools that it may use.
+    pub global_tools: Vec<String>,
+    /// MCP servers that it may use.
+    pub mcp_servers: Vec<String>,
+    /// The todo list and its continuation.
+    pub auto_continue: AutoContinueLayer,
+    /// Helpers.
+    pub helpers: Settings,
+    /// Whether the instructions explain the tools for helpers.
+    pub inject_spawn_instructions: bool,
+    /// The model that summarises outputs of helpers. None is the agent's own.
+    pub summarization_model: Option<String>,
+    /// The size of a session from which it is compressed.
+    pub compression_threshold: Option<u64>,
+    /// Members that mean nothing here.
+    pub unknown: Vec<String>,
+}
+
+impl Config {
+    /// Reads a document.
+    pub fn read(document: &Value) -> Result<Self, ConfigError> {
+        let mut reader = Reader::new(document, "")?;
+        let variables = reader.list("variables")?.iter().enumerate();
+        let variables = variables.map(|(place, one)| Variable::read(one, &format!("variables[{place}].")));
+        Ok(Self {
+            name: reader.required("name")?,
+            description: reader.text("description")?.unwrap_or_default(),
+            version: reader.text("version")?.unwrap_or_default(),
+            model: reader.text("model")?,
+            temperature: reader.number("temperature")?,
+            top_p: reader.number("top_p")?,
+            session: reader.text("agent_session")?,
+            instructions: reader.text("instructions")?.unwrap_or_default(),
+            dynamic_instructions: reader.truth("dynamic_instructions")?.unwrap_or(false),
+            variables: variables.collect::<Result<_, _>>()?,
+            conversation_starters: reader.texts("conversation_starters")?,
+            documents: reader.texts("documents")?,
+            global_tools: reader.texts("global_tools")?,
+            mcp_servers: reader.texts("mcp_servers")?,
+            auto_continue: AutoContinueLayer {
+                enabled: reader.truth("auto_continue")?,
+                max: reader.count("max_auto_continues")?,
+                inject: reader.truth("inject_todo_instructions")?,
+                prompt: reader.text("continuation_prompt")?,
+            },
+            helpers: helpers(&mut reader)?,
+            inject_spawn_instructions: reader.truth("inject_spawn_instructions")?.unwrap_or(true),
+            summarization_model: reader.text("summarization_model")?,
+            compression_threshold: reader.count("compression_threshold")?,
+            unknown: reader.unknown(),
+        })
+    }
+}
+
+fn helpers(reader: &mut Reader<'_>) -> Result<Settings, ConfigError> {
+    let standard = Settings::default();
+    let timeout: Option<u64> = reader.count("escalation_timeout")?;
+    Ok(Settings {
+        spawns: reader.truth("can_spawn_agents")?.unwrap_or(standard.spawns),
+        concurrent: reader.count("max_concurrent_agents")?.unwrap_or(standard.concurrent),
+        depth: reader.count("max_agent_depth")?.unwrap_or(standard.depth),
+        summarize_from: reader.count("summarization_threshold")?.unwrap_or(standard.summarize_from),
+        escalation_timeout_ms: timeout.map_or(standard.escalation_timeout_ms, |seconds| seconds.saturating_mul(1000)),
+    })
+}

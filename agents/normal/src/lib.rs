@@ -1,0 +1,13 @@
+//! Normal agents: agents with a model whose settings are in a `config.yaml` (compatibility §34).
+//!
+//! [`Config::read`] takes the parsed document. Pure: this crate reads no files, no environment and no clock.
+
+mod config;
+mod read;
+#[cfg(test)]
+mod tests;
+mod variables;
+
+pub use config::Config;
+pub use read::ConfigError;
+pub use variables::Variable;
