@@ -78,17 +78,17 @@ impl Child {
     }
 
     /// Its model is asked, and will answer with a scripted reply.
-    pub(super) fn ask(&mut self, scripted: Option<Value>, ready_ms: u64) {
-        let sleep = scripted.as_ref().and_then(|reply| reply["sleep"].as_f64()).unwrap_or_default();
+    pub(super) fn ask(&mut self, scripted: Option<&Value>, ready_ms: u64) {
+        let sleep = scripted.and_then(|reply| reply["sleep"].as_f64()).unwrap_or_default();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds of a row, which are few")]
         let sleep = (sleep.max(0.0) * 1000.0) as u64;
-        if let Some(scripted) = &scripted {
+        if let Some(scripted) = scripted {
             let said = scripted.as_str().unwrap_or(text(scripted, "text"));
             if !said.is_empty() {
                 self.said.push(said.to_owned());
             }
         }
-        self.answer = Some(reply(scripted.as_ref()));
+        self.answer = Some(reply(scripted));
         self.ready_ms = ready_ms.saturating_add(sleep);
     }
 

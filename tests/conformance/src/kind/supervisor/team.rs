@@ -126,7 +126,7 @@ impl Team {
             let outcome = loop {
                 step = match step {
                     Step::Ask => {
-                        child.ask(self.replies.next(), at_ms.saturating_add(LATENCY_MS));
+                        child.ask(self.replies.next().as_ref(), at_ms.saturating_add(LATENCY_MS));
                         break None;
                     }
                     Step::Wait => break None,
@@ -187,7 +187,7 @@ impl Team {
                     };
                     let mut child = Child::new(config);
                     match child.start(prompt) {
-                        Step::Ask => child.ask(self.replies.next(), self.now_ms.saturating_add(LATENCY_MS)),
+                        Step::Ask => child.ask(self.replies.next().as_ref(), self.now_ms.saturating_add(LATENCY_MS)),
                         _ => self.tree.finished(&id, Outcome::Failed("it did not start".to_owned())),
                     }
                     self.children.insert(id, child);
