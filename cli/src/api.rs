@@ -60,6 +60,10 @@ pub(crate) struct Job {
     pub(crate) fork_steps: u64,
     /// The model or tier that it calls in place of the one in its contract.
     pub(crate) fork_model: String,
+    /// Open questions, also of the jobs below it.
+    pub(crate) needs_answer: Vec<String>,
+    /// What becomes of its questions; empty if it fails with one.
+    pub(crate) questions: String,
 }
 
 impl Job {

@@ -8,8 +8,8 @@ use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command::{
     agent, apply, chain, cluster, complete, completion, config, context, conversation, deploy, dev, dev_member, diff,
-    docs, doctor, edit, event, explain_error, generic, import, init, job, label, logs, mcp, model, node, operator, run,
-    secret, skill, test, top, trigger, wait,
+    docs, doctor, edit, event, explain_error, generic, import, init, job, label, logs, mcp, model, node, operator,
+    question, run, secret, skill, test, top, trigger, wait,
 };
 use crate::context::TimeForm;
 use crate::exit;
@@ -137,6 +137,9 @@ pub(crate) enum Command {
     /// Triggers: rules that start jobs at times, or when their address is called.
     #[command(subcommand)]
     Trigger(trigger::Verb),
+    /// Questions: what jobs ask people.
+    #[command(subcommand)]
+    Question(question::Verb),
     /// Connections of other programs over MCP, the Model Context Protocol.
     #[command(subcommand)]
     Mcp(mcp::Verb),

@@ -29,6 +29,7 @@ pub(crate) mod model;
 pub(crate) mod node;
 mod object;
 pub(crate) mod operator;
+pub(crate) mod question;
 pub(crate) mod run;
 pub(crate) mod secret;
 pub(crate) mod skill;
@@ -69,6 +70,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Model(verb) => block_on(model::run(context, &verb)),
         Command::Secret(verb) => block_on(secret::run(context, &verb)),
         Command::Conversation(verb) => block_on(conversation::run(context, &verb)),
+        Command::Question(verb) => block_on(question::run(context, &verb)),
         Command::Skill(verb) => block_on(skill::run(context, &verb)),
         Command::Chain(verb) => block_on(chain::run(context, &verb)),
         Command::Trigger(verb) => block_on(trigger::run(context, &verb)),
@@ -104,6 +106,7 @@ fn prints_list(command: &Command) -> bool {
         Command::Model(verb) => matches!(verb, model::Verb::List(_) | model::Verb::Prices(_)),
         Command::Secret(verb) => matches!(verb, secret::Verb::List(_) | secret::Verb::WhoCanRead(_)),
         Command::Conversation(verb) => matches!(verb, conversation::Verb::List(_)),
+        Command::Question(verb) => matches!(verb, question::Verb::List(_)),
         Command::Skill(verb) => matches!(verb, skill::Verb::List(_)),
         Command::Chain(verb) => matches!(verb, chain::Verb::List(_)),
         Command::Trigger(verb) => matches!(verb, trigger::Verb::List(_)),

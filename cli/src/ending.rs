@@ -17,7 +17,7 @@ const WAIT_STEP: Duration = Duration::from_secs(30);
 /// The same with a status line on a terminal.
 const WATCHED_STEP: Duration = Duration::from_secs(1);
 
-/// Waits until the job has ended, is in doubt, or the timeout is reached; returns the job. Meanwhile it reports the
+/// Waits until the job has ended, is in doubt or needs an answer, or the timeout is reached; returns the job. Meanwhile it reports the
 /// status to `tell`: as a status line on a terminal, otherwise as an occasional note.
 pub(crate) async fn wait(
     client: &Client,
@@ -35,7 +35,7 @@ pub(crate) async fn wait(
         let step = left.unwrap_or(step_max).min(step_max);
         let step = format!("{:.3}", step.as_secs_f64());
         let path = ["api", "jobs", id, "wait"];
-        let value = match client.get(&path, &[("timeout", &step), ("view", "full")]).await {
+        let value = match client.get(&path, &[("timeout", &step), ("view", "full"), ("questions", "true")]).await {
             Ok(value) => value,
             Err(failure) => break Err(failure),
         };
@@ -43,7 +43,8 @@ pub(crate) async fn wait(
             Ok(job) => job,
             Err(failure) => break Err(failure),
         };
-        if job.is_terminal() || job.reason == "in_doubt" || left.is_some_and(|left| left <= step_max) {
+        let asks = !job.needs_answer.is_empty();
+        if job.is_terminal() || job.reason == "in_doubt" || asks || left.is_some_and(|left| left <= step_max) {
             break Ok(value);
         }
         let waited = words::age((clock.monotonic() - since).as_secs_f64());
@@ -94,6 +95,7 @@ pub(crate) fn exit(job: &Job) -> Exit {
         "failed" => Exit::JobFailed,
         "cancelled" => Exit::JobCancelled,
         _ if job.reason == "in_doubt" => Exit::JobInDoubt,
+        _ if !job.needs_answer.is_empty() => Exit::NeedsAnswer,
         _ => Exit::WaitTimedOut,
     }
 }
@@ -133,6 +135,10 @@ pub(crate) fn result(job: &Job) -> Result<String, Failure> {
             );
             ("E3103", message, format!("decide: {}", decide(id)))
         }
+        Exit::NeedsAnswer => {
+            let asked = job.needs_answer.join(", ");
+            ("E3105", format!("{id} needs an answer to {asked}"), format!("answer: {}", answer(id)))
+        }
         _ => {
             let message = format!("{id} has not ended within the timeout; it continues ({})", waits(job));
             ("E3104", message, format!("wait again: atlasctl job wait {id}"))
@@ -144,6 +150,11 @@ pub(crate) fn result(job: &Job) -> Result<String, Failure> {
 /// The command with which the user resolves a job in doubt.
 pub(crate) fn decide(id: &str) -> String {
     format!("atlasctl job resolve {id} --run-again | --result JSON | --error TEXT")
+}
+
+/// The command with which the user answers the question of a job.
+pub(crate) fn answer(id: &str) -> String {
+    format!("atlasctl job answer {id} ANSWER")
 }
 
 /// Status and reason of a job that has not ended.

@@ -29,6 +29,8 @@ pub enum Exit {
     JobFailed = 10,
     /// The job was cancelled.
     JobCancelled = 11,
+    /// The job needs an answer.
+    NeedsAnswer = 12,
     /// The job is in doubt.
     JobInDoubt = 13,
 }

@@ -26,6 +26,7 @@ mod names;
 mod output;
 mod pallas;
 mod program;
+mod questions;
 #[cfg(test)]
 mod reference;
 mod sse;

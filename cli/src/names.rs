@@ -34,6 +34,11 @@ pub(crate) fn chain(text: &str) -> Result<String, String> {
     bare(text, "chain")
 }
 
+/// A question's id.
+pub(crate) fn question(text: &str) -> Result<String, String> {
+    bare(text, "question")
+}
+
 /// A skill's name.
 pub(crate) fn skill(text: &str) -> Result<String, String> {
     bare(text, "skill")

@@ -32,18 +32,19 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// Whether a call spawns a job that is a step of its own.
-    pub fn spawns(&self, call: &ToolCall) -> bool {
-        call.name == RUN || self.is_skill(call) || self.is(call, "agent")
+    /// What a call waits for if it is a step of its own.
+    pub fn own_step(&self, call: &ToolCall) -> Option<OwnStep> {
+        match self.tools.get(&call.name).and_then(Value::as_str) {
+            _ if call.name == RUN => Some(OwnStep::Job),
+            Some("agent" | "skill") => Some(OwnStep::Job),
+            Some("user") => Some(OwnStep::Answer),
+            _ => None,
+        }
     }
 
     /// Whether a call runs a skill.
     pub fn is_skill(&self, call: &ToolCall) -> bool {
-        self.is(call, "skill")
-    }
-
-    fn is(&self, call: &ToolCall, source: &str) -> bool {
-        self.tools.get(&call.name).is_some_and(|of| of == source)
+        self.tools.get(&call.name).is_some_and(|of| of == "skill")
     }
 }
 
@@ -61,6 +62,15 @@ fn is_first(place: &usize) -> bool {
     *place == 0
 }
 
+/// What a tool call waits for that is a step of its own. The job may park meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnStep {
+    /// The end of a job that it spawns.
+    Job,
+    /// The answer of people.
+    Answer,
+}
+
 /// A step of a round of tools.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RoundStep<'a> {
@@ -68,6 +78,8 @@ pub enum RoundStep<'a> {
     Together { key: Key, calls: &'a [ToolCall] },
     /// This call spawns a job.
     Spawn(&'a ToolCall),
+    /// This call asks people.
+    Ask(&'a ToolCall),
 }
 
 /// The step of a round that comes after the first `done` calls. None if all are done.
@@ -75,14 +87,16 @@ pub fn round_step(
     round: Key,
     calls: &[ToolCall],
     done: usize,
-    spawns: impl Fn(&ToolCall) -> bool,
+    own_step: impl Fn(&ToolCall) -> Option<OwnStep>,
 ) -> Option<RoundStep<'_>> {
     let rest = calls.get(done..)?;
     let first = rest.first()?;
-    if spawns(first) {
-        return Some(RoundStep::Spawn(first));
+    match own_step(first) {
+        Some(OwnStep::Job) => return Some(RoundStep::Spawn(first)),
+        Some(OwnStep::Answer) => return Some(RoundStep::Ask(first)),
+        None => {}
     }
-    let count = rest.iter().take_while(|call| !spawns(call)).count();
+    let count = rest.iter().take_while(|call| own_step(call).is_none()).count();
     Some(RoundStep::Together { key: Key::of(&(round.0, done)), calls: &rest[..count] })
 }
 
@@ -110,6 +124,31 @@ pub enum ChildEnd {
     Failed(String),
     /// Why there is no such job.
     Refused(String),
+}
+
+/// What came of a question to people.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QuestionEnd {
+    /// The answer, or that there is none, as the tool that asked returns it.
+    Ended(Value),
+    /// Why it was not asked.
+    Refused(String),
+}
+
+impl QuestionEnd {
+    /// The key of the step with a number that asks. An equal question at a later step is another one.
+    pub fn key(step: u64, call: &ToolCall) -> Key {
+        Key::of(&("question", (step, &call.name, &call.arguments)))
+    }
+
+    /// What the model is told of it.
+    pub fn outcome(self) -> Outcome {
+        match self {
+            Self::Ended(result) => Outcome::Value(result),
+            Self::Refused(why) => Outcome::error("ToolError", why),
+        }
+    }
 }
 
 impl Spawn {
@@ -167,30 +206,35 @@ mod tests {
     #[test]
     fn a_round_is_cut_at_spawned_jobs() {
         let calls: Vec<ToolCall> =
-            ["a", "b", RUN, "agent", "c"].into_iter().map(|name| call(name, json!({}))).collect();
-        let spawns = |call: &ToolCall| call.name == RUN || call.name == "agent";
+            ["a", "b", RUN, "agent", "user", "c"].into_iter().map(|name| call(name, json!({}))).collect();
+        let own = |call: &ToolCall| match call.name.as_str() {
+            RUN | "agent" => Some(OwnStep::Job),
+            "user" => Some(OwnStep::Answer),
+            _ => None,
+        };
         let round = Key([7; 16]);
         let (mut done, mut cut) = (0, Vec::new());
-        while let Some(step) = round_step(round, &calls, done, spawns) {
+        while let Some(step) = round_step(round, &calls, done, own) {
             let names: Vec<&str> = match step {
                 RoundStep::Together { calls, .. } => calls.iter().map(|call| call.name.as_str()).collect(),
-                RoundStep::Spawn(call) => vec![&call.name],
+                RoundStep::Spawn(call) | RoundStep::Ask(call) => vec![&call.name],
             };
             done += names.len();
             cut.push(names.join("+"));
         }
-        assert_eq!(cut, ["a+b", RUN, "agent", "c"]);
-        let key = |done| match round_step(round, &calls, done, spawns) {
+        assert_eq!(cut, ["a+b", RUN, "agent", "user", "c"]);
+        let key = |done| match round_step(round, &calls, done, own) {
             Some(RoundStep::Together { key, .. }) => key,
             other => panic!("{other:?}"),
         };
-        assert_ne!(key(0), key(4));
+        assert_ne!(key(0), key(5));
     }
 
     #[test]
     fn a_run_tells_of_failures_as_a_value() {
         let ran: Ran = |agent, end| json!([agent, end.ok()]);
-        let outcome = |name: &str, end: ChildEnd| Spawn::of(&call(name, json!({"agent": "x"})), false).outcome(end, ran);
+        let outcome =
+            |name: &str, end: ChildEnd| Spawn::of(&call(name, json!({"agent": "x"})), false).outcome(end, ran);
         assert_eq!(outcome(RUN, ChildEnd::Completed(json!(1))), Outcome::Value(json!(["x", 1])));
         assert_eq!(outcome(RUN, ChildEnd::Failed("no".to_owned())), Outcome::Value(json!(["x", null])));
         assert_eq!(outcome("agent", ChildEnd::Completed(json!(1))), Outcome::Value(json!(1)));

@@ -7,7 +7,7 @@ use atlas_model::{Image, Message};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::record::{AGAIN, Answered, ChildEnd, Fixed, LEVEL, Ran, RoundStep, START, Spawn, round_step};
+use crate::record::{AGAIN, Answered, ChildEnd, Fixed, LEVEL, QuestionEnd, Ran, RoundStep, START, Spawn, round_step};
 use crate::{Checks, Effect, End, Event, Failure, Key, Returned, Settings, Turn};
 
 /// A recorded step. Its number is its place in the list.
@@ -152,7 +152,7 @@ impl Record<'_> {
                 }
                 Some(Effect::Tools { key, calls, .. }) => {
                     let mut returned: Vec<Returned> = Vec::with_capacity(calls.len());
-                    while let Some(step) = round_step(key, &calls, returned.len(), |call| fixed.spawns(call)) {
+                    while let Some(step) = round_step(key, &calls, returned.len(), |call| fixed.own_step(call)) {
                         self.round(step, &fixed, &mut returned)?;
                     }
                     Event::Returned(returned)
@@ -206,6 +206,10 @@ impl Record<'_> {
                     None => self.read("child", spawn.key())?,
                 };
                 returned.push(Returned { call: call.id.clone(), outcome: spawn.outcome(end, self.ran) });
+            }
+            RoundStep::Ask(call) => {
+                let end: QuestionEnd = self.read("question", QuestionEnd::key(self.next as u64, call))?;
+                returned.push(Returned { call: call.id.clone(), outcome: end.outcome() });
             }
         }
         Ok(())

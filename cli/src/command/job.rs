@@ -31,6 +31,7 @@ pub(crate) use logs::{
 pub(crate) use pieces::{Piece, Printed, follow as follow_pieces};
 pub(crate) use show::show;
 
+use crate::command::question::{self, JobAnswer};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -58,6 +59,8 @@ pub(crate) enum Verb {
     Cancel(cancel::Options),
     /// Puts a message into the inbox of a job, and wakes a parked job that waits for one.
     Message(message::Options),
+    /// Answers the question of a job, or of a job below it.
+    Answer(JobAnswer),
     /// Runs an ended job again as a new job and prints its id.
     Retry(retry::Options),
     /// Resolves a job in doubt: run it again, or mark it as completed or failed.
@@ -86,6 +89,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
         Verb::Result(options) => result::run(context, options).await,
         Verb::Wait(options) => wait::run(context, options).await,
         Verb::Cancel(options) => cancel::run(context, options).await,
+        Verb::Answer(options) => question::of_job(context, options).await,
         Verb::Message(options) => message::run(context, options).await,
         Verb::Retry(options) => retry::run(context, options).await,
         Verb::Resolve(options) => resolve::run(context, options).await,

@@ -20,6 +20,7 @@ use crate::failure::Failure;
 use crate::input::{self, Source};
 use crate::names;
 use crate::output::{Shown, members as known};
+use crate::questions;
 use crate::words;
 
 /// How long to wait for an agent's last log lines after its job has ended.
@@ -72,6 +73,10 @@ pub(crate) struct Options {
     /// Most that its calls of models may cost in US dollars; a call that could exceed it is not made.
     #[arg(long, value_name = "USD")]
     budget: Option<NanoDollars>,
+    /// What becomes of its questions to people: fail, wait, or answer:TEXT. The default is wait on a terminal, which
+    /// asks them, and fail elsewhere.
+    #[arg(long, value_name = "RULE")]
+    questions: Option<String>,
     /// Label of the job; repeatable.
     #[arg(short, long = "label", value_name = "KEY=VALUE", value_parser = words::parse_label)]
     labels: Vec<(String, String)>,
@@ -175,7 +180,7 @@ async fn attend(
     follow: bool,
 ) -> Result<Value, Failure> {
     if !follow {
-        return ending::wait(client, id, timeout, Some(context)).await;
+        return questions::wait(context, client, id, timeout, Some(context)).await;
     }
     let mut printed = Printed::default();
     let follow = async {
@@ -186,7 +191,7 @@ async fn attend(
             context.note(&format!("could not follow its log lines: {}", failure.message));
         }
     };
-    let wait = ending::wait(client, id, timeout, None);
+    let wait = questions::wait(context, client, id, timeout, None);
     tokio::pin!(follow, wait);
     let mut told = false;
     let waited = loop {
@@ -259,6 +264,10 @@ fn members(context: &Context, options: &Options) -> Result<Map<String, Value>, F
     }
     if let Some(budget) = options.budget {
         set("budget_usd", budget.to_string().into());
+    }
+    let attended = options.from.is_none() && !options.detach && questions::is_attended();
+    if let Some(rule) = options.questions.as_deref().or(attended.then_some("wait")) {
+        set("questions", rule.into());
     }
     if !options.labels.is_empty() {
         set("labels", options.labels.iter().map(|(key, value)| (key.clone(), json!(value))).collect());

@@ -50,6 +50,8 @@ pub(crate) const JOB: Members = Members(&[
     "tokens_output",
     "cost_usd",
     "budget_usd",
+    "questions",
+    "needs_answer",
     "tree_cost_usd",
 ]);
 
@@ -159,6 +161,28 @@ pub(crate) const CONVERSATION: Members = Members(&[
     "updated_at",
     "running_job",
     "messages",
+]);
+
+/// Members of a question.
+pub(crate) const QUESTION: Members = Members(&[
+    "id",
+    "job",
+    "step",
+    "number",
+    "kind",
+    "prompt",
+    "options",
+    "many",
+    "other",
+    "schema",
+    "answerers",
+    "status",
+    "asked_at",
+    "deadline",
+    "default",
+    "answer",
+    "answered_by",
+    "ended_at",
 ]);
 
 /// Members of a controller.

@@ -118,6 +118,7 @@ fn submission(job: u64) -> Result<Command, IdError> {
         bearer: false,
         budget_nanodollars: None,
         context: None,
+        questions: atlas_types::QuestionRule::Fail,
     }))
 }
 

@@ -84,6 +84,7 @@ fn step(
         not_before: None,
         bearer: false,
         budget_nanodollars: None,
+        questions: atlas_types::QuestionRule::Fail,
         context: Some(Payload::inline(context.as_bytes())),
     };
     Some(RunNext::Step { agent: planned.agent.as_str().into(), strategy, submit: Box::new(submit) })

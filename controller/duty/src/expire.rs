@@ -2,8 +2,8 @@
 
 use atlas_state::{State, Timer, TimerKey, TimerKind, job_timer};
 use atlas_types::{
-    Carried, CarriedEnd, ClusterTime, Command, EndCarried, FailJob, FailPending, Failure, FailureKind, Job, JobId,
-    Micros, Namespace, Reason, Request, RevokeJoinToken, Usage, WakeJob,
+    Carried, CarriedEnd, ClusterTime, Command, EndCarried, ExpireQuestion, FailJob, FailPending, Failure, FailureKind,
+    Job, JobId, Micros, Namespace, Reason, Request, RevokeJoinToken, Usage, WakeJob,
 };
 
 use crate::{request, requirements};
@@ -19,6 +19,10 @@ fn command(state: &State, timer: &Timer) -> Option<Request> {
         TimerKey::JoinToken(hash) => {
             let command = Command::RevokeJoinToken(RevokeJoinToken { hash: *hash });
             Some(request(&Namespace::default_namespace(), command))
+        }
+        TimerKey::Question(id) => {
+            let command = Command::ExpireQuestion(ExpireQuestion { question: *id });
+            Some(request(&state.question(*id)?.namespace, command))
         }
         // Kept for as long as the leader's options say: see `delete_retired`.
         TimerKey::RetiredAgent(..) => None,

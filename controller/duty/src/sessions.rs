@@ -134,6 +134,8 @@ impl Sessions {
                 | Event::StepsRecorded { .. }
                 | Event::StepsFolded { .. }
                 | Event::MessageDelivered { .. }
+                | Event::QuestionAsked { .. }
+                | Event::QuestionEnded { .. }
                 | Event::ObjectPut { .. }
                 | Event::ObjectDeleted { .. }
                 | Event::Run { .. }

@@ -231,6 +231,7 @@ fn submit(id: &str, name: &str) -> Command {
         bearer: false,
         budget_nanodollars: None,
         context: None,
+        questions: atlas_types::QuestionRule::Fail,
     })
 }
 

@@ -47,6 +47,18 @@ pub(crate) struct Run {
     pub(crate) wait_seconds: Option<f64>,
     #[serde(default)]
     pub(crate) idempotency_key: Option<String>,
+    #[serde(default)]
+    pub(crate) questions: Option<String>,
+}
+
+/// `job_answer`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Answer {
+    pub(crate) job_id: String,
+    #[serde(default)]
+    pub(crate) question_id: Option<String>,
+    pub(crate) answer: Value,
 }
 
 /// `job_get` and `job_cancel`.

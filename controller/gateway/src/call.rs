@@ -2,20 +2,23 @@
 
 use std::time::Duration;
 
-use atlas_service::{AgentQuery, Caller, Consistency, Pinned, Submission, View};
-use atlas_types::{AgentName, JobId, RequestId};
+use atlas_service::{AgentQuery, Caller, Consistency, Error, Pinned, Submission, View};
+use atlas_types::{AgentName, JobId, QuestionId, QuestionRule, RequestId};
 use bytes::Bytes;
-use rmcp::model::{CallToolResponse, CallToolResult, CreateTaskResult, JsonObject, Tool};
+use rmcp::model::{
+    CallToolResponse, CallToolResult, CreateTaskResult, InputRequiredResult, InputResponses, JsonObject, Tool,
+};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::arguments::{self, Describe, Job, Run, Search, Wait};
+use crate::arguments::{self, Answer, Describe, Job, Run, Search, Wait};
+use crate::questions::{Asked, Reach};
 use crate::server::Server;
 use crate::tools::ToolName;
 use crate::view::{self, done, error_text, failed};
-use crate::{progress, task};
+use crate::{progress, questions, task};
 
 /// How long a call waits before clients that know tasks get one.
 const TASK_AFTER: Duration = Duration::from_secs(2);
@@ -27,6 +30,15 @@ pub(crate) struct Call<'a> {
     pub(crate) server: &'a Server,
     pub(crate) caller: Caller,
     pub(crate) context: RequestContext<RoleServer>,
+    /// Of a call that is made again after its result required input.
+    pub(crate) resumed: Option<Resumed>,
+}
+
+/// The answers to the questions of an earlier result.
+pub(crate) struct Resumed {
+    /// The state of that result: the id of the job. It needs no signature, as each job is open to whoever may wait for it.
+    pub(crate) job: String,
+    pub(crate) responses: InputResponses,
 }
 
 /// What ends a call early: a text for the model.
@@ -45,8 +57,11 @@ impl Call<'_> {
             ToolName::AgentRun => {
                 return Ok(self.run_agent(arguments).await.unwrap_or_else(|text| failed(text).into()));
             }
+            ToolName::JobWait => {
+                return Ok(self.wait(arguments).await.unwrap_or_else(|text| failed(text).into()));
+            }
             ToolName::JobGet => self.get(arguments).await,
-            ToolName::JobWait => self.wait(arguments).await,
+            ToolName::JobAnswer => self.answer(arguments).await,
             ToolName::JobCancel => self.cancel(arguments).await,
             ToolName::ChainRun => self.run_chain(arguments).await,
         };
@@ -93,6 +108,7 @@ impl Call<'_> {
                 input: Some(RawValue::from_string(input).map_err(|error| error.to_string())?),
                 wait_seconds: None,
                 idempotency_key: None,
+                questions: None,
             };
             self.run_one(run).await
         };
@@ -105,6 +121,19 @@ impl Call<'_> {
 
     async fn run_one(&self, run: Run) -> Result<CallToolResponse, Refused> {
         let wait = self.server.options.wait(run.wait_seconds)?;
+        let knows_tasks = self.context.client_capabilities().is_some_and(|known| known.supports_tasks());
+        let wait = if knows_tasks { wait.min(TASK_AFTER) } else { wait };
+        let (id, reach) = match &self.resumed {
+            Some(resumed) => self.resume(resumed).await?,
+            None => (self.submit(run).await?, Reach::of(&self.context)),
+        };
+        match self.awaited(id, wait, reach).await? {
+            Waited::Runs(_, task) if knows_tasks => Ok(CallToolResponse::Task(CreateTaskResult::new(task))),
+            waited => Ok(waited.into()),
+        }
+    }
+
+    async fn submit(&self, run: Run) -> Result<JobId, Refused> {
         let service = &self.server.service;
         let name = AgentName::new(&run.agent).map_err(|error| error.to_string())?;
         let input = run.input.map_or_else(|| Bytes::from_static(b"{}"), |input| Bytes::from(input.get().to_owned()));
@@ -114,14 +143,47 @@ impl Call<'_> {
             let key = RequestId::new(&key).ok().filter(|key| !key.is_generated());
             submission.request_id = Some(key.ok_or("'idempotency_key' is text of 1 to 255 characters")?);
         }
-        let id = service.submit(&self.caller, submission).await.map_err(|error| error_text(&error))?;
-        let knows_tasks = self.context.client_capabilities().is_some_and(|known| known.supports_tasks());
-        let result = self.awaited(id, if knows_tasks { wait.min(TASK_AFTER) } else { wait }).await?;
-        match result {
-            Waited::Ended(result) => Ok(result.into()),
-            Waited::Runs(_, task) if knows_tasks => Ok(CallToolResponse::Task(CreateTaskResult::new(task))),
-            Waited::Runs(result, _) => Ok(result.into()),
-        }
+        submission.questions = match run.questions {
+            Some(rule) => rule.parse::<QuestionRule>().map_err(|why| format!("'questions': {why}"))?,
+            // Without a user to ask, nobody knows of a job that waits.
+            None if Reach::of(&self.context) == Reach::Nobody => QuestionRule::Fail,
+            None => QuestionRule::Wait,
+        };
+        service.submit(&self.caller, submission).await.map_err(|error| error_text(&error))
+    }
+
+    /// The job of an earlier result, after its questions have their answers. A user who did not want to answer is not asked again.
+    async fn resume(&self, resumed: &Resumed) -> Result<(JobId, Reach), Refused> {
+        let id = self.job_id(&resumed.job).await?;
+        let (service, responses) = (&self.server.service, resumed.responses.clone());
+        let taken = questions::respond(service, &self.caller, id, responses).await;
+        let reach = match taken.map_err(|error| error_text(&error))? {
+            Asked::Answered => Reach::of(&self.context),
+            Asked::Open => Reach::Nobody,
+        };
+        Ok((id, reach))
+    }
+
+    async fn answer(&self, arguments: Option<JsonObject>) -> Result<CallToolResult, Refused> {
+        let Answer { job_id, question_id, answer } = arguments::read(arguments)?;
+        let id = self.job_id(&job_id).await?;
+        let service = &self.server.service;
+        let open = service.open_questions(&self.caller, id).await.map_err(|error| error_text(&error))?;
+        let question = match (question_id, open.as_slice()) {
+            (Some(id), _) => id.parse::<QuestionId>().map_err(|_| error_text(&Error::UnknownQuestion))?,
+            (None, [question]) => question.id,
+            (None, []) => return Err(format!("{id} has no open question")),
+            (None, several) => {
+                return Err(format!("{id} has {} open questions: name one in 'question_id'", several.len()));
+            }
+        };
+        let answered = service.answer(&self.caller, question, &answer, answer.is_string()).await;
+        let answered = answered.map_err(|error| error_text(&error))?;
+        Ok(done(Map::from_iter([
+            ("job_id".to_owned(), json!(answered.job.to_string())),
+            ("question_id".to_owned(), json!(question.to_string())),
+            ("status".to_owned(), json!(answered.status())),
+        ])))
     }
 
     async fn get(&self, arguments: Option<JsonObject>) -> Result<CallToolResult, Refused> {
@@ -132,14 +194,15 @@ impl Call<'_> {
         Ok(view::job(&shown.map_err(|error| error_text(&error))?))
     }
 
-    async fn wait(&self, arguments: Option<JsonObject>) -> Result<CallToolResult, Refused> {
+    async fn wait(&self, arguments: Option<JsonObject>) -> Result<CallToolResponse, Refused> {
         let Wait { job_id, wait_seconds } = arguments::read(arguments)?;
         let wait = self.server.options.wait(wait_seconds)?;
-        let id = self.job_id(&job_id).await?;
+        let (id, reach) = match &self.resumed {
+            Some(resumed) => self.resume(resumed).await?,
+            None => (self.job_id(&job_id).await?, Reach::of(&self.context)),
+        };
         // Only `agent_run` cancels its job when its call is cancelled: here the client merely stops waiting.
-        match self.waited(id, wait).await? {
-            Waited::Ended(result) | Waited::Runs(result, _) => Ok(result),
-        }
+        Ok(self.waited(id, wait, reach).await?.into())
     }
 
     async fn cancel(&self, arguments: Option<JsonObject>) -> Result<CallToolResult, Refused> {
@@ -158,9 +221,9 @@ impl Call<'_> {
     }
 
     /// Waits for the job that this call started. The client's cancellation of the call cancels the job.
-    async fn awaited(&self, id: JobId, wait: Duration) -> Result<Waited, Refused> {
+    async fn awaited(&self, id: JobId, wait: Duration, reach: Reach) -> Result<Waited, Refused> {
         tokio::select! {
-            waited = self.waited(id, wait) => waited,
+            waited = self.waited(id, wait, reach) => waited,
             () = self.context.ct.cancelled() => {
                 let cancelled = self.server.service.cancel(&self.caller, id, true).await;
                 cancelled.map_err(|error| error_text(&error))?;
@@ -169,8 +232,31 @@ impl Call<'_> {
         }
     }
 
+    /// Waits for a job and its retries, and puts its questions to the client's user meanwhile.
+    async fn waited(&self, id: JobId, wait: Duration, mut reach: Reach) -> Result<Waited, Refused> {
+        let service = &self.server.service;
+        loop {
+            let question = tokio::select! {
+                biased;
+                waited = self.quietly(id, wait) => return waited,
+                question = service.asked(id), if reach != Reach::Nobody => question,
+            };
+            if reach == Reach::Input {
+                let open = service.open_questions(&self.caller, id).await.map_err(|error| error_text(&error))?;
+                let requests = questions::requests(open.iter().map(AsRef::as_ref));
+                return Ok(Waited::Asks(InputRequiredResult::new(Some(requests), Some(id.to_string()))));
+            }
+            let question = service.question(&self.caller, question, Consistency::Linearizable).await;
+            let question = question.map_err(|error| error_text(&error))?;
+            let asked = questions::elicit(service, &self.caller, &self.context.peer, &question, wait).await;
+            if asked.map_err(|error| error_text(&error))? == Asked::Open {
+                reach = Reach::Nobody;
+            }
+        }
+    }
+
     /// Waits for a job and its retries, and reports progress meanwhile if the client asked for it.
-    async fn waited(&self, id: JobId, wait: Duration) -> Result<Waited, Refused> {
+    async fn quietly(&self, id: JobId, wait: Duration) -> Result<Waited, Refused> {
         let service = &self.server.service;
         let waiting = service.wait_family(&self.caller, id, View::Full, wait);
         let shown = match self.context.meta.get_progress_token() {
@@ -193,6 +279,17 @@ impl Call<'_> {
 enum Waited {
     Ended(CallToolResult),
     Runs(CallToolResult, rmcp::model::Task),
+    /// It has open questions, which the client puts to its user.
+    Asks(InputRequiredResult),
+}
+
+impl From<Waited> for CallToolResponse {
+    fn from(waited: Waited) -> Self {
+        match waited {
+            Waited::Ended(result) | Waited::Runs(result, _) => result.into(),
+            Waited::Asks(required) => required.into(),
+        }
+    }
 }
 
 /// The definition of a tool; none if there is no such tool.

@@ -13,6 +13,7 @@ mod door;
 mod page;
 mod pins;
 mod progress;
+mod questions;
 mod registry;
 mod resources;
 mod server;

@@ -7,16 +7,16 @@ use atlas_types::JobId;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, GetTaskParams, GetTaskResult, Implementation,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
-    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, Tool,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, Tool, UpdateTaskParams,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
-use crate::call::{Call, definition};
+use crate::call::{Call, Resumed, definition};
 use crate::door::GatewayOptions;
 use crate::tools::{self, ToolName};
 use crate::view::error_text;
-use crate::{page, pins, resources, task};
+use crate::{page, pins, questions, resources, task};
 
 /// The protocol's versions that are served.
 pub(crate) const VERSIONS: &[ProtocolVersion] = &[
@@ -86,15 +86,19 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let caller = caller(&context)?;
+        let resumed =
+            request.request_state.map(|job| Resumed { job, responses: request.input_responses.unwrap_or_default() });
         let Some(tool) = ToolName::of(&request.name) else {
             let pinned = pins::find(&self.service, &caller, &request.name).await;
             if let Some(pinned) = pinned.map_err(|error| ErrorData::internal_error(error_text(&error), None))? {
-                return Ok(Call { server: self, caller, context }.run_pinned(&pinned, request.arguments).await);
+                return Ok(Call { server: self, caller, context, resumed }
+                    .run_pinned(&pinned, request.arguments)
+                    .await);
             }
             let name: String = request.name.chars().take(100).collect();
             return Err(ErrorData::invalid_params(format!("unknown tool {name:?}; list them with tools/list"), None));
         };
-        Call { server: self, caller, context }.run(tool, request.arguments).await
+        Call { server: self, caller, context, resumed }.run(tool, request.arguments).await
     }
 
     async fn list_resources(
@@ -133,6 +137,17 @@ impl ServerHandler for Server {
         let shown = self.service.job(&caller, id, View::Full, Consistency::Linearizable).await;
         let shown = shown.map_err(|error| ErrorData::invalid_params(error_text(&error), None))?;
         Ok(GetTaskResult::new(task::detailed(&shown)))
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let caller = caller(&context)?;
+        let id = self.job(&caller, &request.task_id).await?;
+        let taken = questions::respond(&self.service, &caller, id, request.input_responses).await;
+        taken.map(|_| ()).map_err(|error| ErrorData::invalid_params(error_text(&error), None))
     }
 
     async fn cancel_task(

@@ -6,7 +6,7 @@ use atlas_types::{Job, JobStatus, Timestamp};
 use rmcp::model::{DetailedTask, JsonObject, Task, TaskPayload, TaskStatus};
 use serde_json::Value;
 
-use crate::view;
+use crate::{questions, view};
 
 /// How often a client should ask.
 const POLL_INTERVAL_MS: u64 = 1_000;
@@ -25,6 +25,10 @@ pub(crate) fn detailed(shown: &Shown) -> DetailedTask {
     let payload = match job.status {
         JobStatus::Cancelled => TaskPayload::Cancelled,
         status if status.is_terminal() => TaskPayload::Completed { result: result(shown) },
+        _ if !shown.questions().is_empty() => {
+            let input_requests = questions::requests(shown.questions().iter().map(AsRef::as_ref));
+            TaskPayload::InputRequired { input_requests }
+        }
         _ => TaskPayload::Working,
     };
     DetailedTask::new(of(job), payload)

@@ -14,17 +14,19 @@ pub(crate) enum ToolName {
     AgentRun,
     JobGet,
     JobWait,
+    JobAnswer,
     JobCancel,
     ChainRun,
 }
 
 impl ToolName {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::AgentsSearch,
         Self::AgentDescribe,
         Self::AgentRun,
         Self::JobGet,
         Self::JobWait,
+        Self::JobAnswer,
         Self::JobCancel,
         Self::ChainRun,
     ];
@@ -37,6 +39,7 @@ impl ToolName {
             Self::AgentRun => "agent_run",
             Self::JobGet => "job_get",
             Self::JobWait => "job_wait",
+            Self::JobAnswer => "job_answer",
             Self::JobCancel => "job_cancel",
             Self::ChainRun => "chain_run",
         }
@@ -58,7 +61,8 @@ impl ToolName {
                  the job continues: call job_wait."
             }
             Self::JobGet => "Shows a job: its status, its output or error, or what it waits for.",
-            Self::JobWait => "Waits until a job has ended, then shows it.",
+            Self::JobWait => "Waits until a job has ended or needs an answer, then shows it.",
+            Self::JobAnswer => "Answers the question of a job; ask the user first. The first answer stands.",
             Self::JobCancel => "Cancels a job that has not ended.",
             Self::ChainRun => {
                 "Runs a stored chain of agents and returns its output. If it takes longer than the wait, the chain continues: \
@@ -84,6 +88,10 @@ impl ToolName {
                     "version": version_schema(),
                     "input": { "type": "object", "description": "Must fit the agent's input schema: see agent_describe." },
                     "wait_seconds": wait_schema(),
+                    "questions": {
+                        "type": "string",
+                        "description": "What becomes of its questions to people: fail, wait, or answer:TEXT."
+                    },
                     "idempotency_key": {
                         "type": "string", "maxLength": 255,
                         "description": "A repeat with the same key gets the same job."
@@ -92,6 +100,14 @@ impl ToolName {
                 &["agent"],
             ),
             Self::JobGet | Self::JobCancel => (json!({ "job_id": job_schema() }), &["job_id"]),
+            Self::JobAnswer => (
+                json!({
+                    "job_id": job_schema(),
+                    "question_id": { "type": "string", "description": "If the job has several open questions." },
+                    "answer": { "description": "An option, a list of options, yes or no, a text, or what the schema asks." }
+                }),
+                &["job_id", "answer"],
+            ),
             Self::JobWait => (json!({ "job_id": job_schema(), "wait_seconds": wait_schema() }), &["job_id"]),
             Self::ChainRun => (
                 json!({
@@ -113,6 +129,7 @@ impl ToolName {
                 hints.read_only(true).open_world(false)
             }
             Self::AgentRun | Self::ChainRun => hints.read_only(false).destructive(true).open_world(true),
+            Self::JobAnswer => hints.read_only(false).destructive(false).open_world(false),
             Self::JobCancel => hints.read_only(false).destructive(true).idempotent(true).open_world(false),
         }
     }

@@ -1,6 +1,7 @@
 //! Jobs, agents and errors as tool results.
 
 use atlas_service::{Error, Shown, View};
+use atlas_types::Question;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
 
@@ -56,6 +57,17 @@ pub(crate) fn job(shown: &Shown) -> CallToolResult {
     result
 }
 
+/// A question as it is shown to models.
+fn asked(question: &Question) -> Value {
+    let mut members = atlas_service::shown_question(question);
+    if let Value::Object(members) = &mut members {
+        members.retain(|name, _| {
+            ["id", "job", "kind", "prompt", "options", "many", "other", "schema", "deadline"].contains(&name.as_str())
+        });
+    }
+    members
+}
+
 /// The job as it is shown to models: no more than they need.
 fn members(shown: &Shown) -> Map<String, Value> {
     let mut text = Vec::new();
@@ -83,7 +95,11 @@ fn members(shown: &Shown) -> Map<String, Value> {
             members.insert(name.into(), value);
         }
     }
-    if !shown.job().status.is_terminal() {
+    if !shown.questions().is_empty() {
+        let questions = shown.questions().iter().map(|question| asked(question)).collect();
+        members.insert("questions".into(), Value::Array(questions));
+        members.insert("next".into(), json!("ask the user, then call job_answer with this job_id"));
+    } else if !shown.job().status.is_terminal() {
         members.insert("next".into(), json!("call job_wait with this job_id; the job continues"));
     }
     members

@@ -274,6 +274,7 @@ pub(crate) fn submit(id: JobId) -> Request {
         bearer: false,
         budget_nanodollars: None,
         context: None,
+        questions: atlas_types::QuestionRule::Fail,
     }))
 }
 

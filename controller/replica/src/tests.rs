@@ -45,6 +45,7 @@ fn submit(id: u64, input: &[u8]) -> Request {
         bearer: false,
         budget_nanodollars: None,
         context: None,
+        questions: atlas_types::QuestionRule::Fail,
     }))
 }
 

@@ -165,6 +165,7 @@ fn write_waits(f: &mut fmt::Formatter<'_>, waits: &[Wait]) -> fmt::Result {
             Wait::Time { at } => until = Some(until.map_or(at, |earlier| earlier.min(at))),
             Wait::Child { job } => children.push(job),
             Wait::Message => things.push("a message".to_owned()),
+            Wait::Question { id } => things.push(format!("an answer to {id}")),
             Wait::Answer { question } => things.push(format!("an answer to question {question}")),
         }
     }
@@ -234,6 +235,7 @@ mod tests {
     use atlas_types::{JobId, StepKey};
 
     use super::*;
+    use atlas_types::QuestionId;
 
     #[test]
     fn a_parked_job_says_what_it_waits_for() {
@@ -243,6 +245,8 @@ mod tests {
         assert_eq!(said(&[time(9), time(5)]), "parked: waits until 1970-01-01T00:00:05Z");
         assert_eq!(said(&[Wait::Message, time(5)]), "parked: waits for a message, until 1970-01-01T00:00:05Z");
         assert_eq!(said(&[child(7)]), "parked: waits for the end of job-0000000000000007");
+        let asked = Wait::Question { id: QuestionId(9) };
+        assert_eq!(said(&[asked]), "parked: waits for an answer to question-0000000000000009");
         let question = Wait::Answer { question: StepKey([7; 16]) };
         assert_eq!(
             said(&[child(7), question, child(8)]),

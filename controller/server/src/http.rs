@@ -22,6 +22,7 @@ mod messages;
 mod nodes;
 mod objects;
 mod query;
+mod questions;
 mod request;
 mod route;
 mod secrets;
@@ -246,6 +247,9 @@ impl HttpDoor {
             (Route::McpRegistry, &Method::GET) => mcp::registry(self, &caller, request).await,
             (Route::Traces, &Method::GET) => traces::list(self, &caller, request).await,
             (Route::Trace(id), &Method::GET) => traces::get(self, &caller, request, &id).await,
+            (Route::Questions, &Method::GET) => questions::list(self, &caller, request).await,
+            (Route::Question(id), &Method::GET) => questions::get(self, &caller, request, &id).await,
+            (Route::QuestionAnswer(id), &Method::POST) => questions::answer(self, &caller, request, &id).await,
             (Route::Skills, &Method::GET) => skills::list(self, &caller, request).await,
             (Route::Skills, &Method::POST) => skills::deploy(self, &caller, request).await,
             (Route::Skill(name), &Method::GET) => skills::get(self, &caller, request, &name).await,

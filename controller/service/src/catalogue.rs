@@ -72,6 +72,11 @@ catalogue! {
     NO_JOURNAL_ROOM = "E3020" Busy "the cluster has no room for another journal";
     UNKNOWN_RUN = "E3030" NotFound "no such chain execution";
     UNKNOWN_TRACE = "E3031" NotFound "no such trace";
+    UNKNOWN_QUESTION = "E3040" NotFound "no such question";
+    QUESTION_CLOSED = "E3041" Conflict "the question is not open any more";
+    NOT_ANSWERER = "E3042" Denied "the question is for others to answer";
+    ANSWER_REFUSED = "E3043" Invalid "the answer does not fit the question";
+    UNATTENDED = "E3044" Denied "nobody is there to answer the job's question";
     MODEL_CALL = "E3201" Unavailable "a call of the model failed";
     NO_MODEL = "E3202" NotFound "there is no model for the agent";
     BUDGET_SPENT = "E3203" Denied "the budget of the job does not suffice";

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use atlas_types::{AgentVersion, ClusterConfig, Event, EventRecord, Node, NodeHealth, Object};
 use serde_json::{Value, json};
 
+use crate::questions::shown as shown_question;
 use crate::view::{View, change_word, write_frame};
 use crate::{Error, Service, json, runs};
 
@@ -52,7 +53,9 @@ impl EventKind {
             Event::Job { .. }
             | Event::StepsRecorded { .. }
             | Event::StepsFolded { .. }
-            | Event::MessageDelivered { .. } => Self::Job,
+            | Event::MessageDelivered { .. }
+            | Event::QuestionAsked { .. }
+            | Event::QuestionEnded { .. } => Self::Job,
             Event::Agent { .. } | Event::AgentDeleted { .. } => Self::Agent,
             Event::Node { .. } | Event::NodeRemoved { .. } => Self::Node,
             Event::ObjectPut { .. } | Event::ObjectDeleted { .. } => Self::Object,
@@ -107,6 +110,7 @@ fn name_of(event: &Event) -> String {
         Event::StepsRecorded { job, .. } | Event::StepsFolded { job, .. } | Event::MessageDelivered { job, .. } => {
             job.to_string()
         }
+        Event::QuestionAsked { question } | Event::QuestionEnded { question } => question.job.to_string(),
         Event::Agent { agent } | Event::AgentDeleted { agent } => agent.name.to_string(),
         Event::Node { node } => node.id.to_string(),
         Event::NodeRemoved { node } => node.to_string(),
@@ -160,6 +164,8 @@ fn described(event: &Event) -> (&'static str, &'static str, Value) {
         Event::MessageDelivered { message, number, .. } => {
             ("delivered", "message", json!({ "id": message.as_str(), "number": number }))
         }
+        Event::QuestionAsked { question } => ("asked", "question", shown_question(question)),
+        Event::QuestionEnded { question } => (question.status(), "question", shown_question(question)),
     }
 }
 

@@ -257,6 +257,18 @@ pub enum Error {
     /// A backup cannot be made at the moment.
     #[error("no backup at the moment: {0}")]
     NoBackup(&'static str),
+    /// No such question.
+    #[error("no such question")]
+    UnknownQuestion,
+    /// The question has ended.
+    #[error("the question is {0}")]
+    QuestionClosed(&'static str),
+    /// The question is for others.
+    #[error("the question names who may answer it, and the caller is none of them")]
+    NotAnswerer,
+    /// The answer does not fit what is asked.
+    #[error("{0}")]
+    AnswerRefused(String),
     /// A defect in Atlas. The log has the details.
     #[error("internal error")]
     Internal,
@@ -336,6 +348,10 @@ impl Error {
             Self::NameTaken(_) => catalogue::NAME_TAKEN,
             Self::Relayed { entry, .. } => *entry,
             Self::NoBackup(_) => catalogue::NO_BACKUP,
+            Self::UnknownQuestion => catalogue::UNKNOWN_QUESTION,
+            Self::QuestionClosed(_) => catalogue::QUESTION_CLOSED,
+            Self::NotAnswerer => catalogue::NOT_ANSWERER,
+            Self::AnswerRefused(_) => catalogue::ANSWER_REFUSED,
             Self::Internal => catalogue::INTERNAL,
         }
     }
@@ -381,6 +397,8 @@ impl Error {
             }
             Self::TokenRefused(_) => "create a new token: atlasctl cluster join-token".to_owned(),
             Self::ObjectChanged { .. } => "read the object again, and send its revision as If-Match".to_owned(),
+            Self::UnknownQuestion => "list them: atlasctl question list --all".to_owned(),
+            Self::AnswerRefused(_) => "show what is asked: atlasctl question show ID".to_owned(),
             Self::UnknownMember(_) => "list them: atlasctl cluster members".to_owned(),
             Self::UnknownRun => "list them: GET /api/chains".to_owned(),
             Self::OutcomeUnknown => "repeat it with the same Idempotency-Key".to_owned(),
@@ -514,6 +532,9 @@ impl From<Rejection> for Error {
             Rejection::AgentInService | Rejection::AgentInUse { .. } => Self::AgentInUse(rejection),
             Rejection::LabelOfWorker { .. } => Self::LabelOfWorker(rejection),
             Rejection::PayloadTooLarge { .. } => Self::TooLarge { what: "an inline payload", limit: 64 * 1024 },
+            Rejection::UnknownQuestion => Self::UnknownQuestion,
+            Rejection::QuestionClosed => Self::QuestionClosed("closed"),
+            Rejection::NotAnswerer => Self::NotAnswerer,
             other => Self::internal("carry out a command", &other),
         }
     }

@@ -36,6 +36,7 @@ pub(crate) async fn events(shared: Arc<Shared>) {
                 observe::record(&shared.metrics, &batch.events);
                 models.record(&shared.metrics, &batch.state, &batch.events);
                 shared.wanted.note(&batch.events);
+                shared.questions.note(&batch.events);
                 shared.stats.record(&batch.events);
                 shared.events.push(&batch.events);
                 release(&shared, &batch);
@@ -79,6 +80,7 @@ fn settled(job: &Job) -> bool {
 fn missed(shared: &Shared, state: &State) {
     shared.events.reset(state.event_seq());
     shared.wanted.note_all();
+    shared.questions.note_all();
     for id in shared.waiters.jobs() {
         match state.job(id) {
             Some(job) if settled(job) => shared.waiters.release(job),

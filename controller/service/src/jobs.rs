@@ -275,6 +275,7 @@ impl Service {
             labels: job.labels.clone(),
             request_id,
             execution_timeout: job.execution_timeout,
+            questions: job.questions.clone(),
             ..Submission::new(job.agent.clone(), self.bytes(&job.input).await?)
         };
         self.submit(caller, submission).await

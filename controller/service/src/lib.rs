@@ -42,6 +42,7 @@ mod observe;
 mod park;
 mod peers;
 mod pins;
+mod questions;
 mod resolve;
 mod runs;
 mod scrub;
@@ -95,6 +96,7 @@ pub use peers::{
     QueryResult,
 };
 pub use pins::Pinned;
+pub use questions::{QuestionQuery, shown as shown_question};
 pub use resolve::Decision;
 pub use runs::{ChainSource, ChainStart};
 pub use seal::{KeyError, Keys};

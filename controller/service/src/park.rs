@@ -31,6 +31,8 @@ impl Service {
             Err(Rejection::Fenced) => self.without_lease(&command),
             // The child is still being submitted, or has left the state. The spawn is answered in both cases.
             Err(Rejection::UnknownJob { .. }) => ParkResult::Ready,
+            // The same with a question that is still being asked.
+            Err(Rejection::UnknownQuestion) => ParkResult::Ready,
             Err(Rejection::LevelTooLow { .. }) => ParkResult::Busy,
             Err(rejection) => ParkResult::Refused { why: rejection.to_string() },
         })

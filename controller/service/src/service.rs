@@ -17,6 +17,7 @@ use crate::contracts::Contracts;
 use crate::events::EventLog;
 use crate::fill::Wanted;
 use crate::peers::Peers;
+use crate::questions::QuestionSignal;
 use crate::seal::Keys;
 use crate::stats::Stats;
 use crate::streams::Streams;
@@ -94,6 +95,7 @@ pub(crate) struct Shared {
     pub(crate) env: Env,
     pub(crate) contracts: Contracts,
     pub(crate) waiters: Waiters,
+    pub(crate) questions: QuestionSignal,
     pub(crate) events: EventLog,
     pub(crate) streams: Streams,
     pub(crate) stats: Stats,
@@ -133,6 +135,7 @@ impl Service {
             env: env.clone(),
             contracts,
             waiters,
+            questions: QuestionSignal::default(),
             events,
             streams: Streams::default(),
             stats: Stats::default(),

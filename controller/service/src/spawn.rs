@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use atlas_types::{AgentName, Command, ForsakeChild, Job, JobId, JobStatus, Namespace, NodeId, Outcome, Spawn, SpawnEnd, Spawner};
+use atlas_types::{
+    AgentName, Command, ForsakeChild, Job, JobId, JobStatus, Namespace, NodeId, Outcome, Spawn, SpawnEnd, Spawner,
+};
 use serde_json::json;
 
 use crate::submit::Family;
@@ -67,6 +69,7 @@ impl Service {
         let submission = Submission {
             version,
             priority: spawn.priority,
+            questions: parent.questions.clone(),
             family: Some(Family { spawner: spawn.spawner, metadata: metadata.to_string().into_bytes().into() }),
             ..Submission::new(agent, self.bytes(&spawn.input).await?)
         };

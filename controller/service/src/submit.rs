@@ -9,7 +9,7 @@ use atlas_contract::{Violation, joined};
 use atlas_state::State;
 use atlas_types::{
     AgentName, AgentPin, AgentVersion, Command, Failure, FailureKind, JobId, Micros, Origin, Outcome, Payload,
-    Rejection, Request, RequestId, RequiredAgent, SpawnedBy, Spawner, SubmitJob, Timestamp, Verdict,
+    QuestionRule, Rejection, Request, RequestId, RequiredAgent, SpawnedBy, Spawner, SubmitJob, Timestamp, Verdict,
 };
 use bytes::Bytes;
 use serde_json::Value;
@@ -42,6 +42,8 @@ pub struct Submission {
     pub not_before: Option<Timestamp>,
     /// Most that its calls of models may cost, in billionths of a dollar.
     pub budget_nanodollars: Option<u64>,
+    /// What becomes of its questions to people. A spawned job has the rule of its parent.
+    pub questions: QuestionRule,
     /// The parent, for a spawned job.
     pub(crate) family: Option<Family>,
 }
@@ -69,6 +71,7 @@ impl Submission {
             refuse: false,
             not_before: None,
             budget_nanodollars: None,
+            questions: QuestionRule::Fail,
             family: None,
         }
     }
@@ -87,6 +90,9 @@ impl Submission {
         }
         if let Some(budget) = self.budget_nanodollars {
             text.push_str(&format!("budget {budget}\0"));
+        }
+        if self.questions != QuestionRule::Fail {
+            text.push_str(&format!("questions {}\0", self.questions));
         }
         for (key, value) in self.labels.iter() {
             text.push_str(&format!("{key}\0{value}\0"));
@@ -142,6 +148,7 @@ impl<'s> Draft<'s> {
             bearer: false,
             budget_nanodollars: submission.budget_nanodollars,
             context: None,
+            questions: submission.questions.clone(),
         });
         Some(Request { origin: origin.clone(), command })
     }

@@ -76,6 +76,7 @@ impl Node {
             bearer: false,
             budget_nanodollars: None,
             context: None,
+            questions: atlas_types::QuestionRule::Fail,
         };
         self.propose(Command::SubmitJob(command)).await;
     }

@@ -1,4 +1,4 @@
-//! The tools of the platform, `atlas.*`, that agents call (compatibility §18). Each call is made as the principal of the
+//! The tools of the platform, `atlas.*` and `user__*`, that agents call (compatibility §18). Each call is made as the principal of the
 //! agent's own job, and translates to functions that the doors use as well. Clients of the MCP server that is compatible with Atlas for
 //! Python call the same tools as themselves (`outside.rs`).
 
@@ -7,6 +7,7 @@ mod lookup;
 mod monitor;
 mod outside;
 mod registry;
+mod user;
 
 use atlas_contract::platform::LOOKUP;
 use atlas_types::{Job, JobId, Spawner, ToolEnd, ToolRequest};
@@ -91,7 +92,11 @@ impl Service {
             let tool = call.tool;
             return refused(&undeclared(tool));
         }
-        match self.dispatch(&call).await {
+        let result = match user::is_one(call.tool) {
+            true => self.tool_user(&call, job, request.key, &contract).await,
+            false => self.dispatch(&call).await,
+        };
+        match result {
             Ok(result) => {
                 let result = result.to_string().into_bytes();
                 if result.len() > TOOL_BYTES_MAX {
@@ -135,9 +140,8 @@ fn permits(contract: &Known, call: &Call<'_>) -> bool {
         let skills = requires.and_then(|requires| requires.get("skills")).and_then(Value::as_array);
         skills.is_some_and(|skills| skills.iter().any(|skill| skill == name))
     };
-    requires.and_then(|requires| requires.get("platform_tools")) == Some(&Value::Bool(true))
-        || named(call.tool)
-        || (call.tool == LOOKUP && named(call.text("name")))
+    let platform = requires.and_then(|requires| requires.get("platform_tools")) == Some(&Value::Bool(true));
+    (platform && !user::is_one(call.tool)) || named(call.tool) || (call.tool == LOOKUP && named(call.text("name")))
 }
 
 /// Whether the same call may succeed later.

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use atlas_duty::Why;
 use atlas_state::State;
 use atlas_types::{
-    Digest, Door, FailureKind, Job, JobChange, JobStatus, METADATA_OURS, Payload, PayloadBody, Reason, StepUsage,
-    Timestamp,
+    Digest, Door, FailureKind, Job, JobChange, JobStatus, METADATA_OURS, Payload, PayloadBody, Question, QuestionRule,
+    Reason, StepUsage, Timestamp,
 };
 use bytes::Bytes;
 
 use crate::json;
+use crate::questions::open_below;
 
 /// The members that an object contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -34,6 +35,8 @@ pub struct Shown {
     pub(crate) usage: StepUsage,
     /// What its recorded steps and those of its children cost; none if it has no children.
     pub(crate) tree: Option<StepUsage>,
+    /// The open questions of the job and of those below it.
+    pub(crate) questions: Vec<Arc<Question>>,
 }
 
 impl Shown {
@@ -42,16 +45,22 @@ impl Shown {
         &self.job
     }
 
+    /// The open questions of the job and of those below it.
+    pub fn questions(&self) -> &[Arc<Question>] {
+        &self.questions
+    }
+
     /// A job whose payloads are all inline.
     pub(crate) fn inline(job: Arc<Job>) -> Self {
         let usage = job.journal.as_ref().map(|journal| journal.usage()).unwrap_or_default();
-        Self { job, artifacts: Vec::new(), waiting: None, usage, tree: None }
+        Self { job, artifacts: Vec::new(), waiting: None, usage, tree: None, questions: Vec::new() }
     }
 
-    /// The same with what its steps have cost so far: the journal of a job that has not ended is beside it in the state.
+    /// The same with its open questions and with what its steps have cost so far: the journal of a job that has not ended is beside it in the state.
     pub(crate) fn with_usage(self, state: &State) -> Self {
         let usage = state.journal(self.job.id).map(|journal| journal.usage());
-        Self { usage: usage.unwrap_or(self.usage), ..self }
+        let questions = open_below(state, self.job.id);
+        Self { usage: usage.unwrap_or(self.usage), questions, ..self }
     }
 
     /// The output of the job; none if it has none.
@@ -173,6 +182,13 @@ impl Shown {
         json::millis(out, between(job.created_at, job.started_at));
         out.extend_from_slice(b",\"total_ms\":");
         json::millis(out, between(job.created_at, job.completed_at));
+        if self.job.questions != QuestionRule::Fail {
+            text(out, ",\"questions\":", &self.job.questions.to_string());
+        }
+        if !self.questions.is_empty() {
+            let ids: Vec<String> = self.questions.iter().map(|question| format!("\"{}\"", question.id)).collect();
+            out.extend_from_slice(format!(",\"needs_answer\":[{}]", ids.join(",")).as_bytes());
+        }
         self.costs(out);
     }
 

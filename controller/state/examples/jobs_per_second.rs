@@ -128,6 +128,7 @@ impl Bench {
             bearer: false,
             budget_nanodollars: None,
             context: None,
+            questions: atlas_types::QuestionRule::Fail,
         })
     }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use atlas_types::{
     AgentVersion, ClusterTime, Digest, Event, EventRecord, Failure, FailureKind, Inbox, Job, JobChange, JobId,
-    JobStatus, JoinToken, Journal, Lease, NodeHealth, NodeId, Object, ObjectKey, Origin, Outcome, Reason, Rejection,
-    RunId, Timestamp, Usage, Wait,
+    JobStatus, JoinToken, Journal, Lease, NodeHealth, NodeId, Object, ObjectKey, Origin, Outcome, Question,
+    QuestionEnd, QuestionId, Reason, Rejection, RunId, Timestamp, Usage, Wait,
 };
 
 mod retry;
@@ -67,6 +67,36 @@ impl Change<'_> {
     fn drop_inbox(&mut self, job: JobId) {
         let old = self.state.inboxes.remove(&job);
         self.state.index.inbox(old.as_deref(), None);
+    }
+
+    /// Stores a question, or drops it.
+    pub(crate) fn set_question(&mut self, id: QuestionId, question: Option<Arc<Question>>) {
+        let new = question.clone();
+        let old = match question {
+            Some(question) => self.state.questions.insert(id, question),
+            None => self.state.questions.remove(&id),
+        };
+        self.state.index.question(old.as_deref(), new.as_deref());
+    }
+
+    /// Ends an open question, and wakes its job if it is parked and waits for that.
+    pub(crate) fn end_question(&mut self, question: &Question, end: QuestionEnd) {
+        let question = Arc::new(Question { end: Some(end), ended_at: self.at, ..question.clone() });
+        self.set_question(question.id, Some(Arc::clone(&question)));
+        let wait = Wait::Question { id: question.id };
+        let job = self.state.jobs.get(question.job).filter(|job| waits_for(job, wait)).map(|job| (**job).clone());
+        self.emit(Event::QuestionEnded { question });
+        if let Some(job) = job {
+            self.wake(job);
+        }
+    }
+
+    /// Ends the open questions of a job that has ended.
+    fn cancel_questions(&mut self, job: JobId) {
+        let open: Vec<_> = self.state.questions_of(job).filter(|question| question.is_open()).cloned().collect();
+        for question in open {
+            self.end_question(&question, QuestionEnd::Cancelled);
+        }
     }
 
     /// Stores an object and writes its event.
@@ -148,8 +178,7 @@ impl Change<'_> {
     /// Wakes the parent of a family whose last job has ended, if it is parked and waits for that.
     fn wake_parent(&mut self, parent: JobId, child: JobId) {
         let awaited = Wait::Child { job: child };
-        let waits = |parent: &&Arc<Job>| parent.parked.as_ref().is_some_and(|parked| parked.waits.contains(&awaited));
-        if let Some(parent) = self.state.jobs.get(parent).filter(waits) {
+        if let Some(parent) = self.state.jobs.get(parent).filter(|parent| waits_for(parent, awaited)) {
             let parent = (**parent).clone();
             self.wake(parent);
         }
@@ -277,6 +306,7 @@ impl Change<'_> {
         if let Some(job) = step {
             self.end_step(&job);
         }
+        self.cancel_questions(id);
         match (retry, spawned) {
             (Some(retry), _) => self.submit(retry),
             (None, Some(spawned)) if spawned.awaited => self.wake_parent(spawned.by, first),
@@ -406,6 +436,11 @@ impl Change<'_> {
             }
         }
     }
+}
+
+/// Whether a job is parked and waits for this, among other things.
+fn waits_for(job: &Job, wait: Wait) -> bool {
+    job.parked.as_ref().is_some_and(|parked| parked.waits.contains(&wait))
 }
 
 /// A child for which no job waits any more.

@@ -58,6 +58,7 @@ impl State {
             runs: self.runs.values().cloned().collect(),
             journals: self.journals.iter().map(|(job, journal)| journal_image(*job, journal)).collect(),
             inboxes: self.inboxes.iter().map(|(job, inbox)| inbox_image(*job, inbox)).collect(),
+            questions: self.questions.values().cloned().collect(),
         }
     }
 
@@ -103,6 +104,9 @@ impl State {
         }
         for InboxImage { job, inbox } in image.inboxes {
             once("an inbox", state.inboxes.insert(job, inbox).is_none())?;
+        }
+        for question in image.questions {
+            once("a question", state.questions.insert(question.id, question).is_none())?;
         }
         for object in image.objects {
             let ObjectKey { namespace, kind, name } = object.key.clone();
@@ -166,6 +170,9 @@ impl State {
         }
         for inbox in self.inboxes.values() {
             index.inbox(None, Some(inbox));
+        }
+        for question in self.questions.values() {
+            index.question(None, Some(question));
         }
         self.all_objects().for_each(|object| index.object(None, Some(object)));
         self.runs.values().for_each(|run| index.run(None, Some(run)));

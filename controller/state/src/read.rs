@@ -8,7 +8,8 @@ use atlas_objects::{NamespaceSpec, View};
 use atlas_types::{
     AgentName, AgentVersion, ClusterConfig, ClusterTime, Demand, Digest, EventSeq, FencingToken, Inbox, Job, JobId,
     JobStatus, Journal, Lease, Level, MemberId, Namespace, NodeId, Object, ObjectKey, ObjectKind, ObjectName, Origin,
-    Outcome, Rejection, RequiredAgent, Run, RunId, RunStatus, Seq, Timestamp, Version, level, requirement::Requirement,
+    Outcome, Question, QuestionId, Rejection, RequiredAgent, Run, RunId, RunStatus, Seq, Timestamp, Version, level,
+    requirement::Requirement,
 };
 
 use crate::index::{Class, Timer};
@@ -92,6 +93,7 @@ impl State {
             + texts
             + self.index.objects.bytes
             + self.index.chains.bytes
+            + self.index.questions.bytes
     }
 
     /// Bytes of the journals of jobs that have not ended.
@@ -225,6 +227,40 @@ impl State {
     /// The messages of a job that has not ended; none if it never had one.
     pub fn inbox(&self, job: JobId) -> Option<&Arc<Inbox>> {
         self.inboxes.get(&job)
+    }
+
+    /// A question of a job that is in the state.
+    pub fn question(&self, id: QuestionId) -> Option<&Arc<Question>> {
+        self.questions.get(&id)
+    }
+
+    /// The questions of a job, in the order in which they were asked.
+    pub fn questions_of(&self, job: JobId) -> impl Iterator<Item = &Arc<Question>> {
+        let of = self
+            .index
+            .questions
+            .of
+            .range((job, EventSeq(0), QuestionId(0))..=(job, EventSeq(u64::MAX), QuestionId(u64::MAX)));
+        of.filter_map(|(_, _, id)| self.questions.get(id))
+    }
+
+    /// The questions of a namespace after event `after`, in the order in which they were asked; only open ones if `open` is set.
+    pub fn questions<'a>(
+        &'a self,
+        namespace: &Namespace,
+        open: bool,
+        after: EventSeq,
+    ) -> impl Iterator<Item = &'a Arc<Question>> + use<'a> {
+        let index = &self.index.questions;
+        let places = if open { &index.open } else { &index.all };
+        let end = |seq| (namespace.clone(), seq, QuestionId(u64::MAX));
+        let range = (Bound::Excluded(end(after)), Bound::Included(end(EventSeq(u64::MAX))));
+        places.range(range).filter_map(|(_, _, id)| self.questions.get(id))
+    }
+
+    /// How many questions are open, in all namespaces.
+    pub fn questions_open(&self) -> u64 {
+        self.index.questions.open.len() as u64
     }
 
     /// The job that a run carries.

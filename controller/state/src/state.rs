@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use atlas_types::{
     AgentName, AgentVersion, ClusterConfig, ClusterTime, Digest, Entry, EventRecord, EventSeq, FencingToken, Inbox,
-    JobId, JoinToken, Journal, Level, MemberId, Namespace, NodeId, Object, ObjectKind, ObjectName, Outcome, Rejection,
-    Request, Run, RunId, Seq, Timestamp, Version, level,
+    JobId, JoinToken, Journal, Level, MemberId, Namespace, NodeId, Object, ObjectKind, ObjectName, Outcome, Question,
+    QuestionId, Rejection, Request, Run, RunId, Seq, Timestamp, Version, level,
 };
 
 use crate::change::Change;
@@ -42,6 +42,8 @@ pub struct State {
     pub(crate) journals: Map<JobId, Arc<Journal>>,
     /// The inboxes of jobs that have not ended and had a message.
     pub(crate) inboxes: Map<JobId, Arc<Inbox>>,
+    /// The questions of jobs in the state.
+    pub(crate) questions: Map<QuestionId, Arc<Question>>,
     /// Objects by namespace, kind and name; an empty map is not kept.
     pub(crate) objects: Map<Namespace, Map<ObjectKind, Map<ObjectName, Arc<Object>>>>,
     /// Runs of chains, with those that ended last.
@@ -131,6 +133,7 @@ impl State {
             join_tokens: Map::new(),
             journals: Map::new(),
             inboxes: Map::new(),
+            questions: Map::new(),
             objects: Map::new(),
             runs: Map::new(),
             member_last: MemberId(0),

@@ -18,6 +18,7 @@ mod object;
 mod origin;
 mod outcome;
 mod park;
+mod question;
 pub(crate) mod run;
 mod trigger;
 mod value;

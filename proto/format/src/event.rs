@@ -32,6 +32,8 @@ pub fn encode_event(event: &Event) -> Option<Vec<u8>> {
             message_id: message.to_string(),
             number: *number,
         }),
+        Event::QuestionAsked { question } => Stored::QuestionAsked((&**question).into()),
+        Event::QuestionEnded { question } => Stored::QuestionEnded((&**question).into()),
     };
     Some(proto::ClusterEvent { event: Some(stored) }.encode_to_vec())
 }
@@ -69,6 +71,8 @@ pub fn decode_event(bytes: &[u8]) -> Result<Event, FormatError> {
             message: name("event.message_id", &delivered.message_id, MessageId::new)?,
             number: delivered.number,
         },
+        Stored::QuestionAsked(question) => Event::QuestionAsked { question: Arc::new(question.try_into()?) },
+        Stored::QuestionEnded(question) => Event::QuestionEnded { question: Arc::new(question.try_into()?) },
     })
 }
 

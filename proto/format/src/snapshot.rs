@@ -69,6 +69,9 @@ fn write_records(image: &StateImage, out: &mut impl Write) -> io::Result<[u8; 32
         let message = proto::InboxRecord { job_id: job.0, inbox: Some((&**inbox).into()) };
         records.record(Kind::Inbox(message))?;
     }
+    for question in &image.questions {
+        records.record(Kind::Question((&**question).into()))?;
+    }
     for object in &image.objects {
         records.record(Kind::Object((&**object).into()))?;
     }
@@ -154,9 +157,10 @@ fn rank_of(kind: &Kind) -> u8 {
         Kind::JoinToken(_) => 8,
         Kind::Journal(_) => 9,
         Kind::Inbox(_) => 10,
-        Kind::Object(_) => 11,
-        Kind::Run(_) => 12,
-        Kind::End(_) => 13,
+        Kind::Question(_) => 11,
+        Kind::Object(_) => 12,
+        Kind::Run(_) => 13,
+        Kind::End(_) => 14,
     }
 }
 
@@ -196,6 +200,7 @@ fn add(image: &mut StateImage, specs: &mut Specs, kind: Kind) -> Result<(), Form
             job: JobId(message.job_id),
             inbox: Arc::new(required("inbox_record.inbox", message.inbox)?.try_into()?),
         }),
+        Kind::Question(message) => image.questions.push(Arc::new(message.try_into()?)),
         Kind::Object(message) => image.objects.push(Arc::new(message.try_into()?)),
         Kind::Run(message) => image.runs.push(Arc::new(message.try_into()?)),
     }
@@ -326,6 +331,7 @@ fn head_in(head: &proto::SnapshotHead) -> Result<StateImage, FormatError> {
         join_tokens: Vec::new(),
         journals: Vec::new(),
         inboxes: Vec::new(),
+        questions: Vec::new(),
         objects: Vec::new(),
         runs: Vec::new(),
     })

@@ -9,6 +9,7 @@ mod journal;
 mod node;
 mod object;
 mod park;
+mod question;
 mod run;
 
 pub use agent::{DeleteAgent, DeprecateAgent, RegisterAgent, RetireAgent};
@@ -21,9 +22,10 @@ pub use journal::{FoldSteps, RecordSteps};
 pub use node::{Cordon, DrainNode, LabelNode, LoseNode, RegisterNode, RemoveNode, WarmChanged};
 pub use object::{DeleteObject, FireTrigger, FiredBy, Observation, ObserveObjects, PutObject, TriggerStart};
 pub use park::{DeliverMessage, ParkJob};
+pub use question::{AnswerQuestion, AskQuestion, ExpireQuestion};
 pub use run::{AdvanceRun, CancelRun, CarriedEnd, CarryJob, EndCarried, RunDefinition, RunNext, StartRun};
 
-use crate::{AgentName, Level, Origin, Place, level};
+use crate::{AgentName, Level, Origin, Place, QuestionRule, level};
 
 /// A command and who asked for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,6 +124,12 @@ pub enum Command {
     FireTrigger(FireTrigger),
     /// A person begins a new job with recorded steps of another one.
     ForkJob(ForkJob),
+    /// A job asks people a question.
+    AskQuestion(AskQuestion),
+    /// Someone answers a question.
+    AnswerQuestion(AnswerQuestion),
+    /// The time of a question has passed.
+    ExpireQuestion(ExpireQuestion),
 }
 
 impl Command {
@@ -164,6 +172,7 @@ impl Command {
                 level::ATTACHMENTS
             }
             Self::SubmitJob(command) if command.bearer => level::ATTACHMENTS,
+            Self::SubmitJob(command) if command.questions != QuestionRule::Fail => level::QUESTIONS,
             Self::SubmitJob(command) if command.budget_nanodollars.is_some() => level::BUDGETS,
             Self::RegisterAgent(command) if !command.spec.requires.is_empty() => level::REQUIRED_AGENTS,
             Self::RegisterAgent(command) if command.spec.spawns => level::SPAWN,
@@ -206,6 +215,7 @@ impl Command {
             Self::ParkJob(_) | Self::DeliverMessage(_) => level::PARK,
             Self::CarryJob(_) | Self::EndCarried(_) => level::CARRY,
             Self::StartRun(_) | Self::AdvanceRun(_) | Self::CancelRun(_) => level::RUNS,
+            Self::AskQuestion(_) | Self::AnswerQuestion(_) | Self::ExpireQuestion(_) => level::QUESTIONS,
             Self::PutObject(_) | Self::DeleteObject(_) | Self::ObserveObjects(_) => level::OBJECTS,
             Self::FireTrigger(_) => level::TRIGGERS,
             Self::ForkJob(_) => level::FORKS,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    AgentVersion, ClusterConfig, EventSeq, Job, JobId, JobStatus, MessageId, Node, NodeId, Object, Payload, Run,
-    RunChange, Step, Timestamp,
+    AgentVersion, ClusterConfig, EventSeq, Job, JobId, JobStatus, MessageId, Node, NodeId, Object, Payload, Question,
+    Run, RunChange, Step, Timestamp,
 };
 
 /// An event with its number and time.
@@ -101,6 +101,16 @@ pub enum Event {
         message: MessageId,
         /// Its number in the inbox.
         number: u64,
+    },
+    /// A job asked people a question.
+    QuestionAsked {
+        /// The question.
+        question: Arc<Question>,
+    },
+    /// A question was answered, or ended otherwise.
+    QuestionEnded {
+        /// The question after the change.
+        question: Arc<Question>,
     },
     /// An object was made, or its spec or labels changed.
     ObjectPut {

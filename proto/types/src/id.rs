@@ -292,6 +292,10 @@ hex_id!(
     /// One execution of a chain or a graph. Prints as `run-` and 16 hex digits.
     RunId, "run id", "run-"
 );
+hex_id!(
+    /// A question of a job to people. Prints as `question-` and 16 hex digits.
+    QuestionId, "question id", "question-"
+);
 
 impl RunId {
     /// The id as clients see it, who call a run an execution (compatibility §12.4).

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     AgentVersion, ClusterConfig, ClusterTime, EventSeq, FencingToken, Inbox, Job, JobId, JoinToken, Journal, Level,
-    MemberId, Namespace, Node, Object, Outcome, Principal, RequestId, Run, Seq, Timestamp,
+    MemberId, Namespace, Node, Object, Outcome, Principal, Question, RequestId, Run, Seq, Timestamp,
 };
 
 /// A whole state without its indexes, which are rebuilt at load. Equal states have equal images: every list has its order.
@@ -50,6 +50,8 @@ pub struct StateImage {
     pub journals: Vec<JournalImage>,
     /// The inboxes of jobs that have not ended, by job.
     pub inboxes: Vec<InboxImage>,
+    /// Questions by id.
+    pub questions: Vec<Arc<Question>>,
     /// Objects by key.
     pub objects: Vec<Arc<Object>>,
     /// Runs by id.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{
     AgentName, AgentPin, Attempt, Carried, ClusterTime, Door, JobId, Journal, Lease, Micros, Namespace, NodeId,
-    ObjectName, Parked, Payload, Principal, RequestId, RunSpec, Seq, StepOf, Timestamp, TraceContext,
+    ObjectName, Parked, Payload, Principal, QuestionRule, RequestId, RunSpec, Seq, StepOf, Timestamp, TraceContext,
 };
 
 /// The status that people and clients see (compatibility §5.2).
@@ -242,6 +242,8 @@ pub struct Job {
     pub context: Option<Payload>,
     /// The job whose first steps it began with.
     pub fork: Option<Arc<Fork>>,
+    /// What becomes of its questions to people. A retry has the same rule.
+    pub questions: QuestionRule,
 }
 
 impl Job {

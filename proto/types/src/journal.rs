@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::AddAssign;
 use std::sync::Arc;
 
-use crate::{JobId, Micros, Payload};
+use crate::{JobId, Micros, Payload, QuestionId};
 
 /// Most bytes of one job's steps that are kept inline; older steps are folded into artifacts before there are more.
 pub const JOURNAL_INLINE_BYTES_MAX: u64 = 32 * 1_024;
@@ -69,6 +69,14 @@ impl StepKey {
         let (high, low) = self.0.split_at(8);
         let half = |bytes: &[u8]| bytes.iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
         id.derive(half(high)).derive(half(low))
+    }
+
+    /// Keeps the ids of questions apart from those of jobs.
+    const QUESTIONS: u64 = u64::MAX / 7;
+
+    /// The id of the question that a job asks under the key.
+    pub fn question(self, job: JobId) -> QuestionId {
+        QuestionId(self.derive(job.derive(Self::QUESTIONS)).0)
     }
 }
 

@@ -87,4 +87,5 @@ features! {
     6 TRIGGERS "Objects of the kind `trigger` start jobs.";
     6 PINS "Objects of the kind `pin` name the agents that are MCP tools of their own.";
     6 CONVERSATIONS "Objects of the kind `conversation` hold conversations with agents.";
+    6 QUESTIONS "Jobs ask people questions, and a job says what becomes of them.";
 }

@@ -26,6 +26,7 @@ mod origin;
 mod outcome;
 mod park;
 mod payload;
+mod question;
 pub mod requirement;
 mod run;
 mod session;
@@ -39,13 +40,13 @@ pub use attachment::{
 };
 pub use carried::Carried;
 pub use command::{
-    AdvanceRun, CancelJob, CancelRun, CarriedEnd, CarryJob, Command, CompleteJob, ConfigureCluster, Cordon,
-    CreateJoinToken, DeleteAgent, DeleteObject, DeliverMessage, DeprecateAgent, DrainNode, EndCarried, FailJob,
-    FailPending, FireTrigger, FiredBy, FoldSteps, ForkJob, ForsakeChild, GrantLease, JoinMember, LabelNode, LoseLease,
-    LoseNode, Observation, ObserveObjects, ParkJob, PruneJobs, PutObject, RecordSteps, RegisterAgent, RegisterNode,
-    RemoveNode, ReportDigest, Request, Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken, RunDefinition,
-    RunNext, SinkAck, SpawnedBy, Spawner, StartJob, StartRun, StoreLog, SubmitJob, TriggerStart, Usage, Verdict,
-    WakeJob, WarmChanged,
+    AdvanceRun, AnswerQuestion, AskQuestion, CancelJob, CancelRun, CarriedEnd, CarryJob, Command, CompleteJob,
+    ConfigureCluster, Cordon, CreateJoinToken, DeleteAgent, DeleteObject, DeliverMessage, DeprecateAgent, DrainNode,
+    EndCarried, ExpireQuestion, FailJob, FailPending, FireTrigger, FiredBy, FoldSteps, ForkJob, ForsakeChild,
+    GrantLease, JoinMember, LabelNode, LoseLease, LoseNode, Observation, ObserveObjects, ParkJob, PruneJobs, PutObject,
+    RecordSteps, RegisterAgent, RegisterNode, RemoveNode, ReportDigest, Request, Resolution, ResolveJob, RetireAgent,
+    RetryJob, RevokeJoinToken, RunDefinition, RunNext, SinkAck, SpawnedBy, Spawner, StartJob, StartRun, StoreLog,
+    SubmitJob, TriggerStart, Usage, Verdict, WakeJob, WarmChanged,
 };
 pub use config::ClusterConfig;
 pub use entry::{Entry, Parent};
@@ -54,7 +55,7 @@ pub use event::{Event, EventRecord, JobChange};
 pub use hardware::{Allocation, Architecture, Demand, Gpu, GpuShare, Inventory, Place};
 pub use id::{
     AgentName, Attempt, BootId, Digest, EventSeq, FencingToken, IdError, JobId, MemberId, MessageId, Namespace,
-    NodeEpoch, NodeId, ObjectKind, ObjectName, Principal, RequestId, RunId, Seq,
+    NodeEpoch, NodeId, ObjectKind, ObjectName, Principal, QuestionId, RequestId, RunId, Seq,
 };
 pub use image::{EndedImage, InboxImage, JournalImage, NodeImage, RequestImage, SinkImage, StateImage};
 pub use inbox::{INBOX_BYTES_MAX, INBOX_MESSAGES_MAX, INBOX_READ_MAX, Inbox, Message};
@@ -71,6 +72,10 @@ pub use origin::{Door, Origin, TraceContext};
 pub use outcome::{Outcome, Rejection};
 pub use park::{Park, ParkResult, Parked, WAITS_MAX, Wait};
 pub use payload::{INLINE_BYTES_MAX, Payload, PayloadBody};
+pub use question::{
+    ANSWER_BYTES_MAX, APPROVALS, ASK_BYTES_MAX, Ask, AskKind, OPTIONS_MAX, QUESTIONS_MAX, Question, QuestionEnd,
+    QuestionRule, RULE_ANSWER_BYTES_MAX,
+};
 pub use run::{
     RUN_STEPS_MAX, RUNS_ACTIVE_MAX, RUNS_ENDED_KEPT, Run, RunChange, RunFailure, RunFault, RunStatus, RunStep,
     RunStrategy, StepOf,

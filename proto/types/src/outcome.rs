@@ -228,7 +228,7 @@ pub enum Rejection {
     #[error("a fold must be an artifact, this one is inline")]
     FoldInline,
     /// A job without recorded steps would start again from its beginning.
-    #[error("the job has no recorded steps, so it cannot park")]
+    #[error("the job has no recorded steps, so it can neither park nor ask")]
     NotJournaled,
     /// Whoever sent it does not know the steps of the journal: an attempt that parks, or a person who forks a job.
     #[error("the journal has {recorded} steps, so nothing can go on after {sent}")]
@@ -255,6 +255,15 @@ pub enum Rejection {
     /// A job that waits for nothing would never wake.
     #[error("the job cannot park without anything to wait for")]
     NothingAwaited,
+    /// No such question in the state.
+    #[error("no such question")]
+    UnknownQuestion,
+    /// The question was answered, expired, or its job ended.
+    #[error("the question is not open any more")]
+    QuestionClosed,
+    /// The question names who may answer it.
+    #[error("the question is for others to answer")]
+    NotAnswerer,
     /// A lease for a job that only a run may carry.
     #[error("a run carries the jobs of this agent; they get no lease")]
     NeedsRun,
@@ -316,7 +325,7 @@ pub enum Rejection {
 impl Rejection {
     /// Every `what` of [`Self::LimitReached`], [`Self::ObjectInUse`] and [`Self::NamespaceLimit`]. A format reads a text back only if it
     /// is one of these.
-    pub const LIMITS: [&'static str; 21] = [
+    pub const LIMITS: [&'static str; 23] = [
         "jobs",
         "payload bytes",
         "nodes",
@@ -338,5 +347,7 @@ impl Rejection {
         "pending jobs",
         "runs",
         "steps of a run",
+        "questions of a job",
+        "options of a question",
     ];
 }

@@ -1,6 +1,6 @@
 //! Parked jobs: what a job waits for that holds no lease meanwhile.
 
-use crate::{ClusterTime, FencingToken, JobId, Message, Micros, StepKey, Timestamp};
+use crate::{ClusterTime, FencingToken, JobId, Message, Micros, QuestionId, StepKey, Timestamp};
 
 /// Most things that a parked job may wait for.
 pub const WAITS_MAX: u64 = 64;
@@ -25,6 +25,11 @@ pub enum Wait {
         /// The key of the step that asks.
         question: StepKey,
     },
+    /// The end of a question that the job asked.
+    Question {
+        /// The question.
+        id: QuestionId,
+    },
 }
 
 impl Wait {
@@ -33,7 +38,7 @@ impl Wait {
         match self {
             Self::Message => true,
             Self::Answer { question } => message.answers == Some(*question),
-            Self::Time { .. } | Self::Child { .. } => false,
+            Self::Time { .. } | Self::Child { .. } | Self::Question { .. } => false,
         }
     }
 }
@@ -54,7 +59,7 @@ impl Parked {
     pub fn until(&self) -> Option<Timestamp> {
         let times = self.waits.iter().filter_map(|wait| match wait {
             Wait::Time { at } => Some(*at),
-            Wait::Child { .. } | Wait::Message | Wait::Answer { .. } => None,
+            Wait::Child { .. } | Wait::Message | Wait::Answer { .. } | Wait::Question { .. } => None,
         });
         times.min()
     }

@@ -8,6 +8,7 @@ const MASKS: [(&str, &str); 27] = [
     (r"(?m)^(c\d +(?:leader|follower) +)\d.*$", "$1<term>  <applied>  <heartbeat>  <fsync>"),
     (r"(?m)^(laptop +ready +)\d+/.*$", "$1<cores>  <memory>  <gpus>  <slots>"),
     (r"(leased +\w+), (?:epoch \d+, token \d+|attempt \d+)", "$1, <lease>"),
+    (r"question-[0-9a-f]{16}", "question-<id>"),
     (r"job-[0-9a-f]{16}", "job-<id>"),
     (r"chain-[0-9a-f]{16}", "chain-<id>"),
     (r"job-[0-9a-f]{8}\b", "job-<id>"),

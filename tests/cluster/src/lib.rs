@@ -77,6 +77,8 @@ mod parallel_changes;
 #[cfg(test)]
 mod preparing;
 #[cfg(test)]
+mod questions;
+#[cfg(test)]
 mod reload;
 #[cfg(test)]
 mod rolling;

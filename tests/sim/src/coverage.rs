@@ -17,7 +17,7 @@ const RUN_MIN: [(&str, u64); 6] = [
 ];
 
 /// What a campaign of 200 runs must have seen, and how often.
-const CAMPAIGN_MIN: [(&str, u64); 48] = [
+const CAMPAIGN_MIN: [(&str, u64); 52] = [
     ("spawned jobs", 100),
     ("children forsaken", 20),
     ("places lent", 50),
@@ -26,6 +26,10 @@ const CAMPAIGN_MIN: [(&str, u64); 48] = [
     ("parked jobs cancelled", 5),
     ("parked jobs that moved", 50),
     ("messages delivered", 50),
+    ("questions asked", 50),
+    ("questions answered", 30),
+    ("questions out of time", 5),
+    ("questions cancelled", 1),
     ("fenced reports", 20),
     ("lost nodes", 50),
     ("lost leases", 100),

@@ -24,6 +24,7 @@ mod message;
 mod node;
 mod options;
 mod oracle;
+mod people;
 mod raft;
 mod rng;
 mod runs;

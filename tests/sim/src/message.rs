@@ -6,8 +6,8 @@ use std::time::Duration;
 use atlas_duty::sessions::Round;
 use atlas_slots::SlotId;
 use atlas_types::{
-    Assignment, Digest, EventSeq, FencingToken, HandBack, Job, JobId, MemberId, NodeEpoch, Outcome, Rejection, Report,
-    ReportResult, Request, Seq, StepsResult, Timestamp,
+    Assignment, Digest, EventSeq, FencingToken, HandBack, Job, JobId, MemberId, NodeEpoch, Outcome, QuestionId,
+    Rejection, Report, ReportResult, Request, Seq, StepsResult, Timestamp,
 };
 
 use crate::family::Spawn;
@@ -108,6 +108,8 @@ pub(crate) enum Event {
         job: JobId,
         number: u64,
     },
+    /// Somebody answers a question of a job.
+    Answer(JobId, QuestionId),
     NodeStart(Node),
     /// Sent to a node in place of what its pause held up.
     NodeAwake(Node),

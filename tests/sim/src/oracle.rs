@@ -12,7 +12,7 @@ use atlas_replica::Replica;
 use atlas_state::State;
 use atlas_types::{
     Event, EventRecord, FailureKind, FencingToken, Job, JobChange, JobId, JobStatus, NodeHealth, NodeId, Outcome,
-    Place, Reason, RunId, RunStatus, Seq,
+    Place, Question, QuestionId, Reason, RunId, RunStatus, Seq,
 };
 
 use crate::coverage::Coverage;
@@ -47,6 +47,7 @@ pub(crate) struct Oracle {
     steps: BTreeMap<JobId, JobId>,
     /// The stored log of each job: its attempts, and how many lines of each.
     logs: BTreeMap<JobId, Vec<(FencingToken, u64)>>,
+    questions_ended: BTreeSet<QuestionId>,
     violation: Option<String>,
 }
 
@@ -105,6 +106,7 @@ impl Oracle {
             chains: BTreeMap::new(),
             steps: BTreeMap::new(),
             logs: BTreeMap::new(),
+            questions_ended: BTreeSet::new(),
             violation: None,
         }
     }
@@ -216,10 +218,23 @@ impl Oracle {
             Event::Job { change, job, .. } => self.job_event(*change, job, coverage),
             Event::StepsRecorded { job, from, steps } => self.steps_recorded(*job, *from, steps.len() as u64),
             Event::Run { change, run } => self.chain_changed(*change, run, coverage),
+            Event::QuestionAsked { .. } => coverage.count("questions asked"),
+            Event::QuestionEnded { question } => self.question_ended(question, coverage),
             Event::MessageDelivered { .. } => coverage.count("messages delivered"),
             Event::Node { node } if node.health == NodeHealth::Down => coverage.count("lost nodes"),
             _ => {}
         }
+    }
+
+    fn question_ended(&mut self, question: &Question, coverage: &mut Coverage) {
+        if !self.questions_ended.insert(question.id) {
+            self.violate(format!("{} ended twice", question.id));
+        }
+        coverage.count(match question.status() {
+            "answered" => "questions answered",
+            "cancelled" => "questions cancelled",
+            _ => "questions out of time",
+        });
     }
 
     fn job_event(&mut self, change: JobChange, job: &Arc<Job>, coverage: &mut Coverage) {

@@ -15,6 +15,7 @@ use crate::Bug;
 use crate::leader::Reply;
 use crate::message::{Conn, Event, Frame, Member, Node, ToNode};
 use crate::options::{MS, SECOND};
+use crate::people::question;
 use crate::rng::mix;
 use crate::workload::{self, Agent};
 use crate::world::World;
@@ -83,14 +84,16 @@ enum Round {
     Time,
     Message,
     Child,
+    Question,
 }
 
 impl Round {
     fn of(job: JobId, begin: u64) -> Self {
-        match mix(job.0 ^ begin) % 3 {
+        match mix(job.0 ^ begin) % 4 {
             0 => Self::Time,
             1 => Self::Message,
-            _ => Self::Child,
+            2 => Self::Child,
+            _ => Self::Question,
         }
     }
 }
@@ -127,6 +130,7 @@ impl World {
                 Round::Time => Wait::Time { at: Timestamp(note.waits_for as i64) },
                 Round::Message => Wait::Message,
                 Round::Child => Wait::Child { job: JobId(note.waits_for) },
+                Round::Question => Wait::Question { id: question(job, length - 1) },
             };
             // It does nothing until it is answered.
             if self.options.bug != Some(Bug::ParkKeepsPlace) {
@@ -144,6 +148,8 @@ impl World {
         let mut child = None;
         let waits_for = match Round::of(job, length) {
             Round::Time => seen.0 as u64 + self.rng.pick(&[200, 1_500, 4_000]) * MS,
+            // It is asked when the round has begun.
+            Round::Question => 0,
             Round::Message => {
                 self.after_up_to(3 * SECOND, Event::Message { job, number: note.read });
                 0
@@ -234,15 +240,20 @@ impl World {
                     steps: vec![step(length, note)],
                 })
             }
-            Act::Park { wait, read, used } => Command::ParkJob(ParkJob {
-                job,
-                node: id,
-                token,
-                journal_length: length,
-                waits: vec![wait],
-                used: Micros(used),
-                read,
-            }),
+            Act::Park { wait, read, used } => {
+                if let Wait::Question { .. } = wait {
+                    self.ask(member, (job, id.clone(), token), length - 1);
+                }
+                Command::ParkJob(ParkJob {
+                    job,
+                    node: id,
+                    token,
+                    journal_length: length,
+                    waits: vec![wait],
+                    used: Micros(used),
+                    read,
+                })
+            }
         };
         self.gather(member, workload::request(command), Reply::Doze { node, conn, doze });
     }
@@ -255,8 +266,8 @@ impl World {
     ) {
         let answer = match outcome {
             Ok(Outcome::Parked { ready: false } | Outcome::Ended { .. }) | Err(Rejection::Fenced) => Dozed::Over,
-            // What cannot be waited for is over: a child that was refused or pruned.
-            Ok(_) | Err(Rejection::UnknownJob { .. }) => Dozed::GoOn,
+            // What cannot be waited for is over: a child that was refused or pruned, a question that was refused.
+            Ok(_) | Err(Rejection::UnknownJob { .. } | Rejection::UnknownQuestion) => Dozed::GoOn,
             // The journals of all jobs have a budget.
             Err(Rejection::LimitReached { .. }) => Dozed::NoRoom,
             // Said before, on another connection.

@@ -193,6 +193,7 @@ pub fn submit(op: u64, id: JobId, agent: Agent, priority: i64) -> Request {
         bearer: false,
         budget_nanodollars: None,
         context: None,
+        questions: atlas_types::QuestionRule::Fail,
     };
     named(&format!("op-{op}"), Command::SubmitJob(command))
 }

@@ -77,6 +77,9 @@ pub enum JournalError {
         /// What is wrong with it.
         error: serde_json::Error,
     },
+    /// The job asks people a question, and its rule does not let it wait for an answer. The text begins with a code.
+    #[error("{0}")]
+    Unattended(String),
     /// The attempt has lost its lease, or is being stopped.
     #[error("the attempt was stopped")]
     Stopped,
@@ -88,6 +91,7 @@ impl From<JournalError> for Failure {
             JournalError::Differs(_)
             | JournalError::Refused { .. }
             | JournalError::NotParked { .. }
+            | JournalError::Unattended(_)
             | JournalError::Unreadable { .. } => FailureKind::Agent,
             _ => FailureKind::Internal,
         };

@@ -10,6 +10,7 @@ mod json_text;
 mod llm;
 mod platform;
 mod python;
+mod user;
 mod warm_exec;
 
 use std::collections::BTreeMap;

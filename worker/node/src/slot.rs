@@ -398,7 +398,9 @@ fn conclude(execution: Execution, work: &Work, usage: Usage, declared: bool, lim
 fn not_started(error: &StartError) -> Failure {
     let kind = match error {
         // These are the only errors that occur before the slot exists.
-        StartError::NoSkills | StartError::Skill(_) => return Failure { kind: FailureKind::Dependency, error: error.to_string().into() },
+        StartError::NoSkills | StartError::Skill(_) => {
+            return Failure { kind: FailureKind::Dependency, error: error.to_string().into() };
+        }
         StartError::NoImplementation { .. } | StartError::Import(_) => FailureKind::NoAgent,
         StartError::NodeLacks { .. } => FailureKind::Internal,
         _ => FailureKind::Startup,

@@ -35,6 +35,8 @@ pub struct Llm {
     pub messages: Option<String>,
     /// Whether jobs ask only whether their model can be reached, and call none.
     pub probe: Option<bool>,
+    /// How long a question to people is open.
+    pub question_timeout_seconds: Option<f64>,
 }
 
 impl Llm {
@@ -59,12 +61,13 @@ impl Llm {
             images: text("images"),
             messages: text("messages"),
             probe: flag("probe"),
+            question_timeout_seconds: number("question_timeout_seconds"),
         }
     }
 
     /// Its members that are set, in the order of the documentation.
     pub(super) fn members(&self) -> Map<String, Value> {
-        let all: [(&str, Option<Value>); 15] = [
+        let all: [(&str, Option<Value>); 16] = [
             ("max_tokens", self.max_tokens.map(Value::from)),
             ("temperature", self.temperature.map(Value::from)),
             ("top_p", self.top_p.map(Value::from)),
@@ -80,6 +83,7 @@ impl Llm {
             ("images", self.images.clone().map(Value::from)),
             ("messages", self.messages.clone().map(Value::from)),
             ("probe", self.probe.map(Value::from)),
+            ("question_timeout_seconds", self.question_timeout_seconds.map(Value::from)),
         ];
         all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
     }

@@ -4,16 +4,20 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use super::check::*;
-use crate::record::{AGAIN, Answered, ChildEnd, LEVEL, RUN, RoundStep, START, Spawn, round_step};
+use crate::record::{AGAIN, Answered, ChildEnd, LEVEL, OwnStep, QuestionEnd, RUN, RoundStep, START, Spawn, round_step};
 use crate::replay::{Replayed, Step, replay};
 use crate::{Effect, Event, Returned, Settings, Turn};
 
 fn fixed(settings: &Settings) -> Value {
-    json!({"level": LEVEL, "source": "mock", "settings": settings, "tools": {"echo": "agent", "words": "skill", "a": "platform"}})
+    json!({"level": LEVEL, "source": "mock", "settings": settings, "tools": {"echo": "agent", "words": "skill", "a": "platform", "ask": "user"}})
 }
 
-fn spawns(call: &atlas_model::ToolCall) -> bool {
-    call.name == RUN || call.name == "echo" || call.name == "words"
+fn own(call: &atlas_model::ToolCall) -> Option<OwnStep> {
+    match call.name.as_str() {
+        RUN | "echo" | "words" => Some(OwnStep::Job),
+        "ask" => Some(OwnStep::Answer),
+        _ => None,
+    }
 }
 
 fn ran(agent: &str, end: Result<Value, String>) -> Value {
@@ -43,7 +47,7 @@ fn record(settings: &Settings, again: Option<(usize, &Settings)>, answers: &[Eve
             }
             Effect::Tools { key, calls, .. } => {
                 let mut returned: Vec<Returned> = Vec::new();
-                while let Some(step) = round_step(key, &calls, returned.len(), spawns) {
+                while let Some(step) = round_step(key, &calls, returned.len(), own) {
                     match step {
                         RoundStep::Together { key, calls } => {
                             let one = |call: &atlas_model::ToolCall| Returned {
@@ -60,6 +64,11 @@ fn record(settings: &Settings, again: Option<(usize, &Settings)>, answers: &[Eve
                             steps.push(Step::new("child", spawn.key(), &end));
                             returned.push(Returned { call: call.id.clone(), outcome: spawn.outcome(end, ran) });
                         }
+                        RoundStep::Ask(call) => {
+                            let end = QuestionEnd::Ended(json!({"answer": "blue"}));
+                            steps.push(Step::new("question", QuestionEnd::key(steps.len() as u64, call), &end));
+                            returned.push(Returned { call: call.id.clone(), outcome: end.outcome() });
+                        }
                     }
                 }
                 Event::Returned(returned)
@@ -73,13 +82,19 @@ fn record(settings: &Settings, again: Option<(usize, &Settings)>, answers: &[Eve
 
 fn answers() -> Vec<Event> {
     vec![
-        calls(&[("1", "a", json!({})), ("2", "echo", json!({"x": 1})), ("3", "a", json!({})), ("4", "words", json!({"x": 1}))]),
+        calls(&[
+            ("1", "a", json!({})),
+            ("2", "echo", json!({"x": 1})),
+            ("3", "a", json!({})),
+            ("4", "words", json!({"x": 1})),
+            ("5", "ask", json!({"question": "?"})),
+        ]),
         says("{\"done\": true}"),
     ]
 }
 
 fn settings() -> Settings {
-    with_tools(&["a", "echo", "words"])
+    with_tools(&["a", "echo", "words", "ask"])
 }
 
 fn replayed(steps: &[Step]) -> Replayed {
@@ -96,7 +111,7 @@ fn check_difference(steps: &[Step], expected: &Expect) {
 fn a_recorded_turn_is_identical_to_its_replay() {
     let (steps, output) = record(&settings(), None, &answers());
     let kinds: Vec<&str> = steps.iter().map(|step| step.kind.as_str()).collect();
-    assert_eq!(kinds, ["start", "model", "tools", "child", "tools", "child", "model"]);
+    assert_eq!(kinds, ["start", "model", "tools", "child", "tools", "child", "question", "model"]);
     let Replayed::Same(crate::replay::Ending::Finished { output: again, .. }) = replayed(&steps) else {
         panic!("not identical")
     };
@@ -120,8 +135,8 @@ fn a_fork_goes_on_with_other_settings() {
     let other = Settings { model: "large".to_owned(), system: "Be brief.".to_owned(), ..settings() };
     let (plain, _) = record(&settings(), None, &answers());
     let (forked, _) = record(&settings(), Some((1, &other)), &answers());
-    assert_eq!((&forked[..6], &*forked[6].kind), (&plain[..6], "start"));
-    assert_ne!(forked[7].key, plain[6].key);
+    assert_eq!((&forked[..7], &*forked[7].kind), (&plain[..7], "start"));
+    assert_ne!(forked[8].key, plain[7].key);
     assert!(matches!(replayed(&forked), Replayed::Same(crate::replay::Ending::Finished { .. })));
 }
 

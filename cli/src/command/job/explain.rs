@@ -29,8 +29,13 @@ async fn explain(context: &Context, id: &str) -> Result<Exit, Failure> {
     let (id, now) = (&job.id, context.look.now);
     let value = json!({
         "id": id, "status": job.status, "reason": job.reason, "waiting_for": job.waiting_for, "since": job.created_at,
+        "needs_answer": job.needs_answer,
     });
     context.show(&Shown { value, text: text(&job, now), names: vec![format!("job/{id}")] })?;
+    if !job.needs_answer.is_empty() {
+        context.next(&format!("answer: {}", ending::answer(id)));
+        return Ok(Exit::Done);
+    }
     context.next(&match (job.status.as_str(), job.reason.as_str()) {
         ("pending", "in_doubt") => format!("next: {}", ending::decide(id)),
         ("pending", "no_node") => "next: atlasctl node list".to_owned(),
@@ -44,6 +49,11 @@ async fn explain(context: &Context, id: &str) -> Result<Exit, Failure> {
 }
 
 fn text(job: &Job, now: f64) -> String {
+    let asked = job.needs_answer.iter().map(|id| format!("  asks         {id}\n"));
+    standing(job, now) + &asked.collect::<String>()
+}
+
+fn standing(job: &Job, now: f64) -> String {
     let since = |from: f64| words::milliseconds((now - from) * 1000.0);
     let head = |what: &str| format!("{}   {}   {what}\n", job.id, job.agent());
     match job.status.as_str() {

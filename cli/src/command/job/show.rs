@@ -92,6 +92,9 @@ fn head(job: &Job) -> String {
     if job.tree_cost_usd > 0.0 {
         text += &format!("  tree       {} with the jobs below it\n", words::dollars(job.tree_cost_usd));
     }
+    if !job.needs_answer.is_empty() {
+        text += &format!("  asks       {}: {}\n", job.needs_answer.join(", "), ending::answer(&job.id));
+    }
     if let Some(limits) = job.metadata.get("_limits").and_then(Value::as_str) {
         text += &format!("  limits     {limits}\n");
     }

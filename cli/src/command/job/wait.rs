@@ -9,6 +9,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::names;
 use crate::output::Shown;
+use crate::questions;
 use crate::words;
 
 /// Options of `atlasctl job wait`.
@@ -27,7 +28,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 }
 
 async fn wait(context: &Context, id: &str, timeout: Option<Duration>) -> Result<Exit, Failure> {
-    let value = ending::wait(&context.client()?, id, timeout, Some(context)).await?;
+    let value = questions::wait(context, &context.client()?, id, timeout, Some(context)).await?;
     let job: Job = api::read(&value)?;
     if job.is_terminal() {
         context.note(&ending::summary(&job));

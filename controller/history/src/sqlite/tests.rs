@@ -74,6 +74,7 @@ pub(super) fn job(id: u64, status: JobStatus) -> Job {
         step: None,
         context: None,
         fork: None,
+        questions: atlas_types::QuestionRule::Fail,
         parks: 0,
         used: Micros::default(),
         parked: None,

@@ -314,6 +314,7 @@ pub(super) fn job(name: &str, words: &[&str]) -> Job {
         step: None,
         context: None,
         fork: None,
+        questions: atlas_types::QuestionRule::Fail,
         journal: None,
         parks,
         used: Micros::default(),

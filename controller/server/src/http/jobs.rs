@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use atlas_model::NanoDollars;
 use atlas_service::{Caller, Decision, Error, ForkRequest, JobQuery, Shown, StepQuery, Submission, View};
-use atlas_types::{AgentName, JobStatus, Micros, Timestamp};
+use atlas_types::{AgentName, JobStatus, Micros, QuestionRule, Timestamp};
 use bytes::Bytes;
 use http::StatusCode;
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
@@ -114,6 +114,7 @@ async fn waited(door: &HttpDoor, caller: &Caller, request: &Request, id: &str, t
     let id = door.service.job_id(caller, id).await?;
     let shown = match family {
         true => door.service.wait_family(caller, id, view, timeout).await?,
+        false if request.query().flag("questions")? => door.service.wait_or_asked(caller, id, timeout).await?,
         false => door.service.wait(caller, id, view, timeout).await?,
     };
     Ok(shown_job(StatusCode::OK, &shown, view))
@@ -245,6 +246,7 @@ struct Members<'a> {
     timeout: Option<&'a RawValue>,
     at: Option<&'a RawValue>,
     budget: Option<&'a RawValue>,
+    questions: Option<&'a RawValue>,
 }
 
 impl<'de> Deserialize<'de> for Members<'de> {
@@ -269,6 +271,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
                         Name::Timeout => members.timeout = Some(map.next_value()?),
                         Name::At => members.at = Some(map.next_value()?),
                         Name::Budget => members.budget = Some(map.next_value()?),
+                        Name::Questions => members.questions = Some(map.next_value()?),
                         Name::Other => drop(map.next_value::<IgnoredAny>()?),
                     }
                 }
@@ -289,6 +292,7 @@ enum Name {
     Timeout,
     At,
     Budget,
+    Questions,
     Other,
 }
 
@@ -312,6 +316,7 @@ impl<'de> Deserialize<'de> for Name {
                     "timeout" => Name::Timeout,
                     "at" => Name::At,
                     "budget_usd" => Name::Budget,
+                    "questions" => Name::Questions,
                     _ => Name::Other,
                 })
             }
@@ -357,6 +362,12 @@ pub(crate) fn read_submission(body: &Bytes) -> Result<Submission, Problem> {
     }
     if let Some(budget) = members.budget {
         submission.budget_nanodollars = read_budget(budget)?;
+    }
+    if let Some(rule) = members.questions {
+        let rule: Option<String> = read(rule, "'questions' must be a string")?;
+        let rule = rule
+            .map(|rule| rule.parse::<QuestionRule>().map_err(|why| Problem::malformed(format!("'questions': {why}"))));
+        submission.questions = rule.transpose()?.unwrap_or_default();
     }
     Ok(submission)
 }

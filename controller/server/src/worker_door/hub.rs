@@ -282,6 +282,8 @@ impl Hub {
                 | Event::AgentDeleted { .. }
                 | Event::StepsRecorded { .. }
                 | Event::StepsFolded { .. }
+                | Event::QuestionAsked { .. }
+                | Event::QuestionEnded { .. }
                 | Event::ObjectPut { .. }
                 | Event::ObjectDeleted { .. }
                 | Event::Run { .. }

@@ -5,6 +5,7 @@ mod deltas;
 mod fake;
 mod logs;
 mod parks;
+mod questions;
 mod steps;
 mod tools;
 

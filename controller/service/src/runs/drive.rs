@@ -253,6 +253,7 @@ async fn step(
         not_before: None,
         bearer: false,
         budget_nanodollars: None,
+        questions: atlas_types::QuestionRule::Fail,
         context: Some(service.payload(context.to_string().into()).await?),
     };
     Ok(RunNext::Step { agent: planned.agent.as_str().into(), strategy, submit: Box::new(submit) })

@@ -32,7 +32,8 @@ impl Service {
         }
         let input = call.arguments.get("input").cloned().unwrap_or_else(|| json!({}));
         let priority = call.arguments.get("priority").map_or(0, whole);
-        let submission = Submission { priority, ..Submission::new(agent, Bytes::from(input.to_string())) };
+        let questions = call.from.as_ref().map(|from| from.job.questions.clone()).unwrap_or_default();
+        let submission = Submission { priority, questions, ..Submission::new(agent, Bytes::from(input.to_string())) };
         let id = self.submit_as(&call.caller, &submission, call.from.as_ref().map(|from| from.spawned)).await?;
         Ok(json!({"job_id": id.to_string()}))
     }

@@ -192,6 +192,7 @@ impl Service {
             bearer: false,
             budget_nanodollars: None,
             context: None,
+            questions: submission.questions,
         })))
     }
 }

@@ -1,6 +1,8 @@
 //! The commands, one file each. The dispatcher is a table; each file checks everything and then changes anything.
 
 mod advance_run;
+mod answer_question;
+mod ask_question;
 mod cancel_job;
 mod cancel_run;
 mod carry_job;
@@ -14,6 +16,7 @@ mod deliver_message;
 mod deprecate_agent;
 mod drain_node;
 mod end_carried;
+mod expire_question;
 mod fail_job;
 mod fail_pending;
 mod fire_trigger;
@@ -90,6 +93,9 @@ pub(crate) fn apply(command: &Command, change: &mut Change<'_>) -> Result<Outcom
         Command::StoreLog(command) => store_log::apply(command, change),
         Command::ParkJob(command) => park_job::apply(command, change),
         Command::DeliverMessage(command) => deliver_message::apply(command, change),
+        Command::AskQuestion(command) => ask_question::apply(command, change),
+        Command::AnswerQuestion(command) => answer_question::apply(command, change),
+        Command::ExpireQuestion(command) => expire_question::apply(command, change),
         Command::CarryJob(command) => carry_job::apply(command, change),
         Command::EndCarried(command) => end_carried::apply(command, change),
         Command::StartRun(command) => start_run::apply(command, change),

@@ -88,6 +88,11 @@ fn parked(change: &Change<'_>, job: &Job, command: &ParkJob, inbox: &Inbox) -> R
                 over |= !awaits(change, job.id, first)?;
                 parked.waits.push(Wait::Child { job: first });
             }
+            Wait::Question { id } => {
+                let question = change.state.questions.get(&id).filter(|question| question.job == job.id);
+                over |= !question.ok_or(Rejection::UnknownQuestion)?.is_open();
+                parked.waits.push(*wait);
+            }
             Wait::Message | Wait::Answer { .. } => {
                 over |= inbox.messages.iter().any(|message| wait.is_for(message));
                 parked.waits.push(*wait);

@@ -29,6 +29,11 @@ pub(super) fn apply(command: &PruneJobs, change: &mut Change<'_>) -> Result<Outc
         state.ended.remove(&event);
         let old = state.jobs.remove(id);
         state.index.job(old.as_deref(), None);
+        let questions: Vec<_> = state.questions_of(id).cloned().collect();
+        for question in questions {
+            state.questions.remove(&question.id);
+            state.index.question(Some(&question), None);
+        }
         jobs += 1;
     }
     Ok(Outcome::Pruned { jobs })

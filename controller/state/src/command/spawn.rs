@@ -38,9 +38,7 @@ pub(super) fn permitted(change: &Change<'_>, spawner: SpawnedBy) -> Result<Spawn
 /// Whether the child runs a skill: a call of a skill needs no permission to spawn and may be at any depth, because skills spawn nothing.
 /// The door has checked that the parent's contract requires it.
 fn is_skill(change: &Change<'_>, parent: &Job) -> bool {
-    change.state.level >= level::SKILLS
-        && change.origin.namespace.is_of_skills()
-        && !parent.namespace.is_of_skills()
+    change.state.level >= level::SKILLS && change.origin.namespace.is_of_skills() && !parent.namespace.is_of_skills()
 }
 
 /// Refuses a child that could only run on hardware which its ancestors hold: they wait for it, so it would wait for ever. What no

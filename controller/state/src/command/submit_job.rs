@@ -170,6 +170,7 @@ fn new_job(command: &SubmitJob, change: &Change<'_>, pin: Option<AgentPin>, spec
         step: None,
         context: None,
         fork: None,
+        questions: command.questions.clone(),
     }
 }
 

@@ -7,6 +7,7 @@ mod artifacts;
 mod chains;
 mod listing;
 mod objects;
+mod questions;
 mod rooms;
 mod runs;
 mod spawns;
@@ -17,8 +18,8 @@ use std::collections::BTreeMap;
 
 use atlas_allocation::ConcurrencyPermits;
 use atlas_types::{
-    AgentName, AgentVersion, Inbox, Job, JobStatus, JoinToken, Journal, Namespace, Object, Payload, Run, RunSpec,
-    Version, label_bytes,
+    AgentName, AgentVersion, Inbox, Job, JobStatus, JoinToken, Journal, Namespace, Object, Payload, Question, Run,
+    RunSpec, Version, label_bytes,
 };
 
 pub use self::timer::{EXECUTION_GRACE, PREPARATION_MAX, Timer, TimerKey, TimerKind, job_timer};
@@ -27,8 +28,8 @@ pub use self::waiting::Class;
 pub(crate) use self::rooms::{lends, places};
 pub(crate) use self::spawns::Spawns;
 use self::{
-    artifacts::Artifacts, chains::Chains, listing::Listing, objects::Objects, rooms::Rooms, runs::Runs, timer::Timers,
-    waiting::Waiting,
+    artifacts::Artifacts, chains::Chains, listing::Listing, objects::Objects, questions::Questions, rooms::Rooms,
+    runs::Runs, timer::Timers, waiting::Waiting,
 };
 
 use crate::map::Map;
@@ -50,6 +51,7 @@ pub(crate) struct Index {
     /// How many jobs that have not ended each agent version has; those without any are absent.
     pub(crate) active_of: Map<Namespace, Map<(AgentName, Version), u64>>,
     pub(crate) objects: Objects,
+    pub(crate) questions: Questions,
     /// Waiting jobs by namespace; namespaces without any are absent.
     pub(crate) pending_of: Map<Namespace, u64>,
     pub(crate) pending: u64,
@@ -135,6 +137,12 @@ impl Index {
     pub(crate) fn run(&mut self, old: Option<&Run>, new: Option<&Run>) {
         self.artifacts.run(old, new);
         self.chains.run(old, new);
+    }
+
+    /// One question appeared, changed or went.
+    pub(crate) fn question(&mut self, old: Option<&Question>, new: Option<&Question>) {
+        self.questions.change(old, new);
+        self.timers.question(old, new);
     }
 
     /// One object changed, appeared or went.

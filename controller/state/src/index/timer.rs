@@ -7,7 +7,7 @@
 use atlas_objects::TriggerStatus;
 use atlas_types::{
     AgentName, AgentVersion, ClusterTime, Digest, Job, JobId, JobStatus, JoinToken, Micros, Namespace, Object,
-    ObjectKey, Reason, Timestamp, Version,
+    ObjectKey, Question, QuestionId, Reason, Timestamp, Version,
 };
 
 use crate::map::Set;
@@ -37,6 +37,8 @@ pub enum TimerKey {
     JoinToken(Digest),
     /// A retired agent version, which is kept for a time after it was retired.
     RetiredAgent(Namespace, AgentName, Version),
+    /// An open question, whose time passes.
+    Question(QuestionId),
 }
 
 /// What is due for a job.
@@ -71,6 +73,14 @@ impl Timers {
     pub(crate) fn join_token(&mut self, old: Option<&JoinToken>, new: Option<&JoinToken>) {
         let timer = |token: &JoinToken| Timer { due: token.expires, key: TimerKey::JoinToken(token.hash) };
         change(&mut self.due, old.map(timer), new.map(timer));
+    }
+
+    pub(crate) fn question(&mut self, old: Option<&Question>, new: Option<&Question>) {
+        let timer = |question: &Question| {
+            let due = question.due.filter(|_| question.is_open())?;
+            Some(Timer { due, key: TimerKey::Question(question.id) })
+        };
+        change(&mut self.due, old.and_then(timer), new.and_then(timer));
     }
 
     pub(crate) fn agent(&mut self, old: Option<&AgentVersion>, new: Option<&AgentVersion>) {

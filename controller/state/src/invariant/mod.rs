@@ -18,6 +18,7 @@ mod node_1;
 mod object_1;
 mod park_1;
 mod park_2;
+mod question_1;
 mod run_1;
 mod spawn_1;
 
@@ -36,7 +37,7 @@ pub struct Violation {
 type Check = fn(&State) -> Result<(), String>;
 
 /// All of them. `INDEX-1` comes first: the others may use the indexes.
-const ALL: [(&str, Check); 20] = [
+const ALL: [(&str, Check); 21] = [
     ("INDEX-1", index_1::check),
     ("LEASE-1", lease_1::check),
     ("LEASE-2", lease_2::check),
@@ -55,6 +56,7 @@ const ALL: [(&str, Check); 20] = [
     ("PARK-1", park_1::check),
     ("PARK-2", park_2::check),
     ("INBOX-1", inbox_1::check),
+    ("QUESTION-1", question_1::check),
     ("OBJECT-1", object_1::check),
     ("RUN-1", run_1::check),
 ];

@@ -24,6 +24,7 @@ fn is_open(state: &State, job: JobId, wait: &Wait) -> bool {
             let mut messages = state.inboxes.get(&job).into_iter().flat_map(|inbox| &inbox.messages);
             !messages.any(|message| wait.is_for(message))
         }
+        Wait::Question { id } => state.questions.get(&id).is_some_and(|question| question.is_open()),
         Wait::Child { job: child } => state.awaits_family(job, child) == Some(true),
     }
 }

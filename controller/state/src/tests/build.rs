@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_types::{
-    AdvanceRun, AgentKind, AgentPin, Allocation, Architecture, BootId, CancelJob, CancelRun, CarriedEnd, CarryJob,
-    ClusterConfig, Command, CompleteJob, ConfigureCluster, Cordon, CreateJoinToken, DeleteAgent, DeleteObject,
-    DeliverMessage, Demand, DeprecateAgent, Digest, DrainNode, Effects, EndCarried, EventSeq, Expect, FailJob,
-    FailPending, Failure, FailureKind, FencingToken, FoldSteps, ForkJob, ForsakeChild, Gpu, GpuShare, GrantLease,
-    Inventory, JobId, JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, MessageId, Micros, Namespace,
-    NodeEpoch, NodeId, ObjectKey, ObjectKind, ObjectName, Observation, ObserveObjects, ParkJob, Payload, PayloadBody,
-    PruneJobs, PutObject, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob, RetireAgent,
-    RetryJob, RetryRule, RevokeJoinToken, RunDefinition, RunFailure, RunFault, RunId, RunNext, RunSpec, RunStrategy,
-    SinkAck, SpawnedBy, Spawner, StartJob, StartRun, Step, StepKey, StepKind, StepUsage, SubmitJob, Timeouts,
-    Timestamp, Usage, Verdict, Version, Wait, WakeJob, WarmChanged,
+    AdvanceRun, AgentKind, AgentPin, Allocation, AnswerQuestion, Architecture, Ask, AskKind, AskQuestion, BootId,
+    CancelJob, CancelRun, CarriedEnd, CarryJob, ClusterConfig, Command, CompleteJob, ConfigureCluster, Cordon,
+    CreateJoinToken, DeleteAgent, DeleteObject, DeliverMessage, Demand, DeprecateAgent, Digest, DrainNode, Effects,
+    EndCarried, EventSeq, Expect, ExpireQuestion, FailJob, FailPending, Failure, FailureKind, FencingToken, FoldSteps,
+    ForkJob, ForsakeChild, Gpu, GpuShare, GrantLease, Inventory, JobId, JoinKind, JoinMember, LabelNode, LoseLease,
+    LoseNode, MemberId, MessageId, Micros, Namespace, NodeEpoch, NodeId, ObjectKey, ObjectKind, ObjectName,
+    Observation, ObserveObjects, ParkJob, Payload, PayloadBody, Principal, PruneJobs, PutObject, QuestionRule,
+    RecordSteps, RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob, RetireAgent, RetryJob, RetryRule,
+    RevokeJoinToken, RunDefinition, RunFailure, RunFault, RunId, RunNext, RunSpec, RunStrategy, SinkAck, SpawnedBy,
+    Spawner, StartJob, StartRun, Step, StepKey, StepKind, StepUsage, SubmitJob, Timeouts, Timestamp, Usage, Verdict,
+    Version, Wait, WakeJob, WarmChanged,
 };
 
 mod trigger;
@@ -266,6 +267,24 @@ fn job_command(run: &Run, words: &Words<'_>) -> Command {
                 None => payload(words, "payload", "1"),
             },
         }),
+        "ask" => Command::AskQuestion(AskQuestion {
+            job,
+            node: holder,
+            token,
+            key: question_key(words, "q"),
+            ask: Arc::new(ask(words)),
+        }),
+        "answer" => Command::AnswerQuestion(AnswerQuestion {
+            question: question_key(words, "q").question(job),
+            answer: match words.get("bytes") {
+                Some(bytes) => vec![b' '; bytes].into(),
+                None => words.text("answer").unwrap_or("\"yes\"").as_bytes().into(),
+            },
+        }),
+        "expire" => {
+            let question = question_key(words, "q").question(job);
+            Command::ExpireQuestion(ExpireQuestion { question })
+        }
         "park" => Command::ParkJob(park(run, job, holder, token, words)),
         other => panic!("no such statement: {other}"),
     }
@@ -278,14 +297,38 @@ fn park(run: &Run, job: JobId, node: NodeId, token: FencingToken, words: &Words<
     let children = list(words, "child").into_iter().map(|child| Wait::Child { job: run.job_id(&child) });
     let message = words.or("message", false).then_some(Wait::Message);
     let answer = words.get("answer").map(|key| Wait::Answer { question: StepKey([key; 16]) });
+    let question = words.text("question").map(|_| Wait::Question { id: question_key(words, "question").question(job) });
     ParkJob {
         job,
         node,
         token,
         journal_length: words.or("length", run.state.journal(job).map_or(0, |journal| journal.next())),
-        waits: times.chain(children).chain(message).chain(answer).collect(),
+        waits: times.chain(children).chain(message).chain(answer).chain(question).collect(),
         used: Micros::from_secs(words.or("used", 0)),
         read: words.or("read", 0),
+    }
+}
+
+/// The key of a question is 1 unless it is given.
+fn question_key(words: &Words<'_>, name: &str) -> StepKey {
+    StepKey([words.or(name, 1); 16])
+}
+
+fn ask(words: &Words<'_>) -> Ask {
+    let kind = match words.text("kind") {
+        Some("confirm") => AskKind::Confirm,
+        Some("choose") => {
+            let options = (0..words.or("options", 2)).map(|option: u32| option.to_string().into()).collect();
+            AskKind::Choose { options, many: false, other: false }
+        }
+        _ => AskKind::Text,
+    };
+    Ask {
+        kind,
+        prompt: " ".repeat(words.or("bytes", 2)).into(),
+        answerers: list(words, "answerers").iter().map(|name| Principal::new(name).expect("a name")).collect(),
+        timeout: words.get("timeout").map(Micros::from_secs),
+        default: words.text("default").map(|text| text.as_bytes().into()),
     }
 }
 
@@ -455,6 +498,7 @@ fn submit(id: JobId, words: &Words<'_>) -> SubmitJob {
         bearer: words.or("bearer", false),
         budget_nanodollars: words.text("budget").map(number),
         context: None,
+        questions: words.or("questions", QuestionRule::Fail),
     }
 }
 

@@ -160,7 +160,7 @@ fn every_command_on_a_job_in_every_situation() {
           complete       j1 Ended running→completed
           fail           j1 Ended running→failed Agent: boom | j1'1 Submitted pending→pending Backoff { until: ClusterTime(2000000) }
           lose           j1 Lost running→pending Lost
-          park           ! the job has no recorded steps, so it cannot park
+          park           ! the job has no recorded steps, so it can neither park nor ask
           carry          ! the job is Running
           end-run        ! the run does not carry this job
           end-run-failed ! the run does not carry this job

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use atlas_objects::TriggerStatus;
 use atlas_types::{
     AdvanceRun, AgentName, ClusterTime, Command, Door, Entry, Event, EventRecord, FireTrigger, JobChange, JobId, Level,
-    Namespace, NodeId, Origin, Outcome, Parent, PayloadBody, Principal, Reason, Rejection, Request, RequestId, RunNext,
-    StateImage, Timestamp, TriggerStart,
+    Namespace, NodeId, Origin, Outcome, Parent, PayloadBody, Principal, Question, QuestionEnd, Reason, Rejection,
+    Request, RequestId, RunNext, StateImage, Timestamp, TriggerStart,
 };
 
 use super::build;
@@ -89,6 +89,7 @@ impl Run {
                     self.show_run(words.word(1))
                 }
                 "show" => self.show(words.word(1)),
+                "questions" => self.show_questions(&words),
                 "inbox" => self.show_inbox(words.word(1)),
                 "journal" => self.show_journal(words.word(1)),
                 "status" => self.show_status(words.word(1)),
@@ -183,6 +184,18 @@ impl Run {
             }
             Event::MessageDelivered { job, message, number } => {
                 format!("{} message {number}: {message}", self.names[job])
+            }
+            Event::QuestionAsked { question } => {
+                let due = question.due.map(|due| format!(" until {} s", due.0 / 1_000_000)).unwrap_or_default();
+                format!(
+                    "{} asks at step {}: {}{due}",
+                    self.names[&question.job],
+                    question.step,
+                    question.ask.kind.as_str()
+                )
+            }
+            Event::QuestionEnded { question } => {
+                format!("{} question of step {} {}", self.names[&question.job], question.step, ended(question))
             }
             Event::ObjectPut { object } => {
                 let labels: String = object.labels.iter().map(|(key, value)| format!(" {key}={value}")).collect();
@@ -280,6 +293,16 @@ impl Run {
         writeln!(self.out, "{line}").expect("writing to a string");
     }
 
+    /// `questions j1 first` shows only the oldest one.
+    fn show_questions(&mut self, words: &Words<'_>) {
+        let count = if words.rest(2).0.is_empty() { usize::MAX } else { 1 };
+        let job = self.job_id(words.word(1));
+        let shown: Vec<_> = self.state.questions_of(job).take(count).collect();
+        let shown = shown.into_iter().map(|question| format!("step {} {}", question.step, ended(question)));
+        let line = format!("{}: {}", words.word(1), shown.collect::<Vec<_>>().join(", "));
+        writeln!(self.out, "{}", line.trim_end()).expect("writing to a string");
+    }
+
     fn show_inbox(&mut self, name: &str) {
         let line = match self.state.inbox(self.job_id(name)) {
             None => format!("{name}: no inbox"),
@@ -329,10 +352,20 @@ impl Run {
     }
 }
 
+/// How a question ended, with its answer.
+fn ended(question: &Question) -> String {
+    let answer = question.answer().map(|answer| format!(" {}", String::from_utf8_lossy(answer).trim()));
+    let by = match &question.end {
+        Some(QuestionEnd::Answered { by, .. }) => format!(" by {by}"),
+        _ => String::new(),
+    };
+    format!("{}{by}{}", question.status(), answer.unwrap_or_default())
+}
+
 fn origin(words: &Words<'_>) -> Origin {
     Origin {
         namespace: Namespace::new(words.text("ns").unwrap_or("default")).expect("a name"),
-        principal: Principal::local(),
+        principal: words.text("by").map_or_else(Principal::local, |name| Principal::new(name).expect("a name")),
         door: Door::Local,
         request_id: words.text("key").map(|key| RequestId::new(key).expect("a name")),
         body_hash: words.or("body", 0),

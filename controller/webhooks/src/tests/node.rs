@@ -197,6 +197,7 @@ fn job(id: u64, input: Payload) -> Command {
         bearer: false,
         budget_nanodollars: None,
         context: None,
+        questions: atlas_types::QuestionRule::Fail,
     })
 }
 

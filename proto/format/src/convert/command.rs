@@ -1,11 +1,11 @@
 //! Commands: one arm per variant in each direction.
 
 use atlas_types::{
-    AgentName, CancelJob, CancelRun, CarryJob, Command, ConfigureCluster, Cordon, CreateJoinToken, DeleteAgent,
-    DeliverMessage, DeprecateAgent, DrainNode, EventSeq, FailPending, FencingToken, FoldSteps, ForsakeChild,
-    GrantLease, JobId, JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, Micros, NodeEpoch, NodeId,
-    ParkJob, PruneJobs, RecordSteps, RegisterNode, RemoveNode, ReportDigest, Request, RetireAgent, RetryJob,
-    RevokeJoinToken, RunId, Seq, SinkAck, SpawnedBy, StartJob, StoreLog, WakeJob, WarmChanged,
+    AgentName, AnswerQuestion, CancelJob, CancelRun, CarryJob, Command, ConfigureCluster, Cordon, CreateJoinToken,
+    DeleteAgent, DeliverMessage, DeprecateAgent, DrainNode, EventSeq, ExpireQuestion, FailPending, FencingToken,
+    FoldSteps, ForsakeChild, GrantLease, JobId, JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, Micros,
+    NodeEpoch, NodeId, ParkJob, PruneJobs, QuestionId, RecordSteps, RegisterNode, RemoveNode, ReportDigest, Request,
+    RetireAgent, RetryJob, RevokeJoinToken, RunId, Seq, SinkAck, SpawnedBy, StartJob, StoreLog, WakeJob, WarmChanged,
 };
 
 mod bodies;
@@ -186,6 +186,14 @@ impl From<&Command> for Message {
             Command::AdvanceRun(command) => Self::AdvanceRun(command.into()),
             Command::CancelRun(command) => Self::CancelRun(proto::CancelRun { run_id: command.run.0 }),
             Command::FireTrigger(command) => Self::FireTrigger(command.into()),
+            Command::AskQuestion(command) => Self::AskQuestion(command.into()),
+            Command::AnswerQuestion(command) => Self::AnswerQuestion(proto::AnswerQuestion {
+                question_id: command.question.0,
+                answer: command.answer.to_vec(),
+            }),
+            Command::ExpireQuestion(command) => {
+                Self::ExpireQuestion(proto::ExpireQuestion { question_id: command.question.0 })
+            }
         }
     }
 }
@@ -347,6 +355,14 @@ impl TryFrom<Message> for Command {
             Message::StartRun(message) => Self::StartRun(message.try_into()?),
             Message::AdvanceRun(message) => Self::AdvanceRun(message.try_into()?),
             Message::CancelRun(message) => Self::CancelRun(CancelRun { run: RunId(message.run_id) }),
+            Message::AskQuestion(message) => Self::AskQuestion(message.try_into()?),
+            Message::AnswerQuestion(message) => Self::AnswerQuestion(AnswerQuestion {
+                question: QuestionId(message.question_id),
+                answer: message.answer.into(),
+            }),
+            Message::ExpireQuestion(message) => {
+                Self::ExpireQuestion(ExpireQuestion { question: QuestionId(message.question_id) })
+            }
             Message::PutObject(message) => Self::PutObject(message.try_into()?),
             Message::DeleteObject(message) => Self::DeleteObject(message.try_into()?),
             Message::ObserveObjects(message) => Self::ObserveObjects(message.try_into()?),

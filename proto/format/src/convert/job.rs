@@ -8,6 +8,7 @@ use atlas_types::{
     Timestamp, TraceContext,
 };
 
+use super::question::{rule_in, rule_out};
 use super::{EnumField as _, enum_field, labels_in, labels_out, name, origin, required};
 use crate::{FormatError, proto};
 
@@ -115,6 +116,7 @@ impl From<&Job> for proto::Job {
             step: job.step.map(Into::into),
             context: job.context.as_ref().map(Into::into),
             fork: job.fork.as_deref().map(Into::into),
+            questions: rule_out(&job.questions),
         }
     }
 }
@@ -192,6 +194,7 @@ impl TryFrom<proto::Job> for Job {
             step: job.step.map(Into::into),
             context: job.context.map(Payload::try_from).transpose()?,
             fork: job.fork.map(Fork::try_from).transpose()?.map(Arc::new),
+            questions: rule_in(job.questions),
         })
     }
 }

@@ -141,6 +141,9 @@ impl From<&Rejection> for proto::Rejection {
             Rejection::MessageConflict { message } => {
                 Self { message_id: Some(message.to_string()), ..plain(RejectionKind::MessageConflict) }
             }
+            Rejection::UnknownQuestion => plain(RejectionKind::UnknownQuestion),
+            Rejection::QuestionClosed => plain(RejectionKind::QuestionClosed),
+            Rejection::NotAnswerer => plain(RejectionKind::NotAnswerer),
             Rejection::NothingAwaited => plain(RejectionKind::NothingAwaited),
             Rejection::NeedsRun => plain(RejectionKind::NeedsRun),
             Rejection::NeedsLease => plain(RejectionKind::NeedsLease),
@@ -236,6 +239,9 @@ impl TryFrom<proto::Rejection> for Rejection {
                 let text = required("rejection.message_id", rejection.message_id.as_deref())?;
                 Self::MessageConflict { message: message_id("rejection.message_id", text)? }
             }
+            RejectionKind::UnknownQuestion => Self::UnknownQuestion,
+            RejectionKind::QuestionClosed => Self::QuestionClosed,
+            RejectionKind::NotAnswerer => Self::NotAnswerer,
             RejectionKind::NothingAwaited => Self::NothingAwaited,
             RejectionKind::NeedsRun => Self::NeedsRun,
             RejectionKind::NeedsLease => Self::NeedsLease,

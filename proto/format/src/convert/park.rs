@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    ClusterTime, FencingToken, Inbox, JobId, Message, MessageId, Parked, Principal, StepKey, Timestamp, Wait,
+    ClusterTime, FencingToken, Inbox, JobId, Message, MessageId, Parked, Principal, QuestionId, StepKey, Timestamp,
+    Wait,
 };
 
 use super::{fixed, name, required};
@@ -32,6 +33,7 @@ pub(super) fn waits_out(waits: &[Wait]) -> Vec<proto::Wait> {
         Wait::Child { job } => Kind::ChildJobId(job.0),
         Wait::Message => Kind::Message(proto::AnyMessage {}),
         Wait::Answer { question } => Kind::Answer(question.0.to_vec()),
+        Wait::Question { id } => Kind::QuestionId(id.0),
     };
     waits.iter().map(|wait| proto::Wait { kind: Some(kind(wait)) }).collect()
 }
@@ -44,6 +46,7 @@ pub(super) fn waits_in(waits: Vec<proto::Wait>) -> Result<Vec<Wait>, FormatError
             Kind::ChildJobId(job) => Wait::Child { job: JobId(job) },
             Kind::Message(proto::AnyMessage {}) => Wait::Message,
             Kind::Answer(key) => Wait::Answer { question: StepKey(fixed("wait.answer", &key)?) },
+            Kind::QuestionId(id) => Wait::Question { id: QuestionId(id) },
         })
     };
     waits.into_iter().map(wait).collect()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{
     AgentName, AgentPin, Allocation, Failure, FencingToken, JobId, Micros, NodeEpoch, NodeId, ObjectName, Payload,
-    RunId, StepUsage, Timestamp,
+    QuestionRule, RunId, StepUsage, Timestamp,
 };
 
 /// What the door found when it resolved the agent and validated the input.
@@ -51,6 +51,8 @@ pub struct SubmitJob {
     pub budget_nanodollars: Option<u64>,
     /// What the agent of a step is told about the chain, a JSON object. Only steps of runs have it.
     pub context: Option<Payload>,
+    /// What becomes of its questions to people.
+    pub questions: QuestionRule,
 }
 
 /// The attempt that spawns a job: only while it holds its lease may it.

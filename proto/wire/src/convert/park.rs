@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use atlas_types::{
     FencingToken, INBOX_BYTES_MAX, INBOX_MESSAGES_MAX, JobId, Mail, Message, MessageId, Park, ParkResult, Principal,
-    StepKey, WAITS_MAX, Wait,
+    QuestionId, StepKey, WAITS_MAX, Wait,
 };
 use bytes::Bytes;
 
@@ -41,6 +41,7 @@ impl From<Wait> for pb::Wait {
             Wait::Child { job } => Kind::ChildJobId(job.0),
             Wait::Message => Kind::Message(pb::AnyMessage {}),
             Wait::Answer { question } => Kind::Answer(key_out(question)),
+            Wait::Question { id } => Kind::QuestionId(id.0),
         };
         Self { kind: Some(kind) }
     }
@@ -56,6 +57,7 @@ impl TryFrom<pb::Wait> for Wait {
             Kind::ChildJobId(job) => Self::Child { job: JobId(job) },
             Kind::Message(pb::AnyMessage {}) => Self::Message,
             Kind::Answer(key) => Self::Answer { question: key_in("wait.answer", &key)? },
+            Kind::QuestionId(id) => Self::Question { id: QuestionId(id) },
         })
     }
 }

@@ -91,6 +91,7 @@ impl World {
             bearer: false,
             budget_nanodollars: None,
             context: None,
+            questions: atlas_types::QuestionRule::Fail,
         }))
     }
 

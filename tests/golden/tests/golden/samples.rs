@@ -157,6 +157,7 @@ fn submit(verdict: Verdict) -> SubmitJob {
         bearer: false,
         budget_nanodollars: None,
         context: None,
+        questions: QuestionRule::Fail,
     }
 }
 
@@ -245,6 +246,9 @@ pub(crate) fn outcomes() -> Vec<Result<Outcome, Rejection>> {
         Ok(Outcome::RunStarted { run: RUN }),
         Err(Rejection::UnknownRun { run: RUN }),
         Err(Rejection::StaleRun),
+        Err(Rejection::UnknownQuestion),
+        Err(Rejection::QuestionClosed),
+        Err(Rejection::NotAnswerer),
     ];
     all.extend(Rejection::LIMITS.map(|what| Err(Rejection::LimitReached { what, limit: 10 })));
     all
@@ -314,6 +318,7 @@ pub(crate) fn jobs() -> Vec<Job> {
         step: None,
         context: None,
         fork: None,
+        questions: QuestionRule::Fail,
     };
     let failed = Job {
         id: JobId(8),

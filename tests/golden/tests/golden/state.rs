@@ -60,7 +60,10 @@ fn snapshots_read_and_write_as_ever() {
     let mut runs = Vec::new();
     encode_snapshot(&samples::image_with_runs(), &mut runs).expect("a vector takes everything");
     let runs = Golden { name: "snapshot_runs", bytes: runs, read };
-    check("snapshots", &[Golden { name: "snapshot", bytes, read }, journals, inboxes, objects, runs]);
+    let mut questions = Vec::new();
+    encode_snapshot(&samples::image_with_questions(), &mut questions).expect("a vector takes everything");
+    let questions = Golden { name: "snapshot_questions", bytes: questions, read };
+    check("snapshots", &[Golden { name: "snapshot", bytes, read }, journals, inboxes, questions, objects, runs]);
 }
 
 #[test]

@@ -7,19 +7,22 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
+use atlas_model::ToolCall as Asked;
+use atlas_turn::record::QuestionEnd;
 use atlas_types::{
     FencingToken, Message, Micros, Park, PayloadBody, SpawnStep, StepKey, StepKind, StepUsage, Timestamp, Wait,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Journal, JournalError, Made};
 use crate::mailbox::Answer;
-use crate::pump::Resumed;
-use crate::slot::{JournaledCall, SlotEvent, SpawnCall};
+use crate::pump::{Asker, Resumed};
+use crate::slot::{JournaledCall, SlotEvent, SpawnCall, ToolCall};
 
 /// A message that a job has read.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -61,6 +64,9 @@ pub enum ChildEnd {
     /// Why there is no such job.
     Refused(String),
 }
+
+/// What a refusal starts with that ends the job.
+const UNATTENDED: &str = "E3044: ";
 
 impl Journal {
     /// The time, which is the same in each attempt.
@@ -169,11 +175,46 @@ impl Journal {
         let timeout = self.limit.as_duration();
         let call = SpawnCall { call: 0, agent, skill, input, priority, timeout, journaled };
         self.say(SlotEvent::Spawn { token: self.token, call }).await?;
-        let waits = vec![Wait::Child { job: step.child(self.job) }];
+        self.answered(vec![Wait::Child { job: step.child(self.job) }], &mut end).await
+    }
+
+    /// Asks people a question with a tool of the platform, and waits for the answer. A later attempt waits for the same question.
+    pub(crate) async fn question(&mut self, call: &Asked) -> Result<QuestionEnd, JournalError> {
+        let key = StepKey(QuestionEnd::key(self.next(), call).0);
+        let outcome = match self.finished(StepKind::Question, key).await? {
+            Some(outcome) => outcome,
+            None => {
+                let end = match self.question_end(key, &call.name, &call.arguments).await? {
+                    Answer::Completed(result) => QuestionEnd::Ended(self.read_outcome(&result)?),
+                    Answer::Failed(why) | Answer::Refused(why) if why.starts_with(UNATTENDED) => {
+                        return Err(JournalError::Unattended(why));
+                    }
+                    Answer::Failed(why) | Answer::Refused(why) => QuestionEnd::Refused(why),
+                };
+                self.finish(StepKind::Question, key, &end).await?
+            }
+        };
+        self.read_outcome(&outcome)
+    }
+
+    async fn question_end(&mut self, key: StepKey, tool: &str, arguments: &Value) -> Result<Answer, JournalError> {
+        let (answer, mut end) = oneshot::channel();
+        let (tool, arguments) = (tool.to_owned(), arguments.to_string().into_bytes().into());
+        let call = ToolCall { tool, arguments, key, again: self.again, asker: Asker::Journal(answer) };
+        self.say(SlotEvent::Tool { token: self.token, call }).await?;
+        self.answered(vec![Wait::Question { id: key.question(self.job) }], &mut end).await
+    }
+
+    /// Waits for the leader's answer about a child or a question.
+    async fn answered(
+        &mut self,
+        waits: Vec<Wait>,
+        end: &mut oneshot::Receiver<Answer>,
+    ) -> Result<Answer, JournalError> {
         loop {
-            match self.wait(waits.clone(), &mut end).await? {
+            match self.wait(waits.clone(), &mut *end).await? {
                 Some(answer) => return answer.map_err(|_| JournalError::Stopped),
-                // The leader does not know the child yet, or the answer is on its way.
+                // The leader does not know the child or the question yet, or the answer is on its way.
                 None => match end.try_recv() {
                     Ok(answer) => return Ok(answer),
                     Err(oneshot::error::TryRecvError::Empty) => {}

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
 
-use super::{StartError, stopped};
+use super::{StartError, stopped, user};
 use crate::agent::Agent;
 use crate::journal::hashed;
 use crate::mailbox::{Answer, Mailbox};
@@ -32,6 +32,8 @@ pub(super) enum ToolSource {
     Agent,
     /// A deployed skill: a call is a job as well.
     Skill,
+    /// People: a call is a question.
+    User,
 }
 
 /// What a name in `requires.skills` is.
@@ -78,6 +80,14 @@ impl Platform {
             return Ok(Ok(Found {
                 name: entry.to_owned(),
                 source: ToolSource::Platform,
+                description: tool.description.to_owned(),
+                input_schema: tool.input_schema(),
+            }));
+        }
+        if let Some(tool) = user::find(entry) {
+            return Ok(Ok(Found {
+                name: entry.to_owned(),
+                source: ToolSource::User,
                 description: tool.description.to_owned(),
                 input_schema: tool.input_schema(),
             }));

@@ -17,8 +17,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::exec::environment;
-use super::platform::skill_names;
 use super::io_loop::{Lines, ReadResult, Ready, Sink, Source, Wait, Woken};
+use super::platform::skill_names;
 use super::{Execution, Settings, StartError, elsewhere, explained, seconds};
 use crate::agent::Agent;
 use crate::mailbox::Answer;

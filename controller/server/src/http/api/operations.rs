@@ -3,12 +3,12 @@
 mod parts;
 
 use atlas_service::catalogue::{
-    AGENT_IN_USE, AMBIGUOUS_JOB, BAD_SIGNATURE, CONTRACT_REFUSED, DEPENDENCY_MISSING, EVENTS_GONE, INPUT_REFUSED,
-    JOURNAL_GONE, LABEL_OF_WORKER, LIMIT_REACHED, MALFORMED, MEMBER_BEHIND, MEMBERSHIP_REFUSED, NAMESPACE_LIMIT,
-    NO_BACKUP, NO_SECRETS_KEY, NO_SUCH_STEP, NODE_BUSY, NOT_CONFIGURED, NOT_IN_DOUBT, NOT_PRIVATE, OBJECT_CHANGED,
-    OBJECT_IN_USE, OBJECT_REFUSED, OUTPUT_REFUSED, PACKAGE_REFUSED, PEERS_AWAY, QUEUE_FULL, STEP_DIFFERS, TOO_LARGE,
-    UNKNOWN_AGENT, UNKNOWN_MEMBER, UNKNOWN_NODE, UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND, UNKNOWN_RUN, UNKNOWN_TRACE,
-    WRONG_STATUS,
+    AGENT_IN_USE, AMBIGUOUS_JOB, ANSWER_REFUSED, BAD_SIGNATURE, CONTRACT_REFUSED, DEPENDENCY_MISSING, EVENTS_GONE,
+    INPUT_REFUSED, JOURNAL_GONE, LABEL_OF_WORKER, LIMIT_REACHED, MALFORMED, MEMBER_BEHIND, MEMBERSHIP_REFUSED,
+    NAMESPACE_LIMIT, NO_BACKUP, NO_SECRETS_KEY, NO_SUCH_STEP, NODE_BUSY, NOT_ANSWERER, NOT_CONFIGURED, NOT_IN_DOUBT,
+    NOT_PRIVATE, OBJECT_CHANGED, OBJECT_IN_USE, OBJECT_REFUSED, OUTPUT_REFUSED, PACKAGE_REFUSED, PEERS_AWAY,
+    QUESTION_CLOSED, QUEUE_FULL, STEP_DIFFERS, TOO_LARGE, UNKNOWN_AGENT, UNKNOWN_MEMBER, UNKNOWN_NODE, UNKNOWN_OBJECT,
+    UNKNOWN_OBJECT_KIND, UNKNOWN_QUESTION, UNKNOWN_RUN, UNKNOWN_TRACE, WRONG_STATUS,
 };
 use http::StatusCode;
 
@@ -107,7 +107,12 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         "/api/jobs/{id}/wait",
         "Waits for a job; returns it after it has ended or the timeout has passed.",
     )
-    .takes(&[query("timeout", Kind::Number, "maximum seconds to wait; defaults to 60"), FAMILY, VIEW])
+    .takes(&[
+        query("timeout", Kind::Number, "maximum seconds to wait; defaults to 60"),
+        FAMILY,
+        word("questions", &["true", "false"], "`true` also returns a job that has an open question, or a job below it"),
+        VIEW,
+    ])
     .answers(&[ok("the job", &[Content::Json("Job")])])
     .refuses(&[READ, STORED, JOB]),
     get(
@@ -170,6 +175,30 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         .body(Body::Json("Message"))
         .answers(&[ok("the job has the message in its inbox", &[Content::Json("Sent")])])
         .refuses(&[WRITE, BODY, STORED, JOB, &[WRONG_STATUS, LIMIT_REACHED]]),
+    // Questions.
+    get("listQuestions", "/api/questions", "The questions of jobs to people, the oldest first.")
+        .takes(&[
+            word("status", &["open", "all"], "`all` adds questions that have ended; defaults to `open`"),
+            query("job", Kind::Text, "only those of this job and of the jobs below it"),
+            query("after", Kind::Whole, "only those with a number after this one"),
+            LIMIT,
+            CONSISTENCY,
+        ])
+        .answers(&[ok("the questions", &[Content::List("Question")])])
+        .refuses(&[READ, STORED, JOB]),
+    get("getQuestion", "/api/questions/{id}", "One question.")
+        .takes(&[CONSISTENCY])
+        .answers(&[ok("the question", &[Content::Json("Question")])])
+        .refuses(&[READ, &[UNKNOWN_QUESTION]]),
+    post("answerQuestion", "/api/questions/{id}/answer", "Answers a question. The first answer stands.")
+        .takes(&[IDEMPOTENCY_KEY])
+        .body(Body::Json("QuestionAnswer"))
+        .answers(&[ok("the question with its answer", &[Content::Json("Question")])])
+        .refuses(&[
+            WRITE,
+            BODY,
+            &[UNKNOWN_QUESTION, QUESTION_CLOSED, NOT_ANSWERER, ANSWER_REFUSED, LIMIT_REACHED],
+        ]),
     get("followJob", "/api/jobs/{id}/events", "The changes of one job, until it has ended.")
         .lenient()
         .takes(&[

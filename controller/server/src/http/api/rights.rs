@@ -7,6 +7,8 @@ pub(super) enum Right {
     Public,
     JobsRead,
     JobsSubmit,
+    /// Answer the questions of jobs.
+    QuestionsAnswer,
     /// Cancel, retry and resolve jobs of others, and send them messages.
     JobsControl,
     AgentsRead,
@@ -26,6 +28,7 @@ impl Right {
             Self::Public => "public",
             Self::JobsRead => "jobs.read",
             Self::JobsSubmit => "jobs.submit",
+            Self::QuestionsAnswer => "questions.answer",
             Self::JobsControl => "jobs.control",
             Self::AgentsRead => "agents.read",
             Self::AgentsPublish => "agents.publish",
@@ -65,6 +68,8 @@ const RIGHTS: &[(Right, &[&str])] = &[
             "getChainRun",
             "listConversations",
             "getConversation",
+            "listQuestions",
+            "getQuestion",
         ],
     ),
     (Right::JobsSubmit, &["submitJob", "submitJobs", "startChain", "fireTrigger", "backfillTrigger"]),
@@ -81,6 +86,7 @@ const RIGHTS: &[(Right, &[&str])] = &[
             "deleteConversation",
         ],
     ),
+    (Right::QuestionsAnswer, &["answerQuestion"]),
     (Right::AgentsRead, &["listAgents", "getAgent", "listVersions", "getVersion", "skills", "getSkill"]),
     (
         Right::AgentsPublish,

@@ -101,6 +101,7 @@ fn submission(job: u64, agent: &str, input: Payload) -> Command {
         bearer: false,
         budget_nanodollars: None,
         context: None,
+        questions: atlas_types::QuestionRule::Fail,
     })
 }
 

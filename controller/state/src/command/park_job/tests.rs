@@ -66,7 +66,7 @@ fn only_the_holder_parks_and_only_after_all_recorded_steps() {
             ! the lease is outdated
             ! the journal has 2 steps, so nothing can go on after 1
             ! the journal has 2 steps, so nothing can go on after 3
-            ! the job has no recorded steps, so it cannot park
+            ! the job has no recorded steps, so it can neither park nor ask
             ! the job cannot park without anything to wait for
             j1 Parked running→pending Parked
             ! the lease is outdated

@@ -264,6 +264,7 @@ fn submit(id: u64, number: u8, priority: i64) -> SubmitJob {
         bearer: false,
         budget_nanodollars: None,
         context: None,
+        questions: atlas_types::QuestionRule::Fail,
     }
 }
 

@@ -8,6 +8,7 @@ use atlas_types::{
     SubmitJob, Timestamp, Verdict,
 };
 
+use super::super::question::{rule_in, rule_out};
 use super::node;
 use crate::convert::{EnumField as _, digest, labels_in, labels_out, name, required};
 use crate::{FormatError, proto};
@@ -161,6 +162,7 @@ impl From<&SubmitJob> for proto::SubmitJob {
             bearer: command.bearer,
             budget_nanodollars: command.budget_nanodollars,
             context: command.context.as_ref().map(Into::into),
+            questions: rule_out(&command.questions),
         }
     }
 }
@@ -191,6 +193,7 @@ impl TryFrom<proto::SubmitJob> for SubmitJob {
             bearer: message.bearer,
             budget_nanodollars: message.budget_nanodollars,
             context: message.context.map(Payload::try_from).transpose()?,
+            questions: rule_in(message.questions),
         })
     }
 }

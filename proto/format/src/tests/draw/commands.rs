@@ -10,7 +10,7 @@ impl Draw {
     fn command(&mut self) -> Command {
         let (job, node, token) = (self.job_id(), self.node_id(), self.token());
         let epoch = NodeEpoch(self.u64());
-        match self.below(45) {
+        match self.below(48) {
             0 => Command::RegisterAgent(RegisterAgent {
                 name: self.agent_name(),
                 version: self.version(),
@@ -165,6 +165,15 @@ impl Draw {
                 next: self.run_next(),
             }),
             41 => Command::CancelRun(CancelRun { run: RunId(self.u64()) }),
+            44 => Command::AskQuestion(AskQuestion {
+                job,
+                node,
+                token,
+                key: StepKey(self.array()),
+                ask: Arc::new(self.ask()),
+            }),
+            45 => Command::AnswerQuestion(AnswerQuestion { question: self.question_id(), answer: self.bytes() }),
+            46 => Command::ExpireQuestion(ExpireQuestion { question: self.question_id() }),
             _ => Command::JoinMember(JoinMember { hash: Digest(self.array()), above: MemberId(self.u64()) }),
         }
     }
@@ -202,6 +211,7 @@ impl Draw {
             bearer: self.flag(),
             budget_nanodollars: self.option(Self::u64),
             context: self.option(Self::payload),
+            questions: self.question_rule(),
         }
     }
 
@@ -284,7 +294,7 @@ impl Draw {
     }
 
     fn rejection(&mut self) -> Rejection {
-        match self.below(45) {
+        match self.below(48) {
             0 => Rejection::QueueFull { active: self.u64() },
             1 => Rejection::LimitReached { what: self.pick(&Rejection::LIMITS), limit: self.u64() },
             2 => Rejection::PayloadTooLarge { bytes: self.u64() },
@@ -335,6 +345,9 @@ impl Draw {
             36 => Rejection::NamespaceLimit { what: self.pick(&Rejection::LIMITS), limit: self.u64() },
             42 => Rejection::UnknownRun { run: RunId(self.u64()) },
             43 => Rejection::StaleRun,
+            44 => Rejection::UnknownQuestion,
+            45 => Rejection::QuestionClosed,
+            46 => Rejection::NotAnswerer,
             _ => Rejection::Internal,
         }
     }

@@ -207,6 +207,7 @@ impl Draw {
                 let (from, steps, changed) = (draw.job_id(), draw.u64(), draw.flag());
                 Arc::new(Fork { from, steps, changed, model: draw.option(Self::object_name) })
             }),
+            questions: self.question_rule(),
         }
     }
 
@@ -226,11 +227,63 @@ impl Draw {
     }
 
     pub(super) fn wait(&mut self) -> Wait {
-        match self.below(4) {
+        match self.below(5) {
             0 => Wait::Time { at: Timestamp(self.i64()) },
             1 => Wait::Child { job: self.job_id() },
             2 => Wait::Message,
+            3 => Wait::Question { id: self.question_id() },
             _ => Wait::Answer { question: StepKey(self.array()) },
+        }
+    }
+
+    pub(super) fn question_id(&mut self) -> QuestionId {
+        QuestionId(self.u64())
+    }
+
+    pub(super) fn question_rule(&mut self) -> QuestionRule {
+        match self.below(3) {
+            0 => QuestionRule::Fail,
+            1 => QuestionRule::Wait,
+            _ => QuestionRule::Answer(self.text().into()),
+        }
+    }
+
+    pub(super) fn ask(&mut self) -> Ask {
+        let options = self.list(|draw| draw.text().into());
+        let kind = match self.below(5) {
+            0 => AskKind::Approve { options, other: self.flag() },
+            1 => AskKind::Choose { options, many: self.flag(), other: self.flag() },
+            2 => AskKind::Confirm,
+            3 => AskKind::Text,
+            _ => AskKind::Form { schema: self.bytes() },
+        };
+        Ask {
+            kind,
+            prompt: self.text().into(),
+            answerers: self.list(Self::principal),
+            timeout: self.option(Self::micros),
+            default: self.option(Self::bytes),
+        }
+    }
+
+    pub(crate) fn question(&mut self) -> Question {
+        let end = self.option(|draw| match draw.below(4) {
+            0 => QuestionEnd::Answered { answer: draw.bytes(), by: draw.principal() },
+            1 => QuestionEnd::Defaulted,
+            2 => QuestionEnd::Expired,
+            _ => QuestionEnd::Cancelled,
+        });
+        Question {
+            id: self.question_id(),
+            namespace: self.namespace(),
+            job: self.job_id(),
+            step: self.u64(),
+            ask: Arc::new(self.ask()),
+            asked: EventSeq(self.u64()),
+            asked_at: Timestamp(self.i64()),
+            due: self.option(|draw| ClusterTime(draw.u64())),
+            end,
+            ended_at: Timestamp(self.i64()),
         }
     }
 
@@ -333,6 +386,8 @@ impl Draw {
             Event::StepsFolded { job: self.job_id(), upto: self.u64(), artifact: self.payload() },
             Event::MessageDelivered { job: self.job_id(), message: self.message_id(), number: self.u64() },
             Event::Run { change: self.pick(&RunChange::ALL), run: Arc::new(self.run()) },
+            Event::QuestionAsked { question: Arc::new(self.question()) },
+            Event::QuestionEnded { question: Arc::new(self.question()) },
         ]
     }
 
@@ -417,6 +472,7 @@ impl Draw {
             runs: self.list(|draw| Arc::new(draw.run())),
             journals: self.list(|draw| JournalImage { job: draw.job_id(), journal: Arc::new(draw.journal()) }),
             inboxes: self.list(|draw| InboxImage { job: draw.job_id(), inbox: Arc::new(draw.inbox()) }),
+            questions: self.list(|draw| Arc::new(draw.question())),
         }
     }
 }

@@ -27,6 +27,7 @@ fn name(command: &Command) -> &'static str {
         Command::SubmitJob(SubmitJob { spawner: Some(_), .. }) => "submit_job_spawned",
         Command::SubmitJob(SubmitJob { not_before: Some(_), .. }) => "submit_job_delayed",
         Command::SubmitJob(SubmitJob { bearer: true, .. }) => "submit_job_bearer",
+        Command::SubmitJob(SubmitJob { questions: QuestionRule::Answer(_), .. }) => "submit_job_questions",
         Command::SubmitJob(SubmitJob { budget_nanodollars: Some(_), .. }) => "submit_job_budget",
         Command::SubmitJob(SubmitJob { verdict: Verdict::Accepted(_), .. }) => "submit_job",
         Command::SubmitJob(SubmitJob { verdict: Verdict::Refused { .. }, .. }) => "submit_job_refused",
@@ -61,6 +62,9 @@ fn name(command: &Command) -> &'static str {
         Command::ParkJob(ParkJob { read: 0, .. }) => "park_job",
         Command::ParkJob(_) => "park_job_read",
         Command::DeliverMessage(_) => "deliver_message",
+        Command::AskQuestion(_) => "ask_question",
+        Command::AnswerQuestion(_) => "answer_question",
+        Command::ExpireQuestion(_) => "expire_question",
         Command::PutObject(_) => "put_object",
         Command::DeleteObject(_) => "delete_object",
         Command::ObserveObjects(_) => "observe_objects",
@@ -80,7 +84,7 @@ fn name(command: &Command) -> &'static str {
 }
 
 /// How many names there are.
-const NAMES: usize = 71;
+const NAMES: usize = 75;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -295,6 +299,13 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
             ..firing()
         }),
         Command::FireTrigger(firing()),
+        Command::SubmitJob(SubmitJob {
+            questions: QuestionRule::Answer("yes".into()),
+            ..submit(Verdict::Accepted(pin()))
+        }),
+        Command::AskQuestion(AskQuestion { job, node: node(), token, key: StepKey([0x44; 16]), ask: ask() }),
+        Command::AnswerQuestion(AnswerQuestion { question: QuestionId(9), answer: Arc::from(*br#""blue""#) }),
+        Command::ExpireQuestion(ExpireQuestion { question: QuestionId(9) }),
         Command::ForsakeChild(ForsakeChild { spawner, node: node(), child: JobId(8) }),
         Command::DeleteAgent(DeleteAgent { name: agent(), version: VERSION }),
         Command::LabelNode(LabelNode {

@@ -68,6 +68,7 @@ pub(crate) fn image() -> StateImage {
         }],
         journals: Vec::new(),
         inboxes: Vec::new(),
+        questions: Vec::new(),
         objects: Vec::new(),
         runs: Vec::new(),
     }
@@ -233,4 +234,39 @@ pub(crate) fn step_job() -> Job {
 /// A state of level 6 with runs.
 pub(crate) fn image_with_runs() -> StateImage {
     StateImage { level: Level(6), runs: runs().into_iter().map(Arc::new).collect(), ..image() }
+}
+
+/// What a question asks.
+pub(crate) fn ask() -> Arc<Ask> {
+    Arc::new(Ask {
+        kind: AskKind::Choose { options: vec!["red".into(), "blue".into()], many: false, other: true },
+        prompt: "Which colour?".into(),
+        answerers: vec![Principal::local()],
+        timeout: Some(Micros::from_secs(300)),
+        default: Some(Arc::from(*br#""red""#)),
+    })
+}
+
+/// An open question and one that was answered.
+fn questions() -> Vec<Arc<Question>> {
+    let open = Question {
+        id: QuestionId(9),
+        namespace: Namespace::default_namespace(),
+        job: JOB,
+        step: 4,
+        ask: ask(),
+        asked: EventSeq(30),
+        asked_at: AT,
+        due: Some(ClusterTime(95_000_000)),
+        end: None,
+        ended_at: Timestamp(0),
+    };
+    let end = Some(QuestionEnd::Answered { answer: Arc::from(*br#""blue""#), by: Principal::local() });
+    let answered = Question { id: QuestionId(10), step: 3, asked: EventSeq(29), end, ended_at: AT, ..open.clone() };
+    vec![Arc::new(open), Arc::new(answered)]
+}
+
+/// A state of level 6: a running job has asked two questions.
+pub(crate) fn image_with_questions() -> StateImage {
+    StateImage { questions: questions(), ..image_with_journals() }
 }

@@ -84,7 +84,9 @@ impl Fault {
             Self::NoModel(_) | Self::Unreachable { .. } => FailureKind::Startup,
             Self::Tools(_) => FailureKind::Dependency,
             Self::Input(_) => FailureKind::InputInvalid,
-            Self::Journal(JournalError::Differs(_) | JournalError::Refused { .. }) => FailureKind::Agent,
+            Self::Journal(JournalError::Differs(_) | JournalError::Refused { .. } | JournalError::Unattended(_)) => {
+                FailureKind::Agent
+            }
             Self::Journal(_) => FailureKind::Internal,
         };
         Failure { kind, error: bounded(self.to_string()).into() }

@@ -1,12 +1,12 @@
 //! Calls of the tools of one round. Consecutive calls of the platform are one step of the journal; a job that is spawned
-//! is a step of its own, so that it may park.
+//! and a question are steps of their own, so that the job may park.
 
 use std::sync::Arc;
 
 use atlas_contract::platform;
 use atlas_model::ToolCall as Asked;
 use atlas_secrets::Redactor;
-use atlas_turn::record::{ChildEnd as End, RUN, RoundStep, Spawn, round_step};
+use atlas_turn::record::{ChildEnd as End, OwnStep, RUN, RoundStep, Spawn, round_step};
 use atlas_turn::{Key, Outcome, Returned};
 use atlas_types::{Micros, StepKey, StepKind, StepUsage};
 use futures::future::{BoxFuture, FutureExt as _};
@@ -52,13 +52,19 @@ impl Driver<'_, '_> {
         let mut returned = Vec::with_capacity(calls.len());
         let source = |call: &Asked| sources.get(&call.name).copied();
         let is_skill = |call: &Asked| source(call) == Some(ToolSource::Skill);
-        let spawns = |call: &Asked| call.name == RUN || is_skill(call) || source(call) == Some(ToolSource::Agent);
-        while let Some(step) = round_step(key, &calls, returned.len(), spawns) {
+        let own_step = |call: &Asked| match source(call) {
+            _ if call.name == RUN => Some(OwnStep::Job),
+            Some(ToolSource::Agent | ToolSource::Skill) => Some(OwnStep::Job),
+            Some(ToolSource::User) => Some(OwnStep::Answer),
+            Some(ToolSource::Platform) | None => None,
+        };
+        while let Some(step) = round_step(key, &calls, returned.len(), own_step) {
             match step {
                 RoundStep::Together { key, calls } => {
                     returned.extend(self.together(StepKey(key.0), calls, parallel).await?);
                 }
                 RoundStep::Spawn(call) => returned.push(self.child(call, is_skill(call)).await?),
+                RoundStep::Ask(call) => returned.push(self.question(call).await?),
             }
         }
         Ok(returned)
@@ -105,6 +111,12 @@ impl Driver<'_, '_> {
             }
         };
         let outcome = spawn.outcome(end, platform::ran);
+        Ok(Returned { call: call.id.clone(), outcome: redacted(outcome, self.control.secrets.redactor()) })
+    }
+
+    /// A question to people.
+    async fn question(&mut self, call: &Asked) -> Result<Returned, Fault> {
+        let outcome = self.journal.question(call).await?.outcome();
         Ok(Returned { call: call.id.clone(), outcome: redacted(outcome, self.control.secrets.redactor()) })
     }
 

@@ -1,0 +1,250 @@
+//! Questions of jobs to people: listed, answered, and awaited by the attempt that asks and by whoever watches a job.
+
+mod answer;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_state::State;
+use atlas_types::{
+    ANSWER_BYTES_MAX, AnswerQuestion, Ask, AskKind, AskQuestion, Command, Event, EventRecord, EventSeq, Job, JobId,
+    Question, QuestionEnd, QuestionId, Timestamp,
+};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use crate::view::View;
+use crate::{Caller, Consistency, Error, Service, Shown};
+
+/// The most jobs below a job in which questions are looked for.
+const JOBS_MAX: usize = 1_000;
+
+/// Selects questions.
+#[derive(Debug, Clone, Default)]
+pub struct QuestionQuery {
+    /// Questions that have ended as well, of jobs that are still in the state.
+    pub ended: bool,
+    /// Only those of a job and of the jobs below it.
+    pub job: Option<JobId>,
+    /// Only those asked after this event.
+    pub after: EventSeq,
+    /// The most questions to return.
+    pub limit: usize,
+}
+
+/// Tells when a question is asked or ends.
+pub(crate) struct QuestionSignal(watch::Sender<()>);
+
+impl Default for QuestionSignal {
+    fn default() -> Self {
+        Self(watch::Sender::new(()))
+    }
+}
+
+impl QuestionSignal {
+    /// Wakes whoever waits, if one of the events is about a question.
+    pub(crate) fn note(&self, events: &[EventRecord]) {
+        let is_one =
+            |record: &EventRecord| matches!(record.event, Event::QuestionAsked { .. } | Event::QuestionEnded { .. });
+        if events.iter().any(is_one) {
+            self.note_all();
+        }
+    }
+
+    /// Wakes whoever waits: events were missed.
+    pub(crate) fn note_all(&self) {
+        self.0.send_replace(());
+    }
+}
+
+/// Reading and answering.
+impl Service {
+    /// Questions of the caller's namespace, the oldest first.
+    pub async fn questions(
+        &self,
+        caller: &Caller,
+        query: &QuestionQuery,
+        consistency: Consistency,
+    ) -> Result<Vec<Arc<Question>>, Error> {
+        let state = self.state(consistency).await?;
+        let admits = |question: &&Arc<Question>| query.ended || question.is_open();
+        let limit = query.limit.clamp(1, self.shared.limits.list_max);
+        let Some(job) = query.job else {
+            let found = state.questions(&caller.namespace, !query.ended, query.after);
+            return Ok(found.take(limit).cloned().collect());
+        };
+        self.job_in(caller, &state, job).await?;
+        let mut found: Vec<_> =
+            below(&state, job).iter().flat_map(|job| state.questions_of(*job)).filter(admits).cloned().collect();
+        found.retain(|question| question.asked > query.after);
+        found.sort_by_key(|question| question.asked);
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    /// One question.
+    pub async fn question(
+        &self,
+        caller: &Caller,
+        id: QuestionId,
+        consistency: Consistency,
+    ) -> Result<Arc<Question>, Error> {
+        question_in(caller, &self.state(consistency).await?, id)
+    }
+
+    /// Answers a question. A text that the answer stands for is accepted where `is_text` is set: the words of a person.
+    pub async fn answer(
+        &self,
+        caller: &Caller,
+        id: QuestionId,
+        answer: &Value,
+        is_text: bool,
+    ) -> Result<Arc<Question>, Error> {
+        let question = question_in(caller, &self.shared.current().await?, id)?;
+        if answer.to_string().len() > ANSWER_BYTES_MAX {
+            return Err(Error::TooLarge { what: "the answer", limit: ANSWER_BYTES_MAX as u64 });
+        }
+        let fitted = match answer.as_str().filter(|_| is_text) {
+            Some(text) => answer::from_text(&question.ask, text),
+            None => answer::fitted(&question.ask, answer),
+        };
+        let answer = fitted.map_err(Error::AnswerRefused)?.to_string().into_bytes().into();
+        let command = Command::AnswerQuestion(AnswerQuestion { question: id, answer });
+        match self.propose(caller.request(command)).await {
+            Ok(_) => question_in(caller, &self.shared.current().await?, id),
+            Err(Error::QuestionClosed(_)) => {
+                let how = question_in(caller, &self.shared.current().await?, id)
+                    .map_or("cancelled", |question| question.status());
+                Err(Error::QuestionClosed(how))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Like [`Self::wait`] with the full view, but returns as well when the job or a job below it has an open question.
+    pub async fn wait_or_asked(&self, caller: &Caller, id: JobId, timeout: Duration) -> Result<Shown, Error> {
+        tokio::select! {
+            biased;
+            ended = self.wait(caller, id, View::Full, timeout) => ended,
+            _ = self.asked(id) => self.job(caller, id, View::Full, Consistency::Linearizable).await,
+        }
+    }
+
+    /// Waits until a job, or a job below it, has an open question, and returns the oldest of the first job that has one.
+    pub async fn asked(&self, id: JobId) -> QuestionId {
+        let mut signal = self.shared.questions.0.subscribe();
+        loop {
+            if let Some(question) = open_below(&self.shared.handle.applied(), id).first() {
+                return question.id;
+            }
+            if signal.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
+    }
+
+    /// The open questions of a job and of those below it.
+    pub async fn open_questions(&self, caller: &Caller, id: JobId) -> Result<Vec<Arc<Question>>, Error> {
+        let state = self.shared.current().await?;
+        self.job_in(caller, &state, id).await?;
+        Ok(open_below(&state, id))
+    }
+
+    /// Waits until a question has ended.
+    pub(crate) async fn question_end(&self, id: QuestionId) -> Result<Arc<Question>, Error> {
+        let mut signal = self.shared.questions.0.subscribe();
+        let mut state = self.shared.current().await?;
+        loop {
+            match state.question(id) {
+                Some(question) if !question.is_open() => return Ok(Arc::clone(question)),
+                Some(_) => {}
+                None => return Err(Error::UnknownQuestion),
+            }
+            signal.changed().await.map_err(|_| Error::NoLeader)?;
+            state = self.shared.handle.applied();
+        }
+    }
+
+    /// Asks a question for the attempt that holds the job's lease. A repeat changes nothing.
+    pub(crate) async fn ask(&self, caller: &Caller, command: AskQuestion) -> Result<QuestionId, Error> {
+        let id = command.id();
+        self.propose(caller.request(Command::AskQuestion(command))).await.map(|_| id)
+    }
+}
+
+/// The answer that a rule of a job gives to a question.
+pub(crate) fn ruled(ask: &Ask, text: &str) -> Result<Value, String> {
+    answer::from_text(ask, text)
+}
+
+fn question_in(caller: &Caller, state: &State, id: QuestionId) -> Result<Arc<Question>, Error> {
+    let found = state.question(id).filter(|question| question.namespace == caller.namespace);
+    found.cloned().ok_or(Error::UnknownQuestion)
+}
+
+/// A job and the jobs below it, up to a bound.
+fn below(state: &State, job: JobId) -> Vec<JobId> {
+    let mut jobs = vec![job];
+    let mut next = 0;
+    while let Some(job) = jobs.get(next).copied() {
+        next += 1;
+        let left = JOBS_MAX.saturating_sub(jobs.len());
+        jobs.extend(state.children(job).take(left).map(|child| child.id));
+    }
+    jobs
+}
+
+/// The open questions of a job and of those below it, the oldest first for each job.
+pub(crate) fn open_below(state: &State, job: JobId) -> Vec<Arc<Question>> {
+    let active = |job: &&Arc<Job>| !job.status.is_terminal();
+    if state.questions_open() == 0 || state.job(job).filter(active).is_none() {
+        return Vec::new();
+    }
+    let open = |job: JobId| state.questions_of(job).filter(|question| question.is_open()).cloned();
+    below(state, job).into_iter().flat_map(open).collect()
+}
+
+/// A question as JSON.
+pub fn shown(question: &Question) -> Value {
+    let Question { ask, .. } = question;
+    let seconds = |time: Timestamp| if time == Timestamp::NOT_YET { Value::Null } else { json!(time.0 as f64 / 1e6) };
+    let json_text = |bytes: &Arc<[u8]>| serde_json::from_slice(bytes).unwrap_or(Value::Null);
+    let options = match &ask.kind {
+        AskKind::Approve { options, .. } => answer::approvals(options),
+        kind => kind.options().to_vec(),
+    };
+    let (many, other) = match ask.kind {
+        AskKind::Approve { other, .. } => (false, other),
+        AskKind::Choose { many, other, .. } => (many, other),
+        AskKind::Confirm | AskKind::Text | AskKind::Form { .. } => (false, false),
+    };
+    let by = match &question.end {
+        Some(QuestionEnd::Answered { by, .. }) => by.as_str(),
+        _ => "",
+    };
+    let mut value = json!({
+        "id": question.id.to_string(),
+        "job": question.job.to_string(),
+        "step": question.step,
+        "number": question.asked.0,
+        "kind": ask.kind.as_str(),
+        "prompt": &*ask.prompt,
+        "options": options.iter().map(|option| &**option).collect::<Vec<_>>(),
+        "many": many,
+        "other": other,
+        "answerers": ask.answerers.iter().map(|name| name.as_str()).collect::<Vec<_>>(),
+        "status": question.status(),
+        "asked_at": seconds(question.asked_at),
+        "deadline": question.deadline().map_or(Value::Null, seconds),
+        "answer": question.answer().map_or(Value::Null, json_text),
+        "answered_by": by,
+        "ended_at": seconds(question.ended_at),
+    });
+    if let AskKind::Form { schema } = &ask.kind {
+        value["schema"] = json_text(schema);
+    }
+    if let Some(default) = &ask.default {
+        value["default"] = json_text(default);
+    }
+    value
+}

@@ -1,0 +1,130 @@
+//! `user__ask`, `user__confirm`, `user__input` and `user__checkbox`: an agent asks people.
+
+use std::sync::Arc;
+
+use atlas_types::{Ask, AskKind, AskQuestion, Job, Micros, QuestionRule, StepKey};
+use serde_json::{Value, json};
+
+use super::{Call, NoResult};
+use crate::catalogue::UNATTENDED;
+use crate::contracts::Known;
+use crate::questions::ruled;
+use crate::{Error, Service};
+
+/// What these tools' names start with.
+const PREFIX: &str = "user__";
+
+/// Whether a tool asks people.
+pub(super) fn is_one(tool: &str) -> bool {
+    tool.starts_with(PREFIX)
+}
+
+/// How long a question of a spawned job is open, if its contract does not say.
+const CHILD_TIMEOUT: Micros = Micros::from_secs(300);
+
+/// Told to a model whose question was not answered in time.
+const FALLBACK: &str = "use your own judgment and go on";
+
+impl Service {
+    /// Asks, and waits for the answer. The attempt that asks may park meanwhile; the next one finds the question again.
+    pub(super) async fn tool_user(
+        &self,
+        call: &Call<'_>,
+        job: &Job,
+        key: StepKey,
+        contract: &Known,
+    ) -> Result<Value, NoResult> {
+        let ask = Arc::new(read_ask(call, job, contract).map_err(NoResult::Refused)?);
+        match &job.questions {
+            QuestionRule::Fail => {
+                let (code, prompt) = (UNATTENDED.code, &ask.prompt);
+                Err(NoResult::Refused(format!(
+                    "{code}: the job asks a question and nobody is there to answer: {prompt}"
+                )))
+            }
+            QuestionRule::Answer(text) => match ruled(&ask, text) {
+                Ok(answer) => Ok(told(&ask, &answer)),
+                Err(why) => {
+                    let code = UNATTENDED.code;
+                    Err(NoResult::Refused(format!(
+                        "{code}: the answer {text:?} of the job's rule does not fit the question: {why}"
+                    )))
+                }
+            },
+            QuestionRule::Wait => self.ask_and_wait(call, job, key, ask).await,
+        }
+    }
+
+    async fn ask_and_wait(&self, call: &Call<'_>, job: &Job, key: StepKey, ask: Arc<Ask>) -> Result<Value, NoResult> {
+        let Some(lease) = &job.lease else { return Err(NoResult::Refused("the lease is outdated".to_owned())) };
+        let command =
+            AskQuestion { job: job.id, node: lease.node.clone(), token: lease.token, key, ask: Arc::clone(&ask) };
+        let id = self.ask(&call.caller, command).await?;
+        let question = match self.question_end(id).await {
+            // It is closed with its job, which is being stopped.
+            Err(Error::UnknownQuestion) => return Err(NoResult::Refused("the lease is outdated".to_owned())),
+            question => question?,
+        };
+        Ok(match question.answer().map(|answer| serde_json::from_slice::<Value>(answer)) {
+            Some(Ok(answer)) => told(&ask, &answer),
+            _ => json!({"error": "the question was not answered in time", "fallback": FALLBACK}),
+        })
+    }
+}
+
+/// The result of a tool.
+fn told(ask: &Ask, answer: &Value) -> Value {
+    match ask.kind {
+        AskKind::Choose { many: true, .. } => json!({ "answers": answer }),
+        _ => json!({ "answer": answer }),
+    }
+}
+
+fn read_ask(call: &Call<'_>, job: &Job, contract: &Known) -> Result<Ask, String> {
+    let prompt = call.text("question");
+    if prompt.trim().is_empty() {
+        return Err("Missing 'question' parameter".to_owned());
+    }
+    let kind = match call.tool.strip_prefix(PREFIX) {
+        Some("ask" | "select") => AskKind::Choose { options: read_options(call)?, many: false, other: true },
+        Some("confirm") => AskKind::Confirm,
+        Some("input") => AskKind::Text,
+        Some("checkbox") => {
+            let options = read_options(call)?;
+            if options.is_empty() {
+                return Err("'options' has no option to choose".to_owned());
+            }
+            AskKind::Choose { options, many: true, other: false }
+        }
+        _ => return Err(format!("Unknown tool: {}", call.tool)),
+    };
+    let provider = |name: &str| contract.value.pointer(&format!("/provider/{name}"));
+    let timeout = provider("question_timeout_seconds").and_then(Value::as_f64);
+    let timeout = timeout.map(|seconds| Micros((seconds * 1e6) as u64));
+    let ask = Ask {
+        kind,
+        prompt: prompt.into(),
+        answerers: Vec::new(),
+        timeout: timeout.or((job.depth() > 0).then_some(CHILD_TIMEOUT)),
+        default: None,
+    };
+    Ok(ask)
+}
+
+/// A list, or the text of one. What is no text in it is left out.
+fn read_options(call: &Call<'_>) -> Result<Vec<Arc<str>>, String> {
+    let wrong = || "'options' must be a list of texts".to_owned();
+    let parsed: Value = match call.arguments.get("options") {
+        Some(Value::String(text)) => serde_json::from_str(text).map_err(|_| wrong())?,
+        Some(options) => options.clone(),
+        None => return Err("Missing 'options' parameter".to_owned()),
+    };
+    let options = parsed.as_array().ok_or_else(wrong)?;
+    let mut texts: Vec<Arc<str>> = Vec::with_capacity(options.len());
+    for text in options.iter().filter_map(Value::as_str) {
+        if !texts.iter().any(|known| **known == *text) {
+            texts.push(text.into());
+        }
+    }
+    Ok(texts)
+}

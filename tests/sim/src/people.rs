@@ -1,0 +1,57 @@
+//! People who answer the questions of sleepers, sometimes twice, and sometimes too late.
+
+use std::sync::Arc;
+
+use atlas_types::{
+    AnswerQuestion, Ask, AskKind, AskQuestion, Command, FencingToken, JobId, Micros, NodeId, QuestionId, StepKey,
+};
+
+use crate::leader::Reply;
+use crate::message::{Event, Member};
+use crate::options::{MS, SECOND};
+use crate::rng::mix;
+use crate::workload;
+use crate::world::World;
+
+/// The key of the question that a round asks: the same in each attempt.
+fn key(job: JobId, begin: u64) -> StepKey {
+    let mut key = [0; 16];
+    key[..8].copy_from_slice(&mix(job.0 ^ begin).to_le_bytes());
+    StepKey(key)
+}
+
+/// The question of the round that begins with a step.
+pub(crate) fn question(job: JobId, begin: u64) -> QuestionId {
+    key(job, begin).question(job)
+}
+
+impl World {
+    /// The leader asks for an attempt, before it parks the job.
+    pub(crate) fn ask(&mut self, member: Member, (job, node, token): (JobId, NodeId, FencingToken), begin: u64) {
+        let hurried = mix(job.0 ^ begin).is_multiple_of(5);
+        let ask = Ask {
+            kind: AskKind::Text,
+            prompt: "?".into(),
+            answerers: Vec::new(),
+            timeout: hurried.then_some(Micros(2 * SECOND)),
+            default: mix(job.0).is_multiple_of(2).then(|| Arc::from(*b"1")),
+        };
+        let command = AskQuestion { job, node, token, key: key(job, begin), ask: Arc::new(ask) };
+        self.gather(member, workload::request(Command::AskQuestion(command)), Reply::Nobody);
+        self.after_up_to(4 * SECOND, Event::Answer(job, question(job, begin)));
+    }
+
+    /// Somebody answers a question until it has ended. It may be asked later than they look for it.
+    pub(crate) fn answer(&mut self, job: JobId, id: QuestionId) {
+        let state = self.oracle.state();
+        let over = state.question(id).is_some_and(|question| !question.is_open());
+        if over || state.job(job).is_none_or(|job| job.status.is_terminal()) {
+            return;
+        }
+        if let Some(member) = self.raft.leader {
+            let command = AnswerQuestion { question: id, answer: Arc::from(*b"2") };
+            self.gather(member, workload::request(Command::AnswerQuestion(command)), Reply::Nobody);
+        }
+        self.after(300 * MS, Event::Answer(job, id));
+    }
+}
