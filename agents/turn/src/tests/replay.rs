@@ -150,12 +150,12 @@ fn the_first_difference_is_told_with_both_sides() {
     };
     // Another prompt: the first call of the model differs.
     let prompt = changed(0, &|step| step.outcome["settings"]["system"] = json!("Be long."));
-    check_difference(&prompt, &expect!["step 1: model f2051eeb | model 26313e39"]);
+    check_difference(&prompt, &expect!["step 1: model 7dec4bcd | model 33a80128"]);
     // Another answer: the calls of tools that follow from it differ.
     let answer = changed(1, &|step| step.outcome["parts"] = json!([{"type": "text", "text": "{}"}]));
-    check_difference(&answer, &expect!["step 2: tools 90e06f43 | the output {}"]);
+    check_difference(&answer, &expect!["step 2: tools a022268f | the output {}"]);
     let result = changed(2, &|step| step.outcome[0]["outcome"] = json!({"value": 2}));
-    check_difference(&result, &expect!["step 6: model ff7756cc | model bd23ece2"]);
+    check_difference(&result, &expect!["step 7: model bc8f0151 | model 8e6c69cb"]);
     let child = changed(3, &|step| step.kind = "sleep".to_owned());
     check_difference(&child, &expect!["step 3: sleep f81260c8 | child f81260c8"]);
 }

@@ -8,7 +8,7 @@ use expect_test::expect_file;
 use serde_json::Value;
 
 use super::document::{path_parameter, schemas};
-use super::{ALWAYS, Body, Content, Kind, OPERATIONS, Operation, ParameterLocation, refusals};
+use super::{ALWAYS, Body, Content, Kind, Operation, ParameterLocation, operations, refusals};
 
 const INTRODUCTION: &str = "\
 # HTTP operations
@@ -30,7 +30,7 @@ fn page() -> String {
     page.push_str(
         "\nEach operation names the right that it needs. As long as authentication is off, every caller has all rights.\n",
     );
-    for operation in OPERATIONS {
+    for operation in operations() {
         describe(operation, &mut page);
     }
     page.push_str("\n## Objects\n\nMembers marked with `?` may be absent.\n");

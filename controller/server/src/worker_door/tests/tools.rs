@@ -130,9 +130,9 @@ async fn tools_need_the_permissions_of_the_contract() {
     let refused = answer(&mut worker, call(1, 1, ("atlas.registry.list", &json!({})))).await;
     let why = "Skill 'atlas.registry.list' not available — declare it in requires.skills";
     assert_eq!(refused, json!({ "refused": why }));
-    let own = answer(&mut worker, call(2, 1, ("atlas.registry.describe", &json!({"name": "tooled"})))).await;
+    let own = answer(&mut worker, call(2, 1, (LOOKUP, &json!({"name": "tooled"})))).await;
     assert_eq!(own["name"], "tooled");
-    let other = answer(&mut worker, call(3, 1, ("atlas.registry.describe", &json!({"name": "plain"})))).await;
+    let other = answer(&mut worker, call(3, 1, (LOOKUP, &json!({"name": "plain"})))).await;
     assert!(other["refused"].is_string(), "{other}");
     let spawn = answer(&mut worker, call(4, 1, ("atlas.exec.spawn", &json!({"agent": "plain"})))).await;
     assert_eq!(spawn, json!({"refused": "Agent does not have spawn_agents permission"}));

@@ -1,0 +1,73 @@
+//! Agents and skills.
+
+use atlas_service::catalogue::{
+    AGENT_IN_USE, CONTRACT_REFUSED, LIMIT_REACHED, NAMESPACE_LIMIT, PACKAGE_REFUSED, PEERS_AWAY, UNKNOWN_AGENT,
+};
+
+use super::super::{Body, Content, Kind, Operation};
+use super::parts::{
+    BODY, CONSISTENCY, IDEMPOTENCY_KEY, LIMIT_OF_ALL, OFFSET, READ, STORED, VIEW, WRITE, created, delete, get, ok,
+    post, query, word,
+};
+
+pub(super) const OPERATIONS: &[Operation] = &[
+    get("listAgents", "/api/agents", "Agent versions by name and version.")
+        .takes(&[
+            word(
+                "all",
+                &["true", "false"],
+                "`true` for all versions including retired ones, `false` for only the latest of each name",
+            ),
+            query("name", Kind::Text, "only versions of this agent"),
+            query("capability", Kind::Text, "only versions with exactly this capability"),
+            query("q", Kind::Text, "only versions with this text in name, description or capabilities, ignoring case"),
+            LIMIT_OF_ALL,
+            OFFSET,
+            VIEW,
+            CONSISTENCY,
+        ])
+        .answers(&[ok("the versions", &[Content::List("Agent")])])
+        .refuses(&[READ, STORED]),
+    post("registerAgent", "/api/agents", "Registers an agent from its package.")
+        .takes(&[IDEMPOTENCY_KEY])
+        .body(Body::Package)
+        .answers(&[created("the version is registered", &[Content::Json("Registered")])])
+        .refuses(&[WRITE, BODY, &[PACKAGE_REFUSED, CONTRACT_REFUSED, LIMIT_REACHED, NAMESPACE_LIMIT, PEERS_AWAY]]),
+    get("getAgent", "/api/agents/{name}", "One version with its schemas and its contract.")
+        .takes(&[query("version", Kind::Text, "a requirement such as `^1.2.0`; defaults to the latest"), CONSISTENCY])
+        .answers(&[ok("the version", &[Content::Json("AgentDetails")])])
+        .refuses(&[READ, STORED, &[UNKNOWN_AGENT]]),
+    get("listVersions", "/api/agents/{name}/versions", "The versions of one agent, including retired ones.")
+        .takes(&[CONSISTENCY])
+        .answers(&[ok("the versions", &[Content::List("AgentVersion")])])
+        .refuses(&[READ, STORED, &[UNKNOWN_AGENT]]),
+    get("getVersion", "/api/agents/{name}/versions/{version}", "One version, retired or not.")
+        .takes(&[CONSISTENCY])
+        .answers(&[ok("the version", &[Content::Json("AgentDetails")])])
+        .refuses(&[READ, STORED, &[UNKNOWN_AGENT]]),
+    delete(
+        "retireAgent",
+        "/api/agents/{name}/versions/{version}",
+        "Retires a version: it accepts no new jobs; its existing jobs finish.",
+    )
+    .takes(&[IDEMPOTENCY_KEY])
+    .answers(&[ok("the version is retired", &[Content::Json("Retired")])])
+    .refuses(&[WRITE, &[UNKNOWN_AGENT]]),
+    post(
+        "deleteAgent",
+        "/api/agents/{name}/versions/{version}/delete",
+        "Deletes a retired version that no waiting or running job uses.",
+    )
+    .takes(&[IDEMPOTENCY_KEY])
+    .answers(&[ok("the version is deleted", &[Content::Json("Deleted")])])
+    .refuses(&[WRITE, &[UNKNOWN_AGENT, AGENT_IN_USE]]),
+    post(
+        "deprecateAgent",
+        "/api/agents/{name}/versions/{version}/deprecate",
+        "Marks a version as deprecated; it still accepts jobs.",
+    )
+    .takes(&[IDEMPOTENCY_KEY])
+    .body(Body::MaybeJson("DeprecateRequest"))
+    .answers(&[ok("the version is marked", &[Content::Json("Deprecated")])])
+    .refuses(&[WRITE, BODY, &[UNKNOWN_AGENT]]),
+];

@@ -1,0 +1,46 @@
+//! Chains and their runs.
+
+use atlas_service::catalogue::{LIMIT_REACHED, UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND, UNKNOWN_RUN};
+
+use super::super::{Body, Content, Kind, Operation};
+use super::parts::{
+    BODY, CONSISTENCY, IDEMPOTENCY_KEY, LIMIT, READ, STORED, VIEW, WRITE, created, get, ok, post, query,
+};
+
+pub(super) const OPERATIONS: &[Operation] = &[
+    post("startChain", "/api/chains", "Runs a chain. The answer is sent once the execution is durable.")
+        .lenient()
+        .takes(&[
+            query("wait", Kind::Number, "seconds to wait for the end of the execution, which is then the answer"),
+            VIEW,
+            IDEMPOTENCY_KEY,
+        ])
+        .body(Body::Json("ChainStart"))
+        .answers(&[
+            created("the execution is pending", &[Content::Json("ChainId")]),
+            ok("with `wait`: the execution", &[Content::Json("ChainRun")]),
+        ])
+        .refuses(&[WRITE, BODY, STORED, &[UNKNOWN_OBJECT, LIMIT_REACHED, UNKNOWN_RUN]]),
+    post(
+        "checkChain",
+        "/api/chains/check",
+        "Shows how each step of a chain gets its input from the step before. Nothing runs.",
+    )
+    .body(Body::Json("ChainStart"))
+    .answers(&[ok("the steps and the joins between them", &[Content::Json("ChainCheck")])])
+    .refuses(&[READ, BODY, STORED, &[UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND]]),
+    get("listChainRuns", "/api/chains", "Executions of chains, newest first. Those that ended last are kept.")
+        .lenient()
+        .takes(&[query("status", Kind::Text, "only executions with this status"), LIMIT, VIEW, CONSISTENCY])
+        .answers(&[ok("the executions", &[Content::List("ChainRun")])])
+        .refuses(&[READ, STORED]),
+    get("getChainRun", "/api/chains/{id}", "One execution of a chain.")
+        .lenient()
+        .takes(&[query("wait", Kind::Number, "seconds to wait for the end of the execution"), VIEW, CONSISTENCY])
+        .answers(&[ok("the execution", &[Content::Json("ChainRun")])])
+        .refuses(&[READ, STORED, &[UNKNOWN_RUN]]),
+    post("cancelChainRun", "/api/chains/{id}/cancel", "Cancels an execution and the job of its current step.")
+        .takes(&[IDEMPOTENCY_KEY])
+        .answers(&[ok("whether it was cancelled; false if it had ended", &[Content::Json("Cancelled")])])
+        .refuses(&[WRITE, &[UNKNOWN_RUN]]),
+];

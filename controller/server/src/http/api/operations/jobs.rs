@@ -1,0 +1,169 @@
+//! Jobs, their steps, logs and traces.
+
+use atlas_service::catalogue::{
+    DEPENDENCY_MISSING, INPUT_REFUSED, JOURNAL_GONE, LIMIT_REACHED, NAMESPACE_LIMIT, NO_SUCH_STEP, NOT_IN_DOUBT,
+    OUTPUT_REFUSED, QUEUE_FULL, STEP_DIFFERS, TOO_LARGE, UNKNOWN_AGENT, UNKNOWN_OBJECT, WRONG_STATUS,
+};
+use http::StatusCode;
+
+use super::super::{Body, Content, Kind, Operation, Parameter, Success};
+use super::parts::{
+    BODY, CONSISTENCY, FAMILY, IDEMPOTENCY_KEY, JOB, LIMIT, OFFSET, READ, STORED, VIEW, WRITE, created, delete, get,
+    ok, post, query, word,
+};
+
+pub(super) const OPERATIONS: &[Operation] = &[
+    post("submitJob", "/api/jobs", "Submits a job. The answer is sent once the job is durable.")
+        .lenient()
+        .takes(&[
+            word(
+                "validate",
+                &["refuse"],
+                "`refuse` refuses jobs that cannot run, instead of accepting them and letting them fail",
+            ),
+            query("wait", Kind::Number, "seconds to wait for the end of the job; the answer is then the job"),
+            FAMILY,
+            VIEW,
+            IDEMPOTENCY_KEY,
+        ])
+        .body(Body::Json("Submission"))
+        .answers(&[
+            created("the job is queued", &[Content::Json("Id")]),
+            ok("with `wait`: the job after it has ended or the time has passed", &[Content::Json("Job")]),
+        ])
+        .refuses(&[
+            WRITE,
+            BODY,
+            STORED,
+            &[UNKNOWN_AGENT, INPUT_REFUSED, DEPENDENCY_MISSING, QUEUE_FULL, LIMIT_REACHED, NAMESPACE_LIMIT],
+        ]),
+    post(
+        "submitJobs",
+        "/api/jobs:batch",
+        "Submits many jobs, each with its own result. The answer is sent once the accepted jobs are durable.",
+    )
+    .takes(&[
+        word(
+            "validate",
+            &["refuse"],
+            "`refuse` refuses jobs that cannot run, instead of accepting them and letting them fail",
+        ),
+        query("queue_wait", Kind::Number, "seconds to wait for space in a full queue; defaults to 0"),
+        Parameter {
+            says: "gives each job that has no `idempotency_key` the key `KEY.INDEX`, its index in the list from 0",
+            ..IDEMPOTENCY_KEY
+        },
+    ])
+    .body(Body::Json("Batch"))
+    .answers(&[
+        created("all jobs are queued", &[Content::Json("BatchResults")]),
+        Success {
+            status: StatusCode::MULTI_STATUS,
+            says: "some or all jobs were refused; `Retry-After` is present if repeating some of them may succeed",
+            contents: &[Content::Json("BatchResults")],
+        },
+    ])
+    .refuses(&[BODY]),
+    get("listJobs", "/api/jobs", "Jobs, newest first.")
+        .lenient()
+        .takes(&[
+            query("status", Kind::Text, "only jobs with this status"),
+            query("agent", Kind::Text, "only jobs of this agent"),
+            query("since", Kind::Number, "submitted at or after this time, Unix seconds"),
+            query("until", Kind::Number, "submitted at or before this time, Unix seconds"),
+            LIMIT,
+            OFFSET,
+            VIEW,
+            CONSISTENCY,
+        ])
+        .answers(&[ok("the jobs; large payloads of a long list are null", &[Content::List("Job")])])
+        .refuses(&[READ, STORED]),
+    get("getJob", "/api/jobs/{id}", "One job.")
+        .lenient()
+        .takes(&[
+            query("wait", Kind::Number, "seconds to wait for the job's end, as `/api/jobs/{id}/wait` does"),
+            FAMILY,
+            VIEW,
+            CONSISTENCY,
+        ])
+        .answers(&[ok("the job", &[Content::Json("Job")])])
+        .refuses(&[READ, STORED, JOB]),
+    delete("deleteJob", "/api/jobs/{id}", "Cancels a pending job; false for every other and for an unknown job.")
+        .lenient()
+        .takes(&[IDEMPOTENCY_KEY])
+        .answers(&[ok("whether it was cancelled", &[Content::Json("Cancelled")])])
+        .refuses(&[WRITE, STORED, JOB]),
+    get(
+        "waitForJob",
+        "/api/jobs/{id}/wait",
+        "Waits for a job; returns it after it has ended or the timeout has passed.",
+    )
+    .takes(&[
+        query("timeout", Kind::Number, "maximum seconds to wait; defaults to 60"),
+        FAMILY,
+        word("questions", &["true", "false"], "`true` also returns a job that has an open question, or a job below it"),
+        VIEW,
+    ])
+    .answers(&[ok("the job", &[Content::Json("Job")])])
+    .refuses(&[READ, STORED, JOB]),
+    get(
+        "getJobTree",
+        "/api/jobs/{id}/tree",
+        "A job with the jobs that it spawned, except those that have left the state.",
+    )
+    .takes(&[CONSISTENCY])
+    .answers(&[ok("the job in its full view, with its children", &[Content::Json("JobTree")])])
+    .refuses(&[READ, STORED, JOB]),
+    get("listSteps", "/api/jobs/{id}/steps", "The recorded steps of a job, in order.")
+        .takes(&[query("after", Kind::Whole, "only the steps after this number"), LIMIT, CONSISTENCY])
+        .answers(&[ok("the steps; large outcomes of a long list are null", &[Content::List("Step")])])
+        .refuses(&[READ, STORED, JOB]),
+    post("cancelJob", "/api/jobs/{id}/cancel", "Cancels a pending or running job and the jobs that it spawned.")
+        .takes(&[IDEMPOTENCY_KEY])
+        .answers(&[ok("whether it was cancelled", &[Content::Json("Cancelled")])])
+        .refuses(&[WRITE, STORED, JOB]),
+    post("retryJob", "/api/jobs/{id}/retry", "Runs an ended job again as a new job.")
+        .takes(&[
+            word("resume", &["true", "false"], "`true` copies the recorded steps, which the new job does not repeat"),
+            IDEMPOTENCY_KEY,
+        ])
+        .answers(&[created("the new job is queued", &[Content::Json("Id")])])
+        .refuses(&[
+            WRITE,
+            STORED,
+            JOB,
+            &[WRONG_STATUS, UNKNOWN_AGENT, QUEUE_FULL, LIMIT_REACHED, NAMESPACE_LIMIT, TOO_LARGE, JOURNAL_GONE],
+        ]),
+    post("forkJob", "/api/jobs/{id}/fork", "Begins a new job with the first recorded steps of another one.")
+        .takes(&[IDEMPOTENCY_KEY])
+        .body(Body::Json("Fork"))
+        .answers(&[created("the new job is queued", &[Content::Json("Id")])])
+        .refuses(&[
+            WRITE,
+            BODY,
+            STORED,
+            JOB,
+            &[
+                NO_SUCH_STEP,
+                STEP_DIFFERS,
+                UNKNOWN_AGENT,
+                UNKNOWN_OBJECT,
+                INPUT_REFUSED,
+                QUEUE_FULL,
+                LIMIT_REACHED,
+                NAMESPACE_LIMIT,
+                TOO_LARGE,
+                JOURNAL_GONE,
+            ],
+        ]),
+    post("resolveJob", "/api/jobs/{id}/resolve", "Resolves a job in doubt.")
+        .takes(&[IDEMPOTENCY_KEY])
+        .body(Body::Json("Decision"))
+        .answers(&[ok("the new status", &[Content::Json("Resolved")])])
+        .refuses(&[WRITE, BODY, STORED, JOB, &[NOT_IN_DOUBT, WRONG_STATUS, OUTPUT_REFUSED]]),
+    post("sendMessage", "/api/jobs/{id}/messages", "Sends a message to a job that has not ended.")
+        .takes(&[IDEMPOTENCY_KEY])
+        .body(Body::Json("Message"))
+        .answers(&[ok("the job has the message in its inbox", &[Content::Json("Sent")])])
+        .refuses(&[WRITE, BODY, STORED, JOB, &[WRONG_STATUS, LIMIT_REACHED]]),
+];

@@ -1,0 +1,52 @@
+//! Objects.
+
+use atlas_service::catalogue::{
+    LIMIT_REACHED, MALFORMED, NO_SECRETS_KEY, NOT_PRIVATE, OBJECT_CHANGED, OBJECT_IN_USE, OBJECT_REFUSED,
+    UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND,
+};
+
+use super::super::{Body, Content, Kind, Operation};
+use super::parts::{
+    BODY, CONSISTENCY, DRY_RUN, IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, LIMIT, READ, WRITE, delete, get, ok, put,
+    query,
+};
+
+pub(super) const OPERATIONS: &[Operation] = &[
+    get("listObjectKinds", "/api/objects", "The kinds of objects, with the JSON Schema of each.")
+        .answers(&[ok("the kinds", &[Content::List("ObjectKind")])])
+        .refuses(&[&[MALFORMED]]),
+    get("listObjects", "/api/objects/{kind}", "Objects of a kind by name.")
+        .takes(&[
+            query("label", Kind::Text, "only objects with this label, `KEY` or `KEY=VALUE`"),
+            query("after", Kind::Text, "the name after which the page begins, `next` of the page before"),
+            LIMIT,
+            CONSISTENCY,
+        ])
+        .answers(&[ok("one page", &[Content::Json("Objects")])])
+        .refuses(&[READ, &[UNKNOWN_OBJECT_KIND]]),
+    get("getObject", "/api/objects/{kind}/{name}", "One object. `ETag` is its revision.")
+        .takes(&[CONSISTENCY])
+        .answers(&[ok("the object", &[Content::Json("Object")])])
+        .refuses(&[READ, &[UNKNOWN_OBJECT_KIND, UNKNOWN_OBJECT]]),
+    put(
+        "putObject",
+        "/api/objects/{kind}/{name}",
+        "Makes an object, or replaces its labels and its spec. The same document again changes nothing.",
+    )
+    .takes(&[IF_MATCH, IF_NONE_MATCH, DRY_RUN, IDEMPOTENCY_KEY])
+    .body(Body::Json("ObjectRequest"))
+    .answers(&[ok("the object as it is now, or would be", &[Content::Json("Object")])])
+    .refuses(&[WRITE, BODY, &[UNKNOWN_OBJECT_KIND, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_REFUSED, LIMIT_REACHED]]),
+    delete("deleteObject", "/api/objects/{kind}/{name}", "Deletes an object that nothing uses.")
+        .takes(&[IF_MATCH, IF_NONE_MATCH, DRY_RUN, IDEMPOTENCY_KEY])
+        .answers(&[ok("the object is deleted", &[Content::Json("Deleted")])])
+        .refuses(&[WRITE, &[UNKNOWN_OBJECT_KIND, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_IN_USE]]),
+    put(
+        "setSecret",
+        "/api/secrets/{name}",
+        "Sets the value of a secret as a new version. No answer contains a value; everything else about a secret is the object of the kind `secret`.",
+    )
+    .body(Body::Json("SecretRequest"))
+    .answers(&[ok("the secret as it is now, without values", &[Content::Json("Object")])])
+    .refuses(&[WRITE, BODY, &[NO_SECRETS_KEY, NOT_PRIVATE, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_REFUSED, LIMIT_REACHED]]),
+];

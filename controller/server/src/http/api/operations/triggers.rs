@@ -1,0 +1,102 @@
+//! Triggers and their addresses.
+
+use atlas_service::catalogue::{
+    BAD_SIGNATURE, LIMIT_REACHED, NAMESPACE_LIMIT, NO_SECRETS_KEY, OBJECT_CHANGED, OBJECT_REFUSED, QUEUE_FULL,
+    UNKNOWN_OBJECT,
+};
+
+use super::super::{Body, Content, Kind, Operation, Parameter, ParameterLocation};
+use super::parts::{
+    BODY, CONSISTENCY, IDEMPOTENCY_KEY, IF_NONE_MATCH, READ, STORED, VIEW, WRITE, created, delete, get, ok, post, put,
+    query,
+};
+
+pub(super) const OPERATIONS: &[Operation] = &[
+    post(
+        "createTrigger",
+        "/api/triggers",
+        "Makes a trigger, or replaces the one with this id. The members may be under `trigger`.",
+    )
+    .lenient()
+    .takes(&[IF_NONE_MATCH, IDEMPOTENCY_KEY])
+    .body(Body::Json("TriggerRequest"))
+    .answers(&[created("the trigger", &[Content::Json("Trigger")])])
+    .refuses(&[WRITE, BODY, &[NO_SECRETS_KEY, OBJECT_CHANGED, OBJECT_REFUSED, LIMIT_REACHED, UNKNOWN_OBJECT]]),
+    get("listTriggers", "/api/triggers", "Triggers, newest first.")
+        .lenient()
+        .takes(&[
+            query("type", Kind::Text, "only triggers of this type"),
+            query("enabled", Kind::Text, "`true`, `1` and `yes`: only enabled ones; anything else: only disabled ones"),
+            query("limit", Kind::Lenient, "maximum number; 100 without it"),
+            VIEW,
+            CONSISTENCY,
+        ])
+        .answers(&[ok("the triggers", &[Content::List("Trigger")])])
+        .refuses(&[READ]),
+    get("getTrigger", "/api/triggers/{id}", "One trigger.")
+        .lenient()
+        .takes(&[VIEW, CONSISTENCY])
+        .answers(&[ok("the trigger", &[Content::Json("Trigger")])])
+        .refuses(&[READ, &[UNKNOWN_OBJECT]]),
+    put("changeTrigger", "/api/triggers/{id}", "Changes members of a trigger, and computes its next time.")
+        .lenient()
+        .takes(&[IDEMPOTENCY_KEY])
+        .body(Body::Json("TriggerRequest"))
+        .answers(&[ok("the trigger", &[Content::Json("Trigger")])])
+        .refuses(&[WRITE, BODY, &[NO_SECRETS_KEY, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_REFUSED, LIMIT_REACHED]]),
+    delete("deleteTrigger", "/api/triggers/{id}", "Deletes a trigger.")
+        .lenient()
+        .takes(&[IDEMPOTENCY_KEY])
+        .answers(&[ok("the trigger is deleted", &[Content::Json("Deleted")])])
+        .refuses(&[WRITE, &[UNKNOWN_OBJECT]]),
+    post("fireTrigger", "/api/triggers/{id}/fire", "Fires a trigger now, also a disabled one.")
+        .lenient()
+        .takes(&[IDEMPOTENCY_KEY])
+        .answers(&[created("the job", &[Content::Json("Fired")])])
+        .refuses(&[WRITE, STORED, &[UNKNOWN_OBJECT, QUEUE_FULL, LIMIT_REACHED, NAMESPACE_LIMIT, OBJECT_CHANGED]]),
+    get("nextFirings", "/api/triggers/{id}/next", "The next times at which a trigger fires.")
+        .takes(&[query("count", Kind::Whole, "how many, at most 100; defaults to 5")])
+        .answers(&[ok("the times", &[Content::Json("NextFirings")])])
+        .refuses(&[READ, &[UNKNOWN_OBJECT]]),
+    post("testTrigger", "/api/triggers/{id}/test", "What a call would start. Nothing is started.")
+        .body(Body::MaybeJson("TriggerTest"))
+        .answers(&[ok("the job that would be submitted", &[Content::Json("TriggerTested")])])
+        .refuses(&[READ, BODY, STORED, &[UNKNOWN_OBJECT]]),
+    post("backfillTrigger", "/api/triggers/{id}/backfill", "Fires a trigger for times that have passed, each once.")
+        .body(Body::Json("BackfillRequest"))
+        .answers(&[ok("the times, with their jobs", &[Content::Json("Backfilled")])])
+        .refuses(&[WRITE, BODY, STORED, &[UNKNOWN_OBJECT, QUEUE_FULL, LIMIT_REACHED, NAMESPACE_LIMIT, OBJECT_CHANGED]]),
+    post("callHook", "/api/hooks/{id}", "Fires a webhook. The members of the body replace those of its input.")
+        .lenient()
+        .takes(&[
+            Parameter {
+                name: "X-Atlas-Signature",
+                place: ParameterLocation::Header,
+                says: "the HMAC-SHA256 of the body with the secret of the trigger, if it has one: 64 hexadecimal digits, also after `sha256=`",
+                kind: Kind::Text,
+            },
+            Parameter {
+                name: "X-Atlas-Timestamp",
+                place: ParameterLocation::Header,
+                says: "the time of the call in whole seconds since 1970, if the trigger has a replay window; it is signed before the body",
+                kind: Kind::Text,
+            },
+            Parameter {
+                name: "X-Atlas-Delivery",
+                place: ParameterLocation::Header,
+                says: "the sender's name for this delivery; a repeat gets the first answer",
+                kind: Kind::Key,
+            },
+            IDEMPOTENCY_KEY,
+        ])
+        .body(Body::MaybeJson("Call"))
+        .answers(&[created("the job", &[Content::Json("Fired")])])
+        .refuses(&[
+            WRITE,
+            BODY,
+            STORED,
+            &[
+                UNKNOWN_OBJECT, BAD_SIGNATURE, NO_SECRETS_KEY, QUEUE_FULL, LIMIT_REACHED, NAMESPACE_LIMIT, OBJECT_CHANGED,
+            ],
+        ]),
+];
