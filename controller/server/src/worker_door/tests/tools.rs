@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use atlas_contract::platform::LOOKUP;
 use atlas_types::{
     AgentPin, Command, Digest, FencingToken, JobId, Payload, RegisterAgent, RunSpec, Spawner, StepKey, SubmitJob,
     ToolEnd, ToolRequest, Verdict, Version,
