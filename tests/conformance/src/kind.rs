@@ -23,6 +23,7 @@ mod secret;
 mod supervisor;
 mod todo;
 mod tool;
+mod tool_exec;
 mod trigger;
 mod versions;
 mod websocket;
@@ -92,6 +93,7 @@ const KINDS: &[(&str, &[&str], Judge)] = &[
     ("length", &["input", "expr"], |row, _| length::judge(row)),
     ("supervisor", &["agent", "agents", "rounds"], |row, _| supervisor::judge(row)),
     ("todo", &[], |row, _| todo::judge(row)),
+    ("tool-exec", &["rounds"], |row, _| tool_exec::judge(row)),
     ("tool-declaration", &["lang", "scope", "file", "source"], |row, _| tool::declaration(row)),
     ("graph-validate", &["yaml"], |row, _| graph::validate(row)),
     ("template", &["template", "state"], |row, _| graph::template(row)),

@@ -101,6 +101,8 @@ fn processes() {
         atlas_notice::skip("the rows of jobs, rest and ws need python3, which is not here");
         return;
     }
+    let tools = rows(&["loki/tool-exec.jsonl"]);
+    assert_eq!(check(&tools, 4), Tally { passed: tools.len(), ..Tally::default() });
     // A selection of rows with different needs; the program `atlas-conformance` runs all rows.
     let wanted = [
         "jobs-001",

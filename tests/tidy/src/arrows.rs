@@ -50,6 +50,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-knowledge", "contract"),
     ("atlas-turn", "model"),
     ("atlas-tools", ""),
+    ("atlas-tool-runner", "tools"),
     ("atlas-supervisor", "model"),
     ("atlas-normal", "supervisor turn"),
     ("atlas-checks", "contract turn"),
@@ -67,7 +68,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-cluster-tests", "bundled contract env linearizability notice package"),
     (
         "atlas-conformance",
-        "allocation bundled contract env graph inventory knowledge llm-server mediation model normal package policy runs scheduler secrets service state supervisor tools triggers turn types",
+        "allocation bundled contract env graph inventory knowledge llm-server mediation model normal package policy runs scheduler secrets service state supervisor tool-runner tools triggers turn types",
     ),
     ("atlas-golden", ""),
     ("atlas-linearizability", ""),

@@ -1,0 +1,211 @@
+//! Scripts, and calls of their tools.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use atlas_tools::{Declaration, Declared, Language, Scope, declare};
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+use crate::environment::{HELPERS, Owner, Surroundings};
+use crate::limits::Limits;
+use crate::outcome::{self, Called};
+use crate::{arguments, interpreter, process};
+
+const PYTHON: &str = include_str!("runners/run.py");
+const TYPESCRIPT: &str = include_str!("runners/run.mts");
+const BASH: &str = include_str!("runners/prompt-utils.sh");
+
+/// Numbers results, so that calls at the same time have their own files.
+static CALLS: AtomicU64 = AtomicU64::new(0);
+
+/// A file with tools.
+#[derive(Debug, Clone)]
+pub struct Script {
+    path: PathBuf,
+    language: Language,
+    source: String,
+    owner: Owner,
+    /// The name of the file without its ending.
+    stem: String,
+    /// What a model is told of it.
+    pub declared: Declared,
+}
+
+/// Why a file has no tools that can be called.
+#[derive(Debug, thiserror::Error)]
+pub enum PrepareError {
+    /// It could not be read or written.
+    #[error("could not access \"{path}\"")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// Its ending is that of no known language.
+    #[error("\"{path}\" is no tool: the ending must be .py, .ts or .sh")]
+    Language {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Its declarations cannot be read.
+    #[error("the declarations of \"{path}\" cannot be read")]
+    Declaration {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with them.
+        source: atlas_tools::DeclarationError,
+    },
+    /// Its tags cannot be turned into a program.
+    #[error("the tags of \"{path}\" are not usable: {why}")]
+    Tags {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with them.
+        why: String,
+    },
+}
+
+impl Script {
+    /// Reads the declarations of a file.
+    pub fn read(path: &Path, owner: Owner) -> Result<Self, PrepareError> {
+        let part =
+            |part: Option<&std::ffi::OsStr>| part.and_then(std::ffi::OsStr::to_str).unwrap_or_default().to_owned();
+        let (stem, ending) = (part(path.file_stem()), part(path.extension()));
+        let language = Language::of_ending(&ending).ok_or_else(|| PrepareError::Language { path: path.to_owned() })?;
+        let failed = |source| PrepareError::File { path: path.to_owned(), source };
+        let mut source = String::new();
+        // One byte more than the limit, so that the parser sees that it is exceeded.
+        let most = u64::try_from(atlas_tools::limits::SOURCE_BYTES_MAX).unwrap_or(u64::MAX).saturating_add(1);
+        fs::File::open(path).and_then(|file| file.take(most).read_to_string(&mut source)).map_err(failed)?;
+        let scope = if owner == Owner::Shared { Scope::File { stem: &stem } } else { Scope::Agent };
+        let declared = declare(language, scope, &source);
+        let declared = declared.map_err(|source| PrepareError::Declaration { path: path.to_owned(), source })?;
+        Ok(Self { path: path.to_owned(), language, source, owner, stem, declared })
+    }
+
+    /// Writes what is needed to call the tools.
+    pub fn prepare(self, surroundings: &Arc<Surroundings>) -> Result<Vec<Tool>, PrepareError> {
+        let scratch = &surroundings.scratch;
+        let write = |name: &str, text: &str| {
+            let path = scratch.join(name);
+            fs::write(&path, text).map(|()| path.clone()).map_err(|source| PrepareError::File { path, source })
+        };
+        write(HELPERS, BASH)?;
+        let program = match self.language {
+            Language::Python => write("run.py", PYTHON)?,
+            Language::TypeScript => write("run.mts", TYPESCRIPT)?,
+            Language::Bash => {
+                let built = argc::build(&self.source, &self.stem, None);
+                let built =
+                    built.map_err(|error| PrepareError::Tags { path: self.path.clone(), why: error.to_string() })?;
+                let owner = if let Owner::Agent { name, .. } = &self.owner { name.as_str() } else { "" };
+                write(&format!("{owner}.{}.sh", self.stem), &built)?
+            }
+        };
+        let script = Arc::new(self);
+        let tool = |declaration: &Declaration| Tool {
+            declaration: declaration.clone(),
+            script: Arc::clone(&script),
+            program: program.clone(),
+            surroundings: Arc::clone(surroundings),
+        };
+        Ok(script.declared.tools.iter().map(tool).collect())
+    }
+}
+
+/// A tool that can be called.
+#[derive(Debug, Clone)]
+pub struct Tool {
+    /// What a model is told of it.
+    pub declaration: Declaration,
+    script: Arc<Script>,
+    /// What the interpreter runs.
+    program: PathBuf,
+    surroundings: Arc<Surroundings>,
+}
+
+impl Tool {
+    /// Calls the tool. Whatever happens, the model gets a value.
+    pub async fn call(&self, arguments: &Value, limits: &Limits) -> Called {
+        let name = &self.declaration.name;
+        let Some(members) = arguments::object(arguments) else {
+            let shown: String =
+                arguments.as_str().map_or_else(|| arguments.to_string(), str::to_owned).chars().take(200).collect();
+            return Called::error(format!("The call '{name}' has invalid arguments: {shown}"));
+        };
+        let number = CALLS.fetch_add(1, Ordering::Relaxed);
+        let output = self.surroundings.scratch.join(format!("result-{}-{number}", std::process::id()));
+        let called = self.run(&members, &output, limits).await;
+        // A tool that wrote no result has no file.
+        let _ = fs::remove_file(&output);
+        called
+    }
+
+    async fn run(&self, arguments: &serde_json::Map<String, Value>, output: &Path, limits: &Limits) -> Called {
+        let (name, function) = (&self.declaration.name, &self.declaration.function);
+        let interpreter = interpreter::of(self.script.language, &self.script.source);
+        let Some((program, words)) = interpreter.split_first() else { return Called::error("there is no interpreter") };
+        let mut command = Command::new(program);
+        command.args(words).arg(&self.program);
+        match self.script.language {
+            Language::Bash => {
+                if self.script.owner != Owner::Shared && *function != self.script.stem {
+                    command.arg(function);
+                }
+                command.args(arguments::options(arguments));
+            }
+            Language::Python | Language::TypeScript => {
+                let order: Vec<&str> =
+                    self.declaration.parameters.iter().map(|parameter| &parameter.name[..]).collect();
+                command
+                    .arg(&self.script.path)
+                    .arg(function)
+                    .arg(json!(order).to_string())
+                    .arg(json!(arguments).to_string());
+            }
+        }
+        command.env_clear().envs(self.surroundings.variables(name, function, &self.script.owner, output));
+        command.current_dir(&self.surroundings.workspace);
+        let ended = match process::run(command, limits).await {
+            Ok(ended) => ended,
+            Err(error) => {
+                let hint = if program == "tsx" { "; tools in TypeScript need the program tsx" } else { "" };
+                let text = format!("could not start '{program}', which runs the tool '{name}': {error}{hint}");
+                return Called { value: json!({"output": text}), failed: true, log: String::new() };
+            }
+        };
+        let log = format!("{}{}", ended.stdout, ended.stderr);
+        let Some(status) = ended.status else {
+            let seconds = limits.time.as_secs_f64();
+            return Called {
+                log,
+                ..Called::error(format!("Tool call '{name}' took longer than {seconds} s and was ended"))
+            };
+        };
+        if let Some(value) = outcome::failure(name, status, &ended.stderr) {
+            return Called { value, failed: true, log };
+        }
+        match read(output, limits.result_bytes) {
+            Ok(text) => Called { value: outcome::result(&text), failed: false, log },
+            Err(why) => Called { log, ..Called::error(format!("Tool call '{name}': {why}")) },
+        }
+    }
+}
+
+/// The text of a result; empty if there is none.
+fn read(path: &Path, most: usize) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
+    match fs::File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
+        Err(error) => return Err(format!("the result could not be read: {error}")),
+        Ok(count) if count > most => return Err(format!("the result is larger than {most} bytes")),
+        Ok(_) => {}
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
