@@ -134,7 +134,7 @@ impl Tools {
         let own =
             ["tools.sh", "tools.py", "tools.ts"].map(|file| folder.join(file)).into_iter().find(|path| path.is_file());
         if let Some(path) = own {
-            names.extend(self.add(&path, Owner::Agent { name: agent.to_owned(), folder: folder.clone() })?);
+            names.extend(self.add(&path, Owner::Agent { name: agent.to_owned(), folder })?);
         }
         let mut built_in = Vec::new();
         if AutoContinue::resolve(&[&config.auto_continue]).enabled {
