@@ -29,6 +29,7 @@ pub(crate) mod model;
 pub(crate) mod node;
 mod object;
 pub(crate) mod operator;
+pub(crate) mod orchestrator;
 pub(crate) mod question;
 pub(crate) mod run;
 pub(crate) mod secret;
@@ -74,6 +75,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Skill(verb) => block_on(skill::run(context, &verb)),
         Command::Chain(verb) => block_on(chain::run(context, &verb)),
         Command::Trigger(verb) => block_on(trigger::run(context, &verb)),
+        Command::Orchestrator(verb) => block_on(orchestrator::run(context, &verb)),
         Command::Mcp(verb) => block_on(mcp::run(context, &verb)),
         Command::Cluster(verb) => block_on(cluster::run(context, &verb)),
         Command::Event(verb) => block_on(event::run(context, &verb)),

@@ -6,8 +6,8 @@ use crate::failure::Failure;
 use crate::words::shell;
 
 /// Kinds that may precede a name.
-const KINDS: [&str; 10] =
-    ["job", "agent", "node", "controller", "context", "model", "skill", "trigger", "secret", "chain"];
+const KINDS: [&str; 11] =
+    ["job", "agent", "node", "controller", "context", "model", "skill", "trigger", "secret", "chain", "orchestrator"];
 
 /// A job's id or a unique prefix of it.
 pub(crate) fn job(text: &str) -> Result<String, String> {
@@ -57,6 +57,11 @@ pub(crate) fn trigger(text: &str) -> Result<String, String> {
 /// A conversation's id.
 pub(crate) fn conversation(text: &str) -> Result<String, String> {
     bare(text, "conversation")
+}
+
+/// An orchestrator's name.
+pub(crate) fn orchestrator(text: &str) -> Result<String, String> {
+    bare(text, "orchestrator")
 }
 
 /// A controller's name or number.

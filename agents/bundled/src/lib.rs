@@ -50,6 +50,7 @@ embedded! {
     LlmSummarizer "../llm-summarizer",
     MultiType "../multi_type",
     OpenaiReviewer "../openai-reviewer",
+    PriorityRouter "../priority-router",
     SearchDocs "../search-docs",
     SlowStarter "../slow_starter",
     Summarize "../summarize",

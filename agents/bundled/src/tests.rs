@@ -25,6 +25,10 @@ fn contract(agent: &BundledAgent) -> Contract {
     atlas_contract::parse(&text.bytes).unwrap_or_else(|error| panic!("{}: {error}", agent.dir))
 }
 
+fn is_orchestrator(contract: &Contract) -> bool {
+    contract.to_json()["type"] == "orchestrator"
+}
+
 fn fixtures(agent: &BundledAgent) -> Vec<(String, Fixture)> {
     let files = agent.files.iter().filter(|file| file.path.starts_with("tests/") && file.path.ends_with(".yaml"));
     files
@@ -73,6 +77,10 @@ fn contracts_hold_and_say_nothing_unknown() {
 fn fixtures_fit_the_schemas() {
     for agent in bundled() {
         let contract = contract(&agent);
+        // Orchestrators decide on jobs and have no input of their own.
+        if is_orchestrator(&contract) {
+            continue;
+        }
         let (input, output) = contract.check_schemas().expect("checked above");
         let fixtures = fixtures(&agent);
         assert!(!fixtures.is_empty(), "{} has no fixture", agent.dir);
@@ -197,8 +205,9 @@ json.dump(asyncio.run(run()), sys.stdout)
     }
     for agent in bundled() {
         let contract = contract(&agent);
-        // Agents that spawn jobs need a cluster.
-        if contract.provider.kind != ProviderKind::Python || contract.requires.spawn_agents {
+        // Agents that spawn jobs need a cluster, and orchestrators run none.
+        let runs = !is_orchestrator(&contract) && !contract.requires.spawn_agents;
+        if contract.provider.kind != ProviderKind::Python || !runs {
             continue;
         }
         let program = agents_dir().join(agent.dir).join("agent.py");
@@ -208,6 +217,37 @@ json.dump(asyncio.run(run()), sys.stdout)
             answer(command, &json!({"input": input}))
         });
     }
+}
+
+/// The decisions of the bundled orchestrator, through the part of the SDK that workers call.
+#[test]
+fn the_priority_router_decides_by_the_length_of_texts() {
+    const HARNESS: &str = "
+import asyncio, json, sys
+from pathlib import Path
+from atlas.orchestrator._calls import Calls
+from atlas.runtime.loader import load_orchestrator_class
+calls = Calls(load_orchestrator_class(Path(sys.argv[1]))(), None)
+json.dump(asyncio.run(calls.execute(json.load(sys.stdin))), sys.stdout)
+";
+    let recent = "import sys; sys.exit(sys.version_info < (3, 11))";
+    if !Command::new("python3").args(["-c", recent]).status().is_ok_and(|status| status.success()) {
+        atlas_notice::skip("no python3 of version 3.11 or later here");
+        return;
+    }
+    let call = |input: Value| json!({"call": "route", "job": {"id": "j", "agent_name": "echo", "input_data": input}});
+    let texts = |length: usize| json!({"a": "x".repeat(length / 2), "b": "x".repeat(length - length / 2), "n": [1]});
+    let calls = [json!({}), texts(199), texts(200), texts(1_000), texts(1_001)].map(call);
+    let mut command = Command::new("python3");
+    let command = command.args(["-B", "-c", HARNESS]).arg(agents_dir().join("priority-router"));
+    let command = command.env("PYTHONPATH", agents_dir().join("sdk/python"));
+    let answers = answer(command, &json!({"calls": calls, "registry": [], "timeout": 5})).expect("an answer");
+    let decided = |answer: &Value| (answer["action"].clone(), answer["priority"].clone(), answer["reason"].clone());
+    let decided: Vec<_> = answers["answers"].as_array().expect("a list").iter().map(decided).collect();
+    let allowed = |priority: Value| (json!("execute"), priority, Value::Null);
+    let rejected = (json!("reject"), Value::Null, json!("Empty input data"));
+    let medium = allowed(Value::Null);
+    assert_eq!(decided, [rejected, allowed(json!(-1)), medium.clone(), medium, allowed(json!(10))]);
 }
 
 /// Sends one document to a program and reads its answer.

@@ -1,7 +1,8 @@
-//! `atlas orchestrator list|inspect`.
+//! `atlas orchestrator list|inspect|set|reset`. The last two use a running cluster.
 
 use std::path::PathBuf;
 
+use atlas_cli::{Client, Exit, Failure};
 use atlas_package::DiscoveredAgent;
 use atlas_types::AgentKind;
 use serde_json::{Value, json};
@@ -15,6 +16,30 @@ pub(super) enum Verb {
     List(List),
     /// Shows an orchestrator.
     Inspect(Inspect),
+    /// Selects the orchestrator of a running cluster.
+    Set(Set),
+    /// Selects the default orchestrator of a running cluster.
+    Reset(Server),
+}
+
+/// The address of a controller.
+#[derive(Debug, clap::Args)]
+pub(super) struct Server {
+    /// Host of a controller.
+    #[arg(long, default_value = "localhost")]
+    host: String,
+    /// Port of a controller.
+    #[arg(long, default_value_t = 8080)]
+    port: u16,
+}
+
+/// Options of `atlas orchestrator set`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Set {
+    /// Name of the orchestrator.
+    name: String,
+    #[command(flatten)]
+    server: Server,
 }
 
 /// Options.
@@ -41,6 +66,8 @@ pub(super) fn run(verb: &Verb) -> Answer {
     match verb {
         Verb::List(options) => Ok(list(options)),
         Verb::Inspect(options) => inspect(options),
+        Verb::Set(options) => Ok(format!("Orchestrator set to: {}\n", select(&options.server, Some(&options.name))?)),
+        Verb::Reset(server) => Ok(format!("Orchestrator reset to: {}\n", select(server, None)?)),
     }
 }
 
@@ -75,6 +102,22 @@ fn inspect(options: &Inspect) -> Answer {
         contract.capabilities.join(", "),
         if implemented(found) { "yes" } else { "no" },
     ))
+}
+
+/// Selects an orchestrator, and returns the name of the one that is selected then.
+fn select(server: &Server, name: Option<&str>) -> Result<String, Refusal> {
+    let address = format!("{}:{}", server.host, server.port);
+    let told = |failure: Failure| match failure.exit {
+        Exit::Unreachable => Refusal::new(format!("Could not connect to Atlas server at {address}")),
+        _ => Refusal::new(format!("Error: {}", failure.message)),
+    };
+    let runtime = atlas_dev::runtime().map_err(|error| Refusal::new(format!("Error: {error}")))?;
+    let answer = runtime.block_on(async {
+        let client = Client::new(&format!("http://{address}"))?;
+        client.post(&["api", "orchestrator"], &[], &json!({"name": name})).await
+    });
+    let answer = answer.map_err(told)?;
+    Ok(answer["orchestrator"].as_str().unwrap_or_default().to_owned())
 }
 
 fn orchestrators(options: &List) -> Vec<DiscoveredAgent> {

@@ -32,6 +32,7 @@ pub(crate) const JOB: Members = Members(&[
     "epoch",
     "fencing_token",
     "run",
+    "route",
     "warm",
     "failure_kind",
     "forked_from",

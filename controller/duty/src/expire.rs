@@ -6,7 +6,7 @@ use atlas_types::{
     Job, JobId, Micros, Namespace, Reason, Request, RevokeJoinToken, Usage, WakeJob,
 };
 
-use crate::{request, requirements};
+use crate::{request, requirements, route};
 
 /// Up to `budget` commands for what is due at `now`, the first due first.
 pub fn expire(state: &State, now: ClusterTime, budget: usize) -> Vec<Request> {
@@ -43,6 +43,7 @@ fn job_command(state: &State, id: JobId) -> Option<Request> {
             let error = format!("Queue timeout: not started within {}", seconds(waited));
             Command::FailPending(FailPending { job: id, failure: failure(FailureKind::QueueTimeout, error) })
         }
+        TimerKind::Route => route::overdue(state, job),
         TimerKind::Execution => overdue(job)?,
     };
     Some(request(&job.namespace, command))

@@ -5,7 +5,7 @@ use atlas_state::State;
 use atlas_types::{ClusterTime, NodeEpoch, NodeId, Request};
 
 use crate::tasks::{Run, Task, Unguarded};
-use crate::{expire, lose, schedule};
+use crate::{expire, lose, route, schedule};
 
 /// What the tasks for jobs see besides the state.
 #[derive(Debug, Clone, Copy)]
@@ -19,7 +19,7 @@ pub struct Follow<I> {
 }
 
 impl<'a, I: IntoIterator<Item = (&'a NodeId, NodeEpoch)>> Follow<I> {
-    /// What is lost and what is due; grants only when nothing is. Each task is run by `run`.
+    /// What is lost, what is due and what the default orchestrator allows; grants only when nothing is. Each task is run by `run`.
     ///
     /// Losses and backoffs that passed let jobs wait again. A job that is placed on the state before them could pass an older one,
     /// so jobs are placed in the turn after, on the state in which all of them wait.
@@ -28,6 +28,8 @@ impl<'a, I: IntoIterator<Item = (&'a NodeId, NodeEpoch)>> Follow<I> {
         let mut commands = run.run(Task::Lose, || lose(state, ended, budget));
         let left = budget - commands.len();
         commands.extend(run.run(Task::Expire, || expire(state, now, left)));
+        let left = budget - commands.len();
+        commands.extend(run.run(Task::Route, || route(state, left)));
         if commands.is_empty() { run.run(Task::Schedule, || schedule(state, strategy, budget)) } else { commands }
     }
 }

@@ -2,9 +2,9 @@
 
 use atlas_scheduler::{Strategy, Waiting, describe, plan};
 use atlas_state::State;
-use atlas_types::{Command, FailPending, Failure, FailureKind, Job, Request};
+use atlas_types::{Command, FailPending, Failure, FailureKind, Job, JobId, Request};
 
-use crate::{View, request, requirements};
+use crate::{View, request, requirements, route};
 
 /// Up to `budget` grants, and failures of jobs that no registered node could ever run or that lack agents which they require.
 pub fn schedule(state: &State, strategy: Strategy, budget: usize) -> Vec<Request> {
@@ -12,15 +12,25 @@ pub fn schedule(state: &State, strategy: Strategy, budget: usize) -> Vec<Request
     let grants = plan.placements.into_iter().map(|placement| {
         // An agent may have gone while the job waited for room. One that parked has started: the agents were there.
         let job = state.job(placement.grant.job).filter(|job| !job.has_parked());
-        let failed = job.and_then(|job| requirements::failed(state, job));
-        request(&placement.namespace, failed.unwrap_or(Command::GrantLease(placement.grant)))
+        let failed = || job.and_then(|job| requirements::failed(state, job));
+        let command = reroute(state, placement.grant.job).or_else(failed);
+        request(&placement.namespace, command.unwrap_or(Command::GrantLease(placement.grant)))
     });
     let failures = plan.never.into_iter().map(|never| {
+        if let Some(command) = reroute(state, never.job) {
+            return request(&never.namespace, command);
+        }
         let error = format!("Insufficient hardware for {}: {}", never.agent, describe(&never.demand));
         let failure = Failure { kind: FailureKind::Unsatisfiable, error: error.into() };
         request(&never.namespace, Command::FailPending(FailPending { job: never.job, failure }))
     });
     grants.chain(failures).collect()
+}
+
+/// What replaces the decision about a job that was made under another selection of orchestrators: only jobs whose turn has come are asked
+/// about again.
+fn reroute(state: &State, job: JobId) -> Option<Command> {
+    state.job(job).filter(|job| state.needs_route(job)).map(|job| route::again(state, job))
 }
 
 /// Says for what a job waits.

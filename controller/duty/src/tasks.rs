@@ -32,6 +32,8 @@ pub enum Task {
     Lose,
     /// [`crate::expire`].
     Expire,
+    /// [`crate::route`].
+    Route,
     /// [`crate::schedule`].
     Schedule,
 }
@@ -46,6 +48,7 @@ impl fmt::Display for Task {
             Self::Advance => "advance",
             Self::Lose => "lose",
             Self::Expire => "expire",
+            Self::Route => "route",
             Self::Schedule => "schedule",
         })
     }

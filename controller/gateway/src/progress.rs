@@ -164,6 +164,7 @@ fn change_words(change: JobChange) -> Option<&'static str> {
         JobChange::Started => "running",
         JobChange::Lost => "its worker was lost",
         JobChange::Woken | JobChange::Resolved => "queued again",
+        JobChange::Routed => "routed",
         JobChange::Parked => "waiting",
         JobChange::Cancelling => "being cancelled",
         JobChange::Ended => return None,

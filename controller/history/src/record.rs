@@ -15,7 +15,7 @@ const HEAD: usize = 8 + 8 + 1 + 1 + 4;
 const NOT_A_JOB: u8 = 0;
 
 /// The changes by their byte, starting at 1. New ones may only be appended.
-const CHANGES: [JobChange; 10] = [
+const CHANGES: [JobChange; 11] = [
     JobChange::Submitted,
     JobChange::Granted,
     JobChange::Started,
@@ -26,6 +26,7 @@ const CHANGES: [JobChange; 10] = [
     JobChange::Resolved,
     JobChange::Parked,
     JobChange::Carried,
+    JobChange::Routed,
 ];
 
 /// Appends an event. A job that the event ended is stored in its own row. All other events contain their job, so that a

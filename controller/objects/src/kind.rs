@@ -5,15 +5,16 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::canonical::parse;
-use crate::{chain, conversation, model, namespace, pin, secret, skill, tier, trigger, webhook};
+use crate::{chain, conversation, model, namespace, pin, routing, secret, skill, tier, trigger, webhook};
 
 /// All kinds, by name.
-pub const KINDS: [&dyn Kind; 10] = [
+pub const KINDS: [&dyn Kind; 11] = [
     &chain::ChainKind,
     &conversation::ConversationKind,
     &model::ModelKind,
     &namespace::NamespaceKind,
     &pin::PinKind,
+    &routing::RoutingKind,
     &secret::SecretKind,
     &skill::SkillKind,
     &tier::TierKind,

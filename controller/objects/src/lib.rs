@@ -22,6 +22,7 @@ mod kind;
 mod model;
 mod namespace;
 mod pin;
+mod routing;
 mod secret;
 mod skill;
 #[cfg(test)]
@@ -39,6 +40,7 @@ pub use kind::{
 pub use model::{FALLBACKS_REACHED_MAX, with_fallbacks};
 pub use namespace::NamespaceSpec;
 pub use pin::PinSpec;
+pub use routing::{Fallback, ROUTING, RoutingSpec};
 pub use secret::{SealedVersion, SecretProvider, SecretSpec, VERSIONS_MAX};
 pub use skill::{SkillProgram, SkillSpec};
 pub use tier::{TIERS, TierSpec, models_of_tier};

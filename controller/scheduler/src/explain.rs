@@ -70,6 +70,8 @@ pub enum Why {
     },
     /// It is parked and waits for any of these.
     Parked { waits: Vec<Wait> },
+    /// It waits for the decision of the orchestrator.
+    Routing,
     /// It waits for an operator or a reconcile call: its last lease was lost, and it must not run twice.
     InDoubt,
 }
@@ -104,6 +106,7 @@ fn why<C: Cluster>(cluster: &C, job: &Job) -> Why {
         (JobStatus::Pending, Reason::Backoff { until }, _) => return Why::Backoff { until: by_the_wall(job, until) },
         (JobStatus::Pending, Reason::Delayed { until }, _) => return Why::Delayed { until: by_the_wall(job, until) },
         (JobStatus::Pending, Reason::InDoubt, _) => return Why::InDoubt,
+        (JobStatus::Pending, Reason::Routing { .. }, _) => return Why::Routing,
         (JobStatus::Pending, Reason::Parked, _) => {
             let waits = job.parked.as_ref().map(|parked| parked.waits.clone());
             return Why::Parked { waits: waits.unwrap_or_default() };
@@ -225,6 +228,7 @@ impl fmt::Display for Why {
                 f.write_str("parked: waits")?;
                 write_waits(f, waits)
             }
+            Self::Routing => f.write_str("waiting for the decision of the orchestrator"),
             Self::InDoubt => f.write_str("in doubt: its lease was lost and it must not run twice; resolve it manually"),
         }
     }

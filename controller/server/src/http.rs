@@ -21,6 +21,7 @@ mod mcp;
 mod messages;
 mod nodes;
 mod objects;
+mod orchestrator;
 mod query;
 mod questions;
 mod request;
@@ -250,6 +251,8 @@ impl HttpDoor {
             (Route::Questions, &Method::GET) => questions::list(self, &caller, request).await,
             (Route::Question(id), &Method::GET) => questions::get(self, &caller, request, &id).await,
             (Route::QuestionAnswer(id), &Method::POST) => questions::answer(self, &caller, request, &id).await,
+            (Route::Orchestrator, &Method::GET) => orchestrator::get(self, &caller, request).await,
+            (Route::Orchestrator, &Method::POST) => orchestrator::select(self, &caller, request).await,
             (Route::Skills, &Method::GET) => skills::list(self, &caller, request).await,
             (Route::Skills, &Method::POST) => skills::deploy(self, &caller, request).await,
             (Route::Skill(name), &Method::GET) => skills::get(self, &caller, request, &name).await,

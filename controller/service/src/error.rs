@@ -30,6 +30,12 @@ pub enum Error {
     /// A page of another site sent the request.
     #[error("the request comes from another site: {0}")]
     Foreign(String),
+    /// No orchestrator has this name.
+    #[error("Orchestrator not found: {0}")]
+    UnknownOrchestrator(String),
+    /// The orchestrator does not have the methods of one.
+    #[error("{0} does not implement Orchestrator protocol")]
+    NotAnOrchestrator(String),
     /// No job of an agent with this name has run on this controller.
     #[error("No metrics for agent: {0}")]
     NoFigures(String),
@@ -304,6 +310,8 @@ impl Error {
             Self::UnknownJob => catalogue::UNKNOWN_JOB,
             Self::UnknownRun => catalogue::UNKNOWN_RUN,
             Self::UnknownTrace => catalogue::UNKNOWN_TRACE,
+            Self::UnknownOrchestrator(_) => catalogue::UNKNOWN_ORCHESTRATOR,
+            Self::NotAnOrchestrator(_) => catalogue::NOT_AN_ORCHESTRATOR,
             Self::AmbiguousJob { .. } => catalogue::AMBIGUOUS_JOB,
             Self::QueueFull { .. } => catalogue::QUEUE_FULL,
             Self::RequestConflict => catalogue::REQUEST_CONFLICT,

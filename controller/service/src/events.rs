@@ -119,6 +119,11 @@ impl EventLog {
         after >= self.lock().floor
     }
 
+    /// The last event in it, as it changes.
+    pub(crate) fn latest(&self) -> watch::Receiver<EventSeq> {
+        self.latest.subscribe()
+    }
+
     /// Whether there are readers of events.
     pub(crate) fn has_readers(&self) -> bool {
         self.latest.receiver_count() > 0

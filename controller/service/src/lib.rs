@@ -39,6 +39,7 @@ mod model_metrics;
 mod nodes;
 mod objects;
 mod observe;
+mod orchestrators;
 mod park;
 mod peers;
 mod pins;
@@ -91,6 +92,7 @@ pub use lines::{AttemptOutput, LeadershipLost, LiveLines, LogLine, LogOutput, Lo
 pub use messages::NewMessage;
 pub use nodes::NodeAction;
 pub use objects::{ObjectChange, ObjectFilter, ShownObject};
+pub use orchestrators::Selected;
 pub use peers::{
     Arriving, ArrivingLines, Following, Group, LineCursor, NoPeers, Outgoing, PeerAnswer, PeerError, Peers, Query,
     QueryResult,

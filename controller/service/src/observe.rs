@@ -1,15 +1,18 @@
 //! Metrics from events: counted once, from the log, whichever door or leader task caused them.
 
 use atlas_state::State;
-use atlas_telemetry::{ByHealth, ByOutcome, ByStatus, Metrics, NodeHealth, Outcome, Status};
-use atlas_types::{Event, EventRecord, FailureKind, Job, JobChange, JobStatus, Timestamp};
+use atlas_telemetry::{ByDecision, ByHealth, ByOutcome, ByStatus, Metrics, NodeHealth, Outcome, Status};
+use atlas_types::{Event, EventRecord, FailureKind, Job, JobChange, JobStatus, RouteAction, Timestamp};
 
 /// Updates the metrics for the events of an entry.
 pub(crate) fn record(metrics: &Metrics, events: &[EventRecord]) {
     metrics.raft_entries.inc();
     for event in events {
-        if let Event::Job { change, job, .. } = &event.event {
+        if let Event::Job { change, job, .. } = &event.event
+            && !job.is_system()
+        {
             job_changed(metrics, *change, job);
+            decided(metrics, *change, job);
         }
     }
 }
@@ -49,7 +52,22 @@ fn job_changed(metrics: &Metrics, change: JobChange, job: &Job) {
         | JobChange::Woken
         | JobChange::Resolved
         | JobChange::Parked
+        | JobChange::Routed
         | JobChange::Cancelling => {}
+    }
+}
+
+/// Counts a decision of an orchestrator. A rejected job ends with it.
+fn decided(metrics: &Metrics, change: JobChange, job: &Job) {
+    let Some(route) = &job.route else { return };
+    let decided = match change {
+        JobChange::Routed => route.action.runs(),
+        JobChange::Ended => route.action == RouteAction::Reject,
+        _ => false,
+    };
+    if decided {
+        let (atlas_route_action, atlas_route_decider) = (route.action.as_str(), route.decider.as_str());
+        metrics.orchestrator_decisions.get_or_create(&ByDecision { atlas_route_action, atlas_route_decider }).inc();
     }
 }
 

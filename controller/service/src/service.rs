@@ -23,7 +23,9 @@ use crate::stats::Stats;
 use crate::streams::Streams;
 use crate::traces::Evals;
 use crate::waiters::Waiters;
-use crate::{Error, catch_up, collect, conversations, fill, follow, health, model_health, runs, scrub, triggers};
+use crate::{
+    Error, catch_up, collect, conversations, fill, follow, health, model_health, orchestrators, runs, scrub, triggers,
+};
 
 /// Limits of the doors. Each is an option of the controller.
 #[derive(Debug, Clone)]
@@ -156,6 +158,7 @@ impl Service {
             env.spawn_restarting("scrub-artifacts", again(&shared, scrub::scrub)),
             env.spawn_restarting("drive-runs", again(&shared, runs::drive)),
             env.spawn_restarting("fire-triggers", again(&shared, triggers::fire)),
+            env.spawn_restarting("route", again(&shared, orchestrators::run)),
         ];
         (Self { shared }, Followers(tasks))
     }

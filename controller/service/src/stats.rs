@@ -61,7 +61,7 @@ impl Stats {
     pub(crate) fn record(&self, events: &[EventRecord]) {
         self.count(events.iter().filter_map(|event| {
             let Event::Job { change, old_status, job } = &event.event else { return None };
-            let moved = *change != JobChange::Submitted && *old_status != job.status;
+            let moved = *change != JobChange::Submitted && *old_status != job.status && !job.is_system();
             moved.then_some(Transition {
                 agent: &job.agent,
                 from: *old_status,

@@ -8,8 +8,9 @@ use atlas_contract::requirement::Requirement;
 use atlas_contract::{Violation, joined};
 use atlas_state::State;
 use atlas_types::{
-    AgentName, AgentPin, AgentVersion, Command, Failure, FailureKind, JobId, Micros, Origin, Outcome, Payload,
-    QuestionRule, Rejection, Request, RequestId, RequiredAgent, SpawnedBy, Spawner, SubmitJob, Timestamp, Verdict,
+    AgentKind, AgentName, AgentPin, AgentVersion, Command, Failure, FailureKind, JobId, Micros, Origin, Outcome,
+    Payload, QuestionRule, Rejection, Request, RequestId, RequiredAgent, SpawnedBy, Spawner, SubmitJob, Timestamp,
+    Verdict,
 };
 use bytes::Bytes;
 use serde_json::Value;
@@ -364,7 +365,9 @@ impl Service {
         submission: &Submission,
         state: &State,
     ) -> Result<Verdict, Error> {
-        let Some(agent) = resolve(caller, submission, state)? else {
+        // An orchestrator decides on jobs and runs none.
+        let found = resolve(caller, submission, state)?.filter(|agent| agent.kind == AgentKind::Agent);
+        let Some(agent) = found else {
             let text = format!("Pool error: Agent not found or no implementation: {}", submission.agent);
             let failure = Failure { kind: FailureKind::NoAgent, error: text.into() };
             return Ok(Verdict::Refused { pin: None, failure });

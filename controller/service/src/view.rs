@@ -7,7 +7,7 @@ use atlas_duty::Why;
 use atlas_state::State;
 use atlas_types::{
     Digest, Door, FailureKind, Job, JobChange, JobStatus, METADATA_OURS, Payload, PayloadBody, Question, QuestionRule,
-    Reason, StepUsage, Timestamp,
+    Reason, Route, StepUsage, Timestamp,
 };
 use bytes::Bytes;
 
@@ -152,6 +152,9 @@ impl Shown {
         if let Some(carried) = &job.carried {
             text(out, ",\"run\":", &carried.run.to_string());
         }
+        if let Some(route) = &job.route {
+            self.route(out, route);
+        }
         out.extend_from_slice(if job.warm { b",\"warm\":true" } else { b",\"warm\":false" });
         let failure = job.failure.as_ref().map_or("", |failure| failure_word(failure.kind));
         debug_assert!(words::FAILURES.contains(&failure), "{failure} is described");
@@ -190,6 +193,18 @@ impl Shown {
             out.extend_from_slice(format!(",\"needs_answer\":[{}]", ids.join(",")).as_bytes());
         }
         self.costs(out);
+    }
+
+    /// What an orchestrator decided about it.
+    fn route(&self, out: &mut Vec<u8>, route: &Route) {
+        let (action, decider) = (route.action.as_str(), route.decider.as_str());
+        out.extend_from_slice(
+            format!(",\"route\":{{\"action\":\"{action}\",\"decider\":\"{decider}\",\"selection\":").as_bytes(),
+        );
+        json::integer(out, i128::from(route.generation.0));
+        out.extend_from_slice(b",\"asked_agent\":");
+        json::string(out, route.asked.as_str());
+        out.push(b'}');
     }
 
     /// What it cost, if it recorded anything that costs.
@@ -273,6 +288,7 @@ pub mod words {
         "delayed",
         "parked",
         "waiting",
+        "routing",
         "no_node",
         "no_room",
         "unsatisfiable",
@@ -280,8 +296,19 @@ pub mod words {
         "budget",
     ];
     /// The words of `change`.
-    pub const CHANGES: &[&str] =
-        &["submitted", "granted", "carried", "started", "lost", "woken", "resolved", "parked", "cancelling", "ended"];
+    pub const CHANGES: &[&str] = &[
+        "submitted",
+        "granted",
+        "carried",
+        "started",
+        "lost",
+        "woken",
+        "resolved",
+        "parked",
+        "routed",
+        "cancelling",
+        "ended",
+    ];
     /// The words of `failure_kind`. Empty if the job did not fail.
     pub const FAILURES: &[&str] = &[
         "",
@@ -313,6 +340,7 @@ pub(crate) fn reason_word(reason: Reason) -> &'static str {
         Reason::Running => "running",
         Reason::Cancelling => "cancelling",
         Reason::Delayed { .. } => "delayed",
+        Reason::Routing { .. } => "routing",
     }
 }
 
@@ -338,6 +366,7 @@ pub(crate) fn waiting(state: &State, job: &Job) -> Option<(&'static str, String)
         Why::Delayed { .. } => "delayed",
         Why::Parked { .. } => "parked",
         Why::InDoubt => "in_doubt",
+        Why::Routing => "routing",
     };
     Some((word, waiting.to_string()))
 }
@@ -352,6 +381,7 @@ pub(crate) fn change_word(change: JobChange) -> &'static str {
         JobChange::Woken => "woken",
         JobChange::Resolved => "resolved",
         JobChange::Parked => "parked",
+        JobChange::Routed => "routed",
         JobChange::Cancelling => "cancelling",
         JobChange::Ended => "ended",
     }

@@ -98,6 +98,15 @@ pub struct ByDeliveryResult {
     pub atlas_webhook_result: DeliveryResult,
 }
 
+/// Attributes of routing decisions.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ByDecision {
+    /// `execute`, `reject` or `redirect`.
+    pub atlas_route_action: &'static str,
+    /// `orchestrator`, `deadline`, `fault` or `default`.
+    pub atlas_route_decider: &'static str,
+}
+
 /// Attribute of HTTP timings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ByStatusCode {

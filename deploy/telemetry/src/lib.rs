@@ -15,9 +15,9 @@ mod reference;
 mod rules;
 
 pub use attributes::{
-    ByAgent, ByAgentPort, ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens, ByLoopEnd, ByMessageOutcome, ByOutcome,
-    ByProvider, ByReportResult, ByStatus, ByStatusCode, DeliveryResult, LoopEnd, MessageOutcome, NodeHealth, Outcome,
-    ReportResult, Status, TokenKind,
+    ByAgent, ByAgentPort, ByDecision, ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens, ByLoopEnd, ByMessageOutcome,
+    ByOutcome, ByProvider, ByReportResult, ByStatus, ByStatusCode, DeliveryResult, LoopEnd, MessageOutcome, NodeHealth,
+    Outcome, ReportResult, Status, TokenKind,
 };
 pub use instrument::{Declaration, Kind};
 pub use log::{LogError, start as start_log};

@@ -10,8 +10,8 @@ use prometheus_client::registry::Registry;
 
 use crate::instrument::{CounterBy, Declaration, GaugeBy, HistogramBy, Instrument, ShareBy, register};
 use crate::{
-    ByAgent, ByAgentPort, ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens, ByLoopEnd, ByMessageOutcome, ByOutcome,
-    ByProvider, ByReportResult, ByStatus, ByStatusCode,
+    ByAgent, ByAgentPort, ByDecision, ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens, ByLoopEnd, ByMessageOutcome,
+    ByOutcome, ByProvider, ByReportResult, ByStatus, ByStatusCode,
 };
 
 /// The media type of [`Metrics::render`].
@@ -106,6 +106,8 @@ instruments! {
     trigger_firings: Counter = "atlas.trigger.firings" "{firing}";
     /// Calls of webhooks that this controller refused.
     trigger_calls_refused: Counter = "atlas.trigger.call.refusals" "{call}";
+    /// Decisions about jobs before they run, by action and by who decided; jobs of the default orchestrator are not counted.
+    orchestrator_decisions: CounterBy<ByDecision> = "atlas.orchestrator.decisions" "{decision}";
     /// Idempotency keys dropped early because of the limit on remembered keys.
     request_forgets: Counter = "atlas.request.forgets" "{request}";
     /// Time to answer an HTTP request, by status; streams count until their headers are sent.
@@ -183,6 +185,8 @@ pub(crate) mod tests {
         drop(metrics.reports.get_or_create(&ByReportResult { atlas_report_result: ReportResult::fenced }));
         let delivered = ByDeliveryResult { atlas_webhook_result: DeliveryResult::delivered };
         drop(metrics.webhook_deliveries.get_or_create(&delivered));
+        let decision = ByDecision { atlas_route_action: "execute", atlas_route_decider: "orchestrator" };
+        drop(metrics.orchestrator_decisions.get_or_create(&decision));
         let (agent, model) = ("summarize".to_owned(), "m".to_owned());
         let call = ByLlmCall { agent: agent.clone(), model: model.clone() };
         drop(metrics.llm_turns.get_or_create(&call));

@@ -19,6 +19,7 @@ mod origin;
 mod outcome;
 mod park;
 mod question;
+mod route;
 pub(crate) mod run;
 mod trigger;
 mod value;

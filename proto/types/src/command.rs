@@ -10,6 +10,7 @@ mod node;
 mod object;
 mod park;
 mod question;
+mod route;
 mod run;
 
 pub use agent::{DeleteAgent, DeprecateAgent, RegisterAgent, RetireAgent};
@@ -23,6 +24,7 @@ pub use node::{Cordon, DrainNode, LabelNode, LoseNode, RegisterNode, RemoveNode,
 pub use object::{DeleteObject, FireTrigger, FiredBy, Observation, ObserveObjects, PutObject, TriggerStart};
 pub use park::{DeliverMessage, ParkJob};
 pub use question::{AnswerQuestion, AskQuestion, ExpireQuestion};
+pub use route::{ConsultOrchestrator, RouteJob};
 pub use run::{AdvanceRun, CancelRun, CarriedEnd, CarryJob, EndCarried, RunDefinition, RunNext, StartRun};
 
 use crate::{AgentName, Level, Origin, Place, QuestionRule, level};
@@ -130,6 +132,10 @@ pub enum Command {
     AnswerQuestion(AnswerQuestion),
     /// The time of a question has passed.
     ExpireQuestion(ExpireQuestion),
+    /// Records what an orchestrator decided about a job.
+    RouteJob(RouteJob),
+    /// Calls an orchestrator, in a job of the cluster itself.
+    ConsultOrchestrator(ConsultOrchestrator),
 }
 
 impl Command {
@@ -140,6 +146,7 @@ impl Command {
             Self::RetireAgent(command) => Some(&command.name),
             Self::DeprecateAgent(command) => Some(&command.name),
             Self::SubmitJob(command) => Some(&command.agent),
+            Self::ConsultOrchestrator(command) => Some(&command.agent),
             _ => None,
         }
     }
@@ -216,6 +223,7 @@ impl Command {
             Self::CarryJob(_) | Self::EndCarried(_) => level::CARRY,
             Self::StartRun(_) | Self::AdvanceRun(_) | Self::CancelRun(_) => level::RUNS,
             Self::AskQuestion(_) | Self::AnswerQuestion(_) | Self::ExpireQuestion(_) => level::QUESTIONS,
+            Self::RouteJob(_) | Self::ConsultOrchestrator(_) => level::ORCHESTRATORS,
             Self::PutObject(_) | Self::DeleteObject(_) | Self::ObserveObjects(_) => level::OBJECTS,
             Self::FireTrigger(_) => level::TRIGGERS,
             Self::ForkJob(_) => level::FORKS,

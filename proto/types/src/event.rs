@@ -37,6 +37,8 @@ pub enum JobChange {
     Resolved,
     /// It parked: running → pending, without a lease.
     Parked,
+    /// An orchestrator decided on it, or its decision was voided: it is pending still.
+    Routed,
     /// A cancel of the running job was accepted.
     Cancelling,
     /// It ended; the status says how.

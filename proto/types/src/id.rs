@@ -146,6 +146,9 @@ impl AgentName {
     }
 }
 
+/// The name of [`Namespace::system`].
+const SYSTEM: &str = "atlas-system";
+
 impl Namespace {
     /// The namespace of callers that name none.
     pub fn default_namespace() -> Self {
@@ -163,6 +166,16 @@ impl Namespace {
     }
 
     const SKILLS: &str = "atlas-skills";
+
+    /// The namespace of the jobs in which the cluster calls orchestrators.
+    pub fn system() -> Self {
+        Self(SYSTEM.into())
+    }
+
+    /// Whether it is [`Self::system`].
+    pub fn is_system(&self) -> bool {
+        &*self.0 == SYSTEM
+    }
 }
 
 /// The first character of the names that controllers give requests.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::{
     AgentName, AgentPin, Attempt, Carried, ClusterTime, Door, JobId, Journal, Lease, Micros, Namespace, NodeId,
-    ObjectName, Parked, Payload, Principal, QuestionRule, RequestId, RunSpec, Seq, StepOf, Timestamp, TraceContext,
+    ObjectName, Parked, Payload, Principal, QuestionRule, RequestId, Route, RunSpec, Seq, StepOf, Timestamp,
+    TraceContext,
 };
 
 /// The status that people and clients see (compatibility §5.2).
@@ -67,6 +68,11 @@ pub enum Reason {
     /// Submitted for later: it waits until its time.
     Delayed {
         /// When it may be granted.
+        until: ClusterTime,
+    },
+    /// It waits for the decision of an orchestrator.
+    Routing {
+        /// When the fall-back decides; the end of time if it waits for the orchestrator.
         until: ClusterTime,
     },
     /// Its lease was lost; it waits for the next attempt.
@@ -244,9 +250,17 @@ pub struct Job {
     pub fork: Option<Arc<Fork>>,
     /// What becomes of its questions to people. A retry has the same rule.
     pub questions: QuestionRule,
+    /// How it was routed; none if the default orchestrator allowed it.
+    pub route: Option<Arc<Route>>,
 }
 
 impl Job {
+    /// Whether it is a job of the cluster itself, in which an orchestrator is called. It is in a namespace of its own and does not count as a job of
+    /// the cluster.
+    pub fn is_system(&self) -> bool {
+        self.namespace.is_system()
+    }
+
     /// How many jobs above it spawned one another: 0 for a client's own.
     pub fn depth(&self) -> u32 {
         self.spawned.map_or(0, |spawned| spawned.depth)

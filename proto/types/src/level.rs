@@ -88,4 +88,5 @@ features! {
     6 PINS "Objects of the kind `pin` name the agents that are MCP tools of their own.";
     6 CONVERSATIONS "Objects of the kind `conversation` hold conversations with agents.";
     6 QUESTIONS "Jobs ask people questions, and a job says what becomes of them.";
+    6 ORCHESTRATORS "Orchestrators decide on jobs before they run, and objects of the kind `routing` select them.";
 }

@@ -28,6 +28,7 @@ mod park;
 mod payload;
 mod question;
 pub mod requirement;
+mod route;
 mod run;
 mod session;
 mod time;
@@ -41,12 +42,12 @@ pub use attachment::{
 pub use carried::Carried;
 pub use command::{
     AdvanceRun, AnswerQuestion, AskQuestion, CancelJob, CancelRun, CarriedEnd, CarryJob, Command, CompleteJob,
-    ConfigureCluster, Cordon, CreateJoinToken, DeleteAgent, DeleteObject, DeliverMessage, DeprecateAgent, DrainNode,
-    EndCarried, ExpireQuestion, FailJob, FailPending, FireTrigger, FiredBy, FoldSteps, ForkJob, ForsakeChild,
-    GrantLease, JoinMember, LabelNode, LoseLease, LoseNode, Observation, ObserveObjects, ParkJob, PruneJobs, PutObject,
-    RecordSteps, RegisterAgent, RegisterNode, RemoveNode, ReportDigest, Request, Resolution, ResolveJob, RetireAgent,
-    RetryJob, RevokeJoinToken, RunDefinition, RunNext, SinkAck, SpawnedBy, Spawner, StartJob, StartRun, StoreLog,
-    SubmitJob, TriggerStart, Usage, Verdict, WakeJob, WarmChanged,
+    ConfigureCluster, ConsultOrchestrator, Cordon, CreateJoinToken, DeleteAgent, DeleteObject, DeliverMessage,
+    DeprecateAgent, DrainNode, EndCarried, ExpireQuestion, FailJob, FailPending, FireTrigger, FiredBy, FoldSteps,
+    ForkJob, ForsakeChild, GrantLease, JoinMember, LabelNode, LoseLease, LoseNode, Observation, ObserveObjects,
+    ParkJob, PruneJobs, PutObject, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, ReportDigest, Request,
+    Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken, RouteJob, RunDefinition, RunNext, SinkAck,
+    SpawnedBy, Spawner, StartJob, StartRun, StoreLog, SubmitJob, TriggerStart, Usage, Verdict, WakeJob, WarmChanged,
 };
 pub use config::ClusterConfig;
 pub use entry::{Entry, Parent};
@@ -76,6 +77,7 @@ pub use question::{
     ANSWER_BYTES_MAX, APPROVALS, ASK_BYTES_MAX, Ask, AskKind, OPTIONS_MAX, QUESTIONS_MAX, Question, QuestionEnd,
     QuestionRule, RULE_ANSWER_BYTES_MAX,
 };
+pub use route::{Decider, Decision, Route, RouteAction};
 pub use run::{
     RUN_STEPS_MAX, RUNS_ACTIVE_MAX, RUNS_ENDED_KEPT, Run, RunChange, RunFailure, RunFault, RunStatus, RunStep,
     RunStrategy, StepOf,

@@ -317,6 +317,9 @@ pub enum Rejection {
         /// The bound.
         limit: u64,
     },
+    /// The decision about the job is missing, or was made under another selection of orchestrators.
+    #[error("the routing decision about the job is outdated")]
+    RouteOutdated,
     /// The command panicked while it was planned; it was never proposed.
     #[error("internal error: this command could not be planned")]
     Internal,
@@ -325,7 +328,7 @@ pub enum Rejection {
 impl Rejection {
     /// Every `what` of [`Self::LimitReached`], [`Self::ObjectInUse`] and [`Self::NamespaceLimit`]. A format reads a text back only if it
     /// is one of these.
-    pub const LIMITS: [&'static str; 23] = [
+    pub const LIMITS: [&'static str; 24] = [
         "jobs",
         "payload bytes",
         "nodes",
@@ -349,5 +352,6 @@ impl Rejection {
         "steps of a run",
         "questions of a job",
         "options of a question",
+        "calls of orchestrators",
     ];
 }

@@ -24,6 +24,9 @@ impl Timestamp {
 pub struct ClusterTime(pub u64);
 
 impl ClusterTime {
+    /// The end of time, which never comes.
+    pub const END: Self = Self(u64::MAX);
+
     /// This time and a duration later; saturates.
     #[must_use]
     pub fn plus(self, duration: Micros) -> Self {

@@ -73,6 +73,8 @@ mod openapi;
 #[cfg(test)]
 mod operating;
 #[cfg(test)]
+mod orchestrators;
+#[cfg(test)]
 mod parallel_changes;
 #[cfg(test)]
 mod preparing;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use atlas_package::Package;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::result::{Judged, Stop};
 use crate::row::{items, members, text, unknown};
@@ -51,6 +51,23 @@ pub(crate) fn bundled() -> Result<Vec<Prepared>, String> {
     packed.collect::<Result<_, _>>().map_err(|error| format!("could not pack a bundled agent: {error}"))
 }
 
+/// The name of the orchestrator that a row defines by its decisions.
+const ORCHESTRATOR: &str = "mock-orchestrator";
+
+/// Writes the orchestrator of a row to `folder`, if the row defines one by its decisions; returns the name of the selected one.
+pub(crate) fn orchestrator_of_row(input: &Value, folder: &Path, mocks: &Path) -> Result<Option<String>, Stop> {
+    match input.get("orchestrator") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(name)) => Ok(Some(name.clone())),
+        Some(decisions @ Value::Object(_)) => {
+            let contract = json!({"agent": {"name": ORCHESTRATOR, "version": "1.0.0", "type": "orchestrator"}});
+            write(&json!({"dir": ORCHESTRATOR, "agent.yaml": contract, "decision.json": decisions}), folder, mocks)?;
+            Ok(Some(ORCHESTRATOR.to_owned()))
+        }
+        Some(other) => Err(Stop::skip(format!("the orchestrator {other}"))),
+    }
+}
+
 /// Writes the agents of a row to `folder` and packs those with a valid contract, like discovery.
 pub(crate) fn of_row(input: &Value, folder: &Path, mocks: &Path) -> Result<Vec<Prepared>, Stop> {
     for agent in items(input, "agents") {
@@ -75,7 +92,7 @@ pub(crate) fn known_example(name: &str, ours: &[Prepared]) -> Judged {
 
 /// Skips a row whose agent needs a feature that Atlas does not have yet.
 fn covered(agent: &Value) -> Judged {
-    if let Some(member) = unknown(agent, &["dir", "agent.yaml", "behaviour.json", "files"]) {
+    if let Some(member) = unknown(agent, &["dir", "agent.yaml", "behaviour.json", "decision.json", "files"]) {
         return Err(Stop::skip(format!("agents with \"{member}\"")));
     }
     // An invalid contract gives no agent; the row defines the expected result.
@@ -83,7 +100,6 @@ fn covered(agent: &Value) -> Judged {
     let contract = contract.to_json();
     let at = |pointer| contract.pointer(pointer).unwrap_or(&Value::Null);
     let needs = [
-        ("orchestrators", at("/type") == "orchestrator"),
         ("shared memory", at("/requires/memory") == true),
         ("knowledge", at("/requires/knowledge/enabled") == true),
         ("containers", at("/permissions/isolation") == "container"),
@@ -107,7 +123,13 @@ fn write(agent: &Value, folder: &Path, mocks: &Path) -> Judged {
     let dir = inside(folder, text(agent, "dir"))?;
     let failed = |error: std::io::Error| Stop::system("write an agent of the row", error);
     fs::create_dir_all(&dir).map_err(failed)?;
-    fs::copy(mocks.join("mock_agent.py"), dir.join("agent.py")).map_err(failed)?;
+    // An agent with a decision is an orchestrator.
+    let decision = agent.get("decision.json");
+    let program = if decision.is_some() { "mock_orchestrator.py" } else { "mock_agent.py" };
+    fs::copy(mocks.join(program), dir.join("agent.py")).map_err(failed)?;
+    if let Some(decision) = decision {
+        fs::write(dir.join("decision.json"), decision.to_string()).map_err(failed)?;
+    }
     let behaviour = agent.get("behaviour.json").map_or_else(|| "{}".to_owned(), Value::to_string);
     fs::write(dir.join("behaviour.json"), behaviour).map_err(failed)?;
     fs::write(dir.join("agent.yaml"), contract_text(agent)).map_err(failed)?;
@@ -132,8 +154,6 @@ pub(crate) fn inside(folder: &Path, name: &str) -> Result<PathBuf, Stop> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

@@ -10,6 +10,7 @@ use std::time::Duration;
 use atlas_env::Env;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use serde_json::json;
 
 use crate::agents::Prepared;
 use crate::http::Http;
@@ -87,6 +88,13 @@ impl Cluster {
         let line = text.lines().find(|line| line.contains("compatible MCP server started"));
         let address = line.and_then(|line| word(line, "address="));
         Http::new(&address.ok_or_else(|| Stop::fail("no MCP server was started"))?)
+    }
+
+    /// Selects an orchestrator.
+    pub(crate) fn select_orchestrator(&self, name: &str) -> Judged {
+        let body = json!({"name": name}).to_string().into_bytes();
+        let answer = self.http.send("POST", "/api/orchestrator", &[], Some(body))?;
+        answer.success(&format!("the selection of \"{name}\"")).map(drop)
     }
 
     /// The HTTP address.

@@ -16,6 +16,8 @@ pub(crate) struct Setup {
     pub(crate) worker_variables: Vec<(String, String)>,
     /// The folder of agents; none for the bundled agents.
     pub(crate) agents: Option<String>,
+    /// The orchestrator that is selected at the start.
+    pub(crate) orchestrator: Option<String>,
     /// Whether the row declares hardware, against which demands are then checked.
     checked: bool,
 }
@@ -29,6 +31,7 @@ impl Setup {
             worker: Vec::new(),
             worker_variables: Vec::new(),
             agents: None,
+            orchestrator: None,
             checked: false,
         };
         setup.set("--places", "4");
@@ -71,6 +74,7 @@ impl Setup {
                 "--triggers-path" => self.controller.extend([flag.to_owned(), value]),
                 // Triggers fire at their time, whatever the interval.
                 "--trigger-poll" => {}
+                "--orchestrator" => self.orchestrator = Some(value),
                 "--max-concurrent" => self.set("--places", &value),
                 "--warm-pool-size" => self.set("--warm-pool-size", &value),
                 "--gpus" | "--gpu-vram" | "--pool-memory" | "--pool-cpus" | "--pool-arch" | "--pool-device" => {

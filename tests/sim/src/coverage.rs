@@ -17,7 +17,7 @@ const RUN_MIN: [(&str, u64); 6] = [
 ];
 
 /// What a campaign of 200 runs must have seen, and how often.
-const CAMPAIGN_MIN: [(&str, u64); 52] = [
+const CAMPAIGN_MIN: [(&str, u64); 54] = [
     ("spawned jobs", 100),
     ("children forsaken", 20),
     ("places lent", 50),
@@ -30,6 +30,8 @@ const CAMPAIGN_MIN: [(&str, u64); 52] = [
     ("questions answered", 30),
     ("questions out of time", 5),
     ("questions cancelled", 1),
+    ("orchestrators selected", 5),
+    ("routed jobs", 50),
     ("fenced reports", 20),
     ("lost nodes", 50),
     ("lost leases", 100),

@@ -18,6 +18,7 @@ use crate::chains;
 use crate::member::Role;
 use crate::message::{Answer, Client, Conn, Event, Member, Node};
 use crate::options::MS;
+use crate::routing;
 use crate::sleeper::Doze;
 use crate::workload;
 use crate::world::World;
@@ -206,6 +207,10 @@ impl World {
             runs.extend(chains::advance(state));
             if !runs.is_empty() {
                 return runs;
+            }
+            let decisions = routing::decide(state);
+            if !decisions.is_empty() {
+                return decisions;
             }
             let mut commands = duties(state, sessions, &voters, budget);
             if bug == Some(Bug::WakeForgotten) {

@@ -27,6 +27,7 @@ mod oracle;
 mod people;
 mod raft;
 mod rng;
+mod routing;
 mod runs;
 mod sleeper;
 mod stream;

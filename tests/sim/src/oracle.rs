@@ -48,6 +48,8 @@ pub(crate) struct Oracle {
     /// The stored log of each job: its attempts, and how many lines of each.
     logs: BTreeMap<JobId, Vec<(FencingToken, u64)>>,
     questions_ended: BTreeSet<QuestionId>,
+    /// The selection of orchestrators in the namespace; 0 is the default one.
+    generation: u64,
     violation: Option<String>,
 }
 
@@ -107,6 +109,7 @@ impl Oracle {
             steps: BTreeMap::new(),
             logs: BTreeMap::new(),
             questions_ended: BTreeSet::new(),
+            generation: 0,
             violation: None,
         }
     }
@@ -220,6 +223,11 @@ impl Oracle {
             Event::Run { change, run } => self.chain_changed(*change, run, coverage),
             Event::QuestionAsked { .. } => coverage.count("questions asked"),
             Event::QuestionEnded { question } => self.question_ended(question, coverage),
+            Event::ObjectPut { object } if object.key.kind.as_str() == "routing" => {
+                coverage.count("orchestrators selected");
+                self.generation = object.revision.0;
+            }
+            Event::ObjectDeleted { object } if object.key.kind.as_str() == "routing" => self.generation = 0,
             Event::MessageDelivered { .. } => coverage.count("messages delivered"),
             Event::Node { node } if node.health == NodeHealth::Down => coverage.count("lost nodes"),
             _ => {}
@@ -258,6 +266,7 @@ impl Oracle {
                 self.step_submitted(job);
             }
             JobChange::Granted => {
+                self.granted_as_decided(job);
                 let token = job.lease.as_ref().map(|lease| lease.token);
                 if live.is_some() && token.is_some() {
                     self.violate(format!("{id} has two live leases"));
@@ -280,8 +289,23 @@ impl Oracle {
                 self.ending(job, live, coverage);
             }
             JobChange::Parked => coverage.count("parked jobs"),
+            JobChange::Routed => coverage.count("routed jobs"),
             JobChange::Carried => self.carried(job, coverage),
             JobChange::Started | JobChange::Woken | JobChange::Resolved | JobChange::Cancelling => {}
+        }
+    }
+
+    /// The first lease of a job follows the decision of the orchestrator that is selected then; a retry follows the decision about its family.
+    fn granted_as_decided(&mut self, job: &Job) {
+        if job.lease.is_none() || job.attempt.0 > 1 || job.original.is_some() {
+            return;
+        }
+        let decided = job.route.as_ref().map_or(0, |route| route.generation.0);
+        if decided != self.generation {
+            self.violate(format!(
+                "{} was granted under selection {}, decided under {decided}",
+                job.id, self.generation
+            ));
         }
     }
 

@@ -129,6 +129,11 @@ impl Agent {
     }
 }
 
+/// The version that jobs of an agent run.
+pub(crate) fn pin(agent: Agent) -> AgentPin {
+    AgentPin { version: VERSION, digest: agent.digest() }
+}
+
 /// The report of an attempt that fails.
 pub(crate) fn failed(kind: FailureKind, error: &str, usage: Usage) -> ReportKind {
     let failure = Failure { kind, error: error.into() };
@@ -182,7 +187,7 @@ pub fn submit(op: u64, id: JobId, agent: Agent, priority: i64) -> Request {
     let command = SubmitJob {
         id,
         agent: agent.name(),
-        verdict: Verdict::Accepted(AgentPin { version: VERSION, digest: agent.digest() }),
+        verdict: Verdict::Accepted(pin(agent)),
         input: Payload::inline(op.to_string().as_bytes()),
         priority,
         metadata: Arc::from(*b"{}"),
@@ -327,11 +332,12 @@ pub fn relabel(node: NodeId, rng: &mut Rng) -> Command {
 
 /// An operator limits a namespace, or a webhook is changed, deleted or observed.
 pub fn configure(state: &State, rng: &mut Rng) -> Command {
-    let (kind, name, specs) = if rng.chance(500) {
-        ("namespace", "default", [r#"{}"#, r#"{"jobs_pending_max":30}"#])
-    } else {
-        let hook = r#"{"events":["job"],"url":"http://a"}"#;
-        ("webhook", "ci", [hook, r#"{"events":["job.ended"],"later":1,"url":"http://a"}"#])
+    let hook = r#"{"events":["job"],"url":"http://a"}"#;
+    let selection = r#"{"deadline_ms":1500,"orchestrator":"r"}"#;
+    let (kind, name, specs) = match rng.below(3) {
+        0 => ("namespace", "default", [r#"{}"#, r#"{"jobs_pending_max":30}"#]),
+        1 => ("webhook", "ci", [hook, r#"{"events":["job.ended"],"later":1,"url":"http://a"}"#]),
+        _ => ("routing", "default", [selection, r#"{"deadline_ms":500,"fallback":"reject","orchestrator":"s"}"#]),
     };
     let kind = ObjectKind::new(kind).unwrap_or_else(|_| unreachable!("the words above are kinds"));
     let name = ObjectName::new(name).unwrap_or_else(|_| unreachable!("the names above are names"));

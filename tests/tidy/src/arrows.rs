@@ -13,7 +13,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-allocation", "types"),
     ("atlas-format", "types"),
     ("atlas-wire", "types"),
-    ("atlas-duty", "allocation runs scheduler state types"),
+    ("atlas-duty", "allocation objects runs scheduler state types"),
     ("atlas-history", "env format types"),
     ("atlas-log", "env"),
     ("atlas-raft", "duty env format log replica state types wire"),

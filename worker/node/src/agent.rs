@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use atlas_contract::schema::Validator;
 use atlas_contract::{Contract, ContractError, ProviderKind, Violation, joined, python};
 use atlas_llm::scripted::Script;
-use atlas_types::{Failure, FailureKind};
+use atlas_types::{AgentKind, Failure, FailureKind};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
@@ -103,8 +103,10 @@ impl Agent {
         let contract = atlas_contract::parse(&text).map_err(|source| AgentError::Contract { source })?;
         let (input, output) = contract.check_schemas().map_err(|source| AgentError::Contract { source })?;
         let anything = json!({"type": "object"});
-        let input = (contract.input_schema != anything).then_some(input);
-        let output = (contract.output_schema != anything).then_some(output);
+        // An orchestrator gets calls and gives decisions, whatever its schemas say.
+        let checks = contract.kind == AgentKind::Agent;
+        let input = (checks && contract.input_schema != anything).then_some(input);
+        let output = (checks && contract.output_schema != anything).then_some(output);
         let mock = (contract.provider.kind == ProviderKind::Llm).then(|| mock(directory)).flatten();
         let noop = noop && contract.provider.command == [NOOP];
         Ok(Self {

@@ -104,10 +104,11 @@ class Host:
     async def _on_start(self, frame):
         from atlas.contract.types import AgentContract
         from atlas.runtime.context import AgentContext
-        from atlas.runtime.loader import NoImplementation, load_agent_class
+        from atlas.runtime.loader import NoImplementation, load_agent_class, load_orchestrator_class
 
+        routes = frame["contract"].get("type") == "orchestrator"
         try:
-            cls = load_agent_class(Path(frame["directory"]))
+            cls = (load_orchestrator_class if routes else load_agent_class)(Path(frame["directory"]))
         except BaseException as error:  # what importing the agent raises comes as NoImplementation; looking at its classes may raise too
             absent = isinstance(error, NoImplementation) and error.__cause__ is None
             if not absent:
@@ -122,8 +123,13 @@ class Host:
             context._tool_callback = self._tool
             context._progress = lambda text: self._channel.send({"type": "progress", "text": _sound(text)})
             context._delta = self._delta
-            agent = cls(contract, context)
-            await agent.on_startup()
+            if routes:
+                from atlas.orchestrator._calls import Calls
+
+                agent = Calls(cls(), context)
+            else:
+                agent = cls(contract, context)
+                await agent.on_startup()
         except BaseException as error:
             _print_exception(error)
             self._channel.send({"type": "failed", "stage": "startup", "error": _described(error)})

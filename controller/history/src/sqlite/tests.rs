@@ -75,6 +75,7 @@ pub(super) fn job(id: u64, status: JobStatus) -> Job {
         context: None,
         fork: None,
         questions: atlas_types::QuestionRule::Fail,
+        route: None,
         parks: 0,
         used: Micros::default(),
         parked: None,

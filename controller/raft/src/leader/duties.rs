@@ -100,6 +100,7 @@ mod tests {
             Task::Advance,
             Task::Lose,
             Task::Expire,
+            Task::Route,
             Task::Schedule,
         ];
         for broken in tasks {

@@ -315,6 +315,7 @@ pub(super) fn job(name: &str, words: &[&str]) -> Job {
         context: None,
         fork: None,
         questions: atlas_types::QuestionRule::Fail,
+        route: None,
         journal: None,
         parks,
         used: Micros::default(),

@@ -128,6 +128,7 @@ const IN_NAMESPACE: &[&str] = &[
     "/api/conversations",
     "/.well-known/mcp/",
     "/api/traces",
+    "/api/orchestrator",
 ];
 
 /// What every operation may be refused with.

@@ -73,6 +73,7 @@ pub(crate) enum Route {
     Conversation(String),
     McpRegistry,
     SecurityPolicy,
+    Orchestrator,
     ErrorPage(String),
 }
 
@@ -156,6 +157,7 @@ impl Route {
             ["api", "skills"] => Self::Skills,
             ["api", "skills", skill] => Self::Skill(name(skill)?),
             ["api", "security", "policy"] => Self::SecurityPolicy,
+            ["api", "orchestrator"] => Self::Orchestrator,
             ["errors", code] => Self::ErrorPage(name(code)?),
             _ => return None,
         })
@@ -233,6 +235,7 @@ impl Route {
             Self::Skills => "/api/skills",
             Self::Skill(_) => "/api/skills/{name}",
             Self::SecurityPolicy => "/api/security/policy",
+            Self::Orchestrator => "/api/orchestrator",
             Self::ErrorPage(_) => "/errors/{code}",
         }
     }
@@ -261,6 +264,7 @@ impl Route {
                 | Self::TriggerFire(_)
                 | Self::Hook(_)
                 | Self::SecurityPolicy
+                | Self::Orchestrator
         )
     }
 }

@@ -313,8 +313,12 @@ impl Hub {
                     connection.out.send(ToWorker::Revoke { job: job.id, token: held.token });
                 }
             }
-            JobChange::Submitted | JobChange::Carried | JobChange::Started | JobChange::Woken | JobChange::Resolved => {
-            }
+            JobChange::Submitted
+            | JobChange::Carried
+            | JobChange::Started
+            | JobChange::Woken
+            | JobChange::Resolved
+            | JobChange::Routed => {}
         }
     }
 

@@ -65,6 +65,8 @@ pub(crate) fn again(job: &Job, id: JobId) -> Job {
         stream: None,
         journal: None,
         fork: begun_anew(job),
+        // What did not run is decided on again.
+        route: job.route.clone().filter(|route| route.action.runs()),
         ..job.clone()
     }
 }

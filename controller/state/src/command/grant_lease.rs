@@ -11,6 +11,9 @@ use crate::node::NodeState;
 pub(super) fn apply(command: &GrantLease, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
     let job = change.job(command.job)?;
     let spec = check_job(job)?;
+    if change.state.needs_route(job) {
+        return Err(Rejection::RouteOutdated);
+    }
     let node = change.node(&command.node)?;
     check_node(node, spec, command, job.depth())?;
     let depth = job.depth();
@@ -49,6 +52,10 @@ pub(super) fn apply(command: &GrantLease, change: &mut Change<'_>) -> Result<Out
     job.status = JobStatus::Running;
     job.reason = Reason::Running;
     job.started_at = change.at;
+    // It moved nothing in the queue.
+    if let Some(priority) = job.route.as_ref().and_then(|route| route.priority) {
+        job.priority = priority;
+    }
     let (id, attempt) = (job.id, job.attempt);
     change.put(job, JobChange::Granted, JobStatus::Pending);
     // Children that it had when it parked.
@@ -64,6 +71,7 @@ fn check_job(job: &Job) -> Result<&RunSpec, Rejection> {
         (JobStatus::Pending, Reason::Queued | Reason::Lost) if job.is_for_a_run() => Err(Rejection::NeedsRun),
         (JobStatus::Pending, Reason::Queued | Reason::Lost) => job.spec.as_deref().ok_or(Rejection::UnknownAgent),
         (JobStatus::Pending, Reason::Backoff { .. } | Reason::Delayed { .. }) => Err(Rejection::NotDue),
+        (JobStatus::Pending, Reason::Routing { .. }) => Err(Rejection::RouteOutdated),
         _ => Err(wrong),
     }
 }

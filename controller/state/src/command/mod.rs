@@ -8,6 +8,7 @@ mod cancel_run;
 mod carry_job;
 mod complete_job;
 mod configure_cluster;
+mod consult_orchestrator;
 mod cordon;
 mod create_join_token;
 mod delete_agent;
@@ -40,6 +41,7 @@ mod resolve_job;
 mod retire_agent;
 mod retry_job;
 mod revoke_join_token;
+mod route_job;
 mod sink_ack;
 mod spawn;
 mod start_job;
@@ -101,6 +103,8 @@ pub(crate) fn apply(command: &Command, change: &mut Change<'_>) -> Result<Outcom
         Command::StartRun(command) => start_run::apply(command, change),
         Command::AdvanceRun(command) => advance_run::apply(command, change),
         Command::CancelRun(command) => cancel_run::apply(command, change),
+        Command::RouteJob(command) => route_job::apply(command, change),
+        Command::ConsultOrchestrator(command) => consult_orchestrator::apply(command, change),
         Command::PutObject(command) => put_object::apply(command, change),
         Command::DeleteObject(command) => delete_object::apply(command, change),
         Command::ObserveObjects(command) => observe_objects::apply(command, change),

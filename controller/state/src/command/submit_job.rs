@@ -8,8 +8,9 @@ use atlas_types::{
     RunSpec, Seq, SpawnedBy, StepOf, SubmitJob, Timestamp, Verdict, label_bytes,
 };
 
-use super::{check_bytes, check_labels, check_limit, check_namespace, check_size, spawn};
+use super::{check_bytes, check_labels, check_limit, check_namespace, check_size, route_job, spawn};
 use crate::change::Change;
+use crate::state::State;
 
 /// A job that may be recorded, and the failure with which it ends at once.
 pub(super) struct Checked {
@@ -38,6 +39,11 @@ pub(super) fn of_run(checked: Checked, run: &Run) -> Checked {
 /// Records a job.
 pub(super) fn record(change: &mut Change<'_>, checked: Checked) {
     let Checked { job, failure } = checked;
+    if waits_for_route(change.state, &job) {
+        let job = route_job::new_route(change.state, job, failure, change.clock);
+        change.submit(job);
+        return;
+    }
     let id = job.id;
     change.submit(job);
     if let (Some(failure), Ok(job)) = (failure, change.job(id)) {
@@ -77,6 +83,11 @@ fn check(command: &SubmitJob, change: &Change<'_>, step: Option<StepOf>) -> Resu
 
     let context = command.context.clone().filter(|_| step.is_some());
     Ok(Checked { job: Job { spawned, step, context, ..new_job(command, change, pin, spec) }, failure })
+}
+
+/// Whether an orchestrator other than the default one decides on a new job first. One for later is decided on when its time has come.
+fn waits_for_route(state: &State, job: &Job) -> bool {
+    job.reason == Reason::Queued && state.needs_route(job)
 }
 
 /// Refuses a job whose id is taken.
@@ -121,7 +132,12 @@ fn reason(command: &SubmitJob, change: &Change<'_>) -> Reason {
     }
 }
 
-fn new_job(command: &SubmitJob, change: &Change<'_>, pin: Option<AgentPin>, spec: Option<Arc<RunSpec>>) -> Job {
+pub(super) fn new_job(
+    command: &SubmitJob,
+    change: &Change<'_>,
+    pin: Option<AgentPin>,
+    spec: Option<Arc<RunSpec>>,
+) -> Job {
     let origin = change.origin;
     Job {
         namespace: origin.namespace.clone(),
@@ -171,6 +187,7 @@ fn new_job(command: &SubmitJob, change: &Change<'_>, pin: Option<AgentPin>, spec
         context: None,
         fork: None,
         questions: command.questions.clone(),
+        route: None,
     }
 }
 

@@ -9,6 +9,7 @@ mod listing;
 mod objects;
 mod questions;
 mod rooms;
+mod routing;
 mod runs;
 mod spawns;
 mod timer;
@@ -22,6 +23,7 @@ use atlas_types::{
     RunSpec, Version, label_bytes,
 };
 
+pub use self::objects::Routing;
 pub use self::timer::{EXECUTION_GRACE, PREPARATION_MAX, Timer, TimerKey, TimerKind, job_timer};
 pub use self::waiting::Class;
 
@@ -29,7 +31,7 @@ pub(crate) use self::rooms::{lends, places};
 pub(crate) use self::spawns::Spawns;
 use self::{
     artifacts::Artifacts, chains::Chains, listing::Listing, objects::Objects, questions::Questions, rooms::Rooms,
-    runs::Runs, timer::Timers, waiting::Waiting,
+    routing::Undecided, runs::Runs, timer::Timers, waiting::Waiting,
 };
 
 use crate::map::Map;
@@ -39,6 +41,7 @@ use crate::node::NodeState;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Index {
     pub(crate) waiting: Waiting,
+    pub(crate) undecided: Undecided,
     pub(crate) runs: Runs,
     pub(crate) chains: Chains,
     pub(crate) timers: Timers,
@@ -56,6 +59,8 @@ pub(crate) struct Index {
     pub(crate) pending_of: Map<Namespace, u64>,
     pub(crate) pending: u64,
     pub(crate) running: u64,
+    /// Jobs of the cluster itself that have not ended; the two counts above leave them out.
+    pub(crate) system: u64,
     /// Payload bytes of all jobs.
     pub(crate) job_bytes: u64,
     pub(crate) agents: u64,
@@ -73,6 +78,7 @@ impl Index {
     /// One job changed, appeared or went.
     pub(crate) fn job(&mut self, old: Option<&Job>, new: Option<&Job>) {
         self.waiting.change(old, new);
+        self.undecided.change(old, new);
         self.runs.change(old, new);
         self.chains.job(old, new);
         self.timers.job(old, new);
@@ -95,6 +101,11 @@ impl Index {
         match (old.filter(active), new.filter(active)) {
             (None, Some(job)) => self.count_active(job, true),
             (Some(job), None) => self.count_active(job, false),
+            // A redirect changes its agent.
+            (Some(old), Some(new)) if old.pin != new.pin || old.agent != new.agent => {
+                self.count_active(old, false);
+                self.count_active(new, true);
+            }
             _ => {}
         }
     }
@@ -166,6 +177,15 @@ impl Index {
     fn count(&mut self, job: Option<&Job>, more: bool) {
         let Some(job) = job else { return };
         let step = |count: &mut u64| if more { *count += 1 } else { *count -= 1 };
+        if job.is_system() {
+            if !job.status.is_terminal() {
+                step(&mut self.system);
+            }
+            if job.status == JobStatus::Running {
+                self.count_agent(job, more);
+            }
+            return;
+        }
         match job.status {
             JobStatus::Pending => {
                 step(&mut self.pending);

@@ -1,10 +1,21 @@
 //! What objects add up to, the objects of each kind, and what the state reads of them: the limits of namespaces, and which objects
 //! others name.
 
-use atlas_objects::NamespaceSpec;
+use atlas_objects::{NamespaceSpec, RoutingSpec};
 use atlas_types::{EventSeq, Namespace, Object, ObjectKey, ObjectKind};
 
 use crate::map::Map;
+
+/// The orchestrator that a namespace selected, other than the default one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Routing {
+    /// The revision of the selection: it rises with each change of it.
+    pub generation: EventSeq,
+    /// The name of the orchestrator.
+    pub orchestrator: String,
+    /// The whole selection.
+    pub spec: RoutingSpec,
+}
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Objects {
@@ -15,6 +26,8 @@ pub(crate) struct Objects {
     keys: Map<ObjectKind, Map<EventSeq, ObjectKey>>,
     /// Namespaces that have an object.
     limits: Map<Namespace, NamespaceSpec>,
+    /// Namespaces with another orchestrator than the default one.
+    routings: Map<Namespace, Routing>,
     /// Objects that others name, and how often they do.
     references: Map<ObjectKey, u64>,
 }
@@ -36,6 +49,12 @@ impl Objects {
         if let Some((namespace, limits)) = new.and_then(limits) {
             self.limits.insert(namespace, limits);
         }
+        if let Some(old) = old.filter(|object| routing(object).is_some()) {
+            self.routings.remove(&old.key.namespace);
+        }
+        if let Some((new, routing)) = new.and_then(|object| Some((object, routing(object)?))) {
+            self.routings.insert(new.key.namespace.clone(), routing);
+        }
         for key in old.into_iter().flat_map(references) {
             match self.references.get(&key).copied().unwrap_or(0) {
                 0 | 1 => self.references.remove(&key),
@@ -51,6 +70,11 @@ impl Objects {
     /// Whether another object names this one.
     pub(crate) fn is_referenced(&self, key: &ObjectKey) -> bool {
         self.references.contains_key(key)
+    }
+
+    /// The selected orchestrator of a namespace; none if it is the default one.
+    pub(crate) fn routing(&self, namespace: &Namespace) -> Option<&Routing> {
+        self.routings.get(namespace)
     }
 
     fn remove_key(&mut self, object: &Object) {
@@ -76,6 +100,16 @@ impl Objects {
 fn limits(object: &Object) -> Option<(Namespace, NamespaceSpec)> {
     let namespace = (object.key.kind.as_str() == "namespace").then(|| Namespace::new(object.key.name.as_str()).ok());
     Some((namespace.flatten()?, NamespaceSpec::read(&object.spec).ok()?))
+}
+
+/// The orchestrator that an object selects.
+fn routing(object: &Object) -> Option<Routing> {
+    if object.key.kind.as_str() != "routing" {
+        return None;
+    }
+    let spec = RoutingSpec::read(&object.spec).ok()?;
+    let orchestrator = spec.orchestrator.clone()?;
+    Some(Routing { generation: object.revision, orchestrator, spec })
 }
 
 /// The objects that an object names.

@@ -48,6 +48,8 @@ pub enum TimerKind {
     Wake,
     /// It has waited for its first grant as long as it may.
     QueueTimeout,
+    /// The orchestrator has not decided on it in time.
+    Route,
     /// Its worker, or the run that carries it, should have ended it by now.
     Execution,
 }
@@ -149,6 +151,9 @@ fn change(timers: &mut Set<Timer>, was: Option<Timer>, is: Option<Timer>) {
 
 /// What is due for a job, and when.
 pub fn job_timer(job: &Job) -> Option<(ClusterTime, TimerKind)> {
+    if let (JobStatus::Pending, Reason::Routing { until }) = (job.status, job.reason) {
+        return routing_timer(job, until);
+    }
     let spec = job.spec.as_ref()?;
     match (job.status, job.reason) {
         (JobStatus::Pending, Reason::Backoff { until } | Reason::Delayed { until }) => Some((until, TimerKind::Wake)),
@@ -166,6 +171,15 @@ pub fn job_timer(job: &Job) -> Option<(ClusterTime, TimerKind)> {
             Some((limit.into_iter().fold(granted_at, ClusterTime::plus), TimerKind::Execution))
         }
         _ => None,
+    }
+}
+
+/// The deadline of the orchestrator, or that of the queue if it is earlier.
+fn routing_timer(job: &Job, until: ClusterTime) -> Option<(ClusterTime, TimerKind)> {
+    let queue = job.spec.as_ref().and_then(|spec| spec.timeouts.queue).map(|limit| job.queued_at.plus(limit));
+    match queue.filter(|queue| *queue < until) {
+        Some(queue) => Some((queue, TimerKind::QueueTimeout)),
+        None => (until != ClusterTime::END).then_some((until, TimerKind::Route)),
     }
 }
 

@@ -10,8 +10,8 @@ pub(super) fn check(state: &State) -> Result<(), String> {
         let past = job.created_at.max(job.started_at).max(job.completed_at) <= state.at && job.queued_at <= state.clock;
         ensure(past, || format!("{} has times that lie ahead", job.id))?;
     }
-    let ended = state.ended.len() as u64;
-    ensure(state.active() + ended == state.jobs_total(), || {
-        format!("{} active and {ended} ended jobs are not {}", state.active(), state.jobs_total())
+    let (active, system, ended) = (state.active(), state.system_jobs(), state.ended.len() as u64);
+    ensure(active + system + ended == state.jobs_total(), || {
+        format!("{active} active, {system} of the cluster and {ended} ended jobs are not {}", state.jobs_total())
     })
 }

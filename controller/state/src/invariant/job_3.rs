@@ -15,6 +15,7 @@ pub(super) fn check(state: &State) -> Result<(), String> {
                     Reason::Queued
                         | Reason::Backoff { .. }
                         | Reason::Delayed { .. }
+                        | Reason::Routing { .. }
                         | Reason::Lost
                         | Reason::InDoubt
                         | Reason::Parked
@@ -25,7 +26,8 @@ pub(super) fn check(state: &State) -> Result<(), String> {
         };
         ensure(agree, || format!("{} is {} because of {:?}", job.id, job.status.as_str(), job.reason))?;
         let Some(spec) = &job.spec else {
-            ensure(job.status.is_terminal(), || format!("{} waits without an agent", job.id))?;
+            let undecided = matches!(job.reason, Reason::Routing { .. });
+            ensure(job.status.is_terminal() || undecided, || format!("{} waits without an agent", job.id))?;
             continue;
         };
         let allowed = spec.max_attempts.max(1);

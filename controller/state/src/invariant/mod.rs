@@ -19,6 +19,7 @@ mod object_1;
 mod park_1;
 mod park_2;
 mod question_1;
+mod route_1;
 mod run_1;
 mod spawn_1;
 
@@ -57,6 +58,7 @@ const ALL: [(&str, Check); 21] = [
     ("PARK-2", park_2::check),
     ("INBOX-1", inbox_1::check),
     ("QUESTION-1", question_1::check),
+    ("ROUTE-1", route_1::check),
     ("OBJECT-1", object_1::check),
     ("RUN-1", run_1::check),
 ];

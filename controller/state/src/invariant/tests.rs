@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    Carried, ClusterTime, EventSeq, FencingToken, Job, JobId, JobStatus, NodeHealth, Place, Reason, RunId, Seq,
-    Timestamp,
+    Carried, ClusterTime, EventSeq, FencingToken, Job, JobId, JobStatus, NodeHealth, Place, Reason, RouteAction, RunId,
+    Seq, Timestamp,
 };
 
 use crate::State;
@@ -177,4 +177,21 @@ fn a_child_whose_parent_does_not_run_is_found() {
     assert_eq!(state.check_invariants().map_err(|violation| violation.name), Err("INDEX-1"));
     node(&mut state, |node| node.lend(Place::Process, 0, false));
     assert_eq!(state.check_invariants().map_err(|violation| violation.name), Err("SPAWN-1"));
+}
+
+#[test]
+fn a_job_that_runs_undecided_is_found() {
+    let broken = |break_it: &dyn Fn(&mut State)| {
+        let mut run = Run::new();
+        run.prepare(r#"level 6; agent a; node n1; put routing default {"orchestrator":"r"}; job j1; job j2; route j1 execute; grant j1 n1"#);
+        let mut state = run.state;
+        break_it(&mut state);
+        state.check_invariants().expect_err("it is broken").name
+    };
+    let decided = |job: &mut Job, action| Arc::make_mut(job.route.as_mut().expect("it was decided")).action = action;
+    assert_eq!(broken(&|state| job(state, 1, |job| decided(job, RouteAction::Reject))), "ROUTE-1");
+    assert_eq!(broken(&|state| job(state, 1, |job| decided(job, RouteAction::Undecided))), "ROUTE-1");
+    assert_eq!(broken(&|state| job(state, 2, |job| decided(job, RouteAction::Execute))), "ROUTE-1");
+    assert_eq!(broken(&|state| job(state, 2, |job| job.route = None)), "ROUTE-1");
+    assert_eq!(broken(&|state| state.index.undecided = Default::default()), "INDEX-1");
 }

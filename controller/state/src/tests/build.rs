@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use atlas_types::{
     AdvanceRun, AgentKind, AgentPin, Allocation, AnswerQuestion, Architecture, Ask, AskKind, AskQuestion, BootId,
-    CancelJob, CancelRun, CarriedEnd, CarryJob, ClusterConfig, Command, CompleteJob, ConfigureCluster, Cordon,
-    CreateJoinToken, DeleteAgent, DeleteObject, DeliverMessage, Demand, DeprecateAgent, Digest, DrainNode, Effects,
-    EndCarried, EventSeq, Expect, ExpireQuestion, FailJob, FailPending, Failure, FailureKind, FencingToken, FoldSteps,
-    ForkJob, ForsakeChild, Gpu, GpuShare, GrantLease, Inventory, JobId, JoinKind, JoinMember, LabelNode, LoseLease,
-    LoseNode, MemberId, MessageId, Micros, Namespace, NodeEpoch, NodeId, ObjectKey, ObjectKind, ObjectName,
-    Observation, ObserveObjects, ParkJob, Payload, PayloadBody, Principal, PruneJobs, PutObject, QuestionRule,
-    RecordSteps, RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob, RetireAgent, RetryJob, RetryRule,
-    RevokeJoinToken, RunDefinition, RunFailure, RunFault, RunId, RunNext, RunSpec, RunStrategy, SinkAck, SpawnedBy,
-    Spawner, StartJob, StartRun, Step, StepKey, StepKind, StepUsage, SubmitJob, Timeouts, Timestamp, Usage, Verdict,
-    Version, Wait, WakeJob, WarmChanged,
+    CancelJob, CancelRun, CarriedEnd, CarryJob, ClusterConfig, Command, CompleteJob, ConfigureCluster,
+    ConsultOrchestrator, Cordon, CreateJoinToken, Decider, Decision, DeleteAgent, DeleteObject, DeliverMessage, Demand,
+    DeprecateAgent, Digest, DrainNode, Effects, EndCarried, EventSeq, Expect, ExpireQuestion, FailJob, FailPending,
+    Failure, FailureKind, FencingToken, FoldSteps, ForkJob, ForsakeChild, Gpu, GpuShare, GrantLease, Inventory, JobId,
+    JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, MessageId, Micros, Namespace, NodeEpoch, NodeId,
+    ObjectKey, ObjectKind, ObjectName, Observation, ObserveObjects, ParkJob, Payload, PayloadBody, Principal,
+    PruneJobs, PutObject, QuestionRule, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob,
+    RetireAgent, RetryJob, RetryRule, RevokeJoinToken, RouteJob, RunDefinition, RunFailure, RunFault, RunId, RunNext,
+    RunSpec, RunStrategy, SinkAck, SpawnedBy, Spawner, StartJob, StartRun, Step, StepKey, StepKind, StepUsage,
+    SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version, Wait, WakeJob, WarmChanged,
 };
 
 mod trigger;
@@ -196,6 +196,20 @@ fn job_command(run: &Run, words: &Words<'_>) -> Command {
             Command::SubmitJob(SubmitJob { spawner, ..submit(run.job_id(words.word(2)), words) })
         }
         "carry" => Command::CarryJob(CarryJob { job, run: carrier }),
+        "route" => Command::RouteJob(RouteJob {
+            job,
+            generation: EventSeq(words.or("generation", run.state.generation(&Namespace::default_namespace()).0)),
+            decider: Decider::Orchestrator,
+            decision: decision(words),
+            priority: words.get("priority"),
+        }),
+        "consult" => Command::ConsultOrchestrator(ConsultOrchestrator {
+            id: job,
+            agent: agent(words.text("agent").unwrap_or("a")),
+            pin: AgentPin { version: version(words), digest: digest(words) },
+            input: payload(words, "input", "{}"),
+            timeout: Micros::from_secs(10),
+        }),
         "end-run" => Command::EndCarried(EndCarried {
             job,
             run: carrier,
@@ -363,13 +377,30 @@ fn resolution(words: &Words<'_>) -> Resolution {
     }
 }
 
+/// `execute`, `reject=REASON` or `redirect=AGENT`; nothing voids the decision.
+fn decision(words: &Words<'_>) -> Option<Decision> {
+    if let Some(reason) = words.text("reject") {
+        return Some(Decision::Reject(reason.into()));
+    }
+    if let Some(name) = words.text("redirect") {
+        let pin = AgentPin { version: version(words), digest: digest(words) };
+        let verdict = match words.text("refused") {
+            None => Verdict::Accepted(pin),
+            Some("unknown") => Verdict::Refused { pin: None, failure: failure(words) },
+            Some(_) => Verdict::Refused { pin: Some(pin), failure: failure(words) },
+        };
+        return Some(Decision::Redirect(agent(name), verdict));
+    }
+    (words.rest(2).0 == ["execute"]).then_some(Decision::Execute)
+}
+
 fn register_agent(words: &Words<'_>) -> RegisterAgent {
     RegisterAgent {
         name: agent(words.word(1)),
         version: version(words),
         digest: digest(words),
         package_bytes: 10,
-        kind: AgentKind::Agent,
+        kind: if words.or("orchestrator", false) { AgentKind::Orchestrator } else { AgentKind::Agent },
         capabilities: Vec::new(),
         contract: Payload::inline(&vec![b' '; words.or("contract", 2)]),
         spec: Arc::new(spec(words)),

@@ -48,14 +48,14 @@ fn a_broken_invariant() {
     refused(
         |image| image.ended.clear(),
         &expect![[r#"
-        the image is not a state that commands lead to
-        COUNT-1 is broken: 2 active and 0 ended jobs are not 3"#]],
+            the image is not a state that commands lead to
+            COUNT-1 is broken: 2 active, 0 of the cluster and 0 ended jobs are not 3"#]],
     );
     let ending = EndedImage { event: EventSeq(1), job: JobId(3) };
     refused(
         |image| image.ended.push(ending),
         &expect![[r#"
-        the image is not a state that commands lead to
-        COUNT-1 is broken: 2 active and 2 ended jobs are not 3"#]],
+            the image is not a state that commands lead to
+            COUNT-1 is broken: 2 active, 0 of the cluster and 2 ended jobs are not 3"#]],
     );
 }

@@ -127,6 +127,9 @@ impl Run {
         if let Command::FireTrigger(FireTrigger { start: Some(TriggerStart::Job(job)), .. }) = &command {
             self.names.entry(job.id).or_insert_with(|| words.word(2).to_owned());
         }
+        if let Command::ConsultOrchestrator(consult) = &command {
+            self.names.entry(consult.id).or_insert_with(|| words.word(1).to_owned());
+        }
         if let Command::RetryJob(retry) = &command {
             self.names.entry(retry.id).or_insert_with(|| words.word(2).to_owned());
         }
@@ -344,7 +347,11 @@ impl Run {
                         reason => format!(" {reason:?}"),
                     };
                     let output = job.output.as_ref().map_or(String::new(), |output| format!(" output {output:?}"));
-                    format!("{name}: {}{reason} attempt {}{output}", job.status.as_str(), job.attempt)
+                    let route = job.route.as_ref().map_or(String::new(), |route| {
+                        let action = route.action.as_str();
+                        format!(" {action} under {} as {} priority {}", route.generation, job.agent, job.priority)
+                    });
+                    format!("{name}: {}{reason} attempt {}{output}{route}", job.status.as_str(), job.attempt)
                 }
             }
         };

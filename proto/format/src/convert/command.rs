@@ -194,6 +194,8 @@ impl From<&Command> for Message {
             Command::ExpireQuestion(command) => {
                 Self::ExpireQuestion(proto::ExpireQuestion { question_id: command.question.0 })
             }
+            Command::RouteJob(command) => Self::RouteJob(command.into()),
+            Command::ConsultOrchestrator(command) => Self::ConsultOrchestrator(command.into()),
         }
     }
 }
@@ -363,6 +365,8 @@ impl TryFrom<Message> for Command {
             Message::ExpireQuestion(message) => {
                 Self::ExpireQuestion(ExpireQuestion { question: QuestionId(message.question_id) })
             }
+            Message::RouteJob(message) => Self::RouteJob(message.try_into()?),
+            Message::ConsultOrchestrator(message) => Self::ConsultOrchestrator(message.try_into()?),
             Message::PutObject(message) => Self::PutObject(message.try_into()?),
             Message::DeleteObject(message) => Self::DeleteObject(message.try_into()?),
             Message::ObserveObjects(message) => Self::ObserveObjects(message.try_into()?),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use atlas_types::{
     AgentName, AgentPin, Attempt, Carried, ClusterTime, Door, Failure, Fork, Job, JobId, JobStatus, Journal, Lease,
-    Micros, Namespace, NodeId, ObjectName, Parked, Payload, Principal, Reason, RequestId, RunId, RunSpec, Seq, Spawned,
-    Timestamp, TraceContext,
+    Micros, Namespace, NodeId, ObjectName, Parked, Payload, Principal, Reason, RequestId, Route, RunId, RunSpec, Seq,
+    Spawned, Timestamp, TraceContext,
 };
 
 use super::question::{rule_in, rule_out};
@@ -31,6 +31,7 @@ impl From<Reason> for proto::Reason {
             Reason::Running => (proto::ReasonKind::Running, 0),
             Reason::Cancelling => (proto::ReasonKind::Cancelling, 0),
             Reason::Delayed { until } => (proto::ReasonKind::Delayed, until.0),
+            Reason::Routing { until } => (proto::ReasonKind::Routing, until.0),
         };
         Self { kind: kind.into(), until_us }
     }
@@ -45,13 +46,16 @@ impl TryFrom<proto::Reason> for Reason {
             proto::ReasonKind::Unspecified => {
                 return Err(FormatError::Value { field: "reason.kind", found: reason.kind.into() });
             }
-            kind if !matches!(kind, proto::ReasonKind::Backoff | proto::ReasonKind::Delayed)
-                && reason.until_us != 0 =>
+            kind if !matches!(
+                kind,
+                proto::ReasonKind::Backoff | proto::ReasonKind::Delayed | proto::ReasonKind::Routing
+            ) && reason.until_us != 0 =>
             {
                 return Err(FormatError::Value { field: "reason.until_us", found: reason.until_us.cast_signed() });
             }
             proto::ReasonKind::Queued => Self::Queued,
             proto::ReasonKind::Backoff => Self::Backoff { until: ClusterTime(reason.until_us) },
+            proto::ReasonKind::Routing => Self::Routing { until: ClusterTime(reason.until_us) },
             proto::ReasonKind::Lost => Self::Lost,
             proto::ReasonKind::InDoubt => Self::InDoubt,
             proto::ReasonKind::Parked => Self::Parked,
@@ -117,6 +121,7 @@ impl From<&Job> for proto::Job {
             context: job.context.as_ref().map(Into::into),
             fork: job.fork.as_deref().map(Into::into),
             questions: rule_out(&job.questions),
+            route: job.route.as_deref().map(Into::into),
         }
     }
 }
@@ -195,6 +200,7 @@ impl TryFrom<proto::Job> for Job {
             context: job.context.map(Payload::try_from).transpose()?,
             fork: job.fork.map(Fork::try_from).transpose()?.map(Arc::new),
             questions: rule_in(job.questions),
+            route: job.route.map(Route::try_from).transpose()?.map(Arc::new),
         })
     }
 }

@@ -163,6 +163,7 @@ impl From<&Rejection> for proto::Rejection {
             Rejection::NamespaceLimit { what, limit } => {
                 Self { what: Some((*what).to_owned()), ..counted(RejectionKind::NamespaceLimit, *limit) }
             }
+            Rejection::RouteOutdated => plain(RejectionKind::RouteOutdated),
             Rejection::Internal => plain(RejectionKind::Internal),
         }
     }
@@ -202,6 +203,7 @@ impl TryFrom<proto::Rejection> for Rejection {
             RejectionKind::NotDue => Self::NotDue,
             RejectionKind::NotConfirmed => Self::NotConfirmed,
             RejectionKind::Internal => Self::Internal,
+            RejectionKind::RouteOutdated => Self::RouteOutdated,
             RejectionKind::TokenRefused => Self::TokenRefused,
             RejectionKind::NotInDoubt => {
                 Self::NotInDoubt { status: JobStatus::read("rejection.status", rejection.status)? }

@@ -21,9 +21,6 @@ pub(super) fn judge(row: &Row, bench: &Bench) -> Judged {
     let verbs: Vec<&str> = args.iter().map(String::as_str).take(2).collect();
     match verbs[..] {
         [verb, ..] if LATER.contains(&verb) => return Err(Stop::skip(format!("the verb \"{verb}\""))),
-        ["orchestrator", verb @ ("set" | "reset")] => {
-            return Err(Stop::skip(format!("the verb \"orchestrator {verb}\"")));
-        }
         _ => {}
     }
     // Atlas for Python reads a file; `atlas` asks a cluster.

@@ -22,7 +22,7 @@ const OTHERS_MAX: u32 = 60;
 const FRAMES_MAX: Duration = Duration::from_secs(10);
 
 pub(super) fn judge(row: &Row, bench: &Bench) -> Judged {
-    only(&row.input, &["agents", "jobs", "pool", "skills"])?;
+    only(&row.input, &["agents", "jobs", "pool", "skills", "orchestrator"])?;
     if let Some(member) = unknown(&row.expect, &["jobs", "other_jobs"]) {
         return Err(Stop::skip(format!("jobs of which \"{member}\" is expected")));
     }
@@ -34,10 +34,14 @@ pub(super) fn judge(row: &Row, bench: &Bench) -> Judged {
     }
     let setup = Setup::new().with_pool(row.input.get("pool").unwrap_or(&Value::Null))?;
     let folder = tempfile::tempdir().map_err(|error| Stop::system("make a folder", error))?;
+    let orchestrator = agents::orchestrator_of_row(&row.input, &folder.path().join("agents"), bench.mocks())?;
     let own = agents::of_row(&row.input, &folder.path().join("agents"), bench.mocks())?;
     let cluster = Cluster::start(bench.programs()?, &setup, folder.path())?;
     cluster.register(bench.bundled()?.iter().chain(&own))?;
     skills::deploy(row, &skills::required(row), bench, &cluster)?;
+    if let Some(name) = &orchestrator {
+        cluster.select_orchestrator(name)?;
+    }
     let mut socket = match Socket::open(cluster.address(), "/api/events")? {
         Opened::Socket(socket) => socket,
         Opened::Refused(status) => return Err(Stop::fail(format!("the events were refused with {status}"))),

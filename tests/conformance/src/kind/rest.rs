@@ -14,7 +14,7 @@ use crate::row::{Row, items, members, text, unknown};
 use crate::setup::{Setup, only};
 
 /// Paths of features that Atlas does not have yet.
-const LATER: [&str; 3] = ["/api/chains", "/api/traces", "/api/orchestrator"];
+const LATER: [&str; 0] = [];
 
 const STEP: [&str; 8] = ["method", "path", "json", "body", "text", "headers", "capture", "wait_job"];
 
@@ -47,6 +47,9 @@ pub(super) fn start(row: &Row, bench: &Bench, folder: &Path) -> Result<Cluster, 
     match &setup.agents {
         None => cluster.register(bench.bundled()?.iter().chain(&own))?,
         Some(path) => cluster.register(&agents::found_in(Path::new(path))?)?,
+    }
+    if let Some(name) = &setup.orchestrator {
+        cluster.select_orchestrator(name)?;
     }
     Ok(cluster)
 }

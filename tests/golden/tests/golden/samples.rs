@@ -249,6 +249,7 @@ pub(crate) fn outcomes() -> Vec<Result<Outcome, Rejection>> {
         Err(Rejection::UnknownQuestion),
         Err(Rejection::QuestionClosed),
         Err(Rejection::NotAnswerer),
+        Err(Rejection::RouteOutdated),
     ];
     all.extend(Rejection::LIMITS.map(|what| Err(Rejection::LimitReached { what, limit: 10 })));
     all
@@ -319,6 +320,7 @@ pub(crate) fn jobs() -> Vec<Job> {
         context: None,
         fork: None,
         questions: QuestionRule::Fail,
+        route: None,
     };
     let failed = Job {
         id: JobId(8),

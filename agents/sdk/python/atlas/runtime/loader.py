@@ -10,6 +10,9 @@ from types import ModuleType
 from atlas.runtime.base import AgentBase
 
 
+ORCHESTRATOR_METHODS = ("route", "on_job_complete", "on_job_failed")
+
+
 class NoImplementation(Exception):
     """The directory holds nothing that can be run; the text says why. Its cause is what the import raised, if that is the reason."""
 
@@ -25,13 +28,12 @@ def load_agent_class(directory: Path) -> type[AgentBase]:
 
 
 def load_orchestrator_class(directory: Path) -> type:
-    """The first class of `agent.py` with a `route` method."""
+    """The first class that `agent.py` defines with the three methods of an orchestrator."""
     module = _load(directory, "agent.py", f"atlas.agents.{directory.name}")
-    for name in sorted(dir(module)):
-        value = getattr(module, name)
-        if isinstance(value, type) and value.__module__ == module.__name__ and callable(getattr(value, "route", None)):
+    for value in list(vars(module).values()):
+        if isinstance(value, type) and value.__module__ == module.__name__ and _routes(value):
             return value
-    raise NoImplementation("agent.py defines no class with a route method")
+    raise NoImplementation(f"agent.py defines no class with the methods {', '.join(ORCHESTRATOR_METHODS)}")
 
 
 def load_skill(directory: Path):
@@ -88,6 +90,10 @@ def _place(directory: Path, file: str, line: int) -> str | None:
 
 def _is_agent(value) -> bool:
     return isinstance(value, type) and issubclass(value, AgentBase) and value is not AgentBase
+
+
+def _routes(cls: type) -> bool:
+    return all(callable(getattr(cls, name, None)) for name in ORCHESTRATOR_METHODS)
 
 
 def _load(directory: Path, file: str, name: str) -> ModuleType:

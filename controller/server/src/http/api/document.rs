@@ -54,7 +54,7 @@ const TAGS: &[(&str, &str, &[&str])] = &[
     ("cluster", "The controllers, their membership and backups.", &["/api/cluster"]),
     ("figures", "Health, statistics and metrics.", &["/api/health", "/api/ready", "/api/metrics", "/metrics"]),
     ("interface", "The program and this interface.", &["/api/version", "/api/openapi.json", "/errors/"]),
-    ("policies", "Skills and policies.", &["/api/skills", "/api/security/"]),
+    ("policies", "Skills, policies and orchestrators.", &["/api/skills", "/api/security/", "/api/orchestrator"]),
 ];
 
 fn tags_of(path: &str) -> impl Iterator<Item = &'static str> {

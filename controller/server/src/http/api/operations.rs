@@ -8,6 +8,7 @@ mod figures;
 mod jobs;
 mod nodes;
 mod objects;
+mod orchestrators;
 mod parts;
 mod questions;
 mod triggers;
@@ -24,6 +25,7 @@ const SUBJECTS: &[&[Operation]] = &[
     agents::OPERATIONS,
     nodes::OPERATIONS,
     objects::OPERATIONS,
+    orchestrators::OPERATIONS,
     triggers::OPERATIONS,
     figures::OPERATIONS,
     cluster::OPERATIONS,

@@ -10,7 +10,7 @@ impl Draw {
     fn command(&mut self) -> Command {
         let (job, node, token) = (self.job_id(), self.node_id(), self.token());
         let epoch = NodeEpoch(self.u64());
-        match self.below(48) {
+        match self.below(50) {
             0 => Command::RegisterAgent(RegisterAgent {
                 name: self.agent_name(),
                 version: self.version(),
@@ -110,6 +110,20 @@ impl Draw {
                 next: Timestamp(self.i64()),
                 missed: self.u64(),
                 start: self.option(Self::trigger_start),
+            }),
+            47 => Command::RouteJob(RouteJob {
+                job,
+                generation: EventSeq(self.u64()),
+                decider: self.pick(&Decider::ALL),
+                decision: self.option(Self::decision),
+                priority: self.option(Self::i64),
+            }),
+            48 => Command::ConsultOrchestrator(ConsultOrchestrator {
+                id: job,
+                agent: self.agent_name(),
+                pin: self.pin(),
+                input: self.payload(),
+                timeout: self.micros(),
             }),
             38 => Command::EndCarried(EndCarried {
                 job,
@@ -294,7 +308,7 @@ impl Draw {
     }
 
     fn rejection(&mut self) -> Rejection {
-        match self.below(48) {
+        match self.below(49) {
             0 => Rejection::QueueFull { active: self.u64() },
             1 => Rejection::LimitReached { what: self.pick(&Rejection::LIMITS), limit: self.u64() },
             2 => Rejection::PayloadTooLarge { bytes: self.u64() },
@@ -341,6 +355,7 @@ impl Draw {
             38 => Rejection::NeedsRun,
             39 => Rejection::NeedsLease,
             41 => Rejection::NotCarried,
+            47 => Rejection::RouteOutdated,
             40 => Rejection::RunTaken { job: self.job_id() },
             36 => Rejection::NamespaceLimit { what: self.pick(&Rejection::LIMITS), limit: self.u64() },
             42 => Rejection::UnknownRun { run: RunId(self.u64()) },

@@ -148,6 +148,7 @@ impl Draw {
             Reason::Queued,
             Reason::Backoff { until },
             Reason::Delayed { until },
+            Reason::Routing { until },
             Reason::Lost,
             Reason::InDoubt,
             Reason::Parked,
@@ -208,6 +209,27 @@ impl Draw {
                 Arc::new(Fork { from, steps, changed, model: draw.option(Self::object_name) })
             }),
             questions: self.question_rule(),
+            route: self.option(|draw| Arc::new(draw.route())),
+        }
+    }
+
+    fn route(&mut self) -> Route {
+        Route {
+            generation: EventSeq(self.u64()),
+            action: self.pick(&RouteAction::ALL),
+            decider: self.pick(&Decider::ALL),
+            priority: self.option(Self::i64),
+            asked: self.agent_name(),
+            asked_pin: self.option(Self::pin),
+            refused: self.option(Self::failure),
+        }
+    }
+
+    pub(super) fn decision(&mut self) -> Decision {
+        match self.below(3) {
+            0 => Decision::Execute,
+            1 => Decision::Reject(self.text().into()),
+            _ => Decision::Redirect(self.agent_name(), self.verdict()),
         }
     }
 

@@ -80,11 +80,16 @@ fn name(command: &Command) -> &'static str {
         Command::FireTrigger(FireTrigger { start: None, .. }) => "fire_trigger_skipped",
         Command::FireTrigger(FireTrigger { start: Some(TriggerStart::Run(_)), .. }) => "fire_trigger_chain",
         Command::FireTrigger(_) => "fire_trigger",
+        Command::RouteJob(RouteJob { decision: None, .. }) => "route_job_again",
+        Command::RouteJob(RouteJob { decision: Some(Decision::Execute), .. }) => "route_job_execute",
+        Command::RouteJob(RouteJob { decision: Some(Decision::Reject(_)), .. }) => "route_job_reject",
+        Command::RouteJob(_) => "route_job_redirect",
+        Command::ConsultOrchestrator(_) => "consult_orchestrator",
     }
 }
 
 /// How many names there are.
-const NAMES: usize = 75;
+const NAMES: usize = 80;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -282,6 +287,17 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
         Command::AdvanceRun(advance_run(RunNext::Fail(run_failure()))),
         Command::AdvanceRun(AdvanceRun { plan: None, ..advance_run(RunNext::Complete) }),
         Command::CancelRun(CancelRun { run: RUN }),
+        route(None, None),
+        route(Some(Decision::Execute), Some(-1)),
+        route(Some(Decision::Reject("Empty input data".into())), None),
+        route(Some(Decision::Redirect(agent(), Verdict::Accepted(pin()))), Some(10)),
+        Command::ConsultOrchestrator(ConsultOrchestrator {
+            id: job,
+            agent: agent(),
+            pin: pin(),
+            input: Payload::inline(br#"{"calls":[]}"#),
+            timeout: Micros::from_secs(5),
+        }),
         Command::SubmitJob(SubmitJob { not_before: Some(AT), ..submit(Verdict::Accepted(pin())) }),
         Command::RegisterAgent(register_agent(RunSpec {
             secrets: vec!["API_KEY".to_owned(), "openai-key".to_owned()],
@@ -352,4 +368,14 @@ fn start_run(definition: RunDefinition) -> StartRun {
 
 fn advance_run(next: RunNext) -> AdvanceRun {
     AdvanceRun { run: RUN, version: 3, plan: Some(Payload::inline(br#"{"chain":"review","steps":[]}"#)), next }
+}
+
+fn route(decision: Option<Decision>, priority: Option<i64>) -> Command {
+    Command::RouteJob(RouteJob {
+        job: JOB,
+        generation: EventSeq(12),
+        decider: Decider::Orchestrator,
+        decision,
+        priority,
+    })
 }

@@ -1,0 +1,182 @@
+//! `atlasctl orchestrator`: which orchestrator decides on jobs before they run.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::names;
+use crate::output::{Shown, Table};
+use crate::words;
+
+/// Where the selection is in the API.
+const OBJECT: [&str; 4] = ["api", "objects", "routing", "default"];
+
+/// What becomes of a job if the orchestrator fails.
+const FALLBACKS: [&str; 3] = ["allow", "reject", "wait"];
+
+/// Verbs of `atlasctl orchestrator`.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Verb {
+    /// Shows the selected orchestrator and its settings.
+    Show,
+    /// Lists the orchestrators that can be selected.
+    List,
+    /// Selects an orchestrator, for every job that has not started.
+    Set(Set),
+    /// Selects the default orchestrator, which allows every job.
+    Reset,
+    /// Shows how often the candidate would have decided otherwise.
+    Compare,
+    /// Selects the candidate.
+    Swap,
+    /// Selects the orchestrator that was selected before.
+    Rollback,
+}
+
+/// Options of `atlasctl orchestrator set`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Set {
+    /// The orchestrator: an agent of the type orchestrator.
+    #[arg(value_parser = names::orchestrator)]
+    name: String,
+    /// How long it may take to decide on a job.
+    #[arg(long, value_name = "DURATION", value_parser = words::parse_duration)]
+    deadline: Option<Duration>,
+    /// What becomes of a job if the orchestrator fails or is late.
+    #[arg(long, value_parser = FALLBACKS)]
+    fallback: Option<String>,
+    /// Make it the candidate: it is asked about the same jobs, without effect.
+    #[arg(long, conflicts_with_all = ["deadline", "fallback"])]
+    shadow: bool,
+}
+
+pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
+    let client = context.client()?;
+    match verb {
+        Verb::Show => {}
+        Verb::List => return list(context, &client).await,
+        Verb::Compare => return compare(context, &client).await,
+        Verb::Swap => {
+            let spec = spec(&client).await?;
+            let Some(candidate) = spec["shadow"].as_str() else {
+                let failure = Failure::usage("there is no candidate");
+                return Err(failure.with_next("atlasctl orchestrator set NAME --shadow"));
+            };
+            select(&client, Some(candidate)).await?;
+            change(&client, |spec| spec["shadow"] = Value::Null).await?;
+        }
+        Verb::Set(options) if options.shadow => {
+            change(&client, |spec| spec["shadow"] = options.name.as_str().into()).await?;
+        }
+        Verb::Set(options) => {
+            configure(&client, options).await?;
+            select(&client, Some(&options.name)).await?;
+        }
+        Verb::Reset => select(&client, None).await?,
+        Verb::Rollback => {
+            let spec = spec(&client).await?;
+            select(&client, spec["previous"].as_str()).await?;
+        }
+    }
+    show(context, &client).await
+}
+
+/// The settings of the selection; none are stored before the first selection.
+async fn spec(client: &Client) -> Result<Value, Failure> {
+    match client.get(&OBJECT, &[]).await {
+        Ok(object) => Ok(object["spec"].clone()),
+        Err(failure) if failure.exit == Exit::NotFound => Ok(json!({})),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Changes the deadline and the fall-back, as far as they are given.
+async fn configure(client: &Client, options: &Set) -> Result<(), Failure> {
+    if options.deadline.is_none() && options.fallback.is_none() {
+        return Ok(());
+    }
+    change(client, |spec| {
+        if let Some(deadline) = options.deadline {
+            spec["deadline_ms"] = u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX).into();
+        }
+        if let Some(fallback) = &options.fallback {
+            spec["fallback"] = fallback.as_str().into();
+        }
+    })
+    .await
+}
+
+/// Changes the settings of the selection.
+async fn change(client: &Client, change: impl FnOnce(&mut Value)) -> Result<(), Failure> {
+    let mut spec = spec(client).await?;
+    change(&mut spec);
+    client.put(&OBJECT, &[], &json!({"labels": {}, "spec": spec})).await.map(drop)
+}
+
+async fn select(client: &Client, name: Option<&str>) -> Result<(), Failure> {
+    client.post(&["api", "orchestrator"], &[], &json!({"name": name})).await.map(drop)
+}
+
+async fn show(context: &Context, client: &Client) -> Result<Exit, Failure> {
+    let selected = client.get(&["api", "orchestrator"], &[]).await?;
+    let spec = spec(client).await?;
+    let name = selected["name"].as_str().unwrap_or_default().to_owned();
+    let deadline = Duration::from_millis(spec["deadline_ms"].as_u64().unwrap_or(10_000));
+    let fallback = spec["fallback"].as_str().unwrap_or("allow");
+    let previous = spec["previous"].as_str().unwrap_or("DefaultOrchestrator");
+    let text = format!(
+        "orchestrator  {name}\ndeadline      {:.1} s, then {fallback}\nprevious      {previous}\n",
+        deadline.as_secs_f64()
+    );
+    let value = json!({"name": name, "type": selected["type"], "settings": spec});
+    context.show(&Shown { value, text, names: vec![format!("orchestrator/{name}")] })?;
+    Ok(Exit::Done)
+}
+
+/// What the candidate would have decided, compared with what was decided.
+async fn compare(context: &Context, client: &Client) -> Result<Exit, Failure> {
+    let object = client.get(&OBJECT, &[]).await?;
+    let shadow = object["status"]["shadow"].clone();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (asked, agreed) = (shadow["asked"].as_u64().unwrap_or(0), shadow["agreed"].as_u64().unwrap_or(0));
+    let faults = shadow["faults"].as_u64().unwrap_or(0);
+    let mut shown = format!(
+        "candidate  {}\njobs       {asked}\nagreed     {agreed}\notherwise  {}\nfaults     {faults}\n",
+        text(&object["spec"]["shadow"]),
+        asked.saturating_sub(agreed).saturating_sub(faults),
+    );
+    let samples = shadow["samples"].as_array().cloned().unwrap_or_default();
+    if !samples.is_empty() {
+        let mut table = Table::new(&["JOB", "AGENT", "DECIDED", "CANDIDATE"]);
+        for sample in &samples {
+            table.row(["job", "agent", "decided", "candidate"].map(|member| text(&sample[member])));
+        }
+        shown += &format!("\n{}", table.text());
+    }
+    let names = samples.iter().map(|sample| format!("job/{}", text(&sample["job"]))).collect();
+    context.show(&Shown { value: shadow, text: shown, names })?;
+    Ok(Exit::Done)
+}
+
+async fn list(context: &Context, client: &Client) -> Result<Exit, Failure> {
+    let selected = client.get(&["api", "orchestrator"], &[]).await?;
+    let agents = client.get(&["api", "agents"], &[("view", "full")]).await?;
+    let found: Vec<&Value> =
+        agents.as_array().into_iter().flatten().filter(|agent| agent["kind"] == "orchestrator").collect();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mut table = Table::new(&["ORCHESTRATOR", "VERSION", "SELECTED", "DESCRIPTION"]);
+    let default = selected["type"] == "default";
+    let mark = |is: bool| if is { "yes" } else { "" }.to_owned();
+    table.row(["DefaultOrchestrator".to_owned(), String::new(), mark(default), "Allows every job.".to_owned()]);
+    for agent in &found {
+        let is = !default && agent["name"] == selected["name"];
+        table.row([text(&agent["name"]), text(&agent["version"]), mark(is), text(&agent["description"])]);
+    }
+    let names = found.iter().map(|agent| format!("orchestrator/{}", text(&agent["name"]))).collect();
+    context.show(&Shown { value: found.into_iter().cloned().collect(), text: table.text(), names })?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,34 @@
+//! `/api/orchestrator` (compatibility §15.7). Its other settings are at `/api/objects/routing/default`.
+
+use atlas_service::Caller;
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use super::HttpDoor;
+use super::answer::{Answer, Problem, json};
+use super::request::Request;
+
+/// `GET /api/orchestrator`.
+pub(crate) async fn get(door: &HttpDoor, caller: &Caller, request: &Request) -> Answer {
+    let selected = door.service.orchestrator(caller, request.consistency()).await?;
+    let kind = if selected.custom { "custom" } else { "default" };
+    Ok(json(StatusCode::OK, &json!({"name": selected.name, "type": kind})))
+}
+
+/// `POST /api/orchestrator` with `{"name": ""}`. Without a name, the default one is selected.
+pub(crate) async fn select(door: &HttpDoor, caller: &Caller, request: &mut Request) -> Answer {
+    let text = request.json_text(door, door.limits.body_bytes_max).await?;
+    let text: &[u8] = if text.is_empty() { b"{}" } else { &text };
+    let body = match serde_json::from_slice(text) {
+        Ok(Value::Object(body)) => body,
+        Ok(_) => return Err(Problem::malformed("the body must be a JSON object")),
+        Err(_) => return Err(Problem::malformed("Invalid JSON")),
+    };
+    let name = match body.get("name") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(name)) => Some(name.as_str()).filter(|name| !name.is_empty()),
+        Some(_) => return Err(Problem::malformed("'name' must be text")),
+    };
+    let selected = door.service.select_orchestrator(caller, name).await?;
+    Ok(json(StatusCode::OK, &json!({"orchestrator": selected.name})))
+}

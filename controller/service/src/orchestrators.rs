@@ -1,0 +1,21 @@
+//! Orchestrators: which one a namespace has selected, and the tasks of the leader that ask it (compatibility §9, ADR 30).
+//!
+//! * [`selection`] reads and changes the selection;
+//! * [`candidate`] resolves the name of an orchestrator;
+//! * [`consult`] calls an orchestrator that is an agent, in a job of the cluster itself;
+//! * [`answer`] reads what it answered;
+//! * [`router`] decides on the jobs that wait for that;
+//! * [`teller`] tells the orchestrator about the jobs that ended, and asks a candidate what it would have decided;
+//! * [`shadow`] compares that with what was decided.
+
+mod answer;
+mod candidate;
+mod consult;
+mod router;
+mod selection;
+mod shadow;
+mod teller;
+
+pub use selection::Selected;
+
+pub(crate) use router::run;
