@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentKind, ConsultOrchestrator, Demand, Effects, Job, Namespace, Outcome, Place, Rejection, RetryRule, RunSpec,
-    SubmitJob, Timeouts, Verdict,
+    AgentKind, ConsultOrchestrator, Demand, Effects, Job, Namespace, Outcome, Place, QuestionRule, Rejection,
+    RetryRule, RunSpec, SubmitJob, Timeouts, Verdict,
 };
 
 use super::submit_job::{check_id, check_room, new_job};
@@ -42,6 +42,7 @@ pub(super) fn apply(command: &ConsultOrchestrator, change: &mut Change<'_>) -> R
         bearer: false,
         budget_nanodollars: None,
         context: None,
+        questions: QuestionRule::Fail,
     };
     let job = new_job(&submit, change, Some(command.pin.clone()), Some(spec));
     change.submit(Job { namespace: Namespace::system(), ..job });
