@@ -1,5 +1,7 @@
 //! Queries on the state. Each is a lookup or a walk along an index.
 
+mod routing;
+
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -12,7 +14,7 @@ use atlas_types::{
     requirement::Requirement,
 };
 
-use crate::index::{Class, Routing, Timer};
+use crate::index::{Class, Timer};
 use crate::node::NodeState;
 use crate::state::State;
 
@@ -366,47 +368,6 @@ impl State {
     /// The limits that an object sets for a namespace; none if it has no object.
     pub fn limits_of(&self, namespace: &Namespace) -> Option<&NamespaceSpec> {
         self.index.objects.limits(namespace)
-    }
-}
-
-/// Routing.
-impl State {
-    /// The selected orchestrator of a namespace; none if it is the default one.
-    pub fn routing(&self, namespace: &Namespace) -> Option<&Routing> {
-        self.index.objects.routing(namespace)
-    }
-
-    /// The selection under which the jobs of a namespace are decided now; 0 is the default one.
-    pub fn generation(&self, namespace: &Namespace) -> EventSeq {
-        self.routing(namespace).map_or(EventSeq(0), |routing| routing.generation)
-    }
-
-    /// The namespaces with jobs that wait for a decision.
-    pub fn undecided_namespaces(&self) -> impl Iterator<Item = &Namespace> {
-        self.index.undecided.namespaces()
-    }
-
-    /// The jobs of a namespace that wait for a decision, in the order of the queue.
-    pub fn undecided(&self, namespace: &Namespace) -> impl Iterator<Item = &Arc<Job>> {
-        self.index.undecided.of(namespace).filter_map(|job| self.jobs.get(job))
-    }
-
-    /// Whether a job must be decided on, or again, before it gets a lease: a decision holds as long as the selection under which it
-    /// was made, and for the whole family of a job once it has run.
-    pub fn needs_route(&self, job: &Job) -> bool {
-        let route = job.route.as_deref();
-        if route.is_none() && self.routing(&job.namespace).is_none() {
-            return false;
-        }
-        let family = job.original.is_some() && route.is_some_and(|route| route.action.runs());
-        let begun = job.attempt.0 > 0 || family;
-        let exempt = begun || job.is_system() || job.is_for_a_run();
-        !exempt && route.map_or(EventSeq(0), |route| route.generation) != self.generation(&job.namespace)
-    }
-
-    /// Jobs of the cluster itself that have not ended.
-    pub fn system_jobs(&self) -> u64 {
-        self.index.system
     }
 }
 
