@@ -96,6 +96,8 @@ const KINDS: &[(&str, &[&str], Judge)] = &[
     ("tool-exec", &["rounds"], |row, _| tool_exec::judge(row)),
     ("tool-declaration", &["lang", "scope", "file", "source"], |row, _| tool::declaration(row)),
     ("graph-validate", &["yaml"], |row, _| graph::validate(row)),
+    ("graph-run", &["yaml", "state_in"], |row, _| graph::run(row)),
+    ("graph-llm", &["yaml", "state_in", "replies"], |row, _| graph::run(row)),
     ("template", &["template", "state"], |row, _| graph::template(row)),
     ("reduce", &["reducer", "incoming"], |row, _| graph::reduce(row)),
     ("search_text", &["input"], |row, _| model::search_text(row)),

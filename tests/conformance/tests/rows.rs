@@ -76,6 +76,20 @@ fn pure_rules_of_loki() {
     assert_eq!(check(&rows, 1), Tally { passed: rows.len(), ..Tally::default() });
 }
 
+/// Runs of graphs, whose scripts are programs of Bash and Python.
+#[test]
+fn runs_of_graphs() {
+    let mut rows = rows(&["loki/graph-runs.jsonl", "loki/graph-llm.jsonl"]);
+    // It calls an agent that is no graph.
+    rows.retain(|row| row.id != "llm-child-spawn-instructions-lost");
+    let python = Command::new("python3").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if !python.is_ok_and(|status| status.success()) {
+        atlas_notice::skip("the runs of graphs need python3, which is not here");
+        return;
+    }
+    assert_eq!(check(&rows, 4), Tally { passed: rows.len(), ..Tally::default() });
+}
+
 /// Rows for behaviour that is specified but missing in the samples.
 #[test]
 fn rows_of_our_own() {

@@ -41,6 +41,7 @@ const ARROWS: &[(&str, &str)] = &[
         "bundled checks contract env format inventory llm model package secrets slots telemetry turn types wire",
     ),
     ("atlas-slots", "allocation types"),
+    ("atlas-graph-run", "checks contract env graph model package turn"),
     ("atlas-bundled", "package"),
     ("atlas-contract", "types"),
     ("atlas-package", "contract graph types"),
@@ -68,7 +69,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-cluster-tests", "bundled contract env linearizability notice package"),
     (
         "atlas-conformance",
-        "allocation bundled contract env graph inventory knowledge llm-server mediation model normal package policy runs scheduler secrets service state supervisor tool-runner tools triggers turn types",
+        "allocation bundled contract env graph graph-run inventory knowledge llm-server mediation model normal package policy runs scheduler secrets service state supervisor tool-runner tools triggers turn types",
     ),
     ("atlas-golden", ""),
     ("atlas-linearizability", ""),

@@ -1,12 +1,17 @@
-//! Graph agents: validation, templates and reducers.
+//! Graph agents: validation, templates, reducers and runs.
 
 mod folder;
+mod host;
+mod requests;
+mod runs;
+mod spelling;
 mod validate;
 
 use atlas_graph::Reducer;
 use atlas_graph::template::{self, Scope, TemplateError};
 use serde_json::{Map, Value, json};
 
+pub(super) use self::runs::judge as run;
 pub(super) use self::validate::validate;
 use crate::matcher::Captures;
 use crate::result::{Judged, Stop, compare};

@@ -1,0 +1,57 @@
+//! What a run needs from the program that executes it.
+
+use async_trait::async_trait;
+use atlas_graph::run::{Effect, Fault, FaultKind, Question};
+use atlas_model::{Answer, CallError, Request, ToolCall};
+use atlas_turn::{Offered, Outcome, Returned};
+
+/// Which node of which run acts.
+#[derive(Debug, Clone, Copy)]
+pub struct NodePlace<'a> {
+    /// 0 for the run itself, 1 for a graph that one of its nodes runs.
+    pub depth: u32,
+    /// The name of the graph.
+    pub graph: &'a str,
+    pub node: &'a str,
+}
+
+/// A question of a node.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    pub place: NodePlace<'a>,
+    pub question: &'a Question,
+}
+
+/// The surroundings of a run.
+#[async_trait]
+pub trait Host: Send + Sync {
+    /// Calls a model once. `model` is that of the node or graph; none for the default.
+    async fn call(&self, place: NodePlace<'_>, model: Option<&str>, request: Request) -> Result<Answer, CallError>;
+
+    /// The tools of a model node by the names in its list.
+    async fn tools(&self, place: NodePlace<'_>, names: &[String]) -> Result<Vec<Offered>, Fault> {
+        match names.first() {
+            None => Ok(Vec::new()),
+            Some(name) => {
+                Err(Fault::new(FaultKind::Llm, format!("node \"{}\" has no tool \"{name}\" here", place.node)))
+            }
+        }
+    }
+
+    /// Calls tools of a model node.
+    async fn use_tools(&self, place: NodePlace<'_>, calls: Vec<ToolCall>) -> Vec<Returned> {
+        let text = format!("node \"{}\" has no tools here", place.node);
+        let returned =
+            |call: ToolCall| Returned { call: call.id, outcome: Outcome::error("UnknownTool", text.clone()) };
+        calls.into_iter().map(returned).collect()
+    }
+
+    /// Asks a person.
+    async fn ask(&self, asked: Asked<'_>) -> Result<String, Fault>;
+
+    /// Runs an agent that is not a graph.
+    async fn agent(&self, place: NodePlace<'_>, agent: &str, prompt: &str) -> Result<String, Fault>;
+
+    /// Learns what happens in a run, in order.
+    fn observe(&self, depth: u32, graph: &str, effect: &Effect);
+}

@@ -1,0 +1,215 @@
+//! Runs of graphs in folders, with real scripts and a model that answers from a list.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use atlas_env::Env;
+use atlas_graph::run::{Effect, Fault, FaultKind};
+use atlas_model::{Answer, CallError, CallErrorKind, Part, Request, Usage};
+use atlas_package::{GRAPH_FILE, GraphFolder};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::sync::watch;
+
+use crate::{Asked, Host, NodePlace, Ran, Runner};
+
+/// A host whose model gives these answers in turn; `!` begins an error that may pass.
+#[derive(Default)]
+struct Here {
+    answers: Mutex<Vec<&'static str>>,
+    requests: Mutex<Vec<Request>>,
+}
+
+#[async_trait]
+impl Host for Here {
+    async fn call(&self, _: NodePlace<'_>, _: Option<&str>, request: Request) -> Result<Answer, CallError> {
+        self.requests.lock().expect("no panic").push(request);
+        let mut answers = self.answers.lock().expect("no panic");
+        let text = if answers.is_empty() { "!nothing left" } else { answers.remove(0) };
+        if let Some(error) = text.strip_prefix('!') {
+            return Err(CallError::new(CallErrorKind::Connection, error));
+        }
+        let parts = vec![Part::Text { text: text.to_owned() }];
+        let stop = atlas_model::Stop::End;
+        Ok(Answer { parts, stop, usage: Usage::default(), model: "m".to_owned(), id: None, raw: Default::default() })
+    }
+
+    async fn ask(&self, asked: Asked<'_>) -> Result<String, Fault> {
+        Err(Fault::new(FaultKind::NoAnswer, format!("nobody answers \"{}\"", asked.question.text)))
+    }
+
+    async fn agent(&self, _: NodePlace<'_>, agent: &str, prompt: &str) -> Result<String, Fault> {
+        Ok(format!("{agent} did {prompt}"))
+    }
+
+    fn observe(&self, _: u32, _: &str, _: &Effect) {}
+}
+
+/// Writes agents: pairs of a path below the folder of all agents, and a text.
+fn agents(files: &[(&str, &str)]) -> TempDir {
+    let root = tempfile::tempdir().expect("a folder");
+    for (path, text) in files {
+        let path = root.path().join("agents").join(path);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+        std::fs::write(path, text).expect("a file");
+    }
+    root
+}
+
+async fn run(root: &Path, host: &Here) -> Ran {
+    let env = Env::system();
+    let runner =
+        Runner { env: &env, host, workspace: root.to_owned(), variables: Vec::new(), inherits: true, asks_again: 0 };
+    let folder = GraphFolder::new(&root.join("agents/g"));
+    let loaded = folder.read().expect("a graph");
+    let run = runner.prepare(&folder, &loaded, "go").expect("a valid graph");
+    let (_stopper, stop) = watch::channel(false);
+    runner.run(&folder, run, stop).await
+}
+
+/// Runs a graph `g` with these nodes and files; the output, or the kind of the error.
+async fn check(nodes: &str, files: &[(&str, &str)], answers: &[&'static str], expected: &str) -> Here {
+    let graph = format!("name: g\nstart: a\nnodes:\n{nodes}");
+    let path = format!("g/{GRAPH_FILE}");
+    let all: Vec<(&str, &str)> = files.iter().copied().chain([(path.as_str(), graph.as_str())]).collect();
+    let root = agents(&all);
+    let host = Here { answers: Mutex::new(answers.to_vec()), ..Here::default() };
+    let ran = run(root.path(), &host).await;
+    let shown = ran.result.map_err(|error| error.kind.code());
+    assert_eq!(shown.as_deref().unwrap_or_else(|code| code), expected);
+    host
+}
+
+const ONE: &str = "  a: {type: script, script: a.sh, next: e, timeout: 2}\n  e: {type: end, output: '{{x}}'}\n";
+
+#[tokio::test]
+async fn a_script_gets_the_state_and_prints_changes() {
+    let body = "[ -t 0 ] || read -r line; echo noise >&2; printf '  {\"x\": \"%s %s %s\"}\\n' \"$GRAPH_STATE\" \"${GRAPH_STATE_FILE-no}\" \"$AUTO_CONFIRM$line\" | sed 's/{\"initial_prompt\":\"go\"}/state/'";
+    check(ONE, &[("g/a.sh", body)], &[], "state no true").await;
+}
+
+#[tokio::test]
+async fn a_script_that_does_not_keep_the_protocol_fails() {
+    for (body, expected) in [
+        ("exit 3", "script-exit"),
+        (":", "script-empty"),
+        ("echo '[1]'", "script-object"),
+        ("echo '{} x'", "script-json"),
+        ("head -c 9000000 /dev/zero | tr '\\0' 'x'", "script-output"),
+    ] {
+        check(ONE, &[("g/a.sh", body)], &[], expected).await;
+    }
+    let ruby = "  a: {type: script, script: a.rb, next: e}\n  e: {type: end}\n";
+    check(ruby, &[("g/a.rb", "")], &[], "script-extension").await;
+}
+
+/// T36: the size from which the state is in a file.
+#[tokio::test]
+async fn a_large_state_is_in_a_file() {
+    let script = "import json, os\nf = os.environ.get('GRAPH_STATE_FILE')\nt = open(f).read() if f else os.environ['GRAPH_STATE']\nprint(json.dumps({'x': f'{len(t)} {f is not None}'}))\n";
+    for (bytes, expected) in [(32_768, "32768 False"), (32_769, "32769 True")] {
+        let pad = "p".repeat(bytes - r#"{"pad":"","initial_prompt":"go"}"#.len());
+        let nodes = "  a: {type: script, script: a.py, next: e}\n  e: {type: end, output: '{{x}}'}\n";
+        let graph = format!("name: g\nstart: a\ninitial_state: {{pad: {pad}}}\nnodes:\n{nodes}");
+        let root = agents(&[("g/a.py", script), ("g/graph.yaml", &graph)]);
+        let ran = run(root.path(), &Here::default()).await;
+        assert_eq!(ran.result.as_deref(), Ok(expected));
+    }
+}
+
+/// T23: what a script started is killed when its time is over.
+#[tokio::test]
+async fn a_script_that_takes_too_long_is_killed_with_its_children() {
+    let root = agents(&[
+        ("g/a.sh", "(sleep 3; touch late) & sleep 3; touch late; echo '{}'"),
+        (
+            "g/graph.yaml",
+            "name: g\nstart: a\nsettings: {timeout: 1}\nnodes:\n  a: {type: script, script: a.sh, next: e}\n  e: {type: end}\n",
+        ),
+    ]);
+    #[expect(clippy::disallowed_methods, reason = "the test measures real time")]
+    let began = Instant::now();
+    let ran = run(root.path(), &Here::default()).await;
+    assert_eq!(ran.result.map_err(|error| error.kind), Err(FaultKind::TimedOut));
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    Env::system().clock.sleep(Duration::from_secs(3)).await;
+    assert!(!root.path().join("late").exists());
+}
+
+#[tokio::test]
+async fn a_model_node_has_its_own_conversation() {
+    let nodes = "  a: {type: llm, prompt: 'say {{initial_prompt}}', instructions: 'A\n\n\n    ---\n\n\n    B', next: b, state_updates: {x: '{{output}}'}}\n  b: {type: llm, prompt: 'and {{x}}', next: e, temperature: 0.5, state_updates: {y: '{{output}}'}}\n  e: {type: end, output: '{{y}}'}\n";
+    let host = check(nodes, &[], &["one", "two"], "two").await;
+    let requests = host.requests.lock().expect("no panic");
+    let shown: Vec<(String, Vec<String>, Option<f64>)> = requests
+        .iter()
+        .map(|request| {
+            let texts = request.messages.iter().map(atlas_model::Message::text).collect();
+            (request.system.clone(), texts, request.temperature)
+        })
+        .collect();
+    let expected = [
+        ("A\n---\nB".to_owned(), vec!["say go".to_owned()], None),
+        (String::new(), vec!["and one".to_owned()], Some(0.5)),
+    ];
+    assert_eq!(shown.len(), 2);
+    assert!(shown[0].0.contains("---") && shown[0].0.starts_with('A') && shown[0].0.ends_with('B'), "{shown:?}");
+    assert_eq!((&shown[0].1, &shown[1]), (&expected[0].1, &expected[1]));
+}
+
+#[tokio::test]
+async fn transient_failures_are_tried_again() {
+    let nodes = |attempts: u32| {
+        format!(
+            "  a: {{type: llm, prompt: p, max_attempts: {attempts}, next: e, state_updates: {{x: '{{{{output}}}}'}}}}\n  e: {{type: end, output: '{{{{x}}}}'}}\n"
+        )
+    };
+    check(&nodes(3), &[], &["!reset", "", "ok"], "ok").await;
+    check(&nodes(2), &[], &["!reset", "!reset", "ok"], "llm").await;
+}
+
+/// T25 and T26: an answer that has not the form is extracted once and repaired once.
+#[tokio::test]
+async fn an_answer_is_brought_into_the_form_of_its_schema() {
+    let nodes = "  a:\n    type: llm\n    prompt: p\n    output_schema: {type: object, required: [x], properties: {x: {type: string}}}\n    next: e\n  e: {type: end, output: '{{x}}'}\n";
+    let host = check(nodes, &[], &["```json\n{\"x\": \"a\"}\n```"], "a").await;
+    let prompt = host.requests.lock().expect("no panic")[0].messages[0].text();
+    assert!(prompt.starts_with("p\n\nAnswer with one JSON object") && prompt.ends_with('}'), "{prompt}");
+    check(nodes, &[], &["x is a", "{\"x\": \"b\"}"], "b").await;
+    let host = check(nodes, &[], &["42", "{\"x\": 5}", "{\"x\": \"c\"}"], "c").await;
+    let repair = host.requests.lock().expect("no panic")[2].messages[0].text();
+    assert!(repair.contains("at /x"), "{repair}");
+    check(nodes, &[], &["42", "42", "42"], "extraction").await;
+}
+
+#[tokio::test]
+async fn agents_run_inside_a_graph() {
+    let nodes = "  a: {type: agent, agent: kid, prompt: 'do {{initial_prompt}}', next: b, state_updates: {x: '{{output}}'}}\n  b: {type: agent, agent: other, prompt: '{{x}}', next: e, state_updates: {y: '{{output}}'}}\n  e: {type: end, output: '{{y}}'}\n";
+    let kid = "name: kid\nstart: e\nnodes:\n  e: {type: end, output: 'kid got {{initial_prompt}}'}\n";
+    let files = [("kid/graph.yaml", kid), ("other/config.yaml", "name: other\n")];
+    check(nodes, &files, &[], "other did kid got do go").await;
+    let itself = "  a: {type: agent, agent: g, prompt: p, next: e}\n  e: {type: end}\n";
+    let root = agents(&[("g/graph.yaml", &format!("name: g\nstart: a\nnodes:\n{itself}"))]);
+    let error = run(root.path(), &Here::default()).await.result.expect_err("too deep").to_string();
+    assert!(error.ends_with("agent \"g\" would run at depth 4, and 3 is the deepest"), "{error}");
+}
+
+#[tokio::test]
+async fn a_question_without_an_answer_fails_the_run() {
+    let nodes =
+        "  a: {type: approval, question: 'ok?', options: [yes], routes: {yes: e}, on_other: e}\n  e: {type: end}\n";
+    check(nodes, &[], &[], "no-answer").await;
+}
+
+/// T13: items run at the same time.
+#[tokio::test]
+async fn items_of_a_map_run_at_the_same_time() {
+    let script = "import json, os, time\ns = json.loads(os.environ['GRAPH_STATE'])\ntime.sleep(0.3 * (5 - s['i']))\nprint(json.dumps({'output': 2 * s['i']}))\n";
+    let graph = "name: g\nstart: a\ninitial_state: {l: [1, 2, 3, 4]}\nnodes:\n  a: {type: map, over: '{{l}}', as: i, branch: b, collect_into: o, next: e}\n  b: {type: script, script: b.py}\n  e: {type: end, output: '{{o}}'}\n";
+    let root = agents(&[("g/b.py", script), ("g/graph.yaml", graph)]);
+    let ran = run(root.path(), &Here::default()).await;
+    assert_eq!(ran.result.as_deref(), Ok("[2,4,6,8]"));
+    assert_eq!(ran.state.get("o"), Some(&Value::from(vec![2, 4, 6, 8])));
+}
