@@ -9,7 +9,7 @@ use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::command::{
     agent, apply, chain, cluster, complete, completion, config, context, conversation, deploy, dev, dev_member, diff,
     docs, doctor, edit, event, explain_error, generic, import, init, job, label, logs, mcp, model, node, operator,
-    orchestrator, question, run, secret, skill, test, top, trigger, wait,
+    orchestrator, question, run, secret, skill, test, top, trigger, wait, trace,
 };
 use crate::context::TimeForm;
 use crate::exit;
@@ -143,6 +143,9 @@ pub(crate) enum Command {
     /// Orchestrators: programs that decide on jobs before they run.
     #[command(subcommand)]
     Orchestrator(orchestrator::Verb),
+    /// Traces: what jobs did, and when.
+    #[command(subcommand)]
+    Trace(trace::Verb),
     /// Connections of other programs over MCP, the Model Context Protocol.
     #[command(subcommand)]
     Mcp(mcp::Verb),

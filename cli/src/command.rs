@@ -36,6 +36,7 @@ pub(crate) mod secret;
 pub(crate) mod skill;
 pub(crate) mod test;
 pub(crate) mod top;
+pub(crate) mod trace;
 pub(crate) mod trigger;
 pub(crate) mod version;
 pub(crate) mod wait;
@@ -76,6 +77,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Chain(verb) => block_on(chain::run(context, &verb)),
         Command::Trigger(verb) => block_on(trigger::run(context, &verb)),
         Command::Orchestrator(verb) => block_on(orchestrator::run(context, &verb)),
+        Command::Trace(verb) => block_on(trace::run(context, &verb)),
         Command::Mcp(verb) => block_on(mcp::run(context, &verb)),
         Command::Cluster(verb) => block_on(cluster::run(context, &verb)),
         Command::Event(verb) => block_on(event::run(context, &verb)),

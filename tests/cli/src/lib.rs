@@ -40,6 +40,8 @@ mod skills;
 #[cfg(test)]
 mod three_controllers;
 #[cfg(test)]
+mod traces;
+#[cfg(test)]
 mod triggers;
 #[cfg(test)]
 mod wishes;

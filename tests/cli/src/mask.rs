@@ -3,7 +3,8 @@
 use regex::Regex;
 
 /// The masks, applied in this order: longer patterns come first.
-const MASKS: [(&str, &str); 28] = [
+const MASKS: [(&str, &str); 29] = [
+    (r"━+", "<bar>"),
     (r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d\d:\d\d", "<moment>"),
     (r"(?m)^(c\d +(?:leader|follower) +)\d.*$", "$1<term>  <applied>  <heartbeat>  <fsync>"),
     (r"(?m)^(laptop +ready +)\d+/.*$", "$1<cores>  <memory>  <gpus>  <slots>"),

@@ -1,0 +1,148 @@
+//! `atlasctl trace`: what a job did, and when.
+
+mod draw;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::api::{self, Job};
+use crate::client::Client;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::names;
+use crate::output::Shown;
+
+/// Most recorded steps of one job.
+const STEPS_MAX: usize = 200;
+
+/// Most jobs of a tree whose steps and checks are asked for.
+const JOBS_MAX: usize = 100;
+
+/// Verbs of `atlasctl trace`.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Verb {
+    /// Draws what a job did: its phases, calls of models, checks and the jobs that it spawned.
+    Show(Options),
+}
+
+/// Which jobs.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Job ids, or unique prefixes of them, also as printed by -o name.
+    #[arg(required = true, value_name = "ID", value_parser = names::job)]
+    ids: Vec<String>,
+}
+
+pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
+    let Verb::Show(options) = verb;
+    names::each(context, &options.ids, async |id| show(context, id).await).await
+}
+
+/// A job with what is known of it.
+#[derive(Debug, Default)]
+struct Traced {
+    job: Job,
+    trace: Trace,
+    steps: Vec<Step>,
+    children: Vec<Traced>,
+}
+
+/// The members of a trace that a job does not have.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Trace {
+    parent_trace_id: String,
+    chain_name: String,
+    step_index: i64,
+    eval_results: Vec<Check>,
+}
+
+/// A check of an agent's `eval.yaml`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Check {
+    name: String,
+    passed: bool,
+    message: String,
+}
+
+/// A recorded step.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Step {
+    kind: String,
+    duration_ms: f64,
+    tokens_input: u64,
+    tokens_output: u64,
+    cost_usd: f64,
+}
+
+async fn show(context: &Context, id: &str) -> Result<Exit, Failure> {
+    let client = context.client()?;
+    let mut value = client.get(&["api", "jobs", id, "tree"], &[]).await?;
+    let mut left = JOBS_MAX;
+    let traced = gather(&client, &mut value, &mut left).await?;
+    let mut names = Vec::new();
+    traced.ids(&mut names);
+    context.show(&Shown { text: draw::text(&traced), value, names })?;
+    let parent = &traced.trace.parent_trace_id;
+    if !parent.is_empty() {
+        context.next(&format!("next: atlasctl trace show {parent}"));
+    }
+    Ok(Exit::Done)
+}
+
+/// Adds steps and trace to the object of a job and to those below it, and reads them.
+async fn gather(client: &Client, value: &mut Value, left: &mut usize) -> Result<Traced, Failure> {
+    let job: Job = api::read(value)?;
+    let mut traced = Traced { job, ..Traced::default() };
+    let Some(members) = value.as_object_mut() else { return Ok(traced) };
+    if *left > 0 {
+        *left -= 1;
+        add_details(client, &mut traced, members).await?;
+    }
+    for child in members.get_mut("children").and_then(Value::as_array_mut).into_iter().flatten() {
+        traced.children.push(Box::pin(gather(client, child, left)).await?);
+    }
+    Ok(traced)
+}
+
+async fn add_details(client: &Client, traced: &mut Traced, members: &mut Map<String, Value>) -> Result<(), Failure> {
+    let id = traced.job.id.as_str();
+    let limit = STEPS_MAX.to_string();
+    let steps = known(client.get(&["api", "jobs", id, "steps"], &[("limit", &limit)]).await)?.unwrap_or(json!([]));
+    // A job has a trace when it has ended, unless it was cancelled.
+    let trace = known(client.get(&["api", "traces", id], &[]).await)?.unwrap_or(Value::Null);
+    traced.steps = api::read(&steps)?;
+    if !trace.is_null() {
+        traced.trace = api::read(&trace)?;
+    }
+    members.insert("steps".to_owned(), without_outcomes(steps));
+    members.insert("trace".to_owned(), trace);
+    Ok(())
+}
+
+/// What the server does not know is none: jobs leave the state, and traces exist for some jobs only.
+fn known(answer: Result<Value, Failure>) -> Result<Option<Value>, Failure> {
+    match answer {
+        Ok(value) => Ok(Some(value)),
+        Err(failure) if failure.exit == Exit::NotFound => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// A trace tells how long steps took; `atlasctl job steps` shows their contents.
+fn without_outcomes(mut steps: Value) -> Value {
+    for step in steps.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
+        step.remove("outcome");
+    }
+    steps
+}
+
+impl Traced {
+    fn ids(&self, names: &mut Vec<String>) {
+        names.push(format!("job/{}", self.job.id));
+        self.children.iter().for_each(|child| child.ids(names));
+    }
+}
