@@ -89,6 +89,11 @@ impl Job {
         }
     }
 
+    /// Whether it failed because a call of a model could have exceeded its budget.
+    pub(crate) fn is_over_budget(&self) -> bool {
+        self.metadata.get("_error_code").and_then(Value::as_str) == Some("E3203")
+    }
+
     /// Whether the status is final: completed, failed or cancelled.
     pub(crate) fn is_terminal(&self) -> bool {
         ["completed", "failed", "cancelled"].contains(&self.status.as_str())

@@ -92,6 +92,7 @@ pub(crate) fn summary(job: &Job) -> String {
 pub(crate) fn exit(job: &Job) -> Exit {
     match job.status.as_str() {
         "completed" => Exit::Done,
+        "failed" if job.is_over_budget() => Exit::Denied,
         "failed" => Exit::JobFailed,
         "cancelled" => Exit::JobCancelled,
         _ if job.reason == "in_doubt" => Exit::JobInDoubt,
@@ -112,7 +113,7 @@ pub(crate) fn result(job: &Job) -> Result<String, Failure> {
     let id = &job.id;
     let (code, message, next) = match exit {
         Exit::Done => return Ok(format!("{}\n", job.output_data.clone().unwrap_or_default())),
-        Exit::JobFailed => {
+        Exit::JobFailed | Exit::Denied => {
             let text = job.error_text();
             let why = if text.is_empty() { "the agent gave no message" } else { &text };
             // Without a node it never ran, so it logged nothing.
@@ -191,6 +192,18 @@ mod tests {
             .assert_eq(&cold);
         let warm = summary(&Job { warm: true, warmup_ms: 0.0, completed_at: 100.009, ..job() });
         expect!["job-4f3a09c1d27be685  hello 0.1.0  queued 1 ms → laptop, warm → completed in 9 ms"].assert_eq(&warm);
+    }
+
+    #[test]
+    fn a_job_that_its_budget_stopped_was_refused() {
+        let failed = |code: &str| {
+            let metadata = [("_error_code".to_owned(), code.into())].into();
+            Job { status: "failed".to_owned(), error: "too much".to_owned(), metadata, ..job() }
+        };
+        assert_eq!(exit(&failed("E3203")), Exit::Denied);
+        assert_eq!(exit(&failed("E3201")), Exit::JobFailed);
+        let failure = result(&failed("E3203")).expect_err("refused");
+        assert_eq!((failure.exit, failure.message.as_str()), (Exit::Denied, "E3203: too much"));
     }
 
     #[test]

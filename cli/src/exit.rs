@@ -43,7 +43,7 @@ Exit codes:
   2  wrong use of the command line     9  the wait timed out; the job continues
   3  the cluster cannot be reached    10  the job failed
   4  refused by a contract            11  the job was cancelled
-  5  refused by policy or quota       12  the job needs an answer
+  5  refused by policy or budget      12  the job needs an answer
   6  not found                        13  the job is in doubt";
 
 impl Exit {

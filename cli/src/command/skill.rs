@@ -1,6 +1,7 @@
 //! `atlasctl skill`: functions that agents call.
 
 mod deploy;
+mod test;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -24,6 +25,8 @@ pub(crate) enum Verb {
     Show(Names),
     /// Checks, packs and deploys the skills in folders.
     Deploy(deploy::Options),
+    /// Calls a deployed skill once, as an agent would, and prints what it returns.
+    Test(test::Options),
     /// Removes a skill.
     Remove(Names),
 }
@@ -83,6 +86,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
             names::each(context, &options.names, async |name| object::show(context, KIND, name).await).await
         }
         Verb::Deploy(options) => deploy::run(context, options).await,
+        Verb::Test(options) => test::run(context, options).await,
         Verb::Remove(options) => {
             names::each(context, &options.names, async |name| object::remove(context, KIND, name).await).await
         }

@@ -256,6 +256,7 @@ impl HttpDoor {
             (Route::Skills, &Method::GET) => skills::list(self, &caller, request).await,
             (Route::Skills, &Method::POST) => skills::deploy(self, &caller, request).await,
             (Route::Skill(name), &Method::GET) => skills::get(self, &caller, request, &name).await,
+            (Route::SkillTest(name), &Method::POST) => skills::test(self, &caller, request, &name).await,
             (Route::Skill(name), &Method::DELETE) => objects::delete(self, &caller, request, "skill", &name).await,
             (Route::SecurityPolicy, &Method::GET) => Err(Error::NotConfigured("No security policy configured").into()),
             (Route::ErrorPage(code), &Method::GET) => {

@@ -30,6 +30,10 @@ fn skills_are_deployed_listed_and_removed() {
     session.run("atlasctl skill deploy skills/words -o name");
     session.run("atlasctl skill list");
     session.run("atlasctl skill show words | grep -v -e uid -e created -e updated -e revision");
+    session.run("atlasctl skill test words text='a b c'");
+    session.run("atlasctl skill test words");
+    session.run("atlasctl skill test upper '{}'");
+    session.run("atlasctl skill test nothing");
     session.run("atlasctl skill remove skill/words");
     session.run("atlasctl skill remove words");
     session.run("atlasctl skill list -o name");

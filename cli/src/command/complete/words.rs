@@ -170,7 +170,7 @@ fn of_positional(line: &Line<'_>, argument: &Arg) -> Option<Vec<Names>> {
         (["node", ..], "NAME") => vec![Names::Nodes],
         (["model", "show" | "check" | "remove"], "NAME") | (["model", "tier"], "MODEL") => vec![Names::Models],
         (["conversation", ..], "ID") => vec![Names::Conversations],
-        (["skill", "show" | "remove"], "NAME") => vec![Names::Skills],
+        (["skill", "show" | "test" | "remove"], "NAME") => vec![Names::Skills],
         (["secret", "set" | "rotate" | "show" | "who-can-read" | "remove"], "NAME") => vec![Names::Secrets],
         (["trigger", verb], "NAME") if *verb != "create" => vec![Names::Triggers],
         (["cluster", ..], "CONTROLLER") => vec![Names::Controllers],

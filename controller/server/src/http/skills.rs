@@ -1,9 +1,10 @@
 //! `/api/skills` (compatibility §15.4, and ours). Labels and revisions of skills are at `/api/objects/skill`.
 
 use atlas_contract::platform;
-use atlas_service::{Caller, Error};
+use atlas_service::{Caller, Error, SkillEnd};
 use http::StatusCode;
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
 
 use super::HttpDoor;
 use super::answer::{Answer, json};
@@ -33,6 +34,26 @@ pub(crate) async fn list(door: &HttpDoor, caller: &Caller, request: &Request) ->
 /// `GET /api/skills/{name}`.
 pub(crate) async fn get(door: &HttpDoor, caller: &Caller, request: &Request, name: &str) -> Answer {
     Ok(json(StatusCode::OK, &door.service.skill(caller, name, request.consistency()).await?))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TestBody {
+    #[serde(default)]
+    input: Map<String, Value>,
+}
+
+/// `POST /api/skills/{name}/test` with `{"input": {}}`: calls a skill as an agent would, and waits for its end.
+pub(crate) async fn test(door: &HttpDoor, caller: &Caller, request: &mut Request, name: &str) -> Answer {
+    let TestBody { input } = request.read_json(door).await?;
+    let end = door.service.run_skill(caller, name, &Value::Object(input)).await?;
+    let Some(end) = end else { return Err(Error::UnknownObject(format!("no such skill: \"{name}\"")).into()) };
+    let (output, error, refused) = match end {
+        SkillEnd::Done(output) => (output, String::new(), false),
+        SkillEnd::Failed(error) => (Value::Null, error, false),
+        SkillEnd::Unfit(why) => (Value::Null, why, true),
+    };
+    Ok(json(StatusCode::OK, &json!({ "output": output, "error": error, "refused": refused })))
 }
 
 /// `POST /api/skills` with a package as its body.

@@ -72,7 +72,7 @@ const RIGHTS: &[(Right, &[&str])] = &[
             "getQuestion",
         ],
     ),
-    (Right::JobsSubmit, &["submitJob", "submitJobs", "startChain", "fireTrigger", "backfillTrigger"]),
+    (Right::JobsSubmit, &["submitJob", "submitJobs", "startChain", "fireTrigger", "backfillTrigger", "testSkill"]),
     (
         Right::JobsControl,
         &[

@@ -1,13 +1,13 @@
 //! Health, figures and pages.
 
 use atlas_service::catalogue::{
-    LIMIT_REACHED, MALFORMED, NOT_CONFIGURED, OBJECT_CHANGED, OBJECT_IN_USE, OBJECT_REFUSED, PACKAGE_REFUSED,
-    PEERS_AWAY, UNKNOWN_AGENT, UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND,
+    LIMIT_REACHED, MALFORMED, NAMESPACE_LIMIT, NOT_CONFIGURED, OBJECT_CHANGED, OBJECT_IN_USE, OBJECT_REFUSED, PACKAGE_REFUSED,
+    PEERS_AWAY, QUEUE_FULL, UNKNOWN_AGENT, UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND,
 };
 
 use super::super::{Body, Content, Operation};
 use super::parts::{
-    BODY, CONSISTENCY, DRY_RUN, IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, READ, WRITE, created, delete, get, ok, post,
+    BODY, CONSISTENCY, DRY_RUN, IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, READ, STORED, WRITE, created, delete, get, ok, post,
 };
 
 pub(super) const OPERATIONS: &[Operation] = &[
@@ -72,6 +72,15 @@ pub(super) const OPERATIONS: &[Operation] = &[
         .takes(&[CONSISTENCY])
         .answers(&[ok("the skill", &[Content::Json("Skill")])])
         .refuses(&[READ, &[UNKNOWN_OBJECT]]),
+    post("testSkill", "/api/skills/{name}/test", "Calls a skill as an agent would, and waits for its end.")
+        .body(Body::MaybeJson("SkillTest"))
+        .answers(&[ok("how the call ended", &[Content::Json("SkillTested")])])
+        .refuses(&[
+            WRITE,
+            BODY,
+            STORED,
+            &[UNKNOWN_OBJECT, PACKAGE_REFUSED, QUEUE_FULL, LIMIT_REACHED, NAMESPACE_LIMIT],
+        ]),
     delete("removeSkill", "/api/skills/{name}", "Removes a skill. Its package is kept as long as something uses it.")
         .takes(&[IF_MATCH, IF_NONE_MATCH, DRY_RUN, IDEMPOTENCY_KEY])
         .answers(&[ok("the skill is removed", &[Content::Json("Deleted")])])
