@@ -9,7 +9,7 @@ use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::command::{
     agent, apply, chain, cluster, complete, completion, config, context, conversation, deploy, dev, dev_member, diff,
     docs, doctor, edit, event, explain_error, generic, import, init, job, label, logs, mcp, model, node, operator,
-    orchestrator, question, run, secret, skill, test, top, trigger, wait, trace,
+    orchestrator, question, run, secret, skill, test, top, trace, trigger, wait,
 };
 use crate::context::TimeForm;
 use crate::exit;

@@ -36,6 +36,7 @@ mod logs;
 mod messages;
 mod model_health;
 mod model_metrics;
+mod model_probe;
 mod nodes;
 mod objects;
 mod observe;

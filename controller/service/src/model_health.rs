@@ -69,6 +69,11 @@ impl Status {
     }
 }
 
+/// When a worker asked a model last, Unix seconds; none if nothing is known of it.
+pub(crate) fn checked_at(object: &Object) -> Option<f64> {
+    Status::read(object).map(|status| status.checked_at)
+}
+
 /// Follows the log on every member: each keeps the metric, the leader writes the statuses.
 pub(crate) async fn follow(shared: Arc<Shared>) {
     // Nobody waits for a status.

@@ -24,7 +24,7 @@ use crate::streams::Streams;
 use crate::traces::Evals;
 use crate::waiters::Waiters;
 use crate::{
-    Error, catch_up, collect, conversations, fill, follow, health, model_health, orchestrators, runs, scrub, triggers,
+    Error, catch_up, collect, conversations, fill, follow, health, model_health, model_probe, orchestrators, runs, scrub, triggers,
 };
 
 /// Limits of the doors. Each is an option of the controller.
@@ -36,11 +36,18 @@ pub struct Limits {
     pub package_bytes_max: u64,
     /// The number of recent events in memory for readers that are nearly up to date.
     pub events_recent_max: usize,
+    /// How long after its last observation a model is asked again whether it can be reached; none for never.
+    pub models_probed_every: Option<Duration>,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { list_max: 1_000, package_bytes_max: 10 << 20, events_recent_max: 8_192 }
+        Self {
+            list_max: 1_000,
+            package_bytes_max: 10 << 20,
+            events_recent_max: 8_192,
+            models_probed_every: Some(Duration::from_secs(300)),
+        }
     }
 }
 
@@ -152,6 +159,7 @@ impl Service {
             env.spawn_vital("follow-history", follow::history(shared.clone())),
             env.spawn_vital("acknowledge-history", follow::acknowledge(shared.clone())),
             env.spawn_restarting("watch-models", again(&shared, model_health::follow)),
+            env.spawn_restarting("probe-models", again(&shared, model_probe::probe)),
             env.spawn_restarting("catch-up", again(&shared, catch_up::catch_up)),
             env.spawn_restarting("fill-artifacts", again(&shared, fill::fill)),
             env.spawn_restarting("collect-artifacts", again(&shared, collect::collect)),

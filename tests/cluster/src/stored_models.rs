@@ -8,6 +8,7 @@ use atlas_llm_server::{Reply, Server};
 use serde_json::{Value, json};
 
 use crate::Dev;
+use crate::patience::eventually_async;
 use crate::program::program;
 
 const KEY: &str = "sk-canary-9876543210";
@@ -52,18 +53,50 @@ fn files(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
     }
 }
 
+/// A file with a key for secrets.
+fn sealing_key(folder: &Path) -> String {
+    let sealing = folder.join("secrets.key");
+    fs::write(&sealing, "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=\n").expect("a key");
+    fs::set_permissions(&sealing, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("permissions");
+    sealing.display().to_string()
+}
+
+#[tokio::test]
+async fn the_leader_asks_a_model_again_that_nobody_calls() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let keys = tempfile::tempdir().expect("a folder");
+    let sealing = sealing_key(keys.path());
+    let server = Server::start(|_, _| Reply::text("{}")).expect("a server");
+    let options = ["--data-dir", "data", "--secrets-key", sealing.as_str(), "--model-probe-every", "1s"];
+    let dev = Dev::start(folder.path(), options);
+    set_secret(&dev, "small-key", KEY).await;
+    let address = server.base_url();
+    let add = ["model", "add", "small", "--provider", "anthropic", "--name", "tiny", "--key", "secret://small-key"];
+    atlasctl(&dev, &[&add[..], &["--base-url", &address]].concat());
+    let state = || {
+        let shown: Value =
+            serde_json::from_str(&atlasctl(&dev, &["model", "show", "small", "-o", "json"])).expect("JSON");
+        shown["status"]["state"].as_str().unwrap_or_default().to_owned()
+    };
+    assert_eq!(state(), "reachable");
+    drop(server);
+    eventually_async("the leader notices that the model is gone", async || match state().as_str() {
+        "unreachable" => Ok(()),
+        other => Err(other.to_owned()),
+    })
+    .await;
+    assert_eq!(dev.interrupt(), Some(0));
+}
+
 #[tokio::test]
 async fn an_agent_calls_a_stored_model_with_a_stored_key() {
     let folder = tempfile::tempdir().expect("a folder");
     let keys = tempfile::tempdir().expect("a folder");
-    let sealing = keys.path().join("secrets.key");
-    fs::write(&sealing, "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=\n").expect("a key");
-    fs::set_permissions(&sealing, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("permissions");
+    let sealing = sealing_key(keys.path());
     let agent = folder.path().join("agents/thinker");
     fs::create_dir_all(&agent).expect("a folder");
     fs::write(agent.join("agent.yaml"), CONTRACT).expect("a contract");
     let server = Server::start(|_, _| Reply::text("{\"answer\": 42}")).expect("a server");
-    let sealing = sealing.display().to_string();
     let dev =
         Dev::start(folder.path(), ["--data-dir", "data", "--agents", "./agents", "--secrets-key", sealing.as_str()]);
     set_secret(&dev, "small-key", KEY).await;

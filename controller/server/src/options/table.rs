@@ -336,6 +336,14 @@ pub const OPTIONS: &[OptionRow] = &[
         "Space for the journals of all jobs that have not ended, of which each journal reserves 32 KiB with its first step; a job without room for it fails after half a minute. If unset, the cluster's value stays; it starts at 312.5MiB.",
     ),
     row(
+        "model.probe-every",
+        "model-probe-every",
+        "ATLAS_MODEL_PROBE_EVERY",
+        Form::Duration,
+        "5m",
+        "Time after which a model that no job called is asked whether it can be reached; 0s disables this.",
+    ),
+    row(
         "history.events-kept",
         "history-events-kept",
         "ATLAS_HISTORY_EVENTS_KEPT",
