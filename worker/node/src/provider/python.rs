@@ -3,19 +3,20 @@
 //! The agent's stdout and stderr become log lines. The host flushes both before it answers, so that the
 //! lines of an attempt are in the pipes when its answer arrives.
 
+mod frame;
+
 use std::io::{self, PipeReader};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_contract::{Contract, platform};
 use atlas_env::Env;
 use atlas_types::{FailureKind, SpawnRule, StreamKind};
-use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use self::frame::{Frame, Kind, level, spawn_call, tools};
 use super::exec::environment;
 use super::io_loop::{Lines, ReadResult, Ready, Sink, Source, Wait, Woken};
 use super::platform::skill_names;
@@ -24,7 +25,7 @@ use crate::agent::Agent;
 use crate::mailbox::Answer;
 use crate::process::{Change, Spawn, Supervisor, Tree};
 use crate::secrets::Secrets;
-use crate::slot::{Control, Shared, SpawnCall, Work};
+use crate::slot::{Control, Shared, Work};
 
 /// The size of a frame in addition to the output itself.
 const FRAME_BYTES_EXTRA: usize = 1 << 20;
@@ -33,65 +34,6 @@ const FRAME_BYTES_EXTRA: usize = 1 << 20;
 pub(crate) struct PythonProgram {
     host: Host,
     settings: Arc<Settings>,
-}
-
-/// A frame of the host. The kind determines which members are present.
-#[derive(Debug, Deserialize)]
-struct Frame {
-    #[serde(rename = "type")]
-    kind: Kind,
-    output: Option<Box<RawValue>>,
-    #[serde(default)]
-    error: String,
-    #[serde(default)]
-    stage: String,
-    #[serde(default)]
-    level: String,
-    #[serde(default)]
-    text: String,
-    #[serde(default)]
-    execution_metadata: Map<String, Value>,
-    /// The run that it answers.
-    #[serde(default)]
-    number: u64,
-    /// For a spawn: the run's own number of the call.
-    #[serde(default)]
-    call: u64,
-    /// Of a delta: the step that it belongs to, and how often its call was begun.
-    #[serde(default)]
-    step: u32,
-    #[serde(default, rename = "try")]
-    try_number: u32,
-    #[serde(default)]
-    agent: String,
-    /// Of a spawn: whether `agent` is the name of a skill.
-    #[serde(default)]
-    skill: bool,
-    #[serde(default)]
-    tool: String,
-    input: Option<Box<RawValue>>,
-    #[serde(default)]
-    priority: i64,
-    /// In seconds.
-    #[serde(default)]
-    timeout: f64,
-}
-
-/// The kinds of frames. A kind that our host does not send counts as a failure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Kind {
-    Ready,
-    Failed,
-    Result,
-    Log,
-    Progress,
-    Delta,
-    Spawn,
-    Tool,
-    Leave,
-    #[serde(other)]
-    Other,
 }
 
 /// Why there is no answer.
@@ -490,37 +432,5 @@ impl Host {
             self.tree.wait_for_change((until - now).min(Duration::from_millis(100))).await;
         }
         self.tree.kill().await;
-    }
-}
-
-/// The tools of the platform that a contract asks for.
-fn tools(contract: &Contract) -> Vec<&'static str> {
-    let requires = &contract.requires;
-    let asked = |name: &&str| requires.platform_tools || requires.skills.iter().any(|skill| skill == name);
-    platform::TOOLS.iter().map(|tool| tool.name).filter(asked).collect()
-}
-
-/// The spawn call of a run. The timeout is limited to one year. A missing or invalid timeout counts as zero.
-fn spawn_call(frame: Frame) -> SpawnCall {
-    const LONGEST: Duration = Duration::from_secs(365 * 24 * 3_600);
-    let timeout = Duration::try_from_secs_f64(frame.timeout.max(0.0)).unwrap_or(LONGEST).min(LONGEST);
-    SpawnCall {
-        call: frame.call,
-        agent: frame.agent,
-        skill: frame.skill,
-        input: frame.input.unwrap_or_else(|| RawValue::NULL.to_owned()),
-        priority: frame.priority,
-        timeout,
-        journaled: None,
-    }
-}
-
-/// Converts Python's log levels to ours.
-fn level(word: &str) -> &'static str {
-    match word {
-        "debug" => "debug",
-        "warning" => "warning",
-        "error" | "critical" => "error",
-        _ => "info",
     }
 }
