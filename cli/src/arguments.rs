@@ -8,8 +8,7 @@ use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command::{
     agent, apply, chain, cluster, complete, completion, config, context, conversation, deploy, dev, dev_member, diff,
-    docs, doctor, edit, event, explain_error, generic, import, init, job, label, logs, mcp, model, node, operator,
-    orchestrator, question, run, secret, skill, test, top, trace, trigger, wait,
+    docs, doctor, edit, event, explain_error, generic, import, init, job, label, logs, mcp, model, node, operator, orchestrator, question, run, secret, skill, test, top, trace, trigger, wait, graph,
 };
 use crate::context::TimeForm;
 use crate::exit;
@@ -128,6 +127,9 @@ pub(crate) enum Command {
     /// Takes over agents from other systems.
     #[command(subcommand)]
     Import(import::Verb),
+    /// Graph agents: nodes that run in super-steps over a shared state.
+    #[command(subcommand)]
+    Graph(graph::Verb),
     /// Skills: functions that agents call.
     #[command(subcommand)]
     Skill(skill::Verb),

@@ -19,6 +19,7 @@ pub(crate) mod edit;
 pub(crate) mod event;
 pub(crate) mod explain_error;
 pub(crate) mod generic;
+pub(crate) mod graph;
 pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod job;
@@ -60,6 +61,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Init(options) => init::run(context, &options),
         Command::Deploy(options) => beside_a_trial(deploy::run(context, &options)),
         Command::Test(options) => beside_a_trial(test::run(context, &options)),
+        Command::Graph(verb) => graph::run(context, &verb),
         Command::ExplainError(options) => explain_error::run(context, &options),
         Command::Run(options) => block_on(run::run(context, &options)),
         Command::Logs(options) => block_on(logs::run(context, &options)),

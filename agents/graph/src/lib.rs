@@ -6,6 +6,7 @@
 //! Pure: it reads no files and no clock.
 
 mod check;
+pub mod draw;
 mod fields;
 mod finding;
 mod graph;

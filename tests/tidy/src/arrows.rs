@@ -60,7 +60,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-env", "types"),
     ("atlas-telemetry", ""),
     ("xtask", "notice"),
-    ("atlas-cli", "bundled checks contract dev env model operator package secrets turn types"),
+    ("atlas-cli", "bundled checks contract dev env graph model operator package secrets turn types"),
     ("atlas-compat", "bundled cli contract dev env package policy types"),
     ("atlas-dev", "controller env telemetry types worker"),
     ("atlas-operator", "format raft recovery types"),

@@ -1,0 +1,133 @@
+//! `atlasctl graph`: graph agents in folders. It needs no server.
+
+use std::path::{Path, PathBuf};
+
+use atlas_graph::{Finding, Level, LoadError, Loaded};
+use atlas_package::{GRAPH_FILE, GraphError, GraphFolder};
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::Shown;
+use crate::words;
+
+/// Verbs of `atlasctl graph`.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Verb {
+    /// Checks a graph without running it.
+    Check(Options),
+    /// Draws a graph.
+    Show(ShowOptions),
+}
+
+/// Options of `atlasctl graph check`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Folder with a graph.yaml.
+    #[arg(default_value = ".")]
+    folder: PathBuf,
+}
+
+/// Options of `atlasctl graph show`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ShowOptions {
+    /// Folder with a graph.yaml.
+    #[arg(default_value = ".")]
+    folder: PathBuf,
+    /// Draw in the language of Mermaid, for documents.
+    #[arg(long)]
+    mermaid: bool,
+}
+
+pub(crate) fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
+    match verb {
+        Verb::Check(options) => check(context, &options.folder),
+        Verb::Show(options) => show(context, options),
+    }
+}
+
+fn check(context: &Context, folder: &Path) -> Result<Exit, Failure> {
+    let graph = GraphFolder::new(&named(folder)?);
+    let loaded = read(&graph)?;
+    let found = atlas_graph::check(&loaded, &graph);
+    let errors = found.iter().filter(|finding| finding.level == Level::Error).count();
+    let warnings = found.len() - errors;
+    let counted = format!("{}, {}", words::count(errors as u64, "error"), words::count(warnings as u64, "warning"),);
+    let mut text: Vec<String> = found.iter().map(line).collect();
+    text.push(format!(
+        "graph {}: {}, {counted}",
+        loaded.graph.name,
+        words::count(loaded.graph.nodes.len() as u64, "node")
+    ));
+    let value = json!({
+        "graph": loaded.graph.name, "nodes": loaded.graph.nodes.len(), "errors": errors, "warnings": warnings,
+        "findings": found.iter().map(value).collect::<Vec<_>>(),
+    });
+    context.show(&Shown { value, text: text.join("\n"), names: vec![format!("graph/{}", loaded.graph.name)] })?;
+    Ok(match (errors, warnings) {
+        (0, 0) => Exit::Done,
+        (0, _) => Exit::Short,
+        _ => Exit::Invalid,
+    })
+}
+
+fn show(context: &Context, options: &ShowOptions) -> Result<Exit, Failure> {
+    let graph = read(&GraphFolder::new(&named(&options.folder)?))?.graph;
+    let text = if options.mermaid { atlas_graph::draw::mermaid(&graph) } else { atlas_graph::draw::text(&graph) };
+    context.show(&Shown { value: graph.to_json(), text, names: vec![format!("graph/{}", graph.name)] })?;
+    Ok(Exit::Done)
+}
+
+/// The folder by its own name, because other agents are looked up next to it.
+fn named(folder: &Path) -> Result<PathBuf, Failure> {
+    folder.canonicalize().map_err(|error| words::could_not("read", folder, &error))
+}
+
+fn read(folder: &GraphFolder) -> Result<Loaded, Failure> {
+    folder.read().map_err(|error| {
+        let file = folder.folder.join(GRAPH_FILE);
+        let failure =
+            |message: String| Failure::new("E1103", Exit::Invalid, message).with_next("the rules: atlasctl docs graph");
+        match error {
+            GraphError::Load(errors) => {
+                let message = format!("the graph \"{}\" cannot be read", file.display());
+                Failure { places: errors.0.iter().map(place).collect(), ..failure(message) }
+            }
+            other => failure(format!("\"{}\": {}", folder.folder.display(), atlas_env::chain(&other))),
+        }
+    })
+}
+
+/// Where a document is wrong, and how.
+fn place(error: &LoadError) -> (String, String) {
+    let hint = error.suggestion.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+    let place = match error.line {
+        Some(line) => format!("line {line}"),
+        None => "/".to_owned(),
+    };
+    let what = match (error.pointer.as_str(), &error.kind) {
+        (pointer, atlas_graph::LoadErrorKind::WrongType { .. }) if !pointer.is_empty() => {
+            format!("{pointer} {}", error.kind)
+        }
+        _ => error.kind.to_string(),
+    };
+    (place, what + &hint)
+}
+
+fn line(finding: &Finding) -> String {
+    let level = if finding.level == Level::Error { "error  " } else { "warning" };
+    format!("{level}  {finding}")
+}
+
+fn value(finding: &Finding) -> Value {
+    json!({
+        "check": finding.check.code(),
+        "level": if finding.level == Level::Error { "error" } else { "warning" },
+        "node": finding.node,
+        "pointer": finding.pointer,
+        "line": finding.line,
+        "message": finding.message,
+        "suggestion": finding.suggestion,
+    })
+}
