@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::names;
 use crate::output::{Column, List, ListOptions, column, members, wide};
 
-pub(crate) use definition::{is_definition, put};
+pub(crate) use definition::{is_definition, put, put_text};
 pub(crate) use run::{Start, start};
 
 /// The word of chains in the API.

@@ -53,10 +53,15 @@ pub fn next(plan: &Plan, trigger: &Value, outputs: &[Value]) -> Next {
 }
 
 impl Next {
+    /// The step at `index` cannot begin.
+    pub fn failed(plan: &Plan, index: usize, why: &str) -> Self {
+        plan.steps.get(index).map_or(Self::Done, |step| failed(index, step, why))
+    }
+
     /// What becomes of a run that needs a model where there is none.
     pub fn no_model(plan: &Plan, index: usize) -> Self {
         let error = MediationError::NoStrategy("semantic").to_string();
-        plan.steps.get(index).map_or(Self::Done, |step| failed(index, step, &error))
+        Self::failed(plan, index, &error)
     }
 }
 

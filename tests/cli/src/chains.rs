@@ -3,7 +3,9 @@
 use std::fs;
 
 use atlas_cluster_tests::Agent;
+use atlas_llm_server::{Reply, Server};
 use expect_test::expect_file;
+use serde_json::json;
 
 use crate::first_minutes::HELLO;
 use crate::laptop::Laptop;
@@ -84,4 +86,33 @@ fn two_agents_are_chained() {
     session.run("atlasctl __complete run gr");
     session.run("atlasctl delete chain/greet-and-sum && atlasctl chain list -o name");
     expect_file!["../transcripts/chains.txt"].assert_eq(&session.page());
+}
+
+/// A model that answers wrong, then right, then never right.
+#[test]
+fn a_model_connects_two_agents() {
+    let server = Server::start(|_, number| {
+        let text = match number {
+            0 => "I cannot do that",
+            1 => "```json\n{\"zzz\": \"converted\"}\n```",
+            _ => "{}",
+        };
+        Reply::Message { content: vec![json!({"type": "text", "text": text})], tokens: [10, 5] }
+    });
+    let server = server.expect("a server");
+    let laptop = Laptop::with(&[&HELLO, &SIGN]);
+    fs::write(laptop.folder().join("signed.yaml"), "name: signed\nsteps: [{agent: hello}, {agent: sign}]\n")
+        .expect("written");
+    let mut session = laptop.session("A model connects two agents");
+    session.run("atlasctl chain run signed.yaml name=Ada");
+    // A variable that cargo sets for every test, and so for the worker of `dev`.
+    session.quiet(&format!(
+        "atlasctl model add fast --provider anthropic --name tiny --base-url {} --key '${{CARGO_PKG_NAME}}'",
+        server.base_url()
+    ));
+    session.run("atlasctl chain check signed.yaml");
+    session.run("atlasctl chain run signed.yaml name=Ada");
+    session.run("atlasctl job list --agent chain-bridge --columns status,labels | tr -s ' '");
+    session.run("atlasctl chain run signed.yaml name=Ada");
+    expect_file!["../transcripts/chain-bridge.txt"].assert_eq(&session.page());
 }

@@ -18,7 +18,11 @@ pub(crate) fn is_definition(path: &Path) -> bool {
 
 /// The definition in a file, without the key `chain`.
 fn read(path: &Path) -> Result<Map<String, Value>, Failure> {
-    let text = input::read_file(path)?;
+    parse(&input::read_file(path)?, path)
+}
+
+/// The definition in a text that comes from `path`.
+fn parse(text: &str, path: &Path) -> Result<Map<String, Value>, Failure> {
     let wrong = |what: String| Failure::new("E1104", Exit::Invalid, format!("{}: {what}", path.display()));
     let document = yaml::load(text.as_bytes(), Budget::default()).map_err(|error| wrong(error.to_string()))?;
     if document.get("agent").is_some() {
@@ -42,7 +46,15 @@ pub(super) fn chain(text: &str) -> Result<Value, Failure> {
 
 /// Stores the definition in a file as an object of its name, and returns the object.
 pub(crate) async fn put(client: &Client, path: &Path, dry_run: bool) -> Result<Value, Failure> {
-    let mut definition = read(path)?;
+    store(client, read(path)?, dry_run).await
+}
+
+/// Stores the definition in a text.
+pub(crate) async fn put_text(client: &Client, text: &str) -> Result<Value, Failure> {
+    store(client, parse(text, Path::new("the definition"))?, false).await
+}
+
+async fn store(client: &Client, mut definition: Map<String, Value>, dry_run: bool) -> Result<Value, Failure> {
     let name = definition.remove("name").unwrap_or_default();
     let name = name.as_str().unwrap_or_default();
     let query: &[(&str, &str)] = if dry_run { &[("dry_run", "true")] } else { &[] };

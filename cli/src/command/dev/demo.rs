@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::api::{self, Job};
 use crate::client::Client;
+use crate::command::chain::{self, Start};
 use crate::context::Context;
 use crate::ending;
 use crate::exit::Exit;
@@ -16,6 +17,9 @@ use crate::words;
 
 /// This project's README, used if the current folder has none.
 const README: &str = include_str!("../../../../README.md");
+
+/// The chain of the demo.
+const DIGEST: &str = include_str!("../../../../agents/chains/digest.yaml");
 
 /// Runs every step; fails with the list of failed checks.
 pub(super) async fn run(context: &Context, client: &Client, env: &Env) -> Result<(), Failure> {
@@ -32,6 +36,8 @@ pub(super) async fn run(context: &Context, client: &Client, env: &Env) -> Result
         let summary = demo.summarise(&readme).await;
         demo.heading("Format the summary with a second agent");
         demo.format(&summary).await;
+        demo.heading("Chain the two: the output of the first is converted to the input of the second");
+        demo.chain(&readme).await;
         demo.heading("Submit a wrong input: the contract refuses it before a job exists");
         demo.refuse().await;
         demo.heading("Run an agent with a slow start twice: cold, then warm");
@@ -105,6 +111,30 @@ impl Demo<'_> {
         let output = job.output_data.unwrap_or_default();
         let formatted = output["formatted"].as_str().unwrap_or_default();
         self.check(output["style_applied"] == "bullet" && formatted.contains('-'), "formatter returned no bullets");
+    }
+
+    async fn chain(&mut self, text: &str) {
+        self.context.note("$ atlasctl deploy agents/chains/digest.yaml && atlasctl run digest text=@README.md");
+        let start = Start {
+            chain: "digest".into(),
+            input: json!({"text": text}),
+            priority: 0,
+            detach: false,
+            follow: false,
+            timeout: None,
+            idempotency_key: None,
+        };
+        let ran = async {
+            chain::put_text(self.client, DIGEST).await?;
+            chain::start(self.context, self.client, &start).await
+        };
+        match ran.await {
+            Ok(exit) => self.check(exit == Exit::Done, "the chain did not complete"),
+            Err(failure) => {
+                self.context.report(&failure);
+                self.check(false, "the chain did not complete");
+            }
+        }
     }
 
     async fn echo(&mut self) {

@@ -6,12 +6,9 @@ use atlas_runs::{Chain, Plan, join, unknown_agents};
 use atlas_types::RunStrategy;
 use serde_json::{Value, json};
 
-use super::ChainSource;
 use super::drive::{known_version, plan_of};
+use super::{ChainSource, bridge};
 use crate::{Caller, Consistency, Error, Service};
-
-/// The tier whose model converts outputs.
-const TIER: &str = "fast";
 
 impl Service {
     /// The versions that would run, and how each step would get its input from the step before.
@@ -36,7 +33,7 @@ impl Service {
             .iter()
             .map(|step| json!({"name": step.name, "agent": step.agent, "version": step.version}))
             .collect::<Vec<_>>();
-        let model = models_of_tier(&state, &caller.namespace, TIER);
+        let model = models_of_tier(&state, &caller.namespace, bridge::TIER);
         Ok(json!({
             "name": plan.chain,
             "steps": steps,

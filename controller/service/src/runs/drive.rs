@@ -22,6 +22,7 @@ use futures::stream::FuturesUnordered;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 
+use super::bridge;
 use crate::contracts::Known;
 use crate::service::Shared;
 use crate::submit::find_version;
@@ -110,7 +111,8 @@ async fn lead(service: &Service) {
 async fn advance(service: &Service, run: &Run) -> Went {
     let state = service.shared.handle.applied();
     let (plan, next) = match continued(service, &state, run).await {
-        Ok(found) => found,
+        Ok(Some(found)) => found,
+        Ok(None) => return Went::On,
         Err(error) => {
             tracing::warn!(run = %run.id, error = &error as &dyn std::error::Error, "could not continue a run");
             return Went::Nowhere;
@@ -135,12 +137,12 @@ async fn advance(service: &Service, run: &Run) -> Went {
     }
 }
 
-/// The plan of a new run, and what the run does next.
+/// The plan of a new run, and what the run does next; none if the run has changed meanwhile.
 async fn continued(
     service: &Service,
     state: &State,
     run: &Run,
-) -> Result<(Option<atlas_types::Payload>, RunNext), Error> {
+) -> Result<Option<(Option<atlas_types::Payload>, RunNext)>, Error> {
     let (plan, is_new) = match &run.plan {
         Some(plan) => {
             let plan = serde_json::from_value(service.value(plan).await?);
@@ -148,7 +150,7 @@ async fn continued(
         }
         None => match look_up(service, state, run).await? {
             Ok(plan) => (plan, true),
-            Err(error) => return Ok((None, failed(None, error))),
+            Err(error) => return Ok(Some((None, failed(None, error)))),
         },
     };
     let trigger = service.value(&run.input).await?;
@@ -157,7 +159,10 @@ async fn continued(
         outputs.push(service.value(output).await?);
     }
     let next = match next(&plan, &trigger, &outputs) {
-        Next::Bridge { index, .. } => Next::no_model(&plan, index),
+        Next::Bridge { index, bridge } => match bridge::convert(service, state, run, &plan, (index, &bridge)).await? {
+            Some(next) => next,
+            None => return Ok(None),
+        },
         other => other,
     };
     let next = match next {
@@ -169,7 +174,7 @@ async fn continued(
         true => Some(service.payload(Bytes::from(serde_json::to_vec(&plan).unwrap_or_default())).await?),
         false => None,
     };
-    Ok((plan, next))
+    Ok(Some((plan, next)))
 }
 
 fn failed(step: Option<usize>, error: String) -> RunNext {
@@ -279,6 +284,6 @@ async fn verdict(
     }
 }
 
-fn caller_of(run: &Run) -> Caller {
+pub(super) fn caller_of(run: &Run) -> Caller {
     Caller { namespace: run.namespace.clone(), ..Caller::cluster(Door::Duty) }
 }
