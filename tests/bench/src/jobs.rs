@@ -24,6 +24,9 @@ const TURNS_NOT_COUNTED: usize = 5;
 /// The number of jobs of one kind in a turn.
 const JOBS_A_TURN: usize = 100;
 
+/// The number of steps of the measured chain.
+const STEPS: u32 = 5;
+
 /// The warm-up time, which is not counted. Connections, warm slots and log segments are created in it.
 const WARM_UP: Duration = Duration::from_millis(1500);
 
@@ -72,8 +75,15 @@ pub(crate) fn run(env: &Env, rows: &[Row]) -> Result<Vec<Row>> {
         cluster::register(http, "warm-exec", &warm_exec, Vec::new()).await?;
         cluster::register(http, "warm-python", "{ type: python }", vec![python]).await
     })?;
-    let kinds = [("jobs_noop", "noop"), ("jobs_exec_warm", "warm-exec"), ("jobs_python_warm", "warm-python")];
-    let [noop, exec, python] = in_turn(env, http, kinds)?;
+    let job = |name, agent| Kind { name, request: submit(agent), parts: 1 };
+    let kinds = [
+        job("jobs_noop", "noop"),
+        job("jobs_exec_warm", "warm-exec"),
+        job("jobs_python_warm", "warm-python"),
+        Kind { name: "chain_step", request: start_chain("noop"), parts: STEPS },
+    ];
+    let [noop, exec, python, step] = in_turn(env, http, kinds)?;
+    let step = step.median_against("a single no-op job", noop.p50_us);
     let no_op = noop.p50_us.zip(median(rows, "limit_pipe", 1));
     let mut measured = vec![noop.median_against("its limit", limit(rows))];
     for concurrency in CONCURRENCIES {
@@ -83,26 +93,33 @@ pub(crate) fn run(env: &Env, rows: &[Row]) -> Result<Vec<Row>> {
         let limit = no_op.map(|(no_op, pipe)| no_op + trips * pipe);
         measured.push(row.median_against(&format!("no-op + {trips} pipe round trips"), limit));
     }
+    measured.push(step);
     runtime.block_on(cluster.shutdown());
     Ok(measured)
 }
 
+/// A request that is measured, and the number of equal parts by which its time is divided.
+struct Kind {
+    name: &'static str,
+    request: Vec<u8>,
+    parts: u32,
+}
+
 /// Runs one job at a time and alternates the kinds, so that other load on the machine affects all kinds equally and
 /// only their own difference remains.
-fn in_turn<const N: usize>(env: &Env, http: SocketAddr, kinds: [(&str, &str); N]) -> Result<[Row; N]> {
+fn in_turn<const N: usize>(env: &Env, http: SocketAddr, kinds: [Kind; N]) -> Result<[Row; N]> {
     let client = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let submits = kinds.map(|(_, agent)| submit(agent));
     let mut latencies = [const { Vec::new() }; N];
     client.block_on(async {
         let mut connection = Connection::open(http).await?;
         for turn in 0..TURNS_NOT_COUNTED + TURNS {
-            for (submit, latencies) in submits.iter().zip(&mut latencies) {
+            for (kind, latencies) in kinds.iter().zip(&mut latencies) {
                 for number in 0..JOBS_A_TURN {
                     let begun = env.clock.monotonic();
-                    completed(connection.send(submit).await?)?;
+                    completed(connection.send(&kind.request).await?)?;
                     // For the first jobs of a turn, the agent's program has been asleep for longer than for the others.
                     if turn >= TURNS_NOT_COUNTED && number >= JOBS_A_TURN / 10 {
-                        latencies.push(env.clock.monotonic() - begun);
+                        latencies.push((env.clock.monotonic() - begun) / kind.parts);
                     }
                 }
             }
@@ -110,7 +127,7 @@ fn in_turn<const N: usize>(env: &Env, http: SocketAddr, kinds: [(&str, &str); N]
         anyhow::Ok(())
     })?;
     let mut latencies = latencies.into_iter();
-    Ok(kinds.map(|(name, _)| {
+    Ok(kinds.map(|Kind { name, .. }| {
         let latencies: Vec<Duration> = latencies.next().unwrap_or_default();
         let took = latencies.iter().sum();
         Row::rate(name, 1, latencies, took)
@@ -151,6 +168,13 @@ fn load(env: &Env, http: SocketAddr, name: &str, agent: &str, concurrency: usize
 /// The request that submits a job and waits for its end.
 fn submit(agent: &str) -> Vec<u8> {
     request("POST", "/api/jobs?wait=30", json!({"agent": agent, "input": {}}).to_string().as_bytes())
+}
+
+/// The request that runs a chain of equal steps and waits for its end.
+fn start_chain(agent: &str) -> Vec<u8> {
+    let steps = vec![json!({ "agent": agent }); STEPS as usize];
+    let body = json!({"chain": {"name": "steps", "steps": steps}, "input": {}});
+    request("POST", "/api/chains?wait=30", body.to_string().as_bytes())
 }
 
 fn completed(answer: &[u8]) -> Result<()> {
