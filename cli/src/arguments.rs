@@ -8,7 +8,8 @@ use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command::{
     agent, apply, chain, cluster, complete, completion, config, context, conversation, deploy, dev, dev_member, diff,
-    docs, doctor, edit, event, explain_error, generic, import, init, job, label, logs, mcp, model, node, operator, orchestrator, question, run, secret, skill, test, top, trace, trigger, wait, graph,
+    docs, doctor, edit, event, explain_error, generic, graph, import, init, job, label, logs, mcp, model, node,
+    operator, orchestrator, question, run, secret, skill, test, top, trace, trigger, wait,
 };
 use crate::context::TimeForm;
 use crate::exit;

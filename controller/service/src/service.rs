@@ -24,7 +24,8 @@ use crate::streams::Streams;
 use crate::traces::Evals;
 use crate::waiters::Waiters;
 use crate::{
-    Error, catch_up, collect, conversations, fill, follow, health, model_health, model_probe, orchestrators, runs, scrub, triggers,
+    Error, catch_up, collect, conversations, fill, follow, health, model_health, model_probe, orchestrators, runs,
+    scrub, triggers,
 };
 
 /// Limits of the doors. Each is an option of the controller.
