@@ -54,7 +54,8 @@ pub(super) async fn convert(
     let why = loop {
         service.shared.env.clock.sleep(Duration::from_secs_f64(Bridge::pause_s(attempt))).await;
         let answer =
-            match answer(service, &caller, run, submission(&name, run, index, bridge.prompt(attempt), attempt)?).await?
+            match answer(service, &caller, run, submission(&name, run, index, &bridge.prompt(attempt), attempt)?)
+                .await?
             {
                 Answer::Text(text) => text,
                 Answer::Failed(why) => break why,
@@ -70,7 +71,7 @@ pub(super) async fn convert(
     Ok(Some(Next::failed(plan, index, &error)))
 }
 
-fn submission(name: &AgentName, run: &Run, index: usize, prompt: String, attempt: u32) -> Result<Submission, Error> {
+fn submission(name: &AgentName, run: &Run, index: usize, prompt: &str, attempt: u32) -> Result<Submission, Error> {
     let key = format!("{}:bridge:{index}:{attempt}", run.id.execution());
     let mut submission = Submission::new(name.clone(), Bytes::from(json!({ "prompt": prompt }).to_string()));
     submission.version = Some(VERSION.to_string());
