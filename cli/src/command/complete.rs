@@ -71,10 +71,11 @@ async fn asked(client: &Client, names: &Names) -> Option<Vec<String>> {
     let all = [("all", "true"), ("view", "full")];
     let (path, query, member): (&[&str], &[(&str, &str)], &str) = match names {
         Names::Jobs => (&["api", "jobs"], &[("limit", JOBS_MAX), ("view", "full")], "id"),
-        Names::Agents => (&["api", "agents"], &[("view", "full")], "name"),
+        Names::Agents | Names::Orchestrators => (&["api", "agents"], &[("view", "full")], "name"),
         Names::Versions => (&["api", "agents"], &all, "name"),
         Names::Nodes => (&["api", "nodes"], &[], "id"),
         Names::Conversations => (&["api", "conversations"], &[], "id"),
+        Names::Questions => (&["api", "questions"], &[], "id"),
         Names::Controllers => (&["api", "cluster", "members"], &[], "name"),
         Names::Triggers => (&["api", "triggers"], &[("limit", "-1")], "id"),
         Names::Models | Names::Skills | Names::Secrets | Names::Chains => {
@@ -93,6 +94,7 @@ async fn asked(client: &Client, names: &Names) -> Option<Vec<String>> {
     };
     let answer = client.get(path, query).await.ok()?;
     let name = |item: &Value| match (names, item[member].as_str()?) {
+        (Names::Orchestrators, _) if item["kind"] != "orchestrator" => None,
         (Names::Versions, name) => Some(format!("{name}@{}", item["version"].as_str()?)),
         (_, name) => Some(name.to_owned()),
     };

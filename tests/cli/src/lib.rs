@@ -30,6 +30,8 @@ mod objects;
 #[cfg(test)]
 mod operate;
 #[cfg(test)]
+mod orchestrators;
+#[cfg(test)]
 mod questions;
 #[cfg(test)]
 mod secrets;

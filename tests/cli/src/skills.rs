@@ -1,6 +1,7 @@
 //! Skills: deploying, listing and removing them.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use expect_test::expect_file;
 
@@ -18,9 +19,11 @@ fn skills_are_deployed_listed_and_removed() {
         "words/skill.yaml",
         "skill:\n  name: words\n  version: 1.0.0\n  description: Counts words.\n  input: { schema: { type: object, required: [text] } }\n",
     );
-    write("words/skill.py", "def execute(data):\n    return {'words': len(data['text'].split())}\n");
+    write("words/skill.py", "async def execute(data):\n    return {'words': len(data['text'].split())}\n");
     write("upper/skill.yaml", "skill: { name: upper, version: 2.0.0, provider: { type: exec, command: [./upper] } }\n");
     write("upper/upper", "#!/bin/sh\ntr a-z A-Z\n");
+    let program = laptop.folder().join("skills/upper/upper");
+    fs::set_permissions(program, fs::Permissions::from_mode(0o755)).expect("a program");
     fs::create_dir(laptop.folder().join("none")).expect("a folder");
     let mut session = laptop.session("Skills are deployed, listed and removed");
     session.run("atlasctl skill list");
@@ -32,7 +35,7 @@ fn skills_are_deployed_listed_and_removed() {
     session.run("atlasctl skill show words | grep -v -e uid -e created -e updated -e revision");
     session.run("atlasctl skill test words text='a b c'");
     session.run("atlasctl skill test words");
-    session.run("atlasctl skill test upper '{}'");
+    session.run("atlasctl skill test upper '{}' | sed 's/JOB-[0-9A-F]*/JOB/'");
     session.run("atlasctl skill test nothing");
     session.run("atlasctl skill remove skill/words");
     session.run("atlasctl skill remove words");

@@ -316,6 +316,24 @@ mod tests {
     }
 
     #[test]
+    fn a_retry_can_be_redirected_to_an_agent_with_fewer_retries() {
+        check(
+            r#"level 6; agent a retries=1; agent b; node n1; put routing default {"orchestrator":"r"}; job j1 --
+            route j1 reject=no; clock +9; wake j1'1; route j1'1; route j1'1 redirect=b; grant j1'1 n1; fail j1'1"#,
+            expect![[r#"
+                j1 Granted pending→running without a lease
+                j1 Ended running→failed Rejected: no
+                j1'1 Submitted pending→pending Backoff { until: ClusterTime(2000000) }
+                j1'1 Woken pending→pending Queued
+                j1'1 Routed pending→pending Routing { until: ClusterTime(20000000) }
+                j1'1 Routed pending→pending Queued
+                j1'1 Granted pending→running on n1 token 1 attempt 1
+                j1'1 Ended running→failed Agent: boom
+            "#]],
+        );
+    }
+
+    #[test]
     fn a_job_that_waits_for_a_decision_can_be_cancelled_and_times_out() {
         check(
             r#"level 6; agent a queue=5; node n1; put routing default {"fallback":"wait","orchestrator":"r"}; job j1; job j2 --

@@ -1,0 +1,51 @@
+//! Orchestrators: selected, tried as a candidate, and what becomes of jobs.
+
+use std::fs;
+
+use expect_test::expect_file;
+
+use crate::first_minutes::HELLO;
+use crate::laptop::Laptop;
+
+const CONTRACT: &str = "agent: { name: strict, version: 1.0.0, type: orchestrator }\n";
+
+const PROGRAM: &str = r#"from atlas.orchestrator.protocol import RoutingDecision
+
+
+class Strict:
+    async def route(self, job, registry):
+        if "name" not in job.input_data:
+            return RoutingDecision(action="reject", metadata={"reason": "nobody to greet"})
+        return RoutingDecision(priority=5)
+
+    async def on_job_complete(self, job):
+        pass
+
+    async def on_job_failed(self, job):
+        pass
+"#;
+
+#[test]
+fn an_orchestrator_is_tried_and_selected() {
+    let laptop = Laptop::with(&[&HELLO]);
+    let agent = laptop.folder().join("strict");
+    fs::create_dir(&agent).expect("a folder");
+    fs::write(agent.join("agent.yaml"), CONTRACT).expect("written");
+    fs::write(agent.join("agent.py"), PROGRAM).expect("written");
+    let mut session = laptop.session("An orchestrator is tried and selected");
+    session.run("atlasctl orchestrator show");
+    session.run("atlasctl deploy strict --quiet");
+    session.run("atlasctl orchestrator list");
+    session.run("atlasctl orchestrator set nobody");
+    session.run("atlasctl orchestrator set hello");
+    session.run("atlasctl orchestrator set strict --deadline 5s --fallback reject");
+    session.run("atlasctl orchestrator show");
+    session.run("atlasctl run hello name=Ada --quiet");
+    session.run("atlasctl run hello --quiet");
+    session.run("atlasctl run strict --quiet");
+    session.run("atlasctl orchestrator reset");
+    session.run("atlasctl orchestrator show");
+    session.run("atlasctl orchestrator rollback");
+    session.run("atlasctl orchestrator show");
+    expect_file!["../transcripts/orchestrators.txt"].assert_eq(&session.page());
+}
