@@ -3,7 +3,7 @@
 use atlas_sim::{Bug, Options, run};
 
 /// Within so many seeds.
-const SEEDS: u64 = 100;
+const SEEDS: u64 = 300;
 
 #[test]
 fn every_mistake_is_caught() {
