@@ -35,8 +35,21 @@ impl Client {
 pub(super) fn has_namespace(path: &[&str]) -> bool {
     matches!(
         path,
-        ["api", "jobs" | "jobs:batch" | "agents" | "events" | "conversations", ..]
-            | ["api", "objects", _, ..]
+        [
+            "api",
+            "jobs"
+                | "jobs:batch"
+                | "agents"
+                | "events"
+                | "conversations"
+                | "skills"
+                | "chains"
+                | "triggers"
+                | "traces"
+                | "questions"
+                | "orchestrator",
+            ..
+        ] | ["api", "objects", _, ..]
             | ["api", "secrets", _]
             | ["api", "cluster", "events"]
     )
@@ -44,7 +57,15 @@ pub(super) fn has_namespace(path: &[&str]) -> bool {
 
 #[test]
 fn a_namespace_is_sent_where_it_is_known() {
-    for path in [&["api", "jobs"][..], &["api", "agents", "a", "versions"], &["api", "objects", "webhook"]] {
+    for path in [
+        &["api", "jobs"][..],
+        &["api", "agents", "a", "versions"],
+        &["api", "objects", "webhook"],
+        &["api", "orchestrator"],
+        &["api", "questions", "q", "answer"],
+        &["api", "triggers"],
+        &["api", "chains", "check"],
+    ] {
         assert!(has_namespace(path), "{path:?}");
     }
     for path in [&["api", "nodes"][..], &["api", "objects"], &["api", "cluster"], &["metrics"]] {

@@ -46,5 +46,6 @@ fn a_job_asks_and_continues_with_the_answer() {
     session.run("atlasctl question answer $(atlasctl question list --all -o name | tail -1) red");
     session.run("atlasctl question show question-0000000000000001");
     session.run("atlasctl question show blue");
+    session.run("atlasctl -n other question list --all");
     expect_file!["../transcripts/questions.txt"].assert_eq(&session.page());
 }

@@ -129,6 +129,7 @@ const IN_NAMESPACE: &[&str] = &[
     "/.well-known/mcp/",
     "/api/traces",
     "/api/orchestrator",
+    "/api/questions",
 ];
 
 /// What every operation may be refused with.
