@@ -61,15 +61,17 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
         Verb::List => return list(context, &client).await,
         Verb::Compare => return compare(context, &client).await,
         Verb::Swap => {
-            let spec = spec(&client).await?;
-            let Some(candidate) = spec["shadow"].as_str() else {
-                let failure = Failure::usage("there is no candidate");
-                return Err(failure.with_next("atlasctl orchestrator set NAME --shadow"));
-            };
+            let spec = Settings::read(&client).await?.spec;
+            let candidate = spec["shadow"].as_str().ok_or_else(no_candidate)?;
             select(&client, Some(candidate)).await?;
             change(&client, |spec| spec["shadow"] = Value::Null).await?;
         }
         Verb::Set(options) if options.shadow => {
+            if !registered(&client).await?.iter().any(|agent| agent["name"] == *options.name) {
+                let failure =
+                    Failure::new("E1141", Exit::NotFound, format!("no such orchestrator: {:?}", options.name));
+                return Err(failure.with_next("list them: atlasctl orchestrator list"));
+            }
             change(&client, |spec| spec["shadow"] = options.name.as_str().into()).await?;
         }
         Verb::Set(options) => {
@@ -78,20 +80,39 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
         }
         Verb::Reset => select(&client, None).await?,
         Verb::Rollback => {
-            let spec = spec(&client).await?;
+            let spec = Settings::read(&client).await?.spec;
             select(&client, spec["previous"].as_str()).await?;
         }
     }
     show(context, &client).await
 }
 
-/// The settings of the selection; none are stored before the first selection.
-async fn spec(client: &Client) -> Result<Value, Failure> {
-    match client.get(&OBJECT, &[]).await {
-        Ok(object) => Ok(object["spec"].clone()),
-        Err(failure) if failure.exit == Exit::NotFound => Ok(json!({})),
-        Err(failure) => Err(failure),
+/// The object that keeps the selection.
+struct Settings {
+    spec: Value,
+    labels: Value,
+    /// None before the first selection.
+    revision: Option<u64>,
+}
+
+impl Settings {
+    async fn read(client: &Client) -> Result<Self, Failure> {
+        match client.get(&OBJECT, &[]).await {
+            Ok(object) => Ok(Self {
+                spec: object["spec"].clone(),
+                labels: object["metadata"]["labels"].clone(),
+                revision: object["metadata"]["revision"].as_u64(),
+            }),
+            Err(failure) if failure.exit == Exit::NotFound => {
+                Ok(Self { spec: json!({}), labels: json!({}), revision: None })
+            }
+            Err(failure) => Err(failure),
+        }
     }
+}
+
+fn no_candidate() -> Failure {
+    Failure::usage("there is no candidate").with_next("name one: atlasctl orchestrator set NAME --shadow")
 }
 
 /// Changes the deadline and the fall-back, as far as they are given.
@@ -110,11 +131,16 @@ async fn configure(client: &Client, options: &Set) -> Result<(), Failure> {
     .await
 }
 
-/// Changes the settings of the selection.
+/// Changes the settings of the selection, unless somebody else did meanwhile.
 async fn change(client: &Client, change: impl FnOnce(&mut Value)) -> Result<(), Failure> {
-    let mut spec = spec(client).await?;
+    let Settings { mut spec, labels, revision } = Settings::read(client).await?;
     change(&mut spec);
-    client.put(&OBJECT, &[], &json!({"labels": {}, "spec": spec})).await.map(drop)
+    let body = json!({"labels": labels, "spec": spec});
+    match revision {
+        Some(revision) => client.put_revision(&OBJECT, &[], &body, revision).await,
+        None => client.put_new(&OBJECT, &[], &body).await,
+    }
+    .map(drop)
 }
 
 async fn select(client: &Client, name: Option<&str>) -> Result<(), Failure> {
@@ -123,15 +149,18 @@ async fn select(client: &Client, name: Option<&str>) -> Result<(), Failure> {
 
 async fn show(context: &Context, client: &Client) -> Result<Exit, Failure> {
     let selected = client.get(&["api", "orchestrator"], &[]).await?;
-    let spec = spec(client).await?;
+    let spec = Settings::read(client).await?.spec;
     let name = selected["name"].as_str().unwrap_or_default().to_owned();
     let deadline = Duration::from_millis(spec["deadline_ms"].as_u64().unwrap_or(10_000));
     let fallback = spec["fallback"].as_str().unwrap_or("allow");
     let previous = spec["previous"].as_str().unwrap_or("DefaultOrchestrator");
-    let text = format!(
+    let mut text = format!(
         "orchestrator  {name}\ndeadline      {:.1} s, then {fallback}\nprevious      {previous}\n",
         deadline.as_secs_f64()
     );
+    if let Some(candidate) = spec["shadow"].as_str() {
+        text.push_str(&format!("candidate     {candidate}\n"));
+    }
     let value = json!({"name": name, "type": selected["type"], "settings": spec});
     context.show(&Shown { value, text, names: vec![format!("orchestrator/{name}")] })?;
     Ok(Exit::Done)
@@ -139,6 +168,9 @@ async fn show(context: &Context, client: &Client) -> Result<Exit, Failure> {
 
 /// What the candidate would have decided, compared with what was decided.
 async fn compare(context: &Context, client: &Client) -> Result<Exit, Failure> {
+    if Settings::read(client).await?.spec["shadow"].as_str().is_none() {
+        return Err(no_candidate());
+    }
     let object = client.get(&OBJECT, &[]).await?;
     let shadow = object["status"]["shadow"].clone();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -162,11 +194,16 @@ async fn compare(context: &Context, client: &Client) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
+/// The agents that can be selected.
+async fn registered(client: &Client) -> Result<Vec<Value>, Failure> {
+    let agents = client.get(&["api", "agents"], &[("view", "full")]).await?;
+    let agents = agents.as_array().cloned().unwrap_or_default();
+    Ok(agents.into_iter().filter(|agent| agent["kind"] == "orchestrator").collect())
+}
+
 async fn list(context: &Context, client: &Client) -> Result<Exit, Failure> {
     let selected = client.get(&["api", "orchestrator"], &[]).await?;
-    let agents = client.get(&["api", "agents"], &[("view", "full")]).await?;
-    let found: Vec<&Value> =
-        agents.as_array().into_iter().flatten().filter(|agent| agent["kind"] == "orchestrator").collect();
+    let found = registered(client).await?;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let mut table = Table::new(&["ORCHESTRATOR", "VERSION", "SELECTED", "DESCRIPTION"]);
     let default = selected["type"] == "default";
@@ -177,6 +214,6 @@ async fn list(context: &Context, client: &Client) -> Result<Exit, Failure> {
         table.row([text(&agent["name"]), text(&agent["version"]), mark(is), text(&agent["description"])]);
     }
     let names = found.iter().map(|agent| format!("orchestrator/{}", text(&agent["name"]))).collect();
-    context.show(&Shown { value: found.into_iter().cloned().collect(), text: table.text(), names })?;
+    context.show(&Shown { value: found.into(), text: table.text(), names })?;
     Ok(Exit::Done)
 }

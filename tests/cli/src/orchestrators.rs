@@ -43,6 +43,10 @@ fn an_orchestrator_is_tried_and_selected() {
     session.run("atlasctl run hello name=Ada --quiet");
     session.run("atlasctl run hello --quiet");
     session.run("atlasctl run strict --quiet");
+    session.run("atlasctl -n other orchestrator show");
+    session.run("atlasctl orchestrator compare");
+    session.run("atlasctl orchestrator set nobody --shadow");
+    session.run("atlasctl orchestrator set strict --shadow");
     session.run("atlasctl orchestrator reset");
     session.run("atlasctl orchestrator show");
     session.run("atlasctl orchestrator rollback");
