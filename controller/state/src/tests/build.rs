@@ -4,19 +4,21 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_types::{
-    AdvanceRun, AgentKind, AgentPin, Allocation, AnswerQuestion, Architecture, Ask, AskKind, AskQuestion, BootId,
-    CancelJob, CancelRun, CarriedEnd, CarryJob, ClusterConfig, Command, CompleteJob, ConfigureCluster,
-    ConsultOrchestrator, Cordon, CreateJoinToken, Decider, Decision, DeleteAgent, DeleteObject, DeliverMessage, Demand,
-    DeprecateAgent, Digest, DrainNode, Effects, EndCarried, EventSeq, Expect, ExpireQuestion, FailJob, FailPending,
-    Failure, FailureKind, FencingToken, FoldSteps, ForkJob, ForsakeChild, Gpu, GpuShare, GrantLease, Inventory, JobId,
-    JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, MessageId, Micros, Namespace, NodeEpoch, NodeId,
-    ObjectKey, ObjectKind, ObjectName, Observation, ObserveObjects, ParkJob, Payload, PayloadBody, Principal,
-    PruneJobs, PutObject, QuestionRule, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob,
-    RetireAgent, RetryJob, RetryRule, RevokeJoinToken, RouteJob, RunDefinition, RunFailure, RunFault, RunId, RunNext,
-    RunSpec, RunStrategy, SinkAck, SpawnedBy, Spawner, StartJob, StartRun, Step, StepKey, StepKind, StepUsage,
-    SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version, Wait, WakeJob, WarmChanged,
+    AdvanceRun, AgentKind, AgentPin, Allocation, AnswerQuestion, Architecture, AskQuestion, BootId, CancelJob,
+    CancelRun, CarriedEnd, CarryJob, ClusterConfig, Command, CompleteJob, ConfigureCluster, ConsultOrchestrator,
+    Cordon, CreateJoinToken, Decider, DeleteAgent, DeleteObject, DeliverMessage, Demand, DeprecateAgent, Digest,
+    DrainNode, Effects, EndCarried, EventSeq, Expect, ExpireQuestion, FailJob, FailPending, Failure, FailureKind,
+    FencingToken, FoldSteps, ForkJob, ForsakeChild, Gpu, GpuShare, GrantLease, Inventory, JobId, JoinKind, JoinMember,
+    LabelNode, LoseLease, LoseNode, MemberId, MessageId, Micros, Namespace, NodeEpoch, NodeId, ObjectKey, ObjectKind,
+    ObjectName, Observation, ObserveObjects, ParkJob, Payload, PayloadBody, PruneJobs, PutObject, QuestionRule,
+    RecordSteps, RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob, RetireAgent, RetryJob, RetryRule,
+    RevokeJoinToken, RouteJob, RunDefinition, RunFailure, RunFault, RunId, RunNext, RunSpec, RunStrategy, SinkAck,
+    SpawnedBy, Spawner, StartJob, StartRun, Step, StepKey, StepKind, StepUsage, SubmitJob, Timeouts, Timestamp, Usage,
+    Verdict, Version, Wait, WakeJob, WarmChanged,
 };
 
+mod question;
+mod route;
 mod trigger;
 
 use super::script::{Run, Words, agent};
@@ -200,7 +202,7 @@ fn job_command(run: &Run, words: &Words<'_>) -> Command {
             job,
             generation: EventSeq(words.or("generation", run.state.generation(&Namespace::default_namespace()).0)),
             decider: Decider::Orchestrator,
-            decision: decision(words),
+            decision: route::decision(words),
             priority: words.get("priority"),
         }),
         "consult" => Command::ConsultOrchestrator(ConsultOrchestrator {
@@ -285,18 +287,18 @@ fn job_command(run: &Run, words: &Words<'_>) -> Command {
             job,
             node: holder,
             token,
-            key: question_key(words, "q"),
-            ask: Arc::new(ask(words)),
+            key: question::key(words, "q"),
+            ask: Arc::new(question::ask(words)),
         }),
         "answer" => Command::AnswerQuestion(AnswerQuestion {
-            question: question_key(words, "q").question(job),
+            question: question::key(words, "q").question(job),
             answer: match words.get("bytes") {
                 Some(bytes) => vec![b' '; bytes].into(),
                 None => words.text("answer").unwrap_or("\"yes\"").as_bytes().into(),
             },
         }),
         "expire" => {
-            let question = question_key(words, "q").question(job);
+            let question = question::key(words, "q").question(job);
             Command::ExpireQuestion(ExpireQuestion { question })
         }
         "park" => Command::ParkJob(park(run, job, holder, token, words)),
@@ -311,7 +313,8 @@ fn park(run: &Run, job: JobId, node: NodeId, token: FencingToken, words: &Words<
     let children = list(words, "child").into_iter().map(|child| Wait::Child { job: run.job_id(&child) });
     let message = words.or("message", false).then_some(Wait::Message);
     let answer = words.get("answer").map(|key| Wait::Answer { question: StepKey([key; 16]) });
-    let question = words.text("question").map(|_| Wait::Question { id: question_key(words, "question").question(job) });
+    let question =
+        words.text("question").map(|_| Wait::Question { id: question::key(words, "question").question(job) });
     ParkJob {
         job,
         node,
@@ -320,29 +323,6 @@ fn park(run: &Run, job: JobId, node: NodeId, token: FencingToken, words: &Words<
         waits: times.chain(children).chain(message).chain(answer).chain(question).collect(),
         used: Micros::from_secs(words.or("used", 0)),
         read: words.or("read", 0),
-    }
-}
-
-/// The key of a question is 1 unless it is given.
-fn question_key(words: &Words<'_>, name: &str) -> StepKey {
-    StepKey([words.or(name, 1); 16])
-}
-
-fn ask(words: &Words<'_>) -> Ask {
-    let kind = match words.text("kind") {
-        Some("confirm") => AskKind::Confirm,
-        Some("choose") => {
-            let options = (0..words.or("options", 2)).map(|option: u32| option.to_string().into()).collect();
-            AskKind::Choose { options, many: false, other: false }
-        }
-        _ => AskKind::Text,
-    };
-    Ask {
-        kind,
-        prompt: " ".repeat(words.or("bytes", 2)).into(),
-        answerers: list(words, "answerers").iter().map(|name| Principal::new(name).expect("a name")).collect(),
-        timeout: words.get("timeout").map(Micros::from_secs),
-        default: words.text("default").map(|text| text.as_bytes().into()),
     }
 }
 
@@ -375,23 +355,6 @@ fn resolution(words: &Words<'_>) -> Resolution {
         (None, Some(error)) => Resolution::Failed(error.into()),
         (None, None) => Resolution::RunAgain,
     }
-}
-
-/// `execute`, `reject=REASON` or `redirect=AGENT`; nothing voids the decision.
-fn decision(words: &Words<'_>) -> Option<Decision> {
-    if let Some(reason) = words.text("reject") {
-        return Some(Decision::Reject(reason.into()));
-    }
-    if let Some(name) = words.text("redirect") {
-        let pin = AgentPin { version: version(words), digest: digest(words) };
-        let verdict = match words.text("refused") {
-            None => Verdict::Accepted(pin),
-            Some("unknown") => Verdict::Refused { pin: None, failure: failure(words) },
-            Some(_) => Verdict::Refused { pin: Some(pin), failure: failure(words) },
-        };
-        return Some(Decision::Redirect(agent(name), verdict));
-    }
-    (words.rest(2).0 == ["execute"]).then_some(Decision::Execute)
 }
 
 fn register_agent(words: &Words<'_>) -> RegisterAgent {
