@@ -53,18 +53,15 @@ fn check(context: &Context, folder: &Path) -> Result<Exit, Failure> {
     let found = atlas_graph::check(&loaded, &graph);
     let errors = found.iter().filter(|finding| finding.level == Level::Error).count();
     let warnings = found.len() - errors;
-    let counted = format!("{}, {}", words::count(errors as u64, "error"), words::count(warnings as u64, "warning"),);
-    let mut text: Vec<String> = found.iter().map(line).collect();
-    text.push(format!(
-        "graph {}: {}, {counted}",
-        loaded.graph.name,
-        words::count(loaded.graph.nodes.len() as u64, "node")
-    ));
+    let counted = format!("{}, {}", words::count(errors as u64, "error"), words::count(warnings as u64, "warning"));
+    let mut text: String = found.iter().map(line).collect();
+    let nodes = words::count(loaded.graph.nodes.len() as u64, "node");
+    text.push_str(&format!("graph {}: {nodes}, {counted}\n", loaded.graph.name));
     let value = json!({
         "graph": loaded.graph.name, "nodes": loaded.graph.nodes.len(), "errors": errors, "warnings": warnings,
         "findings": found.iter().map(value).collect::<Vec<_>>(),
     });
-    context.show(&Shown { value, text: text.join("\n"), names: vec![format!("graph/{}", loaded.graph.name)] })?;
+    context.show(&Shown { value, text, names: vec![format!("graph/{}", loaded.graph.name)] })?;
     Ok(match (errors, warnings) {
         (0, 0) => Exit::Done,
         (0, _) => Exit::Short,
@@ -74,7 +71,8 @@ fn check(context: &Context, folder: &Path) -> Result<Exit, Failure> {
 
 fn show(context: &Context, options: &ShowOptions) -> Result<Exit, Failure> {
     let graph = read(&GraphFolder::new(&named(&options.folder)?))?.graph;
-    let text = if options.mermaid { atlas_graph::draw::mermaid(&graph) } else { atlas_graph::draw::text(&graph) };
+    let drawn = if options.mermaid { atlas_graph::draw::mermaid(&graph) } else { atlas_graph::draw::text(&graph) };
+    let text = drawn + "\n";
     context.show(&Shown { value: graph.to_json(), text, names: vec![format!("graph/{}", graph.name)] })?;
     Ok(Exit::Done)
 }
@@ -117,7 +115,7 @@ fn place(error: &LoadError) -> (String, String) {
 
 fn line(finding: &Finding) -> String {
     let level = if finding.level == Level::Error { "error  " } else { "warning" };
-    format!("{level}  {finding}")
+    format!("{level}  {finding}\n")
 }
 
 fn value(finding: &Finding) -> Value {

@@ -16,6 +16,8 @@ mod followed;
 #[cfg(test)]
 mod forms;
 #[cfg(test)]
+mod graphs;
+#[cfg(test)]
 mod laptop;
 #[cfg(test)]
 mod mask;
