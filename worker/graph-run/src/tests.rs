@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use atlas_env::Env;
@@ -129,11 +129,9 @@ async fn a_script_that_takes_too_long_is_killed_with_its_children() {
             "name: g\nstart: a\nsettings: {timeout: 1}\nnodes:\n  a: {type: script, script: a.sh, next: e}\n  e: {type: end}\n",
         ),
     ]);
-    #[expect(clippy::disallowed_methods, reason = "the test measures real time")]
-    let began = Instant::now();
     let ran = run(root.path(), &Here::default()).await;
     assert_eq!(ran.result.map_err(|error| error.kind), Err(FaultKind::TimedOut));
-    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    // Until they would have written the file.
     Env::system().clock.sleep(Duration::from_secs(3)).await;
     assert!(!root.path().join("late").exists());
 }
