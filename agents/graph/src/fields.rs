@@ -11,6 +11,8 @@ use crate::reducer::type_name;
 /// The members of an object that are still to be read.
 pub(crate) struct Fields<'d, 'r> {
     pub(crate) at: String,
+    /// Whether numbers and booleans count as text, and null as absent. So it is outside of nodes.
+    plain: bool,
     members: &'d Map<String, Value>,
     known: BTreeSet<&'static str>,
     missing: Vec<&'static str>,
@@ -18,7 +20,7 @@ pub(crate) struct Fields<'d, 'r> {
 }
 
 impl<'d, 'r> Fields<'d, 'r> {
-    /// The members of `value`. A value that is no object is an error, and has none.
+    /// The members of `value`. Null has none; any other value that is no object is an error.
     pub(crate) fn of(
         value: &'d Value,
         at: String,
@@ -26,10 +28,17 @@ impl<'d, 'r> Fields<'d, 'r> {
         reading: &'r mut Reading<'d>,
     ) -> Self {
         let members = value.as_object().unwrap_or_else(|| {
-            reading.wrong_type(&at, "an object", value);
+            if !value.is_null() {
+                reading.wrong_type(&at, "an object", value);
+            }
             empty
         });
-        Self { at, members, known: BTreeSet::new(), missing: Vec::new(), reading }
+        Self { at, plain: false, members, known: BTreeSet::new(), missing: Vec::new(), reading }
+    }
+
+    /// These members, where numbers and booleans count as text, and null as absent.
+    pub(crate) fn plain(self) -> Self {
+        Self { plain: true, ..self }
     }
 
     fn get(&mut self, name: &'static str) -> Option<&'d Value> {
@@ -55,7 +64,7 @@ impl<'d, 'r> Fields<'d, 'r> {
         wants: &'static str,
         read: impl FnOnce(&'d Value) -> Option<T>,
     ) -> Option<T> {
-        let value = self.get(name)?;
+        let value = self.get(name).filter(|value| !self.plain || !value.is_null())?;
         self.read(name, wants, value, read)
     }
 
@@ -80,12 +89,18 @@ impl<'d, 'r> Fields<'d, 'r> {
     }
 
     pub(crate) fn text_or_none(&mut self, name: &'static str) -> Option<String> {
-        self.optional(name, "text", |value| value.as_str().map(str::to_owned))
+        let read = if self.plain { scalar } else { text };
+        self.optional(name, "text", read)
     }
 
     pub(crate) fn text_or(&mut self, name: &'static str, default: &str) -> String {
-        let text = self.present(name, "text", |value| value.as_str().map(str::to_owned));
-        text.unwrap_or_else(|| default.to_owned())
+        let read = if self.plain { scalar } else { text };
+        self.present(name, "text", read).unwrap_or_else(|| default.to_owned())
+    }
+
+    /// A text of a node that only people read. Numbers and booleans count as text, and null as empty.
+    pub(crate) fn label(&mut self, name: &'static str) -> String {
+        self.optional(name, "text", scalar).unwrap_or_default()
     }
 
     pub(crate) fn text(&mut self, name: &'static str) -> String {
@@ -122,7 +137,8 @@ impl<'d, 'r> Fields<'d, 'r> {
     }
 
     pub(crate) fn texts_or_empty(&mut self, name: &'static str) -> Vec<String> {
-        self.present(name, "a list of texts", texts).unwrap_or_default()
+        let read = if self.plain { scalars } else { texts };
+        self.present(name, "a list of texts", read).unwrap_or_default()
     }
 
     pub(crate) fn texts(&mut self, name: &'static str) -> Vec<String> {
@@ -190,6 +206,23 @@ impl<'d, 'r> Fields<'d, 'r> {
 
 fn size(value: &Value) -> Option<usize> {
     value.as_u64().and_then(|size| usize::try_from(size).ok())
+}
+
+fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}
+
+/// A text, or the text of a number or a boolean.
+pub(crate) fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        _ => None,
+    }
+}
+
+fn scalars(value: &Value) -> Option<Vec<String>> {
+    value.as_array()?.iter().map(scalar).collect()
 }
 
 fn texts(value: &Value) -> Option<Vec<String>> {

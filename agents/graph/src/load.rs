@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::fields::{Fields, a_type};
+use crate::fields::{Fields, a_type, scalar};
 use crate::finding::{Check, Finding, Level, Lines, line_of, member};
 use crate::graph::{CONCURRENCY, Graph, LOOP_ITERATIONS, Nodes, Settings, Variable};
 use crate::{Reducer, node};
@@ -122,7 +122,7 @@ pub fn load(source: Source<'_>) -> Result<Loaded, LoadErrors> {
 }
 
 fn graph<'d>(value: &'d Value, empty: &'d Map<String, Value>, reading: &mut Reading<'d>) -> Graph {
-    let mut fields = Fields::of(value, String::new(), empty, reading);
+    let mut fields = Fields::of(value, String::new(), empty, reading).plain();
     let name = fields.text("name");
     let description = fields.text_or("description", "");
     let version = fields.text_or("version", VERSION);
@@ -178,14 +178,15 @@ fn graph<'d>(value: &'d Value, empty: &'d Map<String, Value>, reading: &mut Read
 }
 
 fn variables<'d>(fields: &mut Fields<'d, '_>, empty: &'d Map<String, Value>) -> Vec<Variable> {
-    let Some(value) = fields.value("variables") else { return Vec::new() };
+    let Some(value) = fields.value("variables").filter(|value| !value.is_null()) else { return Vec::new() };
     let Some(items) = value.as_array() else {
         fields.wrong("variables", "a list", value);
         return Vec::new();
     };
     let mut variables = Vec::new();
     for (index, item) in items.iter().enumerate() {
-        let mut inner = Fields::of(item, format!("{}/variables/{index}", fields.at), empty, fields.reading);
+        let at = format!("{}/variables/{index}", fields.at);
+        let mut inner = Fields::of(item, at, empty, fields.reading).plain();
         variables.push(Variable {
             name: inner.text("name"),
             description: inner.text("description"),
@@ -216,7 +217,9 @@ fn nodes<'d>(fields: &mut Fields<'d, '_>, empty: &'d Map<String, Value>) -> Node
     let mut nodes = Nodes::default();
     let Some(value) = fields.required_value("nodes") else { return nodes };
     let Some(members) = value.as_object() else {
-        fields.wrong("nodes", "an object", value);
+        if !value.is_null() {
+            fields.wrong("nodes", "an object", value);
+        }
         return nodes;
     };
     for (key, value) in members {
@@ -232,9 +235,9 @@ fn structure(graph: &Graph, reading: &mut Reading<'_>) {
         reading.error(LoadErrorKind::Version { version: graph.version.clone() }, "/version", None);
     }
     for (key, node) in reading.source.value.get("nodes").and_then(Value::as_object).into_iter().flatten() {
-        let id = node.get("id").and_then(Value::as_str).filter(|id| id != key);
+        let id = node.get("id").and_then(scalar).filter(|id| !id.is_empty() && id != key);
         if let Some(id) = id {
-            let kind = LoadErrorKind::IdMismatch { id: id.to_owned(), key: key.clone() };
+            let kind = LoadErrorKind::IdMismatch { id, key: key.clone() };
             reading.error(
                 kind,
                 &member(&member("/nodes", key), "id"),

@@ -9,8 +9,8 @@ use crate::load::{LoadErrorKind, TYPES};
 
 /// Reads the node with this key.
 pub(crate) fn read(key: &str, mut fields: Fields<'_, '_>) -> Node {
-    fields.text_or_none("id");
-    let description = fields.text_or("description", "");
+    fields.label("id");
+    let description = fields.label("description");
     let next = next(&mut fields);
     let kind_name = fields.text("type");
     let kind = match kind_name.as_str() {

@@ -25,7 +25,7 @@ pub struct Scope<'a> {
 pub enum TemplateError {
     #[error("not found: {}", .paths.join(", "))]
     Missing {
-        /// All missing paths, each once.
+        /// All missing paths, as often as the template has them.
         paths: Vec<String>,
     },
     #[error("the text would have more than {BYTES_MAX} bytes")]
@@ -41,12 +41,7 @@ enum Piece<'t> {
 
 /// Renders a template whose paths must all exist. A null exists.
 pub fn strict(template: &str, scope: &Scope<'_>) -> Result<String, TemplateError> {
-    let mut paths: Vec<String> = Vec::new();
-    for path in self::paths(template) {
-        if scope.find(path).is_none() && !paths.iter().any(|known| known == path) {
-            paths.push(path.to_owned());
-        }
-    }
+    let paths: Vec<String> = paths(template).filter(|path| scope.find(path).is_none()).map(str::to_owned).collect();
     if paths.is_empty() { lenient(template, scope) } else { Err(TemplateError::Missing { paths }) }
 }
 
@@ -88,16 +83,9 @@ pub fn single(template: &str) -> Option<&str> {
     }
 }
 
-/// The state keys that a template reads, in order of appearance, each once.
+/// The state keys that a template reads, in order of appearance, as often as it reads them.
 pub fn root_keys(template: &str) -> Vec<&str> {
-    let mut keys = Vec::new();
-    for path in paths(template) {
-        let key = root_key(path);
-        if !key.is_empty() && !keys.contains(&key) {
-            keys.push(key);
-        }
-    }
-    keys
+    paths(template).map(root_key).collect()
 }
 
 /// The paths of a template, in order of appearance.
@@ -231,7 +219,7 @@ mod tests {
             "{{l[1][0]}} {{o.k.x}} {{o.0}} {{o.}}",
             r#"2 1.0 zero {"k":{"x":1.0},"0":"zero"} | 2 1.0 zero {"k":{"x":1.0},"0":"zero"}"#,
         );
-        check("{{l[9]}}{{l.k}}{{n[0]}}{{l[x]}}{{l[}}{{q}}{{q}}", "! not found: l[9], l.k, n[0], l[x], l[, q | ");
+        check("{{l[9]}}{{l.k}}{{n[0]}}{{l[x]}}{{l[}}{{q}}{{q}}", "! not found: l[9], l.k, n[0], l[x], l[, q, q | ");
     }
 
     #[test]
@@ -249,7 +237,7 @@ mod tests {
         assert_eq!(typed(" {{l}}\n", &scope), Ok(json!([1])));
         assert_eq!(typed("{{l}}!", &scope), Ok(json!("[1]!")));
         assert_eq!(typed("{{x}}", &scope), Err(TemplateError::Missing { paths: vec!["x".to_owned()] }));
-        assert_eq!(root_keys("{{l[0]}} {{o.k}} {{l}} {{.}}"), ["l", "o"]);
+        assert_eq!(root_keys("{{l[0]}} {{o.k}} {{l}} {{.}}"), ["l", "o", "l", ""]);
     }
 
     #[test]

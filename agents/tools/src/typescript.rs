@@ -39,7 +39,9 @@ fn function(export: Node<'_>) -> Option<Node<'_>> {
 
 fn tool(parsed: &Parsed<'_>, export: Node<'_>, node: Node<'_>, named: &str) -> Result<Declaration, DeclarationError> {
     let function = node.child_by_field_name("name").map(|name| parsed.text(name)).unwrap_or_default();
-    let comment = export.prev_named_sibling().filter(|before| before.kind() == "comment");
+    // At the top of a file the comment can also be between `export` and `function`.
+    let before = export.prev_named_sibling().or_else(|| node.prev_named_sibling());
+    let comment = before.filter(|before| before.kind() == "comment");
     let comment = jsdoc::parse(comment.map(|comment| parsed.text(comment)).unwrap_or_default());
     let mut parameters: Vec<Parameter> = Vec::new();
     let list = node.child_by_field_name("parameters").map(children).unwrap_or_default();

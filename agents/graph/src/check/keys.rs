@@ -28,9 +28,8 @@ pub(super) fn check(checking: &mut Checking<'_>) {
     for node in graph.nodes.iter() {
         for (field, text) in node.strict_templates() {
             let is_given = |key: &&str| *key == "vars" || key.starts_with("__") && key.ends_with("__");
-            let unwritten =
-                template::root_keys(text).into_iter().filter(|key| !written.contains(key) && !is_given(key));
-            for key in unwritten.collect::<Vec<_>>() {
+            let keys: BTreeSet<&str> = template::root_keys(text).into_iter().collect();
+            for key in keys.into_iter().filter(|key| !written.contains(key) && !is_given(key)) {
                 let message = format!("{field} needs '{key}', which nothing writes");
                 checking.warn(Check::UnwrittenKey, Some(node), field, message);
             }

@@ -36,14 +36,37 @@ fn types_are_checked_and_all_errors_reported() {
         ],
     );
     check(
-        json!({"name": 1, "version": 1.0, "start": "a", "nodes": [], "settings": {"max_concurrency": -1}}),
+        json!({"name": [], "version": {}, "start": "a", "nodes": [], "settings": {"max_concurrency": -1}}),
         &[
-            "line 1: /name needs text, and is a number",
-            "line 1: /version needs text, and is a number",
+            "line 1: /name needs text, and is a list",
+            "line 1: /version needs text, and is an object",
             "line 1: /settings/max_concurrency needs a whole number that is not negative, and is a number",
             "line 4: /nodes needs an object, and is a list",
         ],
     );
+}
+
+/// As YAML is read by Loki: `version: 1.0` is the text "1.0" there, and `description:` without a value an empty one.
+#[test]
+fn outside_of_nodes_numbers_are_text_and_null_is_absent() {
+    let end = json!({"type": "end", "id": 1, "description": null});
+    check(
+        json!({
+            "name": 5, "version": 1.0, "description": null, "start": 1, "nodes": {"1": end}, "global_tools": [1, "a.sh"],
+            "mcp_servers": null, "settings": null, "initial_state": null, "reducers": null, "variables": null,
+        }),
+        &[],
+    );
+    check(
+        json!({"name": null, "version": 2, "start": null, "nodes": null}),
+        &[
+            "line 1: the version \"2\" is not supported; the only one is \"1.0\"",
+            "line 1: the name is empty",
+            "line 4: the graph has no nodes",
+        ],
+    );
+    check(with_node(Value::Null), &["line 4: the field \"type\" is missing"]);
+    check(with_node(json!({"type": "end", "output": 5})), &["line 4: /nodes/a/output needs text, and is a number"]);
 }
 
 #[test]

@@ -117,9 +117,19 @@ fn choices(parsed: &Parsed<'_>, node: Node<'_>, members: &[Node<'_>]) -> Result<
     if members.len() > limits::CHOICES_MAX {
         return Err(parsed.refused(Fault::Limit, node, format!("more than {} values", limits::CHOICES_MAX)));
     }
-    let value = |member: &Node<'_>| {
-        let text = parsed.text(*member).trim();
-        docstring::content(text).unwrap_or(text).to_owned()
+    Ok(Type::choice(members.iter().map(|member| choice(parsed, *member)).collect()))
+}
+
+/// One value of `Literal`. A value that is computed is the text `any`, as in Loki.
+fn choice(parsed: &Parsed<'_>, member: Node<'_>) -> String {
+    let member = match member.kind() {
+        "type" => children(member).into_iter().next().unwrap_or(member),
+        _ => member,
     };
-    Ok(Type::choice(members.iter().map(value).collect()))
+    let text = parsed.text(member).trim();
+    match member.kind() {
+        "string" => docstring::content(text).unwrap_or(text).to_owned(),
+        "integer" | "float" | "true" | "false" | "none" | "identifier" | "unary_operator" => text.to_owned(),
+        _ => "any".to_owned(),
+    }
 }

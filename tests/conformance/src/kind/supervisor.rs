@@ -64,6 +64,14 @@ fn own_texts(expected: &mut Value, own: &Value, row: &Row) {
                     expected.insert(name.to_owned(), own[name].clone());
                 }
             }
+            let is_refusal = |value: &serde_json::Map<String, Value>| value.get("status") == Some(&json!("error"));
+            if is_refusal(expected)
+                && is_refusal(own)
+                && is_text(expected.get("message"))
+                && is_text(own.get("message"))
+            {
+                expected.insert("message".to_owned(), own["message"].clone());
+            }
             let ended_badly =
                 |value: Option<&Value>| value.and_then(Value::as_str).is_some_and(|text| text.starts_with("Failed("));
             if ended_badly(expected.get("exit_status")) && ended_badly(own.get("exit_status")) {
