@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use atlas_access::Right;
 use atlas_service::{Caller, Consistency, Error, Service, ShownAgent};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, GetPromptRequestParams, GetPromptResponse, Implementation,
@@ -56,6 +57,7 @@ impl Asked {
 
 impl AgentServer {
     async fn agent(&self, asked: &Asked) -> Result<ShownAgent, Error> {
+        asked.caller.needs(Right::AgentsRead)?;
         self.service.agent(&asked.caller, &asked.agent, None, Consistency::Linearizable).await
     }
 }
@@ -98,6 +100,7 @@ impl ServerHandler for AgentServer {
             tools::GET_HEALTH => Ok(health::answer(self, &asked).await.into()),
             // Some clients call the agent by its name.
             name if name == tools::SEND_MESSAGE || *name == *asked.agent => {
+                server::allowed(&asked.caller, Right::JobsSubmit)?;
                 let sending = Sending { server: self, asked, context };
                 Ok(sending.answer(request.arguments).await.unwrap_or_else(failed).into())
             }
@@ -122,6 +125,8 @@ impl ServerHandler for AgentServer {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        history::prompt(self, &Asked::of(&context)?, &request).await.map(Into::into)
+        let asked = Asked::of(&context)?;
+        server::allowed(&asked.caller, Right::JobsRead)?;
+        history::prompt(self, &asked, &request).await.map(Into::into)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use atlas_access::Right;
 use atlas_service::{AgentQuery, Caller, Consistency, Error, Pinned, Submission, View};
 use atlas_types::{AgentName, JobId, QuestionId, QuestionRule, RequestId};
 use bytes::Bytes;
@@ -51,6 +52,9 @@ impl Call<'_> {
         tool: ToolName,
         arguments: Option<JsonObject>,
     ) -> Result<CallToolResponse, ErrorData> {
+        if let Err(error) = self.caller.needs(tool.right()) {
+            return Ok(failed(error_text(&error)).into());
+        }
         let result = match tool {
             ToolName::AgentsSearch => self.search(arguments).await,
             ToolName::AgentDescribe => self.describe(arguments).await,
@@ -100,6 +104,9 @@ impl Call<'_> {
 
     /// Runs a pinned agent, whose input the arguments are.
     pub(crate) async fn run_pinned(self, pinned: &Pinned, arguments: Option<JsonObject>) -> CallToolResponse {
+        if let Err(error) = self.caller.needs(Right::JobsSubmit) {
+            return failed(error_text(&error)).into();
+        }
         let input = Value::Object(arguments.unwrap_or_default()).to_string();
         let ran = async {
             let run = Run {

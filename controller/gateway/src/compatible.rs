@@ -52,4 +52,9 @@ impl Compatible {
         let sessions = Sessions::new(options.sessions_max, options.session_idle, env.clone());
         Self { service, options: Arc::new(options), sessions: Arc::new(sessions), env }
     }
+
+    /// Whether clients must show a token that this server alone knows.
+    pub fn has_token(&self) -> bool {
+        self.options.token.is_some()
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use atlas_access::Right;
 use atlas_service::{Caller, Consistency, Service, View};
 use atlas_types::JobId;
 use rmcp::model::{
@@ -36,6 +37,11 @@ pub(crate) fn caller(context: &RequestContext<RoleServer>) -> Result<Caller, Err
     caller.cloned().ok_or_else(|| ErrorData::internal_error("the request has no caller", None))
 }
 
+/// Refuses a caller that lacks a right.
+pub(crate) fn allowed(caller: &Caller, right: Right) -> Result<(), ErrorData> {
+    caller.needs(right).map_err(|error| ErrorData::invalid_request(error_text(&error), None))
+}
+
 /// Serves the platform's tools. It holds nothing of its own, so each session has a copy.
 #[derive(Clone)]
 pub(crate) struct Server {
@@ -46,6 +52,7 @@ pub(crate) struct Server {
 impl Server {
     /// The job of a task.
     async fn job(&self, caller: &Caller, task: &str) -> Result<JobId, ErrorData> {
+        allowed(caller, Right::JobsRead)?;
         let id = self.service.job_id(caller, task).await;
         id.map_err(|error| ErrorData::invalid_params(error_text(&error), None))
     }
@@ -68,6 +75,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let caller = caller(&context)?;
+        allowed(&caller, Right::AgentsRead)?;
         let pinned = pins::tools(&self.service, &caller).await;
         let pinned = pinned.map_err(|error| ErrorData::internal_error(error_text(&error), None))?;
         let (tools, next) = page::of(tools::all().iter().cloned().chain(pinned).collect(), request.as_ref())?;
@@ -124,6 +132,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let caller = caller(&context)?;
+        allowed(&caller, Right::JobsRead)?;
         resources::read(&self.service, &caller, &request.uri).await.map(Into::into)
     }
 
@@ -145,6 +154,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let caller = caller(&context)?;
+        allowed(&caller, Right::QuestionsAnswer)?;
         let id = self.job(&caller, &request.task_id).await?;
         let taken = questions::respond(&self.service, &caller, id, request.input_responses).await;
         taken.map(|_| ()).map_err(|error| ErrorData::invalid_params(error_text(&error), None))
@@ -157,6 +167,8 @@ impl ServerHandler for Server {
     ) -> Result<(), ErrorData> {
         let caller = caller(&context)?;
         let id = self.job(&caller, &request.task_id).await?;
+        let allowed = self.service.may_control(&caller, id).await;
+        allowed.map_err(|error| ErrorData::invalid_request(error_text(&error), None))?;
         let cancelled = self.service.cancel(&caller, id, true).await;
         cancelled.map(|_| ()).map_err(|error| ErrorData::internal_error(error_text(&error), None))
     }

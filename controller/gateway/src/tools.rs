@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
+use atlas_access::Right;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
@@ -20,6 +21,17 @@ pub(crate) enum ToolName {
 }
 
 impl ToolName {
+    /// The right that a call needs.
+    pub(crate) fn right(self) -> Right {
+        match self {
+            Self::AgentsSearch | Self::AgentDescribe => Right::AgentsRead,
+            // A job is cancelled by who submitted it, or by who may control the jobs of others.
+            Self::AgentRun | Self::ChainRun | Self::JobCancel => Right::JobsSubmit,
+            Self::JobGet | Self::JobWait => Right::JobsRead,
+            Self::JobAnswer => Right::QuestionsAnswer,
+        }
+    }
+
     const ALL: [Self; 8] = [
         Self::AgentsSearch,
         Self::AgentDescribe,

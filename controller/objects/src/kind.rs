@@ -5,19 +5,24 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::canonical::parse;
-use crate::{chain, conversation, model, namespace, pin, routing, secret, skill, tier, trigger, webhook};
+use crate::{
+    binding, chain, conversation, model, namespace, pin, role, routing, secret, skill, tier, token, trigger, webhook,
+};
 
 /// All kinds, by name.
-pub const KINDS: [&dyn Kind; 11] = [
+pub const KINDS: [&dyn Kind; 14] = [
+    &binding::BindingKind,
     &chain::ChainKind,
     &conversation::ConversationKind,
     &model::ModelKind,
     &namespace::NamespaceKind,
     &pin::PinKind,
+    &role::RoleKind,
     &routing::RoutingKind,
     &secret::SecretKind,
     &skill::SkillKind,
     &tier::TierKind,
+    &token::TokenKind,
     &trigger::TriggerKind,
     &webhook::WebhookKind,
 ];
@@ -177,6 +182,7 @@ mod tests {
             let name = ObjectKind::new(kind.name()).expect("a word");
             assert_eq!(super::kind(&name).map(Kind::name), Some(kind.name()));
             assert!(kind.about().ends_with('.'), "{}", kind.name());
+            assert!(atlas_access::Right::of(kind.right()).is_some(), "{}", kind.name());
             let schema = kind.schema();
             assert_eq!(schema["additionalProperties"], false, "doors refuse unknown members of {}", kind.name());
             for (member, property) in schema["properties"].as_object().expect("members") {

@@ -15,6 +15,7 @@
 //! assert_eq!(spec, br#"{"agents_max":5,"jobs_pending_max":10}"#);
 //! ```
 
+mod binding;
 mod canonical;
 mod chain;
 mod conversation;
@@ -22,15 +23,18 @@ mod kind;
 mod model;
 mod namespace;
 mod pin;
+mod role;
 mod routing;
 mod secret;
 mod skill;
 #[cfg(test)]
 mod tests;
 mod tier;
+mod token;
 mod trigger;
 mod webhook;
 
+pub use binding::{BindingSpec, GrantSpec};
 pub use canonical::{CanonicalError, canonical, parse};
 pub use chain::{ChainSpec, ChainStep};
 pub use conversation::{ConversationSpec, Piece, TurnUnderWay};
@@ -40,10 +44,12 @@ pub use kind::{
 pub use model::{FALLBACKS_REACHED_MAX, with_fallbacks};
 pub use namespace::NamespaceSpec;
 pub use pin::PinSpec;
+pub use role::RoleSpec;
 pub use routing::{Fallback, ROUTING, RoutingSpec};
 pub use secret::{SealedVersion, SecretProvider, SecretSpec, VERSIONS_MAX};
 pub use skill::{SkillProgram, SkillSpec};
 pub use tier::{TIERS, TierSpec, models_of_tier};
+pub use token::TokenSpec;
 pub use trigger::{
     CATCH_UP_MAX, FIRINGS_MAX, Firing, JITTER_MAX, MAPPED_MAX, OVERLAPS, REPLAY_WINDOW_MAX, TRIGGER_TYPES, TriggerSpec,
     TriggerStatus,

@@ -2,15 +2,14 @@
 
 use std::fs::{File, TryLockError};
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::{Env, Listener, Task};
 use atlas_gateway::{Compatible, CompatibleOptions, Gateway};
-use atlas_history::{History, HistoryError, Progress, SqliteHistory};
+use atlas_history::{History, Progress, SqliteHistory};
 use atlas_raft::{ChangeError, Handle, Identity, Leadership, Member};
-use atlas_service::{ArtifactOptions, Artifacts, Caller, Followers, KeyError, Keys, Parts, Peers, Service};
+use atlas_service::{ArtifactOptions, Artifacts, Caller, Followers, Keys, Parts, Peers, Service};
 use atlas_telemetry::Metrics;
 use atlas_types::Level;
 use atlas_webhooks::{Environment, Webhooks};
@@ -21,73 +20,10 @@ use crate::backup::Backups;
 use crate::cluster::{self, Cluster};
 use crate::http::{Front, HttpDoor, serve};
 use crate::identity;
-use crate::join::{self, JoinError};
+use crate::join;
 use crate::peer_door::store::Members;
 use crate::rules::{self, Rules};
-use crate::{Mode, Options, peer_door, trigger_files, worker_door};
-
-/// Why a controller did not start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The data directory cannot be used.
-    #[error("could not use the data directory \"{path}\"")]
-    DataDir {
-        /// The directory.
-        path: PathBuf,
-        /// The system's error.
-        source: std::io::Error,
-    },
-    /// Another controller uses the data directory.
-    #[error("the data directory \"{path}\" is in use by another controller")]
-    InUse {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// The log or the state cannot be opened.
-    #[error("could not start the log")]
-    Raft(#[source] atlas_raft::StartError),
-    /// History cannot be opened.
-    #[error("could not open history")]
-    History(#[source] HistoryError),
-    /// The key of secrets cannot be used.
-    #[error("could not use the key of secrets")]
-    SecretsKey(#[source] KeyError),
-    /// The folder of trigger files cannot be read.
-    #[error("could not read the trigger files in \"{path}\"")]
-    Triggers {
-        path: PathBuf,
-        /// The underlying error.
-        source: std::io::Error,
-    },
-    /// A port cannot be bound.
-    #[error("could not listen on {address}")]
-    Listen {
-        /// The address.
-        address: SocketAddr,
-        /// The system's error.
-        source: std::io::Error,
-    },
-    /// Other members could not reach this controller.
-    #[error("a controller that listens for peers on all addresses needs an address for them: set advertise")]
-    NoAddress,
-    /// The cluster did not accept this controller.
-    #[error("could not join the cluster")]
-    Join(#[from] JoinError),
-    /// A thread ended before its work was done.
-    #[error("could not start: a thread ended early")]
-    Thread,
-}
-
-impl StartError {
-    /// True if files in the data directory are damaged.
-    pub fn is_damage(&self) -> bool {
-        match self {
-            Self::Raft(error) => error.is_damage(),
-            Self::History(error) => matches!(error, HistoryError::Damaged { .. }),
-            _ => false,
-        }
-    }
-}
+use crate::{Mode, Options, StartError, authentication, peer_door, trigger_files, worker_door};
 
 /// A running controller.
 pub struct Controller {
@@ -121,6 +57,7 @@ const HAND_OVER_MAX: Duration = Duration::from_secs(3);
 impl Controller {
     /// Starts a controller: the log and the state, the history, the service functions, then the doors.
     pub async fn start(options: Options, env: Env) -> Result<Self, StartError> {
+        authentication::check_addresses(&options)?;
         let lock = lock(&options)?;
         // The ports are bound first, so that a controller that cannot be reached does not touch the log.
         let http = listen(&env, options.http).await?;
@@ -162,6 +99,7 @@ impl Controller {
         own.name.clone_from(&who.name);
         let keys = options.secrets_key.as_deref().map(|path| Keys::read(path, &options.data_dir));
         let keys = keys.transpose().map_err(StartError::SecretsKey)?;
+        let authentication = authentication::read(&options)?;
         let trigger_files = match &options.triggers_path {
             Some(path) => {
                 let failed = |source| StartError::Triggers { path: path.clone(), source };
@@ -214,6 +152,7 @@ impl Controller {
             metrics,
             limits: options.limits.clone(),
             keys,
+            authentication,
             env: env.clone(),
         });
         let cluster = Cluster::new(service.clone(), options.mode, env.clone());

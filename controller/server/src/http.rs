@@ -4,6 +4,7 @@
 //! format, even for an unknown path or method. There are no middleware layers, because each would add a cost to every
 //! job.
 
+mod access;
 mod agents;
 mod answer;
 mod api;
@@ -44,7 +45,6 @@ use http::{HeaderName, HeaderValue, Method};
 use tokio::sync::watch;
 
 use crate::cluster::Cluster;
-use crate::identity;
 use answer::{Answer, Problem, Response};
 use request::Request;
 use route::Route;
@@ -163,11 +163,12 @@ impl HttpDoor {
             return Err(Error::Behind.into());
         }
         let (trace, request_id) = (request.trace(), request.request_id()?);
-        let caller = identity::http().with_trace(trace).with_request_id(request_id);
+        let caller = access::caller(self, request, operation.right())?.with_trace(trace).with_request_id(request_id);
         let caller = match request.query().filled("namespace") {
             Some(namespace) if operation.is_in_namespace() => caller.in_namespace(&namespace)?,
             _ => caller,
         };
+        access::check(self, &caller, operation, &route).await?;
         // HEAD is handled like GET. The answer to HEAD is sent without a body.
         let method = if request.method() == Method::HEAD { Method::GET } else { request.method().clone() };
         match (route, &method) {
@@ -258,6 +259,8 @@ impl HttpDoor {
             (Route::Skill(name), &Method::GET) => skills::get(self, &caller, request, &name).await,
             (Route::SkillTest(name), &Method::POST) => skills::test(self, &caller, request, &name).await,
             (Route::Skill(name), &Method::DELETE) => objects::delete(self, &caller, request, "skill", &name).await,
+            (Route::Whoami, &Method::GET) => access::whoami(self, request),
+            (Route::Tokens, &Method::POST) => access::create(self, &caller, request).await,
             (Route::SecurityPolicy, &Method::GET) => Err(Error::NotConfigured("No security policy configured").into()),
             (Route::ErrorPage(code), &Method::GET) => {
                 let page = catalogue::page(&code).ok_or(Error::UnknownPath)?;

@@ -1,17 +1,24 @@
-//! Determines the caller at a door. This is the only place in the program that creates a caller. While authentication
-//! is off, only the door is known.
+//! Determines the caller at a door. This is the only place in the program that creates a caller.
 
+use std::sync::Arc;
+
+use atlas_access::Access;
 use atlas_service::Caller;
-use atlas_types::Door;
+use atlas_types::{Door, Principal};
 
-/// The caller of a request to the HTTP door.
-pub(crate) fn http() -> Caller {
-    Caller::anonymous(Door::Http)
+/// The caller of a request to the HTTP door, as authentication found it.
+pub(crate) fn http(access: Option<Arc<Access>>) -> Caller {
+    Caller::authenticated(Door::Http, access)
 }
 
-/// The caller of a request to the MCP gateway.
-pub(crate) fn mcp() -> Caller {
-    Caller::anonymous(Door::Mcp)
+/// The caller of a request to the MCP gateway, as authentication found it.
+pub(crate) fn mcp(access: Option<Arc<Access>>) -> Caller {
+    Caller::authenticated(Door::Mcp, access)
+}
+
+/// A caller without a token, where none is needed: it is granted nothing.
+pub(crate) fn nobody() -> Caller {
+    http(Some(Arc::new(Access::new(Principal::anonymous(), Vec::new()))))
 }
 
 /// A controller that joins or has joined.

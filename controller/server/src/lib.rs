@@ -3,6 +3,7 @@
 //! [`Controller::start`] opens everything in order and [`Controller::shutdown`] closes it in reverse. Decisions are
 //! made in other crates: this one owns sockets, frames and the table of options.
 
+mod authentication;
 mod backup;
 mod cluster;
 mod controller;
@@ -13,12 +14,14 @@ mod listen;
 mod options;
 mod peer_door;
 mod rules;
+mod start_error;
 mod trigger_files;
 mod worker_door;
 
 pub use atlas_gateway::Token;
-pub use controller::{Controller, StartError};
+pub use controller::Controller;
 pub use http::HttpLimits;
 pub use join::JoinError;
 pub use options::{CompatibleMcp, Loaded, Mode, OPTIONS, OptionRow, Options, OptionsError, command, load, reference};
 pub use rules::Rules;
+pub use start_error::StartError;

@@ -100,6 +100,10 @@ pub struct Options {
     pub snapshot_log_bytes: u64,
     /// The file with the keys of secrets; none if this controller has none.
     pub secrets_key: Option<PathBuf>,
+    /// Whether requests need tokens. If not, everybody may do everything.
+    pub auth: bool,
+    /// The file with the root token; none if there is no such token.
+    pub root_token_file: Option<PathBuf>,
     /// The folder of trigger files; none if there are none.
     pub triggers_path: Option<PathBuf>,
     /// The log filter.
@@ -165,6 +169,8 @@ impl Options {
             retired_agents_keep: Some(Duration::from_secs(7 * 24 * 3_600)),
             snapshot_log_bytes: 256 << 20,
             secrets_key: None,
+            auth: false,
+            root_token_file: None,
             triggers_path: None,
             log: "info".to_owned(),
         }

@@ -3,6 +3,9 @@
 //! Each door creates callers in one place and passes them on. Service functions do not create callers. Only this crate
 //! can build one from parts, so that a door cannot use a principal that it did not check.
 
+use std::sync::Arc;
+
+use atlas_access::{Access, Place, Right};
 use atlas_types::{Command, Door, Job, Namespace, Origin, Principal, Request, RequestId, TraceContext};
 
 use crate::Error;
@@ -23,12 +26,44 @@ pub struct Caller {
     pub trace: Option<TraceContext>,
     /// The caller's idempotency key. A repeat gets the first answer again.
     pub request_id: Option<RequestId>,
+    /// What the principal is granted; none while authentication is off, and for the cluster and its jobs.
+    pub(crate) access: Option<Arc<Access>>,
 }
 
 impl Caller {
     /// The caller at a door without authentication.
     pub fn anonymous(door: Door) -> Self {
         Self::new(Namespace::default_namespace(), Principal::local(), door)
+    }
+
+    /// The caller that authentication found ([`Service::authenticate`](crate::Service::authenticate)).
+    pub fn authenticated(door: Door, access: Option<Arc<Access>>) -> Self {
+        match access {
+            None => Self::anonymous(door),
+            Some(access) => {
+                let caller = Self::new(Namespace::default_namespace(), access.principal.clone(), door);
+                Self { access: Some(access), ..caller }
+            }
+        }
+    }
+
+    /// Refuses a caller that lacks a right in its namespace.
+    pub fn needs(&self, right: Right) -> Result<(), Error> {
+        self.needs_at(right, Place::In(self.namespace.clone()))
+    }
+
+    /// Refuses a caller that lacks a right in the cluster: a grant in one namespace does not count.
+    pub fn needs_in_cluster(&self, right: Right) -> Result<(), Error> {
+        self.needs_at(right, Place::Cluster)
+    }
+
+    fn needs_at(&self, right: Right, place: Place) -> Result<(), Error> {
+        match &self.access {
+            Some(access) if !access.may(right, &place) => {
+                Err(Error::Forbidden { principal: self.principal.clone(), right, place })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A member of the cluster, or a controller with a join token.
@@ -43,7 +78,7 @@ impl Caller {
     }
 
     fn new(namespace: Namespace, principal: Principal, door: Door) -> Self {
-        Self { namespace, principal, on_behalf_of: None, door, trace: None, request_id: None }
+        Self { namespace, principal, on_behalf_of: None, door, trace: None, request_id: None, access: None }
     }
 
     /// The same caller with a trace.

@@ -55,6 +55,8 @@ catalogue! {
     NAMESPACE_LIMIT = "E2103" Busy "a limit of the namespace is reached";
     NOT_PRIVATE = "E2104" Denied "the worker is not sent secrets and credentials";
     NO_SECRETS_KEY = "E2105" Denied "no key of secrets";
+    UNAUTHENTICATED = "E2106" Denied "the request has no valid token";
+    FORBIDDEN = "E2107" Denied "a right is missing";
     BAD_SIGNATURE = "E2110" Denied "the signature of a call is wrong";
     UNKNOWN_JOB = "E3001" NotFound "no such job";
     AMBIGUOUS_JOB = "E3002" Conflict "several jobs match this prefix";

@@ -4,9 +4,10 @@ mod convert;
 
 use std::time::Duration;
 
+use atlas_access::{Place, Right};
 use atlas_contract::Violation;
 use atlas_raft::ChangeError;
-use atlas_types::{AgentName, ErrorKind, EventSeq, JobId, JobStatus, Level, Rejection, Version};
+use atlas_types::{AgentName, ErrorKind, EventSeq, JobId, JobStatus, Level, Principal, Rejection, Version};
 
 use crate::artifacts::ArtifactError;
 use crate::catalogue::{self, Entry};
@@ -83,6 +84,19 @@ pub enum Error {
     /// This controller has no key of secrets.
     #[error("this controller has no key of secrets")]
     NoSecretsKey,
+    /// The request has no valid token.
+    #[error("{0}")]
+    Unauthenticated(&'static str),
+    /// The caller lacks a right.
+    #[error("{principal} lacks the right {right} {}", in_place(place))]
+    Forbidden {
+        /// Who asked.
+        principal: Principal,
+        /// The right.
+        right: Right,
+        /// Where it is needed.
+        place: Place,
+    },
     /// The body did not arrive in time.
     #[error("the request body was not received in time")]
     Late,
@@ -292,6 +306,14 @@ fn no_such_step(steps: u64, recorded: u64) -> String {
     }
 }
 
+/// A place in a sentence.
+fn in_place(place: &Place) -> String {
+    match place {
+        Place::In(namespace) => format!("in the namespace {namespace}"),
+        Place::Cluster => "in the cluster".to_owned(),
+    }
+}
+
 impl Error {
     /// The error's entry in the catalogue.
     pub fn entry(&self) -> Entry {
@@ -307,6 +329,8 @@ impl Error {
             Self::NotConfigured(_) => catalogue::NOT_CONFIGURED,
             Self::NoSecretsKey => catalogue::NO_SECRETS_KEY,
             Self::NotPrivate => catalogue::NOT_PRIVATE,
+            Self::Unauthenticated(_) => catalogue::UNAUTHENTICATED,
+            Self::Forbidden { .. } => catalogue::FORBIDDEN,
             Self::Late => catalogue::LATE,
             Self::PackageRefused(_) => catalogue::PACKAGE_REFUSED,
             Self::UnknownJob => catalogue::UNKNOWN_JOB,
@@ -385,6 +409,10 @@ impl Error {
             Self::DependencyMissing { .. } => "deploy them first: atlasctl deploy DIR".to_owned(),
             Self::AmbiguousJob { .. } => "give more digits of the id".to_owned(),
             Self::UnknownObjectKind(_) => "other kinds are job, agent, node and controller".to_owned(),
+            Self::Unauthenticated(_) => {
+                "give a token: export ATLAS_TOKEN=TOKEN   or: atlasctl context add NAME --server URL --token-file FILE".to_owned()
+            }
+            Self::Forbidden { .. } => "show what is granted: atlasctl auth whoami".to_owned(),
             Self::NotPrivate => "send it to a controller that listens on 127.0.0.1".to_owned(),
             Self::NoSecretsKey => {
                 "make a key, (umask 077; head -c 32 /dev/urandom | base64 > FILE), and start all controllers with --secrets-key FILE"

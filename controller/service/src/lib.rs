@@ -5,6 +5,7 @@
 //! the objects that clients receive. It keeps the history and artifacts consistent with the other members. It opens no
 //! socket.
 
+mod access;
 mod agent_health;
 mod agents;
 mod archive;
@@ -71,6 +72,7 @@ mod view;
 mod waiters;
 mod webhooks;
 
+pub use access::{Authentication, CreatedToken, NewToken, NotARootToken};
 pub use agent_health::{AgentHealth, MessageTiming};
 pub use agents::{AgentQuery, Registered, ShownAgent, Versions};
 pub use artifacts::{ArtifactError, ArtifactOptions, Artifacts, Receiver, Sender, digest_of};

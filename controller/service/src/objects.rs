@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use atlas_access::Right;
 use atlas_contract::schema::Validator;
 use atlas_contract::{Violation, joined};
-use atlas_objects::{KINDS, Kind};
+use atlas_objects::{KINDS, Kind, Scope};
 use atlas_types::{
     Command, DeleteObject, EventSeq, Expect, Object, ObjectKey, ObjectKind, ObjectName, PutObject, SPEC_BYTES_MAX,
 };
@@ -70,6 +71,7 @@ impl Service {
         consistency: Consistency,
     ) -> Result<(Vec<Value>, Option<String>), Error> {
         let kind = known(kind)?;
+        may_read(caller, kind)?;
         let word = word(kind)?;
         let after = filter.after.as_deref().map(ObjectName::new).transpose()?;
         let state = self.state(consistency).await?;
@@ -88,7 +90,8 @@ impl Service {
         name: &str,
         consistency: Consistency,
     ) -> Result<ShownObject, Error> {
-        let (_, key) = key(caller, kind, name)?;
+        let (kind, key) = key(caller, kind, name)?;
+        may_read(caller, kind)?;
         let state = self.state(consistency).await?;
         state.object(&key).map(with_revision).ok_or_else(|| unknown(&key))
     }
@@ -102,6 +105,7 @@ impl Service {
         spec: &Value,
     ) -> Result<ShownObject, Error> {
         let (kind, key) = key(caller, &change.kind, &change.name)?;
+        may_write(caller, kind)?;
         labels::check(&labels)?;
         let (kept, expect) = self.kept(kind, &key, change.expect).await?;
         let bytes: Arc<[u8]> = accepted(kind, &key, spec, kept)?.into();
@@ -154,7 +158,8 @@ impl Service {
 
     /// Deletes an object that nothing uses.
     pub async fn delete_object(&self, caller: &Caller, change: &ObjectChange) -> Result<(), Error> {
-        let (_, key) = key(caller, &change.kind, &change.name)?;
+        let (kind, key) = key(caller, &change.kind, &change.name)?;
+        may_write(caller, kind)?;
         let command = Command::DeleteObject(DeleteObject {
             kind: key.kind.clone(),
             name: key.name.clone(),
@@ -243,6 +248,27 @@ fn refused_at(key: &ObjectKey, field: &str, message: String) -> Error {
 
 fn unknown(key: &ObjectKey) -> Error {
     Error::UnknownObject(format!("no such {}: \"{}\"", key.kind, key.name))
+}
+
+/// Tokens, roles and bindings are shown to those who may change them.
+fn may_read(caller: &Caller, kind: &dyn Kind) -> Result<(), Error> {
+    match right(kind) {
+        Right::AccessManage => caller.needs_in_cluster(Right::AccessManage),
+        _ => caller.needs(Right::ObjectsRead),
+    }
+}
+
+/// What configures the whole cluster needs its right in the cluster.
+fn may_write(caller: &Caller, kind: &dyn Kind) -> Result<(), Error> {
+    match kind.scope() {
+        Scope::Namespace => caller.needs(right(kind)),
+        Scope::Cluster => caller.needs_in_cluster(right(kind)),
+    }
+}
+
+fn right(kind: &dyn Kind) -> Right {
+    // A test knows that each kind names a right.
+    Right::of(kind.right()).unwrap_or(Right::AccessManage)
 }
 
 fn known(kind: &str) -> Result<&'static dyn Kind, Error> {

@@ -11,6 +11,7 @@ use atlas_telemetry::Metrics;
 use atlas_types::{Digest, Outcome, Payload, PayloadBody, Request, RequestId};
 use bytes::Bytes;
 
+use crate::access::Authentication;
 use crate::artifacts::{ArtifactError, Artifacts, digest_of};
 use crate::attachments::Bearers;
 use crate::contracts::Contracts;
@@ -68,6 +69,8 @@ pub struct Parts {
     pub limits: Limits,
     /// The keys of secrets; none if this controller has none.
     pub keys: Option<Keys>,
+    /// How callers prove who they are; none while everybody may do everything.
+    pub authentication: Option<Authentication>,
     /// The machine.
     pub env: Env,
 }
@@ -112,6 +115,7 @@ pub(crate) struct Shared {
     pub(crate) evals: Evals,
     pub(crate) bearers: Bearers,
     pub(crate) keys: Option<Keys>,
+    pub(crate) authentication: Option<Authentication>,
     /// The conversations that are being continued here.
     pub(crate) conversations: conversations::Places,
 }
@@ -131,7 +135,7 @@ impl Service {
     /// Starts the tasks that follow the log, which serve waiters and readers of events and feed the history, and the
     /// tasks that synchronise the history and artifacts with the other members.
     pub fn start(parts: Parts) -> (Self, Followers) {
-        let Parts { handle, history, artifacts, peers, metrics, limits, keys, env } = parts;
+        let Parts { handle, history, artifacts, peers, metrics, limits, keys, authentication, env } = parts;
         let events = EventLog::new(handle.applied().event_seq(), limits.events_recent_max);
         let (contracts, waiters) = (Contracts::default(), Waiters::default());
         let shared = Arc::new(Shared {
@@ -152,6 +156,7 @@ impl Service {
             evals: Evals::default(),
             bearers: Bearers::default(),
             keys,
+            authentication,
             conversations: conversations::Places::default(),
         });
         let tasks = vec![

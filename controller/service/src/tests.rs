@@ -46,6 +46,7 @@ impl Node {
             peers: net.way(MemberId(member)),
             metrics: Metrics::new(),
             keys: None,
+            authentication: None,
             limits: Limits::default(),
             env,
         });

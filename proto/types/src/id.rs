@@ -199,6 +199,11 @@ impl Principal {
         Self("local".into())
     }
 
+    /// Who sends a request without a token while authentication is on.
+    pub fn anonymous() -> Self {
+        Self("anonymous".into())
+    }
+
     /// The cluster itself: commands that its leader's duties plan.
     pub fn cluster() -> Self {
         Self("cluster".into())

@@ -10,6 +10,7 @@ use crate::{manifests, tree};
 /// A crate, and the crates of ours that it uses, without the prefix `atlas-`.
 const ARROWS: &[(&str, &str)] = &[
     ("atlas-types", ""),
+    ("atlas-access", "types"),
     ("atlas-allocation", "types"),
     ("atlas-format", "types"),
     ("atlas-wire", "types"),
@@ -22,15 +23,15 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-scheduler", "allocation types"),
     (
         "atlas-controller",
-        "contract env format gateway history model raft recovery service state telemetry types webhooks wire",
+        "access contract env format gateway history model raft recovery service state telemetry types webhooks wire",
     ),
     ("atlas-webhooks", "env objects raft service telemetry types"),
-    ("atlas-gateway", "contract env service types"),
+    ("atlas-gateway", "access contract env service types"),
     (
         "atlas-service",
-        "contract duty env format history mediation model objects package raft runs secrets state telemetry triggers types",
+        "access contract duty env format history mediation model objects package raft runs secrets state telemetry triggers types",
     ),
-    ("atlas-objects", "model types"),
+    ("atlas-objects", "access model types"),
     ("atlas-mediation", ""),
     ("atlas-runs", "mediation types"),
     ("atlas-triggers", "contract"),
@@ -60,7 +61,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-env", "types"),
     ("atlas-telemetry", ""),
     ("xtask", "notice"),
-    ("atlas-cli", "bundled checks contract dev env graph model operator package secrets turn types"),
+    ("atlas-cli", "access bundled checks contract dev env graph model operator package secrets turn types"),
     ("atlas-compat", "bundled cli contract dev env package policy types"),
     ("atlas-dev", "controller env telemetry types worker"),
     ("atlas-operator", "format raft recovery types"),

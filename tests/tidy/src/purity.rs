@@ -4,8 +4,9 @@ use std::process::Command;
 
 use crate::tree;
 
-const PURE: [&str; 18] = [
+const PURE: [&str; 19] = [
     "atlas-types",
+    "atlas-access",
     "atlas-allocation",
     "atlas-format",
     "atlas-objects",

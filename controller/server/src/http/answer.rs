@@ -6,7 +6,7 @@ use atlas_service::{Entry, catalogue, json as text};
 use atlas_wire::error::http_status;
 use axum::body::Body;
 use http::StatusCode;
-use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use serde_json::{Value, json};
 
 /// The answer of a handler.
@@ -107,6 +107,7 @@ pub(crate) fn status_of(entry: &Entry) -> StatusCode {
     match *entry {
         catalogue::NO_METHOD => StatusCode::METHOD_NOT_ALLOWED,
         catalogue::LATE => StatusCode::REQUEST_TIMEOUT,
+        catalogue::UNAUTHENTICATED => StatusCode::UNAUTHORIZED,
         Entry { kind, .. } => StatusCode::from_u16(http_status(kind)).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
     }
 }
@@ -129,6 +130,9 @@ fn service_error(error: &atlas_service::Error, problem: bool) -> Response {
     let headers = response.headers_mut();
     headers.insert(ERROR_CODE, HeaderValue::from_static(entry.code));
     headers.extend(retry_after_s(error).map(|after| (RETRY_AFTER, HeaderValue::from(after))));
+    if status == StatusCode::UNAUTHORIZED {
+        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"atlas\""));
+    }
     if matches!(status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT) {
         // The rest of the body is not read, so the client must not send another request on this connection.
         headers.insert(CONNECTION, HeaderValue::from_static("close"));

@@ -9,8 +9,9 @@ mod operations;
 mod reference;
 mod rights;
 
+use atlas_access::Right;
 use atlas_service::Entry;
-use atlas_service::catalogue::{BEHIND, FOREIGN, INTERNAL, UNKNOWN_PATH};
+use atlas_service::catalogue::{BEHIND, FORBIDDEN, FOREIGN, INTERNAL, UNAUTHENTICATED, UNKNOWN_PATH};
 use http::{Method, StatusCode};
 
 use super::answer::status_of;
@@ -134,6 +135,8 @@ const IN_NAMESPACE: &[&str] = &[
 
 /// What every operation may be refused with.
 const ALWAYS: &[Entry] = &[FOREIGN, BEHIND, INTERNAL];
+/// What those that need a right may be refused with.
+const GUARDED: &[Entry] = &[UNAUTHENTICATED, FORBIDDEN];
 /// What those with a parameter in their path may be: a name that is not a text names nothing.
 const NAMED: &[Entry] = &[UNKNOWN_PATH];
 
@@ -141,7 +144,9 @@ impl Operation {
     /// The errors, each once, by code.
     fn errors(&self) -> Vec<Entry> {
         let named = if self.path.contains('{') { NAMED } else { &[] };
-        let mut errors: Vec<Entry> = self.errors.iter().chain(&[ALWAYS, named]).copied().flatten().copied().collect();
+        let guarded = if self.right() == Right::Public { &[] } else { GUARDED };
+        let mut errors: Vec<Entry> =
+            self.errors.iter().chain(&[ALWAYS, named, guarded]).copied().flatten().copied().collect();
         errors.sort_by_key(|entry| entry.code);
         errors.dedup();
         errors
@@ -151,6 +156,31 @@ impl Operation {
     fn parameters(&self) -> impl Iterator<Item = &'static Parameter> {
         let namespace = self.is_in_namespace().then_some(&operations::NAMESPACE);
         self.query.iter().chain(namespace)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn id(&self) -> &'static str {
+        self.id
+    }
+
+    #[cfg(test)]
+    pub(crate) fn path(&self) -> &'static str {
+        self.path
+    }
+
+    #[cfg(test)]
+    pub(crate) fn method(&self) -> &'static str {
+        match self.verb {
+            Verb::Get => "GET",
+            Verb::Post => "POST",
+            Verb::Put => "PUT",
+            Verb::Delete => "DELETE",
+        }
+    }
+
+    /// The right that it needs. One without a row needs the right to change who may do what, so that a forgotten row opens nothing.
+    pub(crate) fn right(&self) -> Right {
+        rights::of(self.id).unwrap_or(Right::AccessManage)
     }
 
     /// Whether it is about things of one namespace.

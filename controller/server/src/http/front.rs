@@ -8,7 +8,7 @@ use http_body_util::BodyExt as _;
 
 use super::answer::{Problem, Response};
 use super::request::Request;
-use super::{HttpDoor, mcp};
+use super::{HttpDoor, access, mcp};
 use crate::identity;
 
 /// What a port serves.
@@ -62,7 +62,9 @@ async fn compatible(
         return Err(atlas_service::Error::Foreign(site).into());
     }
     let body = request.body(door, door.limits.body_bytes_max).await?;
-    let caller = identity::mcp().with_trace(request.trace());
+    // A server with a token of its own lets in whoever shows that one.
+    let access = if server.has_token() { None } else { door.service.authenticate(access::authorization(&request))? };
+    let caller = identity::mcp(access).with_trace(request.trace());
     let (parts, body) = server.answer(&request.parts, &body, caller).await.into_parts();
     Ok(Response::from_parts(parts, Body::from_stream(door.until_stopped(body.into_data_stream()))))
 }

@@ -7,10 +7,10 @@ use bytes::Bytes;
 use http::StatusCode;
 use http_body_util::{BodyExt as _, Full};
 
-use super::HttpDoor;
 use super::answer::{self, Answer, Problem, Response};
 use super::query::percent_decoded;
 use super::request::Request;
+use super::{HttpDoor, access};
 use crate::identity;
 
 /// The path of the gateway.
@@ -24,14 +24,14 @@ pub(crate) fn agent_of(path: &str) -> Option<String> {
 
 /// Answers a request to [`PATH`]. Its stream ends when the controller stops.
 pub(crate) async fn answer(door: &HttpDoor, request: Request) -> Answer {
-    let caller = caller(&request)?;
+    let caller = caller(door, &request)?;
     let request = whole(door, request).await?;
     Ok(streamed(door, door.gateway.answer(request, caller).await))
 }
 
 /// Answers a request to the server of an agent.
 pub(crate) async fn answer_agent(door: &HttpDoor, request: Request, agent: &str, port: u16) -> Answer {
-    let caller = caller(&request)?;
+    let caller = caller(door, &request)?;
     let request = whole(door, request).await?;
     Ok(streamed(door, door.gateway.answer_agent(request, caller, agent, port).await?))
 }
@@ -54,8 +54,9 @@ fn streamed(door: &HttpDoor, response: GatewayResponse) -> Response {
     Response::from_parts(parts, Body::from_stream(door.until_stopped(body.into_data_stream())))
 }
 
-fn caller(request: &Request) -> Result<Caller, Problem> {
-    let caller = identity::mcp().with_trace(request.trace());
+fn caller(door: &HttpDoor, request: &Request) -> Result<Caller, Problem> {
+    let access = door.service.authenticate(access::authorization(request))?;
+    let caller = identity::mcp(access).with_trace(request.trace());
     Ok(match request.query().filled("namespace") {
         Some(namespace) => caller.in_namespace(&namespace)?,
         None => caller,

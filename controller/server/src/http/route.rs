@@ -75,6 +75,8 @@ pub(crate) enum Route {
     McpRegistry,
     SecurityPolicy,
     Orchestrator,
+    Whoami,
+    Tokens,
     ErrorPage(String),
 }
 
@@ -160,6 +162,8 @@ impl Route {
             ["api", "skills", skill, "test"] => Self::SkillTest(name(skill)?),
             ["api", "security", "policy"] => Self::SecurityPolicy,
             ["api", "orchestrator"] => Self::Orchestrator,
+            ["api", "auth", "whoami"] => Self::Whoami,
+            ["api", "auth", "tokens"] => Self::Tokens,
             ["errors", code] => Self::ErrorPage(name(code)?),
             _ => return None,
         })
@@ -239,6 +243,8 @@ impl Route {
             Self::SkillTest(_) => "/api/skills/{name}/test",
             Self::SecurityPolicy => "/api/security/policy",
             Self::Orchestrator => "/api/orchestrator",
+            Self::Whoami => "/api/auth/whoami",
+            Self::Tokens => "/api/auth/tokens",
             Self::ErrorPage(_) => "/errors/{code}",
         }
     }

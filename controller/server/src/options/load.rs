@@ -196,6 +196,8 @@ fn typed(values: &BTreeMap<&'static str, (String, &'static str)>) -> Options {
     options.advertise = filled("advertise");
     options.name = filled("name");
     options.secrets_key = filled("secrets.key").map(PathBuf::from);
+    options.auth = text("auth") == "tokens";
+    options.root_token_file = filled("auth.root-token-file").map(PathBuf::from);
     options.triggers_path = filled("triggers.path").map(PathBuf::from);
     options.token = filled("token");
     let addresses = text("join").split(',').map(str::trim).filter(|address| !address.is_empty());

@@ -213,6 +213,22 @@ pub const OPTIONS: &[OptionRow] = &[
         "Address for other controllers: members of the cluster, and controllers that join. Port 0 selects a free port.",
     ),
     row(
+        "auth",
+        "auth",
+        "ATLAS_AUTH",
+        Form::Auth,
+        "off",
+        "`tokens`: requests need a token, and a principal may do what bindings grant it. `off`: everybody may do everything; only possible on loopback.",
+    ),
+    row(
+        "auth.root-token-file",
+        "root-token-file",
+        "ATLAS_ROOT_TOKEN_FILE",
+        Form::Text,
+        "",
+        "File with the token of the principal `root`, who may do everything; to make the first tokens, and for emergencies.",
+    ),
+    row(
         "secrets.key",
         "secrets-key",
         "ATLAS_SECRETS_KEY",

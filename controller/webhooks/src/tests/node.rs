@@ -90,6 +90,7 @@ impl Node {
             metrics: Metrics::new(),
             limits: Limits { events_recent_max: 2, ..Limits::default() },
             keys: None,
+            authentication: None,
             env: env.clone(),
         });
         Self { service, env, _history: history, _followers: followers, _raft: raft, _dir: dir }

@@ -7,7 +7,7 @@ use atlas_service::{Entry, words};
 use serde_json::{Map, Value, json};
 
 use super::super::query::LIMIT_MAX;
-use super::rights::{self, Right};
+use super::rights;
 use super::{Body, Content, Kind, Operation, Parameter, ParameterLocation, Success, Verb, operations, refusals};
 
 /// The schemas of all bodies, by name.
@@ -94,7 +94,7 @@ fn verb(verb: Verb) -> &'static str {
 fn described(operation: &Operation) -> Value {
     let mut members = json!({
         "operationId": operation.id, "summary": operation.says, "tags": tags_of(operation.path).collect::<Value>(),
-        "x-atlas-right": rights::of(operation.id).map(Right::as_str),
+        "x-atlas-right": rights::of(operation.id).map(atlas_access::Right::as_str),
     });
     let named = operation.path_parameters().map(|name| {
         json!({

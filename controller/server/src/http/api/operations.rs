@@ -1,5 +1,6 @@
 //! The table itself, one file a subject.
 
+mod access;
 mod agents;
 mod chains;
 mod cluster;
@@ -29,6 +30,7 @@ const SUBJECTS: &[&[Operation]] = &[
     triggers::OPERATIONS,
     figures::OPERATIONS,
     cluster::OPERATIONS,
+    access::OPERATIONS,
 ];
 
 /// Every operation, by subject.

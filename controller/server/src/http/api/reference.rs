@@ -47,7 +47,7 @@ fn link(code: &str) -> String {
 fn describe(operation: &Operation, page: &mut String) {
     let method = operation.verb.method();
     write!(page, "\n## {method} {}\n\n{}\n\n", operation.path, operation.says).expect("text grows");
-    let right = super::rights::of(operation.id).map_or("", super::rights::Right::as_str);
+    let right = super::rights::of(operation.id).map_or("", atlas_access::Right::as_str);
     writeln!(page, "* right: `{right}`").expect("text grows");
     for name in operation.path_parameters() {
         writeln!(page, "* `{name}`, in the path: {}", path_parameter(name)).expect("text grows");

@@ -1,53 +1,26 @@
-//! The right that each operation needs. Authentication is off, so every caller has all of them; the table says what a role will hold.
+//! The right that each operation needs. While authentication is off, every caller has all of them.
 
-/// What a caller must be allowed to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Right {
-    /// Needs no right: probes, the version, descriptions of the interface.
-    Public,
-    JobsRead,
-    JobsSubmit,
-    /// Answer the questions of jobs.
-    QuestionsAnswer,
-    /// Cancel, retry and resolve jobs of others, and send them messages.
-    JobsControl,
-    AgentsRead,
-    AgentsPublish,
-    NodesRead,
-    NodesOperate,
-    ObjectsRead,
-    ObjectsWrite,
-    ClusterRead,
-    ClusterOperate,
-    MetricsRead,
-}
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-impl Right {
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Public => "public",
-            Self::JobsRead => "jobs.read",
-            Self::JobsSubmit => "jobs.submit",
-            Self::QuestionsAnswer => "questions.answer",
-            Self::JobsControl => "jobs.control",
-            Self::AgentsRead => "agents.read",
-            Self::AgentsPublish => "agents.publish",
-            Self::NodesRead => "nodes.read",
-            Self::NodesOperate => "nodes.operate",
-            Self::ObjectsRead => "objects.read",
-            Self::ObjectsWrite => "objects.write",
-            Self::ClusterRead => "cluster.read",
-            Self::ClusterOperate => "cluster.operate",
-            Self::MetricsRead => "metrics.read",
-        }
-    }
-}
+use atlas_access::Right;
 
 /// Each right, and the operations that need it. A test compares them with the table of operations.
 const RIGHTS: &[(Right, &[&str])] = &[
     (
         Right::Public,
-        &["health", "ready", "version", "openApi", "errorPage", "securityPolicy", "mcpRegistry", "callHook"],
+        &[
+            "health",
+            "ready",
+            "version",
+            "openApi",
+            "errorPage",
+            "securityPolicy",
+            "mcpRegistry",
+            "callHook",
+            "whoami",
+            "listObjectKinds",
+        ],
     ),
     (
         Right::JobsRead,
@@ -94,10 +67,7 @@ const RIGHTS: &[(Right, &[&str])] = &[
     ),
     (Right::NodesRead, &["listNodes", "getNode"]),
     (Right::NodesOperate, &["removeNode", "drainNode", "cordonNode", "uncordonNode", "labelNode"]),
-    (
-        Right::ObjectsRead,
-        &["listObjectKinds", "listObjects", "getObject", "listTriggers", "getTrigger", "nextFirings", "orchestrator"],
-    ),
+    (Right::ObjectsRead, &["listObjects", "getObject", "listTriggers", "getTrigger", "nextFirings", "orchestrator"]),
     (
         Right::ObjectsWrite,
         &[
@@ -114,11 +84,17 @@ const RIGHTS: &[(Right, &[&str])] = &[
     (Right::ClusterRead, &["cluster", "listMembers", "followEvents"]),
     (Right::ClusterOperate, &["removeMember", "createJoinToken", "revokeJoinToken", "transferLeader", "snapshot"]),
     (Right::MetricsRead, &["figures", "figuresOfAgent", "metrics"]),
+    (Right::AccessManage, &["createToken"]),
 ];
+
+/// The table by operation.
+static BY_OPERATION: LazyLock<BTreeMap<&str, Right>> = LazyLock::new(|| {
+    RIGHTS.iter().flat_map(|(right, operations)| operations.iter().map(|operation| (*operation, *right))).collect()
+});
 
 /// The right that an operation needs; none if it has no row.
 pub(super) fn of(operation: &str) -> Option<Right> {
-    RIGHTS.iter().find(|(_, operations)| operations.contains(&operation)).map(|(right, _)| *right)
+    BY_OPERATION.get(operation).copied()
 }
 
 #[cfg(test)]

@@ -1,0 +1,96 @@
+//! Whether requests need tokens, and the root token.
+
+use std::fs;
+use std::io::{Error, ErrorKind};
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use atlas_service::Authentication;
+
+use crate::{Mode, Options, StartError};
+
+/// Refuses addresses that other machines can reach while requests need no tokens. The compatible MCP server can have a token of its own.
+pub(crate) fn check_addresses(options: &Options) -> Result<(), StartError> {
+    // `dev` decides on its own addresses, and so does `atlas serve`, which listens where Atlas for Python listens.
+    if options.auth || options.mode == Mode::Dev {
+        return Ok(());
+    }
+    let agents = options.agent_listen.iter().map(|(_, address)| *address);
+    let compatible = options.compatible.listen.filter(|_| options.compatible.token.is_none());
+    let open = |address: &SocketAddr| !address.ip().to_canonical().is_loopback();
+    match std::iter::once(options.http).chain(agents).chain(compatible).find(open) {
+        Some(address) => Err(StartError::Open { address }),
+        None => Ok(()),
+    }
+}
+
+/// How callers prove who they are; none if they do not have to.
+pub(crate) fn read(options: &Options) -> Result<Option<Authentication>, StartError> {
+    if !options.auth {
+        return Ok(None);
+    }
+    let Some(path) = &options.root_token_file else {
+        return Authentication::new(None).map(Some).map_err(|error| root_token(Path::new(""), Error::other(error)));
+    };
+    let text = private_text(path).map_err(|source| root_token(path, source))?;
+    let malformed = |error| root_token(path, Error::new(ErrorKind::InvalidData, error));
+    Authentication::new(Some(&text)).map(Some).map_err(malformed)
+}
+
+fn root_token(path: &Path, source: Error) -> StartError {
+    StartError::RootToken { path: path.to_owned(), source }
+}
+
+/// The text of a file that not everybody may read.
+fn private_text(path: &Path) -> Result<String, Error> {
+    let mode = fs::metadata(path)?.permissions().mode();
+    if mode & 0o007 != 0 {
+        return Err(Error::new(ErrorKind::PermissionDenied, "everybody may read it: chmod o-rwx"));
+    }
+    fs::read_to_string(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn options(http: &str, auth: bool) -> Options {
+        Options { http: http.parse().expect("an address"), auth, ..Options::new(PathBuf::from("data")) }
+    }
+
+    #[test]
+    fn without_tokens_only_this_machine_is_served() {
+        for (http, auth, fits) in [
+            ("127.0.0.1:7400", false, true),
+            ("[::1]:7400", false, true),
+            ("[::ffff:127.0.0.1]:7400", false, true),
+            ("0.0.0.0:7400", false, false),
+            ("10.0.0.5:7400", false, false),
+            ("0.0.0.0:7400", true, true),
+        ] {
+            assert_eq!(check_addresses(&options(http, auth)).is_ok(), fits, "{http} {auth}");
+        }
+        let agent = vec![("a".to_owned(), "0.0.0.0:8201".parse().expect("an address"))];
+        let open = Options { agent_listen: agent, ..options("127.0.0.1:7400", false) };
+        assert!(matches!(check_addresses(&open), Err(StartError::Open { .. })));
+    }
+
+    #[test]
+    fn a_root_token_comes_from_a_private_file() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("root");
+        let read = || read(&Options { root_token_file: Some(path.clone()), ..options("127.0.0.1:0", true) });
+        let is_refused = || matches!(read(), Err(StartError::RootToken { .. }));
+        assert!(is_refused(), "there is no file");
+        fs::write(&path, atlas_access::token(atlas_access::ROOT, [1, 2, 3, 4])).expect("a file");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("a mode");
+        assert!(is_refused(), "everybody may read it");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("a mode");
+        assert!(read().is_ok_and(|found| found.is_some()));
+        fs::write(&path, "secret").expect("a file");
+        assert!(is_refused(), "it is no token");
+    }
+}

@@ -1,0 +1,87 @@
+//! Who may do what at this door, `/api/auth/whoami` and `/api/auth/tokens`.
+
+use std::time::Duration;
+
+use atlas_access::Right;
+use atlas_service::{Caller, Error, NewToken};
+use http::StatusCode;
+use http::header::AUTHORIZATION;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::HttpDoor;
+use super::answer::{self, Answer, Problem};
+use super::api::Operation;
+use super::request::Request;
+use super::route::Route;
+use crate::identity;
+
+/// The longest validity of a token, in seconds: ten years.
+const VALID_FOR_MAX: u64 = 10 * 366 * 24 * 3_600;
+
+/// The caller of a request. What needs no right needs no token either, and a wrong one counts as none there.
+pub(crate) fn caller(door: &HttpDoor, request: &Request, right: Right) -> Result<Caller, Error> {
+    match door.service.authenticate(authorization(request)) {
+        Err(_) if right == Right::Public => Ok(identity::nobody()),
+        access => Ok(identity::http(access?)),
+    }
+}
+
+/// The header by which a request shows a token. Bytes that are no text are no token.
+pub(crate) fn authorization(request: &Request) -> Option<&str> {
+    request.header(AUTHORIZATION.as_str())
+}
+
+/// Refuses a caller that lacks the right of an operation: in its namespace, or in the cluster for what belongs to no namespace.
+pub(crate) async fn check(
+    door: &HttpDoor,
+    caller: &Caller,
+    operation: &Operation,
+    route: &Route,
+) -> Result<(), Problem> {
+    let right = operation.right();
+    if !operation.is_in_namespace() {
+        return Ok(caller.needs_in_cluster(right)?);
+    }
+    match (caller.needs(right), route) {
+        // Whoever may submit jobs may also stop its own.
+        (
+            Err(_),
+            Route::Job(id) | Route::JobCancel(id) | Route::JobRetry(id) | Route::JobFork(id) | Route::JobMessages(id),
+        ) if right == Right::JobsControl && caller.needs(Right::JobsSubmit).is_ok() => {
+            let id = door.service.job_id(caller, id).await?;
+            Ok(door.service.may_control(caller, id).await?)
+        }
+        (checked, _) => Ok(checked?),
+    }
+}
+
+/// `GET /api/auth/whoami`.
+pub(crate) fn whoami(door: &HttpDoor, request: &Request) -> Answer {
+    let access = door.service.authenticate(authorization(request))?;
+    Ok(answer::json(StatusCode::OK, &door.service.whoami(&identity::http(access))))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CreateBody {
+    name: String,
+    principal: Option<String>,
+    description: Option<String>,
+    valid_for_s: Option<u64>,
+}
+
+/// `POST /api/auth/tokens`. The answer has the text of the token, which is nowhere else.
+pub(crate) async fn create(door: &HttpDoor, caller: &Caller, request: &mut Request) -> Answer {
+    let CreateBody { name, principal, description, valid_for_s } = request.read_json(door).await?;
+    if valid_for_s.is_some_and(|seconds| seconds == 0 || seconds > VALID_FOR_MAX) {
+        return Err(Problem::malformed(format!("'valid_for_s' must be from 1 to {VALID_FOR_MAX}")));
+    }
+    let principal = principal.unwrap_or_else(|| name.clone());
+    let new = NewToken { name, principal, description, valid_for: valid_for_s.map(Duration::from_secs) };
+    let created = door.service.create_token(caller, &new).await?;
+    Ok(answer::json(StatusCode::CREATED, &json!({"token": created.text.expose(), "object": created.object.value})))
+}
+
+#[cfg(test)]
+mod tests;

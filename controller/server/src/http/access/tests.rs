@@ -1,0 +1,266 @@
+//! Every operation with every role, and what tokens can do, at a real door.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+use atlas_access::{BUILT_IN, ROOT, Right, built_in, token};
+use atlas_env::Env;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use crate::http::api::operations;
+use crate::{Controller, Options};
+
+/// The time limit for every answer, even on a busy machine.
+const SOON: Duration = Duration::from_secs(60);
+
+struct Cluster {
+    controller: Controller,
+    root: String,
+    _dir: tempfile::TempDir,
+}
+
+/// The head of an answer, and as much of its body as came with it.
+struct Heard {
+    status: u16,
+    code: String,
+    text: String,
+}
+
+impl Heard {
+    fn body(&self) -> Value {
+        let (_, body) = self.text.split_once("\r\n\r\n").expect("a body");
+        serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {}", self.text))
+    }
+}
+
+impl Cluster {
+    async fn start(auth: bool) -> Self {
+        let dir = tempfile::tempdir().expect("a folder");
+        let root = token(ROOT, [1, 2, 3, 4]);
+        let controller = Self::controller(dir.path(), &root, auth).await;
+        Self { controller, root, _dir: dir }
+    }
+
+    async fn controller(dir: &Path, root: &str, auth: bool) -> Controller {
+        let file = dir.join("root.token");
+        fs::write(&file, root).expect("a file");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("a mode");
+        let mut options = Options::new(dir.join("data"));
+        options.http.set_port(0);
+        options.grpc.set_port(0);
+        (options.auth, options.root_token_file) = (auth, Some(file));
+        Controller::start(options, Env::system()).await.expect("starts")
+    }
+
+    /// Sends a request and returns what came first. A stream is left.
+    async fn ask(&self, method: &str, path: &str, token: Option<&str>, body: &Value) -> Heard {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let authorization = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n\
+             Accept: application/problem+json, application/json\r\n{authorization}Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let heard = async {
+            let mut stream = TcpStream::connect(self.controller.http_addr()).await.expect("connects");
+            stream.write_all(request.as_bytes()).await.expect("sends");
+            let mut text = Vec::new();
+            let is_json = |text: &[u8]| String::from_utf8_lossy(text).contains("json; charset");
+            let has_head = |text: &[u8]| text.windows(4).any(|part| part == b"\r\n\r\n");
+            // A stream does not end: its head is enough.
+            while !has_head(&text) || is_json(&text) {
+                let mut part = [0; 4_096];
+                match stream.read(&mut part).await.expect("answers") {
+                    0 => break,
+                    length => text.extend_from_slice(&part[..length]),
+                }
+            }
+            String::from_utf8_lossy(&text).into_owned()
+        };
+        let text = tokio::time::timeout(SOON, heard).await.expect("answers soon");
+        let status = text.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_default();
+        let code = text.lines().find_map(|line| line.strip_prefix("atlas-error-code: ")).unwrap_or_default().to_owned();
+        Heard { status, code, text }
+    }
+
+    /// Makes a token of a new principal with this name, and grants it a role.
+    async fn principal(&self, name: &str, role: &str, namespace: Option<&str>) -> String {
+        let made = self.ask("POST", "/api/auth/tokens", Some(&self.root), &json!({"name": name})).await;
+        assert_eq!(made.status, 201, "{}", made.text);
+        let grant = match namespace {
+            Some(namespace) => json!({"role": role, "namespace": namespace}),
+            None => json!({"role": role}),
+        };
+        let path = format!("/api/objects/binding/{name}");
+        let bound = self.ask("PUT", &path, Some(&self.root), &json!({"spec": {"grants": [grant]}})).await;
+        assert_eq!(bound.status, 200, "{}", bound.text);
+        made.body()["token"].as_str().expect("a token").to_owned()
+    }
+}
+
+/// The path with names of things that do not exist.
+fn concrete(path: &str) -> String {
+    let part = |part: &str| match part {
+        "{kind}" => "webhook".to_owned(),
+        part if part.starts_with('{') => "nothing".to_owned(),
+        part => part.to_owned(),
+    };
+    path.split('/').map(part).collect::<Vec<_>>().join("/")
+}
+
+/// Jobs of the caller's own are tested apart.
+fn is_about_own_jobs(id: &str) -> bool {
+    ["cancelJob", "deleteJob", "retryJob", "forkJob", "sendMessage"].contains(&id)
+}
+
+#[tokio::test]
+async fn every_operation_needs_its_right() {
+    let cluster = Cluster::start(true).await;
+    let mut wrong = Vec::new();
+    for (role, rights) in BUILT_IN {
+        for (name, namespace) in [(format!("{role}-everywhere"), None), (format!("{role}-in-a"), Some("a"))] {
+            let token = cluster.principal(&name, role, namespace).await;
+            for operation in operations() {
+                let path = concrete(operation.path());
+                let in_a = if operation.is_in_namespace() { format!("{path}?namespace=a") } else { path };
+                let heard = cluster.ask(operation.method(), &in_a, Some(&token), &Value::Null).await;
+                let counts = namespace.is_none() || operation.is_in_namespace() || operation.right() == Right::Public;
+                let may = counts && rights.has(operation.right());
+                let refused = heard.code == "E2107";
+                let own = operation.right() == Right::JobsControl && is_about_own_jobs(operation.id());
+                if refused == may && !(own && role == "submitter") || heard.code == "E2106" {
+                    wrong.push(format!("{name}: {} gives {} {}", operation.id(), heard.status, heard.code));
+                }
+            }
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+    cluster.controller.shutdown().await;
+}
+
+#[tokio::test]
+async fn without_a_valid_token_only_public_operations_answer() {
+    let cluster = Cluster::start(true).await;
+    let mut wrong = Vec::new();
+    let forged = token("ci", [9; 4]);
+    for operation in operations() {
+        for token in [None, Some("secret"), Some(forged.as_str())] {
+            let heard = cluster.ask(operation.method(), &concrete(operation.path()), token, &Value::Null).await;
+            let is_open = operation.right() == Right::Public && operation.id() != "whoami";
+            if (heard.status == 401) == is_open || (heard.code == "E2106") == is_open {
+                wrong.push(format!("{} with {token:?} gives {} {}", operation.id(), heard.status, heard.code));
+            }
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+    for path in ["/mcp", "/agents/nobody/mcp"] {
+        let heard = cluster.ask("POST", path, None, &json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})).await;
+        assert_eq!((heard.status, heard.code.as_str()), (401, "E2106"), "{path}");
+        assert!(heard.text.contains("www-authenticate: Bearer"), "{}", heard.text);
+    }
+    cluster.controller.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_token_ends_when_it_is_revoked_or_expires() {
+    let cluster = Cluster::start(true).await;
+    let whoami = async |token: &str| cluster.ask("GET", "/api/auth/whoami", Some(token), &Value::Null).await;
+    let token = cluster.principal("ci", "viewer", Some("a")).await;
+    let heard = whoami(&token).await;
+    let rights: Vec<&str> = built_in("viewer").expect("a role").iter().map(Right::as_str).collect();
+    let expected = json!({
+        "principal": "ci", "authenticated": true, "grants": [{"namespace": "a", "rights": rights}],
+    });
+    assert_eq!(heard.body(), expected);
+    // Another secret under the same name, and a name that differs in one letter.
+    let (head, tail) = token.split_at(token.len() - 1);
+    let other = if tail == "0" { format!("{head}1") } else { format!("{head}0") };
+    assert_eq!(whoami(&other).await.code, "E2106");
+    assert_eq!(whoami(&token.replace("atl_ci_", "atl_cj_")).await.code, "E2106");
+    // Its hash is shown to nobody, and the object is shown to those who manage access.
+    let path = "/api/objects/token/ci";
+    assert_eq!(cluster.ask("GET", path, Some(&token), &Value::Null).await.code, "E2107");
+    let shown = cluster.ask("GET", path, Some(&cluster.root), &Value::Null).await;
+    assert_eq!(shown.body()["spec"], json!({"principal": "ci"}));
+    // A second token of the same name is refused.
+    let again = cluster.ask("POST", "/api/auth/tokens", Some(&cluster.root), &json!({"name": "ci"})).await;
+    assert_eq!(again.code, "E1116", "{}", again.text);
+    assert_eq!(cluster.ask("DELETE", path, Some(&cluster.root), &Value::Null).await.status, 200);
+    assert_eq!(whoami(&token).await.code, "E2106");
+
+    let body = json!({"name": "brief", "valid_for_s": 1});
+    let made = cluster.ask("POST", "/api/auth/tokens", Some(&cluster.root), &body).await;
+    let brief = made.body()["token"].as_str().expect("a token").to_owned();
+    let expired = async {
+        while whoami(&brief).await.code != "E2106" {
+            Env::system().clock.sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(SOON, expired).await.expect("it expires");
+    cluster.controller.shutdown().await;
+}
+
+#[tokio::test]
+async fn hostile_requests_for_tokens_make_none() {
+    let cluster = Cluster::start(true).await;
+    for body in [
+        json!({}),
+        json!({"name": ""}),
+        json!({"name": "root"}),
+        json!({"name": "a_b"}),
+        json!({"name": "a/b"}),
+        json!({"name": "x".repeat(64)}),
+        json!({"name": "a", "principal": "../b"}),
+        json!({"name": "a", "valid_for_s": 0}),
+        json!({"name": "a", "valid_for_s": u64::MAX}),
+        json!({"name": "a", "description": "x".repeat(2_000)}),
+        json!({"name": "a", "sha256": "00"}),
+    ] {
+        let heard = cluster.ask("POST", "/api/auth/tokens", Some(&cluster.root), &body).await;
+        assert_eq!(heard.status, 400, "{body}: {}", heard.text);
+    }
+    // Nobody chooses the hash of a token.
+    let spec = json!({"spec": {"principal": "ann", "sha256": "0".repeat(64)}});
+    let heard = cluster.ask("PUT", "/api/objects/token/mine", Some(&cluster.root), &spec).await;
+    assert_eq!(heard.code, "E1118", "{}", heard.text);
+    let listed = cluster.ask("GET", "/api/objects/token", Some(&cluster.root), &Value::Null).await;
+    assert_eq!(listed.body()["objects"], json!([]));
+    cluster.controller.shutdown().await;
+}
+
+#[tokio::test]
+async fn roles_of_a_cluster_are_granted_and_stay_while_they_are_used() {
+    let cluster = Cluster::start(true).await;
+    let role = json!({"spec": {"rights": ["jobs.read"]}});
+    assert_eq!(cluster.ask("PUT", "/api/objects/role/auditor", Some(&cluster.root), &role).await.status, 200);
+    let ann = cluster.principal("ann", "auditor", None).await;
+    assert_eq!(cluster.ask("GET", "/api/jobs", Some(&ann), &Value::Null).await.status, 200);
+    assert_eq!(cluster.ask("GET", "/api/agents", Some(&ann), &Value::Null).await.code, "E2107");
+    let removed = cluster.ask("DELETE", "/api/objects/role/auditor", Some(&cluster.root), &Value::Null).await;
+    assert_eq!(removed.code, "E1119", "{}", removed.text);
+    // A role that is not there cannot be granted.
+    let grant = json!({"spec": {"grants": [{"role": "nobody"}]}});
+    let heard = cluster.ask("PUT", "/api/objects/binding/ann", Some(&cluster.root), &grant).await;
+    assert_eq!(heard.code, "E1118", "{}", heard.text);
+    // What configures the cluster needs the right in the cluster.
+    let operator = cluster.principal("bob", "operator", Some("default")).await;
+    let limits = json!({"spec": {"jobs_pending_max": 1}});
+    assert_eq!(cluster.ask("PUT", "/api/objects/namespace/a", Some(&operator), &limits).await.code, "E2107");
+    cluster.controller.shutdown().await;
+}
+
+#[tokio::test]
+async fn without_authentication_everybody_may_do_everything() {
+    let cluster = Cluster::start(false).await;
+    let heard = cluster.ask("GET", "/api/auth/whoami", Some("anything"), &Value::Null).await;
+    assert_eq!(
+        (heard.body()["principal"].as_str(), heard.body()["authenticated"].as_bool()),
+        (Some("local"), Some(false))
+    );
+    assert_eq!(cluster.ask("GET", "/api/jobs", None, &Value::Null).await.status, 200);
+    cluster.controller.shutdown().await;
+}

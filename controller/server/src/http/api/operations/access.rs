@@ -1,0 +1,20 @@
+//! Who may do what.
+
+use atlas_service::catalogue::{OBJECT_CHANGED, OBJECT_REFUSED, UNAUTHENTICATED};
+
+use super::super::{Body, Content, Operation};
+use super::parts::{BODY, READ, WRITE, created, get, ok, post};
+
+pub(super) const OPERATIONS: &[Operation] = &[
+    get("whoami", "/api/auth/whoami", "Who sends the request, and what this principal is granted.")
+        .answers(&[ok("the principal", &[Content::Json("Whoami")])])
+        .refuses(&[READ, &[UNAUTHENTICATED]]),
+    post(
+        "createToken",
+        "/api/auth/tokens",
+        "Makes a token. Only its hash is stored: everything else about it is the object of the kind `token`, and deleting that revokes it.",
+    )
+    .body(Body::Json("AccessTokenRequest"))
+    .answers(&[created("the token, shown this once", &[Content::Json("AccessToken")])])
+    .refuses(&[WRITE, BODY, &[OBJECT_CHANGED, OBJECT_REFUSED]]),
+];

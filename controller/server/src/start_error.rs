@@ -1,0 +1,87 @@
+//! Why a controller does not start.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use atlas_history::HistoryError;
+use atlas_service::KeyError;
+
+use crate::join::JoinError;
+
+/// Why a controller did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The data directory cannot be used.
+    #[error("could not use the data directory \"{path}\"")]
+    DataDir {
+        /// The directory.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// Another controller uses the data directory.
+    #[error("the data directory \"{path}\" is in use by another controller")]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The log or the state cannot be opened.
+    #[error("could not start the log")]
+    Raft(#[source] atlas_raft::StartError),
+    /// History cannot be opened.
+    #[error("could not open history")]
+    History(#[source] HistoryError),
+    /// The key of secrets cannot be used.
+    #[error("could not use the key of secrets")]
+    SecretsKey(#[source] KeyError),
+    /// Everybody on the network could do everything.
+    #[error(
+        "{address} can be reached by other machines, so requests must need tokens: set --auth tokens, or listen on 127.0.0.1"
+    )]
+    Open {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// The file with the root token cannot be used.
+    #[error("could not use the root token in \"{path}\"")]
+    RootToken {
+        path: PathBuf,
+        /// The underlying error.
+        source: std::io::Error,
+    },
+    /// The folder of trigger files cannot be read.
+    #[error("could not read the trigger files in \"{path}\"")]
+    Triggers {
+        path: PathBuf,
+        /// The underlying error.
+        source: std::io::Error,
+    },
+    /// A port cannot be bound.
+    #[error("could not listen on {address}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// Other members could not reach this controller.
+    #[error("a controller that listens for peers on all addresses needs an address for them: set advertise")]
+    NoAddress,
+    /// The cluster did not accept this controller.
+    #[error("could not join the cluster")]
+    Join(#[from] JoinError),
+    /// A thread ended before its work was done.
+    #[error("could not start: a thread ended early")]
+    Thread,
+}
+
+impl StartError {
+    /// True if files in the data directory are damaged.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::Raft(error) => error.is_damage(),
+            Self::History(error) => matches!(error, HistoryError::Damaged { .. }),
+            _ => false,
+        }
+    }
+}
