@@ -7,8 +7,8 @@ use std::time::Duration;
 use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command::{
-    agent, apply, chain, cluster, complete, completion, config, context, conversation, deploy, dev, dev_member, diff,
-    docs, doctor, edit, event, explain_error, generic, graph, import, init, job, label, logs, mcp, model, node,
+    agent, apply, auth, chain, cluster, complete, completion, config, context, conversation, deploy, dev, dev_member,
+    diff, docs, doctor, edit, event, explain_error, generic, graph, import, init, job, label, logs, mcp, model, node,
     operator, orchestrator, question, run, secret, skill, test, top, trace, trigger, wait,
 };
 use crate::context::TimeForm;
@@ -146,6 +146,9 @@ pub(crate) enum Command {
     /// Orchestrators: programs that decide on jobs before they run.
     #[command(subcommand)]
     Orchestrator(orchestrator::Verb),
+    /// Access: tokens of people and programs, and what they may do.
+    #[command(subcommand)]
+    Auth(auth::Verb),
     /// Traces: what jobs did, and when.
     #[command(subcommand)]
     Trace(trace::Verb),

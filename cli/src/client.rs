@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use atlas_env::Env;
 use futures::StreamExt;
-use reqwest::header::{CONTENT_LENGTH, HeaderValue};
+use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderValue};
 use reqwest::{Body, Method, RequestBuilder, Response, StatusCode, Url};
 use serde::Deserialize;
 use serde_json::Value;
@@ -47,6 +47,8 @@ pub struct Client {
     env: Env,
     talk: Talk,
     namespace: Option<String>,
+    /// The header by which requests show who sends them.
+    authorization: Option<HeaderValue>,
     /// How long to wait between the head of a request and its large body.
     ask_first: Duration,
 }
@@ -106,6 +108,7 @@ impl Client {
             env: Env::system(),
             talk: Talk::default(),
             namespace: None,
+            authorization: None,
             ask_first: ASK_FIRST,
         })
     }
@@ -114,6 +117,18 @@ impl Client {
     #[must_use]
     pub(crate) fn talking(self, talk: Talk) -> Self {
         Self { talk, ..self }
+    }
+
+    /// The same client with a token.
+    pub(crate) fn with_token(self, token: Option<&str>) -> Result<Self, Failure> {
+        let header = |token: &str| {
+            let value = HeaderValue::from_str(&format!("Bearer {}", token.trim()));
+            // Without the text: it may be most of a token.
+            let mut value = value.map_err(|_| Failure::usage("the token has characters that no token has"))?;
+            value.set_sensitive(true);
+            Ok::<_, Failure>(value)
+        };
+        Ok(Self { authorization: token.map(header).transpose()?, ..self })
     }
 
     /// The addresses, with their scheme.
@@ -219,7 +234,11 @@ impl Client {
         if let Some(name) = self.namespace.as_deref().filter(|_| namespace::has_namespace(path)) {
             url.query_pairs_mut().append_pair("namespace", name);
         }
-        Ok(self.http.request(method, url))
+        let request = self.http.request(method, url);
+        Ok(match &self.authorization {
+            Some(authorization) => request.header(AUTHORIZATION, authorization),
+            None => request,
+        })
     }
 
     async fn answer(&self, request: RequestBuilder) -> Result<Value, Failure> {

@@ -2,6 +2,7 @@
 
 pub(crate) mod agent;
 pub(crate) mod apply;
+pub(crate) mod auth;
 pub(crate) mod chain;
 pub(crate) mod cluster;
 pub(crate) mod complete;
@@ -79,6 +80,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Chain(verb) => block_on(chain::run(context, &verb)),
         Command::Trigger(verb) => block_on(trigger::run(context, &verb)),
         Command::Orchestrator(verb) => block_on(orchestrator::run(context, &verb)),
+        Command::Auth(verb) => block_on(auth::run(context, &verb)),
         Command::Trace(verb) => block_on(trace::run(context, &verb)),
         Command::Mcp(verb) => block_on(mcp::run(context, &verb)),
         Command::Cluster(verb) => block_on(cluster::run(context, &verb)),
@@ -116,6 +118,7 @@ fn prints_list(command: &Command) -> bool {
         Command::Skill(verb) => matches!(verb, skill::Verb::List(_)),
         Command::Chain(verb) => matches!(verb, chain::Verb::List(_)),
         Command::Trigger(verb) => matches!(verb, trigger::Verb::List(_)),
+        Command::Auth(verb) => auth::prints_list(verb),
         Command::Cluster(verb) => matches!(verb, cluster::Verb::Members(_)),
         Command::Get(_) => true,
         _ => false,

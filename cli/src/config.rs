@@ -1,6 +1,6 @@
 //! The configuration file of this program: clusters by name, and settings.
 //!
-//! It will hold credentials, so it is written with mode 0600 and refused if others can read it.
+//! It holds tokens, so it is written with mode 0600 and refused if others can read it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -35,6 +35,9 @@ pub(crate) struct Config {
 pub(crate) struct Entry {
     /// Addresses of its controllers, separated by commas.
     pub(crate) server: String,
+    /// The token that this program shows them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) token: Option<String>,
 }
 
 impl Config {
@@ -145,7 +148,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("deep/config.toml");
         assert_eq!(Config::read_from(&path).expect("none yet"), Config::default());
-        let entry = Entry { server: "http://127.0.0.1:7400".to_owned() };
+        let entry = Entry { server: "http://127.0.0.1:7400".to_owned(), token: None };
         let config = Config {
             current: Some("dev".to_owned()),
             hints: Some(false),

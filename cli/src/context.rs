@@ -108,6 +108,16 @@ impl Context {
         }
     }
 
+    /// The token for the cluster: `ATLAS_TOKEN`, otherwise that of the context whose addresses are used.
+    fn token(&self) -> Result<Option<String>, Failure> {
+        if let Some(token) = std::env::var("ATLAS_TOKEN").ok().filter(|token| !token.is_empty()) {
+            return Ok(Some(token));
+        }
+        let (_, origin) = self.server()?;
+        let Some(name) = origin.strip_prefix("context ") else { return Ok(None) };
+        Ok(self.config()?.context(name)?.token.clone())
+    }
+
     /// The HTTP client of the cluster.
     pub(crate) fn client(&self) -> Result<Client, Failure> {
         let (server, origin) = self.server()?;
@@ -115,7 +125,7 @@ impl Context {
             let message = format!("{} (from {origin})", failure.message);
             Failure { message, ..failure }
         })?;
-        Ok(client.talking(self.talk).in_namespace(self.namespace.clone()))
+        client.talking(self.talk).in_namespace(self.namespace.clone()).with_token(self.token()?.as_deref())
     }
 
     /// Prints a result to stdout in the requested format.

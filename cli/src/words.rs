@@ -114,7 +114,8 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
         "" | "s" => 1.0,
         "m" | "min" => 60.0,
         "h" => 3600.0,
-        _ => return Err(format!("\"{unit}\" is not a unit of time; one of ms, s, m, h")),
+        "d" => 86_400.0,
+        _ => return Err(format!("\"{unit}\" is not a unit of time; one of ms, s, m, h, d")),
     };
     Duration::try_from_secs_f64(number * scale).map_err(|error| format!("\"{text}\" is not a duration: {error}"))
 }

@@ -1,8 +1,11 @@
-//! `atlasctl context`: clusters by name. A context holds addresses of controllers and no secrets.
+//! `atlasctl context`: clusters by name. A context holds addresses of controllers, and the token that is shown to them.
+
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
 use crate::client::Client;
+use crate::command::auth;
 use crate::config::{Config, Entry};
 use crate::context::Context;
 use crate::exit::Exit;
@@ -51,6 +54,9 @@ pub(crate) struct AddOptions {
     /// Select it as the current context.
     #[arg(long = "use")]
     current: bool,
+    /// Read the token for the cluster from a file; - reads it from stdin.
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
 }
 
 pub(crate) fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
@@ -119,7 +125,11 @@ fn add(context: &Context, mut config: Config, options: &AddOptions) -> Result<Ex
         let failure = Failure::new("E0124", Exit::Conflict, format!("\"{name}\" is already {}", known.server));
         return Err(failure.with_next(format!("remove it first: atlasctl context remove {}", shell(name))));
     }
-    config.contexts.insert(name.clone(), Entry { server: server.clone() });
+    let token = match &options.token_file {
+        Some(path) => Some(auth::read_token(path)?),
+        None => config.contexts.get(name).and_then(|known| known.token.clone()),
+    };
+    config.contexts.insert(name.clone(), Entry { server: server.clone(), token });
     if options.current || config.current.is_none() {
         config.current = Some(name.clone());
     }

@@ -4,6 +4,8 @@
 //! difference.
 
 #[cfg(test)]
+mod access;
+#[cfg(test)]
 mod ask_docs;
 #[cfg(test)]
 mod chains;

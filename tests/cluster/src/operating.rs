@@ -5,7 +5,7 @@ mod page;
 mod site;
 
 use page::{DESK, Page};
-use site::Site;
+use site::{ROOT_TOKEN, Site};
 
 use crate::{Agent, write_agent};
 
@@ -53,6 +53,7 @@ fn a_backup_is_made_looked_at_and_restored_as_the_pages_say() {
         site.lose(machine);
     }
     site.carry("atlas.tar", "c1");
+    site.carry(ROOT_TOKEN, "c1");
     let mut page = Page::open("restore.md");
     site.run(&page.next("atlasctl operator snapshot inspect"));
     site.run(&page.next("atlasctl operator snapshot restore"));
@@ -65,7 +66,9 @@ fn a_backup_is_made_looked_at_and_restored_as_the_pages_say() {
 
     // Further controllers join by the page on sizing.
     let mut page = Page::open("sizing.md");
+    page.next("atlasctl auth root-token");
     page.next("atlas-controller");
+    page.next("export");
     page.next("export");
     for machine in ["c2", "c3"] {
         site.join(&mut page, machine);

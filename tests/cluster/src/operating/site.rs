@@ -19,6 +19,8 @@ use crate::{LONG, eventually, program};
 
 /// The machines, in the order of their addresses.
 const MACHINES: [&str; 5] = ["c1", "c2", "c3", "w1", DESK];
+/// The file that every controller gets.
+pub(super) const ROOT_TOKEN: &str = "root.token";
 /// Longest duration of a command that ends by itself.
 const PATIENCE_S: &str = "90";
 
@@ -29,6 +31,8 @@ pub(super) struct Site {
     started: BTreeMap<String, String>,
     /// The value of `ATLAS_SERVER` at the desk.
     servers: Option<String>,
+    /// The value of `ATLAS_TOKEN` at the desk.
+    token: Option<String>,
     network: Network,
     folder: tempfile::TempDir,
 }
@@ -47,14 +51,17 @@ impl Site {
             let bind = move || mount(Some(&lib), "/var/lib", None::<&str>, MsFlags::MS_BIND, None::<&str>);
             network.host(machine).run(bind).expect("mounted");
         }
-        Some(Self { running: BTreeMap::new(), started: BTreeMap::new(), servers: None, network, folder })
+        Some(Self { running: BTreeMap::new(), started: BTreeMap::new(), servers: None, token: None, network, folder })
     }
 
     /// The cluster of the page on sizing: three controllers and a worker.
     pub(super) fn of_three() -> Option<Self> {
         let mut site = Self::new()?;
         let mut page = Page::open("sizing.md");
+        site.run(&page.next("atlasctl auth root-token"));
+        site.carry(ROOT_TOKEN, "c1");
         site.start(&page.next("atlas-controller"));
+        site.run(&page.next("export ATLAS_TOKEN="));
         site.run(&page.next("export ATLAS_SERVER="));
         for machine in ["c2", "c3"] {
             site.join(&mut page, machine);
@@ -71,6 +78,7 @@ impl Site {
     pub(super) fn join(&mut self, page: &mut Page, machine: &str) {
         self.run(&page.next("atlasctl cluster join-token"));
         self.carry("join.token", machine);
+        self.carry(ROOT_TOKEN, machine);
         self.start(&page.next("atlas-controller"));
         self.run(&page.next("rm join.token"));
     }
@@ -91,7 +99,10 @@ impl Site {
         command.args(["-c", &line.command]).current_dir(self.home(&line.machine));
         command.env("PATH", format!("{}:{path}", programs.display())).env("NO_COLOR", "1");
         command.env("HOME", self.home(&line.machine)).env_remove("XDG_CONFIG_HOME");
-        command.env_remove("ATLAS_CONFIG").env_remove("ATLAS_SERVER");
+        command.env_remove("ATLAS_CONFIG").env_remove("ATLAS_SERVER").env_remove("ATLAS_TOKEN");
+        if let Some(token) = self.token.as_ref().filter(|_| line.machine == DESK) {
+            command.env("ATLAS_TOKEN", token);
+        }
         if let Some(servers) = self.servers.as_ref().filter(|_| line.machine == DESK) {
             command.env("ATLAS_SERVER", servers);
         }
@@ -115,6 +126,12 @@ impl Site {
     pub(super) fn run_to(&mut self, line: &Line, code: i32) -> String {
         if let Some(servers) = line.command.strip_prefix("export ATLAS_SERVER=") {
             self.servers = Some(servers.to_owned());
+            return String::new();
+        }
+        if let Some(value) = line.command.strip_prefix("export ATLAS_TOKEN=") {
+            let echo = format!("echo {value}");
+            let token = self.run(&Line { machine: line.machine.clone(), command: echo });
+            self.token = Some(token.trim().to_owned());
             return String::new();
         }
         let Output { status, stdout, stderr } = self.output(line);

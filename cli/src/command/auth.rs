@@ -1,0 +1,82 @@
+//! `atlasctl auth`: who may do what; one file per verb.
+
+mod bind;
+mod roles;
+mod root_token;
+mod token;
+mod whoami;
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::words::could_not;
+
+/// Most bytes of a file with a token.
+const TOKEN_BYTES_MAX: u64 = 1_024;
+
+/// Verbs of `atlasctl auth`.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Verb {
+    /// Shows who sends this program's requests, and what that principal may do.
+    Whoami,
+    /// Tokens, by which people and programs show who they are.
+    #[command(subcommand)]
+    Token(token::Verb),
+    /// Grants a principal a role, in a namespace or in the whole cluster.
+    Bind(bind::Options),
+    /// Takes a role from a principal.
+    Unbind(bind::Options),
+    /// Lists who is granted what.
+    Bindings(bind::ListOptionsOfBindings),
+    /// Lists roles and their rights.
+    Roles,
+    /// Makes a root token in a new file; needs no running cluster.
+    RootToken(root_token::Options),
+}
+
+pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
+    match verb {
+        Verb::Whoami => whoami::run(context).await,
+        Verb::Token(verb) => token::run(context, verb).await,
+        Verb::Bind(options) => bind::grant(context, options).await,
+        Verb::Unbind(options) => bind::revoke(context, options).await,
+        Verb::Bindings(options) => bind::list(context, options).await,
+        Verb::Roles => roles::run(context).await,
+        Verb::RootToken(options) => root_token::run(context, options),
+    }
+}
+
+/// Whether the result is a list.
+pub(crate) fn prints_list(verb: &Verb) -> bool {
+    matches!(verb, Verb::Token(token::Verb::List(_)) | Verb::Bindings(_))
+}
+
+/// Reads a token from a file, or from stdin.
+pub(crate) fn read_token(path: &Path) -> Result<String, Failure> {
+    let failed = |error: std::io::Error| could_not("read", path, &error);
+    let mut text = String::new();
+    if path == Path::new("-") {
+        std::io::stdin().lock().take(TOKEN_BYTES_MAX).read_to_string(&mut text).map_err(failed)?;
+    } else {
+        File::open(path).map_err(failed)?.take(TOKEN_BYTES_MAX).read_to_string(&mut text).map_err(failed)?;
+    }
+    let token = text.trim();
+    if atlas_access::parts(token).is_none() {
+        // Without the text: it may be most of a token.
+        return Err(Failure::usage(format!("\"{}\" has no token: one begins with atl_", path.display())));
+    }
+    Ok(token.to_owned())
+}
+
+/// Writes a token to a new file that only the owner can read.
+fn write_token(path: &Path, token: &str) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| could_not("write", path, &error);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(failed)?;
+    file.write_all(format!("{token}\n").as_bytes()).map_err(failed)?;
+    file.sync_all().map_err(failed)
+}
