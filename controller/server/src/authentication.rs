@@ -30,12 +30,18 @@ pub(crate) fn read(options: &Options) -> Result<Option<Authentication>, StartErr
     if !options.auth {
         return Ok(None);
     }
-    let Some(path) = &options.root_token_file else {
-        return Authentication::new(None).map(Some).map_err(|error| root_token(Path::new(""), Error::other(error)));
+    let malformed = |error| {
+        let path = options.root_token_file.as_deref().unwrap_or(Path::new(""));
+        root_token(path, Error::new(ErrorKind::InvalidData, error))
     };
+    Authentication::new(root_text(options)?.as_deref()).map(Some).map_err(malformed)
+}
+
+/// The text of the root token; none if there is no such token, or nobody needs tokens.
+pub(crate) fn root_text(options: &Options) -> Result<Option<String>, StartError> {
+    let Some(path) = options.root_token_file.as_deref().filter(|_| options.auth) else { return Ok(None) };
     let text = private_text(path).map_err(|source| root_token(path, source))?;
-    let malformed = |error| root_token(path, Error::new(ErrorKind::InvalidData, error));
-    Authentication::new(Some(&text)).map(Some).map_err(malformed)
+    Ok(Some(text.trim().to_owned()))
 }
 
 fn root_token(path: &Path, source: Error) -> StartError {

@@ -10,12 +10,16 @@ use atlas_types::MemberId;
 use atlas_wire::proto::peer::v1 as wire;
 use tonic::{Code, Status};
 
-use crate::{Options, StartError, cluster};
+use crate::{Options, StartError, authentication, cluster};
 
 /// How long a cluster may take to answer. Its members may all be starting or electing.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// The pause before the members are asked again.
 const PAUSE: Duration = Duration::from_millis(500);
+/// How long nothing may listen at the addresses of members before a controller forms a new cluster.
+const ALONE: Duration = Duration::from_secs(10);
+/// How long one of these addresses may take to accept a connection.
+const CONNECT_MAX: Duration = Duration::from_secs(1);
 /// The first member of a cluster.
 const FIRST: MemberId = MemberId(1);
 
@@ -54,7 +58,9 @@ pub enum JoinError {
         path: PathBuf,
     },
     /// The token is missing.
-    #[error("a controller that joins needs a token: create one on a member with \"atlasctl cluster join-token\"")]
+    #[error(
+        "a controller that joins needs a token: create one on a member with \"atlasctl cluster join-token\", or give it the root token"
+    )]
     NoToken,
     /// The cluster refused.
     #[error("the cluster refused this controller: {reason}")]
@@ -100,7 +106,18 @@ pub(crate) async fn identify(options: &Options, own: &Member, env: &Env) -> Resu
     if own.peer.is_empty() {
         return Err(JoinError::NoAddress.into());
     }
-    let token = options.token.clone().ok_or(JoinError::NoToken)?;
+    // The same list is given to all members, so it can have this one.
+    let members: Vec<String> = options.join.iter().filter(|address| **address != own.peer).cloned().collect();
+    if options.bootstrap && request_id.is_none() && nobody_listens(&members, env).await {
+        tracing::info!("nothing listens at the addresses of other members: this controller forms a new cluster");
+        let name = if own.name.is_empty() { format!("c{FIRST}") } else { own.name.clone() };
+        return Ok(Who { member: FIRST, name, cluster_id: None, joins: false });
+    }
+    let token = match (&options.token, authentication::root_text(options)?) {
+        (Some(token), _) => token.clone(),
+        (None, Some(root)) => root,
+        (None, None) => return Err(JoinError::NoToken.into()),
+    };
     let request_id = match request_id {
         Some(request_id) => request_id,
         None => {
@@ -113,7 +130,7 @@ pub(crate) async fn identify(options: &Options, own: &Member, env: &Env) -> Resu
     let Member { name, peer, worker, http } = own.clone();
     let feature_level = options.level.0;
     let request = wire::JoinRequest { token, request_id, name, peer, worker, http, feature_level, forwarded: false };
-    let wire::JoinResponse { cluster_id, member_id, name } = ask(&options.join, request, env).await?;
+    let wire::JoinResponse { cluster_id, member_id, name } = ask(&members, request, env).await?;
     let cluster_id: [u8; 16] = cluster_id.as_ref().try_into().map_err(|_| JoinError::Malformed)?;
     let (cluster_id, member) = (u128::from_be_bytes(cluster_id), MemberId(member_id));
     let identity = Identity::Member { cluster_id, member, name: name.clone() };
@@ -156,6 +173,23 @@ async fn ask(addresses: &[String], request: wire::JoinRequest, env: &Env) -> Res
         if !told {
             tracing::warn!(%reason, "no member has accepted this controller yet, trying again");
             told = true;
+        }
+        env.clock.sleep(PAUSE).await;
+    }
+}
+
+/// Whether no address accepts a connection for [`ALONE`].
+async fn nobody_listens(addresses: &[String], env: &Env) -> bool {
+    let deadline = env.clock.monotonic() + ALONE;
+    loop {
+        for address in addresses {
+            let connected = tokio::time::timeout(CONNECT_MAX, env.net.connect(address)).await;
+            if connected.is_ok_and(|connection| connection.is_ok()) {
+                return false;
+            }
+        }
+        if env.clock.monotonic() > deadline {
+            return true;
         }
         env.clock.sleep(PAUSE).await;
     }

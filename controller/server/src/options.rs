@@ -58,6 +58,8 @@ pub struct Options {
     pub name: Option<String>,
     /// Peer addresses of the members of the cluster to join, unless this controller already belongs to one.
     pub join: Vec<String>,
+    /// Whether this controller forms a new cluster if nothing listens at these addresses.
+    pub bootstrap: bool,
     /// The token to join with.
     pub token: Option<String>,
     /// The mode that the controller reports.
@@ -141,6 +143,7 @@ impl Options {
             advertise: None,
             name: None,
             join: Vec::new(),
+            bootstrap: false,
             token: None,
             mode: Mode::Production,
             level: Level::CURRENT,

@@ -88,6 +88,13 @@ impl Service {
         Ok(Some(Arc::new(access(&state, principal))))
     }
 
+    /// Whether a text is the root token of this controller.
+    pub fn is_root_token(&self, text: &str) -> bool {
+        let root = self.shared.authentication.as_ref().and_then(|authentication| authentication.root);
+        let (Some(root), Some((ROOT, secret))) = (root, parts(text.trim())) else { return false };
+        bool::from(root.ct_eq(&hash(secret)))
+    }
+
     /// Who a caller is and what it is granted.
     pub fn whoami(&self, caller: &Caller) -> Value {
         let grants = match &caller.access {

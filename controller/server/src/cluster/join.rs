@@ -1,8 +1,10 @@
 //! Admitting a controller.
 
+use std::time::Duration;
+
 use atlas_raft::{Leadership, Member, MemberView, Role};
 use atlas_service::Error;
-use atlas_types::{Level, MemberId, RequestId};
+use atlas_types::{JoinKind, Level, MemberId, RequestId};
 use atlas_wire::proto::peer::v1 as wire;
 use tonic::Status;
 
@@ -11,6 +13,8 @@ use super::{Cluster, remote};
 use crate::identity;
 use crate::peer_door::status_of;
 
+/// How long the token is valid that is made for a controller with the root token.
+const ROOT_TTL: Duration = Duration::from_secs(60);
 /// The largest size of a member's name or address.
 const WORD_BYTES_MAX: usize = 255;
 
@@ -29,7 +33,14 @@ impl Cluster {
     async fn join_here(&self, request: wire::JoinRequest) -> Result<wire::JoinResponse, Status> {
         let request_id =
             RequestId::new(&request.request_id).map_err(|error| Status::invalid_argument(error.to_string()))?;
-        let token: Token = request.token.parse().map_err(|error| Status::invalid_argument(format!("{error}")))?;
+        let by_root = self.service.is_root_token(&request.token);
+        let hash = if by_root {
+            // The same for a repeat of the request, and as hard to guess as the request id.
+            atlas_service::digest_of(format!("join by root token: {}", request.request_id).as_bytes())
+        } else {
+            let token: Token = request.token.parse().map_err(|error| Status::invalid_argument(format!("{error}")))?;
+            token.hash()
+        };
         let words = [&request.name, &request.peer, &request.worker, &request.http];
         if request.peer.is_empty()
             || words.iter().any(|word| word.len() > WORD_BYTES_MAX || word.chars().any(char::is_control))
@@ -56,7 +67,11 @@ impl Cluster {
         }
         let above = view.members.iter().map(|member| member.peer.member).max().unwrap_or(MemberId(0));
         let caller = identity::peer();
-        let member = self.service.join_member(&caller, token.hash(), above, request_id).await;
+        if by_root {
+            let made = self.service.create_join_token(&caller, hash, JoinKind::Controller, ROOT_TTL).await;
+            made.map_err(|error| status_of(&error))?;
+        }
+        let member = self.service.join_member(&caller, hash, above, request_id).await;
         let member = member.map_err(|error| status_of(&error))?;
         // A controller that crashed while joining and returned with another token left a learner with another number.
         let before = |other: &&MemberView| {

@@ -202,6 +202,7 @@ fn typed(values: &BTreeMap<&'static str, (String, &'static str)>) -> Options {
     options.token = filled("token");
     let addresses = text("join").split(',').map(str::trim).filter(|address| !address.is_empty());
     options.join = addresses.map(str::to_owned).collect();
+    options.bootstrap = text("join.bootstrap") == "true";
     let whole = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     if let Some(bytes) = size(text("http.body-max")) {
         options.http_limits.body_bytes_max = whole(bytes);
