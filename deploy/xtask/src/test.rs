@@ -29,6 +29,7 @@ pub(crate) fn run_all(options: &Options) -> Result<()> {
     let model = tools::want_model();
     let mcp = tools::want_mcp();
     let conformance = tools::want_mcp_conformance();
+    let (helm, kubernetes) = (tools::want_helm(), tools::want_kubernetes());
     // Programs and tests are built together, so that they share one set of features and each crate is compiled once.
     run(&mut cargo(&["build", "--workspace", "--bins", "--tests", "--locked"]))?;
     if options.filter.is_empty() {
@@ -48,6 +49,12 @@ pub(crate) fn run_all(options: &Options) -> Result<()> {
     }
     if let Some(python) = mcp {
         tests.env("ATLAS_TEST_MCP_PYTHON", python);
+    }
+    if let Some(program) = helm {
+        tests.env("ATLAS_TEST_HELM", program);
+    }
+    if let Some(python) = kubernetes {
+        tests.env("ATLAS_TEST_KUBERNETES_PYTHON", python);
     }
     if let Some(folder) = conformance {
         tests.env("ATLAS_TEST_MCP_CONFORMANCE", folder);

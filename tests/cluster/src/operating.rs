@@ -1,6 +1,7 @@
 //! Runs the pages of `docs/operating`: each command of a page runs in order, on the machine in its prompt. The tests
 //! here do and check what the text around the commands says.
 
+mod kubernetes;
 mod page;
 mod site;
 

@@ -152,7 +152,7 @@ impl Site {
         let Line { machine, command } = line;
         let exec = Line { machine: machine.clone(), command: format!("exec {command}") };
         let mut process = self.network.host(machine).spawn(&self.command(&exec, &[]));
-        let says = if command.starts_with("atlas-worker") { "session open" } else { "controller started" };
+        let says = if command.contains("atlas-worker") { "session open" } else { "controller started" };
         process.says(command, |text| text.contains(says).then_some(()));
         assert!(self.running.insert(machine.clone(), process).is_none(), "{machine} runs something already");
         self.started.insert(machine.clone(), command.clone());
