@@ -31,7 +31,8 @@ pub fn advance(state: &State, budget: usize) -> Vec<Request> {
 }
 
 fn next_of(state: &State, run: &Run) -> Option<RunNext> {
-    if run.inline_bytes() > BYTES_MAX {
+    // Conditions take their time, so chains with branches go on beside the leader loop.
+    if run.inline_bytes() > BYTES_MAX || run.branches.is_some() {
         return None;
     }
     let plan: Plan = serde_json::from_value(value(run.plan.as_ref()?)?).ok()?;

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::flow::{Flow, FlowError};
+
 /// Why a document is not the definition of a chain.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DefinitionError {
@@ -10,6 +12,11 @@ pub enum DefinitionError {
     Missing(&'static str),
     #[error("'{member}' must be {wanted}")]
     Type { member: &'static str, wanted: &'static str },
+    #[error("step {step}: {error}")]
+    Flow { step: usize, error: FlowError },
+    /// Branches are told apart by the names of their steps.
+    #[error("two steps have the name '{0}'")]
+    Twice(String),
 }
 
 /// A chain: agents that work one after the other.
@@ -33,6 +40,8 @@ pub struct Step {
     pub name: String,
     /// Field of the input ← path, field or value.
     pub input_map: Option<Map<String, Value>>,
+    /// The members of its key `atlas`.
+    pub extension: Option<Map<String, Value>>,
 }
 
 impl Chain {
@@ -56,12 +65,32 @@ impl Chain {
             Some(Value::Array(steps)) => steps,
             Some(_) => return Err(DefinitionError::Type { member: "steps", wanted: "a list" }),
         };
-        Ok(Self {
+        let chain = Self {
             name,
             description: text(members, "description")?.unwrap_or_default(),
             orchestrator: text(members, "orchestrator")?.unwrap_or_default(),
             steps: steps.iter().enumerate().map(|(index, step)| Step::read(index, step)).collect::<Result<_, _>>()?,
-        })
+        };
+        chain.flows()?;
+        Ok(chain)
+    }
+
+    /// When each step runs; none if no step has the extension, so that they run one after the other.
+    pub fn flows(&self) -> Result<Option<Vec<Flow>>, DefinitionError> {
+        if self.steps.iter().all(|step| step.extension.is_none()) {
+            return Ok(None);
+        }
+        let names: Vec<String> = self.steps.iter().map(|step| step.name.clone()).collect();
+        if let Some((_, name)) = names.iter().enumerate().find(|(index, name)| names[..*index].contains(name)) {
+            return Err(DefinitionError::Twice(name.clone()));
+        }
+        let flow = |(index, step): (usize, &Step)| match &step.extension {
+            None => Ok(Flow::of_next(index)),
+            Some(members) => {
+                Flow::read(index, members, &names[..index]).map_err(|error| DefinitionError::Flow { step: index, error })
+            }
+        };
+        self.steps.iter().enumerate().map(flow).collect::<Result<_, _>>().map(Some)
     }
 
     /// The definition as a document.
@@ -87,7 +116,12 @@ impl Step {
             Some(Value::Object(map)) => Some(map.clone()),
             Some(_) => return Err(DefinitionError::Type { member: "input_map", wanted: "an object" }),
         };
-        Ok(Self { agent, range, name: name.unwrap_or_else(|| format!("step_{index}")), input_map })
+        let extension = match members.get("atlas") {
+            None | Some(Value::Null) => None,
+            Some(Value::Object(members)) => Some(members.clone()),
+            Some(_) => return Err(DefinitionError::Type { member: "atlas", wanted: "an object" }),
+        };
+        Ok(Self { agent, range, name: name.unwrap_or_else(|| format!("step_{index}")), input_map, extension })
     }
 
     fn to_json(&self) -> Value {
@@ -95,7 +129,11 @@ impl Step {
             Some(range) => format!("{}@{range}", self.agent),
             None => self.agent.clone(),
         };
-        json!({"agent": agent, "name": self.name, "input_map": self.input_map})
+        let mut step = json!({"agent": agent, "name": self.name, "input_map": self.input_map});
+        if let Some(extension) = &self.extension {
+            step["atlas"] = json!(extension);
+        }
+        step
     }
 }
 

@@ -73,7 +73,7 @@ pub fn join(plan: &Plan, index: usize) -> Option<Report> {
 }
 
 /// The map of a step; an empty one is none.
-fn given(step: &PlannedStep) -> Option<&Map<String, Value>> {
+pub(crate) fn given(step: &PlannedStep) -> Option<&Map<String, Value>> {
     step.input_map.as_ref().filter(|map| !map.is_empty())
 }
 
@@ -113,6 +113,7 @@ mod tests {
             input_map: map.and_then(|map| map.as_object().cloned()),
             input_schema: input,
             output_schema: output,
+            flow: None,
         }
     }
 

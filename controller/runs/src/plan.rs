@@ -1,5 +1,6 @@
 //! A chain whose agents are looked up: the versions that run, and the schemas between which outputs are converted.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use atlas_types::Run;
@@ -7,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::definition::Chain;
+use crate::flow::Flow;
 
 /// A chain with the versions and schemas of its agents, as they were when its run began.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,6 +33,9 @@ pub struct PlannedStep {
     pub input_map: Option<Map<String, Value>>,
     pub input_schema: Value,
     pub output_schema: Value,
+    /// When it runs, in a chain with branches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<Flow>,
 }
 
 /// Larger schemas are not compared where that has to be quick.
@@ -39,6 +44,17 @@ const PROPERTIES_MAX: usize = 32;
 const NAME_BYTES_MAX: usize = 32;
 
 impl Plan {
+    /// Whether its steps need not run one after the other.
+    pub fn has_branches(&self) -> bool {
+        self.steps.iter().any(|step| step.flow.is_some())
+    }
+
+    /// When the step at `index` runs.
+    pub fn flow(&self, index: usize) -> Cow<'_, Flow> {
+        let flow = self.steps.get(index).and_then(|step| step.flow.as_ref());
+        flow.map_or_else(|| Cow::Owned(Flow::of_next(index)), Cow::Borrowed)
+    }
+
     /// Whether the schemas between the step at `index` and the one before are compared in little time.
     pub fn is_light(&self, index: usize) -> bool {
         let before = index.checked_sub(1).and_then(|before| self.steps.get(before));

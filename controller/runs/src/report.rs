@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 /// A step that was started and has ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reported {
+    /// The number of the step.
+    pub number: usize,
     /// The agent as the chain names it.
     pub agent: String,
     /// How its input was made.
@@ -37,14 +39,14 @@ pub fn result(steps: &[Reported], failed: Option<&Failed>) -> Value {
         };
         json!({"agent_name": step.agent, "success": step.end.is_ok(), "output": output, "error": error})
     };
-    let mediation = |(index, step): (usize, &Reported)| json!({"step": index, "agent": step.agent, "strategy": step.strategy.as_str(), "cost": step.strategy.cost()});
+    let mediation = |step: &Reported| json!({"step": step.number, "agent": step.agent, "strategy": step.strategy.as_str(), "cost": step.strategy.cost()});
     json!({
         "success": failed.is_none(),
         "output": output,
         "error": failed.map_or("", |failed| &failed.error),
         "failed_at": failed.map_or(-1, |failed| failed.at),
         "steps": steps.iter().map(step).collect::<Vec<_>>(),
-        "mediation_summary": steps.iter().enumerate().map(mediation).collect::<Vec<_>>(),
+        "mediation_summary": steps.iter().map(mediation).collect::<Vec<_>>(),
     })
 }
 
@@ -53,7 +55,8 @@ mod tests {
     use super::*;
 
     fn step(agent: &str, end: Result<Value, &str>) -> Reported {
-        Reported { agent: agent.to_owned(), strategy: RunStrategy::None, end: end.map_err(str::to_owned) }
+        let number = usize::from(agent == "b");
+        Reported { number, agent: agent.to_owned(), strategy: RunStrategy::None, end: end.map_err(str::to_owned) }
     }
 
     #[test]

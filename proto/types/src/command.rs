@@ -25,7 +25,7 @@ pub use object::{DeleteObject, FireTrigger, FiredBy, Observation, ObserveObjects
 pub use park::{DeliverMessage, ParkJob};
 pub use question::{AnswerQuestion, AskQuestion, ExpireQuestion};
 pub use route::{ConsultOrchestrator, RouteJob};
-pub use run::{AdvanceRun, CancelRun, CarriedEnd, CarryJob, EndCarried, RunDefinition, RunNext, StartRun};
+pub use run::{AdvanceRun, CancelRun, CarriedEnd, CarryJob, EndCarried, RunDefinition, RunNext, RunWave, StartRun, WaveEnd, WaveStep};
 
 use crate::{AgentName, Level, Origin, Place, QuestionRule, level};
 
@@ -221,6 +221,7 @@ impl Command {
             Self::StoreLog(_) => level::STORED_LOGS,
             Self::ParkJob(_) | Self::DeliverMessage(_) => level::PARK,
             Self::CarryJob(_) | Self::EndCarried(_) => level::CARRY,
+            Self::AdvanceRun(AdvanceRun { next: RunNext::Wave(_), .. }) => level::BRANCHES,
             Self::StartRun(_) | Self::AdvanceRun(_) | Self::CancelRun(_) => level::RUNS,
             Self::AskQuestion(_) | Self::AnswerQuestion(_) | Self::ExpireQuestion(_) => level::QUESTIONS,
             Self::RouteJob(_) | Self::ConsultOrchestrator(_) => level::ORCHESTRATORS,

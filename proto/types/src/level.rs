@@ -84,6 +84,7 @@ features! {
     6 FORKS "A job can begin with the first steps of another job's journal.";
     6 SKILLS "Objects of the kind `skill` hold packages of skills.";
     6 RUNS "Chains run as replicated runs, and objects of the kind `chain` keep their definitions.";
+    6 BRANCHES "Chains have conditions, branches, and retries, time limits and failure policies of their steps.";
     6 TRIGGERS "Objects of the kind `trigger` start jobs.";
     6 PINS "Objects of the kind `pin` name the agents that are MCP tools of their own.";
     6 CONVERSATIONS "Objects of the kind `conversation` hold conversations with agents.";

@@ -92,9 +92,11 @@ impl RunStrategy {
     }
 }
 
-/// A step that was started.
+/// A step that was started; one record for each try that the chain asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunStep {
+    /// Which step of the chain it is, from 0.
+    pub number: u32,
     /// The agent as the chain names it, without a version.
     pub agent: Arc<str>,
     /// The first job of the step. Its retries belong to the step.
@@ -103,6 +105,33 @@ pub struct RunStep {
     pub strategy: RunStrategy,
     /// Set when it completed.
     pub output: Option<Payload>,
+    /// Why it has no output. Only in a run with branches; elsewhere a failure ends the run, which keeps it.
+    pub fault: Option<RunFault>,
+}
+
+impl RunStep {
+    /// Whether its job has not ended.
+    pub fn is_open(&self) -> bool {
+        self.output.is_none() && self.fault.is_none()
+    }
+}
+
+/// A step that does not run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepLeft {
+    /// Which step of the chain it is.
+    pub number: u32,
+    /// Why it could not begin; none if it should not, by its condition or because the steps before have ended.
+    pub error: Option<Arc<str>>,
+}
+
+/// What only runs have whose steps need not run one after the other.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Branches {
+    /// Whether something has happened since it was last decided what the run does next.
+    pub fresh: bool,
+    /// Steps that do not run.
+    pub left: Vec<StepLeft>,
 }
 
 /// Why a run failed.
@@ -167,8 +196,10 @@ pub struct Run {
     pub total_steps: u32,
     /// The versions and schemas of the agents, JSON; none until they are looked up.
     pub plan: Option<Payload>,
-    /// The steps that were started. All but the last have completed.
+    /// The steps that were started. Without branches, all but the last have completed.
     pub steps: Vec<Arc<RunStep>>,
+    /// Set by the first decision about a chain with branches.
+    pub branches: Option<Branches>,
     /// Set when it failed.
     pub failure: Option<RunFailure>,
     /// The priority of its jobs.
@@ -193,22 +224,33 @@ pub struct Run {
 impl Run {
     /// The first job of its next step.
     pub fn next_job(&self) -> JobId {
+        self.job_at(self.steps.len())
+    }
+
+    /// The first job of the step with this record.
+    pub fn job_at(&self, record: usize) -> JobId {
         // Far from the numbers by which retries get theirs.
-        JobId(self.id.0).derive(!0).derive(self.steps.len() as u64)
+        JobId(self.id.0).derive(!0).derive(record as u64)
     }
 
     /// Whether it goes on with its next step, or with the look-up of its agents: nothing that runs has to end first.
     pub fn is_ready(&self) -> bool {
         match self.status {
             RunStatus::Pending => true,
-            RunStatus::Running => self.steps.last().is_none_or(|step| step.output.is_some()),
+            RunStatus::Running => match &self.branches {
+                Some(branches) => branches.fresh,
+                None => self.steps.last().is_none_or(|step| step.output.is_some()),
+            },
             RunStatus::Completed | RunStatus::Failed | RunStatus::Cancelled => false,
         }
     }
 
     /// The number of the last step that was started; -1 if none was.
     pub fn current_step(&self) -> i64 {
-        self.steps.len() as i64 - 1
+        match self.branches {
+            Some(_) => self.steps.iter().map(|step| i64::from(step.number)).max().unwrap_or(-1),
+            None => self.steps.len() as i64 - 1,
+        }
     }
 
     /// The text of its failure (compatibility §12.3); empty if it did not fail.
@@ -218,7 +260,7 @@ impl Run {
             return if cancelled { "Chain execution was cancelled".to_owned() } else { String::new() };
         };
         let number = step.unwrap_or_default();
-        let agent = self.steps.get(number as usize).map_or("", |step| &step.agent);
+        let agent = self.steps.iter().rfind(|step| step.number == number).map_or("", |step| &step.agent);
         match fault {
             RunFault::Text(text) => text.to_string(),
             fault if fault.lacks_implementation() => fault.step_error(agent),

@@ -29,6 +29,10 @@ impl Change<'_> {
     pub(super) fn end_step(&mut self, job: &Job) {
         let Some(StepOf { run, index }) = job.step else { return };
         let Some(run) = self.state.runs.get(&run).filter(|run| !run.status.is_terminal()) else { return };
+        if run.branches.is_some() {
+            let run = (**run).clone();
+            return self.end_branch(run, index, job);
+        }
         // A person may have let an older job of the step run again: nobody waits for that one.
         let waits = |step: &&Arc<RunStep>| step.output.is_none() && step.job == job.first();
         let Some(step) = run.steps.last().filter(|_| run.current_step() == i64::from(index)).filter(waits) else {
@@ -48,14 +52,24 @@ impl Change<'_> {
                 }
             }
             (JobStatus::Cancelled, _) => self.fail_step(new, index, RunFault::Cancelled),
-            _ => {
-                let failure = job.failure.clone().unwrap_or(Failure {
-                    kind: FailureKind::Internal,
-                    error: "the job ended without an output".into(),
-                });
-                self.fail_step(new, index, RunFault::Job(failure));
-            }
+            _ => self.fail_step(new, index, RunFault::Job(failure_of(job))),
         }
+    }
+
+    /// The end of a step in a run with branches, which then decides what it does next.
+    fn end_branch(&mut self, mut run: Run, index: u32, job: &Job) {
+        let waits = |step: &&mut Arc<RunStep>| step.number == index && step.is_open() && step.job == job.first();
+        let Some(step) = run.steps.iter_mut().find(waits) else { return };
+        let (output, fault) = match (job.status, &job.output) {
+            (JobStatus::Completed, Some(output)) => (Some(output.clone()), None),
+            (JobStatus::Cancelled, _) => (None, Some(RunFault::Cancelled)),
+            _ => (None, Some(RunFault::Job(failure_of(job)))),
+        };
+        *step = Arc::new(RunStep { output, fault, ..(**step).clone() });
+        if let Some(branches) = &mut run.branches {
+            branches.fresh = true;
+        }
+        self.put_run(run, RunChange::StepEnded);
     }
 
     fn fail_step(&mut self, run: Run, index: u32, fault: RunFault) {
@@ -76,9 +90,14 @@ impl Change<'_> {
         }
     }
 
-    /// The job of a run's current step that has not ended.
-    pub(crate) fn step_job(&self, run: &Run) -> Option<Arc<Job>> {
-        let first = run.steps.last().filter(|step| step.output.is_none())?.job;
-        self.state.step_job(first).cloned()
+    /// The jobs of a run's steps that have not ended.
+    pub(crate) fn step_jobs(&self, run: &Run) -> Vec<Arc<Job>> {
+        let open = run.steps.iter().filter(|step| step.is_open());
+        open.filter_map(|step| self.state.step_job(step.job).cloned()).collect()
     }
+}
+
+fn failure_of(job: &Job) -> Failure {
+    let unknown = || Failure { kind: FailureKind::Internal, error: "the job ended without an output".into() };
+    job.failure.clone().unwrap_or_else(unknown)
 }

@@ -28,13 +28,16 @@ pub(super) fn apply(command: &AdvanceRun, change: &mut Change<'_>) -> Result<Out
             new.status = RunStatus::Running;
             new.plan = command.plan.clone().or(new.plan);
             new.steps.push(Arc::new(RunStep {
+                number: step_of(&new).index,
                 agent: agent.clone(),
                 job: submit.id,
                 strategy: *strategy,
                 output: None,
+                fault: None,
             }));
             start_step(change, new, job);
         }
+        RunNext::Wave(wave) => super::wave::apply(wave, command.plan.as_ref(), change, new)?,
     }
     Ok(Outcome::Done)
 }

@@ -1,4 +1,4 @@
-//! Cancels a run. The job of its current step is cancelled with it; a running one ends when its worker has stopped it.
+//! Cancels a run. The jobs of its steps are cancelled with it; a running one ends when its worker has stopped it.
 
 use atlas_types::{CancelRun, Outcome, Rejection, RunStatus};
 
@@ -10,9 +10,9 @@ pub(super) fn apply(command: &CancelRun, change: &mut Change<'_>) -> Result<Outc
         return Ok(Outcome::Cancelled { accepted: false });
     }
     let run = (**run).clone();
-    let job = change.step_job(&run);
+    let jobs = change.step_jobs(&run);
     change.end_run(run, RunStatus::Cancelled, None);
-    if let Some(job) = job {
+    for job in jobs {
         change.cancel((*job).clone());
     }
     Ok(Outcome::Cancelled { accepted: true })

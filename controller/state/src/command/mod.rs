@@ -48,6 +48,7 @@ mod start_job;
 mod start_run;
 mod store_log;
 mod submit_job;
+mod wave;
 mod wake_job;
 mod warm_changed;
 

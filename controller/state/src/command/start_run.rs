@@ -56,6 +56,7 @@ pub(super) fn apply(command: &StartRun, change: &mut Change<'_>) -> Result<Outco
         door: origin.door,
         trace: origin.trace,
         job: None,
+        branches: None,
     };
     change.put_run(run, RunChange::Started);
     Ok(Outcome::RunStarted { run: *id })

@@ -3,19 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use atlas_types::{
-    AdvanceRun, AgentKind, AgentPin, Allocation, AnswerQuestion, Architecture, AskQuestion, BootId, CancelJob,
-    CancelRun, CarriedEnd, CarryJob, ClusterConfig, Command, CompleteJob, ConfigureCluster, ConsultOrchestrator,
-    Cordon, CreateJoinToken, Decider, DeleteAgent, DeleteObject, DeliverMessage, Demand, DeprecateAgent, Digest,
-    DrainNode, Effects, EndCarried, EventSeq, Expect, ExpireQuestion, FailJob, FailPending, Failure, FailureKind,
-    FencingToken, FoldSteps, ForkJob, ForsakeChild, Gpu, GpuShare, GrantLease, Inventory, JobId, JoinKind, JoinMember,
-    LabelNode, LoseLease, LoseNode, MemberId, MessageId, Micros, Namespace, NodeEpoch, NodeId, ObjectKey, ObjectKind,
-    ObjectName, Observation, ObserveObjects, ParkJob, Payload, PayloadBody, PruneJobs, PutObject, QuestionRule,
-    RecordSteps, RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob, RetireAgent, RetryJob, RetryRule,
-    RevokeJoinToken, RouteJob, RunDefinition, RunFailure, RunFault, RunId, RunNext, RunSpec, RunStrategy, SinkAck,
-    SpawnedBy, Spawner, StartJob, StartRun, Step, StepKey, StepKind, StepUsage, SubmitJob, Timeouts, Timestamp, Usage,
-    Verdict, Version, Wait, WakeJob, WarmChanged,
-};
+use atlas_types::{AdvanceRun, AgentKind, AgentPin, Allocation, AnswerQuestion, Architecture, AskQuestion, BootId, CancelJob, CancelRun, CarriedEnd, CarryJob, ClusterConfig, Command, CompleteJob, ConfigureCluster, ConsultOrchestrator, Cordon, CreateJoinToken, Decider, DeleteAgent, DeleteObject, DeliverMessage, Demand, DeprecateAgent, Digest, DrainNode, Effects, EndCarried, EventSeq, Expect, ExpireQuestion, FailJob, FailPending, Failure, FailureKind, FencingToken, FoldSteps, ForkJob, ForsakeChild, Gpu, GpuShare, GrantLease, Inventory, JobId, JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, MessageId, Micros, Namespace, NodeEpoch, NodeId, ObjectKey, ObjectKind, ObjectName, Observation, ObserveObjects, ParkJob, Payload, PayloadBody, PruneJobs, PutObject, QuestionRule, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob, RetireAgent, RetryJob, RetryRule, RevokeJoinToken, RouteJob, RunDefinition, RunFailure, RunFault, RunId, RunNext, RunSpec, RunStrategy, SinkAck, SpawnedBy, Spawner, StartJob, StartRun, Step, StepKey, StepKind, StepUsage, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version, Wait, WakeJob, WarmChanged, AgentName, WaveStep, StepLeft, RunWave, WaveEnd};
 
 mod question;
 mod route;
@@ -79,6 +67,7 @@ pub(crate) fn command(run: &Run, words: &Words<'_>) -> Command {
         "observe" => Command::ObserveObjects(ObserveObjects { observations: vec![observation(run, words)] }),
         "start" if words.word(1).starts_with('r') => Command::StartRun(start_run(words, words.word(1))),
         "advance" => Command::AdvanceRun(advance_run(run, words)),
+        "wave" => Command::AdvanceRun(wave(run, words)),
         "cancel-run" => Command::CancelRun(CancelRun { run: run_id(words.word(1)) }),
         "plan" => Command::ObserveObjects(ObserveObjects { observations: vec![trigger::plan(run, words)] }),
         "fire" => Command::FireTrigger(trigger::fire(run, words)),
@@ -129,6 +118,36 @@ fn advance_run(run: &Run, words: &Words<'_>) -> AdvanceRun {
     };
     let version = words.or("run-version", found.map_or(0, |run| run.version));
     AdvanceRun { run: id, version, plan: words.text("plan").map(|text| Payload::inline(text.as_bytes())), next }
+}
+
+/// `wave r1 start=0:a,1:b left=2 more=true`; `end=true` and `fail=WHY` end the run.
+fn wave(run: &Run, words: &Words<'_>) -> AdvanceRun {
+    let id = run_id(words.word(1));
+    let found = run.state.run(id);
+    let list = |name| words.text(name).into_iter().flat_map(|text| text.split(','));
+    let start = |(position, text): (usize, &str)| {
+        let (number, agent) = text.split_once(':').expect("a number and an agent");
+        let job = found.map_or(JobId(0), |run| run.job_at(run.steps.len() + position));
+        let submit = SubmitJob { agent: AgentName::new(agent).expect("a name"), ..submit(job, words) };
+        let number = number.parse().expect("a number");
+        WaveStep { number, agent: agent.into(), strategy: RunStrategy::Direct, submit: Box::new(submit) }
+    };
+    let left = |text: &str| StepLeft { number: text.parse().expect("a number"), error: None };
+    let end = match words.text("fail") {
+        Some(why) => {
+            let failure = RunFailure { step: words.get("step"), fault: RunFault::Text(why.into()) };
+            Some(WaveEnd::Fail(failure))
+        }
+        None => words.or("end", false).then_some(WaveEnd::Complete),
+    };
+    let wave = RunWave {
+        start: list("start").enumerate().map(start).collect(),
+        left: list("left").map(left).collect(),
+        more: words.or("more", false),
+        end,
+    };
+    let version = words.or("run-version", found.map_or(0, |run| run.version));
+    AdvanceRun { run: id, version, plan: None, next: RunNext::Wave(Box::new(wave)) }
 }
 
 fn expect(words: &Words<'_>) -> Expect {

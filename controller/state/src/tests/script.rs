@@ -124,6 +124,12 @@ impl Run {
             let step = self.state.run(build::run_id(words.word(1))).map_or(0, |run| run.steps.len());
             self.names.entry(submit.id).or_insert_with(|| format!("{}/{step}", words.word(1)));
         }
+        if let Command::AdvanceRun(AdvanceRun { next: RunNext::Wave(wave), .. }) = &command {
+            let steps = self.state.run(build::run_id(words.word(1))).map_or(0, |run| run.steps.len());
+            for (step, record) in wave.start.iter().zip(steps..) {
+                self.names.entry(step.submit.id).or_insert_with(|| format!("{}/{record}", words.word(1)));
+            }
+        }
         if let Command::FireTrigger(FireTrigger { start: Some(TriggerStart::Job(job)), .. }) = &command {
             self.names.entry(job.id).or_insert_with(|| words.word(2).to_owned());
         }
@@ -245,7 +251,7 @@ impl Run {
             None => format!("{name}: gone"),
             Some(run) => {
                 let steps: Vec<String> =
-                    run.steps.iter().map(|step| format!("{} {:?}", step.agent, step.output)).collect();
+                    run.steps.iter().map(|step| shown_step(run, step)).collect();
                 let ready = if run.is_ready() { " ready" } else { "" };
                 let status = run.status.as_str();
                 format!(
@@ -418,4 +424,10 @@ fn facts(state: &State) -> StateImage {
 /// Names that scripts use for agents.
 pub(crate) fn agent(name: &str) -> AgentName {
     AgentName::new(name).expect("a name")
+}
+
+fn shown_step(run: &atlas_types::Run, step: &atlas_types::RunStep) -> String {
+    let number = run.branches.as_ref().map_or(String::new(), |_| format!("{} ", step.number));
+    let fault = step.fault.as_ref().map_or(String::new(), |fault| format!(" {}", fault.step_error(&step.agent)));
+    format!("{number}{} {:?}{fault}", step.agent, step.output)
 }

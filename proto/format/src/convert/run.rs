@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    AdvanceRun, Door, EventSeq, Failure, JobId, Namespace, ObjectName, Payload, Principal, Run, RunChange,
-    RunDefinition, RunFailure, RunFault, RunId, RunNext, RunStatus, RunStep, RunStrategy, StartRun, StepOf, Timestamp,
-    TraceContext,
+    AdvanceRun, Branches, Door, EventSeq, Failure, JobId, Namespace, ObjectName, Payload, Principal, Run, RunChange,
+    RunDefinition, RunFailure, RunFault, RunId, RunNext, RunStatus, RunStep, RunStrategy, RunWave, StartRun, StepLeft, StepOf, Timestamp,
+    TraceContext, WaveEnd, WaveStep,
 };
 
 use super::{EnumField as _, enum_field, name, required};
@@ -37,11 +37,10 @@ enum_field!(RunChange, proto::RunChange, {
 /// A change of a run as a history keeps it. Its payloads are left out: they may be artifacts, which an event must not keep alive.
 pub(crate) fn change_out(change: RunChange, run: &Run) -> proto::RunChanged {
     let empty = || Some((&Payload::inline(b"")).into());
-    let steps = run.steps.iter().map(|step| {
-        let output = step.output.as_ref().and_then(|_| empty());
-        proto::RunStep { output, ..(&**step).into() }
-    });
-    let steps = steps.collect();
+    let mut steps = steps_out(run);
+    for step in &mut steps {
+        step.output = step.output.as_ref().and_then(|_| empty());
+    }
     let plan = run.plan.as_ref().and_then(|_| empty());
     let run = proto::Run { definition: empty(), input: empty(), plan, steps, ..run.into() };
     proto::RunChanged { change: proto::RunChange::from(change).into(), run: Some(run) }
@@ -51,6 +50,15 @@ pub(crate) fn change_out(change: RunChange, run: &Run) -> proto::RunChanged {
 pub(crate) fn change_in(changed: proto::RunChanged) -> Result<(RunChange, Run), FormatError> {
     let change = RunChange::read("run_changed.change", changed.change)?;
     Ok((change, required("run_changed.run", changed.run)?.try_into()?))
+}
+
+/// A step whose number is not its position says so.
+fn steps_out(run: &Run) -> Vec<proto::RunStep> {
+    let step = |(position, step): (usize, &Arc<RunStep>)| {
+        let number = Some(step.number).filter(|number| *number as usize != position);
+        proto::RunStep { number, ..(&**step).into() }
+    };
+    run.steps.iter().enumerate().map(step).collect()
 }
 
 impl From<&Run> for proto::Run {
@@ -66,7 +74,7 @@ impl From<&Run> for proto::Run {
             version: run.version,
             total_steps: run.total_steps,
             plan: run.plan.as_ref().map(Into::into),
-            steps: run.steps.iter().map(|step| (&**step).into()).collect(),
+            steps: steps_out(run),
             failure: run.failure.as_ref().map(Into::into),
             priority: run.priority,
             metadata: run.metadata.to_vec(),
@@ -78,6 +86,7 @@ impl From<&Run> for proto::Run {
             door: proto::Door::from(run.door).into(),
             trace: run.trace.map(Into::into),
             job_id: run.job.map(|job| job.0),
+            branches: run.branches.as_ref().map(Into::into),
         }
     }
 }
@@ -86,7 +95,10 @@ impl TryFrom<proto::Run> for Run {
     type Error = FormatError;
 
     fn try_from(run: proto::Run) -> Result<Self, FormatError> {
-        let steps = run.steps.into_iter().map(|step| RunStep::try_from(step).map(Arc::new));
+        let steps = run.steps.into_iter().enumerate().map(|(position, step)| {
+            let number = step.number.unwrap_or(u32::try_from(position).unwrap_or(u32::MAX));
+            Ok::<_, FormatError>(Arc::new(RunStep { number, ..RunStep::try_from(step)? }))
+        });
         Ok(Self {
             namespace: name("run.namespace", &run.namespace, Namespace::new)?,
             id: RunId(run.run_id),
@@ -110,6 +122,7 @@ impl TryFrom<proto::Run> for Run {
             door: Door::read("run.door", run.door)?,
             trace: run.trace.map(TraceContext::try_from).transpose()?,
             job: run.job_id.map(JobId),
+            branches: run.branches.map(Into::into),
         })
     }
 }
@@ -121,6 +134,8 @@ impl From<&RunStep> for proto::RunStep {
             job_id: step.job.0,
             strategy: proto::RunStrategy::from(step.strategy).into(),
             output: step.output.as_ref().map(Into::into),
+            number: None,
+            fault: step.fault.as_ref().map(Into::into),
         }
     }
 }
@@ -130,10 +145,108 @@ impl TryFrom<proto::RunStep> for RunStep {
 
     fn try_from(step: proto::RunStep) -> Result<Self, FormatError> {
         Ok(Self {
+            number: step.number.unwrap_or_default(),
             agent: step.agent.into(),
             job: JobId(step.job_id),
             strategy: RunStrategy::read("run_step.strategy", step.strategy)?,
             output: step.output.map(Payload::try_from).transpose()?,
+            fault: step.fault.map(RunFault::try_from).transpose()?,
+        })
+    }
+}
+
+impl From<&RunFault> for proto::StepFault {
+    fn from(fault: &RunFault) -> Self {
+        use proto::step_fault::Fault;
+        let fault = match fault {
+            RunFault::Text(text) => Fault::Text(text.to_string()),
+            RunFault::Job(failure) => Fault::Job(failure.into()),
+            RunFault::Cancelled => Fault::Cancelled(proto::StepCancelled {}),
+        };
+        Self { fault: Some(fault) }
+    }
+}
+
+impl TryFrom<proto::StepFault> for RunFault {
+    type Error = FormatError;
+
+    fn try_from(fault: proto::StepFault) -> Result<Self, FormatError> {
+        use proto::step_fault::Fault;
+        Ok(match required("step_fault.fault", fault.fault)? {
+            Fault::Text(text) => Self::Text(text.into()),
+            Fault::Job(failure) => Self::Job(Failure::try_from(failure)?),
+            Fault::Cancelled(proto::StepCancelled {}) => Self::Cancelled,
+        })
+    }
+}
+
+impl From<&Branches> for proto::Branches {
+    fn from(branches: &Branches) -> Self {
+        Self { fresh: branches.fresh, left: branches.left.iter().map(Into::into).collect() }
+    }
+}
+
+impl From<proto::Branches> for Branches {
+    fn from(branches: proto::Branches) -> Self {
+        Self { fresh: branches.fresh, left: branches.left.into_iter().map(Into::into).collect() }
+    }
+}
+
+impl From<&StepLeft> for proto::StepLeft {
+    fn from(left: &StepLeft) -> Self {
+        Self { number: left.number, error: left.error.as_deref().map(str::to_owned) }
+    }
+}
+
+impl From<proto::StepLeft> for StepLeft {
+    fn from(left: proto::StepLeft) -> Self {
+        Self { number: left.number, error: left.error.map(Into::into) }
+    }
+}
+
+impl From<&RunWave> for proto::RunWave {
+    fn from(wave: &RunWave) -> Self {
+        use proto::run_wave::End;
+        let step = |step: &WaveStep| proto::WaveStep {
+            number: step.number,
+            agent: step.agent.to_string(),
+            strategy: proto::RunStrategy::from(step.strategy).into(),
+            submit: Some((&*step.submit).into()),
+        };
+        Self {
+            start: wave.start.iter().map(step).collect(),
+            left: wave.left.iter().map(Into::into).collect(),
+            more: wave.more,
+            end: wave.end.as_ref().map(|end| match end {
+                WaveEnd::Complete => End::Complete(proto::RunComplete {}),
+                WaveEnd::Fail(failure) => End::Fail(failure.into()),
+            }),
+        }
+    }
+}
+
+impl TryFrom<proto::RunWave> for RunWave {
+    type Error = FormatError;
+
+    fn try_from(wave: proto::RunWave) -> Result<Self, FormatError> {
+        use proto::run_wave::End;
+        let step = |step: proto::WaveStep| {
+            Ok::<_, FormatError>(WaveStep {
+                number: step.number,
+                agent: step.agent.into(),
+                strategy: RunStrategy::read("wave_step.strategy", step.strategy)?,
+                submit: Box::new(required("wave_step.submit", step.submit)?.try_into()?),
+            })
+        };
+        Ok(Self {
+            start: wave.start.into_iter().map(step).collect::<Result<_, _>>()?,
+            left: wave.left.into_iter().map(Into::into).collect(),
+            more: wave.more,
+            end: match wave.end {
+                None => None,
+                Some(End::Complete(proto::RunComplete {})) => Some(WaveEnd::Complete),
+                Some(End::Fail(failure)) => Some(WaveEnd::Fail(failure.try_into()?)),
+            },
         })
     }
 }
@@ -231,6 +344,7 @@ impl From<&AdvanceRun> for proto::AdvanceRun {
             }),
             RunNext::Fail(failure) => Next::Fail(failure.into()),
             RunNext::Complete => Next::Complete(proto::RunComplete {}),
+            RunNext::Wave(wave) => Next::Wave((&**wave).into()),
         };
         Self {
             run_id: command.run.0,
@@ -254,6 +368,7 @@ impl TryFrom<proto::AdvanceRun> for AdvanceRun {
             },
             Next::Fail(failure) => RunNext::Fail(failure.try_into()?),
             Next::Complete(proto::RunComplete {}) => RunNext::Complete,
+            Next::Wave(wave) => RunNext::Wave(Box::new(wave.try_into()?)),
         };
         let plan = message.plan.map(Payload::try_from).transpose()?;
         Ok(Self { run: RunId(message.run_id), version: message.version, plan, next })

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Failure, JobId, ObjectName, Payload, RunFailure, RunId, RunStrategy, SubmitJob};
+use crate::{Failure, JobId, ObjectName, Payload, RunFailure, RunId, RunStrategy, StepLeft, SubmitJob};
 
 /// Gives a pending job to a run, which carries it: the job runs without a lease until the run ends it, somebody cancels it or its
 /// time is over.
@@ -82,6 +82,43 @@ pub enum RunNext {
     Fail(RunFailure),
     /// It is completed: the chain has no steps.
     Complete,
+    /// In a chain with branches: steps begin together, others do not run, or the run ends.
+    Wave(Box<RunWave>),
+}
+
+/// What a run with branches does next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunWave {
+    /// Steps that begin.
+    pub start: Vec<WaveStep>,
+    /// Steps that do not run.
+    pub left: Vec<StepLeft>,
+    /// Whether there is more to decide at once.
+    pub more: bool,
+    /// How the run ends.
+    pub end: Option<WaveEnd>,
+}
+
+/// A step that begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaveStep {
+    /// Which step of the chain it is.
+    pub number: u32,
+    /// The agent as the chain names it, without a version.
+    pub agent: Arc<str>,
+    /// How its input was made.
+    pub strategy: RunStrategy,
+    /// Its job.
+    pub submit: Box<SubmitJob>,
+}
+
+/// How a run with branches ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WaveEnd {
+    /// All steps have ended.
+    Complete,
+    /// It fails; jobs that run are cancelled.
+    Fail(RunFailure),
 }
 
 /// Continues a run. What it does next was computed for one version of the run; a run that has changed since refuses it.

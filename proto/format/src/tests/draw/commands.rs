@@ -237,14 +237,29 @@ impl Draw {
     }
 
     fn run_next(&mut self) -> RunNext {
-        match self.below(3) {
+        match self.below(4) {
             0 => RunNext::Complete,
             1 => RunNext::Fail(self.run_failure()),
+            2 => RunNext::Wave(Box::new(RunWave {
+                start: self.list(Self::wave_step),
+                left: self.list(Self::step_left),
+                more: self.flag(),
+                end: self.option(|draw| match draw.flag() {
+                    true => WaveEnd::Complete,
+                    false => WaveEnd::Fail(draw.run_failure()),
+                }),
+            })),
             _ => {
                 let (agent, strategy, job) = (self.text().into(), self.pick(&RunStrategy::ALL), self.job_id());
                 RunNext::Step { agent, strategy, submit: Box::new(self.submit_job(job)) }
             }
         }
+    }
+
+    fn wave_step(&mut self) -> WaveStep {
+        let (number, job) = (self.u32(), self.job_id());
+        let (agent, strategy) = (self.text().into(), self.pick(&RunStrategy::ALL));
+        WaveStep { number, agent, strategy, submit: Box::new(self.submit_job(job)) }
     }
 
     fn carried_end(&mut self) -> CarriedEnd {

@@ -426,6 +426,7 @@ impl Draw {
             total_steps: self.u32(),
             plan: self.option(Self::payload),
             steps: self.list(|draw| Arc::new(draw.run_step())),
+            branches: self.option(|draw| Branches { fresh: draw.flag(), left: draw.list(Self::step_left) }),
             failure: self.option(Self::run_failure),
             priority: self.i64(),
             metadata: self.bytes(),
@@ -442,20 +443,29 @@ impl Draw {
 
     fn run_step(&mut self) -> RunStep {
         RunStep {
+            number: self.u32(),
             agent: self.text().into(),
             job: self.job_id(),
             strategy: self.pick(&RunStrategy::ALL),
             output: self.option(Self::payload),
+            fault: self.option(Self::run_fault),
+        }
+    }
+
+    pub(super) fn step_left(&mut self) -> StepLeft {
+        StepLeft { number: self.u32(), error: self.option(|draw| draw.text().into()) }
+    }
+
+    fn run_fault(&mut self) -> RunFault {
+        match self.below(3) {
+            0 => RunFault::Text(self.text().into()),
+            1 => RunFault::Job(self.failure()),
+            _ => RunFault::Cancelled,
         }
     }
 
     pub(super) fn run_failure(&mut self) -> RunFailure {
-        let fault = match self.below(3) {
-            0 => RunFault::Text(self.text().into()),
-            1 => RunFault::Job(self.failure()),
-            _ => RunFault::Cancelled,
-        };
-        RunFailure { step: self.option(Self::u32), fault }
+        RunFailure { step: self.option(Self::u32), fault: self.run_fault() }
     }
 
     pub(crate) fn image(&mut self) -> StateImage {

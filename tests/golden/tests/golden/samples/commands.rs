@@ -76,6 +76,11 @@ fn name(command: &Command) -> &'static str {
         Command::AdvanceRun(AdvanceRun { next: RunNext::Step { .. }, .. }) => "advance_run_step",
         Command::AdvanceRun(AdvanceRun { next: RunNext::Fail(_), .. }) => "advance_run_fail",
         Command::AdvanceRun(AdvanceRun { next: RunNext::Complete, .. }) => "advance_run_complete",
+        Command::AdvanceRun(AdvanceRun { next: RunNext::Wave(wave), .. }) => match wave.end {
+            None => "advance_run_wave",
+            Some(WaveEnd::Complete) => "advance_run_wave_complete",
+            Some(WaveEnd::Fail(_)) => "advance_run_wave_fail",
+        },
         Command::CancelRun(_) => "cancel_run",
         Command::FireTrigger(FireTrigger { start: None, .. }) => "fire_trigger_skipped",
         Command::FireTrigger(FireTrigger { start: Some(TriggerStart::Run(_)), .. }) => "fire_trigger_chain",
@@ -286,6 +291,22 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
         })),
         Command::AdvanceRun(advance_run(RunNext::Fail(run_failure()))),
         Command::AdvanceRun(AdvanceRun { plan: None, ..advance_run(RunNext::Complete) }),
+        Command::AdvanceRun(advance_run(RunNext::Wave(Box::new(RunWave {
+            start: vec![WaveStep {
+                number: 2,
+                agent: "echo".into(),
+                strategy: RunStrategy::Mapped,
+                submit: Box::new(submit(Verdict::Accepted(pin()))),
+            }],
+            left: vec![
+                StepLeft { number: 3, error: None },
+                StepLeft { number: 4, error: Some("Condition failed at step 4 (echo): no".into()) },
+            ],
+            more: true,
+            end: None,
+        })))),
+        Command::AdvanceRun(advance_run(RunNext::Wave(Box::new(ended(WaveEnd::Complete))))),
+        Command::AdvanceRun(advance_run(RunNext::Wave(Box::new(ended(WaveEnd::Fail(run_failure())))))),
         Command::CancelRun(CancelRun { run: RUN }),
         route(None, None),
         route(Some(Decision::Execute), Some(-1)),
@@ -378,4 +399,9 @@ fn route(decision: Option<Decision>, priority: Option<i64>) -> Command {
         decision,
         priority,
     })
+}
+
+/// The end of a run with branches.
+fn ended(end: WaveEnd) -> RunWave {
+    RunWave { start: Vec::new(), left: Vec::new(), more: false, end: Some(end) }
 }

@@ -183,7 +183,9 @@ pub(crate) fn run_failure() -> RunFailure {
 /// A run that waits for its second step, one that failed and one that was cancelled; between them every field is set.
 pub(crate) fn runs() -> Vec<Run> {
     let origin = origin();
-    let step = |job, strategy, output| Arc::new(RunStep { agent: "echo".into(), job, strategy, output });
+    let step = |number, job, strategy, output| {
+        Arc::new(RunStep { number, agent: "echo".into(), job, strategy, output, fault: None })
+    };
     let running = Run {
         namespace: origin.namespace,
         id: RunId(1),
@@ -196,8 +198,8 @@ pub(crate) fn runs() -> Vec<Run> {
         total_steps: 2,
         plan: Some(Payload::inline(br#"{"chain":"review","steps":[]}"#)),
         steps: vec![
-            step(JobId(8), RunStrategy::None, Some(Payload::inline(b"{}"))),
-            step(JOB, RunStrategy::Coerce, None),
+            step(0, JobId(8), RunStrategy::None, Some(Payload::inline(b"{}"))),
+            step(1, JOB, RunStrategy::Coerce, None),
         ],
         failure: None,
         priority: -1,
@@ -210,6 +212,7 @@ pub(crate) fn runs() -> Vec<Run> {
         door: origin.door,
         trace: origin.trace,
         job: Some(JobId(7)),
+        branches: None,
     };
     let ended = Run {
         status: RunStatus::Failed,
