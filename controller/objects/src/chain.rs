@@ -23,6 +23,9 @@ pub struct ChainStep {
     /// Field of the input ← path, field of the output before, or value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_map: Option<Map<String, Value>>,
+    /// Conditions, branches, retries and limits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub atlas: Option<Map<String, Value>>,
 }
 
 /// The document of a chain.
@@ -59,6 +62,52 @@ impl ChainSpec {
         }
         Ok(())
     }
+}
+
+/// When a step runs, and what its failure means.
+fn flow_schema() -> Value {
+    json!({
+        "type": "object",
+        "additionalProperties": false,
+        "description": "When the step runs, and what its failure means.",
+        "properties": {
+            "after": {
+                "type": "array", "maxItems": 32, "items": {"type": "string", "maxLength": NAME_BYTES_MAX},
+                "description": "The names of the steps that it comes after; without it, the step before. An empty list is the beginning."
+            },
+            "if": {
+                "type": "string", "maxLength": 2048,
+                "description": "It runs if this expression over `input`, `output` and `steps` is true."
+            },
+            "otherwise": {
+                "enum": ["pass", "end"],
+                "description": "If it does not run: the steps after it get the data that it would have got, or do not run either."
+            },
+            "on_failure": {
+                "enum": ["fail", "pass", "end"],
+                "description": "If it fails: the chain fails, or what `otherwise` says happens."
+            },
+            "retry": {
+                "type": "object",
+                "additionalProperties": false,
+                "description": "How often it is tried again after a failure.",
+                "properties": {
+                    "max_retries": {
+                        "type": "integer", "minimum": 0, "maximum": 10,
+                        "description": "How often."
+                    },
+                    "backoff_base": {
+                        "type": ["number", "string"], "exclusiveMinimum": 0, "maximum": 604_800, "maxLength": 32,
+                        "description": "Seconds before the first retry; each later pause is twice as long."
+                    }
+                }
+            },
+            "timeout": {
+                "type": ["number", "string"], "exclusiveMinimum": 0, "maximum": 604_800, "maxLength": 32,
+                "description": "Most seconds of one try."
+            }
+        }
+    })
 }
 
 pub(crate) struct ChainKind;
@@ -110,7 +159,8 @@ impl Kind for ChainKind {
                             "input_map": {
                                 "type": "object",
                                 "description": "For fields of the input: a path, a field of the output before, or a value."
-                            }
+                            },
+                            "atlas": flow_schema()
                         }
                     }
                 }

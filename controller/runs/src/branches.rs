@@ -75,7 +75,8 @@ pub fn facts(plan: &Plan, run: &Run, outputs: &[Option<Value>]) -> Vec<Fact> {
             (Some(output), _) => Fact::Done(output.clone()),
             (None, None) => Fact::Running,
             (None, Some(fault)) => {
-                let again = matches!(fault, RunFault::Job(failure) if failure.kind != atlas_types::FailureKind::InputInvalid);
+                let again =
+                    matches!(fault, RunFault::Job(failure) if failure.kind != atlas_types::FailureKind::InputInvalid);
                 Fact::Failed { error: fault.step_error(&step.agent), tries: *tries, again }
             }
         };
@@ -191,7 +192,9 @@ impl View<'_> {
             // Its condition was for the first try.
             _ if again => {}
             Ok(false) => return Begin::Leave,
-            Err(problem) => return Begin::Fail(format!("Condition failed at step {index} ({}): {problem}", step.agent)),
+            Err(problem) => {
+                return Begin::Fail(format!("Condition failed at step {index} ({}): {problem}", step.agent));
+            }
         }
         let failed = |why: &str| Begin::Fail(format!("Mediation failed at step {index} ({}): {why}", step.agent));
         let Some(data) = data.as_object() else { return failed("the data for it is not an object") };

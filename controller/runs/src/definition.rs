@@ -86,9 +86,8 @@ impl Chain {
         }
         let flow = |(index, step): (usize, &Step)| match &step.extension {
             None => Ok(Flow::of_next(index)),
-            Some(members) => {
-                Flow::read(index, members, &names[..index]).map_err(|error| DefinitionError::Flow { step: index, error })
-            }
+            Some(members) => Flow::read(index, members, &names[..index])
+                .map_err(|error| DefinitionError::Flow { step: index, error }),
         };
         self.steps.iter().enumerate().map(flow).collect::<Result<_, _>>().map(Some)
     }

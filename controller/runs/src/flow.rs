@@ -4,7 +4,7 @@ use std::fmt;
 
 use atlas_expressions::{Expression, Problem};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// What conditions are over: the input of the chain, the data that the step would get, and the steps so far.
 pub const NAMES: [&str; 3] = ["input", "output", "steps"];
@@ -158,7 +158,7 @@ impl Flow {
             words.push(format!("{} {}", self.max_retries, if self.max_retries == 1 { "retry" } else { "retries" }));
         }
         if let Some(timeout) = self.timeout {
-            words.push(format!("timeout {} s", json!(timeout)));
+            words.push(format!("timeout {timeout} s"));
         }
         if self.on_failure != Without::Fail {
             words.push(format!("on failure {}", self.on_failure.as_str()));
@@ -195,7 +195,9 @@ fn after(value: &Value, names: &[String]) -> Result<Vec<usize>, FlowError> {
 }
 
 fn seconds(member: &str, value: &Value) -> Result<f64, FlowError> {
-    match value.as_f64() {
+    // Stored documents have no fractions but their texts.
+    let number = value.as_f64().or_else(|| value.as_str()?.parse().ok());
+    match number {
         Some(seconds) if seconds > 0.0 && seconds <= SECONDS_MAX => Ok(seconds),
         _ => refused(member, format!("must be seconds, more than 0 and at most {SECONDS_MAX}")),
     }

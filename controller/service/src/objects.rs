@@ -232,6 +232,11 @@ fn accepted(kind: &dyn Kind, key: &ObjectKey, spec: &Value, kept: Vec<(String, V
     {
         return Err(refused_at(key, "spec", text));
     }
+    if kind.name() == "chain"
+        && let Err(error) = atlas_runs::Chain::stored(key.name.as_str(), &spec)
+    {
+        return Err(refused_at(key, "spec.steps", error.to_string()));
+    }
     Ok(bytes)
 }
 

@@ -1,5 +1,6 @@
 //! Runs of chains: start, read, wait, cancel (compatibility §12.4 and §15.2, ADR 29).
 
+mod branches;
 mod bridge;
 mod check;
 mod drive;

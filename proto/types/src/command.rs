@@ -25,7 +25,10 @@ pub use object::{DeleteObject, FireTrigger, FiredBy, Observation, ObserveObjects
 pub use park::{DeliverMessage, ParkJob};
 pub use question::{AnswerQuestion, AskQuestion, ExpireQuestion};
 pub use route::{ConsultOrchestrator, RouteJob};
-pub use run::{AdvanceRun, CancelRun, CarriedEnd, CarryJob, EndCarried, RunDefinition, RunNext, RunWave, StartRun, WaveEnd, WaveStep};
+pub use run::{
+    AdvanceRun, CancelRun, CarriedEnd, CarryJob, EndCarried, RunDefinition, RunNext, RunWave, StartRun, WaveEnd,
+    WaveStep,
+};
 
 use crate::{AgentName, Level, Origin, Place, QuestionRule, level};
 

@@ -47,7 +47,8 @@ pub use command::{
     ForkJob, ForsakeChild, GrantLease, JoinMember, LabelNode, LoseLease, LoseNode, Observation, ObserveObjects,
     ParkJob, PruneJobs, PutObject, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, ReportDigest, Request,
     Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken, RouteJob, RunDefinition, RunNext, RunWave, SinkAck,
-    SpawnedBy, Spawner, StartJob, StartRun, StoreLog, SubmitJob, TriggerStart, Usage, Verdict, WakeJob, WarmChanged, WaveEnd, WaveStep,
+    SpawnedBy, Spawner, StartJob, StartRun, StoreLog, SubmitJob, TriggerStart, Usage, Verdict, WakeJob, WarmChanged,
+    WaveEnd, WaveStep,
 };
 pub use config::ClusterConfig;
 pub use entry::{Entry, Parent};
@@ -79,8 +80,8 @@ pub use question::{
 };
 pub use route::{Decider, Decision, Route, RouteAction};
 pub use run::{
-    Branches, RUN_STEPS_MAX, RUNS_ACTIVE_MAX, RUNS_ENDED_KEPT, Run, RunChange, RunFailure, RunFault, RunStatus, RunStep,
-    RunStrategy, StepLeft, StepOf,
+    Branches, RUN_STEPS_MAX, RUNS_ACTIVE_MAX, RUNS_ENDED_KEPT, Run, RunChange, RunFailure, RunFault, RunStatus,
+    RunStep, RunStrategy, StepLeft, StepOf,
 };
 pub use session::{
     AssignedJournal, Assignment, Delta, HandBack, HandBackDeadline, HeldLease, Mail, Report, ReportKind, ReportResult,

@@ -88,6 +88,74 @@ fn two_agents_are_chained() {
     expect_file!["../transcripts/chains.txt"].assert_eq(&session.page());
 }
 
+/// Steps side by side, one of them under a condition.
+const TRIAGE: &str = "chain:
+  name: triage
+  steps:
+    - agent: sort
+    - agent: hello
+      name: greeting
+      atlas: { after: [step_0], timeout: 30, retry: { max_retries: 1, backoff_base: 0.1 } }
+    - agent: alarm
+      name: alarm
+      atlas: { after: [step_0], if: \"output.priority == 'high'\", otherwise: end }
+    - agent: report
+      atlas: { after: [greeting, alarm] }
+      input_map:
+        text: $.greeting.greeting
+        ticket: $.alarm.ticket
+";
+
+#[test]
+fn branches_run_side_by_side() {
+    let agent = |name, input, script| Agent { name, version: "1.0.0", contract: input, script };
+    let sort = agent(
+        "sort",
+        "  output:
+    schema:
+      type: object
+      properties: { name: { type: string }, priority: { type: string } }
+      required: [name, priority]",
+        r#"read -r line; case "$line" in *fire*) echo '{"name":"Ada","priority":"high"}';; *) echo '{"name":"Ada","priority":"low"}';; esac"#,
+    );
+    let alarm = agent(
+        "alarm",
+        "  output:
+    schema:
+      type: object
+      properties: { ticket: { type: string } }
+      required: [ticket]",
+        r#"echo '{"ticket":"T-1"}'"#,
+    );
+    let report = agent(
+        "report",
+        "  input:
+    schema:
+      type: object
+      properties: { text: { type: string }, ticket: { type: string } }
+      required: [text]
+  output:
+    schema:
+      type: object
+      properties: { input: { type: object } }",
+        r#"read -r line; case "$line" in *T-1*) echo '{"input":{"alarm":true}}';; *) echo '{"input":{"alarm":false}}';; esac"#,
+    );
+    let laptop = Laptop::with(&[&HELLO, &sort, &alarm, &report]);
+    let write = |name: &str, text: &str| fs::write(laptop.folder().join(name), text).expect("written");
+    write("triage.yaml", TRIAGE);
+    write("wrong.yaml", &TRIAGE.replace("output.priority ==", "output.priority ="));
+    write("late.yaml", &TRIAGE.replace("after: [step_0], timeout", "after: [alarm], timeout"));
+    let mut session = laptop.session("Branches run side by side");
+    session.run("atlasctl chain check triage.yaml");
+    session.run("atlasctl chain graph triage.yaml");
+    session.run("atlasctl chain graph triage.yaml --mermaid");
+    session.run("atlasctl chain check wrong.yaml");
+    session.run("atlasctl deploy late.yaml");
+    session.run("atlasctl deploy triage.yaml && atlasctl run triage about=fire 2>&1 | sort -k3");
+    session.run("atlasctl chain run triage about=tea 2>&1 | sort -k3");
+    expect_file!["../transcripts/branches.txt"].assert_eq(&session.page());
+}
+
 /// A model that answers wrong, then right, then never right.
 #[test]
 fn a_model_connects_two_agents() {

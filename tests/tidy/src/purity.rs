@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::tree;
 
-const PURE: [&str; 19] = [
+const PURE: [&str; 20] = [
     "atlas-types",
     "atlas-access",
     "atlas-allocation",
@@ -15,6 +15,7 @@ const PURE: [&str; 19] = [
     "atlas-duty",
     "atlas-replica",
     "atlas-slots",
+    "atlas-expressions",
     "atlas-mediation",
     "atlas-model",
     "atlas-secrets",

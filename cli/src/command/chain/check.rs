@@ -39,6 +39,10 @@ pub(super) struct Checked {
 pub(super) struct Step {
     pub(super) agent: String,
     pub(super) version: String,
+    /// Conditions, retries and limits, in words.
+    pub(super) when: String,
+    /// The steps that it comes after; none in a chain without branches.
+    pub(super) after: Option<Vec<usize>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -48,6 +52,9 @@ pub(super) struct Join {
     cost: f64,
     fields: Vec<Field>,
     notes: Vec<String>,
+    /// In a chain with branches, the steps that give the input, and the one that gets it.
+    from: Vec<usize>,
+    to: Option<usize>,
 }
 
 /// A field of the input that gets a value.
@@ -84,7 +91,8 @@ pub(super) async fn ask(client: &Client, chain: &str) -> Result<(Value, Checked)
 fn refusal(checked: &Checked, no_bridge: bool) -> Option<Failure> {
     let found = |wanted: fn(&Join) -> bool| checked.joins.iter().position(wanted);
     let refused = |join: usize, why: &str| {
-        let message = format!("step {} cannot get its input from step {}: {why}", join + 2, join + 1);
+        let (from, to) = checked.joins[join].place(join);
+        let message = format!("step {to} cannot get its input from step {from}: {why}");
         let failure = Failure::new("E1124", Exit::Invalid, message);
         failure.with_next("give the step an input_map: atlasctl docs chains")
     };
@@ -103,18 +111,36 @@ fn refusal(checked: &Checked, no_bridge: bool) -> Option<Failure> {
 fn lines(checked: &Checked) -> String {
     let mut text = String::new();
     for (index, step) in checked.steps.iter().enumerate() {
-        if let Some(join) = index.checked_sub(1).and_then(|join| checked.joins.get(join)) {
-            let place = format!("{index}→{}", index + 1);
+        for (join, from) in joins_to(checked, index) {
+            let place = format!("{from}→{}", index + 1);
             text += &format!("   {place}  {:<10} cost {}   {}\n", join.word(), join.cost, join.about(&checked.model));
         }
-        text += &format!("step {}  {} {}\n", index + 1, step.agent, step.version);
+        text += format!("step {}  {} {}  {}", index + 1, step.agent, step.version, step.when).trim_end();
+        text.push('\n');
     }
     text
+}
+
+/// How a step gets its input, with the steps from which it does.
+pub(super) fn joins_to(checked: &Checked, index: usize) -> Vec<(&Join, String)> {
+    let places = checked.joins.iter().enumerate().map(|(position, join)| (join, join.place(position)));
+    places.filter(|(_, (_, to))| *to == index + 1).map(|(join, (from, _))| (join, from)).collect()
 }
 
 impl Join {
     fn is_bridge(&self) -> bool {
         self.strategy == "llm_bridge"
+    }
+
+    /// The numbers of the steps, from 1: those before and the one after. Without branches each step comes after the one before.
+    fn place(&self, position: usize) -> (String, usize) {
+        match self.to {
+            None => ((position + 1).to_string(), position + 2),
+            Some(to) => {
+                let from: Vec<String> = self.from.iter().map(|step| (step + 1).to_string()).collect();
+                (from.join("+"), to + 1)
+            }
+        }
     }
 
     /// The strategy in one word.
@@ -198,9 +224,10 @@ pub(super) mod tests {
             cost,
             fields,
             notes: notes.clone(),
+            ..Join::default()
         };
         let names = ["a", "b", "c", "d", "e", "f"].into_iter().take(joins + 1);
-        let step = |agent: &str| Step { agent: agent.to_owned(), version: "1.0.0".to_owned() };
+        let step = |agent: &str| Step { agent: agent.to_owned(), version: "1.0.0".to_owned(), ..Step::default() };
         let joins = all.into_iter().take(joins).map(join).collect();
         Checked { name: "c".to_owned(), steps: names.map(step).collect(), joins, model: "fast".to_owned() }
     }
@@ -220,6 +247,33 @@ pub(super) mod tests {
                5→6  impossible cost 0   No viable transformation path found
             step 6  f 1.0.0
         "#]].assert_eq(&lines(&checked(5)));
+    }
+
+    /// The second step may be left out; the last joins two branches.
+    pub(in super::super) fn branched() -> Checked {
+        let mut checked = checked(3);
+        for (step, after) in checked.steps.iter_mut().zip([vec![], vec![0], vec![1], vec![0, 2]]) {
+            step.after = Some(after);
+        }
+        checked.steps[1].when = "if output.n > 1, 2 retries".to_owned();
+        let places = [(vec![0], 1), (vec![1], 2), (vec![0, 2], 3)];
+        for (join, (from, to)) in checked.joins.iter_mut().zip(places) {
+            (join.from, join.to) = (from, Some(to));
+        }
+        let around = Join { strategy: "direct".to_owned(), from: vec![0], to: Some(2), ..Join::default() };
+        checked.joins.insert(2, around);
+        checked
+    }
+
+    #[test]
+    fn branches_have_the_numbers_of_their_steps() {
+        expect![[r#"
+        "#]]
+        .assert_eq(&lines(&branched()));
+        let mut wrong = branched();
+        wrong.joins[3].strategy = String::new();
+        let told = refusal(&wrong, false).map(|failure| failure.message);
+        assert_eq!(told.as_deref(), Some("step 4 cannot get its input from step 1+3: the schemas are incompatible"));
     }
 
     #[test]

@@ -69,7 +69,7 @@ fn known(mut definition: Map<String, Value>) -> Value {
     keep(&mut definition, &["description", "orchestrator", "steps"]);
     for step in definition.get_mut("steps").and_then(Value::as_array_mut).into_iter().flatten() {
         if let Value::Object(step) = step {
-            keep(step, &["agent", "name", "input_map"]);
+            keep(step, &["agent", "name", "input_map", "atlas"]);
         }
     }
     Value::Object(definition)

@@ -28,6 +28,9 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 
 /// The steps from top to bottom.
 fn text(checked: &Checked) -> String {
+    if checked.steps.iter().any(|step| step.after.is_some()) {
+        return branches(checked);
+    }
     let mut text = String::new();
     for (index, step) in checked.steps.iter().enumerate() {
         if let Some(join) = index.checked_sub(1).and_then(|join| checked.joins.get(join)) {
@@ -38,14 +41,35 @@ fn text(checked: &Checked) -> String {
     text
 }
 
+/// The steps with their numbers, and under each where its input comes from.
+fn branches(checked: &Checked) -> String {
+    let mut text = String::new();
+    for (index, step) in checked.steps.iter().enumerate() {
+        text += format!("{} {} {}  {}", index + 1, step.agent, step.version, step.when).trim_end();
+        text.push('\n');
+        for (join, from) in check::joins_to(checked, index) {
+            text += &format!("   ◀ {from}  {}: {}\n", join.word(), join.about(&checked.model));
+        }
+    }
+    text
+}
+
 fn mermaid(checked: &Checked) -> String {
     let mut text = "flowchart LR\n".to_owned();
     for (index, step) in checked.steps.iter().enumerate() {
         // A quote would end the text of the node.
-        text += &format!("  s{}[\"{} {}\"]\n", index + 1, step.agent.replace('"', "#quot;"), step.version);
+        let quoted = |text: &str| text.replace('"', "#quot;");
+        let when = if step.when.is_empty() { String::new() } else { format!("<br>{}", quoted(&step.when)) };
+        text += &format!("  s{}[\"{} {}{when}\"]\n", index + 1, quoted(&step.agent), step.version);
     }
-    for (index, join) in checked.joins.iter().enumerate() {
-        text += &format!("  s{} -- {} --> s{}\n", index + 1, join.word(), index + 2);
+    for index in 0..checked.steps.len() {
+        for (way, (join, from)) in check::joins_to(checked, index).into_iter().enumerate() {
+            // Ways around steps that may not run are dotted.
+            let (begin, end) = if way == 0 { ("--", "-->") } else { ("-.", ".->") };
+            for from in from.split('+') {
+                text += &format!("  s{from} {begin} {} {end} s{}\n", join.word(), index + 1);
+            }
+        }
     }
     text
 }
@@ -55,7 +79,14 @@ mod tests {
     use expect_test::expect;
 
     use super::*;
-    use crate::command::chain::check::tests::checked;
+    use crate::command::chain::check::tests::{branched, checked};
+
+    #[test]
+    fn branches_are_drawn_with_all_ways() {
+        expect![[r#"
+        "#]]
+        .assert_eq(&(text(&branched()) + &mermaid(&branched())));
+    }
 
     #[test]
     fn joins_stand_between_the_steps() {

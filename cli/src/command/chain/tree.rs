@@ -18,7 +18,14 @@ pub(super) async fn tree_of(client: &Client, run: &Value) -> String {
         let branch = if index + 1 == steps.len() { "└" } else { "├" };
         lines.push(format!(" {branch} {}", line(step, job(client, step).await.as_ref())));
     }
+    lines.extend(run["steps_left"].as_array().into_iter().flatten().map(left));
     lines.join("\n")
+}
+
+/// A step that does not run.
+fn left(step: &Value) -> String {
+    let why = step["error"].as_str().unwrap_or("skipped");
+    format!("   {}  {why}", step["name"].as_str().unwrap_or_default())
 }
 
 /// The execution, its chain, and the number of steps.
@@ -65,6 +72,8 @@ mod tests {
         assert_eq!(line(&step, None), "job-1  a 1.0.0  running  mapped");
         let first = json!({"job_id": "job-1", "agent": "a", "version": null, "status": "failed", "strategy": "none"});
         assert_eq!(line(&first, None), "job-1  a  failed");
+        assert_eq!(left(&json!({"step": 2, "name": "c", "error": null})), "   c  skipped");
+        assert_eq!(left(&json!({"step": 2, "name": "c", "error": "no"})), "   c  no");
         let run = json!({"id": "chain-1", "chain_name": "c", "total_steps": 1});
         assert_eq!(title(&run), "chain-1  c  1 step");
     }

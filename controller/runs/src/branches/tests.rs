@@ -99,33 +99,49 @@ fn conditions_choose() {
             {"agent": "d", "name": "last", "atlas": {"after": ["first", "after"], "if": "steps.many.status == 'skipped'"}},
         ])
     };
-    check(chain("pass"), json!({"n": 1}), expect![[r#"
+    check(
+        chain("pass"),
+        json!({"n": 1}),
+        expect![[r#"
         start 0 {"n":1}
         start 2 {"n":1,"by":"first"}, leave 1
         start 3 {"first":{"n":1,"by":"first"},"after":{"n":1,"by":"after"}}
         Complete
-    "#]]);
-    check(chain("end"), json!({"n": 1}), expect![[r#"
+    "#]],
+    );
+    check(
+        chain("end"),
+        json!({"n": 1}),
+        expect![[r#"
         start 0 {"n":1}
         start 3 {"first":{"n":1,"by":"first"}}, leave 1, leave 2
         Complete
-    "#]]);
-    check(chain("end"), json!({"n": 2}), expect![[r#"
+    "#]],
+    );
+    check(
+        chain("end"),
+        json!({"n": 2}),
+        expect![[r#"
         start 0 {"n":2}
         start 1 {"n":2,"by":"first"}
         start 2 {"n":2,"by":"many"}
         leave 3, Complete
-    "#]]);
-    check(json!([{"agent": "a", "atlas": {"if": "input.x == 1"}}]), json!({}), expect![[r#"
+    "#]],
+    );
+    check(
+        json!([{"agent": "a", "atlas": {"if": "input.x == 1"}}]),
+        json!({}),
+        expect![[r#"
         Fail { index: 0, error: "Condition failed at step 0 (a): line 1, column 6: no such member: x" }
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn failures_are_tried_again_or_passed() {
     check(
         json!([
-            {"agent": "flaky", "atlas": {"retry": {"max_retries": 2, "backoff_base": 0.5}}},
+            {"agent": "flaky", "atlas": {"retry": {"max_retries": 2, "backoff_base": "0.5"}}},
             {"agent": "fail", "atlas": {"on_failure": "pass", "retry": {"max_retries": 1}}},
             {"agent": "fail", "atlas": {"on_failure": "end"}},
             {"agent": "a"},
@@ -162,7 +178,8 @@ fn sources_are_what_may_come_before() {
         {"agent": "e", "atlas": {"after": ["step_1", "step_3"]}},
     ]));
     let found: Vec<_> = (0..5).map(|index| sources(&plan, index)).collect();
-    expect!["[[Trigger], [Step(0)], [Step(1), Step(0)], [Step(2), Step(1), Step(0)], [Join([1, 3])]]"].assert_eq(&format!("{found:?}"));
+    expect!["[[Trigger], [Step(0)], [Step(1), Step(0)], [Step(2), Step(1), Step(0)], [Join([1, 3])]]"]
+        .assert_eq(&format!("{found:?}"));
 }
 
 #[test]
@@ -182,6 +199,8 @@ fn wrong_extensions_are_refused() {
         json!({"retry": 3}),
         json!({"timeout": -1}),
         json!({"timeout": 1e300}),
+        json!({"timeout": "soon"}),
+        json!({"timeout": "NaN"}),
         json!({"parallel": true}),
     ] {
         let steps = json!([{"agent": "a", "name": "first"}, {"agent": "b", "name": "second", "atlas": extension}]);
@@ -202,6 +221,8 @@ fn wrong_extensions_are_refused() {
         step 1: 'atlas.retry.max_retries' must be between 0 and 10
         step 1: 'atlas.retry.backoff_base' must be seconds, more than 0 and at most 604800
         step 1: 'atlas.retry' must be an object
+        step 1: 'atlas.timeout' must be seconds, more than 0 and at most 604800
+        step 1: 'atlas.timeout' must be seconds, more than 0 and at most 604800
         step 1: 'atlas.timeout' must be seconds, more than 0 and at most 604800
         step 1: 'atlas.timeout' must be seconds, more than 0 and at most 604800
         step 1: 'atlas.parallel' is not known

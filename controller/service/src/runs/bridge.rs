@@ -112,7 +112,12 @@ async fn answer(service: &Service, caller: &Caller, run: &Run, submission: Submi
             }
             JobStatus::Pending | JobStatus::Running => {
                 let now = service.shared.handle.applied();
-                if now.run(run.id).is_none_or(|now| now.version != run.version) {
+                // In a run with branches, other steps may go on meanwhile.
+                let is_other = |now: &Run| match run.branches {
+                    Some(_) => now.status.is_terminal(),
+                    None => now.version != run.version,
+                };
+                if now.run(run.id).is_none_or(|now| is_other(now)) {
                     service.cancel(caller, id, true).await?;
                     return Ok(Answer::Unwanted);
                 }

@@ -2,7 +2,7 @@
 
 use atlas_mediation::{Coercion, Level, Report};
 use atlas_objects::models_of_tier;
-use atlas_runs::{Chain, Plan, join, unknown_agents};
+use atlas_runs::{Chain, Plan, Source, join, schema_of, sources, unknown_agents};
 use atlas_types::RunStrategy;
 use serde_json::{Value, json};
 
@@ -27,57 +27,91 @@ impl Service {
             return Err(Error::Malformed(unknown));
         }
         let plan = plan_of(self, &state, caller, chain).await?;
-        let joins = (1..plan.steps.len()).filter_map(|index| Some(shown(&plan, index, &join(&plan, index)?)));
-        let steps = plan
-            .steps
-            .iter()
-            .map(|step| json!({"name": step.name, "agent": step.agent, "version": step.version}))
-            .collect::<Vec<_>>();
+        let steps: Vec<Value> = (0..plan.steps.len()).map(|index| shown_step(&plan, index)).collect();
         let model = models_of_tier(&state, &caller.namespace, bridge::TIER);
         Ok(json!({
             "name": plan.chain,
             "steps": steps,
-            "joins": joins.collect::<Vec<_>>(),
+            "joins": joins(&plan),
             "model": model.first().map_or("", |model| model.name.as_str()),
         }))
     }
 }
 
+fn shown_step(plan: &Plan, index: usize) -> Value {
+    let step = &plan.steps[index];
+    let mut shown = json!({"name": step.name, "agent": step.agent, "version": step.version});
+    if let Some(flow) = &step.flow {
+        shown["after"] = json!(flow.after);
+        shown["when"] = json!(flow.words());
+    }
+    shown
+}
+
+/// How each step gets its input from those before, for all ways in which it can come.
+fn joins(plan: &Plan) -> Vec<Value> {
+    if !plan.has_branches() {
+        let joins = (1..plan.steps.len()).filter_map(|index| Some(shown(plan, index, &join(plan, index)?)));
+        return joins.collect();
+    }
+    let mut shown = Vec::new();
+    for (index, step) in plan.steps.iter().enumerate() {
+        for source in sources(plan, index) {
+            let Some(schema) = schema_of(plan, &source) else { continue };
+            let map = step.input_map.as_ref().filter(|map| !map.is_empty());
+            let report = atlas_mediation::analyze(&schema, &step.input_schema, map);
+            let mut join = shown_join(&schema, &step.input_schema, &report);
+            join["from"] = match source {
+                Source::Trigger => json!([]),
+                Source::Step(before) => json!([before]),
+                Source::Join(members) => json!(members),
+            };
+            join["to"] = json!(index);
+            shown.push(join);
+        }
+    }
+    shown
+}
+
 /// The report of a join, with the fields in a form for people.
 fn shown(plan: &Plan, index: usize, report: &Report) -> Value {
+    let (Some(before), Some(step)) = (plan.steps.get(index.wrapping_sub(1)), plan.steps.get(index)) else {
+        return report.to_json();
+    };
+    shown_join(&before.output_schema, &step.input_schema, report)
+}
+
+fn shown_join(output: &Value, input: &Value, report: &Report) -> Value {
     let mut shown = report.to_json();
     let strategy = RunStrategy::named(report.level.strategy()).unwrap_or(RunStrategy::None);
     shown["cost"] = json!(strategy.cost());
-    shown["fields"] = fields(plan, index, report);
+    shown["fields"] = fields(output, input, report);
     shown
 }
 
 /// For each field of the input that gets a value: where the value comes from, and both types.
-fn fields(plan: &Plan, index: usize, report: &Report) -> Value {
-    let (Some(before), Some(step)) = (plan.steps.get(index.wrapping_sub(1)), plan.steps.get(index)) else {
-        return json!([]);
-    };
+fn fields(output: &Value, input: &Value, report: &Report) -> Value {
     let kind = |schema: &Value, name: &str| match &schema["properties"][name]["type"] {
         Value::String(kind) => kind.clone(),
         _ => "any".to_owned(),
     };
     let field = |target: &str, source: &Value| {
-        let name = source.as_str().filter(|name| before.output_schema["properties"].get(name).is_some());
-        let from = name.map(|name| kind(&before.output_schema, name));
+        let name = source.as_str().filter(|name| output["properties"].get(name).is_some());
+        let from = name.map(|name| kind(output, name));
         // Only a map has paths and values; its texts that are no field of the output are values.
         let how = match (name, source.as_str()) {
             (Some(_), _) => "field",
             (None, Some(path)) if path.starts_with("$.") => "path",
             _ => "value",
         };
-        json!({"target": target, "source": source, "how": how, "from": from, "to": kind(&step.input_schema, target)})
+        json!({"target": target, "source": source, "how": how, "from": from, "to": kind(input, target)})
     };
     if matches!(report.level, Level::Semantic | Level::Incompatible) {
         return json!([]);
     }
     let defaults = report.coercions.iter().filter_map(|coercion| match coercion {
         Coercion::Default { target, value } => {
-            Some(json!({"target": target, "source": value, "how": "default", "from": null, "to": kind(&step.input_schema, target)}))
+            Some(json!({"target": target, "source": value, "how": "default", "from": null, "to": kind(input, target)}))
         }
         Coercion::Rename { .. } | Coercion::Cast { .. } => None,
     });
@@ -100,6 +134,7 @@ mod tests {
             input_map: map.and_then(|map| map.as_object().cloned()),
             input_schema: input,
             output_schema: output,
+            flow: None,
         }
     }
 

@@ -12,8 +12,9 @@ use atlas_raft::Leadership;
 use atlas_runs::{Chain, Next, Plan, PlannedStep, StepInput, context, metadata, next, unknown_agents};
 use atlas_state::State;
 use atlas_types::{
-    AdvanceRun, AgentName, AgentVersion, Command, Door, Event, EventRecord, Failure, FailureKind, Origin, Rejection,
-    Request, Run, RunFailure, RunFault, RunId, RunNext, RunStatus, SubmitJob, Verdict, Version,
+    AdvanceRun, AgentName, AgentVersion, Command, Door, Event, EventRecord, Failure, FailureKind, JobId, Micros,
+    Origin, Rejection, Request, Run, RunFailure, RunFault, RunId, RunNext, RunStatus, SubmitJob, Timestamp, Verdict,
+    Version,
 };
 use bytes::Bytes;
 use futures::StreamExt as _;
@@ -22,7 +23,7 @@ use futures::stream::FuturesUnordered;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 
-use super::bridge;
+use super::{branches, bridge};
 use crate::contracts::Known;
 use crate::service::Shared;
 use crate::submit::find_version;
@@ -154,6 +155,10 @@ async fn continued(
         },
     };
     let trigger = service.value(&run.input).await?;
+    if plan.has_branches() {
+        let Some(next) = branches::continued(service, state, run, &plan, &trigger).await? else { return Ok(None) };
+        return Ok(Some((plan_payload(service, &plan, is_new).await?, next)));
+    }
     let mut outputs = Vec::with_capacity(run.steps.len());
     for output in run.steps.iter().filter_map(|step| step.output.as_ref()) {
         outputs.push(service.value(output).await?);
@@ -166,15 +171,25 @@ async fn continued(
         other => other,
     };
     let next = match next {
-        Next::Step(input) => step(service, state, run, &plan, input, (&trigger, &outputs)).await?,
+        Next::Step(input) => {
+            let strategy = input.strategy;
+            let agent = plan.steps.get(input.index).map_or("", |step| &step.agent).into();
+            let context = context(&run.chain, input.index, &trigger, &outputs);
+            let begin = Begin { id: run.next_job(), context, input, not_before: None };
+            let submit = Box::new(submit(service, state, run, &plan, begin).await?);
+            RunNext::Step { agent, strategy, submit }
+        }
         Next::Fail { index, error } => failed(Some(index), error),
         Next::Done | Next::Bridge { .. } => RunNext::Complete,
     };
-    let plan = match is_new {
-        true => Some(service.payload(Bytes::from(serde_json::to_vec(&plan).unwrap_or_default())).await?),
-        false => None,
-    };
-    Ok(Some((plan, next)))
+    Ok(Some((plan_payload(service, &plan, is_new).await?, next)))
+}
+
+async fn plan_payload(service: &Service, plan: &Plan, is_new: bool) -> Result<Option<atlas_types::Payload>, Error> {
+    match is_new {
+        true => Ok(Some(service.payload(Bytes::from(serde_json::to_vec(plan).unwrap_or_default())).await?)),
+        false => Ok(None),
+    }
 }
 
 fn failed(step: Option<usize>, error: String) -> RunNext {
@@ -211,7 +226,10 @@ pub(super) fn known_version(
 /// The plan of a chain whose agents are all registered.
 pub(super) async fn plan_of(service: &Service, state: &State, caller: &Caller, chain: Chain) -> Result<Plan, Error> {
     let mut steps = Vec::with_capacity(chain.steps.len());
+    // They were read with the definition, which was accepted.
+    let mut flows = chain.flows().unwrap_or_default().into_iter().flatten();
     for step in chain.steps {
+        let flow = flows.next();
         let Some(agent) = known_version(state, caller, &step.agent, step.range.as_deref()) else { continue };
         let known = service.known(&agent).await?;
         steps.push(PlannedStep {
@@ -222,6 +240,7 @@ pub(super) async fn plan_of(service: &Service, state: &State, caller: &Caller, c
             input_map: step.input_map,
             input_schema: schema(&known, "input_schema"),
             output_schema: schema(&known, "output_schema"),
+            flow,
         });
     }
     Ok(Plan { chain: chain.name, steps })
@@ -231,37 +250,47 @@ fn schema(known: &Known, member: &str) -> Value {
     known.value.get(member).cloned().unwrap_or_else(|| json!({}))
 }
 
+/// A step that begins.
+pub(super) struct Begin {
+    /// Its first job.
+    pub(super) id: JobId,
+    /// What its agent is told.
+    pub(super) context: Value,
+    pub(super) input: StepInput,
+    /// Not before this time.
+    pub(super) not_before: Option<Timestamp>,
+}
+
 /// The job of a step.
-async fn step(
+pub(super) async fn submit(
     service: &Service,
     state: &State,
     run: &Run,
     plan: &Plan,
-    StepInput { index, input, strategy }: StepInput,
-    (trigger, outputs): (&Value, &[Value]),
-) -> Result<RunNext, Error> {
+    begin: Begin,
+) -> Result<SubmitJob, Error> {
+    let Begin { id, context, input: StepInput { index, input, .. }, not_before } = begin;
     let Some(planned) = plan.steps.get(index) else { return Err(Error::Internal) };
     let name = AgentName::new(&planned.agent)?;
     let input = Bytes::from(serde_json::to_vec(&input).unwrap_or_default());
     let verdict = verdict(service, state, run, planned, &name, &input).await?;
-    let context = context(&run.chain, index, trigger, outputs);
-    let submit = SubmitJob {
-        id: run.next_job(),
+    let timeout = planned.flow.as_ref().and_then(|flow| flow.timeout);
+    Ok(SubmitJob {
+        id,
         agent: name,
         verdict,
         input: service.payload(input).await?,
         priority: run.priority,
         metadata: metadata(run, index),
         labels: Arc::default(),
-        execution_timeout: None,
+        execution_timeout: timeout.map(|seconds| Micros((seconds * 1e6) as u64)),
         spawner: None,
-        not_before: None,
+        not_before,
         bearer: false,
         budget_nanodollars: None,
         questions: atlas_types::QuestionRule::Fail,
         context: Some(service.payload(context.to_string().into()).await?),
-    };
-    Ok(RunNext::Step { agent: planned.agent.as_str().into(), strategy, submit: Box::new(submit) })
+    })
 }
 
 /// What becomes of the job of a step: its version must still be there with the same package, and its input must fit.

@@ -1,7 +1,9 @@
 //! Runs as JSON: exactly the members of Atlas for Python, and ours with [`View::Full`].
 
+use std::collections::BTreeMap;
+
 use atlas_runs::{Failed, Plan, Reported, result};
-use atlas_types::{Payload, Run, RunFault, RunStatus, RunStep, Timestamp};
+use atlas_types::{Payload, Run, RunFault, RunStatus, RunStep, StepLeft, Timestamp};
 use serde_json::{Value, json};
 
 use crate::view::View;
@@ -33,8 +35,12 @@ impl Service {
             shown["definition"] = self.value(&run.definition).await?;
             shown["priority"] = json!(run.priority);
             shown["version"] = json!(run.version);
-            let steps = run.steps.iter().enumerate().map(|(index, step)| step_value(run, plan.as_ref(), index, step));
-            shown["step_jobs"] = steps.collect();
+            shown["step_jobs"] = run.steps.iter().map(|step| step_value(run, plan.as_ref(), step)).collect();
+            if let Some(branches) = &run.branches {
+                let name = |number: u32| plan.as_ref()?.steps.get(number as usize).map(|step| step.name.as_str());
+                let left = |left: &StepLeft| json!({"step": left.number, "name": name(left.number), "error": left.error.as_deref()});
+                shown["steps_left"] = branches.left.iter().map(left).collect();
+            }
             shown["job_id"] = run.job.map_or(Value::Null, |job| json!(job.to_string()));
         }
         Ok(shown)
@@ -42,12 +48,13 @@ impl Service {
 
     async fn result_of(&self, run: &Run) -> Result<Value, Error> {
         let mut steps = Vec::with_capacity(run.steps.len());
-        for step in &run.steps {
+        for step in last_tries(run) {
             let end = match &step.output {
                 Some(output) => Ok(self.value(output).await?),
                 None => Err(step_error(run, step)),
             };
-            steps.push(Reported { agent: step.agent.to_string(), strategy: step.strategy, end });
+            let number = step.number as usize;
+            steps.push(Reported { number, agent: step.agent.to_string(), strategy: step.strategy, end });
         }
         let failed = Failed { at: run.failed_at(), error: run.error() };
         Ok(result(&steps, Some(&failed).filter(|_| run.status != RunStatus::Completed)))
@@ -59,21 +66,33 @@ impl Service {
     }
 }
 
+/// The last try of each step, in the order of the chain.
+fn last_tries(run: &Run) -> impl Iterator<Item = &RunStep> {
+    run.steps.iter().map(|step| (step.number, &**step)).collect::<BTreeMap<_, _>>().into_values()
+}
+
 /// Why a step has no output.
 fn step_error(run: &Run, step: &RunStep) -> String {
+    if run.branches.is_some() {
+        return step.fault.as_ref().unwrap_or(&RunFault::Cancelled).step_error(&step.agent);
+    }
     run.failure.as_ref().map_or(&RunFault::Cancelled, |failure| &failure.fault).step_error(&step.agent)
 }
 
 /// A step that was started, with the job that runs it.
-fn step_value(run: &Run, plan: Option<&Plan>, index: usize, step: &RunStep) -> Value {
-    let planned = plan.and_then(|plan| plan.steps.get(index));
+fn step_value(run: &Run, plan: Option<&Plan>, step: &RunStep) -> Value {
+    let planned = plan.and_then(|plan| plan.steps.get(step.number as usize));
     let status = match (&step.output, run.status) {
         (Some(_), _) => "completed",
+        (None, _) if step.fault == Some(RunFault::Cancelled) => "cancelled",
+        (None, _) if step.fault.is_some() => "failed",
+        (None, RunStatus::Failed) if run.branches.is_some() => "cancelled",
         (None, RunStatus::Failed) => "failed",
         (None, RunStatus::Cancelled) => "cancelled",
         (None, _) => "running",
     };
     json!({
+        "step": step.number,
         "name": planned.map(|step| step.name.as_str()),
         "agent": *step.agent,
         "version": planned.map(|step| step.version.as_str()),

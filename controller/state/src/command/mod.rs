@@ -48,9 +48,9 @@ mod start_job;
 mod start_run;
 mod store_log;
 mod submit_job;
-mod wave;
 mod wake_job;
 mod warm_changed;
+mod wave;
 
 use atlas_types::{Command, INLINE_BYTES_MAX, LABEL_BYTES_MAX, LABELS_MAX, Outcome, Payload, Rejection, level};
 

@@ -20,7 +20,9 @@ pub(super) fn check(state: &State) -> Result<(), String> {
             ensure(run.steps.len() <= total, || format!("{id} has {} steps of {total}", run.steps.len()))?;
         }
         let (last, before) = run.steps.split_last().map_or((None, &[][..]), |(last, before)| (Some(last), before));
-        ensure(run.branches.is_some() || before.iter().all(|step| step.output.is_some()), || format!("a step of {id} has no output"))?;
+        ensure(run.branches.is_some() || before.iter().all(|step| step.output.is_some()), || {
+            format!("a step of {id} has no output")
+        })?;
         let is_over = run.status.is_terminal();
         ensure(is_over == run.ended.is_some(), || format!("{id} is {:?} and ended with {:?}", run.status, run.ended))?;
         let failed = run.status == RunStatus::Failed;

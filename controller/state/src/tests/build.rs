@@ -3,7 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use atlas_types::{AdvanceRun, AgentKind, AgentPin, Allocation, AnswerQuestion, Architecture, AskQuestion, BootId, CancelJob, CancelRun, CarriedEnd, CarryJob, ClusterConfig, Command, CompleteJob, ConfigureCluster, ConsultOrchestrator, Cordon, CreateJoinToken, Decider, DeleteAgent, DeleteObject, DeliverMessage, Demand, DeprecateAgent, Digest, DrainNode, Effects, EndCarried, EventSeq, Expect, ExpireQuestion, FailJob, FailPending, Failure, FailureKind, FencingToken, FoldSteps, ForkJob, ForsakeChild, Gpu, GpuShare, GrantLease, Inventory, JobId, JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, MessageId, Micros, Namespace, NodeEpoch, NodeId, ObjectKey, ObjectKind, ObjectName, Observation, ObserveObjects, ParkJob, Payload, PayloadBody, PruneJobs, PutObject, QuestionRule, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob, RetireAgent, RetryJob, RetryRule, RevokeJoinToken, RouteJob, RunDefinition, RunFailure, RunFault, RunId, RunNext, RunSpec, RunStrategy, SinkAck, SpawnedBy, Spawner, StartJob, StartRun, Step, StepKey, StepKind, StepUsage, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version, Wait, WakeJob, WarmChanged, AgentName, WaveStep, StepLeft, RunWave, WaveEnd};
+use atlas_types::{
+    AdvanceRun, AgentKind, AgentName, AgentPin, Allocation, AnswerQuestion, Architecture, AskQuestion, BootId,
+    CancelJob, CancelRun, CarriedEnd, CarryJob, ClusterConfig, Command, CompleteJob, ConfigureCluster,
+    ConsultOrchestrator, Cordon, CreateJoinToken, Decider, DeleteAgent, DeleteObject, DeliverMessage, Demand,
+    DeprecateAgent, Digest, DrainNode, Effects, EndCarried, EventSeq, Expect, ExpireQuestion, FailJob, FailPending,
+    Failure, FailureKind, FencingToken, FoldSteps, ForkJob, ForsakeChild, Gpu, GpuShare, GrantLease, Inventory, JobId,
+    JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, MessageId, Micros, Namespace, NodeEpoch, NodeId,
+    ObjectKey, ObjectKind, ObjectName, Observation, ObserveObjects, ParkJob, Payload, PayloadBody, PruneJobs,
+    PutObject, QuestionRule, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob, RetireAgent,
+    RetryJob, RetryRule, RevokeJoinToken, RouteJob, RunDefinition, RunFailure, RunFault, RunId, RunNext, RunSpec,
+    RunStrategy, RunWave, SinkAck, SpawnedBy, Spawner, StartJob, StartRun, Step, StepKey, StepKind, StepLeft,
+    StepUsage, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version, Wait, WakeJob, WarmChanged, WaveEnd, WaveStep,
+};
 
 mod question;
 mod route;

@@ -250,8 +250,7 @@ impl Run {
         let line = match self.state.run(build::run_id(name)) {
             None => format!("{name}: gone"),
             Some(run) => {
-                let steps: Vec<String> =
-                    run.steps.iter().map(|step| shown_step(run, step)).collect();
+                let steps: Vec<String> = run.steps.iter().map(|step| shown_step(run, step)).collect();
                 let ready = if run.is_ready() { " ready" } else { "" };
                 let status = run.status.as_str();
                 format!(

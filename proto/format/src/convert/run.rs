@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use atlas_types::{
     AdvanceRun, Branches, Door, EventSeq, Failure, JobId, Namespace, ObjectName, Payload, Principal, Run, RunChange,
-    RunDefinition, RunFailure, RunFault, RunId, RunNext, RunStatus, RunStep, RunStrategy, RunWave, StartRun, StepLeft, StepOf, Timestamp,
-    TraceContext, WaveEnd, WaveStep,
+    RunDefinition, RunFailure, RunFault, RunId, RunNext, RunStatus, RunStep, RunStrategy, RunWave, StartRun, StepLeft,
+    StepOf, Timestamp, TraceContext, WaveEnd, WaveStep,
 };
 
 use super::{EnumField as _, enum_field, name, required};

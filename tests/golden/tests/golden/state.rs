@@ -60,10 +60,16 @@ fn snapshots_read_and_write_as_ever() {
     let mut runs = Vec::new();
     encode_snapshot(&samples::image_with_runs(), &mut runs).expect("a vector takes everything");
     let runs = Golden { name: "snapshot_runs", bytes: runs, read };
+    let mut branches = Vec::new();
+    encode_snapshot(&samples::image_with_branches(), &mut branches).expect("a vector takes everything");
+    let branches = Golden { name: "snapshot_branches", bytes: branches, read };
     let mut questions = Vec::new();
     encode_snapshot(&samples::image_with_questions(), &mut questions).expect("a vector takes everything");
     let questions = Golden { name: "snapshot_questions", bytes: questions, read };
-    check("snapshots", &[Golden { name: "snapshot", bytes, read }, journals, inboxes, questions, objects, runs]);
+    check(
+        "snapshots",
+        &[Golden { name: "snapshot", bytes, read }, journals, inboxes, questions, objects, runs, branches],
+    );
 }
 
 #[test]

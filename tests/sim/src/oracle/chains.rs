@@ -19,6 +19,7 @@ impl Oracle {
         }
         let outputs = run.steps.iter().filter(|step| step.output.is_some()).count();
         match run.status {
+            RunStatus::Completed if run.branches.is_some() => coverage.count("chains with branches completed"),
             RunStatus::Completed if outputs as u64 != u64::from(run.total_steps) => {
                 self.violate(format!("{id} completed with {outputs} outputs of {}", run.total_steps));
             }

@@ -239,6 +239,24 @@ pub(crate) fn image_with_runs() -> StateImage {
     StateImage { level: Level(6), runs: runs().into_iter().map(Arc::new).collect(), ..image() }
 }
 
+/// A state of level 6 with a run that has branches: a step failed and runs again, two do not run.
+pub(crate) fn image_with_branches() -> StateImage {
+    let linear = runs().swap_remove(0);
+    let step = |number, fault| {
+        let strategy = RunStrategy::Direct;
+        Arc::new(RunStep { number, agent: "echo".into(), job: JOB, strategy, output: None, fault })
+    };
+    let faults = [RunFault::Job(failure()), RunFault::Cancelled, RunFault::Text("no".into())];
+    let failed = faults.into_iter().map(|fault| step(2, Some(fault)));
+    let left = vec![
+        StepLeft { number: 0, error: None },
+        StepLeft { number: 1, error: Some("Condition failed at step 1 (echo): no".into()) },
+    ];
+    let branches = Some(Branches { fresh: true, left });
+    let run = Run { steps: failed.chain([step(2, None)]).collect(), branches, total_steps: 3, ..linear };
+    StateImage { level: Level(6), runs: vec![Arc::new(run)], ..image() }
+}
+
 /// What a question asks.
 pub(crate) fn ask() -> Arc<Ask> {
     Arc::new(Ask {
