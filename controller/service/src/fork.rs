@@ -14,6 +14,9 @@ use crate::service::hash;
 use crate::submit::{find_version, unknown_agent};
 use crate::{Caller, Error, Service};
 
+/// How often a fork is tried while the steps of a running job are being folded.
+const TRIES_MAX: usize = 5;
+
 /// What a fork is asked for.
 #[derive(Debug, Clone, Default)]
 pub struct ForkRequest {
@@ -38,6 +41,17 @@ struct Folded {
 impl Service {
     /// Begins a new job with the first steps of a job that is in the state, whether it has ended or not.
     pub async fn fork(&self, caller: &Caller, id: JobId, fork: &ForkRequest) -> Result<JobId, Error> {
+        for _ in 1..TRIES_MAX {
+            match self.fork_once(caller, id, fork).await {
+                // The step is recorded. It was folded after the journal had been read, so the fold has to be cut.
+                Err(Error::NoSuchStep { steps, recorded }) if (1..=recorded).contains(&steps) => {}
+                end => return end,
+            }
+        }
+        self.fork_once(caller, id, fork).await
+    }
+
+    async fn fork_once(&self, caller: &Caller, id: JobId, fork: &ForkRequest) -> Result<JobId, Error> {
         let state = self.shared.read().await?;
         let job = self.job_in(caller, &state, id).await?;
         let journal = state.journal(id).or(job.journal.as_ref()).cloned().unwrap_or_default();

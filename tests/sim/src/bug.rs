@@ -47,13 +47,15 @@ pub enum Bug {
     RunGoesOn,
     /// Steps and folds are taken for the job's live lease, whatever token they carry.
     StepsUnfenced,
+    /// A door that cuts a fold for a fork copies all its steps.
+    ForkCutsLate,
     /// A log is stored for the job's live lease, whoever sent its lines.
     LogUnfenced,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::AckBeforeCommit,
         Self::RefusalWithoutQuorum,
         Self::StaleRead,
@@ -76,6 +78,7 @@ impl Bug {
         Self::RunForgotten,
         Self::RunGoesOn,
         Self::StepsUnfenced,
+        Self::ForkCutsLate,
         Self::LogUnfenced,
     ];
 }

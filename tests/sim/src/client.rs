@@ -1,6 +1,6 @@
 //! Clients: they submit with a request id, repeat while the answer is unknown, read, wait and cancel.
 
-use atlas_types::{CancelJob, Command, JobId, Outcome, Rejection};
+use atlas_types::{CancelJob, Command, ForkJob, JobId, Outcome, Rejection};
 
 use crate::member::Role;
 use crate::message::{Answer, Ask, Client, Event, Member, ToMember};
@@ -16,6 +16,9 @@ enum Doing {
     },
     Cancel {
         job: JobId,
+    },
+    Fork {
+        request: atlas_types::Request,
     },
     Read {
         job: JobId,
@@ -78,7 +81,9 @@ impl World {
         self.clients[client].asked = op;
         self.clients[client].read_floor = self.oracle.seq();
         let ask = match doing {
-            Doing::Submit { request } | Doing::Setup { request } => Ask::Change(Box::new(request)),
+            Doing::Submit { request } | Doing::Fork { request } | Doing::Setup { request } => {
+                Ask::Change(Box::new(request))
+            }
             Doing::Cancel { job } => {
                 let command = Command::CancelJob(CancelJob { job, running: true });
                 Ask::Change(Box::new(workload::named(&format!("cancel-{}", job.0), command)))
@@ -114,10 +119,11 @@ impl World {
             let any = self.rng.pick(&self.clients[client].jobs);
             let latest = self.clients[client].jobs.last().copied();
             let job = if self.rng.chance(600) { latest.unwrap_or(any) } else { any };
-            return Some(match self.rng.below(10) {
+            return Some(match self.rng.below(12) {
                 0..2 => Doing::Cancel { job },
                 2..5 => Doing::Wait { job },
-                _ => Doing::Read { job },
+                5..10 => Doing::Read { job },
+                _ => self.fork(client).unwrap_or(Doing::Read { job }),
             });
         }
         if self.clients[client].jobs_left == 0 {
@@ -129,6 +135,27 @@ impl World {
         let agent = self.rng.pick(&Agent::ALL);
         let priority = self.rng.pick(&[0, 0, 0, 5, -1]);
         Some(Doing::Submit { request: workload::submit(op, id, agent, priority) })
+    }
+
+    /// A fork of one of the client's jobs that has recorded steps, if there is one.
+    fn fork(&mut self, client: Client) -> Option<Doing> {
+        let state = self.oracle.state();
+        let journal = |id: &JobId| {
+            let job = state.job(*id).filter(|job| Agent::named(&job.agent) == Agent::Journaling)?;
+            let journal = state.journal(*id).or(job.journal.as_ref()).filter(|journal| journal.next() > 0)?;
+            Some((*id, journal.clone()))
+        };
+        let mut found: Vec<_> = self.clients[client].jobs.iter().filter_map(journal).collect();
+        if found.is_empty() {
+            return None;
+        }
+        let (job, journal) = found.swap_remove(self.rng.below(found.len() as u64) as usize);
+        let steps = self.rng.range(1, journal.next());
+        let cut = self.cut(&journal, steps);
+        let (op, id) = (self.fresh(), JobId(self.rng.next()));
+        let (pin, folded) = (workload::pin(Agent::Journaling), atlas_types::StepUsage::default());
+        let command = ForkJob { job, id, steps, pin, model: None, cut, folded };
+        Some(Doing::Fork { request: workload::named(&format!("fork-{op}"), Command::ForkJob(command)) })
     }
 
     pub(crate) fn client_answered(&mut self, client: Client, op: u64, answer: Answer) {
@@ -182,6 +209,33 @@ impl World {
             (Doing::Submit { .. }, Err(Rejection::QueueFull { .. })) => {
                 self.coverage.count("refused submissions");
                 false
+            }
+            (Doing::Fork { .. }, Ok(Outcome::Submitted { job, repeated })) => {
+                if repeated {
+                    self.coverage.count("repeated submissions");
+                }
+                self.oracle.fork_acknowledged(job);
+                self.clients[client].jobs.push(job);
+                true
+            }
+            (Doing::Fork { .. }, Err(Rejection::QueueFull { .. })) => {
+                self.coverage.count("refused submissions");
+                false
+            }
+            // The journals of other jobs have all the room.
+            (Doing::Fork { .. }, Err(Rejection::LimitReached { .. })) => true,
+            (Doing::Fork { request }, Err(Rejection::JournalLength { .. })) => {
+                if let Command::ForkJob(command) = &request.command {
+                    self.oracle.check_folded(command.job, command.steps);
+                }
+                // A door reads the journal again, and cuts the fold.
+                true
+            }
+            (Doing::Fork { request }, Err(Rejection::UnknownJob { .. })) => {
+                if let Command::ForkJob(command) = &request.command {
+                    self.oracle.check_unknown(command.job);
+                }
+                true
             }
             // The setup of another client is not there yet.
             (Doing::Submit { .. }, Err(Rejection::StaleAgent)) => false,

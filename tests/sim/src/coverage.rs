@@ -17,7 +17,7 @@ const RUN_MIN: [(&str, u64); 6] = [
 ];
 
 /// What a campaign of 200 runs must have seen, and how often.
-const CAMPAIGN_MIN: [(&str, u64); 54] = [
+const CAMPAIGN_MIN: [(&str, u64); 56] = [
     ("spawned jobs", 100),
     ("children forsaken", 20),
     ("places lent", 50),
@@ -65,6 +65,8 @@ const CAMPAIGN_MIN: [(&str, u64); 54] = [
     ("folds replayed", 10),
     ("steps without room", 5),
     ("fenced steps", 5),
+    ("jobs forked", 50),
+    ("folds cut for forks", 5),
     ("jobs carried", 200),
     ("carried jobs cancelled", 20),
     ("carried jobs overdue", 20),

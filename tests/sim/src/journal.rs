@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use atlas_slots::{Asked, Recording, Replay};
 use atlas_types::{
-    AssignedJournal, Assignment, Command, Digest, FencingToken, Fold, FoldSteps, JobId, Outcome, Payload, PayloadBody,
-    RecordSteps, Rejection, Step, StepKey, StepKind, StepUsage, StepsResult,
+    AssignedJournal, Assignment, Command, Digest, FencingToken, Fold, FoldSteps, JobId, Journal, Outcome, Payload,
+    PayloadBody, RecordSteps, Rejection, Step, StepKey, StepKind, StepUsage, StepsResult,
 };
 
 use crate::Bug;
@@ -22,6 +22,8 @@ use crate::world::World;
 /// A child on its way through the journal of its job.
 pub(crate) struct Walk {
     job: JobId,
+    /// The job whose steps it makes: its own, or the first one that it is a fork of.
+    path: JobId,
     replay: Replay,
 }
 
@@ -42,14 +44,14 @@ pub(crate) struct Sent {
     step: Arc<Step>,
 }
 
-/// How many steps the attempts of a job make together.
-pub(crate) fn steps_of(job: JobId) -> u64 {
-    3 + job.0 % 6
+/// How many steps the attempts of a job on this path make together.
+pub(crate) fn steps_of(path: JobId) -> u64 {
+    3 + path.0 % 6
 }
 
 /// A step as every attempt makes it.
-fn step(job: JobId, number: u64) -> Step {
-    let hash = mix(job.0 ^ number);
+fn step(path: JobId, number: u64) -> Step {
+    let hash = mix(path.0 ^ number);
     let mut key = [0; 16];
     key[..8].copy_from_slice(&hash.to_le_bytes());
     let outcome = Payload::inline(&vec![b'1'; 1 + (hash % 12_000) as usize]);
@@ -68,7 +70,8 @@ impl World {
         if assigned.journal.next() > 0 {
             self.coverage.count("journals continued");
         }
-        let walk = Walk { job: assignment.job, replay: Replay::new(assigned) };
+        let path = self.oracle.path_of(assignment.job);
+        let walk = Walk { job: assignment.job, path, replay: Replay::new(assigned) };
         self.nodes[node].walks.insert(assignment.token, walk);
         self.walk_on(node, assignment.token);
     }
@@ -77,11 +80,11 @@ impl World {
     fn walk_on(&mut self, node: Node, token: FencingToken) {
         loop {
             let Some(walk) = self.nodes[node].walks.get_mut(&token) else { return };
-            let (job, number) = (walk.job, walk.replay.next());
-            if number == steps_of(job) {
+            let (job, path, number) = (walk.job, walk.path, walk.replay.next());
+            if number == steps_of(path) {
                 return self.walk_ends(node, token);
             }
-            let wanted = step(job, number);
+            let wanted = step(path, number);
             match walk.replay.ask(wanted.kind, wanted.key) {
                 Ok(Asked::Recorded(recorded)) => {
                     if *recorded != wanted {
@@ -110,7 +113,7 @@ impl World {
     /// A step is made, and has to be recorded.
     pub(crate) fn step_is_made(&mut self, node: Node, token: FencingToken, number: u64) {
         let Some(walk) = self.nodes[node].walks.get(&token).filter(|walk| walk.replay.next() == number) else { return };
-        let step = Arc::new(step(walk.job, number));
+        let step = Arc::new(step(walk.path, number));
         self.record_step(node, token, step);
         if self.options.bug == Some(Bug::UseBeforeApplied) {
             let Some(walk) = self.nodes[node].walks.get_mut(&token) else { return };
@@ -189,11 +192,11 @@ impl World {
     /// The step that an attempt was at when it was stopped may reach a leader late: the network held it back.
     pub(crate) fn leave_step(&mut self, node: Node, token: FencingToken) {
         let Some(walk) = self.nodes[node].walks.get(&token) else { return };
-        let (job, from) = (walk.job, walk.replay.next());
-        if self.faults_on && from < steps_of(job) && self.rng.chance(500) {
+        let (job, path, from) = (walk.job, walk.path, walk.replay.next());
+        if self.faults_on && from < steps_of(path) && self.rng.chance(500) {
             // What a model answers is not the same every time.
             let outcome = Payload::inline(token.0.to_string().as_bytes());
-            let step = Arc::new(Step { outcome, ..step(job, from) });
+            let step = Arc::new(Step { outcome, ..step(path, from) });
             let sent = Sent { job, token, entry: Entry::Step { from, step: Arc::clone(&step) }, step };
             self.after_up_to(6_000 * MS, Event::StepSaidLate(node, Box::new(sent)));
         }
@@ -205,6 +208,26 @@ impl World {
         if let Some(member) = self.raft.leader.filter(|_| !holds) {
             self.journal_said(member, node, 0, 0, sent);
         }
+    }
+}
+
+/// The side of people.
+impl World {
+    /// The beginning of a fold that ends in the middle of it after so many steps, as doors cut it for forks.
+    pub(crate) fn cut(&mut self, journal: &Journal, steps: u64) -> Option<Payload> {
+        let at = journal.folds.iter().position(|fold| fold.upto > steps)?;
+        let from = at.checked_sub(1).and_then(|before| journal.folds.get(before)).map_or(0, |fold| fold.upto);
+        if from == steps {
+            return None;
+        }
+        let mut beginning = self.folds.get(&digest(&journal.folds[at].artifact)).cloned().unwrap_or_default();
+        if self.options.bug != Some(Bug::ForkCutsLate) {
+            beginning.truncate((steps - from) as usize);
+        }
+        let cut = artifact(self.fresh());
+        self.folds.insert(digest(&cut), beginning);
+        self.coverage.count("folds cut for forks");
+        Some(cut)
     }
 }
 
@@ -244,13 +267,13 @@ impl World {
 }
 
 /// The artifact of a fold.
-fn artifact(number: u64) -> Payload {
+pub(crate) fn artifact(number: u64) -> Payload {
     let mut digest = [0; 32];
     digest[..8].copy_from_slice(&number.to_le_bytes());
     Payload { key_id: 0, body: PayloadBody::Artifact { digest: Digest(digest), size_bytes: 1 } }
 }
 
-fn digest(artifact: &Payload) -> Digest {
+pub(crate) fn digest(artifact: &Payload) -> Digest {
     match artifact.body {
         PayloadBody::Artifact { digest, .. } => digest,
         PayloadBody::Inline(_) => Digest([0; 32]),

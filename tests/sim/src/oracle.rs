@@ -39,6 +39,8 @@ pub(crate) struct Oracle {
     check_every: u64,
     /// The steps that attempts have begun.
     made: BTreeSet<(JobId, u64, FencingToken)>,
+    /// For each fork, the job whose steps it makes.
+    paths: BTreeMap<JobId, JobId>,
     /// The job that each run carries.
     carried: BTreeMap<RunId, JobId>,
     /// Version and status of each run of a chain.
@@ -104,6 +106,7 @@ impl Oracle {
             event: 0,
             check_every,
             made: BTreeSet::new(),
+            paths: BTreeMap::new(),
             carried: BTreeMap::new(),
             chains: BTreeMap::new(),
             steps: BTreeMap::new(),
@@ -261,10 +264,13 @@ impl Oracle {
         record.live = job.lease.as_ref().map(|lease| lease.token);
         match change {
             JobChange::Submitted if job.original.is_some() => coverage.count("retries"),
-            JobChange::Submitted => {
-                self.submission(job);
-                self.step_submitted(job);
-            }
+            JobChange::Submitted => match &job.fork {
+                Some(fork) => self.forked(job, fork, coverage),
+                None => {
+                    self.submission(job);
+                    self.step_submitted(job);
+                }
+            },
             JobChange::Granted => {
                 self.granted_as_decided(job);
                 let token = job.lease.as_ref().map(|lease| lease.token);

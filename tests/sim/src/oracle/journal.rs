@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use atlas_types::{FencingToken, Job, JobId};
+use atlas_types::{FencingToken, Fork, Job, JobId};
 
 use super::Oracle;
+use crate::coverage::Coverage;
 use crate::journal::steps_of;
 use crate::workload::Agent;
 
@@ -41,9 +42,45 @@ impl Oracle {
     /// A job that ended well has all its steps.
     pub(super) fn check_steps(&mut self, job: &Job) {
         let next = job.journal.as_ref().map_or(0, |journal| journal.next());
-        if next != steps_of(job.id) {
-            self.violate(format!("{} completed with {next} of {} steps", job.id, steps_of(job.id)));
+        let steps = steps_of(self.path_of(job.id));
+        if next != steps {
+            self.violate(format!("{} completed with {next} of {steps} steps", job.id));
         }
+    }
+
+    /// A fork begins with as many steps as were asked for, and with no other job's place in a family or a run.
+    pub(super) fn forked(&mut self, job: &Job, fork: &Fork, coverage: &mut Coverage) {
+        coverage.count("jobs forked");
+        self.paths.insert(job.id, self.path_of(fork.from));
+        let next = self.recorded(job.id).unwrap_or_default();
+        if next != fork.steps {
+            self.violate(format!("{} is a fork after {} steps and begins with {next}", job.id, fork.steps));
+        }
+        if job.spawned.is_some() || job.step.is_some() || job.retry_count > 0 || job.carried.is_some() {
+            self.violate(format!("the fork {} belongs to a family or a run", job.id));
+        }
+    }
+
+    /// A client was told that its fork is recorded.
+    pub(crate) fn fork_acknowledged(&mut self, job: JobId) {
+        self.acknowledged.insert(job);
+        if !self.paths.contains_key(&job) {
+            self.violate(format!("the fork {job} was acknowledged and is not recorded"));
+        }
+    }
+
+    /// A fork was refused because its last step was folded after the journal had been read.
+    pub(crate) fn check_folded(&mut self, job: JobId, steps: u64) {
+        let state = self.truth.state();
+        let journal = state.journal(job).or_else(|| state.job(job)?.journal.as_ref());
+        if journal.is_some_and(|journal| journal.first() <= steps) {
+            self.violate(format!("a fork of {job} after {steps} steps was refused although they are recorded"));
+        }
+    }
+
+    /// The job whose steps the attempts of a job make.
+    pub(crate) fn path_of(&self, job: JobId) -> JobId {
+        self.paths.get(&job).copied().unwrap_or(job)
     }
 
     /// The number of the next step; none for a job that has left the state.
