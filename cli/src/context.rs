@@ -164,6 +164,11 @@ impl Context {
         }
     }
 
+    /// Prints to stderr what a person must know to go on, also with `--quiet`.
+    pub(crate) fn must_know(&self, line: &str) {
+        self.tell("", line, "");
+    }
+
     /// Prints text to stderr as it is, without a line end; for text that forms piece by piece.
     pub(crate) fn passing(&self, text: &str) {
         if !self.quiet && !text.is_empty() {

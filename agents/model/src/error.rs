@@ -27,6 +27,8 @@ impl CallError {
 pub enum CallErrorKind {
     /// The provider refuses the key (401, 403).
     Credentials,
+    /// The login of the model has ended, or there is none.
+    Login,
     /// The provider does not know the model (404).
     UnknownModel,
     /// The request is larger than the context of the model.
@@ -51,8 +53,9 @@ pub enum CallErrorKind {
 
 impl CallErrorKind {
     /// All kinds.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Credentials,
+        Self::Login,
         Self::UnknownModel,
         Self::TooLong,
         Self::Request,
@@ -69,6 +72,7 @@ impl CallErrorKind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Credentials => "credentials",
+            Self::Login => "login",
             Self::UnknownModel => "unknown_model",
             Self::TooLong => "too_long",
             Self::Request => "request",

@@ -28,8 +28,8 @@ pub use price::Prices;
 pub use price_list::{PRICE_LIST_BYTES_MAX, PriceList, PriceListError, PriceRow};
 pub use request::{OutputSchema, Request, Tool, ToolChoice};
 pub use spec::{
-    Capability, FALLBACKS_MAX, HEADERS_MAX, Limits, ModelSpec, NAME_BYTES_MAX, PATCH_BYTES_MAX, Patch, PatchBody,
-    Provider, Purpose, Retry, SpecError, VALUE_BYTES_MAX,
+    Capability, FALLBACKS_MAX, HEADERS_MAX, KnownIssuer, Limits, LoginSpec, ModelSpec, NAME_BYTES_MAX, PATCH_BYTES_MAX,
+    Patch, PatchBody, Provider, Purpose, Retry, SCOPES_MAX, SpecError, TokenBody, VALUE_BYTES_MAX, login_secret,
 };
 pub use url::{URL_BYTES_MAX, check_url};
 pub use usage::Usage;

@@ -3,6 +3,7 @@
 //! It is the document of an object of the kind `model`. The controllers check it, and workers that call the model read it.
 
 mod check;
+mod login;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,6 +13,7 @@ use serde_json::{Map, Value};
 use crate::{Day, NanoDollars, PriceList, Prices};
 
 pub use check::{FALLBACKS_MAX, HEADERS_MAX, NAME_BYTES_MAX, PATCH_BYTES_MAX, SpecError, VALUE_BYTES_MAX};
+pub use login::{KnownIssuer, LoginSpec, SCOPES_MAX, TokenBody, login_secret};
 
 /// A model that agents can use.
 ///
@@ -31,6 +33,9 @@ pub struct ModelSpec {
     /// A [`Reference`](crate::Reference) to the key, if the provider wants one.
     #[serde(default)]
     pub key: Option<String>,
+    /// Where access tokens come from, if the provider wants them instead of a key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub login: Option<LoginSpec>,
     /// More headers of each request. Values may contain references.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,

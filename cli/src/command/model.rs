@@ -3,6 +3,7 @@
 mod add;
 mod check;
 mod list;
+mod login;
 mod prices;
 mod probe;
 mod tier;
@@ -32,6 +33,10 @@ pub(crate) enum Verb {
     Show(Names),
     /// Calls a model once, and says how long the answer took or what is wrong.
     Check(check::Options),
+    /// Logs in to a model whose provider gives access tokens; the cluster keeps and renews them.
+    Login(login::Options),
+    /// Forgets the access tokens of a model.
+    Logout(Names),
     /// Removes a model that no tier and no other model uses.
     Remove(Names),
     /// Shows which model each tier has, or sets the model of a tier.
@@ -56,6 +61,10 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
             names::each(context, &options.names, async |name| object::show(context, KIND, name).await).await
         }
         Verb::Check(options) => check::run(context, options).await,
+        Verb::Login(options) => login::run(context, options).await,
+        Verb::Logout(options) => {
+            names::each(context, &options.names, async |name| login::logout(context, name).await).await
+        }
         Verb::Remove(options) => {
             names::each(context, &options.names, async |name| object::remove(context, KIND, name).await).await
         }

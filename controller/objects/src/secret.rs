@@ -60,6 +60,9 @@ pub struct SecretSpec {
     /// The member of the document in the file; none if the whole file is the value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub member: Option<String>,
+    /// When the renewal counts as lost that a controller has begun, seconds since the Unix epoch. Only the cluster writes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub renewal: Option<u64>,
     /// Sealed values, the newest last. Only the cluster writes them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub versions: Vec<SealedVersion>,
@@ -158,10 +161,11 @@ impl Kind for SecretKind {
     }
 
     fn kept(&self) -> &'static [&'static str] {
-        &["versions"]
+        &["versions", "renewal"]
     }
 
     fn shown(&self, spec: &mut Value) {
+        spec.as_object_mut().map(|members| members.remove("renewal"));
         let versions = spec.get_mut("versions").and_then(Value::as_array_mut).into_iter().flatten();
         for version in versions.filter_map(Value::as_object_mut) {
             version.retain(|member, _| matches!(member.as_str(), "version" | "key" | "created"));

@@ -153,6 +153,7 @@ impl Controller {
             limits: options.limits.clone(),
             keys,
             authentication,
+            issuers: Arc::new(crate::issuers::Outside::new(env.net.clone())),
             env: env.clone(),
         });
         let cluster = Cluster::new(service.clone(), options.mode, env.clone());

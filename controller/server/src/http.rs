@@ -17,6 +17,7 @@ mod events;
 mod front;
 mod jobs;
 mod linger;
+mod logins;
 mod logs;
 mod mcp;
 mod messages;
@@ -213,6 +214,8 @@ impl HttpDoor {
             (Route::Object(kind, name), &Method::GET) => objects::get(self, &caller, request, &kind, &name).await,
             (Route::Object(kind, name), &Method::PUT) => objects::put(self, &caller, request, &kind, &name).await,
             (Route::Object(kind, name), &Method::DELETE) => objects::delete(self, &caller, request, &kind, &name).await,
+            (Route::ModelLogin(name), &Method::POST) => logins::log_in(self, &caller, request, &name).await,
+            (Route::ModelLogin(name), &Method::DELETE) => logins::log_out(self, &caller, &name).await,
             (Route::Secret(name), &Method::PUT) => secrets::set(self, &caller, request, &name).await,
             (Route::Triggers, &Method::POST) => triggers::create(self, &caller, request).await,
             (Route::Triggers, &Method::GET) => triggers::list(self, &caller, request).await,

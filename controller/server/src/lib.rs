@@ -9,6 +9,7 @@ mod cluster;
 mod controller;
 mod http;
 mod identity;
+mod issuers;
 mod join;
 mod listen;
 mod options;

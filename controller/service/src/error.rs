@@ -81,6 +81,15 @@ pub enum Error {
     /// The request came over a network that others can read.
     #[error("values of secrets are accepted over loopback only, and this controller listens on a network")]
     NotPrivate,
+    /// A login of a model failed.
+    #[error("could not log in to model \"{model}\": {why}")]
+    LoginFailed {
+        model: String,
+        /// The issuer's words.
+        why: String,
+        /// Whether another try may succeed.
+        passes: bool,
+    },
     /// This controller has no key of secrets.
     #[error("this controller has no key of secrets")]
     NoSecretsKey,
@@ -328,6 +337,8 @@ impl Error {
             Self::NoMethod(_) => catalogue::NO_METHOD,
             Self::NotConfigured(_) => catalogue::NOT_CONFIGURED,
             Self::NoSecretsKey => catalogue::NO_SECRETS_KEY,
+            Self::LoginFailed { passes: true, .. } => catalogue::MODEL_CALL,
+            Self::LoginFailed { .. } => catalogue::NO_LOGIN,
             Self::NotPrivate => catalogue::NOT_PRIVATE,
             Self::Unauthenticated(_) => catalogue::UNAUTHENTICATED,
             Self::Forbidden { .. } => catalogue::FORBIDDEN,

@@ -6,8 +6,8 @@ use atlas_objects::{SealedVersion, SecretProvider, SecretSpec, VERSIONS_MAX, mod
 use atlas_secrets::{Reference, Template, variable_of};
 use atlas_state::State;
 use atlas_types::{
-    ATTACHED_MODELS_MAX, ATTACHED_SECRETS_MAX, AttachedModel, AttachedSecret, Command, Expect, Job, Object, ObjectKey,
-    ObjectKind, ObjectName, PayloadBody, PutObject, SECRET_BYTES_MAX, SPEC_BYTES_MAX, SecretSource, SecretText,
+    ATTACHED_MODELS_MAX, ATTACHED_SECRETS_MAX, AttachedModel, AttachedSecret, Job, Object, ObjectKey, ObjectKind,
+    ObjectName, PayloadBody, SECRET_BYTES_MAX, SPEC_BYTES_MAX, SecretSource, SecretText,
 };
 use serde_json::Value;
 
@@ -30,10 +30,6 @@ pub struct NewSecret {
 impl Service {
     /// Sets the value of a secret as a new version, and makes the secret if there is none.
     pub async fn set_secret(&self, caller: &Caller, new: &NewSecret) -> Result<ShownObject, Error> {
-        let keys = self.shared.keys.as_ref().ok_or(Error::NoSecretsKey)?;
-        if new.value.expose().len() > SECRET_BYTES_MAX {
-            return Err(Error::TooLarge { what: "the value of a secret", limit: SECRET_BYTES_MAX as u64 });
-        }
         let key = secret_key(caller, &new.name)?;
         for tried in 1.. {
             let state = self.state(Consistency::Linearizable).await?;
@@ -51,20 +47,8 @@ impl Service {
                 let text = format!("the value of secret \"{}\" is with the workers, not in the store", key.name);
                 return Err(Error::Malformed(text));
             }
-            let version = spec.versions.last().map_or(1, |last| last.version.saturating_add(1));
-            let created = u64::try_from(self.shared.env.clock.wall().0 / 1_000_000).unwrap_or(0);
-            let sealed = keys.seal(&key, version, &new.value, self.nonce(), created).ok_or(Error::Internal)?;
-            spec.versions.push(sealed);
-            let bytes = fitting(&mut spec)?;
-            let command = Command::PutObject(PutObject {
-                kind: key.kind.clone(),
-                name: key.name.clone(),
-                labels: old.map(|object| (*object.labels).clone()).unwrap_or_default(),
-                spec: bytes.into(),
-                spec_version: 1,
-                expect: old.map_or(Expect::Absent, |object| Expect::Revision(object.revision)),
-            });
-            match self.propose(caller.request(command)).await {
+            self.add_version(&key, &mut spec, &new.value)?;
+            match self.write_secret(caller, &key, old.map(|object| &**object), &mut spec).await {
                 Err(Error::ObjectChanged { .. }) if tried < TRIES_MAX => {}
                 Err(error) => return Err(error),
                 Ok(_) => break,
@@ -72,6 +56,18 @@ impl Service {
         }
         let state = self.state(Consistency::Linearizable).await?;
         state.object(&key).map(with_revision).ok_or_else(|| Error::UnknownObject("the secret was deleted".to_owned()))
+    }
+
+    /// Seals a value as the newest version.
+    pub(crate) fn add_version(&self, key: &ObjectKey, spec: &mut SecretSpec, value: &SecretText) -> Result<(), Error> {
+        if value.expose().len() > SECRET_BYTES_MAX {
+            return Err(Error::TooLarge { what: "the value of a secret", limit: SECRET_BYTES_MAX as u64 });
+        }
+        let keys = self.shared.keys.as_ref().ok_or(Error::NoSecretsKey)?;
+        let version = spec.versions.last().map_or(1, |last| last.version.saturating_add(1));
+        let created = u64::try_from(self.shared.env.clock.wall().0 / 1_000_000).unwrap_or(0);
+        spec.versions.push(keys.seal(key, version, value, self.nonce(), created).ok_or(Error::Internal)?);
+        Ok(())
     }
 
     pub(crate) fn nonce(&self) -> [u8; 24] {
@@ -96,9 +92,8 @@ impl Service {
                 secrets.insert(name.clone(), AttachedSecret { source, declared: true });
             }
         }
-        let other = job.fork.as_ref().and_then(|fork| fork.model.as_ref()).map(|model| model.as_str());
-        let models = other.or(spec.model.as_deref()).into_iter().flat_map(|asked| models_of(state, job, asked));
-        let models: Vec<_> = models.filter_map(|key| state.object(&key)).take(ATTACHED_MODELS_MAX).collect();
+        let models: Vec<_> =
+            models_of_job(state, job).iter().filter_map(|key| state.object(key)).take(ATTACHED_MODELS_MAX).collect();
         for name in models.iter().flat_map(|model| references(model)) {
             if secrets.len() >= ATTACHED_SECRETS_MAX || secrets.contains_key(&name) {
                 continue;
@@ -141,6 +136,13 @@ impl Service {
     }
 }
 
+/// The models that a job may call.
+pub(crate) fn models_of_job(state: &State, job: &Job) -> Vec<ObjectKey> {
+    let other = job.fork.as_ref().and_then(|fork| fork.model.as_ref()).map(|model| model.as_str());
+    let own = job.spec.as_ref().and_then(|spec| spec.model.as_deref());
+    other.or(own).into_iter().flat_map(|asked| models_of(state, job, asked)).collect()
+}
+
 /// The models for a job whose agent asks for a tier, a model, or `{input.MEMBER}`: the model that the input names, without its fallbacks.
 fn models_of(state: &State, job: &Job, asked: &str) -> Vec<ObjectKey> {
     let Some(member) = asked.strip_prefix("{input.").and_then(|rest| rest.strip_suffix('}')) else {
@@ -161,7 +163,7 @@ fn secret_key(caller: &Caller, name: &str) -> Result<ObjectKey, Error> {
 }
 
 /// The canonical spec with as many of the newest versions as have room.
-fn fitting(spec: &mut SecretSpec) -> Result<Vec<u8>, Error> {
+pub(crate) fn fitting(spec: &mut SecretSpec) -> Result<Vec<u8>, Error> {
     loop {
         if spec.versions.len() > VERSIONS_MAX {
             spec.versions.remove(0);
@@ -194,6 +196,9 @@ fn references(model: &Object) -> Vec<String> {
         }
     }
     let mut found = Vec::new();
-    visit(&serde_json::from_slice(&model.spec).unwrap_or_default(), &mut found);
+    let mut spec: Value = serde_json::from_slice(&model.spec).unwrap_or_default();
+    // The secret of the client is for controllers.
+    spec.as_object_mut().map(|members| members.remove("login"));
+    visit(&spec, &mut found);
     found
 }

@@ -17,6 +17,7 @@ use crate::attachments::Bearers;
 use crate::contracts::Contracts;
 use crate::events::EventLog;
 use crate::fill::Wanted;
+use crate::logins::{Issuers, Renewals};
 use crate::peers::Peers;
 use crate::questions::QuestionSignal;
 use crate::seal::Keys;
@@ -71,6 +72,8 @@ pub struct Parts {
     pub keys: Option<Keys>,
     /// How callers prove who they are; none while everybody may do everything.
     pub authentication: Option<Authentication>,
+    /// The way to issuers of access tokens.
+    pub issuers: Arc<dyn Issuers>,
     /// The machine.
     pub env: Env,
 }
@@ -116,6 +119,8 @@ pub(crate) struct Shared {
     pub(crate) bearers: Bearers,
     pub(crate) keys: Option<Keys>,
     pub(crate) authentication: Option<Authentication>,
+    pub(crate) issuers: Arc<dyn Issuers>,
+    pub(crate) renewals: Renewals,
     /// The conversations that are being continued here.
     pub(crate) conversations: conversations::Places,
 }
@@ -135,7 +140,7 @@ impl Service {
     /// Starts the tasks that follow the log, which serve waiters and readers of events and feed the history, and the
     /// tasks that synchronise the history and artifacts with the other members.
     pub fn start(parts: Parts) -> (Self, Followers) {
-        let Parts { handle, history, artifacts, peers, metrics, limits, keys, authentication, env } = parts;
+        let Parts { handle, history, artifacts, peers, metrics, limits, keys, authentication, issuers, env } = parts;
         let events = EventLog::new(handle.applied().event_seq(), limits.events_recent_max);
         let (contracts, waiters) = (Contracts::default(), Waiters::default());
         let shared = Arc::new(Shared {
@@ -157,6 +162,8 @@ impl Service {
             bearers: Bearers::default(),
             keys,
             authentication,
+            issuers,
+            renewals: Renewals::default(),
             conversations: conversations::Places::default(),
         });
         let tasks = vec![

@@ -47,6 +47,7 @@ impl Node {
             metrics: Metrics::new(),
             keys: None,
             authentication: None,
+            issuers: Arc::new(NoIssuers),
             limits: Limits::default(),
             env,
         });

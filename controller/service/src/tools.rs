@@ -10,7 +10,7 @@ mod registry;
 mod user;
 
 use atlas_contract::platform::LOOKUP;
-use atlas_types::{Job, JobId, Spawner, ToolEnd, ToolRequest};
+use atlas_types::{Job, JobId, MODEL_TOKEN, Spawner, ToolEnd, ToolRequest};
 use serde_json::{Map, Value};
 
 use crate::contracts::Known;
@@ -83,6 +83,9 @@ impl Service {
         let Ok(arguments) = serde_json::from_slice::<Map<String, Value>>(&request.arguments) else {
             return refused("the arguments are not a JSON object");
         };
+        if request.tool == MODEL_TOKEN {
+            return self.model_token(job, arguments).await;
+        }
         let version = job.pin.as_ref().and_then(|pin| state.agent(&job.namespace, &job.agent, pin.version));
         let Some(version) = version else { return refused("the version of the calling agent is not registered") };
         let contract = self.known(version).await?;

@@ -1,5 +1,7 @@
 //! Sends requests to one receiver, over one connection that is kept open between them.
 
+mod exchange;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -17,6 +19,7 @@ use rustls::ClientConfig;
 use tower::ServiceExt;
 
 use crate::connector::Connector;
+pub use exchange::{Exchange, Outgoing};
 
 /// The most bytes of an answer that are read; a connection with a longer one is closed.
 const ANSWER_BYTES_MAX: usize = 16 << 10;

@@ -6,7 +6,8 @@
 //!
 //! * [`status`](self) is the pure part: what a success, a failure and a lost event mean for a webhook;
 //! * a `Delivery` reads the events of one webhook and sends them;
-//! * [`Webhooks`] starts and stops deliveries as objects change, and writes their statuses.
+//! * [`Webhooks`] starts and stops deliveries as objects change, and writes their statuses;
+//! * [`Exchange`] sends single requests by the same rules, for other parts of a controller.
 //!
 //! This crate decides nothing about the state and keeps no events: it reads them from `atlas-service`.
 
@@ -22,5 +23,6 @@ mod status;
 #[cfg(test)]
 mod tests;
 
+pub use client::{Exchange, Outgoing};
 pub use dispatcher::{Parts, Webhooks};
 pub use secrets::{Environment, Secret, Secrets};

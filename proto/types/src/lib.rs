@@ -84,8 +84,8 @@ pub use run::{
     RunStep, RunStrategy, StepLeft, StepOf,
 };
 pub use session::{
-    AssignedJournal, Assignment, Delta, HandBack, HandBackDeadline, HeldLease, Mail, Report, ReportKind, ReportResult,
-    Spawn, SpawnEnd, SpawnRule, SpawnStep, StepsResult, StreamEvent, StreamKind, ToolEnd, ToolRequest,
+    AssignedJournal, Assignment, Delta, HandBack, HandBackDeadline, HeldLease, MODEL_TOKEN, Mail, Report, ReportKind,
+    ReportResult, Spawn, SpawnEnd, SpawnRule, SpawnStep, StepsResult, StreamEvent, StreamKind, ToolEnd, ToolRequest,
 };
 pub use time::{ClusterTime, Micros, Timestamp};
 pub use version::{Version, VersionError};

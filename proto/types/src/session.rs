@@ -158,6 +158,9 @@ impl Spawn {
     }
 }
 
+/// The tool by which a worker gets the access token of a model with a login. Programs cannot call it.
+pub const MODEL_TOKEN: &str = "$model-token";
+
 /// A tool of the platform that an attempt calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolRequest {

@@ -59,6 +59,8 @@ mod llm_tools;
 #[cfg(test)]
 mod local_model;
 #[cfg(test)]
+mod logins;
+#[cfg(test)]
 mod mcp;
 #[cfg(test)]
 mod mcp_agent;

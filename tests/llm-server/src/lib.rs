@@ -2,6 +2,7 @@
 //! answers what the test says, and records what it was asked. It runs on a thread of its own, so that tests without an async
 //! runtime can use it.
 
+pub mod issuer;
 mod stream;
 
 use std::io;
@@ -55,8 +56,12 @@ pub struct Server {
     stop: Option<oneshot::Sender<()>>,
 }
 
+/// Whether the key or the token of a request counts.
+type Accepts = dyn Fn(&str) -> bool + Send + Sync;
+
 struct Shared {
     answer: Box<Answer>,
+    accepts: Box<Accepts>,
     requests: Mutex<Requests>,
     released: watch::Sender<bool>,
 }
@@ -71,11 +76,20 @@ struct Requests {
 impl Server {
     /// Starts a server on a free port of the loopback interface.
     pub fn start(answer: impl Fn(&Value, usize) -> Reply + Send + Sync + 'static) -> io::Result<Self> {
+        Self::guarded(answer, |_| true)
+    }
+
+    /// Starts a server that refuses keys and tokens for which `accepts` is false, and repeats them in its error.
+    pub fn guarded(
+        answer: impl Fn(&Value, usize) -> Reply + Send + Sync + 'static,
+        accepts: impl Fn(&str) -> bool + Send + Sync + 'static,
+    ) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
             answer: Box::new(answer),
+            accepts: Box::new(accepts),
             requests: Mutex::default(),
             released: watch::Sender::new(false),
         });
@@ -143,11 +157,14 @@ async fn messages(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: B
         Ok(request) => request,
         Err(text) => return error(StatusCode::BAD_REQUEST, &text),
     };
+    let key = key_of(&headers).to_owned();
+    if !(shared.accepts)(&key) {
+        return error(StatusCode::UNAUTHORIZED, &format!("invalid token: {key}"));
+    }
     let number = {
         let mut requests = shared.requests();
         requests.arrived.push(request.clone());
-        let key = headers.get("x-api-key").and_then(|key| key.to_str().ok()).unwrap_or_default();
-        requests.keys.push(key.to_owned());
+        requests.keys.push(key);
         requests.arrived.len() - 1
     };
     let mut reply = (shared.answer)(&request, number);
@@ -192,11 +209,23 @@ fn answer(request: &Value, number: usize, reply: Reply) -> Response {
     }
 }
 
+/// The key or the token of a request.
+fn key_of(headers: &HeaderMap) -> &str {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    match header("x-api-key") {
+        "" => header("authorization").strip_prefix("Bearer ").unwrap_or_default(),
+        key => key,
+    }
+}
+
 /// What a provider would refuse.
 fn check_headers(headers: &HeaderMap) -> Result<(), String> {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    if header("x-api-key").is_empty() {
+    if key_of(headers).is_empty() {
         return Err("x-api-key: the header is missing".to_owned());
+    }
+    if headers.contains_key("x-api-key") && headers.contains_key("authorization") {
+        return Err("x-api-key: there is a token as well".to_owned());
     }
     if header("anthropic-version") != "2023-06-01" {
         return Err("anthropic-version: the header is missing".to_owned());

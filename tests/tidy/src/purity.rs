@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::tree;
 
-const PURE: [&str; 20] = [
+const PURE: [&str; 21] = [
     "atlas-types",
     "atlas-access",
     "atlas-allocation",
@@ -19,6 +19,7 @@ const PURE: [&str; 20] = [
     "atlas-mediation",
     "atlas-model",
     "atlas-secrets",
+    "atlas-oauth",
     "atlas-turn",
     "atlas-tools",
     "atlas-supervisor",

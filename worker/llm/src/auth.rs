@@ -1,8 +1,11 @@
 //! How a request proves who sends it.
 
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use atlas_model::CallError;
+use atlas_oauth::Tokens;
+use futures::future::BoxFuture;
 use http::StatusCode;
 
 use crate::{EncodeError, Parts, Secret, UnixSeconds};
@@ -33,6 +36,43 @@ pub trait TokenSource: Send + Sync {
 
     /// The provider refused the token: it is not used again.
     fn forget(&self);
+}
+
+/// The access tokens of a model with a login. The cluster keeps and renews them.
+pub trait LoginTokens: Send + Sync {
+    /// A token that is valid now.
+    fn token(&self) -> BoxFuture<'_, Result<Secret, CallError>>;
+
+    /// The provider refused the token. Whether another one may help.
+    fn refused(&self, token: &Secret) -> bool;
+}
+
+/// The tokens in use, shared by the calls of a process.
+#[derive(Default)]
+pub(crate) struct TokenCache(Mutex<Option<Tokens>>);
+
+impl TokenCache {
+    /// The access token, if there is one that is valid at `now`.
+    pub(crate) fn access(&self, now: UnixSeconds) -> Option<Secret> {
+        let tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tokens.as_ref().filter(|tokens| tokens.is_valid(now)).map(|tokens| tokens.access.expose().into())
+    }
+
+    /// The access token is not used again.
+    pub(crate) fn expire(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Replaces the tokens.
+    pub(crate) fn set(&self, tokens: Tokens) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(tokens);
+    }
+}
+
+impl fmt::Debug for TokenCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TokenCache")
+    }
 }
 
 impl Auth {

@@ -26,6 +26,7 @@ use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tracing::Instrument;
 
+use crate::auth::LoginTokens;
 use crate::scripted::Script;
 use crate::{Endpoint, Event, Protocol};
 
@@ -84,6 +85,8 @@ pub struct Http {
     /// Changes of each request, in their order.
     pub patches: Vec<Patch>,
     pub proxy: Proxy,
+    /// The tokens that prove who sends a request, if the model has a login.
+    pub login: Option<Arc<dyn LoginTokens>>,
     /// Whether plain HTTP to other machines is allowed.
     pub plain: bool,
     /// Maximum time between two pieces of an answer.
@@ -151,8 +154,8 @@ impl Target {
         protocol: Arc<dyn Protocol>,
         endpoint: Endpoint,
     ) -> Self {
-        let (patches, proxy, plain, read_timeout) = (Vec::new(), Proxy::Direct, false, READ_TIMEOUT);
-        let http = Http { protocol, endpoint, patches, proxy, plain, read_timeout };
+        let (patches, proxy, login, plain, read_timeout) = (Vec::new(), Proxy::Direct, None, false, READ_TIMEOUT);
+        let http = Http { protocol, endpoint, patches, proxy, login, plain, read_timeout };
         Self {
             name: name.into(),
             model: model.into(),

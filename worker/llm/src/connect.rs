@@ -11,7 +11,7 @@ use atlas_secrets::{Template, TemplateError};
 use atlas_types::SecretText;
 
 use crate::anthropic::Anthropic;
-use crate::auth::Auth;
+use crate::auth::{Auth, LoginTokens};
 use crate::bedrock::Bedrock;
 use crate::client::proxy::ProxyError;
 use crate::client::{Backend, Http, Proxy, READ_TIMEOUT, Target};
@@ -30,6 +30,8 @@ pub struct Surroundings<'a> {
     pub secret: &'a dyn Fn(&str) -> Option<Secret>,
     /// The value of a variable of the environment: for references, and for the proxy.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
+    /// The tokens of a model with a login.
+    pub login: Option<Arc<dyn LoginTokens>>,
     /// What answers for models of the provider `scripted`.
     pub script: Option<Arc<Script>>,
 }
@@ -104,8 +106,19 @@ impl Connect<'_> {
         let address = if endpoint.base_url.is_empty() { "https://provider" } else { &endpoint.base_url };
         let proxy = Proxy::choose(setting, self.surroundings.variable, address).map_err(ConnectError::Proxy)?;
         let patches = self.patch()?.into_iter().collect();
-        let plain = self.plain_http()?;
-        Ok(Backend::Http(Box::new(Http { protocol, endpoint, patches, proxy, plain, read_timeout: READ_TIMEOUT })))
+        let (login, plain) = (self.login()?, self.plain_http()?);
+        let read_timeout = READ_TIMEOUT;
+        Ok(Backend::Http(Box::new(Http { protocol, endpoint, patches, proxy, login, plain, read_timeout })))
+    }
+
+    fn login(&self) -> Result<Option<Arc<dyn LoginTokens>>, ConnectError> {
+        match (&self.spec.login, &self.surroundings.login) {
+            (None, _) => Ok(None),
+            (Some(_), Some(tokens)) => Ok(Some(Arc::clone(tokens))),
+            (Some(_), None) => {
+                Err(ConnectError::Unsupported { problem: "its login works only in agents of the cluster".to_owned() })
+            }
+        }
     }
 
     /// Whether requests may go to other machines without encryption: only if the model says so.
@@ -184,7 +197,7 @@ impl Connect<'_> {
         let project = project.expose().to_owned();
         let credentials = match self.parameter("credentials")? {
             Some(text) => Some(text),
-            None if key.is_none() => return Err(self.missing("the parameter credentials")),
+            None if key.is_none() && self.spec.login.is_none() => return Err(self.missing("the parameter credentials")),
             None => None,
         };
         let (auth, quota_project) = match credentials {

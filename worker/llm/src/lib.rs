@@ -22,7 +22,6 @@ pub mod image;
 pub mod json;
 pub mod lines;
 pub mod names;
-pub mod oauth;
 pub mod ollama;
 pub mod openai;
 mod parts;

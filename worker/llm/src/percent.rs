@@ -33,48 +33,13 @@ pub(crate) fn check_host_label(what: &'static str, text: &str) -> Result<(), Enc
     Ok(())
 }
 
-/// The text of a part of a query. None if it is not encoded properly, or no UTF-8.
-pub(crate) fn decode(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'+' => b' ',
-            b'%' => {
-                let mut digit = || char::from(rest.next()?).to_digit(16);
-                u8::try_from(digit()? * 16 + digit()?).ok()?
-            }
-            other => other,
-        });
-    }
-    String::from_utf8(bytes).ok()
-}
-
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     #[test]
     fn texts_are_encoded() {
         assert_eq!(encode("a b/c:é", "/"), "a%20b/c%3A%C3%A9");
         assert_eq!(form(&[("a", "1&2"), ("b", "")]), "a=1%262&b=");
-        assert_eq!(decode("a+b%2Bc").as_deref(), Some("a b+c"));
-        for broken in ["%", "%2", "%zz", "%ff", "%+1"] {
-            assert_eq!(decode(broken), None, "{broken}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn decoding_reverts_encoding(text: String) {
-            prop_assert_eq!(decode(&encode(&text, "")), Some(text));
-        }
-
-        #[test]
-        fn any_text_is_decoded_or_refused(text: String) {
-            let _ = decode(&text);
-        }
     }
 }

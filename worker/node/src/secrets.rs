@@ -26,6 +26,8 @@ pub(crate) struct Secrets {
     /// Those that the agent gets.
     declared: Arc<BTreeMap<String, SecretText>>,
     models: Arc<ForModels>,
+    /// What is removed from texts, with its names.
+    hidden: Vec<(String, SecretText)>,
     redactor: Redactor,
 }
 
@@ -56,6 +58,12 @@ impl Secrets {
             Ok(found) => found.map_err(failed),
             Err(_) => Err(failed("reading the secrets was interrupted".to_owned())),
         }
+    }
+
+    /// Another value that is removed from texts from now on.
+    pub(crate) fn hide(&mut self, name: &str, value: SecretText) {
+        self.hidden.push((name.to_owned(), value));
+        self.redactor = Redactor::new(self.hidden.iter().map(|(name, value)| (name.as_str(), value)));
     }
 
     /// For texts of the attempt.
@@ -163,8 +171,9 @@ fn find(
     let found = declared.iter().chain(&models.secrets).chain(&models.variables);
     let found = found.map(|(name, value)| (name.as_str(), value));
     let found = found.chain(own).chain(own_models.keys()).chain(bearer.iter().map(|bearer| ("bearer", bearer)));
-    let redactor = Redactor::new(found);
-    Ok(Secrets { declared: Arc::new(declared), models: Arc::new(models), redactor })
+    let hidden: Vec<_> = found.map(|(name, value)| (name.to_owned(), value.clone())).collect();
+    let redactor = Redactor::new(hidden.iter().map(|(name, value)| (name.as_str(), value)));
+    Ok(Secrets { declared: Arc::new(declared), models: Arc::new(models), hidden, redactor })
 }
 
 /// What the specs of the attached models refer to. A reference that leads nowhere is an error only for a model that is called.
@@ -175,7 +184,9 @@ fn for_models(
 ) -> ForModels {
     let mut found = ForModels::default();
     for model in attachments.models() {
-        let Ok(spec) = serde_json::from_slice::<Value>(&model.spec) else { continue };
+        let Ok(mut spec) = serde_json::from_slice::<Value>(&model.spec) else { continue };
+        // The secret of the client is for controllers.
+        spec.as_object_mut().map(|members| members.remove("login"));
         each_text(&spec, &mut |text| {
             let Ok(template) = Template::parse(text) else { return };
             for reference in template.references() {
@@ -226,6 +237,11 @@ pub(crate) struct Said {
 impl Said {
     pub(crate) fn new(secrets: &Secrets) -> Self {
         Self { redactor: secrets.redactor.clone(), cut: false, call: None }
+    }
+
+    /// Takes over what the secrets hide now.
+    pub(crate) fn hide(&mut self, secrets: &Secrets) {
+        self.redactor = secrets.redactor.clone();
     }
 
     /// A line of bounded length. Lines of `line_bytes_max` bytes may be cut off at their ends.

@@ -9,8 +9,8 @@ use atlas_env::Env;
 use atlas_llm::client::Client;
 use atlas_slots::{AttemptEnd, SlotId};
 use atlas_types::{
-    Assignment, Failure, FailureKind, FencingToken, Message, Micros, Park, ReportKind, SpawnStep, StepKey, StepsResult,
-    StreamEvent, Usage,
+    Assignment, Failure, FailureKind, FencingToken, Message, Micros, Park, ReportKind, SecretText, SpawnStep, StepKey,
+    StepsResult, StreamEvent, Usage,
 };
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
@@ -165,6 +165,12 @@ impl Control<'_> {
     /// Monotonic time.
     pub(crate) fn now(&self) -> Duration {
         self.env.clock.monotonic()
+    }
+
+    /// Removes another value from the texts of the attempt from now on.
+    pub(crate) fn hide(&mut self, name: &str, value: SecretText) {
+        self.secrets.hide(name, value);
+        self.said.hide(&self.secrets);
     }
 
     /// Passes on a piece of a model's answer, for current followers.

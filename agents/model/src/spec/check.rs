@@ -17,7 +17,7 @@ pub const PATCH_BYTES_MAX: usize = 16 * 1_024;
 pub const FALLBACKS_MAX: usize = 8;
 
 /// Headers that prove who sends a request: their values are references, because everybody may read a spec.
-const CREDENTIAL_HEADERS: [&str; 8] = [
+pub(super) const CREDENTIAL_HEADERS: [&str; 8] = [
     "authorization",
     "proxy-authorization",
     "cookie",
@@ -44,7 +44,7 @@ pub struct SpecError {
 }
 
 impl SpecError {
-    fn new(field: &'static str, text: impl Into<String>) -> Self {
+    pub(super) fn new(field: &'static str, text: impl Into<String>) -> Self {
         Self { field, text: text.into() }
     }
 
@@ -66,6 +66,7 @@ impl ModelSpec {
         if self.key.as_deref().is_some_and(|key| Reference::read(key).is_none()) {
             return Err(SpecError::new("spec.key", NOT_A_REFERENCE));
         }
+        self.check_login()?;
         self.check_headers()?;
         self.check_parameters()?;
         if let Some(patch) = &self.patch {
@@ -129,7 +130,7 @@ fn check_name(name: &str) -> Result<(), SpecError> {
     Ok(())
 }
 
-fn check_headers<'a>(
+pub(super) fn check_headers<'a>(
     field: &'static str,
     headers: impl ExactSizeIterator<Item = (&'a str, Option<&'a str>)>,
 ) -> Result<(), SpecError> {

@@ -31,6 +31,15 @@ pub(crate) struct Options {
     /// Where the key comes from: secret://NAME, or ${VARIABLE} of the worker's environment; never the key itself.
     #[arg(long, value_name = "REFERENCE")]
     key: Option<String>,
+    /// The issuer of access tokens, for providers without keys: claude or gemini. Others are written into the object.
+    #[arg(long, value_name = "ISSUER", value_parser = ["claude", "gemini"], requires = "client_id", conflicts_with = "key")]
+    login: Option<String>,
+    /// The id of the client that you registered with the issuer.
+    #[arg(long, value_name = "ID", requires = "login")]
+    client_id: Option<String>,
+    /// The secret of that client, secret://NAME in the store; never the secret itself.
+    #[arg(long, value_name = "REFERENCE", requires = "login")]
+    client_secret: Option<String>,
     /// The address of the API, if it is not the provider's own.
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
@@ -92,6 +101,10 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
         let failure = Failure::usage("--key is not a reference: secret://NAME or ${VARIABLE}");
         return Err(failure.with_next("write the variable in single quotes: --key '${OPENAI_API_KEY}'"));
     }
+    if options.client_secret.as_deref().is_some_and(|secret| Reference::read(secret).is_none()) {
+        let failure = Failure::usage("--client-secret is not a reference: secret://NAME");
+        return Err(failure.with_next("store it first: atlasctl secret set NAME"));
+    }
     let name = &options.name;
     let client = context.client()?;
     let path = ["api", "objects", KIND, name];
@@ -104,7 +117,9 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
         _ => failure,
     })?;
     let mut text = format!("model {name}   added   {}", price(&value["spec"]));
-    if !options.no_probe {
+    if options.login.is_some() {
+        context.note(&format!("log in to it: atlasctl model login {name}"));
+    } else if !options.no_probe {
         // The model is stored, whatever the probe says.
         match probe(&client, name).await {
             Ok(Probed::Reachable { latency_ms }) => text = check::reachable(name, latency_ms, &value["spec"]),
@@ -143,6 +158,7 @@ impl Options {
         set("provider", Some(self.provider.as_str().into()));
         set("name", Some(self.id.as_str().into()));
         set("key", self.key.as_deref().map(Value::from));
+        set("login", self.login());
         set("base_url", self.base_url.as_deref().map(Value::from));
         set("headers", texts(&self.headers));
         set("parameters", texts(&self.parameters));
@@ -153,6 +169,14 @@ impl Options {
         set("limits", self.limits());
         set("fallbacks", list(&self.fallbacks));
         Value::Object(spec)
+    }
+
+    fn login(&self) -> Option<Value> {
+        some([
+            ("issuer", self.login.as_deref().map(Value::from)),
+            ("client_id", self.client_id.as_deref().map(Value::from)),
+            ("client_secret", self.client_secret.as_deref().map(Value::from)),
+        ])
     }
 
     fn prices(&self) -> Option<Value> {

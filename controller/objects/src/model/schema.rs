@@ -1,7 +1,7 @@
 //! The JSON Schema of models. Doors check it; it refuses unknown members, which would be typing errors.
 
 use atlas_model::{
-    FALLBACKS_MAX, HEADERS_MAX, NAME_BYTES_MAX, PATCH_BYTES_MAX, Provider, URL_BYTES_MAX, VALUE_BYTES_MAX,
+    FALLBACKS_MAX, HEADERS_MAX, NAME_BYTES_MAX, PATCH_BYTES_MAX, Provider, SCOPES_MAX, URL_BYTES_MAX, VALUE_BYTES_MAX,
 };
 use serde_json::{Map, Value, json};
 
@@ -50,6 +50,7 @@ fn connection() -> Value {
             "type": ["string", "null"],
             "description": "Where the key comes from: `secret://NAME`, or `${VARIABLE}` of the worker's environment. Never the key itself."
         },
+        "login": login(),
         "headers": texts(
             "More headers of each request. Values may contain references, such as `Bearer {{NAME}}`; those of headers with credentials must."
         ),
@@ -58,6 +59,46 @@ fn connection() -> Value {
              and `access_key_id` (bedrock). Values may be references; those of `secret_access_key`, `session_token` and `credentials` must."
         ),
         "patch": patch(),
+    })
+}
+
+fn login() -> Value {
+    let text = |description: &str| json!({ "type": ["string", "null"], "description": description });
+    let url = |description: &str| json!({ "type": ["string", "null"], "maxLength": URL_BYTES_MAX, "description": description });
+    let texts = |description: &str| {
+        json!({
+            "type": "object", "maxProperties": HEADERS_MAX,
+            "additionalProperties": { "type": "string", "maxLength": VALUE_BYTES_MAX },
+            "description": description,
+        })
+    };
+    json!({
+        "type": ["object", "null"],
+        "additionalProperties": false,
+        "required": ["client_id"],
+        "description": "Where access tokens come from, if the provider wants them instead of a key: `atlasctl model login NAME`.",
+        "properties": {
+            "issuer": {
+                "enum": ["claude", "gemini", null],
+                "description": "An issuer whose addresses and scopes are known. The other members replace them."
+            },
+            "client_id": {
+                "type": "string", "minLength": 1, "maxLength": NAME_BYTES_MAX,
+                "description": "The id of the client that you registered with the issuer."
+            },
+            "client_secret": text("The secret of that client, `secret://NAME` in the store."),
+            "authorize_url": url("The login page."),
+            "token_url": url("Where codes are exchanged for tokens, and tokens renewed."),
+            "device_url": url("Where codes for other devices come from."),
+            "scopes": {
+                "type": ["array", "null"], "maxItems": SCOPES_MAX, "items": { "type": "string" },
+                "description": "What the tokens are good for."
+            },
+            "code_page": url("The page that shows `CODE#STATE` to be pasted. Without it, the browser is sent to the machine of the person."),
+            "body": { "enum": ["form", "json", null], "description": "The form of requests for tokens, by default `form`." },
+            "headers": texts("Headers of requests for tokens. They contain no credentials."),
+            "parameters": texts("Further parameters of the login page."),
+        }
     })
 }
 

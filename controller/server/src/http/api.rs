@@ -122,6 +122,7 @@ const IN_NAMESPACE: &[&str] = &[
     "/api/cluster/events",
     "/api/objects/",
     "/api/secrets/",
+    "/api/models/",
     "/api/skills",
     "/api/chains",
     "/api/triggers",

@@ -9,8 +9,8 @@ use std::time::Duration;
 use atlas_raft::ReadError;
 use atlas_service::{Error, Pieces, Service};
 use atlas_types::{
-    Command, Digest, DrainNode, FencingToken, Fold, FoldSteps, JobId, NodeId, Park, ParkResult, RecordSteps,
-    RegisterNode, Spawn, SpawnEnd, Spawner, StepsResult, ToolEnd, ToolRequest, WarmChanged, level,
+    Command, Digest, DrainNode, FencingToken, Fold, FoldSteps, JobId, MODEL_TOKEN, NodeId, Park, ParkResult,
+    RecordSteps, RegisterNode, Spawn, SpawnEnd, Spawner, StepsResult, ToolEnd, ToolRequest, WarmChanged, level,
 };
 use atlas_wire::proto::worker::v1::SessionRequest;
 use atlas_wire::session::{Hello, ToLeader, ToWorker};
@@ -312,6 +312,12 @@ impl Session {
         if self.calls.len() >= CALLS_MAX {
             let end = ToolEnd::Refused(format!("the jobs of this node already wait for {CALLS_MAX} tools"));
             return self.connection.out.send(ToWorker::ToolCalled { number, end });
+        }
+        if call.tool == MODEL_TOKEN && !self.connection.program.private {
+            let node = &self.connection.node;
+            let why =
+                format!("E2104: node \"{node}\" is not connected over loopback, so access tokens are not sent to it");
+            return self.connection.out.send(ToWorker::ToolCalled { number, end: ToolEnd::Refused(why) });
         }
         let Spawner { job, token } = call.caller;
         let Some(alive) = self.connection.leases().held(job, token).map(|held| held.alive()) else {

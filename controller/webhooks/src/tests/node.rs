@@ -91,6 +91,7 @@ impl Node {
             limits: Limits { events_recent_max: 2, ..Limits::default() },
             keys: None,
             authentication: None,
+            issuers: Arc::new(atlas_service::NoIssuers),
             env: env.clone(),
         });
         Self { service, env, _history: history, _followers: followers, _raft: raft, _dir: dir }

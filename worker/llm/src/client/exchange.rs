@@ -13,7 +13,7 @@ use hyper::body::Incoming;
 use super::{Client, Http, address, backoff, limited};
 use crate::bounds::{ANSWER_BYTES_MAX, ERROR_BODY_BYTES_MAX};
 use crate::redact::Redactor;
-use crate::{Decoder, EncodeError, Event, Parts, UnixSeconds, failure, patch};
+use crate::{Decoder, EncodeError, Event, Parts, Secret, UnixSeconds, failure, patch};
 
 /// Bytes that are read for one answer, framing and comments included: 500 for each token of the longest answers.
 const WIRE_BYTES_MAX: u64 = 64 << 20;
@@ -40,6 +40,8 @@ impl From<CallError> for Failed {
 pub(super) struct Prepared {
     parts: Parts,
     redactor: Redactor,
+    /// The token of the model's login.
+    bearer: Option<Secret>,
 }
 
 impl Prepared {
@@ -58,6 +60,19 @@ fn clean(redactor: &Redactor, mut error: CallError) -> CallError {
     error
 }
 
+/// Adds the token of the model's login, if it has one.
+async fn log_in(http: &Http, mut parts: Parts) -> Result<Prepared, CallError> {
+    let bearer = match &http.login {
+        Some(login) => Some(login.token().await?),
+        None => None,
+    };
+    if let Some(token) = &bearer {
+        let refused = |error: EncodeError| CallError::new(CallErrorKind::Credentials, error.to_string());
+        parts.bearer(token).map_err(refused)?;
+    }
+    Ok(Prepared { redactor: Redactor::of_headers(&parts.headers), parts, bearer })
+}
+
 impl Client {
     /// Encodes, patches and signs a request.
     pub(super) async fn prepare(&self, http: &Http, request: &Request) -> Result<Prepared, CallError> {
@@ -70,8 +85,7 @@ impl Client {
         let redactor = Redactor::of_headers(&parts.headers);
         let signed = http.protocol.sign(&mut parts, self.unix_seconds());
         signed.map_err(|error| clean(&redactor, error))?;
-        let redactor = Redactor::of_headers(&parts.headers);
-        Ok(Prepared { parts, redactor })
+        log_in(http, parts).await
     }
 
     /// Sends a request once, and gives the events of its answer to `sink`.
@@ -134,6 +148,10 @@ impl Client {
         let error = prepared.clean(http.protocol.failure(head.status, &head.headers, &body));
         let now = Duration::from_micros(u64::try_from(self.env.clock.wall().0).unwrap_or(0));
         let retry_after = backoff::asked(&head.headers, now).or(error.retry_after);
+        let refused = prepared.bearer.as_ref().filter(|_| head.status == StatusCode::UNAUTHORIZED);
+        if let (Some(login), Some(token)) = (&http.login, refused) {
+            return Failed { error, retry: Some(login.refused(token)) };
+        }
         let retry = match head.headers.get("x-should-retry").map(http::HeaderValue::as_bytes) {
             Some(b"true") => Some(true),
             Some(b"false") => Some(false),
@@ -148,7 +166,7 @@ impl Client {
         self.renew_token(http).await?;
         let Some(mut parts) = http.protocol.probe(&http.endpoint, model).map_err(refused)? else { return Ok(None) };
         http.protocol.sign(&mut parts, self.unix_seconds())?;
-        let prepared = Prepared { redactor: Redactor::of_headers(&parts.headers), parts };
+        let prepared = log_in(http, parts).await?;
         let (head, mut body) = self.send(http, &prepared.parts).await.map_err(|error| prepared.clean(error))?;
         let body = self.beginning(&mut body, super::PROBE_TIMEOUT, ANSWER_BYTES_MAX).await;
         if !head.status.is_success() {

@@ -1,6 +1,8 @@
 //! Google's application-default credentials: a file with a refresh token or with the key of a service account.
 
 use atlas_model::{CallError, CallErrorKind};
+use atlas_oauth::{Expiry, Tokens};
+use atlas_types::SecretText;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::StatusCode;
@@ -9,8 +11,7 @@ use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject;
 use serde_json::{Value, json};
 
-use crate::auth::TokenSource;
-use crate::oauth::token::{Expiry, TokenCache, Tokens};
+use crate::auth::{TokenCache, TokenSource};
 use crate::{Parts, Secret, UnixSeconds, json, percent};
 
 const TOKEN_URL: &str = "https://oauth2.googleapis.com/token";
@@ -117,11 +118,15 @@ impl TokenSource for Adc {
     }
 
     fn answer(&self, status: StatusCode, body: &[u8], now: UnixSeconds) -> Result<(), CallError> {
-        let secrets: Vec<&Secret> = match &self.grant {
-            Grant::Refresh { client_secret, refresh_token, .. } => vec![client_secret, refresh_token],
-            Grant::Account { private_key, .. } => vec![private_key],
+        let hidden = |name: &'static str, secret: &Secret| (name, SecretText::new(secret.expose()));
+        let secrets = match &self.grant {
+            Grant::Refresh { client_secret, refresh_token, .. } => {
+                vec![hidden("client_secret", client_secret), hidden("refresh_token", refresh_token)]
+            }
+            Grant::Account { private_key, .. } => vec![hidden("private_key", private_key)],
         };
-        self.tokens.set(Tokens::read(status, body, now, Expiry::Required, &secrets)?);
+        let secrets: Vec<_> = secrets.iter().map(|(name, secret)| (*name, secret)).collect();
+        self.tokens.set(Tokens::read((status.as_u16(), body), now, Expiry::Required, &secrets)?);
         Ok(())
     }
 

@@ -40,6 +40,7 @@ pub(crate) fn target() -> Target {
         endpoint: Endpoint { base_url: format!("http://{HOST}/v1"), headers: Vec::new() },
         patches: Vec::new(),
         proxy: Proxy::Direct,
+        login: None,
         plain: false,
         read_timeout: Duration::from_secs(20),
     };

@@ -11,7 +11,6 @@ mod gemini;
 mod hostile;
 mod machine;
 mod network;
-mod oauth;
 mod server;
 mod strict;
 mod talk;

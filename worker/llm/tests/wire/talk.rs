@@ -35,6 +35,7 @@ impl Provider {
             endpoint: Endpoint { base_url: format!("http://{HOST}{}", self.path), headers: Vec::new() },
             patches: Vec::new(),
             proxy: Proxy::Direct,
+            login: None,
             plain: false,
             read_timeout: Duration::from_secs(20),
         };

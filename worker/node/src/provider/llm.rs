@@ -6,6 +6,7 @@ mod environment;
 mod fault;
 mod fixed;
 mod health;
+mod login;
 mod model;
 mod probe;
 mod stored;

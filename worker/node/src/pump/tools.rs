@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use atlas_types::{FencingToken, Spawner, ToolEnd, ToolRequest, level};
+use atlas_types::{FencingToken, MODEL_TOKEN, Spawner, ToolEnd, ToolRequest, level};
 use atlas_wire::limits::TOOL_BYTES_MAX;
 use atlas_wire::session::ToLeader;
 
@@ -34,7 +34,10 @@ impl Pump {
         let ToolCall { tool, arguments, key, again, asker } = call;
         let mine = self.tools.open.values().filter(|open| open.request.caller.token == token).count();
         let bytes = arguments.len();
-        let refused = if self.welcomed && self.leader_level < level::TOOLS {
+        let is_program = matches!(asker, Asker::Program { .. });
+        let refused = if is_program && tool == MODEL_TOKEN {
+            Some(format!("Unknown tool: {tool}"))
+        } else if self.welcomed && self.leader_level < level::TOOLS {
             Some("E4007: not all controllers can call tools yet".to_owned())
         } else if mine >= CALLS_MAX {
             Some(format!("a job can wait for at most {CALLS_MAX} tools at once"))

@@ -49,7 +49,7 @@ const TAGS: &[(&str, &str, &[&str])] = &[
     ("agents", "Agent versions and their contracts.", &["/api/agents"]),
     ("conversations", "Messages to agents and their answers.", &["/api/conversations", "/.well-known/mcp/"]),
     ("nodes", "Workers and their hardware.", &["/api/nodes"]),
-    ("objects", "Configuration as documents, of every kind.", &["/api/objects", "/api/secrets"]),
+    ("objects", "Configuration as documents, of every kind.", &["/api/objects", "/api/secrets", "/api/models"]),
     ("triggers", "Rules that start jobs at times, or when their address is called.", &["/api/triggers", "/api/hooks/"]),
     ("cluster", "The controllers, their membership and backups.", &["/api/cluster"]),
     ("figures", "Health, statistics and metrics.", &["/api/health", "/api/ready", "/api/metrics", "/metrics"]),

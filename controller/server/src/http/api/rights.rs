@@ -74,6 +74,8 @@ const RIGHTS: &[(Right, &[&str])] = &[
             "putObject",
             "deleteObject",
             "setSecret",
+            "logInToModel",
+            "logOutOfModel",
             "createTrigger",
             "changeTrigger",
             "deleteTrigger",

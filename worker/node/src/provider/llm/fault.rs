@@ -1,5 +1,6 @@
 //! Why a job of an llm agent fails. The text of a provider's error is passed on as it is; the code goes into the metadata.
 
+use atlas_model::CallErrorKind;
 use atlas_turn::Failure as TurnFailure;
 use atlas_types::{Failure, FailureKind};
 use serde_json::Value;
@@ -49,6 +50,7 @@ impl Fault {
     /// The code of the error. The texts of journals have theirs already.
     pub(super) fn code(&self) -> Option<&'static str> {
         match self {
+            Self::Turn(TurnFailure::Call(error)) if error.kind == CallErrorKind::Login => Some("E3207"),
             Self::Turn(TurnFailure::Call(_)) => Some("E3201"),
             Self::NoModel(_) | Self::Unreachable { .. } => Some("E3202"),
             Self::Turn(TurnFailure::Budget { .. } | TurnFailure::Unpriced { .. }) => Some("E3203"),

@@ -46,11 +46,11 @@ impl Seen {
 
 fn tells_of_the_model(kind: CallErrorKind) -> bool {
     use CallErrorKind::{
-        Answer, Connection, Credentials, Filtered, Provider, Quota, RateLimited, Request, Timeout, TooLong,
+        Answer, Connection, Credentials, Filtered, Login, Provider, Quota, RateLimited, Request, Timeout, TooLong,
         UnknownModel,
     };
     match kind {
-        Credentials | UnknownModel | Quota | Provider | Connection | Timeout | Answer => true,
+        Credentials | Login | UnknownModel | Quota | Provider | Connection | Timeout | Answer => true,
         TooLong | Request | RateLimited | Filtered => false,
     }
 }

@@ -13,8 +13,10 @@ use super::environment::Chosen;
 use super::fault::Fault;
 use super::fixed::Source;
 use super::health::Seen;
+use super::login::Logins;
 use super::stored::{self, Around, StoredModel};
 use crate::agent::Agent;
+use crate::provider::platform::Platform;
 use crate::slot::{Control, Shared, Work};
 
 /// Longest time of one try of a call, and between two pieces of its answer.
@@ -33,6 +35,7 @@ pub(super) struct Models {
     pub(super) left_out: Vec<String>,
     /// Which of them could be reached; none of those of the environment, which are no objects.
     pub(super) seen: Option<Seen>,
+    logins: Logins,
 }
 
 /// An answer, and the place of the model that gave it.
@@ -60,20 +63,28 @@ impl Models {
             Source::Mock => mock(&work.agent)?,
             Source::Environment(chosen) => environment(*chosen, model, shared)?,
         };
-        Ok(Self::of(vec![(0, target)], Vec::new(), None, shared))
+        let logins = Logins::new(Platform::of(work, shared), shared);
+        Ok(Self::of((vec![(0, target)], Vec::new()), None, logins, shared))
     }
 
-    fn of(targets: Vec<(usize, Target)>, left_out: Vec<String>, seen: Option<Seen>, shared: &Shared) -> Self {
+    fn of(
+        (targets, left_out): (Vec<(usize, Target)>, Vec<String>),
+        seen: Option<Seen>,
+        logins: Logins,
+        shared: &Shared,
+    ) -> Self {
         let (places, targets): (Vec<_>, Vec<_>) = targets.into_iter().unzip();
         let limit = targets.iter().map(|target: &Target| target.deadline).sum();
-        Self { client: shared.models.clone(), targets, places, limit, left_out, seen }
+        Self { client: shared.models.clone(), targets, places, limit, left_out, seen, logins }
     }
 
     /// A model that cannot be called, for example because its key is missing, is left out if another one can.
     fn stored(recorded: &[StoredModel], work: &Work, control: &Control<'_>, shared: &Shared) -> Result<Self, Fault> {
         let attached = stored::read(work.assignment.attachments.models())?;
         let script = work.agent.mock.as_ref().and_then(|mock| mock.as_ref().ok());
-        let around = Around { secrets: &control.secrets, environment: &shared.settings.models, script };
+        let logins = Logins::new(Platform::of(work, shared), shared);
+        let around =
+            Around { secrets: &control.secrets, environment: &shared.settings.models, logins: &logins, script };
         let (mut targets, mut left_out, seen) = (Vec::new(), Vec::new(), Seen::default());
         for (place, model) in stored::current(recorded, &attached).iter().enumerate() {
             match around.target(model) {
@@ -88,7 +99,14 @@ impl Models {
         if targets.is_empty() {
             return Err(Fault::Unreachable { text: left_out.join("; "), seen });
         }
-        Ok(Self::of(targets, left_out, Some(seen), shared))
+        Ok(Self::of((targets, left_out), Some(seen), logins, shared))
+    }
+
+    /// Removes access tokens from the texts of the attempt, once there are any.
+    pub(super) fn hide(&self, control: &mut Control<'_>) {
+        for (name, token) in self.logins.unhidden() {
+            control.hide(&name, token);
+        }
     }
 
     /// Makes a call. Pieces of the answer go to those who follow the job, failed tries into its log.
@@ -121,11 +139,15 @@ impl Models {
             loop {
                 tokio::select! {
                     biased;
-                    Some(news) = receiver.recv() => tell(control, step, news).await,
+                    Some(news) = receiver.recv() => {
+                        self.hide(control);
+                        tell(control, step, news).await;
+                    }
                     end = &mut call => break end,
                 }
             }
         };
+        self.hide(control);
         while let Ok(news) = receiver.try_recv() {
             tell(control, step, news).await;
         }
@@ -196,6 +218,7 @@ pub(super) fn environment(chosen: Chosen, model: &str, shared: &Shared) -> Resul
         endpoint,
         patches: Vec::new(),
         proxy,
+        login: None,
         // A model of the namespace can allow it: its parameter plain_http.
         plain: false,
         read_timeout: PIECE_TIMEOUT,

@@ -22,6 +22,7 @@ impl Driver<'_, '_> {
         let models = self.open(&fixed).await?;
         let Some(target) = models.targets.first() else { return Err(Fault::internal("there is no model to probe")) };
         let health = models.client.probe(target).await;
+        models.hide(self.control);
         if let Some(seen) = &models.seen {
             match &health {
                 Health::Reachable { latency } => seen.reached(&target.name, *latency),

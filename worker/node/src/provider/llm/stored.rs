@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::environment::ModelEnvironment;
 use super::fault::Fault;
+use super::login::Logins;
 use crate::secrets::Secrets;
 
 /// A model as step 0 records it. Its spec has references to secrets, and no values.
@@ -46,6 +47,7 @@ pub(super) fn current(recorded: &[StoredModel], attached: &[StoredModel]) -> Vec
 pub(super) struct Around<'a> {
     pub(super) secrets: &'a Secrets,
     pub(super) environment: &'a ModelEnvironment,
+    pub(super) logins: &'a Logins,
     /// The script of the agent, for models of the provider `scripted`.
     pub(super) script: Option<&'a Arc<Script>>,
 }
@@ -58,7 +60,8 @@ impl Around<'_> {
             own.or_else(|| self.environment.proxy(name))
         };
         let script = self.script.cloned();
-        connect::target(&model.name, &model.spec, &Surroundings { secret: &secret, variable: &variable, script })
+        let login = model.spec.login.as_ref().map(|_| self.logins.of(&model.name));
+        connect::target(&model.name, &model.spec, &Surroundings { secret: &secret, variable: &variable, login, script })
     }
 }
 

@@ -1,14 +1,14 @@
 //! Objects.
 
 use atlas_service::catalogue::{
-    LIMIT_REACHED, MALFORMED, NO_SECRETS_KEY, NOT_PRIVATE, OBJECT_CHANGED, OBJECT_IN_USE, OBJECT_REFUSED,
-    UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND,
+    LIMIT_REACHED, MALFORMED, MODEL_CALL, NO_LOGIN, NO_SECRETS_KEY, NOT_PRIVATE, OBJECT_CHANGED, OBJECT_IN_USE,
+    OBJECT_REFUSED, UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND,
 };
 
 use super::super::{Body, Content, Kind, Operation};
 use super::parts::{
-    BODY, CONSISTENCY, DRY_RUN, IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, LIMIT, READ, WRITE, delete, get, ok, put,
-    query,
+    BODY, CONSISTENCY, DRY_RUN, IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, LIMIT, READ, WRITE, delete, get, ok, post,
+    put, query,
 };
 
 pub(super) const OPERATIONS: &[Operation] = &[
@@ -49,4 +49,15 @@ pub(super) const OPERATIONS: &[Operation] = &[
     .body(Body::Json("SecretRequest"))
     .answers(&[ok("the secret as it is now, without values", &[Content::Json("Object")])])
     .refuses(&[WRITE, BODY, &[NO_SECRETS_KEY, NOT_PRIVATE, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_REFUSED, LIMIT_REACHED]]),
+    post(
+        "logInToModel",
+        "/api/models/{name}/login",
+        "One step of a login to a model whose provider gives access tokens. The tokens become the secret `NAME.login`; no answer contains one.",
+    )
+    .body(Body::Json("LoginRequest"))
+    .answers(&[ok("how far the login is", &[Content::Json("LoginProgress")])])
+    .refuses(&[WRITE, BODY, &[NO_SECRETS_KEY, NOT_PRIVATE, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_REFUSED, LIMIT_REACHED, NO_LOGIN, MODEL_CALL]]),
+    delete("logOutOfModel", "/api/models/{name}/login", "Forgets the tokens of a model. The issuer is not told.")
+        .answers(&[ok("the tokens are deleted", &[Content::Json("LoginProgress")])])
+        .refuses(&[WRITE, &[UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_IN_USE]]),
 ];

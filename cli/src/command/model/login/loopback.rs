@@ -5,36 +5,57 @@ use std::net::{Ipv4Addr, SocketAddr};
 use atlas_env::{Connection, Env, Listener};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::flow::CALLBACK_PATH;
-use super::{Code, Login, OauthError};
+use atlas_oauth::{CALLBACK_PATH, Code, Login, OauthError};
+use futures::stream::{FuturesUnordered, StreamExt};
 
 /// Longest head of a request that is read.
 const HEAD_BYTES_MAX: usize = 16 << 10;
+/// Most connections at a time.
+const CONNECTIONS_MAX: usize = 16;
 
 /// A listener that waits for the browser.
-pub struct Loopback {
+pub(super) struct Loopback {
     listener: Box<dyn Listener>,
     /// The address that the login names.
-    pub redirect_uri: String,
+    pub(super) redirect_uri: String,
+}
+
+/// Why the browser brought no code.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum LoopbackError {
+    #[error(transparent)]
+    Login(#[from] OauthError),
+    #[error("the request of the browser cannot be read")]
+    Request,
+    #[error("could not listen for the browser: {0}")]
+    Listen(String),
 }
 
 impl Loopback {
     /// Listens on a free port of this machine alone.
-    pub async fn listen(env: &Env) -> Result<Self, OauthError> {
-        let failed = |error: std::io::Error| OauthError::Listen(error.to_string());
+    pub(super) async fn listen(env: &Env) -> Result<Self, LoopbackError> {
+        let failed = |error: std::io::Error| LoopbackError::Listen(error.to_string());
         let listener = env.net.listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await.map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
         Ok(Self { listener, redirect_uri: format!("http://127.0.0.1:{port}{CALLBACK_PATH}") })
     }
 
     /// Waits for the browser, and tells the person in it how the login went. The caller sets the time limit.
-    pub async fn code(self, login: &Login) -> Result<Code, OauthError> {
+    pub(super) async fn code(self, login: &Login) -> Result<Code, LoopbackError> {
+        // Browsers open connections ahead that carry no request, so several are read at a time.
+        let mut heads = FuturesUnordered::new();
         loop {
-            let failed = |error: std::io::Error| OauthError::Listen(error.to_string());
-            let mut connection = self.listener.accept().await.map_err(failed)?;
-            // Browsers open connections ahead that carry no request.
-            let Some(head) = head(&mut connection).await else { continue };
-            let result = target(&head).and_then(|target| login.callback(target));
+            let read = tokio::select! {
+                biased;
+                Some(read) = heads.next() => read,
+                accepted = self.listener.accept(), if heads.len() < CONNECTIONS_MAX => {
+                    let failed = |error: std::io::Error| LoopbackError::Listen(error.to_string());
+                    heads.push(head(accepted.map_err(failed)?));
+                    continue;
+                }
+            };
+            let Some((mut connection, head)) = read else { continue };
+            let result = target(&head).and_then(|target| Ok(login.callback(target)?));
             let (status, text) = match &result {
                 Ok(_) => ("200 OK", "The login is complete. You can close this window.".to_owned()),
                 Err(error) => ("400 Bad Request", format!("The login failed: {error}.")),
@@ -52,24 +73,24 @@ impl Loopback {
 }
 
 /// The head of the request, as far as it fits. None if the connection ended before.
-async fn head(connection: &mut Connection) -> Option<Vec<u8>> {
+async fn head(mut connection: Connection) -> Option<(Connection, Vec<u8>)> {
     let mut head = Vec::new();
     let mut piece = [0; 1024];
     while head.len() < HEAD_BYTES_MAX && !head.windows(4).any(|end| end == b"\r\n\r\n") {
         let read = connection.read(&mut piece).await.ok().filter(|read| *read > 0)?;
         head.extend_from_slice(piece.get(..read)?);
     }
-    Some(head)
+    Some((connection, head))
 }
 
 /// The target of a GET request.
-fn target(head: &[u8]) -> Result<&str, OauthError> {
+fn target(head: &[u8]) -> Result<&str, LoopbackError> {
     let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
-    let line = str::from_utf8(line).map_err(|_| OauthError::Request)?;
+    let line = str::from_utf8(line).map_err(|_| LoopbackError::Request)?;
     let mut words = line.split(' ');
     match (words.next(), words.next(), words.next(), words.next()) {
         (Some("GET"), Some(target), Some(version), None) if version.starts_with("HTTP/1.") => Ok(target),
-        _ => Err(OauthError::Request),
+        _ => Err(LoopbackError::Request),
     }
 }
 

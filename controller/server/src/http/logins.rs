@@ -1,0 +1,63 @@
+//! `/api/models/{name}/login`: logins of models whose providers give access tokens. Codes go in, and no token comes out.
+
+use atlas_oauth::Proof;
+use atlas_service::{Caller, DeviceLogin, Error, LoggedIn};
+use atlas_types::SecretText;
+use http::StatusCode;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::HttpDoor;
+use super::answer::{Answer, json as answer};
+use super::request::Request;
+
+/// It has no `Debug`, because it contains codes.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case", tag = "step", deny_unknown_fields)]
+enum LoginBody {
+    /// The code that the browser brought.
+    Code { code: Box<str>, verifier: Box<str>, state: String, redirect_uri: String },
+    /// Begin a login on another device.
+    Device,
+    /// Ask whether the person is done there.
+    Poll { device_code: Box<str> },
+}
+
+/// `POST /api/models/{name}/login`.
+pub(crate) async fn log_in(door: &HttpDoor, caller: &Caller, request: &mut Request, model: &str) -> Answer {
+    // Without TLS, others could read a code on its way here.
+    if !door.loopback {
+        return Err(Error::NotPrivate.into());
+    }
+    let caller = caller.clone().with_request_id(None);
+    let value = match request.read_json(door).await? {
+        LoginBody::Code { code, verifier, state, redirect_uri } => {
+            let (code, verifier) = (SecretText::new(code), SecretText::new(verifier));
+            shown(&door.service.log_in(&caller, model, &Proof { code, verifier, state, redirect_uri }).await?)
+        }
+        LoginBody::Device => {
+            let device = door.service.begin_device_login(&caller, model).await?;
+            json!({
+                "status": "waiting", "device_code": device.code.expose(), "user_code": device.user_code,
+                "verification_uri": device.verification_uri, "interval": device.interval, "expires_at": device.expires_at,
+            })
+        }
+        LoginBody::Poll { device_code } => {
+            match door.service.end_device_login(&caller, model, &SecretText::new(device_code)).await? {
+                DeviceLogin::Wait { longer } => json!({ "status": "waiting", "longer": longer }),
+                DeviceLogin::Done(done) => shown(&done),
+            }
+        }
+    };
+    Ok(answer(StatusCode::OK, &value))
+}
+
+/// `DELETE /api/models/{name}/login`.
+pub(crate) async fn log_out(door: &HttpDoor, caller: &Caller, model: &str) -> Answer {
+    door.service.log_out(caller, model).await?;
+    Ok(answer(StatusCode::OK, &json!({ "status": "logged_out" })))
+}
+
+fn shown(done: &LoggedIn) -> Value {
+    json!({ "status": "logged_in", "expires_at": done.expires_at, "renewable": done.renewable })
+}

@@ -1,0 +1,30 @@
+//! The way to issuers of access tokens: by the client of webhooks, with its rules for addresses.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_env::Net;
+use atlas_oauth::{ANSWER_BYTES_MAX, Request};
+use atlas_service::Issuers;
+use atlas_webhooks::{Exchange, Outgoing};
+use bytes::Bytes;
+use futures::future::{BoxFuture, FutureExt as _};
+
+/// How long an issuer may take.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+pub(crate) struct Outside(Exchange);
+
+impl Outside {
+    pub(crate) fn new(net: Arc<dyn Net>) -> Self {
+        Self(Exchange::new(net, TIMEOUT, ANSWER_BYTES_MAX))
+    }
+}
+
+impl Issuers for Outside {
+    fn send<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<(u16, Bytes), String>> {
+        let Request { url, content_type, headers, body } = request;
+        let body = Bytes::copy_from_slice(body.expose().as_bytes());
+        self.0.post(Outgoing { url, content_type, headers, body }).boxed()
+    }
+}

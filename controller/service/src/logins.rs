@@ -1,0 +1,217 @@
+//! Logins of models whose providers give access tokens: a person logs in once, the tokens are a sealed secret from then on, and the
+//! leader renews them (`logins/renew.rs`). Refresh tokens never leave the controllers; workers get access tokens, one at a time.
+
+mod renew;
+
+use atlas_model::{CallError, CallErrorKind, LoginSpec, ModelSpec, Reference, login_secret};
+use atlas_oauth::{Device, Expiry, Issuer, Poll, Proof, Request, Tokens, UnixSeconds};
+use atlas_objects::{SecretProvider, SecretSpec};
+use atlas_state::State;
+use atlas_types::{Command, Expect, Object, ObjectKey, ObjectKind, ObjectName, PutObject, SecretText};
+use bytes::Bytes;
+use futures::future::BoxFuture;
+
+use crate::{Caller, Consistency, Error, ObjectChange, Service};
+
+pub(crate) use renew::Renewals;
+
+/// How often a change of the secret is tried again after another client changed it at the same time.
+const TRIES_MAX: usize = 5;
+
+/// The way to issuers of tokens.
+pub trait Issuers: Send + Sync {
+    /// Sends a request. The status and the body, at most [`atlas_oauth::ANSWER_BYTES_MAX`] of it, or why there is no answer.
+    fn send<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<(u16, Bytes), String>>;
+}
+
+/// No way to any issuer.
+pub struct NoIssuers;
+
+impl Issuers for NoIssuers {
+    fn send<'a>(&'a self, _: &'a Request) -> BoxFuture<'a, Result<(u16, Bytes), String>> {
+        Box::pin(std::future::ready(Err("this controller reaches no issuer".to_owned())))
+    }
+}
+
+/// A login that succeeded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoggedIn {
+    /// When the access token expires; none if it does not.
+    pub expires_at: Option<UnixSeconds>,
+    /// Whether it can be renewed without a person.
+    pub renewable: bool,
+}
+
+/// What a question about a login on another device found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeviceLogin {
+    /// Ask again, after this many seconds more than the time before.
+    Wait {
+        longer: u64,
+    },
+    Done(LoggedIn),
+}
+
+/// A model with a login.
+struct Login {
+    spec: LoginSpec,
+    /// The secret of its tokens.
+    secret: ObjectKey,
+}
+
+impl Service {
+    /// Exchanges the code of a login for tokens and keeps them.
+    pub async fn log_in(&self, caller: &Caller, model: &str, proof: &Proof) -> Result<LoggedIn, Error> {
+        let (login, issuer) = self.login(caller, model).await?;
+        let answer = self.ask_issuer(&proof.exchange(&issuer)).await.map_err(|error| failed(model, &error))?;
+        let secrets = issuer.secrets([("code", &proof.code), ("verifier", &proof.verifier)]);
+        let tokens = Tokens::read((answer.0, &answer.1), self.unix_seconds(), Expiry::Optional, &secrets);
+        self.logged_in(caller, &login, &tokens.map_err(|error| failed(model, &error))?).await
+    }
+
+    /// Begins a login on another device.
+    pub async fn begin_device_login(&self, caller: &Caller, model: &str) -> Result<Device, Error> {
+        let (_, issuer) = self.login(caller, model).await?;
+        let none = || Error::Malformed(format!("the issuer of model \"{model}\" has no logins of devices"));
+        let request = Device::request(&issuer).ok_or_else(none)?;
+        let (status, body) = self.ask_issuer(&request).await.map_err(|error| failed(model, &error))?;
+        Device::read(status, &body, self.unix_seconds()).map_err(|error| failed(model, &error))
+    }
+
+    /// Asks whether the person is done on the other device.
+    pub async fn end_device_login(
+        &self,
+        caller: &Caller,
+        model: &str,
+        code: &SecretText,
+    ) -> Result<DeviceLogin, Error> {
+        let (login, issuer) = self.login(caller, model).await?;
+        let (status, body) =
+            self.ask_issuer(&Device::poll(&issuer, code)).await.map_err(|error| failed(model, &error))?;
+        match Poll::read(&issuer, code, (status, &body), self.unix_seconds()).map_err(|error| failed(model, &error))? {
+            Poll::Wait { longer } => Ok(DeviceLogin::Wait { longer }),
+            Poll::Done(tokens) => Ok(DeviceLogin::Done(self.logged_in(caller, &login, &tokens).await?)),
+        }
+    }
+
+    /// Forgets the tokens of a model. The issuer is not told.
+    pub async fn log_out(&self, caller: &Caller, model: &str) -> Result<(), Error> {
+        let (kind, name) = ("secret".to_owned(), login_secret(model));
+        let change = ObjectChange { kind, name, expect: Expect::Any, dry_run: false };
+        self.delete_object(caller, &change).await.map_err(|error| match error {
+            Error::UnknownObject(_) => Error::UnknownObject(format!("there is no login of model \"{model}\"")),
+            other => other,
+        })
+    }
+
+    /// A model of the caller's namespace that has a login, and its issuer.
+    async fn login(&self, caller: &Caller, model: &str) -> Result<(Login, Issuer), Error> {
+        if self.shared.keys.is_none() {
+            return Err(Error::NoSecretsKey);
+        }
+        let state = self.state(Consistency::Linearizable).await?;
+        let key = ObjectKey {
+            namespace: caller.namespace.clone(),
+            kind: ObjectKind::new("model")?,
+            name: ObjectName::new(model)?,
+        };
+        let login = login_of(&state, &key)?;
+        let issuer = self.issuer(&state, &login)?;
+        Ok((login, issuer))
+    }
+
+    /// The issuer, with the secret of the client.
+    fn issuer(&self, state: &State, login: &Login) -> Result<Issuer, Error> {
+        let secret = match login.spec.client_secret.as_deref().and_then(Reference::read) {
+            Some(Reference::Secret(name)) => {
+                let key = ObjectKey { name: ObjectName::new(name)?, ..login.secret.clone() };
+                let none = || Error::UnknownObject(format!("there is no value of secret \"{name}\" in the store"));
+                Some(self.stored(state, &key)?.ok_or_else(none)?.1)
+            }
+            Some(Reference::Variable(_)) | None => None,
+        };
+        Issuer::of(&login.spec, secret).map_err(|error| Error::Malformed(error.to_string()))
+    }
+
+    /// The newest value of a secret in the store, with its version.
+    fn stored(&self, state: &State, key: &ObjectKey) -> Result<Option<(u64, SecretText)>, Error> {
+        let Some(object) = state.object(key) else { return Ok(None) };
+        let spec = SecretSpec::read(&object.spec).map_err(|error| Error::internal("read a secret", &error))?;
+        let Some(sealed) = spec.versions.last() else { return Ok(None) };
+        let keys = self.shared.keys.as_ref().ok_or(Error::NoSecretsKey)?;
+        let value = keys.unseal(key, sealed).map_err(|error| Error::internal("unseal a secret", &error))?;
+        Ok(Some((sealed.version, value)))
+    }
+
+    /// Keeps the tokens of a login that a person has just made.
+    async fn logged_in(&self, caller: &Caller, login: &Login, tokens: &Tokens) -> Result<LoggedIn, Error> {
+        let caller = caller.clone().with_request_id(None);
+        for tried in 1.. {
+            let state = self.state(Consistency::Linearizable).await?;
+            match self.keep(&caller, state.object(&login.secret).map(|object| &**object), login, tokens).await {
+                Err(Error::ObjectChanged { .. }) if tried < TRIES_MAX => {}
+                Err(error) => return Err(error),
+                Ok(()) => break,
+            }
+        }
+        Ok(LoggedIn { expires_at: tokens.expires_at, renewable: tokens.refresh.is_some() })
+    }
+
+    /// Writes tokens as the newest version of a secret that no agent can read, if the secret is still `old`.
+    async fn keep(&self, caller: &Caller, old: Option<&Object>, login: &Login, tokens: &Tokens) -> Result<(), Error> {
+        let mut spec = match old {
+            Some(object) => SecretSpec::read(&object.spec).map_err(|error| Error::internal("read a secret", &error))?,
+            None => SecretSpec { readers: Some(Vec::new()), ..SecretSpec::default() },
+        };
+        spec.provider = SecretProvider::Store;
+        spec.renewal = None;
+        self.add_version(&login.secret, &mut spec, &tokens.stored())?;
+        self.write_secret(caller, &login.secret, old, &mut spec).await
+    }
+
+    /// Writes the spec of a secret, if the object is still `old`.
+    pub(crate) async fn write_secret(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey,
+        old: Option<&Object>,
+        spec: &mut SecretSpec,
+    ) -> Result<(), Error> {
+        let bytes = crate::secrets::fitting(spec)?;
+        let command = Command::PutObject(PutObject {
+            kind: key.kind.clone(),
+            name: key.name.clone(),
+            labels: old.map(|object| (*object.labels).clone()).unwrap_or_default(),
+            spec: bytes.into(),
+            spec_version: 1,
+            expect: old.map_or(Expect::Absent, |object| Expect::Revision(object.revision)),
+        });
+        self.propose(caller.request(command)).await.map(|_| ())
+    }
+
+    /// Sends a request to an issuer.
+    async fn ask_issuer(&self, request: &Request) -> Result<(u16, Bytes), CallError> {
+        let unreachable = |why: String| CallError::new(CallErrorKind::Connection, format!("the issuer: {why}"));
+        self.shared.issuers.send(request).await.map_err(unreachable)
+    }
+
+    fn unix_seconds(&self) -> UnixSeconds {
+        u64::try_from(self.shared.env.clock.wall().0 / 1_000_000).unwrap_or(0)
+    }
+}
+
+/// The login of a model, by its key.
+fn login_of(state: &State, model: &ObjectKey) -> Result<Login, Error> {
+    let unknown = || Error::UnknownObject(format!("no such model: \"{}\"", model.name));
+    let object = state.object(model).ok_or_else(unknown)?;
+    let spec = ModelSpec::read(&object.spec).map_err(|error| Error::internal("read a model", &error))?;
+    let none = || Error::Malformed(format!("model \"{}\" has no login; it takes a key or nothing", model.name));
+    let name = ObjectName::new(&login_secret(model.name.as_str()))?;
+    let secret = ObjectKey { namespace: model.namespace.clone(), kind: ObjectKind::new("secret")?, name };
+    Ok(Login { spec: spec.login.ok_or_else(none)?, secret })
+}
+
+/// A login that failed, in the words of the issuer.
+fn failed(model: &str, error: &CallError) -> Error {
+    Error::LoginFailed { model: model.to_owned(), why: error.message.clone(), passes: error.kind.is_transient() }
+}

@@ -1,0 +1,201 @@
+//! Access tokens for attempts: the one that is kept, or a new one. Issuers may give each refresh token once, so a renewal is made by one
+//! controller at a time: it writes into the secret that it renews, asks the issuer, and writes what it got. Both are entries of the log,
+//! and a renewal goes on when the attempt that needed it has ended.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use atlas_model::{CallError, CallErrorKind};
+use atlas_oauth::{Expiry, Tokens};
+use atlas_objects::SecretSpec;
+use atlas_types::{Door, Job, Object, ObjectKey, ObjectKind, ObjectName, ToolEnd};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{Login, login_of};
+use crate::secrets::models_of_job;
+use crate::{Caller, Consistency, Error, Service};
+
+/// How long a renewal may take. After it another controller may begin one.
+const RENEWAL_SECONDS: u64 = 60;
+/// The pause between two looks at a secret that another controller renews.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// The pauses between tries to write new tokens: they must not be lost, because the old ones may not count any more.
+const WRITE_EVERY: Duration = Duration::from_millis(500);
+/// How often new tokens are written before they are given up: about 5 minutes.
+const WRITES_MAX: usize = 600;
+
+/// The renewals under way at this controller: calls for one secret wait for each other.
+#[derive(Default)]
+pub(crate) struct Renewals(Mutex<HashMap<ObjectKey, Arc<tokio::sync::Mutex<()>>>>);
+
+impl Renewals {
+    fn turn(&self, key: &ObjectKey) -> Arc<tokio::sync::Mutex<()>> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, turn| Arc::strong_count(turn) > 1);
+        all.entry(key.clone()).or_default().clone()
+    }
+}
+
+/// The arguments of a call.
+#[derive(Deserialize)]
+struct Asked {
+    model: String,
+    /// The version of a token that the provider refused.
+    #[serde(default)]
+    refused: Option<u64>,
+}
+
+/// A token for an attempt.
+struct Given {
+    tokens: Tokens,
+    version: u64,
+}
+
+impl Service {
+    /// The access token of a model for a job that may call it. An error means that the call may succeed later.
+    pub(crate) async fn model_token(&self, job: &Job, arguments: Map<String, Value>) -> Result<ToolEnd, Error> {
+        let Ok(Asked { model, refused }) = serde_json::from_value(Value::Object(arguments)) else {
+            return Ok(ToolEnd::Refused("the arguments name no model".to_owned()));
+        };
+        let state = self.shared.current().await?;
+        let key = ObjectKey {
+            namespace: job.namespace.clone(),
+            kind: ObjectKind::new("model")?,
+            name: match ObjectName::new(&model) {
+                Ok(name) => name,
+                Err(error) => return Ok(ToolEnd::Refused(error.to_string())),
+            },
+        };
+        if !models_of_job(&state, job).contains(&key) {
+            return Ok(ToolEnd::Refused(format!("model \"{model}\" is none of the job")));
+        }
+        // The renewal goes on if the attempt ends meanwhile.
+        let service = self.clone();
+        let renewal = self.shared.env.spawn("renew-token", async move { service.token(&key, refused).await });
+        let end = match renewal.join().await {
+            Ok(end) => end,
+            Err(_) => Err(CallError::new(CallErrorKind::Connection, "the renewal of the token was interrupted")),
+        };
+        let now = self.unix_seconds();
+        let answer = match end {
+            Ok(Given { tokens, version }) => json!({
+                "access_token": tokens.access.expose(), "version": version, "seconds": tokens.seconds_left(now),
+            }),
+            Err(error) => json!({ "error": error.message, "kind": error.kind.name() }),
+        };
+        Ok(ToolEnd::Result(answer.to_string().into_bytes().into()))
+    }
+
+    /// The token of a model: valid, and newer than `refused`.
+    async fn token(&self, model: &ObjectKey, refused: Option<u64>) -> Result<Given, CallError> {
+        let internal = |error: &Error| CallError::new(CallErrorKind::Connection, error.to_string());
+        let turn = self.shared.renewals.turn(model);
+        let _turn = turn.lock().await;
+        let caller = Caller { namespace: model.namespace.clone(), ..Caller::cluster(Door::Duty) };
+        let mut renewed = false;
+        loop {
+            let state = self.state(Consistency::Linearizable).await.map_err(|error| internal(&error))?;
+            let login = login_of(&state, model).map_err(|error| ended(model, &error.to_string()))?;
+            let stored = self.stored(&state, &login.secret).map_err(|error| ended(model, &error.to_string()))?;
+            let (version, text) = stored.ok_or_else(|| ended(model, "nobody has logged in"))?;
+            let tokens =
+                Tokens::from_stored(&text).ok_or_else(|| ended(model, "the secret of the login has another value"))?;
+            // A new token is used even if it will expire in a moment.
+            if (renewed || tokens.is_valid(self.unix_seconds())) && refused.is_none_or(|refused| version > refused) {
+                return Ok(Given { tokens, version });
+            }
+            let Some(object) = state.object(&login.secret) else { continue };
+            let mut spec = SecretSpec::read(&object.spec).map_err(|error| ended(model, &error.to_string()))?;
+            if spec.renewal.is_some_and(|until| self.unix_seconds() < until) {
+                self.shared.env.clock.sleep(LOOK_EVERY).await;
+                continue;
+            }
+            let Some(refresh) = tokens.refresh.clone() else {
+                return Err(ended(model, "the access token has expired"));
+            };
+            spec.renewal = Some(self.unix_seconds().saturating_add(RENEWAL_SECONDS));
+            match self.write_secret(&caller, &login.secret, Some(object), &mut spec).await {
+                Ok(_) => {}
+                Err(Error::ObjectChanged { .. }) => continue,
+                Err(error) => return Err(internal(&error)),
+            }
+            let issuer = self.issuer(&state, &login).map_err(|error| ended(model, &error.to_string()))?;
+            let answer = self.ask_issuer(&issuer.refresh(&refresh)).await;
+            let secrets = issuer.secrets([("refresh_token", &refresh)]);
+            let got = answer.and_then(|(status, body)| {
+                Tokens::read((status, &body), self.unix_seconds(), Expiry::Required, &secrets)
+            });
+            match got {
+                // An issuer that gives no new refresh token keeps the one in use.
+                Ok(new) => {
+                    let new = Tokens { refresh: new.refresh.clone().or(Some(refresh)), ..new };
+                    self.keep_renewed(&caller, &login, version, &new).await?;
+                    renewed = true;
+                }
+                Err(error) => {
+                    self.give_up(&caller, &login).await;
+                    return Err(match error.kind {
+                        CallErrorKind::Credentials => ended(model, &error.message),
+                        _ => error,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Writes new tokens until they are in the log, or until somebody has logged in meanwhile.
+    async fn keep_renewed(
+        &self,
+        caller: &Caller,
+        login: &Login,
+        version: u64,
+        tokens: &Tokens,
+    ) -> Result<(), CallError> {
+        let mut why = String::new();
+        for _ in 0..WRITES_MAX {
+            match self.keep_over(caller, login, version, tokens).await {
+                Ok(()) => return Ok(()),
+                Err(error) => {
+                    tracing::warn!(error = &error as &dyn std::error::Error, secret = %login.secret.name, "could not keep renewed tokens");
+                    why = error.to_string();
+                }
+            }
+            self.shared.env.clock.sleep(WRITE_EVERY).await;
+        }
+        Err(CallError::new(CallErrorKind::Connection, format!("the renewed tokens could not be kept: {why}")))
+    }
+
+    /// Writes tokens over this version. A newer version is of a login, and stays.
+    async fn keep_over(&self, caller: &Caller, login: &Login, version: u64, tokens: &Tokens) -> Result<(), Error> {
+        let state = self.state(Consistency::Linearizable).await?;
+        let Some((current, _)) = self.stored(&state, &login.secret)? else { return Ok(()) };
+        if current != version {
+            return Ok(());
+        }
+        self.keep(caller, state.object(&login.secret).map(|object| &**object), login, tokens).await
+    }
+
+    /// Notes that nobody renews the tokens any more. If that fails, the others wait until the renewal counts as lost.
+    async fn give_up(&self, caller: &Caller, login: &Login) {
+        let change = async |object: &Object| {
+            let mut spec = SecretSpec::read(&object.spec).map_err(|error| Error::internal("read a secret", &error))?;
+            spec.renewal = None;
+            self.write_secret(caller, &login.secret, Some(object), &mut spec).await
+        };
+        if let Ok(state) = self.state(Consistency::Linearizable).await
+            && let Some(object) = state.object(&login.secret)
+            && let Err(error) = change(object).await
+        {
+            tracing::debug!(error = &error as &dyn std::error::Error, "could not note the end of a renewal");
+        }
+    }
+}
+
+/// The login of a model is over: a person must log in.
+fn ended(model: &ObjectKey, why: &str) -> CallError {
+    let name = &model.name;
+    let text = format!("no access token for model \"{name}\": {why}; log in again: atlasctl model login {name}");
+    CallError::new(CallErrorKind::Login, text)
+}

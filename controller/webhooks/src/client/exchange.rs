@@ -1,0 +1,110 @@
+//! One request outside of deliveries, whose answer is read: to issuers of access tokens.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_env::{Net, chain};
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, HOST, USER_AGENT};
+use http::{Method, Request, Uri};
+use http_body_util::{BodyExt, Full, Limited};
+
+use super::{AGENT, Client, Open, SendError};
+
+/// A body to send.
+pub struct Outgoing<'a> {
+    pub url: &'a str,
+    pub content_type: &'a str,
+    pub headers: &'a [(String, String)],
+    pub body: Bytes,
+}
+
+/// Sends requests to the addresses of webhooks' rules, each over a connection of its own. Redirects are not followed.
+#[derive(Clone)]
+pub struct Exchange {
+    client: Client,
+    timeout: Duration,
+    answer_bytes_max: usize,
+}
+
+impl Exchange {
+    /// Requests that take at most `timeout`, and whose answers have at most `answer_bytes_max` bytes.
+    pub fn new(net: Arc<dyn Net>, timeout: Duration, answer_bytes_max: usize) -> Self {
+        Self { client: Client::new(net), timeout, answer_bytes_max }
+    }
+
+    /// Sends a body. The status and the body of the answer, or why there is none; the text shows nothing that was sent.
+    pub async fn post(&self, outgoing: Outgoing<'_>) -> Result<(u16, Bytes), String> {
+        let late = SendError::Late(self.timeout.as_secs());
+        let sent = tokio::time::timeout(self.timeout, self.send(outgoing)).await;
+        sent.map_err(|_| late).flatten().map_err(|error| error.to_string())
+    }
+
+    async fn send(&self, outgoing: Outgoing<'_>) -> Result<(u16, Bytes), SendError> {
+        let uri: Uri = outgoing.url.parse().map_err(|_| SendError::Url)?;
+        let authority = uri.authority().ok_or(SendError::Url)?.as_str().to_owned();
+        let target = uri.path_and_query().map_or("/", |path| path.as_str());
+        let mut request = Request::builder().method(Method::POST).uri(target);
+        request = request.header(HOST, authority).header(USER_AGENT, AGENT).header(ACCEPT, "application/json");
+        request = request.header(CONTENT_TYPE, outgoing.content_type);
+        for (name, value) in outgoing.headers {
+            request = request.header(name, value);
+        }
+        let request = request.body(Full::new(outgoing.body)).map_err(|_| SendError::Url)?;
+        let Open { mut sender, connection } = self.client.connect(uri).await?;
+        let failed = |error: hyper::Error| SendError::Exchange(chain(&error));
+        let answer = async {
+            let answer = sender.send_request(request).await.map_err(failed)?;
+            let status = answer.status().as_u16();
+            let body = Limited::new(answer.into_body(), self.answer_bytes_max).collect().await;
+            Ok((status, body.map_err(|error| SendError::Exchange(chain(&*error)))?.to_bytes()))
+        };
+        tokio::pin!(answer);
+        tokio::select! {
+            biased;
+            answer = &mut answer => return answer,
+            // The answer may have arrived with the end of the connection.
+            _ = connection => {}
+        }
+        answer.await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use atlas_env::Env;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    /// Sends a request to a server that answers with these bytes.
+    async fn post(answer: &'static str) -> Result<(u16, Bytes), String> {
+        let env = Env::system();
+        let listener = env.net.listen(([127, 0, 0, 1], 0).into()).await.expect("a free port");
+        let url = format!("http://{}/token", listener.local_addr().expect("an address"));
+        let _serving = env.spawn("issuer", async move {
+            let Ok(mut connection) = listener.accept().await else { return };
+            let _ = connection.read(&mut [0; 4096]).await;
+            let _ = connection.write_all(answer.as_bytes()).await;
+        });
+        let exchange = Exchange::new(env.net.clone(), Duration::from_secs(30), 64);
+        let body = Bytes::from_static(b"grant_type=x");
+        exchange.post(Outgoing { url: &url, content_type: "text/plain", headers: &[], body }).await
+    }
+
+    #[tokio::test]
+    async fn answers_are_read_whatever_their_status() {
+        let answered = post("HTTP/1.1 400 Bad Request\r\ncontent-length: 2\r\n\r\n{}").await;
+        assert_eq!(answered, Ok((400, Bytes::from_static(b"{}"))));
+        let answered = post("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nuntil the end").await;
+        assert_eq!(answered, Ok((200, Bytes::from_static(b"until the end"))));
+    }
+
+    #[tokio::test]
+    async fn answers_that_are_too_long_or_broken_are_errors() {
+        let long = "HTTP/1.1 200 OK\r\ncontent-length: 70\r\n\r\n0123456789012345678901234567890123456789012345678901234567890123456789";
+        assert!(post(long).await.is_err());
+        assert!(post("hello\r\n\r\n").await.is_err());
+        assert!(post("").await.is_err());
+    }
+}
