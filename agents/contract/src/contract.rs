@@ -138,6 +138,10 @@ pub enum ProviderKind {
     Exec,
     /// A model in a tool loop.
     Llm,
+    /// A graph, from `graph.yaml`.
+    Graph,
+    /// A model in a tool loop with tools of its own, from `config.yaml`.
+    Normal,
 }
 
 impl ProviderKind {
@@ -147,6 +151,8 @@ impl ProviderKind {
             Self::Python => "python",
             Self::Exec => "exec",
             Self::Llm => "llm",
+            Self::Graph => "graph",
+            Self::Normal => "normal",
         }
     }
 
@@ -154,8 +160,13 @@ impl ProviderKind {
     pub fn place(self) -> Place {
         match self {
             Self::Python | Self::Exec => Place::Process,
-            Self::Llm => Place::Llm,
+            Self::Llm | Self::Graph | Self::Normal => Place::Llm,
         }
+    }
+
+    /// Whether its jobs call models.
+    pub fn has_models(self) -> bool {
+        matches!(self, Self::Llm | Self::Graph | Self::Normal)
     }
 }
 

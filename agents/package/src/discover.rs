@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use atlas_contract::{Contract, ContractError};
 
-use crate::CONTRACT_FILE;
+use crate::{CONTRACT_FILE, DefinitionError, derive};
 
 /// Maximum depth of directories below a search path.
 pub(crate) const DEPTH_MAX: usize = 16;
@@ -45,6 +45,14 @@ pub enum Skipped {
         /// The system's error.
         source: io::Error,
     },
+    /// A definition of Loki that cannot be used.
+    #[error("skipped \"{}\": {}", .path.display(), told(.source))]
+    Definition {
+        /// The agent's directory.
+        path: PathBuf,
+        /// The error in the definition.
+        source: DefinitionError,
+    },
     /// A contract over one megabyte.
     #[error("skipped \"{}\": the file is too large for a contract", .path.display())]
     TooLarge {
@@ -68,7 +76,13 @@ pub struct Discovery {
     pub skipped: Vec<Skipped>,
 }
 
-/// Searches for `agent.yaml` at any depth below each path, in sorted order; a missing path is not an error.
+/// An error with its causes, in one line.
+fn told(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+/// Searches for `agent.yaml`, and for definitions of Loki, at any depth below each path, in sorted order; a missing path is not an error.
 ///
 /// Hidden directories, `__pycache__` and links are not followed. Several agents may have the same name and version: the
 /// caller registers them in order, and the last one wins.
@@ -106,6 +120,14 @@ impl Search {
                 return;
             }
         };
+        // `agent.yaml` of an agent of Loki replaces the contract that follows from its definition.
+        let defined = children.iter().any(|(path, _)| path.file_name().is_some_and(|name| name == CONTRACT_FILE));
+        if !defined && derive::is_defined(dir) {
+            return match definition(dir) {
+                Ok(contract) => self.discovery.found.push(DiscoveredAgent { dir: dir.to_owned(), contract }),
+                Err(skipped) => self.discovery.skipped.push(skipped),
+            };
+        }
         for (path, is_dir) in children {
             if is_dir && depth < DEPTH_MAX {
                 self.directory(&path, depth + 1);
@@ -133,6 +155,15 @@ pub(crate) fn children(dir: &Path) -> io::Result<Vec<(PathBuf, bool)>> {
     }
     children.sort_unstable();
     Ok(children)
+}
+
+fn definition(dir: &Path) -> Result<Contract, Skipped> {
+    let path = dir.to_owned();
+    let text = match derive::contract(dir) {
+        Ok(text) => text.unwrap_or_default(),
+        Err(source) => return Err(Skipped::Definition { path, source }),
+    };
+    crate::offered(&text).map_err(|source| Skipped::Contract { path, source })
 }
 
 fn contract(path: &Path) -> Result<Contract, Skipped> {

@@ -74,6 +74,8 @@ pub struct Known {
     pub tools: Option<BTreeSet<String>>,
     pub servers: Option<BTreeSet<String>>,
     pub models: Option<BTreeSet<String>>,
+    /// True if other agents are found by their names elsewhere, and not in folders.
+    pub agents_elsewhere: bool,
 }
 
 /// The folder of a graph agent.
@@ -162,6 +164,9 @@ impl Surroundings for GraphFolder {
     }
 
     fn agent(&self, name: &str) -> Installed {
+        if self.known.agents_elsewhere {
+            return Installed::Yes;
+        }
         let folder = self.agents.join(name);
         let is_name = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
         if !is_name || !folder.is_dir() {
@@ -188,7 +193,7 @@ impl Surroundings for GraphFolder {
     }
 }
 
-fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+pub(crate) fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     fs::File::open(path)?.take(bytes_max).read_to_end(&mut bytes)?;
     Ok(bytes)

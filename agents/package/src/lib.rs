@@ -6,6 +6,7 @@
 //! [`Manifest`]; other crates store packages in a cluster.
 //! A skill is packed in the same way, with another file at its root ([`pack_skill`], [`skill_of`]).
 
+mod derive;
 mod discover;
 mod graph;
 mod manifest;
@@ -20,6 +21,7 @@ use atlas_contract::{Contract, ContractError};
 use atlas_types::Digest;
 use sha2::{Digest as _, Sha256};
 
+pub use derive::{DefinitionError, config, placeholders};
 pub use discover::{DiscoveredAgent, Discovery, Skipped, discover};
 pub use graph::{CONFIG_FILE, GRAPH_FILE, GraphError, GraphFolder, Known, graph, graph_tools};
 pub use manifest::{MANIFEST_BYTES_MAX, Manifest, ManifestError, Mismatch};

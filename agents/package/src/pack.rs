@@ -9,7 +9,7 @@ use atlas_types::Digest;
 use flate2::{Compression, GzBuilder};
 use tar::{EntryType, Header};
 
-use crate::{CONTRACT_FILE, Limits};
+use crate::{CONTRACT_FILE, DefinitionError, Limits, derive};
 
 /// One file of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +48,9 @@ pub enum PackError {
     },
     #[error("it contains no {CONTRACT_FILE}")]
     NoContract,
+    /// An agent of Loki whose definition cannot be used.
+    #[error("the definition is not valid")]
+    Definition(#[source] DefinitionError),
     /// A contract that breaks a rule.
     #[error("the contract is not valid")]
     Contract(#[source] ContractError),
@@ -74,11 +77,17 @@ pub enum PackError {
     Write(#[source] io::Error),
 }
 
-/// Packs the directory of an agent.
+/// Packs the directory of an agent. One of Loki has a contract that follows from its definition.
 ///
 /// Includes every regular file whose path has no hidden part and no `__pycache__`; links are excluded.
 pub fn pack(dir: &Path) -> Result<Package, PackError> {
-    pack_files(files_of(dir)?)
+    let mut files = files_of(dir)?;
+    if !files.iter().any(|file| file.path == CONTRACT_FILE)
+        && let Some(bytes) = derive::contract(dir).map_err(PackError::Definition)?
+    {
+        files.push(PackFile { path: CONTRACT_FILE.to_owned(), bytes, executable: false });
+    }
+    pack_files(files)
 }
 
 /// Packs a directory with another contract than the one in it.

@@ -298,6 +298,8 @@ fn provider(agent: Members<'_>) -> Provider {
         kind: match kind.as_str() {
             "exec" => ProviderKind::Exec,
             "llm" => ProviderKind::Llm,
+            "graph" => ProviderKind::Graph,
+            "normal" => ProviderKind::Normal,
             _ => ProviderKind::Python,
         },
         command: provider.texts("command").unwrap_or_default(),

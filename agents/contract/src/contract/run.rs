@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use atlas_types::{Architecture, Demand, Effects, Micros, NodeId, Place, RequiredAgent, RetryRule, RunSpec, Timeouts};
 
-use super::{Contract, Dependency, Hardware, ProviderKind};
+use super::{Contract, Dependency, Hardware};
 
 /// Maximum number of leases that one job may lose, if the contract does not say.
 const ATTEMPTS_DEFAULT: u32 = 3;
@@ -35,7 +35,7 @@ impl Contract {
             spawns: self.requires.spawn_agents,
             requires: self.required_agents(),
             secrets: self.secrets(),
-            model: (self.provider.kind == ProviderKind::Llm)
+            model: (self.provider.kind.has_models())
                 .then(|| self.model.name.as_ref().unwrap_or(&self.model.preference).clone()),
         }
     }

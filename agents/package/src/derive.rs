@@ -1,0 +1,266 @@
+//! The contract of an agent of Loki, which follows from its definition: `graph.yaml` or `config.yaml`. A folder that also has an
+//! `agent.yaml` keeps that one.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use atlas_contract::yaml::{Budget, load_core};
+use atlas_graph::{Graph, Kind};
+use atlas_normal::{Config, ConfigError};
+use serde_json::{Value, json};
+
+use crate::graph::{self, CONFIG_FILE, GRAPH_FILE, GraphError, GraphFolder};
+
+/// The version of an agent whose definition names none.
+const VERSION: &str = "1.0.0";
+
+/// Longest time of a job in seconds, if the definition does not say. The time in which it waits for people does not count.
+const TIMEOUT_SECONDS: u64 = 3_600;
+
+/// The tools with which agents ask people.
+const USER_TOOLS: [&str; 4] = ["user__ask", "user__confirm", "user__input", "user__checkbox"];
+
+/// The tiers of models.
+const TIERS: [&str; 3] = ["fast", "balanced", "powerful"];
+
+/// Most characters of a derived description.
+const DESCRIPTION_MAX: usize = 1_000;
+
+/// Why a definition gives no contract.
+#[derive(Debug, thiserror::Error)]
+pub enum DefinitionError {
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    #[error("could not read \"{}\"", .path.display())]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("{CONFIG_FILE} is not YAML: {problem}")]
+    Syntax { problem: String },
+    #[error("{CONFIG_FILE} is not usable")]
+    Config(#[from] ConfigError),
+}
+
+/// Reads the `config.yaml` of a folder.
+pub fn config(folder: &Path) -> Result<Config, DefinitionError> {
+    let path = folder.join(CONFIG_FILE);
+    let budget = Budget::default();
+    let text = graph::read(&path, budget.bytes_max as u64 + 1);
+    let text = text.map_err(|source| DefinitionError::Read { path, source })?;
+    let marked = load_core(&text, budget).map_err(|error| DefinitionError::Syntax { problem: error.to_string() })?;
+    Ok(Config::read(&marked.value)?)
+}
+
+/// Whether a folder without `agent.yaml` is an agent of Loki. `config.yaml` is a common name, so one without a name does not count.
+pub(crate) fn is_defined(folder: &Path) -> bool {
+    if folder.join(GRAPH_FILE).is_file() {
+        return true;
+    }
+    let Ok(text) = graph::read(&folder.join(CONFIG_FILE), Budget::default().bytes_max as u64) else { return false };
+    load_core(&text, Budget::default()).is_ok_and(|marked| marked.value.get("name").is_some_and(Value::is_string))
+}
+
+/// The contract of the agent in a folder, as JSON text, which is YAML. None if the folder has no definition.
+pub(crate) fn contract(folder: &Path) -> Result<Option<Vec<u8>>, DefinitionError> {
+    if !is_defined(folder) {
+        return Ok(None);
+    }
+    let folder = folder.canonicalize().map_err(|source| DefinitionError::Read { path: folder.to_owned(), source })?;
+    let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let contract = match folder.join(GRAPH_FILE).is_file() {
+        true => of_graph(&name, &GraphFolder::new(&folder).read()?.graph),
+        false => of_config(&name, &config(&folder)?),
+    };
+    Ok(Some(contract.to_string().into_bytes()))
+}
+
+fn of_graph(name: &str, graph: &Graph) -> Value {
+    let has = |kind: fn(&Kind) -> bool| graph.nodes.iter().any(|node| kind(&node.kind));
+    let asks = has(|kind| matches!(kind, Kind::Approval(_) | Kind::Input(_)));
+    let tools: &[&str] = if asks { &["user__ask", "user__input"] } else { &[] };
+    let defaults = graph.variables.iter().map(|variable| variable.default.as_deref().unwrap_or_default());
+    json!({ "agent": {
+        "name": name,
+        "version": VERSION,
+        "description": shortened(&graph.description),
+        "input": { "schema": input(graph.variables.iter().map(|variable| (variable.name.as_str(), variable.description.as_str()))) },
+        "output": { "schema": {
+            "type": "object",
+            "required": ["text"],
+            "properties": {
+                "text": { "type": "string", "description": "The output of the end node." },
+                "state": { "type": "object", "description": "The state at the end." },
+            },
+        }},
+        "model": model(graph.model.as_deref()),
+        "requires": { "skills": tools, "spawn_agents": has(|kind| matches!(kind, Kind::Agent(_))) },
+        "permissions": permissions(defaults),
+        "provider": { "type": "graph" },
+        // The graph's own limit ends the run with its own error.
+        "execution_timeout": graph.settings.timeout.map_or(TIMEOUT_SECONDS, |seconds| seconds.saturating_add(10)),
+    }})
+}
+
+fn of_config(name: &str, config: &Config) -> Value {
+    let defaults = config.variables.iter().map(|variable| variable.default.as_deref().unwrap_or_default());
+    json!({ "agent": {
+        "name": name,
+        "version": version(&config.version),
+        "title": config.name,
+        "description": shortened(&config.description),
+        "input": { "schema": input(config.variables.iter().map(|variable| (variable.name.as_str(), variable.description.as_str()))) },
+        "output": { "schema": {
+            "type": "object",
+            "required": ["text"],
+            "properties": { "text": { "type": "string", "description": "The last answer of the model." } },
+        }},
+        "model": model(config.model.as_deref()),
+        "requires": { "skills": USER_TOOLS, "spawn_agents": config.helpers.spawns },
+        "permissions": permissions(defaults),
+        "provider": { "type": "normal" },
+        "execution_timeout": TIMEOUT_SECONDS,
+    }})
+}
+
+/// A message, and values of variables.
+fn input<'v>(variables: impl Iterator<Item = (&'v str, &'v str)>) -> Value {
+    let each = |(name, description): (&str, &str)| {
+        (name.to_owned(), json!({ "type": "string", "description": shortened(description) }))
+    };
+    let variables: serde_json::Map<String, Value> = variables.map(each).collect();
+    json!({
+        "type": "object",
+        "required": ["message"],
+        "properties": {
+            "message": { "type": "string", "description": "What to do." },
+            "variables": { "type": "object", "properties": variables, "additionalProperties": { "type": "string" } },
+        },
+    })
+}
+
+/// A tier, or a model of the namespace. A name like `client:model` is that of the model.
+fn model(name: Option<&str>) -> Value {
+    match name.map(|name| name.rsplit_once(':').map_or(name, |(_, model)| model)) {
+        None | Some("") => json!({}),
+        Some(tier) if TIERS.contains(&tier) => json!({ "preference": tier }),
+        Some(name) => json!({ "name": name }),
+    }
+}
+
+/// The secrets to which default values refer: `{{NAME}}`.
+fn permissions<'v>(defaults: impl Iterator<Item = &'v str>) -> Value {
+    let names: BTreeSet<&str> = defaults.flat_map(placeholders).collect();
+    json!({ "secrets": names })
+}
+
+/// The names in a text that have the form of a secret's placeholder.
+pub fn placeholders(text: &str) -> Vec<&str> {
+    let is_name = |name: &&str| {
+        let mut bytes = name.bytes();
+        bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+            && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    text.split("{{").skip(1).filter_map(|rest| rest.split_once("}}").map(|(name, _)| name)).filter(is_name).collect()
+}
+
+/// The version as a contract has it: `2` and `2.1` are completed.
+fn version(text: &str) -> String {
+    let text = text.trim();
+    let numbers = text.split('.').count();
+    let are_numbers = text.split('.').all(|part| part.len() <= 9 && part.parse::<u32>().is_ok());
+    if !are_numbers || numbers > 3 {
+        return VERSION.to_owned();
+    }
+    format!("{text}{}", ".0".repeat(3 - numbers))
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(DESCRIPTION_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use crate::{discover, pack};
+
+    /// Writes one file of an agent `flow-er`, and shows what its contract requires, or the error.
+    fn check(file: &str, text: &str, expected: &Expect) {
+        let root = tempfile::tempdir().expect("a folder");
+        let folder = root.path().join("flow-er");
+        std::fs::create_dir(&folder).expect("a folder");
+        std::fs::write(folder.join(file), text).expect("a file");
+        let shown = match pack(&folder) {
+            Ok(package) => {
+                let contract = package.contract;
+                let found = discover(&[root.path()]).found;
+                assert_eq!(found.len(), 1, "the folder is found");
+                assert_eq!(found[0].contract, contract);
+                format!(
+                    "{} {} {} model={}/{:?} skills={:?} spawns={} secrets={:?} timeout={}",
+                    contract.name,
+                    contract.version,
+                    contract.provider.kind.as_str(),
+                    contract.model.preference,
+                    contract.model.name,
+                    contract.requires.skills,
+                    contract.requires.spawn_agents,
+                    contract.permissions.secrets,
+                    contract.execution_timeout
+                )
+            }
+            Err(error) => {
+                let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
+                format!("{error}{cause}")
+            }
+        };
+        expected.assert_eq(&shown);
+    }
+
+    #[test]
+    fn graphs_have_contracts() {
+        check(
+            "graph.yaml",
+            "name: x\nstart: e\nmodel: 'openai:gpt-5'\nsettings: {timeout: 5}\nvariables: [{name: k, description: d, default: '{{API_KEY}}'}]\nnodes:\n  e: {type: end}\n",
+            &expect![[
+                r#"flow-er 1.0.0 graph model=balanced/Some("gpt-5") skills=[] spawns=false secrets=["API_KEY"] timeout=15"#
+            ]],
+        );
+        check(
+            "graph.yaml",
+            "name: x\nstart: i\nmodel: fast\nnodes:\n  i: {type: input, question: q, next: a}\n  a: {type: agent, agent: b, prompt: p, next: e}\n  e: {type: end}\n",
+            &expect![[
+                r#"flow-er 1.0.0 graph model=fast/None skills=["user__ask", "user__input"] spawns=true secrets=[] timeout=3600"#
+            ]],
+        );
+    }
+
+    #[test]
+    fn configurations_have_contracts() {
+        check(
+            "config.yaml",
+            "name: X\nversion: '2.1'\ncan_spawn_agents: true\n",
+            &expect![[
+                r#"flow-er 2.1.0 normal model=balanced/None skills=["user__ask", "user__confirm", "user__input", "user__checkbox"] spawns=true secrets=[] timeout=3600"#
+            ]],
+        );
+        check(
+            "config.yaml",
+            "name: X\nversion: first\n",
+            &expect![[
+                r#"flow-er 1.0.0 normal model=balanced/None skills=["user__ask", "user__confirm", "user__input", "user__checkbox"] spawns=false secrets=[] timeout=3600"#
+            ]],
+        );
+    }
+
+    #[test]
+    fn what_is_no_definition_is_refused() {
+        check("graph.yaml", "start: [", &expect!["the definition is not valid: graph.yaml cannot be read: the file is not YAML: line 1, column 8: unclosed bracket '['"]);
+        check("config.yaml", "name: x\nauto_continue: 5\n", &expect!["the definition is not valid: config.yaml is not usable"]);
+        check("config.yaml", "title: x\n", &expect!["it contains no agent.yaml"]);
+    }
+
+    #[test]
+    fn placeholders_are_names() {
+        assert_eq!(placeholders("a {{B}} {{c d}} {{E_1}}{{ F }} {{"), ["B", "E_1"]);
+    }
+}
