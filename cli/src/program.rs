@@ -3,6 +3,7 @@
 //! The agent's code does not run: Python code is parsed and its imports are looked up. Errors that appear only at run
 //! time are not found.
 
+mod loki;
 mod python;
 
 use std::fs;
@@ -79,6 +80,8 @@ impl Checker {
             }
             ProviderKind::Python => self.interpreter.check(self.place, folder, contract, &mut findings).await,
             ProviderKind::Llm => {}
+            ProviderKind::Graph => loki::graph(folder, &mut findings),
+            ProviderKind::Normal => loki::normal(folder, &mut findings),
         }
         findings
     }

@@ -9,6 +9,7 @@ use atlas_graph::{Graph, Kind};
 use atlas_normal::{Config, ConfigError};
 use serde_json::{Value, json};
 
+use crate::CONTRACT_FILE;
 use crate::graph::{self, CONFIG_FILE, GRAPH_FILE, GraphError, GraphFolder};
 
 /// The version of an agent whose definition names none.
@@ -56,6 +57,11 @@ pub(crate) fn is_defined(folder: &Path) -> bool {
     }
     let Ok(text) = graph::read(&folder.join(CONFIG_FILE), Budget::default().bytes_max as u64) else { return false };
     load_core(&text, Budget::default()).is_ok_and(|marked| marked.value.get("name").is_some_and(Value::is_string))
+}
+
+/// Whether a folder is an agent.
+pub fn is_agent(folder: &Path) -> bool {
+    folder.join(CONTRACT_FILE).is_file() || is_defined(folder)
 }
 
 /// The contract of the agent in a folder, as JSON text, which is YAML. None if the folder has no definition.

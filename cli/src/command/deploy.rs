@@ -185,7 +185,7 @@ async fn tested(found: &[LocalAgent]) -> Result<Vec<Option<(usize, Duration)>>, 
 
 /// The folder itself if it contains an agent, otherwise every agent in its subfolders.
 pub(crate) fn folders(path: &Path) -> Result<Vec<PathBuf>, Failure> {
-    if path.join(atlas_package::CONTRACT_FILE).is_file() {
+    if atlas_package::is_agent(path) {
         return Ok(vec![path.to_owned()]);
     }
     if !path.exists() {
@@ -196,7 +196,7 @@ pub(crate) fn folders(path: &Path) -> Result<Vec<PathBuf>, Failure> {
         return Err(skipped(first));
     }
     if discovery.found.is_empty() {
-        let message = format!("\"{}\" contains no agent: no agent.yaml was found in it", path.display());
+        let message = format!("\"{}\" contains no agent: no agent.yaml, graph.yaml or config.yaml was found in it", path.display());
         return Err(Failure::new("E1105", Exit::Invalid, message).with_next("make one: atlasctl init NAME"));
     }
     Ok(discovery.found.into_iter().map(|found| found.dir).collect())

@@ -110,7 +110,7 @@ fn judged(state: &State, namespace: &Namespace, agent: &ShownAgent) -> (Status, 
 /// The model that an llm agent names, if the namespace does not have it. Tiers may also come from a worker's environment.
 fn missing_model<'c>(state: &State, namespace: &Namespace, contract: &'c Value) -> Option<&'c str> {
     let name = contract.pointer("/model/name").and_then(Value::as_str).filter(|name| !name.starts_with('{'))?;
-    if contract.pointer("/provider/type").and_then(Value::as_str) != Some("llm") {
+    if !crate::served::calls_models(contract) {
         return None;
     }
     let key = ObjectKey {

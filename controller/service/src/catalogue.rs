@@ -88,6 +88,8 @@ catalogue! {
     LOOP_LEVEL = "E3205" Unavailable "the worker has another agent loop than the job";
     TOOL_MISSING = "E3206" NotFound "a tool of the agent was not found";
     NO_LOGIN = "E3207" Denied "there is no login of the model";
+    GRAPH_FAILED = "E3301" Invalid "the run of a graph failed";
+    DEFINITION = "E3302" Invalid "the definition of an agent cannot be used";
     NO_LEADER = "E4001" Unavailable "no leader";
     OUTCOME_UNKNOWN = "E4003" Unavailable "the outcome is unknown";
     OVERLOADED = "E4004" Busy "the controller is overloaded";

@@ -105,7 +105,7 @@ impl Service {
         let known = self.known(&agent).await?;
         let version = agent.version;
         let differs = |why: &str| Err(Error::ForkDiffers(format!("{} {version} {why}", agent.name)));
-        if known.value["provider"]["type"] != "llm" {
+        if !crate::served::calls_models(&known.value) {
             return differs("is no agent with a model, so it cannot go on after recorded steps");
         }
         if let Some(before) = job.pin.as_ref().and_then(|pin| state.agent(&job.namespace, &job.agent, pin.version)) {

@@ -34,9 +34,15 @@ impl Service {
     }
 }
 
-/// What is declared of the model of an llm agent.
+/// Whether the jobs of an agent call models.
+pub(crate) fn calls_models(contract: &Value) -> bool {
+    let kind = contract.pointer("/provider/type").and_then(Value::as_str);
+    matches!(kind, Some("llm" | "graph" | "normal"))
+}
+
+/// What is declared of the model of an agent.
 fn capabilities(state: &State, namespace: &Namespace, contract: &Value) -> Option<Value> {
-    if contract.pointer("/provider/type")? != "llm" {
+    if !calls_models(contract) {
         return None;
     }
     let key = match contract.pointer("/model/name").and_then(Value::as_str) {

@@ -165,11 +165,27 @@ impl Runner<'_> {
         fixed.chain(own).chain(self.variables.iter().cloned()).collect()
     }
 
+    /// The result of a piece of work: as recorded, or done now.
     async fn work(&self, place: &Place<'_>, work: Work, stop: Stop) -> Result<Value, Fault> {
-        let at = NodePlace { depth: place.depth, graph: &place.graph.name, node: &work.node };
+        let at = NodePlace { depth: place.depth, graph: &place.graph.name, node: &work.node, work: &work.id };
+        if let Some(recorded) = self.host.begin(at, &work).await {
+            return recorded;
+        }
+        let result = self.perform(place, at, &work, stop).await;
+        self.host.finish(at, &result).await;
+        result
+    }
+
+    async fn perform(
+        &self,
+        place: &Place<'_>,
+        at: NodePlace<'_>,
+        work: &Work,
+        stop: Stop,
+    ) -> Result<Value, Fault> {
         let unknown = || Fault::new(FaultKind::UnknownNode, format!("node \"{}\" does not exist", work.node));
         let node = place.graph.node(&work.node).ok_or_else(unknown)?;
-        match (work.task, &node.kind) {
+        match (&work.task, &node.kind) {
             (Task::Script { state }, Kind::Script(script)) => {
                 let mut variables = place.variables.clone();
                 let WorkId { step, node, item, .. } = &work.id;
@@ -179,23 +195,23 @@ impl Runner<'_> {
                     folder: &place.folder.folder,
                     path: &script.script,
                     timeout: script.timeout,
-                    state: &state,
+                    state,
                     workspace: &self.workspace,
                     variables: &variables,
                     inherits: self.inherits,
                 };
-                script::run(self.env, script).await
+                script::run(self.env, self.host, script).await
             }
             (Task::Llm { instructions, prompt }, Kind::Llm(llm)) => {
                 let node = model::Node { place: at, graph: place.graph, llm, host: self.host, env: self.env };
-                node.run(instructions, prompt).await
+                node.run(instructions.clone(), prompt.clone()).await
             }
             (Task::Agent { prompt }, Kind::Agent(agent)) => {
                 let seconds = agent.timeout.unwrap_or(AGENT_SECONDS);
                 let limit = self.env.clock.sleep(Duration::from_secs(seconds));
                 let text = tokio::select! {
                     biased;
-                    result = self.agent(place, at, &agent.agent, &prompt, stop) => result?,
+                    result = self.agent(place, at, &agent.agent, prompt, stop) => result?,
                     () = limit => {
                         let text = format!("agent \"{}\" timed out after {seconds} s", agent.agent);
                         return Err(Fault::new(FaultKind::AgentTimeout, text));
@@ -211,7 +227,7 @@ impl Runner<'_> {
                     }
                 }
             }
-            (Task::Ask(question), _) => self.host.ask(Asked { place: at, question: &question }).await.map(Value::from),
+            (Task::Ask(question), _) => self.host.ask(Asked { place: at, question }).await.map(Value::from),
             (Task::Rag { .. }, _) => {
                 Err(Fault::new(FaultKind::Rag, format!("node \"{}\": there is no search here", work.node)))
             }

@@ -1,9 +1,14 @@
 //! What a run needs from the program that executes it.
 
+use std::io;
+
 use async_trait::async_trait;
-use atlas_graph::run::{Effect, Fault, FaultKind, Question};
+use atlas_graph::run::{Effect, Fault, FaultKind, Question, Work, WorkId};
 use atlas_model::{Answer, CallError, Request, ToolCall};
 use atlas_turn::{Offered, Outcome, Returned};
+use serde_json::Value;
+
+use crate::script::{self, Ended, Process};
 
 /// Which node of which run acts.
 #[derive(Debug, Clone, Copy)]
@@ -13,6 +18,8 @@ pub struct NodePlace<'a> {
     /// The name of the graph.
     pub graph: &'a str,
     pub node: &'a str,
+    /// The piece of work.
+    pub work: &'a WorkId,
 }
 
 /// A question of a node.
@@ -25,6 +32,19 @@ pub struct Asked<'a> {
 /// The surroundings of a run.
 #[async_trait]
 pub trait Host: Send + Sync {
+    /// Begins a piece of work. A result that was recorded before is the result, and nothing is done.
+    async fn begin(&self, _: NodePlace<'_>, _: &Work) -> Option<Result<Value, Fault>> {
+        None
+    }
+
+    /// Ends a piece of work that was begun and not recorded before. The result is used afterwards.
+    async fn finish(&self, _: NodePlace<'_>, _: &Result<Value, Fault>) {}
+
+    /// Runs the process of a script. Dropping the future kills everything that it started.
+    async fn process(&self, process: Process) -> io::Result<Ended> {
+        script::local(process).await
+    }
+
     /// Calls a model once. `model` is that of the node or graph; none for the default.
     async fn call(&self, place: NodePlace<'_>, model: Option<&str>, request: Request) -> Result<Answer, CallError>;
 

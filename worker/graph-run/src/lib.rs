@@ -13,3 +13,4 @@ mod tests;
 
 pub use drive::{Ran, Runner, Stop};
 pub use host::{Asked, Host, NodePlace};
+pub use script::{Ended, Process};

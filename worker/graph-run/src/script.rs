@@ -3,6 +3,7 @@
 //! The state is in `GRAPH_STATE`, or, if it is larger than [`STATE_INLINE_MAX`], in the file that `GRAPH_STATE_FILE` names; the other
 //! variable is not set. The process has no input, and prints one JSON object. Everything that it started is killed with it.
 
+use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -17,6 +18,8 @@ use serde_json::{Map, Value};
 use tempfile::NamedTempFile;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::{Child, Command};
+
+use crate::host::Host;
 
 /// The largest state that is passed in a variable.
 pub const STATE_INLINE_MAX: usize = 32_768;
@@ -46,44 +49,83 @@ pub struct Script<'a> {
     pub inherits: bool,
 }
 
+/// A process to run, without input.
+#[derive(Debug, Clone)]
+pub struct Process {
+    pub program: OsString,
+    pub arguments: Vec<OsString>,
+    pub directory: PathBuf,
+    pub variables: Vec<(OsString, OsString)>,
+    /// Whether it also has the variables of this process, except those of the protocol.
+    pub inherits: bool,
+    /// How many bytes of its streams are kept: the first ones.
+    pub stdout_max: usize,
+    pub stderr_max: usize,
+}
+
+/// What a process left.
+#[derive(Debug, Clone)]
+pub struct Ended {
+    pub status: ExitStatus,
+    pub stdout: Vec<u8>,
+    pub stderr: Vec<u8>,
+}
+
 /// Runs a script, and returns the object that it prints.
-pub async fn run(env: &Env, script: Script<'_>) -> Result<Value, Fault> {
+pub async fn run(env: &Env, host: &dyn Host, script: Script<'_>) -> Result<Value, Fault> {
     let (path, interpreter) = interpreter(script)?;
-    let mut command = Command::new(interpreter[0]);
-    command.args(&interpreter[1..]).arg(&path).current_dir(script.workspace);
-    if !script.inherits {
-        command.env_clear();
-    }
-    command.env_remove(STATE).env_remove(STATE_FILE).env("AUTO_CONFIRM", "true");
-    command.envs(script.variables.iter().map(|(name, value)| (name, value)));
+    let words = interpreter[1..].iter().map(OsString::from);
+    let mut variables: Vec<(OsString, OsString)> = vec![("AUTO_CONFIRM".into(), "true".into())];
+    variables.extend(script.variables.iter().map(|(name, value)| (name.into(), value.into())));
     let state = serde_json::to_string(script.state).unwrap_or_default();
     // Lives until the script has ended.
     let _file = match state.len() > STATE_INLINE_MAX {
         false => {
-            command.env(STATE, state);
+            variables.push((STATE.into(), state.into()));
             None
         }
         true => {
             let file = state_file(&state).map_err(|error| start(script, &error))?;
-            command.env(STATE_FILE, file.path());
+            variables.push((STATE_FILE.into(), file.path().into()));
             Some(file)
         }
     };
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.process_group(0).kill_on_drop(true);
-    let mut child = command.spawn().map_err(|error| start(script, &error))?;
-    let group = Group(child.id().and_then(|id| i32::try_from(id).ok()));
+    let process = Process {
+        program: interpreter[0].into(),
+        arguments: words.chain([path.into()]).collect(),
+        directory: script.workspace.to_owned(),
+        variables,
+        inherits: script.inherits,
+        stdout_max: OUTPUT_MAX + 1,
+        stderr_max: COMPLAINT_MAX,
+    };
     let limit = env.clock.sleep(Duration::from_secs(script.timeout));
     let ended = tokio::select! {
         biased;
-        ended = output(&mut child) => ended.map_err(|error| start(script, &error))?,
+        ended = host.process(process) => ended.map_err(|error| start(script, &error))?,
         () = limit => {
             let text = format!("script \"{}\" timed out after {} s", script.path, script.timeout);
             return Err(Fault::new(FaultKind::ScriptTimeout, text));
         }
     };
-    drop(group);
     read(script, &ended)
+}
+
+/// Runs a process as a child of this one.
+pub(crate) async fn local(process: Process) -> io::Result<Ended> {
+    let mut command = Command::new(&process.program);
+    command.args(&process.arguments).current_dir(&process.directory);
+    if !process.inherits {
+        command.env_clear();
+    }
+    command.env_remove(STATE).env_remove(STATE_FILE).envs(process.variables);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.process_group(0).kill_on_drop(true);
+    let mut child = command.spawn()?;
+    let group = Group(child.id().and_then(|id| i32::try_from(id).ok()));
+    let ended = output(&mut child, process.stdout_max, process.stderr_max).await;
+    drop(group);
+    ended
 }
 
 /// The path of a script, and the command that runs it.
@@ -118,17 +160,10 @@ fn start(script: Script<'_>, error: &io::Error) -> Fault {
     Fault::new(FaultKind::ScriptStart, format!("script \"{}\" could not be run: {error}", script.path))
 }
 
-/// What a process left.
-struct Ended {
-    status: ExitStatus,
-    stdout: Vec<u8>,
-    stderr: Vec<u8>,
-}
-
-async fn output(child: &mut Child) -> io::Result<Ended> {
+async fn output(child: &mut Child, stdout_max: usize, stderr_max: usize) -> io::Result<Ended> {
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let (stdout, stderr, status) =
-        tokio::join!(beginning(stdout, OUTPUT_MAX + 1), beginning(stderr, COMPLAINT_MAX), child.wait());
+        tokio::join!(beginning(stdout, stdout_max), beginning(stderr, stderr_max), child.wait());
     Ok(Ended { status: status?, stdout: stdout?, stderr: stderr? })
 }
 

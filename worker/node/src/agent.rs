@@ -107,7 +107,7 @@ impl Agent {
         let checks = contract.kind == AgentKind::Agent;
         let input = (checks && contract.input_schema != anything).then_some(input);
         let output = (checks && contract.output_schema != anything).then_some(output);
-        let mock = (contract.provider.kind == ProviderKind::Llm).then(|| mock(directory)).flatten();
+        let mock = contract.provider.kind.has_models().then(|| mock(directory)).flatten();
         let noop = noop && contract.provider.command == [NOOP];
         Ok(Self {
             directory: directory.to_owned(),

@@ -15,8 +15,8 @@ use atlas_types::{
 };
 use tokio::sync::{mpsc, oneshot};
 
-pub(crate) use self::waits::hashed;
 pub use self::waits::{ChildCall, ChildEnd, Received};
+pub(crate) use self::waits::{Asker, Begun, UNATTENDED, hashed};
 use crate::payloads::{TransferError, Transfers};
 use crate::slot::{Shared, SlotEvent};
 
@@ -207,7 +207,19 @@ impl Journal {
         self.replay()?.loaded(steps).map_err(|WrongSteps { .. }| JournalError::Damaged(artifact))
     }
 
-    async fn record(
+    /// All recorded steps, in order. The journal continues after them.
+    pub(crate) async fn drain(&mut self) -> Result<Vec<(StepKind, StepKey, Arc<[u8]>)>, JournalError> {
+        let mut all = Vec::new();
+        while let Some((kind, key)) = self.peek().await? {
+            if let Some(outcome) = self.recorded(kind, key).await? {
+                all.push((kind, key, outcome));
+            }
+        }
+        Ok(all)
+    }
+
+    /// Records a step.
+    pub(crate) async fn record(
         &mut self,
         kind: StepKind,
         key: StepKey,

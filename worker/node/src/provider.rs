@@ -3,7 +3,9 @@
 //! Providers run on the task of a slot and share its runtime with the pump and the link: slow work, such as a fork or
 //! reading a large answer, runs on other threads.
 
+mod command;
 mod exec;
+mod graph;
 mod inside;
 mod io_loop;
 mod json_text;
@@ -94,6 +96,8 @@ pub(crate) enum Program {
     Inside(Box<inside::InsideAgent>),
     /// A model in a loop of tools. Its slot ends with the job.
     Llm(Box<llm::LlmAgent>),
+    /// A graph. Its slot ends with the job.
+    Graph(Box<graph::GraphAgent>),
 }
 
 impl Program {
@@ -104,6 +108,7 @@ impl Program {
             Self::Exec(program) => return program.execute(work, control).await,
             Self::Inside(agent) => return agent.execute(work, control).await,
             Self::Llm(agent) => return agent.execute(work, control).await,
+            Self::Graph(agent) => return agent.execute(work, control).await,
             Self::Warm(program) => (program.execute(work, control).await, program.tree_mut().out_of_memory()),
             Self::Python(program) => (program.execute(work, control).await, program.tree_mut().out_of_memory()),
         };
@@ -112,7 +117,7 @@ impl Program {
 
     /// False if its process exists only while a job runs.
     pub(crate) fn outlives_job(&self) -> bool {
-        !matches!(self, Self::Exec(_) | Self::Inside(_) | Self::Llm(_))
+        !matches!(self, Self::Exec(_) | Self::Inside(_) | Self::Llm(_) | Self::Graph(_))
     }
 
     /// True if the idle program has ended.
@@ -145,7 +150,7 @@ impl Program {
     /// Stops the program, gracefully at first.
     pub(crate) async fn stop(mut self, env: &Env) {
         match &mut self {
-            Self::Exec(_) | Self::Inside(_) | Self::Llm(_) => {}
+            Self::Exec(_) | Self::Inside(_) | Self::Llm(_) | Self::Graph(_) => {}
             Self::Warm(program) => program.stop(env).await,
             Self::Python(program) => program.stop(env).await,
         }
@@ -153,7 +158,7 @@ impl Program {
 
     fn tree(&self) -> Option<&Tree> {
         match self {
-            Self::Exec(_) | Self::Inside(_) | Self::Llm(_) => None,
+            Self::Exec(_) | Self::Inside(_) | Self::Llm(_) | Self::Graph(_) => None,
             Self::Warm(program) => Some(program.tree()),
             Self::Python(program) => Some(program.tree()),
         }
@@ -260,8 +265,8 @@ pub(crate) enum StartError {
 /// Starts the program of `work`'s agent.
 pub(crate) async fn start(work: &Arc<Work>, shared: &Shared, control: &mut Control<'_>) -> Result<Program, StartError> {
     let contract = &work.agent.contract;
-    // An llm agent resolves its tools when a job begins.
-    if contract.provider.kind != ProviderKind::Llm {
+    // An agent with a model resolves its tools when a job begins.
+    if !contract.provider.kind.has_models() {
         platform::check_skills(work, shared, control.mailbox).await?;
     }
     if let Some(agent) = inside::InsideAgent::of(work, shared) {
@@ -275,7 +280,8 @@ pub(crate) async fn start(work: &Arc<Work>, shared: &Shared, control: &mut Contr
             Ok(Program::Warm(Box::new(warm_exec::WarmExec::start(work, shared, control).await?)))
         }
         (ProviderKind::Exec, _) => Ok(Program::Exec(exec::Exec::new(shared))),
-        (ProviderKind::Llm, _) => Ok(Program::Llm(Box::new(llm::LlmAgent::new(shared)))),
+        (ProviderKind::Llm | ProviderKind::Normal, _) => Ok(Program::Llm(Box::new(llm::LlmAgent::new(shared)))),
+        (ProviderKind::Graph, _) => Ok(Program::Graph(Box::new(graph::GraphAgent::new(shared)))),
     }
 }
 

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use atlas_contract::ProviderKind;
 use atlas_secrets::{Pieces, Redactor, Reference, Template};
 use atlas_types::{Attachments, Failure, FailureKind, SecretSource, SecretText};
 use serde_json::Value;
@@ -43,7 +42,7 @@ impl Secrets {
     /// worker's environment, are only removed from texts.
     pub(crate) async fn of(work: &Arc<Work>, shared: &Shared) -> Result<Self, Failure> {
         let contract = &work.agent.contract;
-        let calls_models = contract.provider.kind == ProviderKind::Llm;
+        let calls_models = contract.provider.kind.has_models();
         if contract.permissions.secrets.is_empty() && work.assignment.attachments.is_empty() && !calls_models {
             return Ok(Self::default());
         }
@@ -79,6 +78,11 @@ impl Secrets {
     /// The value of a variable of the worker's environment for a model's spec.
     pub(crate) fn variable_of_models(&self, name: &str) -> Option<&SecretText> {
         self.models.variables.get(name)
+    }
+
+    /// The value of a secret of the agent.
+    pub(crate) fn declared(&self, name: &str) -> Option<&SecretText> {
+        self.declared.get(name)
     }
 
     /// The secrets of the agent, as a member of a JSON document.

@@ -39,7 +39,7 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 /// The contract of the agent folder `text`; if there is no such folder, of the registered version `text`.
 async fn contract(client: &Client, text: &str) -> Result<Value, Failure> {
     let folder = Path::new(text);
-    if folder.join(atlas_package::CONTRACT_FILE).is_file() {
+    if atlas_package::is_agent(folder) {
         return Ok(pack(folder)?.contract.to_json());
     }
     let text = names::agent(text).map_err(Failure::usage)?;

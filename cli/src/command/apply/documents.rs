@@ -118,7 +118,7 @@ impl Reading {
     /// Reads a folder. The folder of an agent is that agent; any other folder stands for every agent and document
     /// inside it.
     fn folder(&mut self, path: &Path) {
-        if path.join(atlas_package::CONTRACT_FILE).is_file() {
+        if atlas_package::is_agent(path) {
             return self.package(path);
         }
         let before = self.wanted.len() + self.problems.len();
@@ -128,6 +128,7 @@ impl Reading {
                 atlas_package::Skipped::Contract { path, .. }
                 | atlas_package::Skipped::Read { path, .. }
                 | atlas_package::Skipped::TooLarge { path }
+                | atlas_package::Skipped::Definition { path, .. }
                 | atlas_package::Skipped::TooMany { path } => path.clone(),
             };
             self.problems.push(Problem::whole(&place, skipped(one)));
@@ -177,7 +178,7 @@ impl Reading {
             }
             if !is_folder {
                 found.push(path);
-            } else if !path.join(atlas_package::CONTRACT_FILE).is_file() {
+            } else if !atlas_package::is_agent(&path) {
                 self.find(&path, depth + 1, found);
             }
         }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use atlas_model::ToolCall as Asked;
 use atlas_turn::record::QuestionEnd;
 use atlas_types::{
-    FencingToken, Message, Micros, Park, PayloadBody, SpawnStep, StepKey, StepKind, StepUsage, Timestamp, Wait,
+    FencingToken, JobId, Message, Micros, Park, PayloadBody, SpawnStep, StepKey, StepKind, StepUsage, Timestamp, Wait,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{Journal, JournalError, Made};
 use crate::mailbox::Answer;
-use crate::pump::{Asker, Resumed};
+use crate::pump::{self, Resumed};
 use crate::slot::{JournaledCall, SlotEvent, SpawnCall, ToolCall};
 
 /// A message that a job has read.
@@ -66,7 +66,7 @@ pub enum ChildEnd {
 }
 
 /// What a refusal starts with that ends the job.
-const UNATTENDED: &str = "E3044: ";
+pub(crate) const UNATTENDED: &str = "E3044: ";
 
 impl Journal {
     /// The time, which is the same in each attempt.
@@ -166,16 +166,15 @@ impl Journal {
         self.read_outcome(&outcome)
     }
 
+    /// What begins waits whose results do not depend on their order.
+    pub(crate) fn asker(&self) -> Asker {
+        Asker { job: self.job, token: self.token, again: self.again, limit: self.limit, told: self.told.clone() }
+    }
+
     async fn child_end(&mut self, key: StepKey, call: ChildCall) -> Result<Answer, JournalError> {
-        let ChildCall { agent, input, priority, skill } = call;
         let step = SpawnStep { number: self.next(), key };
-        let (answer, mut end) = oneshot::channel();
-        let journaled = Some(JournaledCall { step, again: self.again, answer });
-        // Longer than the attempt lives: its own limit ends the wait.
-        let timeout = self.limit.as_duration();
-        let call = SpawnCall { call: 0, agent, skill, input, priority, timeout, journaled };
-        self.say(SlotEvent::Spawn { token: self.token, call }).await?;
-        self.answered(vec![Wait::Child { job: step.child(self.job) }], &mut end).await
+        let Begun { wait, mut end } = self.asker().child(step, call).await?;
+        self.answered(vec![wait], &mut end).await
     }
 
     /// Asks people a question with a tool of the platform, and waits for the answer. A later attempt waits for the same question.
@@ -198,11 +197,8 @@ impl Journal {
     }
 
     async fn question_end(&mut self, key: StepKey, tool: &str, arguments: &Value) -> Result<Answer, JournalError> {
-        let (answer, mut end) = oneshot::channel();
-        let (tool, arguments) = (tool.to_owned(), arguments.to_string().into_bytes().into());
-        let call = ToolCall { tool, arguments, key, again: self.again, asker: Asker::Journal(answer) };
-        self.say(SlotEvent::Tool { token: self.token, call }).await?;
-        self.answered(vec![Wait::Question { id: key.question(self.job) }], &mut end).await
+        let Begun { wait, mut end } = self.asker().question(key, tool, arguments).await?;
+        self.answered(vec![wait], &mut end).await
     }
 
     /// Waits for the leader's answer about a child or a question.
@@ -225,7 +221,7 @@ impl Journal {
     }
 
     /// Lets the job leave a node that drains, before a step that is not recorded.
-    pub(super) async fn may_leave(&mut self) -> Result<(), JournalError> {
+    pub(crate) async fn may_leave(&mut self) -> Result<(), JournalError> {
         if self.next() > 0 {
             self.wait(Vec::new(), pending::<()>()).await?;
         }
@@ -252,7 +248,7 @@ impl Journal {
     }
 
     /// Waits for `over`. None if the leader says first that one of the waits is over. Does not return if the job is parked.
-    async fn wait<T>(&mut self, waits: Vec<Wait>, over: impl Future<Output = T>) -> Result<Option<T>, JournalError> {
+    pub(crate) async fn wait<T>(&mut self, waits: Vec<Wait>, over: impl Future<Output = T>) -> Result<Option<T>, JournalError> {
         if !self.parks {
             return Ok(if waits.is_empty() { None } else { Some(over.await) });
         }
@@ -287,6 +283,48 @@ impl Journal {
     fn left(&self, until: Timestamp) -> Option<Duration> {
         let left = u64::try_from(until.0.saturating_sub(self.env.clock.wall().0)).ok().filter(|left| *left > 0);
         left.filter(|_| until > self.slept_until).map(Duration::from_micros)
+    }
+}
+
+/// Begins waits of one attempt.
+pub(crate) struct Asker {
+    job: JobId,
+    token: FencingToken,
+    again: bool,
+    limit: Micros,
+    told: mpsc::Sender<SlotEvent>,
+}
+
+/// A wait, and where its end arrives.
+pub(crate) struct Begun {
+    pub(crate) wait: Wait,
+    pub(crate) end: oneshot::Receiver<Answer>,
+}
+
+impl Asker {
+    /// Spawns a job. A later attempt that spawns at the same step finds it.
+    pub(crate) async fn child(&self, step: SpawnStep, call: ChildCall) -> Result<Begun, JournalError> {
+        let ChildCall { agent, input, priority, skill } = call;
+        let (answer, end) = oneshot::channel();
+        let journaled = Some(JournaledCall { step, again: self.again, answer });
+        // Longer than the attempt lives: its own limit ends the wait.
+        let timeout = self.limit.as_duration();
+        let call = SpawnCall { call: 0, agent, skill, input, priority, timeout, journaled };
+        self.say(SlotEvent::Spawn { token: self.token, call }).await?;
+        Ok(Begun { wait: Wait::Child { job: step.child(self.job) }, end })
+    }
+
+    /// Asks people. A later attempt that asks with the same key finds the question.
+    pub(crate) async fn question(&self, key: StepKey, tool: &str, arguments: &Value) -> Result<Begun, JournalError> {
+        let (answer, end) = oneshot::channel();
+        let (tool, arguments) = (tool.to_owned(), arguments.to_string().into_bytes().into());
+        let call = ToolCall { tool, arguments, key, again: self.again, asker: pump::Asker::Journal(answer) };
+        self.say(SlotEvent::Tool { token: self.token, call }).await?;
+        Ok(Begun { wait: Wait::Question { id: key.question(self.job) }, end })
+    }
+
+    async fn say(&self, event: SlotEvent) -> Result<(), JournalError> {
+        self.told.send(event).await.map_err(|_| JournalError::Stopped)
     }
 }
 

@@ -3,11 +3,11 @@
 
 mod drive;
 mod environment;
-mod fault;
-mod fixed;
+pub(super) mod fault;
+pub(super) mod fixed;
 mod health;
 mod login;
-mod model;
+pub(super) mod model;
 mod probe;
 mod stored;
 mod tools;

@@ -1,6 +1,8 @@
 //! Carries out the effects of one turn. Each call of the model is a step of the journal: its answer is used once it is
 //! recorded, and a later attempt takes the recorded one.
 
+use std::sync::Arc;
+
 use atlas_checks::Schemas;
 use atlas_model::{CallError, CallErrorKind, NanoDollars};
 use atlas_secrets::Redactor;
@@ -171,7 +173,9 @@ impl Driver<'_, '_> {
             request.idempotency_key = Some(format!("{job}-{number}"));
             let began = control.now();
             let step = u32::try_from(number).unwrap_or(u32::MAX);
-            let Answered { answer, place } = models.call(&request, step, control).await.map_err(StepFault::Call)?;
+            let clock = Arc::clone(&control.env.clock);
+            let called = models.call(&request, step, (&clock, &mut *control)).await;
+            let Answered { answer, place } = called.map_err(StepFault::Call)?;
             let usage = StepUsage {
                 duration: Micros::from(control.now().saturating_sub(began)),
                 tokens_input: answer.usage.input,

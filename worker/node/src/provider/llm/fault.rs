@@ -11,7 +11,7 @@ use crate::provider::bounded;
 
 /// A fault.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Fault {
+pub(in crate::provider) enum Fault {
     /// The turn failed: a call of the model, the budget, images.
     #[error(transparent)]
     Turn(TurnFailure),
@@ -37,18 +37,24 @@ pub(super) enum Fault {
     /// A tool of the agent was not found.
     #[error("{0}")]
     Tools(String),
+    /// The run of a graph failed.
+    #[error("{0}")]
+    Graph(String),
+    /// The definition of the agent cannot be used.
+    #[error("the definition of the agent cannot be used: {0}")]
+    Definition(String),
     /// A fault of the worker.
     #[error("{0}")]
     Internal(String),
 }
 
 impl Fault {
-    pub(super) fn internal(text: impl Into<String>) -> Self {
+    pub(in crate::provider) fn internal(text: impl Into<String>) -> Self {
         Self::Internal(text.into())
     }
 
     /// The code of the error. The texts of journals have theirs already.
-    pub(super) fn code(&self) -> Option<&'static str> {
+    pub(in crate::provider) fn code(&self) -> Option<&'static str> {
         match self {
             Self::Turn(TurnFailure::Call(error)) if error.kind == CallErrorKind::Login => Some("E3207"),
             Self::Turn(TurnFailure::Call(_)) => Some("E3201"),
@@ -58,13 +64,15 @@ impl Fault {
             Self::Level { .. } => Some("E3205"),
             Self::Input(_) => Some("E1102"),
             Self::Tools(_) => Some("E3206"),
+            Self::Graph(_) => Some("E3301"),
+            Self::Definition(_) => Some("E3302"),
             Self::Turn(TurnFailure::Disorder { .. }) | Self::Internal(_) => Some("E9001"),
             Self::Journal(_) => None,
         }
     }
 
     /// The kind of a failed call.
-    pub(super) fn kind(&self) -> Option<&'static str> {
+    pub(in crate::provider) fn kind(&self) -> Option<&'static str> {
         match self {
             Self::Turn(TurnFailure::Call(error)) => Some(error.kind.name()),
             _ => None,
@@ -72,19 +80,21 @@ impl Fault {
     }
 
     /// What it says about the models of the namespace.
-    pub(super) fn seen(&self) -> Option<Value> {
+    pub(in crate::provider) fn seen(&self) -> Option<Value> {
         match self {
             Self::Unreachable { seen, .. } => seen.value(),
             _ => None,
         }
     }
 
-    pub(super) fn failure(&self) -> Failure {
+    pub(in crate::provider) fn failure(&self) -> Failure {
         let kind = match self {
             Self::Turn(TurnFailure::Disorder { .. }) | Self::Internal(_) | Self::Level { .. } => FailureKind::Internal,
             Self::Turn(_) => FailureKind::Agent,
             Self::NoModel(_) | Self::Unreachable { .. } => FailureKind::Startup,
             Self::Tools(_) => FailureKind::Dependency,
+            Self::Graph(_) => FailureKind::Agent,
+            Self::Definition(_) => FailureKind::NoAgent,
             Self::Input(_) => FailureKind::InputInvalid,
             Self::Journal(JournalError::Differs(_) | JournalError::Refused { .. } | JournalError::Unattended(_)) => {
                 FailureKind::Agent

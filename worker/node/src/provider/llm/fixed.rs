@@ -21,19 +21,19 @@ const REPAIRS_DEFAULT: u32 = 2;
 
 /// The record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Fixed {
-    pub(super) level: u32,
-    pub(super) source: Source,
-    pub(super) settings: Settings,
+pub(in crate::provider) struct Fixed {
+    pub(in crate::provider) level: u32,
+    pub(in crate::provider) source: Source,
+    pub(in crate::provider) settings: Settings,
     /// What answers the calls of the tools in the settings.
     #[serde(default, skip_serializing_if = "Sources::is_empty")]
-    pub(super) tools: Sources,
+    pub(in crate::provider) tools: Sources,
 }
 
 /// Where the model is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Source {
+pub(in crate::provider) enum Source {
     /// Models of the namespace: the one of the agent's tier, then its fallbacks.
     Stored(Vec<StoredModel>),
     /// The agent's `mock.yaml`.
@@ -53,7 +53,7 @@ struct Leveled {
 impl Fixed {
     /// What a new job of an agent is fixed to. Models of the namespace count first, then the environment of the worker, then the
     /// agent's `mock.yaml`.
-    pub(super) fn of(agent: &Agent, attachments: &Attachments, shared: &Shared) -> Result<Self, Fault> {
+    pub(in crate::provider) fn of(agent: &Agent, attachments: &Attachments, shared: &Shared) -> Result<Self, Fault> {
         let contract = &agent.contract;
         let preference = &contract.model.preference;
         let models = &shared.settings.models;
@@ -104,7 +104,7 @@ impl Fixed {
     }
 
     /// Reads a record.
-    pub(super) fn read(json: &[u8]) -> Result<Self, Fault> {
+    pub(in crate::provider) fn read(json: &[u8]) -> Result<Self, Fault> {
         let unreadable = |error: serde_json::Error| Fault::internal(format!("step 0 is not readable: {error}"));
         let Leveled { level: recorded } = serde_json::from_slice(json).map_err(unreadable)?;
         if recorded != LEVEL {

@@ -12,21 +12,21 @@ const ERROR_CHARS_MAX: usize = 200;
 
 /// What an attempt has seen of each model, by the name of its object. The latest observation counts.
 #[derive(Debug, Default)]
-pub(super) struct Seen(Mutex<BTreeMap<String, Value>>);
+pub(in crate::provider) struct Seen(Mutex<BTreeMap<String, Value>>);
 
 impl Seen {
-    pub(super) fn reached(&self, model: &str, latency: Duration) {
+    pub(in crate::provider) fn reached(&self, model: &str, latency: Duration) {
         self.note(model, json!({"reachable": true, "latency_ms": milliseconds(latency)}));
     }
 
     /// A call failed for good. An error that says nothing about the model, such as that of a wrong request, is not noted.
-    pub(super) fn failed(&self, model: &str, error: &CallError) {
+    pub(in crate::provider) fn failed(&self, model: &str, error: &CallError) {
         if tells_of_the_model(error.kind) {
             self.unreachable(model, &error.message);
         }
     }
 
-    pub(super) fn unreachable(&self, model: &str, why: &str) {
+    pub(in crate::provider) fn unreachable(&self, model: &str, why: &str) {
         let error: String = why.chars().take(ERROR_CHARS_MAX).collect();
         self.note(model, json!({"reachable": false, "error": error}));
     }
@@ -37,7 +37,7 @@ impl Seen {
     }
 
     /// The observations for the job's metadata. None without one.
-    pub(super) fn value(&self) -> Option<Value> {
+    pub(in crate::provider) fn value(&self) -> Option<Value> {
         let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let members: Map<String, Value> = seen.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
         (!members.is_empty()).then_some(Value::Object(members))
@@ -56,7 +56,7 @@ fn tells_of_the_model(kind: CallErrorKind) -> bool {
 }
 
 /// Milliseconds with one digit after the point.
-pub(super) fn milliseconds(time: Duration) -> f64 {
+pub(in crate::provider) fn milliseconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e4).round() / 10.0
 }
 

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use atlas_env::Clock;
 use atlas_llm::client::{Backend, Client, Done, Http, Progress, Proxy, Target};
 use atlas_llm::scripted::MODEL;
 use atlas_model::{Answer, CallError, CallErrorKind, Delta, Request, Retry};
-use atlas_types::StreamKind;
+use atlas_types::{SecretText, StreamKind};
 use tokio::sync::mpsc;
 
 use super::environment::Chosen;
@@ -24,34 +25,35 @@ const TRY_TIMEOUT: Duration = Duration::from_secs(300);
 const PIECE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The models that a job may call, in the order in which they are tried.
-pub(super) struct Models {
-    pub(super) client: Client,
-    pub(super) targets: Vec<Target>,
+pub(in crate::provider) struct Models {
+    pub(in crate::provider) client: Client,
+    pub(in crate::provider) targets: Vec<Target>,
     /// For each target, its place among the models that the job was fixed to.
     places: Vec<usize>,
     /// Longest time of one call. The job's own time limit ends it earlier.
     limit: Duration,
     /// Models that cannot be called, with the reasons. Others are called instead.
-    pub(super) left_out: Vec<String>,
+    pub(in crate::provider) left_out: Vec<String>,
     /// Which of them could be reached; none of those of the environment, which are no objects.
-    pub(super) seen: Option<Seen>,
+    pub(in crate::provider) seen: Option<Seen>,
     logins: Logins,
 }
 
 /// An answer, and the place of the model that gave it.
-pub(super) struct Answered {
-    pub(super) answer: Answer,
-    pub(super) place: usize,
+pub(in crate::provider) struct Answered {
+    pub(in crate::provider) answer: Answer,
+    pub(in crate::provider) place: usize,
 }
 
 /// What happened during a call.
-enum News {
+#[derive(Debug)]
+pub(in crate::provider) enum News {
     Delta { try_number: u32, text: String },
     Log { level: &'static str, text: String },
 }
 
 impl Models {
-    pub(super) fn open(
+    pub(in crate::provider) fn open(
         source: &Source,
         model: &str,
         work: &Work,
@@ -103,24 +105,24 @@ impl Models {
     }
 
     /// Removes access tokens from the texts of the attempt, once there are any.
-    pub(super) fn hide(&self, control: &mut Control<'_>) {
+    pub(super) fn hide(&self, listener: &mut impl Listener) {
         for (name, token) in self.logins.unhidden() {
-            control.hide(&name, token);
+            listener.hide(&name, token);
         }
     }
 
     /// Makes a call. Pieces of the answer go to those who follow the job, failed tries into its log.
-    pub(super) async fn call(
+    pub(in crate::provider) async fn call(
         &self,
         request: &Request,
         step: u32,
-        control: &mut Control<'_>,
+        (clock, listener): (&Arc<dyn Clock>, &mut impl Listener),
     ) -> Result<Answered, CallError> {
         // The client's callback cannot wait. What it leaves here is bounded by the size of an answer.
         let (sender, mut receiver) = mpsc::unbounded_channel();
         let mut tries = 0;
         let others = self.targets.len() > 1;
-        let clock = Arc::clone(&control.env.clock);
+        let clock = Arc::clone(clock);
         let mut began = clock.monotonic();
         let end = {
             let mut watch = |progress: Progress<'_>| {
@@ -140,22 +142,22 @@ impl Models {
                 tokio::select! {
                     biased;
                     Some(news) = receiver.recv() => {
-                        self.hide(control);
-                        tell(control, step, news).await;
+                        self.hide(listener);
+                        listener.hear(step, news).await;
                     }
                     end = &mut call => break end,
                 }
             }
         };
-        self.hide(control);
+        self.hide(listener);
         while let Ok(news) = receiver.try_recv() {
-            tell(control, step, news).await;
+            listener.hear(step, news).await;
         }
         let Done { answer, target, .. } = end.map_err(|failure| failure.error)?;
         let unknown = || CallError::new(CallErrorKind::Answer, "the answer is from no model of the job");
         let place = *self.places.get(target).ok_or_else(unknown)?;
         if let (Some(seen), Some(target)) = (&self.seen, self.targets.get(target)) {
-            seen.reached(&target.name, control.now().saturating_sub(began));
+            seen.reached(&target.name, clock.monotonic().saturating_sub(began));
         }
         Ok(Answered { answer, place })
     }
@@ -189,10 +191,25 @@ fn news(progress: Progress<'_>, tries: &mut u32, others: bool) -> Option<News> {
     }
 }
 
-async fn tell(control: &mut Control<'_>, step: u32, news: News) {
-    match news {
-        News::Delta { try_number, text } => control.delta((step, try_number), text).await,
-        News::Log { level, text } => control.say(StreamKind::Log, level, text).await,
+/// Who is told of pieces of answers and of failed tries.
+pub(in crate::provider) trait Listener: Send {
+    /// Learns what happened in the call of a step.
+    fn hear(&mut self, step: u32, news: News) -> impl Future<Output = ()> + Send;
+
+    /// Removes a value from texts from now on.
+    fn hide(&mut self, name: &str, value: SecretText);
+}
+
+impl Listener for Control<'_> {
+    async fn hear(&mut self, step: u32, news: News) {
+        match news {
+            News::Delta { try_number, text } => self.delta((step, try_number), text).await,
+            News::Log { level, text } => self.say(StreamKind::Log, level, text).await,
+        }
+    }
+
+    fn hide(&mut self, name: &str, value: SecretText) {
+        Control::hide(self, name, value);
     }
 }
 
@@ -204,7 +221,7 @@ fn mock(agent: &Agent) -> Result<Target, Fault> {
     }
 }
 
-pub(super) fn environment(chosen: Chosen, model: &str, shared: &Shared) -> Result<Target, Fault> {
+pub(in crate::provider) fn environment(chosen: Chosen, model: &str, shared: &Shared) -> Result<Target, Fault> {
     let variables = &shared.settings.models;
     let Some((protocol, endpoint)) = variables.reach(chosen) else {
         let text =

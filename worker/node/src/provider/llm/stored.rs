@@ -16,14 +16,14 @@ use crate::secrets::Secrets;
 
 /// A model as step 0 records it. Its spec has references to secrets, and no values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct StoredModel {
+pub(in crate::provider) struct StoredModel {
     /// The name of its object.
-    pub(super) name: String,
-    pub(super) spec: ModelSpec,
+    pub(in crate::provider) name: String,
+    pub(in crate::provider) spec: ModelSpec,
 }
 
 /// The models that came with a lease.
-pub(super) fn read(attached: &[AttachedModel]) -> Result<Vec<StoredModel>, Fault> {
+pub(in crate::provider) fn read(attached: &[AttachedModel]) -> Result<Vec<StoredModel>, Fault> {
     let read = |model: &AttachedModel| {
         let spec = ModelSpec::read(&model.spec);
         let spec =
@@ -35,7 +35,7 @@ pub(super) fn read(attached: &[AttachedModel]) -> Result<Vec<StoredModel>, Fault
 
 /// The models that a job was fixed to, reached as their objects say now: a key or an address that was changed meanwhile counts also
 /// for jobs that began before. Which models they are does not change.
-pub(super) fn current(recorded: &[StoredModel], attached: &[StoredModel]) -> Vec<StoredModel> {
+pub(in crate::provider) fn current(recorded: &[StoredModel], attached: &[StoredModel]) -> Vec<StoredModel> {
     let is = |a: &StoredModel, b: &StoredModel| {
         a.name == b.name && a.spec.provider == b.spec.provider && a.spec.name == b.spec.name
     };
@@ -44,16 +44,16 @@ pub(super) fn current(recorded: &[StoredModel], attached: &[StoredModel]) -> Vec
 }
 
 /// What the worker adds to the specs of models.
-pub(super) struct Around<'a> {
-    pub(super) secrets: &'a Secrets,
-    pub(super) environment: &'a ModelEnvironment,
-    pub(super) logins: &'a Logins,
+pub(in crate::provider) struct Around<'a> {
+    pub(in crate::provider) secrets: &'a Secrets,
+    pub(in crate::provider) environment: &'a ModelEnvironment,
+    pub(in crate::provider) logins: &'a Logins,
     /// The script of the agent, for models of the provider `scripted`.
-    pub(super) script: Option<&'a Arc<Script>>,
+    pub(in crate::provider) script: Option<&'a Arc<Script>>,
 }
 
 impl Around<'_> {
-    pub(super) fn target(&self, model: &StoredModel) -> Result<Target, ConnectError> {
+    pub(in crate::provider) fn target(&self, model: &StoredModel) -> Result<Target, ConnectError> {
         let secret = |name: &str| self.secrets.of_models(name).map(|value| value.expose().into());
         let variable = |name: &str| {
             let own = self.secrets.variable_of_models(name).map(|value| value.expose().to_owned());
@@ -66,12 +66,12 @@ impl Around<'_> {
 }
 
 /// What the tokens of each model cost on a day.
-pub(super) fn prices(models: &[StoredModel], day: Day) -> Vec<Option<Prices>> {
+pub(in crate::provider) fn prices(models: &[StoredModel], day: Day) -> Vec<Option<Prices>> {
     models.iter().map(|model| model.spec.prices_on(PriceList::embedded(), day)).collect()
 }
 
 /// Whether one of the models has a capability. A model without it is passed over.
-pub(super) fn has(models: &[StoredModel], capability: Capability) -> bool {
+pub(in crate::provider) fn has(models: &[StoredModel], capability: Capability) -> bool {
     models.iter().any(|model| model.spec.capabilities.contains(&capability))
 }
 

@@ -1,0 +1,236 @@
+//! Agents that are graphs. The engine and its driver are atlas-graph and atlas-graph-run; this module records the result of each piece of
+//! work, and of each call of a model, in the job's journal, so that a later attempt goes on where the last one stopped.
+
+mod book;
+mod host;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use atlas_graph::Kind;
+use atlas_graph::Loaded;
+use atlas_graph_run::Runner;
+use atlas_package::{GraphError, GraphFolder, Known};
+use atlas_types::{StepKey, StepKind, StepUsage, StreamKind};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use tokio::sync::{mpsc, watch};
+
+use self::book::Book;
+use self::host::{Surroundings, Told, Tokens};
+use super::llm::fault::Fault;
+use super::llm::fixed::Fixed;
+use super::llm::model::{Listener as _, Models};
+use super::{Execution, exec, stopped};
+use crate::journal::{Journal, Made, hashed};
+use crate::slot::{Control, Shared, Work};
+
+/// How often a question is asked again after an answer that its rule refuses.
+const ASKS_AGAIN: u32 = 3;
+
+/// An agent in its slot. Its scripts are processes of their own, and its slot ends with the job.
+pub(crate) struct GraphAgent {
+    shared: Shared,
+}
+
+/// The input of a graph with a derived contract. Other members are part of the first state.
+#[derive(Debug, Default, Deserialize)]
+struct Input {
+    #[serde(default)]
+    message: Option<String>,
+    #[serde(default)]
+    variables: Map<String, Value>,
+    #[serde(flatten)]
+    others: Map<String, Value>,
+}
+
+impl GraphAgent {
+    pub(super) fn new(shared: &Shared) -> Self {
+        Self { shared: shared.clone() }
+    }
+
+    pub(super) async fn execute(&mut self, work: &Arc<Work>, control: &mut Control<'_>) -> Execution {
+        let (env, mailbox, limit) = (control.env, control.mailbox, work.assignment.execution_timeout);
+        let mut metadata = Map::new();
+        let end = tokio::select! {
+            biased;
+            () = stopped(mailbox) => return Execution::stopped(),
+            end = self.run(work, control, &mut metadata) => end,
+            () = env.clock.sleep(limit.as_duration()) => return Execution::timed_out(limit),
+        };
+        match end.and_then(|output| {
+            RawValue::from_string(output.to_string()).map_err(|error| Fault::internal(error.to_string()))
+        }) {
+            Ok(output) => Execution::Output { output, metadata, usable: false },
+            Err(fault) => {
+                metadata.extend(fault.code().map(|code| ("_error_code".to_owned(), code.into())));
+                metadata.extend(fault.seen().map(|seen| ("_models".to_owned(), seen)));
+                Execution::Failed { failure: fault.failure(), metadata, usable: false }
+            }
+        }
+    }
+
+    async fn run(
+        &self,
+        work: &Arc<Work>,
+        control: &mut Control<'_>,
+        metadata: &mut Map<String, Value>,
+    ) -> Result<Value, Fault> {
+        let (folder, mut loaded) = self.load(work).await?;
+        let input: Input = serde_json::from_slice(&work.input).map_err(|error| Fault::Input(error.to_string()))?;
+        give(&mut loaded, input.variables).map_err(Fault::Input)?;
+        let prompt = input.message.unwrap_or_default();
+        loaded.graph.initial_state.extend(input.others);
+        let book = Book::open(Journal::new(&self.shared, &work.assignment)).await?;
+        let models = self.models(work, control, &loaded, &book).await?;
+        let (told, mut hears) = mpsc::unbounded_channel();
+        let workspace = Workspace::new(&work.assignment.job.to_string()).map_err(|error| {
+            Fault::internal(format!("could not make the folder of the run: {error}"))
+        })?;
+        let environment = exec::environment(work, &self.shared.settings);
+        let secrets = control.secrets.clone();
+        let graph = loaded.graph.clone();
+        let host = Surroundings {
+            shared: &self.shared,
+            agent: &work.agent,
+            graph: &graph,
+            job: work.assignment.job.to_string(),
+            book,
+            models,
+            environment: environment.clone(),
+            secrets,
+            told,
+            tokens: Tokens::default(),
+        };
+        let runner = Runner {
+            env: &self.shared.env,
+            host: &host,
+            workspace: workspace.0.clone(),
+            variables: vec![("ATLAS_WORKSPACE".to_owned(), workspace.0.display().to_string())],
+            inherits: false,
+            asks_again: ASKS_AGAIN,
+        };
+        let run = runner.prepare(&folder, &loaded, &prompt).map_err(|error| definition(&error))?;
+        let (_stopper, stop) = watch::channel(false);
+        let running = runner.run(&folder, run, stop);
+        tokio::pin!(running);
+        let parking = host.book.park();
+        tokio::pin!(parking);
+        let ran = loop {
+            tokio::select! {
+                biased;
+                Some(told) = hears.recv() => pass(control, told).await,
+                error = host.book.failure() => return Err(error.into()),
+                error = &mut parking => return Err(error.into()),
+                ran = &mut running => break ran,
+            }
+        };
+        while let Ok(told) = hears.try_recv() {
+            pass(control, told).await;
+        }
+        let tokens = [("input_tokens", &host.tokens.input), ("output_tokens", &host.tokens.output)];
+        if let Some((fixed, models)) = &host.models {
+            let counted = tokens.map(|(name, count)| (name.to_owned(), count.load(Ordering::Relaxed).into()));
+            metadata.extend(counted);
+            metadata.insert("model".to_owned(), fixed.settings.model.as_str().into());
+            let seen = models.seen.as_ref().and_then(|seen| seen.value());
+            metadata.extend(seen.map(|seen| ("_models".to_owned(), seen)));
+        }
+        match ran.result {
+            Ok(text) => Ok(json!({ "text": text, "state": ran.state })),
+            Err(error) => Err(Fault::Graph(error.to_string())),
+        }
+    }
+
+    async fn load(&self, work: &Arc<Work>) -> Result<(GraphFolder, Loaded), Fault> {
+        let directory = work.agent.directory.clone();
+        let known = Known { agents_elsewhere: true, ..Known::default() };
+        // Agents of the same name beside the package would be another package.
+        let folder = GraphFolder { agents: directory.join("agents"), folder: directory, known };
+        let read = self.shared.env.spawn_blocking("read graph", move || folder.read().map(|loaded| (folder, loaded)));
+        match read.join().await {
+            Ok(read) => read.map_err(|error| definition(&error)),
+            Err(_) => Err(Fault::internal("reading the graph was interrupted")),
+        }
+    }
+
+    /// What the job is fixed to: always its first step.
+    async fn models(
+        &self,
+        work: &Arc<Work>,
+        control: &mut Control<'_>,
+        loaded: &Loaded,
+        book: &Book,
+    ) -> Result<Option<(Fixed, Models)>, Fault> {
+        let calls = |kind: &Kind| match kind {
+            Kind::Llm(_) => true,
+            Kind::Agent(agent) => agent.output_schema.is_some(),
+            _ => false,
+        };
+        let calls_models = loaded.graph.nodes.iter().any(|node| calls(&node.kind));
+        let key: StepKey = hashed(&("start", "graph"));
+        let make = || async {
+            let fixed = match calls_models {
+                true => serde_json::to_vec(&Fixed::of(&work.agent, &work.assignment.attachments, &self.shared)?),
+                false => serde_json::to_vec(&json!({ "graph": loaded.graph.name })),
+            };
+            let outcome = fixed.map_err(|error| Fault::internal(error.to_string()))?;
+            Ok::<_, Fault>(Made { outcome, usage: StepUsage::default() })
+        };
+        let recorded = book.step(StepKind::Start, key, make).await?;
+        if !calls_models {
+            return Ok(None);
+        }
+        let fixed = Fixed::read(&recorded)?;
+        let models = Models::open(&fixed.source, &fixed.settings.model, work, control, &self.shared)?;
+        for why in &models.left_out {
+            control.say(StreamKind::Log, "warning", why.clone()).await;
+        }
+        Ok(Some((fixed, models)))
+    }
+}
+
+/// Sets variables to the values that the input has.
+fn give(loaded: &mut Loaded, values: Map<String, Value>) -> Result<(), String> {
+    for (name, value) in values {
+        let Value::String(value) = value else { return Err(format!("the variable \"{name}\" is no text")) };
+        let mut variables = loaded.graph.variables.iter_mut();
+        // A value for a variable that does not exist has no effect.
+        if let Some(variable) = variables.find(|variable| variable.name == name) {
+            variable.default = Some(value);
+        }
+    }
+    Ok(())
+}
+
+fn definition(error: &GraphError) -> Fault {
+    Fault::Definition(atlas_env::chain(error))
+}
+
+async fn pass(control: &mut Control<'_>, told: Told) {
+    match told {
+        Told::Call { step, news } => control.hear(step, news).await,
+        Told::Progress(event) => control.say(StreamKind::Progress, "info", event.to_string()).await,
+        Told::Log { level, text } => control.say(StreamKind::Log, level, text).await,
+    }
+}
+
+/// The folder in which scripts run. It is removed with the attempt.
+struct Workspace(PathBuf);
+
+impl Workspace {
+    fn new(job: &str) -> std::io::Result<Self> {
+        let path = std::env::temp_dir().join(format!("atlas-graph-{job}-{}", std::process::id()));
+        std::fs::create_dir_all(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Workspace {
+    fn drop(&mut self) {
+        // What cannot be removed is left to the system's own cleaning of temporary files.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,205 @@
+//! The journal of a run whose work ends in any order. A result is found by the key of its work, which depends on the work alone; so it
+//! does not matter in which order a later attempt asks. The job parks when all its open work waits for jobs or people.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use atlas_types::{SpawnStep, StepKey, StepKind, StepUsage, Wait};
+use serde::Serialize;
+use serde_json::Value;
+use tokio::sync::{Mutex as AsyncMutex, Notify};
+
+use crate::journal::{Asker, Begun, ChildCall, Journal, JournalError, Made, hashed};
+use crate::mailbox::Answer;
+
+/// The journal of a run.
+pub(super) struct Book {
+    journal: AsyncMutex<Journal>,
+    asker: Asker,
+    inside: Mutex<Inside>,
+    /// Told when the open work or its waits have changed.
+    changed: Notify,
+    /// Told when the journal has failed.
+    failed: Notify,
+}
+
+#[derive(Default)]
+struct Inside {
+    known: BTreeMap<StepKey, Arc<[u8]>>,
+    /// How often equal requests were made.
+    repeats: BTreeMap<StepKey, u32>,
+    /// Pieces of work that were begun and do not wait.
+    active: usize,
+    waits: BTreeMap<u64, Wait>,
+    last: u64,
+    failure: Option<JournalError>,
+}
+
+/// Most waits of a parked job.
+const WAITS_MAX: usize = 64;
+
+impl Book {
+    /// Reads what earlier attempts recorded.
+    pub(super) async fn open(mut journal: Journal) -> Result<Self, JournalError> {
+        let recorded = journal.drain().await?;
+        let known = recorded.into_iter().map(|(_, key, outcome)| (key, outcome)).collect();
+        Ok(Self {
+            asker: journal.asker(),
+            journal: AsyncMutex::new(journal),
+            inside: Mutex::new(Inside { known, ..Inside::default() }),
+            changed: Notify::new(),
+            failed: Notify::new(),
+        })
+    }
+
+    fn inside(&self) -> MutexGuard<'_, Inside> {
+        // Every change is complete while the lock is held.
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The outcome of a step: the recorded one, or that of `make`, once it is recorded.
+    pub(super) async fn step<F, E>(&self, kind: StepKind, key: StepKey, make: impl FnOnce() -> F) -> Result<Arc<[u8]>, E>
+    where
+        F: Future<Output = Result<Made, E>>,
+        E: From<JournalError>,
+    {
+        if let Some(outcome) = self.known(key) {
+            return Ok(outcome);
+        }
+        let Made { outcome, usage } = make().await?;
+        Ok(self.record(kind, key, outcome, usage).await?)
+    }
+
+    /// A recorded outcome.
+    pub(super) fn known(&self, key: StepKey) -> Option<Arc<[u8]>> {
+        self.inside().known.get(&key).cloned()
+    }
+
+    pub(super) async fn record(
+        &self,
+        kind: StepKind,
+        key: StepKey,
+        outcome: Vec<u8>,
+        usage: StepUsage,
+    ) -> Result<Arc<[u8]>, JournalError> {
+        let outcome = self.journal.lock().await.record(kind, key, outcome, usage).await?;
+        self.inside().known.insert(key, Arc::clone(&outcome));
+        Ok(outcome)
+    }
+
+    /// The key of a request. An equal request of the same work has another one.
+    pub(super) fn key(&self, asked: &impl Serialize) -> StepKey {
+        let key = hashed(asked);
+        let count = {
+            let mut inside = self.inside();
+            let count = inside.repeats.entry(key).or_default();
+            *count += 1;
+            *count
+        };
+        if count == 1 { key } else { hashed(&(key.0, count)) }
+    }
+
+    /// Begins a piece of work. Before the only one, the job may leave a node that drains.
+    pub(super) async fn begin(&self) -> Result<(), JournalError> {
+        let alone = {
+            let inside = self.inside();
+            inside.active == 0 && inside.waits.is_empty()
+        };
+        if alone {
+            self.journal.lock().await.may_leave().await?;
+        }
+        self.inside().active += 1;
+        self.changed.notify_one();
+        Ok(())
+    }
+
+    pub(super) fn finish(&self) {
+        let mut inside = self.inside();
+        inside.active = inside.active.saturating_sub(1);
+        self.changed.notify_one();
+    }
+
+    /// Runs a job, and waits for its end.
+    pub(super) async fn child(&self, key: StepKey, call: ChildCall) -> Result<Answer, JournalError> {
+        self.answer(self.asker.child(SpawnStep { number: 0, key }, call).await?).await
+    }
+
+    /// Asks people, and waits for the answer.
+    pub(super) async fn question(&self, key: StepKey, tool: &str, arguments: &Value) -> Result<Answer, JournalError> {
+        self.answer(self.asker.question(key, tool, arguments).await?).await
+    }
+
+    async fn answer(&self, Begun { wait, end }: Begun) -> Result<Answer, JournalError> {
+        let _waiting = Waiting::new(self, wait);
+        end.await.map_err(|_| JournalError::Stopped)
+    }
+
+    /// Ends the attempt with an error.
+    pub(super) fn fail(&self, error: JournalError) {
+        self.inside().failure.get_or_insert(error);
+        self.failed.notify_one();
+    }
+
+    /// The error that ends the attempt.
+    pub(super) async fn failure(&self) -> JournalError {
+        loop {
+            self.failed.notified().await;
+            if let Some(error) = self.inside().failure.take() {
+                return error;
+            }
+        }
+    }
+
+    /// Lets the job park while all its work waits. Ends only with an error.
+    pub(super) async fn park(&self) -> JournalError {
+        loop {
+            let Some(waits) = self.idle() else {
+                self.changed.notified().await;
+                continue;
+            };
+            let mut journal = self.journal.lock().await;
+            let changed = async {
+                while self.idle().is_some_and(|now| now == waits) {
+                    self.changed.notified().await;
+                }
+            };
+            if let Err(error) = journal.wait(waits.clone(), changed).await {
+                return error;
+            }
+        }
+    }
+
+    /// What the job waits for, if it does nothing else.
+    fn idle(&self) -> Option<Vec<Wait>> {
+        let inside = self.inside();
+        let waits = inside.waits.values().take(WAITS_MAX).copied().collect::<Vec<_>>();
+        (inside.active == 0 && !waits.is_empty()).then_some(waits)
+    }
+}
+
+/// A piece of work that waits.
+struct Waiting<'b> {
+    book: &'b Book,
+    id: u64,
+}
+
+impl<'b> Waiting<'b> {
+    fn new(book: &'b Book, wait: Wait) -> Self {
+        let mut inside = book.inside();
+        inside.last += 1;
+        let id = inside.last;
+        inside.waits.insert(id, wait);
+        inside.active = inside.active.saturating_sub(1);
+        book.changed.notify_one();
+        Self { book, id }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut inside = self.book.inside();
+        inside.waits.remove(&self.id);
+        inside.active += 1;
+        self.book.changed.notify_one();
+    }
+}

@@ -1,0 +1,403 @@
+//! What a run needs of the worker: its journal, processes, models, people and other agents.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use atlas_graph::run::{Effect, Fault, FaultKind, Note, Question, Work};
+use atlas_graph::{Graph, Kind};
+use atlas_graph_run::{Asked, Ended, Host, NodePlace, Process};
+use atlas_model::{Answer, CallError, CallErrorKind, Request};
+use atlas_turn::Turn;
+use atlas_turn::record::Answered as Recorded;
+use atlas_types::{Micros, StepKey, StepKind, StepUsage};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::book::Book;
+use crate::agent::Agent;
+use crate::journal::{ChildCall, JournalError, Made, UNATTENDED, hashed};
+use crate::mailbox::Answer as Called;
+use crate::provider::command::{self, Keep, Launch};
+use crate::provider::llm::fixed::Fixed;
+use crate::provider::llm::model::{Answered, Listener, Models, News};
+use crate::secrets::Secrets;
+use crate::slot::Shared;
+
+/// What a run tells its followers.
+#[derive(Debug)]
+pub(super) enum Told {
+    Call { step: u32, news: News },
+    Progress(Value),
+    Log { level: &'static str, text: String },
+}
+
+/// The surroundings of the run of one attempt.
+pub(super) struct Surroundings<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) agent: &'a Arc<Agent>,
+    pub(super) graph: &'a Graph,
+    pub(super) job: String,
+    pub(super) book: Book,
+    /// None for a graph that calls no models.
+    pub(super) models: Option<(Fixed, Models)>,
+    pub(super) secrets: Secrets,
+    /// The environment of scripts.
+    pub(super) environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
+    pub(super) told: mpsc::UnboundedSender<Told>,
+    pub(super) tokens: Tokens,
+}
+
+/// The tokens of all calls.
+#[derive(Debug, Default)]
+pub(super) struct Tokens {
+    pub(super) input: AtomicU64,
+    pub(super) output: AtomicU64,
+}
+
+/// The recorded result of a piece of work.
+#[derive(Debug, Serialize, Deserialize)]
+struct WorkEnd {
+    graph: String,
+    node: String,
+    /// The number of the super-step.
+    step: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    item: Option<usize>,
+    #[serde(flatten)]
+    end: End,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum End {
+    Result(Value),
+    Fault(Fault),
+}
+
+impl From<End> for Result<Value, Fault> {
+    fn from(end: End) -> Self {
+        match end {
+            End::Result(value) => Ok(value),
+            End::Fault(fault) => Err(fault),
+        }
+    }
+}
+
+/// What a call of a model is known by.
+#[derive(Serialize)]
+struct CallKey<'a> {
+    call: &'a str,
+    work: [u8; 16],
+    request: &'a Request,
+}
+
+
+/// The key of a piece of work. It has the place and the visit, and not what is asked: the same work is asked the same.
+fn work_key(place: NodePlace<'_>, what: &str) -> StepKey {
+    let work = place.work;
+    hashed(&("graph", what, place.depth, place.graph, (work.step, &work.node, work.item, work.asked)))
+}
+
+impl Surroundings<'_> {
+    /// Ends the attempt. The work that noticed never ends.
+    async fn fail<T>(&self, error: JournalError) -> T {
+        self.book.fail(error);
+        std::future::pending().await
+    }
+
+    fn tell(&self, told: Told) {
+        // The receiver lives as long as the run.
+        let _ = self.told.send(told);
+    }
+
+    /// Secrets in values of variables: only processes get them.
+    fn revealed(&self, value: &std::ffi::OsStr) -> Option<std::ffi::OsString> {
+        let text = value.to_str().filter(|text| text.contains("{{"))?;
+        let mut revealed = text.to_owned();
+        for name in atlas_package::placeholders(text) {
+            if let Some(secret) = self.secrets.declared(name) {
+                revealed = revealed.replace(&format!("{{{{{name}}}}}"), secret.expose());
+            }
+        }
+        Some(revealed.into())
+    }
+
+    fn question(&self, place: NodePlace<'_>, question: &Question) -> (&'static str, Value) {
+        let timeout = match self.graph.node(place.node).map(|node| &node.kind) {
+            Some(Kind::Approval(approval)) => approval.timeout,
+            _ => None,
+        };
+        let mut arguments = json!({ "question": question.text });
+        if let Some(seconds) = timeout {
+            arguments["timeout_seconds"] = seconds.into();
+        }
+        match &question.options {
+            Some(options) => {
+                arguments["options"] = json!(options);
+                ("user__ask", arguments)
+            }
+            None => ("user__input", arguments),
+        }
+    }
+
+    async fn called(
+        &self,
+        (fixed, models): &(Fixed, Models),
+        key: StepKey,
+        mut request: Request,
+    ) -> Result<Arc<[u8]>, CallFault> {
+        let (env, redactor) = (&self.shared.env, self.secrets.redactor());
+        let make = || async move {
+            // The same in each attempt that gets this far.
+            request.idempotency_key = Some(format!("{}-{key}", self.job));
+            let began = env.clock.monotonic();
+            let mut listener = Followers(self.told.clone());
+            // Calls at the same time have numbers of their own, by which followers keep them apart.
+            let number = u32::from_be_bytes([key.0[0], key.0[1], key.0[2], key.0[3]]);
+            let called = models.call(&request, number, (&env.clock, &mut listener)).await;
+            let Answered { answer, place } = called.map_err(CallFault::Call)?;
+            let usage = StepUsage {
+                duration: Micros::from(env.clock.monotonic().saturating_sub(began)),
+                tokens_input: answer.usage.input,
+                tokens_output: answer.usage.output,
+                cost_nanodollars: Turn::new(fixed.settings.clone()).cost(place, &answer.usage).0,
+            };
+            let unreadable = |error: serde_json::Error| CallFault::Call(other(error.to_string()));
+            let mut value = serde_json::to_value(Recorded { place, answer }).map_err(unreadable)?;
+            redactor.json(&mut value);
+            Ok(Made { outcome: serde_json::to_vec(&value).map_err(unreadable)?, usage })
+        };
+        self.book.step(StepKind::Model, key, make).await
+    }
+}
+
+enum CallFault {
+    Call(CallError),
+    Journal(JournalError),
+}
+
+impl From<JournalError> for CallFault {
+    fn from(error: JournalError) -> Self {
+        Self::Journal(error)
+    }
+}
+
+fn other(text: impl Into<String>) -> CallError {
+    CallError::new(CallErrorKind::Answer, text)
+}
+
+/// Those who follow the job.
+struct Followers(mpsc::UnboundedSender<Told>);
+
+impl Listener for Followers {
+    async fn hear(&mut self, step: u32, news: News) {
+        // The receiver lives as long as the run.
+        let _ = self.0.send(Told::Call { step, news });
+    }
+}
+
+#[async_trait]
+impl Host for Surroundings<'_> {
+    async fn begin(&self, place: NodePlace<'_>, _: &Work) -> Option<Result<Value, Fault>> {
+        if let Some(outcome) = self.book.known(work_key(place, "work")) {
+            return match serde_json::from_slice::<WorkEnd>(&outcome) {
+                Ok(recorded) => Some(recorded.end.into()),
+                Err(error) => self.fail(JournalError::Unreadable { step: place.work.step, error }).await,
+            };
+        }
+        match self.book.begin().await {
+            Ok(()) => {
+                self.tell(Told::Progress(json!({"event": "node_started", "node": place.work.node, "item": place.work.item})));
+                None
+            }
+            Err(error) => self.fail(error).await,
+        }
+    }
+
+    async fn finish(&self, place: NodePlace<'_>, result: &Result<Value, Fault>) {
+        let work = place.work;
+        let end = match result.clone() {
+            Ok(mut value) => {
+                self.secrets.redactor().json(&mut value);
+                End::Result(value)
+            }
+            Err(fault) => End::Fault(Fault { text: self.secrets.redactor().text(&fault.text).into_owned(), ..fault }),
+        };
+        let recorded =
+            WorkEnd { graph: place.graph.to_owned(), node: work.node.clone(), step: work.step, item: work.item, end };
+        let recorded = match serde_json::to_vec(&recorded) {
+            Ok(outcome) => {
+                let key = work_key(place, "work");
+                self.book.record(StepKind::Effect, key, outcome, StepUsage::default()).await.map(drop)
+            }
+            Err(error) => Err(JournalError::Unreadable { step: work.step, error }),
+        };
+        self.book.finish();
+        if let Err(error) = recorded {
+            return self.fail(error).await;
+        }
+        let event = match result {
+            Ok(_) => json!({"event": "node_finished", "node": work.node, "item": work.item}),
+            Err(fault) => json!({"event": "node_failed", "node": work.node, "item": work.item, "error": excerpt(&fault.text)}),
+        };
+        self.tell(Told::Progress(event));
+    }
+
+    async fn process(&self, process: Process) -> io::Result<Ended> {
+        let mut environment = self.environment.clone();
+        for (name, value) in process.variables {
+            let value = self.revealed(&value).unwrap_or(value);
+            environment.retain(|(other, _)| *other != name);
+            environment.push((name, value));
+        }
+        let launch = Launch {
+            program: process.program,
+            arguments: process.arguments,
+            directory: process.directory,
+            environment,
+            stdout: Keep::First(process.stdout_max),
+            stderr: Keep::First(process.stderr_max),
+        };
+        let command::Ended { status, stdout, stderr } = command::run(self.shared, self.agent, launch).await?;
+        for line in String::from_utf8_lossy(&stderr).lines() {
+            self.tell(Told::Log { level: "info", text: line.to_owned() });
+        }
+        Ok(Ended { status, stdout, stderr })
+    }
+
+    async fn call(&self, place: NodePlace<'_>, model: Option<&str>, request: Request) -> Result<Answer, CallError> {
+        let Some(models) = &self.models else { return Err(other("the graph has no model")) };
+        let (fixed, _) = models;
+        if let Some(name) = model.filter(|name| !self.is_model_of_graph(name)) {
+            let text = format!("the model \"{name}\" of the node is not that of the graph; a graph has one model and its fallbacks");
+            return Err(CallError::new(CallErrorKind::Request, text));
+        }
+        let request = Request {
+            model: fixed.settings.model.clone(),
+            stream: fixed.settings.stream,
+            ..request
+        };
+        let work = work_key(place, "work");
+        let key = self.book.key(&CallKey { call: "model", work: work.0, request: &request });
+        match self.called(models, key, request).await {
+            Ok(outcome) => {
+                let Recorded { answer, .. } =
+                    serde_json::from_slice(&outcome).map_err(|error| other(error.to_string()))?;
+                self.tokens.input.fetch_add(answer.usage.input, Ordering::Relaxed);
+                self.tokens.output.fetch_add(answer.usage.output, Ordering::Relaxed);
+                Ok(answer)
+            }
+            Err(CallFault::Call(error)) => Err(error),
+            Err(CallFault::Journal(error)) => self.fail(error).await,
+        }
+    }
+
+    async fn ask(&self, asked: Asked<'_>) -> Result<String, Fault> {
+        let Asked { place, question } = asked;
+        let (tool, arguments) = self.question(place, question);
+        self.tell(Told::Progress(json!({"event": "question_opened", "node": place.work.node, "question": question.text})));
+        match self.book.question(work_key(place, "question"), tool, &arguments).await {
+            Ok(Called::Completed(result)) => {
+                let result: Value = serde_json::from_slice(&result).unwrap_or_default();
+                match result.get("answer") {
+                    Some(Value::String(text)) => Ok(text.clone()),
+                    Some(other) => Ok(other.to_string()),
+                    None => Err(Fault::new(FaultKind::NoAnswer, "nobody answered the question in time")),
+                }
+            }
+            Ok(Called::Failed(why) | Called::Refused(why)) if why.starts_with(UNATTENDED) => {
+                self.fail(JournalError::Unattended(why)).await
+            }
+            Ok(Called::Failed(why) | Called::Refused(why)) => {
+                let approval = question.options.is_some();
+                Err(Fault::new(if approval { FaultKind::Approval } else { FaultKind::Input }, why))
+            }
+            Err(error) => self.fail(error).await,
+        }
+    }
+
+    async fn agent(&self, place: NodePlace<'_>, agent: &str, prompt: &str) -> Result<String, Fault> {
+        let failed = |why: String| Fault::new(FaultKind::Agent, format!("agent \"{agent}\": {why}"));
+        let input = RawValue::from_string(message(prompt).to_string()).map_err(|error| failed(error.to_string()))?;
+        let call = ChildCall { agent: agent.to_owned(), input, priority: 0, skill: false };
+        match self.book.child(work_key(place, "child"), call).await {
+            Ok(Called::Completed(output)) => Ok(text(&serde_json::from_slice(&output).unwrap_or_default())),
+            Ok(Called::Failed(why) | Called::Refused(why)) => Err(failed(why)),
+            Err(error) => self.fail(error).await,
+        }
+    }
+
+    fn observe(&self, _: u32, _: &str, effect: &Effect) {
+        match effect {
+            Effect::Stepped(record) => {
+                let keys = record.changed.as_deref().unwrap_or_default();
+                self.tell(Told::Progress(json!({"event": "state_merged", "step": record.number, "keys": keys})));
+            }
+            Effect::Note(Note::FellBack { node, fault, .. }) => {
+                let text = format!("node \"{node}\" failed, the run continues at its fallback: {}", excerpt(&fault.text));
+                self.tell(Told::Log { level: "warning", text });
+            }
+            Effect::Note(Note::NextIgnored { node }) => {
+                let text = format!("node \"{node}\": _next is no text, so it is ignored");
+                self.tell(Told::Log { level: "warning", text });
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Surroundings<'_> {
+    /// Whether a node names the model that the whole graph has.
+    fn is_model_of_graph(&self, name: &str) -> bool {
+        self.graph.model.as_deref() == Some(name)
+    }
+}
+
+/// The input of an agent that is given a prompt. A JSON object is an input of its own, for agents with a contract.
+fn message(prompt: &str) -> Value {
+    match serde_json::from_str(prompt) {
+        Ok(Value::Object(mut members)) => {
+            members.entry("message").or_insert_with(|| prompt.into());
+            Value::Object(members)
+        }
+        _ => json!({ "message": prompt }),
+    }
+}
+
+/// The text of an agent's output.
+fn text(output: &Value) -> String {
+    let member = |name: &str| output.get(name).and_then(Value::as_str);
+    match member("text").or_else(|| member("result")).or_else(|| output.as_str()) {
+        Some(text) => text.to_owned(),
+        None => output.to_string(),
+    }
+}
+
+/// The beginning of a text.
+fn excerpt(text: &str) -> String {
+    text.chars().take(120).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prompts_are_messages_or_inputs() {
+        assert_eq!(message("go"), json!({"message": "go"}));
+        assert_eq!(message("[1]"), json!({"message": "[1]"}));
+        assert_eq!(message(r#"{"a": 1}"#), json!({"a": 1, "message": r#"{"a": 1}"#}));
+    }
+
+    #[test]
+    fn outputs_have_texts() {
+        assert_eq!(text(&json!({"text": "a", "state": {}})), "a");
+        assert_eq!(text(&json!({"result": "a"})), "a");
+        assert_eq!(text(&json!("a")), "a");
+        assert_eq!(text(&json!({"n": 1})), r#"{"n":1}"#);
+    }
+}
