@@ -17,4 +17,5 @@ mod script;
 pub use environment::{Owner, Surroundings};
 pub use limits::Limits;
 pub use outcome::Called;
+pub use process::{Children, Launch, Launched, Left, Process};
 pub use script::{PrepareError, Script, Tool};

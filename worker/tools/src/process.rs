@@ -1,6 +1,10 @@
-//! One process with its limits.
+//! One process with its limits, and who starts it.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io;
+use std::path::PathBuf;
+use std::pin::Pin;
 use std::process::{ExitStatus, Stdio};
 
 use nix::sys::signal::{Signal, killpg};
@@ -10,6 +14,45 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 use crate::limits::Limits;
+
+/// A process to run, without input.
+#[derive(Debug, Clone)]
+pub struct Process {
+    pub program: OsString,
+    pub arguments: Vec<OsString>,
+    pub directory: PathBuf,
+    /// The complete environment.
+    pub environment: BTreeMap<OsString, OsString>,
+    /// Bytes that are kept of each of its streams: the last ones.
+    pub stream_bytes: usize,
+}
+
+/// What a process left.
+#[derive(Debug, Clone)]
+pub struct Left {
+    pub status: ExitStatus,
+    pub stdout: Vec<u8>,
+    pub stderr: Vec<u8>,
+}
+
+/// A process that is started.
+pub type Launched<'l> = Pin<Box<dyn Future<Output = io::Result<Left>> + Send + 'l>>;
+
+/// Starts processes. Dropping the future kills the process with everything that it started.
+pub trait Launch: Send + Sync {
+    /// Runs a process to its end.
+    fn launch(&self, process: Process) -> Launched<'_>;
+}
+
+/// Starts processes as children of this one.
+#[derive(Debug, Clone, Copy)]
+pub struct Children;
+
+impl Launch for Children {
+    fn launch(&self, process: Process) -> Launched<'_> {
+        Box::pin(child(process))
+    }
+}
 
 /// A process that ended.
 pub(crate) struct Ended {
@@ -31,26 +74,40 @@ impl Drop for Group {
     }
 }
 
-/// Runs a command in a group of its own, until it ends or its time is over. Everything that it started ends with it.
-pub(crate) async fn run(mut command: Command, limits: &Limits) -> io::Result<Ended> {
+/// Runs a process until it ends or its time is over. Everything that it started ends with it.
+pub(crate) async fn run(launch: &dyn Launch, process: Process, limits: &Limits) -> io::Result<Ended> {
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    match timeout(limits.time, launch.launch(process)).await {
+        Ok(left) => {
+            let Left { status, stdout, stderr } = left?;
+            Ok(Ended { status: Some(status), stdout: text(stdout), stderr: text(stderr) })
+        }
+        Err(_) => Ok(Ended { status: None, stdout: String::new(), stderr: String::new() }),
+    }
+}
+
+/// Runs a process in a group of its own.
+async fn child(process: Process) -> io::Result<Left> {
+    let mut command = Command::new(&process.program);
+    command.args(process.arguments).current_dir(process.directory).env_clear().envs(process.environment);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).kill_on_drop(true);
     let mut child = command.spawn()?;
     let mut group = Group(child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw));
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let most = limits.stream_bytes;
+    let most = process.stream_bytes;
     let wait = async {
-        let status = timeout(limits.time, child.wait()).await;
+        let status = child.wait().await;
         // Whoever still holds the streams would keep their readers waiting.
         drop(Group(group.0.take()));
         status
     };
     let (status, stdout, stderr) = tokio::join!(wait, last(stdout, most), last(stderr, most));
-    Ok(Ended { status: status.ok().transpose()?, stdout, stderr })
+    Ok(Left { status: status?, stdout, stderr })
 }
 
 /// The end of what is written to a stream.
-async fn last(stream: Option<impl AsyncRead + Unpin>, most: usize) -> String {
-    let Some(mut stream) = stream else { return String::new() };
+async fn last(stream: Option<impl AsyncRead + Unpin>, most: usize) -> Vec<u8> {
+    let Some(mut stream) = stream else { return Vec::new() };
     let (mut kept, mut piece) = (Vec::new(), vec![0; 8 << 10]);
     while let Ok(count @ 1..) = stream.read(&mut piece).await {
         kept.extend_from_slice(&piece[..count]);
@@ -58,6 +115,6 @@ async fn last(stream: Option<impl AsyncRead + Unpin>, most: usize) -> String {
             kept.drain(..kept.len() - most);
         }
     }
-    let from = kept.len().saturating_sub(most);
-    String::from_utf8_lossy(&kept[from..]).into_owned()
+    kept.drain(..kept.len().saturating_sub(most));
+    kept
 }

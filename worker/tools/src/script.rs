@@ -1,5 +1,6 @@
 //! Scripts, and calls of their tools.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -8,11 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use atlas_tools::{Declaration, Declared, Language, Scope, declare};
 use serde_json::{Value, json};
-use tokio::process::Command;
 
 use crate::environment::{HELPERS, Owner, Surroundings};
 use crate::limits::Limits;
 use crate::outcome::{self, Called};
+use crate::process::{Children, Launch, Process};
 use crate::{arguments, interpreter, process};
 
 const PYTHON: &str = include_str!("runners/run.py");
@@ -132,6 +133,11 @@ pub struct Tool {
 impl Tool {
     /// Calls the tool. Whatever happens, the model gets a value.
     pub async fn call(&self, arguments: &Value, limits: &Limits) -> Called {
+        self.call_by(&Children, arguments, limits).await
+    }
+
+    /// Calls the tool in a process that `launch` starts.
+    pub async fn call_by(&self, launch: &dyn Launch, arguments: &Value, limits: &Limits) -> Called {
         let name = &self.declaration.name;
         let Some(members) = arguments::object(arguments) else {
             let shown: String =
@@ -140,38 +146,50 @@ impl Tool {
         };
         let number = CALLS.fetch_add(1, Ordering::Relaxed);
         let output = self.surroundings.scratch.join(format!("result-{}-{number}", std::process::id()));
-        let called = self.run(&members, &output, limits).await;
+        let called = self.run(launch, &members, &output, limits).await;
         // A tool that wrote no result has no file.
         let _ = fs::remove_file(&output);
         called
     }
 
-    async fn run(&self, arguments: &serde_json::Map<String, Value>, output: &Path, limits: &Limits) -> Called {
+    async fn run(
+        &self,
+        launch: &dyn Launch,
+        arguments: &serde_json::Map<String, Value>,
+        output: &Path,
+        limits: &Limits,
+    ) -> Called {
         let (name, function) = (&self.declaration.name, &self.declaration.function);
         let interpreter = interpreter::of(self.script.language, &self.script.source);
         let Some((program, words)) = interpreter.split_first() else { return Called::error("there is no interpreter") };
-        let mut command = Command::new(program);
-        command.args(words).arg(&self.program);
+        let mut command: Vec<OsString> = words.iter().map(OsString::from).chain([self.program.clone().into()]).collect();
         match self.script.language {
             Language::Bash => {
                 if self.script.owner != Owner::Shared && *function != self.script.stem {
-                    command.arg(function);
+                    command.push(function.into());
                 }
-                command.args(arguments::options(arguments));
+                command.extend(arguments::options(arguments).into_iter().map(OsString::from));
             }
             Language::Python | Language::TypeScript => {
                 let order: Vec<&str> =
                     self.declaration.parameters.iter().map(|parameter| &parameter.name[..]).collect();
-                command
-                    .arg(&self.script.path)
-                    .arg(function)
-                    .arg(json!(order).to_string())
-                    .arg(json!(arguments).to_string());
+                let (order, arguments) = (json!(order).to_string(), json!(arguments).to_string());
+                command.extend([
+                    self.script.path.clone().into(),
+                    function.into(),
+                    order.into(),
+                    arguments.into(),
+                ]);
             }
         }
-        command.env_clear().envs(self.surroundings.variables(name, function, &self.script.owner, output));
-        command.current_dir(&self.surroundings.workspace);
-        let ended = match process::run(command, limits).await {
+        let process = Process {
+            program: program.into(),
+            arguments: command,
+            directory: self.surroundings.workspace.clone(),
+            environment: self.surroundings.variables(name, function, &self.script.owner, output),
+            stream_bytes: limits.stream_bytes,
+        };
+        let ended = match process::run(launch, process, limits).await {
             Ok(ended) => ended,
             Err(error) => {
                 let hint = if program == "tsx" { "; tools in TypeScript need the program tsx" } else { "" };

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::io::{self, PipeReader, Read as _};
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
@@ -117,15 +116,4 @@ async fn read(pipe: &AsyncFd<PipeReader>, keep: Keep) -> io::Result<Vec<u8>> {
         kept.drain(..kept.len().saturating_sub(most));
     }
     Ok(kept)
-}
-
-impl Ended {
-    /// The signal or exit code, in words.
-    pub(super) fn how(&self) -> String {
-        match (self.status.code(), self.status.signal()) {
-            (Some(code), _) => format!("exited with code {code}"),
-            (None, Some(signal)) => format!("was ended by signal {signal}"),
-            (None, None) => "was ended".to_owned(),
-        }
-    }
 }

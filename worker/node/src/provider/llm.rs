@@ -8,9 +8,12 @@ pub(super) mod fixed;
 mod health;
 mod login;
 pub(super) mod model;
+mod normal;
 mod probe;
 mod stored;
 mod tools;
+
+use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -33,11 +36,12 @@ impl LlmAgent {
         Self { shared: shared.clone() }
     }
 
-    pub(super) async fn execute(&mut self, work: &Work, control: &mut Control<'_>) -> Execution {
+    pub(super) async fn execute(&mut self, work: &Arc<Work>, control: &mut Control<'_>) -> Execution {
         let (env, mailbox, limit) = (control.env, control.mailbox, work.assignment.execution_timeout);
         let journal = Journal::new(&self.shared, &work.assignment);
         let mut metadata = Map::new();
-        let driver = Driver { work, shared: &self.shared, control, journal, metadata: &mut metadata };
+        let (shared, normal) = (&self.shared, None);
+        let driver = Driver { work, shared, control, journal, metadata: &mut metadata, normal };
         let end = tokio::select! {
             biased;
             () = stopped(mailbox) => None,

@@ -34,6 +34,8 @@ pub(super) enum ToolSource {
     Skill,
     /// People: a call is a question.
     User,
+    /// The agent itself: a call is a process.
+    Own,
 }
 
 /// What a name in `requires.skills` is.

@@ -4,18 +4,20 @@
 use std::sync::Arc;
 
 use atlas_checks::Schemas;
+use atlas_contract::ProviderKind;
 use atlas_model::{CallError, CallErrorKind, NanoDollars};
 use atlas_secrets::Redactor;
 use atlas_turn::record::{AGAIN, Answered as Recorded, START};
 use atlas_turn::{Effect, Event, Halt, Key, Settings, Turn, images, messages};
 use atlas_types::{Micros, StepKey, StepKind, StepUsage, StreamKind};
 use serde::Deserialize as _;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tracing::warn;
 
 use super::fault::Fault;
 use super::fixed::{Fixed, Source};
 use super::model::{Answered, Models};
+use super::normal::{Launcher, Normal};
 use super::tools;
 use crate::journal::{Journal, JournalError, Made};
 use crate::provider::elsewhere;
@@ -33,12 +35,14 @@ fn outcome(recorded: &Recorded, redactor: &Redactor) -> Result<Vec<u8>, StepFaul
 
 /// One attempt.
 pub(super) struct Driver<'a, 'c> {
-    pub(super) work: &'a Work,
+    pub(super) work: &'a Arc<Work>,
     pub(super) shared: &'a Shared,
     pub(super) control: &'a mut Control<'c>,
     pub(super) journal: Journal,
     /// The measurements of the job.
     pub(super) metadata: &'a mut Map<String, Value>,
+    /// What `config.yaml` says, if the agent has one.
+    pub(super) normal: Option<Normal>,
 }
 
 /// Why a step has no outcome.
@@ -72,6 +76,9 @@ impl Driver<'_, '_> {
         if self.work.agent.contract.provider.llm.probe == Some(true) {
             return self.probe().await;
         }
+        if self.work.agent.contract.provider.kind == ProviderKind::Normal {
+            self.normal = Some(Normal::open(self.work, self.control, self.shared).await?);
+        }
         let mut fixed = self.fix(START).await?;
         // A fork is fixed again after the steps that it copied. These may contain the same of an earlier fork.
         let mut forks = self.work.assignment.fork_steps;
@@ -102,7 +109,7 @@ impl Driver<'_, '_> {
             }
             let event = match effect {
                 Effect::Call { key } => self.call(key, &mut turn, models.as_ref()).await?,
-                Effect::Finish { output, .. } => return Ok(output),
+                Effect::Finish { output, .. } => return Ok(self.output(output)),
                 Effect::Fail(failure) => return Err(Fault::Turn(failure)),
                 Effect::Tools { key, calls, parallel } => {
                     Event::Returned(self.tools(key, (calls, &fixed.tools), parallel).await?)
@@ -112,6 +119,22 @@ impl Driver<'_, '_> {
             effects = turn.step(event, &checks);
             self.measure(&turn, models.as_ref());
         }
+    }
+
+    /// The output of the job. An agent with a `config.yaml` has a text.
+    fn output(&self, output: Value) -> Value {
+        match (&self.normal, output) {
+            (Some(_), Value::Object(mut members)) => {
+                let text = members.remove("result").unwrap_or_default();
+                json!({ "text": text })
+            }
+            (_, output) => output,
+        }
+    }
+
+    /// Starts processes of tools.
+    pub(super) fn launcher(&self) -> Launcher {
+        Launcher { shared: self.shared.clone(), agent: Arc::clone(&self.work.agent) }
     }
 
     /// The models that the job is fixed to.
@@ -132,9 +155,13 @@ impl Driver<'_, '_> {
         let (agent, shared) = (&self.work.agent, self.shared);
         let budget = self.work.assignment.budget_nanodollars.map(NanoDollars);
         let platform = self.platform();
+        let (normal, launcher) = (self.normal.as_ref(), self.launcher());
         let make = || async {
             let mut fixed = Fixed::of(agent, &self.work.assignment.attachments, shared)?;
             (fixed.settings.tools, fixed.tools) = tools::resolve(&agent.contract, &platform).await?;
+            if let Some(normal) = normal {
+                normal.apply(&mut fixed, &launcher).await?;
+            }
             fixed.settings.limits.budget = budget;
             let outcome = serde_json::to_vec(&fixed).map_err(|error| Fault::internal(error.to_string()))?;
             Ok::<_, Fault>(Made { outcome, usage: StepUsage::default() })
@@ -145,6 +172,13 @@ impl Driver<'_, '_> {
 
     /// Reads the input and begins the turn, on another thread if the input is large.
     async fn begin(&self, settings: Settings) -> Result<(Schemas, Turn, Vec<Effect>), Fault> {
+        if let Some(normal) = &self.normal {
+            let checks = Schemas::of(&settings);
+            let mut turn = Turn::new(settings);
+            let (input, images) = (Value::Object(Map::new()), Vec::new());
+            let effects = turn.step(Event::Started { input, images, said: normal.said() }, &checks);
+            return Ok((checks, turn, effects));
+        }
         let (text, llm) = (self.work.input.clone(), self.work.agent.contract.provider.llm.clone());
         let begin = move || {
             let mut input: Value =

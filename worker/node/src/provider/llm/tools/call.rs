@@ -15,6 +15,7 @@ use serde_json::value::RawValue;
 
 use super::super::drive::{Driver, StepFault};
 use super::super::fault::Fault;
+use super::super::normal::{Launcher, Normal};
 use super::{Sources, stopped};
 use crate::journal::{ChildCall, ChildEnd, Made, hashed};
 use crate::mailbox::Answer;
@@ -24,7 +25,16 @@ use crate::provider::platform::{Platform, ToolSource};
 const RESULT_BYTES_MAX: usize = 256 << 10;
 
 /// Calls a tool of the platform for the model.
-async fn returned(platform: &Platform, call: &Asked, key: StepKey, redactor: &Redactor) -> Result<Returned, Fault> {
+async fn returned(
+    (platform, own): (&Platform, Option<(&Normal, &Launcher)>),
+    call: &Asked,
+    key: StepKey,
+    redactor: &Redactor,
+) -> Result<Returned, Fault> {
+    if let Some((normal, launcher)) = own {
+        let outcome = normal.call(call, launcher).await;
+        return Ok(Returned { call: call.id.clone(), outcome: redacted(outcome, redactor) });
+    }
     let answer = platform.ask(&call.name, &call.arguments, key).await.map_err(stopped)?;
     let outcome = match answer {
         Answer::Completed(result) if result.len() > RESULT_BYTES_MAX => {
@@ -56,12 +66,12 @@ impl Driver<'_, '_> {
             _ if call.name == RUN => Some(OwnStep::Job),
             Some(ToolSource::Agent | ToolSource::Skill) => Some(OwnStep::Job),
             Some(ToolSource::User) => Some(OwnStep::Answer),
-            Some(ToolSource::Platform) | None => None,
+            Some(ToolSource::Platform | ToolSource::Own) | None => None,
         };
         while let Some(step) = round_step(key, &calls, returned.len(), own_step) {
             match step {
                 RoundStep::Together { key, calls } => {
-                    returned.extend(self.together(StepKey(key.0), calls, parallel).await?);
+                    returned.extend(self.together(StepKey(key.0), (calls, sources), parallel).await?);
                 }
                 RoundStep::Spawn(call) => returned.push(self.child(call, is_skill(call)).await?),
                 RoundStep::Ask(call) => returned.push(self.question(call).await?),
@@ -71,15 +81,23 @@ impl Driver<'_, '_> {
     }
 
     /// Calls of the platform, as one step.
-    async fn together(&mut self, key: StepKey, calls: &[Asked], parallel: usize) -> Result<Vec<Returned>, Fault> {
+    async fn together(
+        &mut self,
+        key: StepKey,
+        (calls, sources): (&[Asked], &Sources),
+        parallel: usize,
+    ) -> Result<Vec<Returned>, Fault> {
         let number = self.journal.next();
         let (platform, redactor) = (self.platform(), self.control.secrets.redactor());
         let clock = Arc::clone(&self.control.env.clock);
+        let (normal, launcher) = (self.normal.as_ref(), self.launcher());
         let make = || async move {
             let began = clock.monotonic();
             let mut asked: Vec<BoxFuture<'_, Result<Returned, Fault>>> = Vec::with_capacity(calls.len());
             for (place, call) in calls.iter().enumerate() {
-                asked.push(returned(&platform, call, hashed(&(number, key.0, place)), redactor).boxed());
+                let is_own = sources.get(&call.name) == Some(&ToolSource::Own);
+                let own = normal.filter(|_| is_own).map(|normal| (normal, &launcher));
+                asked.push(returned((&platform, own), call, hashed(&(number, key.0, place)), redactor).boxed());
             }
             let returned: Vec<Returned> =
                 stream::iter(asked).buffered(parallel.max(1)).try_collect().await.map_err(StepFault::Tools)?;

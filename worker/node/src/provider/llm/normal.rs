@@ -1,0 +1,141 @@
+//! Agents with a `config.yaml`: their settings, and their own tools, whose calls are processes.
+
+mod prompt;
+mod toolbox;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::sync::Arc;
+
+use atlas_model::{Message, ToolCall};
+use atlas_normal::Config;
+use atlas_tool_runner::{Launch, Launched, Left, Process};
+use atlas_turn::{AtLimit, AutoContinue, Format, Offered, Outcome, Plan, todo};
+use serde_json::{Map, Value};
+
+use self::toolbox::Toolbox;
+use super::fault::Fault;
+use super::fixed::Fixed;
+use crate::agent::Agent;
+use crate::provider::command::{self, Keep, Launch as Start};
+use crate::provider::exec;
+use crate::provider::platform::ToolSource;
+use crate::slot::{Control, Shared, Work};
+
+/// Most requests to the model. Loki has no limit.
+const REQUESTS_MAX: u32 = 200;
+/// Equal calls in a row that are made; the next one is refused.
+const SAME_CALLS: u32 = 2;
+/// Calls of one answer that run at the same time.
+const PARALLEL: usize = 4;
+
+/// What `config.yaml` says, with the values of this job.
+pub(super) struct Normal {
+    config: Config,
+    message: String,
+    variables: BTreeMap<String, String>,
+    toolbox: Toolbox,
+}
+
+impl Normal {
+    /// Reads the definition and the declarations of the tools.
+    pub(super) async fn open(work: &Arc<Work>, control: &Control<'_>, shared: &Shared) -> Result<Self, Fault> {
+        let (work, secrets) = (Arc::clone(work), control.secrets.clone());
+        let environment = exec::environment(&work, &shared.settings);
+        let opened = shared.env.spawn_blocking("read definition", move || {
+            let config = atlas_package::config(&work.agent.directory);
+            let config = config.map_err(|error| Fault::Definition(atlas_env::chain(&error)))?;
+            let input: Map<String, Value> =
+                serde_json::from_slice(&work.input).map_err(|error| Fault::Input(error.to_string()))?;
+            let variables = values(&config, &input)?;
+            let message = input.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
+            let toolbox = Toolbox::open(&work, &config, &variables, &secrets, environment)?;
+            Ok(Self { config, message, variables, toolbox })
+        });
+        opened.join().await.unwrap_or_else(|_| Err(Fault::internal("reading the definition was interrupted")))
+    }
+
+    /// The prompt.
+    pub(super) fn said(&self) -> Vec<Message> {
+        vec![Message::user(&self.message)]
+    }
+
+    /// Adds what the definition says to the settings that a job is fixed to.
+    pub(super) async fn apply(&self, fixed: &mut Fixed, launcher: &Launcher) -> Result<(), Fault> {
+        let config = &self.config;
+        for tool in self.toolbox.offered() {
+            if fixed.tools.insert(tool.name.clone(), ToolSource::Own).is_some() {
+                return Err(Fault::Definition(format!("two tools have the name \"{}\"", tool.name)));
+            }
+            fixed.settings.tools.push(tool);
+        }
+        let continuation = AutoContinue::resolve(&[&config.auto_continue]);
+        if continuation.enabled {
+            let offered = |tool: atlas_model::Tool| Offered { name: tool.name.clone(), tool };
+            fixed.settings.tools.extend(todo::tools().into_iter().map(offered));
+        }
+        let own = match config.dynamic_instructions {
+            true => self.toolbox.instructions(launcher).await.map_err(Fault::Definition)?,
+            false => config.instructions.clone(),
+        };
+        let settings = &mut fixed.settings;
+        settings.system = prompt::system(&own, &continuation, &self.variables, &settings.tools);
+        settings.sampling.temperature = config.temperature;
+        settings.sampling.top_p = config.top_p;
+        settings.format = Format::Text;
+        settings.mark_errors = true;
+        settings.limits.requests = REQUESTS_MAX;
+        settings.limits.at_limit = AtLimit::Partial;
+        settings.limits.same_calls = SAME_CALLS;
+        settings.limits.parallel = PARALLEL;
+        settings.plan = continuation.enabled.then(|| Plan { continuation, ..Plan::default() });
+        Ok(())
+    }
+
+    /// Calls a tool of the agent.
+    pub(super) async fn call(&self, call: &ToolCall, launcher: &Launcher) -> Outcome {
+        self.toolbox.call(call, launcher).await
+    }
+}
+
+/// The values of all variables: those of the input, then the defaults.
+fn values(config: &Config, input: &Map<String, Value>) -> Result<BTreeMap<String, String>, Fault> {
+    let given = input.get("variables").and_then(Value::as_object);
+    let (mut values, mut missing) = (BTreeMap::new(), Vec::new());
+    for variable in &config.variables {
+        let own = given.and_then(|given| given.get(&variable.name)?.as_str().map(str::to_owned));
+        match own.or_else(|| variable.default.clone()) {
+            Some(value) => drop(values.insert(variable.name.clone(), value)),
+            None => missing.push(format!("{} ({})", variable.name, variable.description)),
+        }
+    }
+    if missing.is_empty() {
+        return Ok(values);
+    }
+    Err(Fault::Definition(format!("these variables need a value: {}", missing.join(", "))))
+}
+
+/// Starts the processes of tools in trees of their own.
+#[derive(Clone)]
+pub(super) struct Launcher {
+    pub(super) shared: Shared,
+    pub(super) agent: Arc<Agent>,
+}
+
+impl Launch for Launcher {
+    fn launch(&self, process: Process) -> Launched<'_> {
+        Box::pin(self.run(process))
+    }
+}
+
+impl Launcher {
+    async fn run(&self, process: Process) -> io::Result<Left> {
+        let Process { program, arguments, directory, environment, stream_bytes } = process;
+        let environment: Vec<(OsString, OsString)> = environment.into_iter().collect();
+        let keep = Keep::Last(stream_bytes);
+        let start = Start { program, arguments, directory, environment, stdout: keep, stderr: keep };
+        let command::Ended { status, stdout, stderr } = command::run(&self.shared, &self.agent, start).await?;
+        Ok(Left { status, stdout, stderr })
+    }
+}
