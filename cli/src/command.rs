@@ -62,7 +62,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Init(options) => init::run(context, &options),
         Command::Deploy(options) => beside_a_trial(deploy::run(context, &options)),
         Command::Test(options) => beside_a_trial(test::run(context, &options)),
-        Command::Graph(verb) => graph::run(context, &verb),
+        Command::Graph(verb) => block_on(graph::run(context, &verb)),
         Command::ExplainError(options) => explain_error::run(context, &options),
         Command::Run(options) => block_on(run::run(context, &options)),
         Command::Logs(options) => block_on(logs::run(context, &options)),

@@ -41,6 +41,7 @@ macro_rules! embedded {
 embedded! {
     AskDocs "../ask-docs",
     BatchProcessor "../batch_processor",
+    Brief "../brief",
     Decomposer "../decomposer",
     Echo "../echo",
     ExecEcho "../exec-echo",
@@ -55,6 +56,7 @@ embedded! {
     SlowStarter "../slow_starter",
     Summarize "../summarize",
     Summarizer "../summarizer",
+    Tally "../tally",
     Translator "../translator",
     Triage "../triage",
     UserProfile "../user_profile",

@@ -1,11 +1,14 @@
 //! `atlasctl graph`: graph agents in folders. It needs no server.
 
+mod history;
+
 use std::path::{Path, PathBuf};
 
 use atlas_graph::{Finding, Level, LoadError, Loaded};
 use atlas_package::{GRAPH_FILE, GraphError, GraphFolder};
 use serde_json::{Value, json};
 
+use crate::command::{job, run};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -19,6 +22,16 @@ pub(crate) enum Verb {
     Check(Options),
     /// Draws a graph.
     Show(ShowOptions),
+    /// Runs a deployed graph, as atlasctl run does.
+    Run(run::Options),
+    /// Lists the recorded work of a run: which nodes ended, and with what result.
+    History(history::Options),
+    /// Follows a run until it has ended.
+    Watch(job::watch::Options),
+    /// Begins a new run with the recorded work of a failed one, and does the failed work of its last super-step again.
+    Resume(history::ResumeOptions),
+    /// Begins a new run with the first recorded steps of another one.
+    Fork(history::ForkOptions),
 }
 
 /// Options of `atlasctl graph check`.
@@ -40,10 +53,15 @@ pub(crate) struct ShowOptions {
     mermaid: bool,
 }
 
-pub(crate) fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
     match verb {
         Verb::Check(options) => check(context, &options.folder),
         Verb::Show(options) => show(context, options),
+        Verb::Run(options) => run::run(context, options).await,
+        Verb::History(options) => history::run(context, options).await,
+        Verb::Watch(options) => job::watch::run(context, options).await,
+        Verb::Resume(options) => history::resume(context, options).await,
+        Verb::Fork(options) => history::fork(context, options).await,
     }
 }
 

@@ -19,7 +19,7 @@ mod show;
 mod steps;
 mod tree;
 mod wait;
-mod watch;
+pub(crate) mod watch;
 
 pub(crate) use cancel::cancel;
 pub(crate) use events::{Happening, line as event_line};

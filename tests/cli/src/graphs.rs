@@ -1,6 +1,7 @@
 //! Graphs: checked and drawn, without a server.
 
 use std::fs;
+use std::path::Path;
 
 use expect_test::expect_file;
 
@@ -36,3 +37,39 @@ fn graphs_are_checked_and_drawn() {
     session.run("atlasctl graph show review --mermaid");
     expect_file!["../transcripts/graphs.txt"].assert_eq(&session.page());
 }
+
+/// The console output in the pages on graphs and normal agents.
+#[test]
+fn graphs_and_normal_agents_run() {
+    let laptop = Laptop::with(&[]);
+    let mut session = laptop.session("Graphs and normal agents run");
+    let agents = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents");
+    for agent in ["brief", "tally"] {
+        session.quiet(&format!("atlasctl deploy {}", agents.join(agent).display()));
+    }
+    session.run("atlasctl run brief message='A lease lets one node run a job.' -o jsonpath={.output_data.text}");
+    session.run("atlasctl run tally message='How many words does \"to be or not to be\" have?' -o jsonpath={.output_data.text}");
+    let write = |file: &str, text: &str| {
+        let folder = laptop.folder().join("gate");
+        fs::create_dir_all(&folder).expect("a folder");
+        fs::write(folder.join(file), text).expect("written");
+    };
+    write("graph.yaml", GATE);
+    write("work.sh", "[ \"$LLM_AGENT_VAR_MODE\" = works ] || { echo 'no such mode' >&2; exit 3; }\necho '{\"done\": true}'\n");
+    session.run("atlasctl deploy gate");
+    session.run("atlasctl graph run gate message=x --questions answer:yes -o jsonpath={.output_data.text}");
+    session.run("atlasctl graph run gate message=x variables.mode=works --questions answer:yes");
+    session.run("atlasctl graph run gate message=x");
+    expect_file!["../transcripts/graph-runs.txt"].assert_eq(&session.page());
+}
+
+const GATE: &str = "name: gate
+start: ok
+variables:
+  - { name: mode, description: How it works., default: fails }
+nodes:
+  ok: { type: approval, question: \"Do {{initial_prompt}}?\", options: [\"yes\"], routes: { \"yes\": work }, on_other: stop }
+  work: { type: script, script: work.sh, next: done }
+  done: { type: end, output: \"{{initial_prompt}} is done\" }
+  stop: { type: end, output: stopped }
+";

@@ -47,6 +47,8 @@ mod following;
 #[cfg(test)]
 mod full_member;
 #[cfg(test)]
+mod graphs;
+#[cfg(test)]
 mod in_doubt;
 #[cfg(test)]
 mod kill;

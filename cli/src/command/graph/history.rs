@@ -1,0 +1,190 @@
+//! `atlasctl graph history` and `atlasctl graph resume`: the recorded work of a run.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::api;
+use crate::client::Client;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::names;
+use crate::output::{Shown, Table};
+
+/// Characters of a result in the table.
+const RESULT_CHARS: usize = 60;
+/// Steps that are asked for at once.
+const PAGE: u64 = 1_000;
+
+/// Which run.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Job id, or a unique prefix of it, also as printed by -o name.
+    #[arg(value_name = "ID", value_parser = names::job)]
+    id: String,
+}
+
+/// Which run goes on.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ResumeOptions {
+    /// Job id of the failed run, or a unique prefix of it, also as printed by -o name.
+    #[arg(value_name = "ID", value_parser = names::job)]
+    id: String,
+    /// The version of the graph that goes on, or a requirement; without it, that of the failed run.
+    #[arg(long, value_name = "REQUIREMENT")]
+    version: Option<String>,
+}
+
+/// Where a run begins.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ForkOptions {
+    /// Job id, or a unique prefix of it, also as printed by -o name.
+    #[arg(value_name = "ID", value_parser = names::job)]
+    id: String,
+    /// The first step that is not copied, as atlasctl graph history numbers them.
+    #[arg(long, value_name = "STEP")]
+    from_step: u64,
+    /// The version of the graph that goes on, or a requirement; without it, that of the run.
+    #[arg(long, value_name = "REQUIREMENT")]
+    version: Option<String>,
+}
+
+/// A recorded step.
+#[derive(Debug, Deserialize)]
+struct Step {
+    step: u64,
+    kind: String,
+    #[serde(default)]
+    outcome: Value,
+}
+
+/// The outcome of a step that has the result of a node.
+#[derive(Debug, Deserialize)]
+struct Work {
+    node: String,
+    step: u64,
+    item: Option<u64>,
+    result: Option<Value>,
+    fault: Option<Fault>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Fault {
+    text: String,
+}
+
+pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let value = steps(&context.client()?, &options.id).await?;
+    let all: Vec<Step> = api::read(&value)?;
+    let names = all.iter().map(|step| step.step.to_string()).collect();
+    context.show(&Shown { value, text: table(&all), names })?;
+    Ok(Exit::Done)
+}
+
+pub(crate) async fn resume(context: &Context, options: &ResumeOptions) -> Result<Exit, Failure> {
+    let client = context.client()?;
+    let all: Vec<Step> = api::read(&steps(&client, &options.id).await?)?;
+    begin(context, &client, (&options.id, copied(&all)), options.version.as_deref()).await
+}
+
+pub(crate) async fn fork(context: &Context, options: &ForkOptions) -> Result<Exit, Failure> {
+    begin(context, &context.client()?, (&options.id, options.from_step), options.version.as_deref()).await
+}
+
+/// Begins a run with the first `steps` of another one.
+async fn begin(
+    context: &Context,
+    client: &Client,
+    (id, steps): (&str, u64),
+    version: Option<&str>,
+) -> Result<Exit, Failure> {
+    let body = json!({"steps": steps, "version": version});
+    let value = client.post(&["api", "jobs", id, "fork"], &[], &body).await?;
+    let new = value["id"].as_str().ok_or_else(|| Failure::answer("a fork is answered with an id"))?.to_owned();
+    context.next(&format!("next: atlasctl job wait {new}"));
+    context.show(&Shown { value, text: format!("{new}\n"), names: vec![format!("job/{new}")] })?;
+    Ok(Exit::Done)
+}
+
+/// All recorded steps.
+async fn steps(client: &Client, id: &str) -> Result<Value, Failure> {
+    let (limit, mut all) = (PAGE.to_string(), Vec::new());
+    loop {
+        let after = all.last().and_then(|step: &Value| step["step"].as_u64()).map(|step| step.to_string());
+        let mut query = vec![("limit", limit.as_str())];
+        query.extend(after.as_deref().map(|after| ("after", after)));
+        let page = client.get(&["api", "jobs", id, "steps"], &query).await?;
+        let page = page.as_array().cloned().unwrap_or_default();
+        let is_last = (page.len() as u64) < PAGE;
+        all.extend(page);
+        if is_last {
+            return Ok(Value::Array(all));
+        }
+    }
+}
+
+fn work(step: &Step) -> Option<Work> {
+    (step.kind == "effect").then(|| Work::deserialize(&step.outcome).ok()).flatten()
+}
+
+/// How many steps a new run copies: those before the first failure of the last super-step.
+fn copied(all: &[Step]) -> u64 {
+    let works: Vec<(u64, Work)> = all.iter().filter_map(|step| Some((step.step, work(step)?))).collect();
+    let last = works.iter().map(|(_, work)| work.step).max();
+    let failed = works.iter().find(|(_, work)| Some(work.step) == last && work.fault.is_some());
+    failed.map_or(all.len() as u64, |(step, _)| *step)
+}
+
+fn table(all: &[Step]) -> String {
+    let mut table = Table::new(&["STEP", "SUPER-STEP", "NODE", "RESULT"]);
+    for (step, work) in all.iter().filter_map(|step| Some((step.step, work(step)?))) {
+        let item = work.item.map(|item| format!("[{item}]")).unwrap_or_default();
+        let result = match (work.fault, work.result) {
+            (Some(fault), _) => format!("failed: {}", fault.text),
+            (None, Some(Value::String(text))) => text,
+            (None, result) => result.unwrap_or_default().to_string(),
+        };
+        let result = result.replace('\n', " ");
+        let mut shown: String = result.chars().take(RESULT_CHARS).collect();
+        if shown.len() < result.len() {
+            shown.push('…');
+        }
+        table.row([step.to_string(), work.step.to_string(), work.node + &item, shown]);
+    }
+    table.text()
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    fn check(steps: Value, expected: &Expect) {
+        let all: Vec<Step> = serde_json::from_value(steps).expect("steps");
+        expected.assert_eq(&format!("{}{} copied\n", table(&all), copied(&all)));
+    }
+
+    #[test]
+    fn failed_work_is_done_again() {
+        check(
+            json!([
+                {"step": 0, "kind": "start", "outcome": {}},
+                {"step": 1, "kind": "effect", "outcome": {"graph": "g", "node": "a", "step": 0, "fault": {"kind": "llm", "text": "no"}}},
+                {"step": 2, "kind": "model", "outcome": {}},
+                {"step": 3, "kind": "effect", "outcome": {"graph": "g", "node": "m", "step": 1, "item": 0, "result": "x\ny"}},
+                {"step": 4, "kind": "effect", "outcome": {"graph": "g", "node": "m", "step": 1, "item": 1, "fault": {"kind": "script-exit", "text": "exit 3"}}},
+                {"step": 5, "kind": "effect", "outcome": {"graph": "g", "node": "m", "step": 1, "item": 2, "result": {"long": "0123456789012345678901234567890123456789012345678901234567890"}}},
+            ]),
+            &expect![[r#""#]],
+        );
+    }
+
+    #[test]
+    fn a_run_without_failure_keeps_everything() {
+        check(
+            json!([{"step": 0, "kind": "start", "outcome": {}}, {"step": 1, "kind": "effect", "outcome": null}]),
+            &expect![[r#""#]],
+        );
+    }
+}
