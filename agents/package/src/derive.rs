@@ -260,8 +260,18 @@ mod tests {
 
     #[test]
     fn what_is_no_definition_is_refused() {
-        check("graph.yaml", "start: [", &expect!["the definition is not valid: graph.yaml cannot be read: the file is not YAML: line 1, column 8: unclosed bracket '['"]);
-        check("config.yaml", "name: x\nauto_continue: 5\n", &expect!["the definition is not valid: config.yaml is not usable"]);
+        check(
+            "graph.yaml",
+            "start: [",
+            &expect![
+                "the definition is not valid: graph.yaml cannot be read: the file is not YAML: line 1, column 8: unclosed bracket '['"
+            ],
+        );
+        check(
+            "config.yaml",
+            "name: x\nauto_continue: 5\n",
+            &expect!["the definition is not valid: config.yaml is not usable"],
+        );
         check("config.yaml", "title: x\n", &expect!["it contains no agent.yaml"]);
     }
 

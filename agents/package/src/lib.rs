@@ -25,7 +25,7 @@ pub use derive::{DefinitionError, config, is_agent, placeholders};
 pub use discover::{DiscoveredAgent, Discovery, Skipped, discover};
 pub use graph::{CONFIG_FILE, GRAPH_FILE, GraphError, GraphFolder, Known, graph, graph_tools};
 pub use manifest::{MANIFEST_BYTES_MAX, Manifest, ManifestError, Mismatch};
-pub use pack::{PackError, PackFile, Package, pack, pack_files, pack_with_contract};
+pub use pack::{PackError, PackFile, Package, pack, pack_files, pack_with_contract, pack_with_files};
 pub use registry::{FolderRegistry, REGISTRY_SEARCH_LIMIT, RegistryError};
 pub use skill::{
     SKILL_CODE, SKILL_FILE, SkillError, SkillFolder, SkillPackage, SkillRuntime, discover_skills, pack_skill, skill_of,

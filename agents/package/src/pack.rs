@@ -81,12 +81,26 @@ pub enum PackError {
 ///
 /// Includes every regular file whose path has no hidden part and no `__pycache__`; links are excluded.
 pub fn pack(dir: &Path) -> Result<Package, PackError> {
+    pack_files(own_files(dir)?)
+}
+
+/// The files of an agent, and the contract that follows from its definition.
+fn own_files(dir: &Path) -> Result<Vec<PackFile>, PackError> {
     let mut files = files_of(dir)?;
     if !files.iter().any(|file| file.path == CONTRACT_FILE)
         && let Some(bytes) = derive::contract(dir).map_err(PackError::Definition)?
     {
         files.push(PackFile { path: CONTRACT_FILE.to_owned(), bytes, executable: false });
     }
+    Ok(files)
+}
+
+/// Packs the directory of an agent with other files, which do not replace its own.
+pub fn pack_with_files(dir: &Path, others: Vec<PackFile>) -> Result<Package, PackError> {
+    let mut files = own_files(dir)?;
+    let is_new = |other: &PackFile| !files.iter().any(|file| file.path == other.path);
+    let new: Vec<PackFile> = others.into_iter().filter(is_new).collect();
+    files.extend(new);
     pack_files(files)
 }
 

@@ -196,7 +196,10 @@ pub(crate) fn folders(path: &Path) -> Result<Vec<PathBuf>, Failure> {
         return Err(skipped(first));
     }
     if discovery.found.is_empty() {
-        let message = format!("\"{}\" contains no agent: no agent.yaml, graph.yaml or config.yaml was found in it", path.display());
+        let message = format!(
+            "\"{}\" contains no agent: no agent.yaml, graph.yaml or config.yaml was found in it",
+            path.display()
+        );
         return Err(Failure::new("E1105", Exit::Invalid, message).with_next("make one: atlasctl init NAME"));
     }
     Ok(discovery.found.into_iter().map(|found| found.dir).collect())

@@ -8,7 +8,7 @@ use atlas_graph::{Finding, Level, LoadError, Loaded};
 use atlas_package::{GRAPH_FILE, GraphError, GraphFolder};
 use serde_json::{Value, json};
 
-use crate::command::{job, run};
+use crate::command::{job, run as run_agent};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -23,7 +23,7 @@ pub(crate) enum Verb {
     /// Draws a graph.
     Show(ShowOptions),
     /// Runs a deployed graph, as atlasctl run does.
-    Run(run::Options),
+    Run(Box<run_agent::Options>),
     /// Lists the recorded work of a run: which nodes ended, and with what result.
     History(history::Options),
     /// Follows a run until it has ended.
@@ -57,7 +57,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
     match verb {
         Verb::Check(options) => check(context, &options.folder),
         Verb::Show(options) => show(context, options),
-        Verb::Run(options) => run::run(context, options).await,
+        Verb::Run(options) => run_agent::run(context, options).await,
         Verb::History(options) => history::run(context, options).await,
         Verb::Watch(options) => job::watch::run(context, options).await,
         Verb::Resume(options) => history::resume(context, options).await,

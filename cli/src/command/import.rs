@@ -1,5 +1,7 @@
 //! `atlasctl import`: takes over agents from other systems.
 
+mod loki;
+
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -17,6 +19,8 @@ use crate::words;
 pub(crate) enum Verb {
     /// Registers the agents of a deployment of Pallas.
     Pallas(Options),
+    /// Registers the agents of a configuration folder of Loki, and lists what it could not take over.
+    Loki(loki::Options),
 }
 
 /// Options of `atlasctl import pallas`.
@@ -31,7 +35,10 @@ pub(crate) struct Options {
 }
 
 pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
-    let Verb::Pallas(options) = verb;
+    let options = match verb {
+        Verb::Pallas(options) => options,
+        Verb::Loki(options) => return loki::run(context, options).await,
+    };
     let deployment = Deployment::open(&options.file)?;
     let client = if options.dry_run { None } else { Some(context.client()?) };
     let lines = register(client.as_ref(), &deployment).await?;

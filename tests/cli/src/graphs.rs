@@ -48,18 +48,33 @@ fn graphs_and_normal_agents_run() {
         session.quiet(&format!("atlasctl deploy {}", agents.join(agent).display()));
     }
     session.run("atlasctl run brief message='A lease lets one node run a job.' -o jsonpath={.output_data.text}");
-    session.run("atlasctl run tally message='How many words does \"to be or not to be\" have?' -o jsonpath={.output_data.text}");
+    session.run(
+        "atlasctl run tally message='How many words does \"to be or not to be\" have?' -o jsonpath={.output_data.text}",
+    );
     let write = |file: &str, text: &str| {
         let folder = laptop.folder().join("gate");
         fs::create_dir_all(&folder).expect("a folder");
         fs::write(folder.join(file), text).expect("written");
     };
     write("graph.yaml", GATE);
-    write("work.sh", "[ \"$LLM_AGENT_VAR_MODE\" = works ] || { echo 'no such mode' >&2; exit 3; }\necho '{\"done\": true}'\n");
+    write(
+        "work.sh",
+        "[ \"$LLM_AGENT_VAR_MODE\" = works ] || { echo 'no such mode' >&2; exit 3; }\necho '{\"done\": true}'\n",
+    );
     session.run("atlasctl deploy gate");
     session.run("atlasctl graph run gate message=x --questions answer:yes -o jsonpath={.output_data.text}");
     session.run("atlasctl graph run gate message=x variables.mode=works --questions answer:yes");
     session.run("atlasctl graph run gate message=x");
+    let loki = |file: &str, text: &str| {
+        let path = laptop.folder().join("loki").join(file);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+        fs::write(path, text).expect("written");
+    };
+    loki("agents/gate/graph.yaml", GATE);
+    loki("agents/gate/work.sh", "echo '{}'\n");
+    loki("agents/talk/config.yaml", "name: Talk\nversion: '2.1'\nglobal_tools: [now.sh]\nmcp_servers: [github]\n");
+    loki("functions/tools/now.sh", "# @cmd Tells the time.\nmain() { date > \"$LLM_OUTPUT\"; }\n");
+    session.run("atlasctl import loki loki");
     expect_file!["../transcripts/graph-runs.txt"].assert_eq(&session.page());
 }
 

@@ -176,13 +176,7 @@ impl Runner<'_> {
         result
     }
 
-    async fn perform(
-        &self,
-        place: &Place<'_>,
-        at: NodePlace<'_>,
-        work: &Work,
-        stop: Stop,
-    ) -> Result<Value, Fault> {
+    async fn perform(&self, place: &Place<'_>, at: NodePlace<'_>, work: &Work, stop: Stop) -> Result<Value, Fault> {
         let unknown = || Fault::new(FaultKind::UnknownNode, format!("node \"{}\" does not exist", work.node));
         let node = place.graph.node(&work.node).ok_or_else(unknown)?;
         match (&work.task, &node.kind) {

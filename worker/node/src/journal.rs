@@ -15,8 +15,8 @@ use atlas_types::{
 };
 use tokio::sync::{mpsc, oneshot};
 
-pub use self::waits::{ChildCall, ChildEnd, Received};
 pub(crate) use self::waits::{Asker, Begun, UNATTENDED, hashed};
+pub use self::waits::{ChildCall, ChildEnd, Received};
 use crate::payloads::{TransferError, Transfers};
 use crate::slot::{Shared, SlotEvent};
 

@@ -24,6 +24,8 @@ use std::time::Duration;
 
 use atlas_contract::{ExecMode, ProviderKind};
 use atlas_env::Env;
+use atlas_secrets::Redactor;
+use atlas_turn::Outcome;
 use atlas_types::{Failure, FailureKind, Micros, StreamKind};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -305,6 +307,17 @@ pub(crate) async fn elsewhere<T: Send + 'static>(
         return Some(work());
     }
     env.spawn_blocking("read output", work).join().await.ok()
+}
+
+/// An outcome without values of secrets.
+fn redacted(outcome: Outcome, redactor: &Redactor) -> Outcome {
+    match outcome {
+        Outcome::Value(mut value) => {
+            redactor.json(&mut value);
+            Outcome::Value(value)
+        }
+        Outcome::Error { kind, text } => Outcome::Error { text: redactor.text(&text).into_owned(), kind },
+    }
 }
 
 /// An error with its reason.

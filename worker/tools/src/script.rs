@@ -162,7 +162,8 @@ impl Tool {
         let (name, function) = (&self.declaration.name, &self.declaration.function);
         let interpreter = interpreter::of(self.script.language, &self.script.source);
         let Some((program, words)) = interpreter.split_first() else { return Called::error("there is no interpreter") };
-        let mut command: Vec<OsString> = words.iter().map(OsString::from).chain([self.program.clone().into()]).collect();
+        let mut command: Vec<OsString> =
+            words.iter().map(OsString::from).chain([self.program.clone().into()]).collect();
         match self.script.language {
             Language::Bash => {
                 if self.script.owner != Owner::Shared && *function != self.script.stem {
@@ -174,12 +175,7 @@ impl Tool {
                 let order: Vec<&str> =
                     self.declaration.parameters.iter().map(|parameter| &parameter.name[..]).collect();
                 let (order, arguments) = (json!(order).to_string(), json!(arguments).to_string());
-                command.extend([
-                    self.script.path.clone().into(),
-                    function.into(),
-                    order.into(),
-                    arguments.into(),
-                ]);
+                command.extend([self.script.path.clone().into(), function.into(), order.into(), arguments.into()]);
             }
         }
         let process = Process {

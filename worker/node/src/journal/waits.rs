@@ -248,7 +248,11 @@ impl Journal {
     }
 
     /// Waits for `over`. None if the leader says first that one of the waits is over. Does not return if the job is parked.
-    pub(crate) async fn wait<T>(&mut self, waits: Vec<Wait>, over: impl Future<Output = T>) -> Result<Option<T>, JournalError> {
+    pub(crate) async fn wait<T>(
+        &mut self,
+        waits: Vec<Wait>,
+        over: impl Future<Output = T>,
+    ) -> Result<Option<T>, JournalError> {
         if !self.parks {
             return Ok(if waits.is_empty() { None } else { Some(over.await) });
         }

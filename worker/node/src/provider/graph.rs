@@ -8,8 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use atlas_graph::Kind;
-use atlas_graph::Loaded;
+use atlas_graph::{Kind, Loaded};
 use atlas_graph_run::Runner;
 use atlas_package::{GraphError, GraphFolder, Known};
 use atlas_types::{StepKey, StepKind, StepUsage, StreamKind};
@@ -19,10 +18,11 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, watch};
 
 use self::book::Book;
-use self::host::{Surroundings, Told, Tokens};
+use self::host::{Surroundings, Tokens, Told};
 use super::llm::fault::Fault;
 use super::llm::fixed::Fixed;
 use super::llm::model::{Listener as _, Models};
+use super::llm::normal::toolbox::Toolbox;
 use super::{Execution, exec, stopped};
 use crate::journal::{Journal, Made, hashed};
 use crate::slot::{Control, Shared, Work};
@@ -85,10 +85,10 @@ impl GraphAgent {
         loaded.graph.initial_state.extend(input.others);
         let book = Book::open(Journal::new(&self.shared, &work.assignment)).await?;
         let models = self.models(work, control, &loaded, &book).await?;
+        let toolbox = self.toolbox(work, control, &loaded).await?;
         let (told, mut hears) = mpsc::unbounded_channel();
-        let workspace = Workspace::new(&work.assignment.job.to_string()).map_err(|error| {
-            Fault::internal(format!("could not make the folder of the run: {error}"))
-        })?;
+        let workspace = Workspace::new(&work.assignment.job.to_string())
+            .map_err(|error| Fault::internal(format!("could not make the folder of the run: {error}")))?;
         let environment = exec::environment(work, &self.shared.settings);
         let secrets = control.secrets.clone();
         let graph = loaded.graph.clone();
@@ -98,6 +98,7 @@ impl GraphAgent {
             graph: &graph,
             job: work.assignment.job.to_string(),
             book,
+            toolbox,
             models,
             environment: environment.clone(),
             secrets,
@@ -154,6 +155,30 @@ impl GraphAgent {
             Ok(read) => read.map_err(|error| definition(&error)),
             Err(_) => Err(Fault::internal("reading the graph was interrupted")),
         }
+    }
+
+    /// The tools of model nodes.
+    async fn toolbox(
+        &self,
+        work: &Arc<Work>,
+        control: &Control<'_>,
+        loaded: &Loaded,
+    ) -> Result<Option<Toolbox>, Fault> {
+        let calls =
+            |kind: &Kind| matches!(kind, Kind::Llm(llm) if llm.tools.as_ref().is_some_and(|tools| !tools.is_empty()));
+        if !loaded.graph.nodes.iter().any(|node| calls(&node.kind)) {
+            return Ok(None);
+        }
+        let variables = loaded.graph.variables.iter();
+        let variables = variables.map(|variable| (variable.name.clone(), variable.default.clone().unwrap_or_default()));
+        let (variables, files) = (variables.collect(), loaded.graph.global_tools.clone());
+        let (work, secrets) = (Arc::clone(work), control.secrets.clone());
+        let environment = exec::environment(&work, &self.shared.settings);
+        let opened = self
+            .shared
+            .env
+            .spawn_blocking("read tools", move || Toolbox::open(&work, &files, &variables, &secrets, environment));
+        opened.join().await.unwrap_or_else(|_| Err(Fault::internal("reading the tools was interrupted"))).map(Some)
     }
 
     /// What the job is fixed to: always its first step.

@@ -8,7 +8,7 @@ pub(super) mod fixed;
 mod health;
 mod login;
 pub(super) mod model;
-mod normal;
+pub(super) mod normal;
 mod probe;
 mod stored;
 mod tools;

@@ -58,7 +58,12 @@ impl Book {
     }
 
     /// The outcome of a step: the recorded one, or that of `make`, once it is recorded.
-    pub(super) async fn step<F, E>(&self, kind: StepKind, key: StepKey, make: impl FnOnce() -> F) -> Result<Arc<[u8]>, E>
+    pub(super) async fn step<F, E>(
+        &self,
+        kind: StepKind,
+        key: StepKey,
+        make: impl FnOnce() -> F,
+    ) -> Result<Arc<[u8]>, E>
     where
         F: Future<Output = Result<Made, E>>,
         E: From<JournalError>,

@@ -8,10 +8,11 @@ use async_trait::async_trait;
 use atlas_graph::run::{Effect, Fault, FaultKind, Note, Question, Work};
 use atlas_graph::{Graph, Kind};
 use atlas_graph_run::{Asked, Ended, Host, NodePlace, Process};
-use atlas_model::{Answer, CallError, CallErrorKind, Request};
-use atlas_turn::Turn;
+use atlas_model::{Answer, CallError, CallErrorKind, Request, ToolCall};
 use atlas_turn::record::Answered as Recorded;
+use atlas_turn::{Offered, Returned, Turn};
 use atlas_types::{Micros, StepKey, StepKind, StepUsage};
+use futures::stream::{self, StreamExt as _};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -24,8 +25,14 @@ use crate::mailbox::Answer as Called;
 use crate::provider::command::{self, Keep, Launch};
 use crate::provider::llm::fixed::Fixed;
 use crate::provider::llm::model::{Answered, Listener, Models, News};
+use crate::provider::llm::normal::Launcher;
+use crate::provider::llm::normal::toolbox::Toolbox;
+use crate::provider::redacted;
 use crate::secrets::Secrets;
 use crate::slot::Shared;
+
+/// Calls of tools of one answer that run at the same time.
+const PARALLEL: usize = 4;
 
 /// What a run tells its followers.
 #[derive(Debug)]
@@ -42,6 +49,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) graph: &'a Graph,
     pub(super) job: String,
     pub(super) book: Book,
+    /// None if no node calls tools.
+    pub(super) toolbox: Option<Toolbox>,
     /// None for a graph that calls no models.
     pub(super) models: Option<(Fixed, Models)>,
     pub(super) secrets: Secrets,
@@ -89,12 +98,11 @@ impl From<End> for Result<Value, Fault> {
 
 /// What a call of a model is known by.
 #[derive(Serialize)]
-struct CallKey<'a> {
+struct CallKey<'a, R> {
     call: &'a str,
     work: [u8; 16],
-    request: &'a Request,
+    request: &'a R,
 }
-
 
 /// The key of a piece of work. It has the place and the visit, and not what is asked: the same work is asked the same.
 fn work_key(place: NodePlace<'_>, what: &str) -> StepKey {
@@ -211,7 +219,7 @@ impl Host for Surroundings<'_> {
         }
         match self.book.begin().await {
             Ok(()) => {
-                self.tell(Told::Progress(json!({"event": "node_started", "node": place.work.node, "item": place.work.item})));
+                self.tell(Told::Progress(event("node_started", place)));
                 None
             }
             Err(error) => self.fail(error).await,
@@ -241,8 +249,12 @@ impl Host for Surroundings<'_> {
             return self.fail(error).await;
         }
         let event = match result {
-            Ok(_) => json!({"event": "node_finished", "node": work.node, "item": work.item}),
-            Err(fault) => json!({"event": "node_failed", "node": work.node, "item": work.item, "error": excerpt(&fault.text)}),
+            Ok(_) => event("node_finished", place),
+            Err(fault) => {
+                let mut failed = event("node_failed", place);
+                failed["error"] = excerpt(&fault.text).into();
+                failed
+            }
         };
         self.tell(Told::Progress(event));
     }
@@ -273,14 +285,12 @@ impl Host for Surroundings<'_> {
         let Some(models) = &self.models else { return Err(other("the graph has no model")) };
         let (fixed, _) = models;
         if let Some(name) = model.filter(|name| !self.is_model_of_graph(name)) {
-            let text = format!("the model \"{name}\" of the node is not that of the graph; a graph has one model and its fallbacks");
+            let text = format!(
+                "the model \"{name}\" of the node is not that of the graph; a graph has one model and its fallbacks"
+            );
             return Err(CallError::new(CallErrorKind::Request, text));
         }
-        let request = Request {
-            model: fixed.settings.model.clone(),
-            stream: fixed.settings.stream,
-            ..request
-        };
+        let request = Request { model: fixed.settings.model.clone(), stream: fixed.settings.stream, ..request };
         let work = work_key(place, "work");
         let key = self.book.key(&CallKey { call: "model", work: work.0, request: &request });
         match self.called(models, key, request).await {
@@ -296,10 +306,50 @@ impl Host for Surroundings<'_> {
         }
     }
 
+    async fn tools(&self, place: NodePlace<'_>, names: &[String]) -> Result<Vec<Offered>, Fault> {
+        let all = self.toolbox.as_ref().map(Toolbox::offered).unwrap_or_default();
+        let find = |name: &String| {
+            let missing = || Fault::new(FaultKind::Llm, format!("node \"{}\" has no tool \"{name}\" here", place.node));
+            all.iter().find(|tool| tool.name == *name).cloned().ok_or_else(missing)
+        };
+        names.iter().map(find).collect()
+    }
+
+    async fn use_tools(&self, place: NodePlace<'_>, calls: Vec<ToolCall>) -> Vec<Returned> {
+        let Some(toolbox) = &self.toolbox else { return Vec::new() };
+        let launcher = Launcher { shared: self.shared.clone(), agent: Arc::clone(self.agent) };
+        let key = self.book.key(&CallKey { call: "tools", work: work_key(place, "work").0, request: &calls });
+        let (env, redactor) = (&self.shared.env, self.secrets.redactor());
+        let make = || async {
+            let began = env.clock.monotonic();
+            let call = |call: ToolCall| {
+                let launcher = &launcher;
+                async move {
+                    let outcome = redacted(toolbox.call(&call, launcher).await, redactor);
+                    Returned { call: call.id, outcome }
+                }
+            };
+            let returned: Vec<Returned> = stream::iter(calls.into_iter().map(call)).buffered(PARALLEL).collect().await;
+            let duration = Micros::from(env.clock.monotonic().saturating_sub(began));
+            let outcome = serde_json::to_vec(&returned).map_err(|error| JournalError::Unreadable { step: 0, error })?;
+            Ok::<_, JournalError>(Made { outcome, usage: StepUsage { duration, ..StepUsage::default() } })
+        };
+        let outcome = match self.book.step(StepKind::Tools, key, make).await {
+            Ok(outcome) => outcome,
+            Err(error) => return self.fail(error).await,
+        };
+        match serde_json::from_slice(&outcome) {
+            Ok(returned) => returned,
+            Err(error) => self.fail(JournalError::Unreadable { step: place.work.step, error }).await,
+        }
+    }
+
     async fn ask(&self, asked: Asked<'_>) -> Result<String, Fault> {
         let Asked { place, question } = asked;
         let (tool, arguments) = self.question(place, question);
-        self.tell(Told::Progress(json!({"event": "question_opened", "node": place.work.node, "question": question.text})));
+        self.tell(Told::Progress(
+            json!({"event": "question_opened", "node": place.work.node, "question": question.text}),
+        ));
         match self.book.question(work_key(place, "question"), tool, &arguments).await {
             Ok(Called::Completed(result)) => {
                 let result: Value = serde_json::from_slice(&result).unwrap_or_default();
@@ -338,7 +388,8 @@ impl Host for Surroundings<'_> {
                 self.tell(Told::Progress(json!({"event": "state_merged", "step": record.number, "keys": keys})));
             }
             Effect::Note(Note::FellBack { node, fault, .. }) => {
-                let text = format!("node \"{node}\" failed, the run continues at its fallback: {}", excerpt(&fault.text));
+                let text =
+                    format!("node \"{node}\" failed, the run continues at its fallback: {}", excerpt(&fault.text));
                 self.tell(Told::Log { level: "warning", text });
             }
             Effect::Note(Note::NextIgnored { node }) => {
@@ -355,6 +406,15 @@ impl Surroundings<'_> {
     fn is_model_of_graph(&self, name: &str) -> bool {
         self.graph.model.as_deref() == Some(name)
     }
+}
+
+/// An event of a node.
+fn event(what: &str, place: NodePlace<'_>) -> Value {
+    let mut event = json!({"event": what, "node": place.work.node, "step": place.work.step});
+    if let Some(item) = place.work.item {
+        event["item"] = item.into();
+    }
+    event
 }
 
 /// The input of an agent that is given a prompt. A JSON object is an input of its own, for agents with a contract.

@@ -1,7 +1,7 @@
 //! Agents with a `config.yaml`: their settings, and their own tools, whose calls are processes.
 
 mod prompt;
-mod toolbox;
+pub(in crate::provider) mod toolbox;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -50,7 +50,7 @@ impl Normal {
                 serde_json::from_slice(&work.input).map_err(|error| Fault::Input(error.to_string()))?;
             let variables = values(&config, &input)?;
             let message = input.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
-            let toolbox = Toolbox::open(&work, &config, &variables, &secrets, environment)?;
+            let toolbox = Toolbox::open(&work, &config.global_tools, &variables, &secrets, environment)?;
             Ok(Self { config, message, variables, toolbox })
         });
         opened.join().await.unwrap_or_else(|_| Err(Fault::internal("reading the definition was interrupted")))
@@ -118,9 +118,9 @@ fn values(config: &Config, input: &Map<String, Value>) -> Result<BTreeMap<String
 
 /// Starts the processes of tools in trees of their own.
 #[derive(Clone)]
-pub(super) struct Launcher {
-    pub(super) shared: Shared,
-    pub(super) agent: Arc<Agent>,
+pub(in crate::provider) struct Launcher {
+    pub(in crate::provider) shared: Shared,
+    pub(in crate::provider) agent: Arc<Agent>,
 }
 
 impl Launch for Launcher {

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use atlas_model::{Tool as ModelTool, ToolCall};
-use atlas_normal::Config;
 use atlas_tool_runner::{Limits, Owner, Script, Surroundings, Tool};
 use atlas_tools::Declaration;
 use atlas_turn::{Offered, Outcome};
@@ -26,7 +25,7 @@ const FUNCTIONS: &str = "functions";
 const INSTRUCTIONS: &str = "_instructions";
 
 /// The tools, ready to be called.
-pub(super) struct Toolbox {
+pub(in crate::provider) struct Toolbox {
     tools: BTreeMap<String, Tool>,
     /// In the order of the files.
     order: Vec<String>,
@@ -36,9 +35,9 @@ pub(super) struct Toolbox {
 }
 
 impl Toolbox {
-    pub(super) fn open(
+    pub(in crate::provider) fn open(
         work: &Work,
-        config: &Config,
+        global_tools: &[String],
         variables: &BTreeMap<String, String>,
         secrets: &Secrets,
         environment: Vec<(OsString, OsString)>,
@@ -57,7 +56,7 @@ impl Toolbox {
             auto_confirm: false,
         });
         let mut toolbox = Self { tools: BTreeMap::new(), order: Vec::new(), instructions: None, _folder: folder };
-        for name in &config.global_tools {
+        for name in global_tools {
             let path = directory.join(FUNCTIONS).join("tools").join(plain(name)?);
             toolbox.add(Script::read(&path, Owner::Shared).map_err(|error| refused(&error))?, &surroundings)?;
         }
@@ -85,7 +84,7 @@ impl Toolbox {
     }
 
     /// What a model is offered.
-    pub(super) fn offered(&self) -> Vec<Offered> {
+    pub(in crate::provider) fn offered(&self) -> Vec<Offered> {
         let legal = atlas_llm::names::legal(self.order.iter().map(String::as_str));
         let tools = self.order.iter().zip(legal).filter_map(|(name, legal)| {
             let declaration = &self.tools.get(name)?.declaration;
@@ -96,7 +95,7 @@ impl Toolbox {
     }
 
     /// Calls a tool. Whatever happens, the model gets a value.
-    pub(super) async fn call(&self, call: &ToolCall, launcher: &Launcher) -> Outcome {
+    pub(in crate::provider) async fn call(&self, call: &ToolCall, launcher: &Launcher) -> Outcome {
         let Some(tool) = self.tools.get(&call.name) else {
             return Outcome::error("UnknownTool", format!("there is no tool \"{}\"", call.name));
         };
@@ -104,7 +103,7 @@ impl Toolbox {
     }
 
     /// The text that the function `_instructions` computes.
-    pub(super) async fn instructions(&self, launcher: &Launcher) -> Result<String, String> {
+    pub(in crate::provider) async fn instructions(&self, launcher: &Launcher) -> Result<String, String> {
         let Some(tool) = &self.instructions else {
             return Err("dynamic_instructions is true, and the tools have no function _instructions".to_owned());
         };
@@ -120,8 +119,7 @@ impl Toolbox {
 
 fn instructions(mut script: Script, surroundings: &Arc<Surroundings>) -> Result<Option<Tool>, Fault> {
     let name = INSTRUCTIONS.to_owned();
-    let declaration =
-        Declaration { function: name.clone(), name, description: String::new(), parameters: Vec::new() };
+    let declaration = Declaration { function: name.clone(), name, description: String::new(), parameters: Vec::new() };
     script.declared.tools = vec![declaration];
     Ok(script.prepare(surroundings).map_err(|error| refused(&error))?.pop())
 }

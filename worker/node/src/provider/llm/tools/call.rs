@@ -20,6 +20,7 @@ use super::{Sources, stopped};
 use crate::journal::{ChildCall, ChildEnd, Made, hashed};
 use crate::mailbox::Answer;
 use crate::provider::platform::{Platform, ToolSource};
+use crate::provider::redacted;
 
 /// Most bytes of a result that is recorded. The model gets fewer.
 const RESULT_BYTES_MAX: usize = 256 << 10;
@@ -141,16 +142,5 @@ impl Driver<'_, '_> {
     /// The caller of the platform's tools.
     pub(in super::super) fn platform(&self) -> Platform {
         Platform::of(self.work, self.shared)
-    }
-}
-
-/// An outcome without values of secrets.
-fn redacted(outcome: Outcome, redactor: &Redactor) -> Outcome {
-    match outcome {
-        Outcome::Value(mut value) => {
-            redactor.json(&mut value);
-            Outcome::Value(value)
-        }
-        Outcome::Error { kind, text } => Outcome::Error { text: redactor.text(&text).into_owned(), kind },
     }
 }
