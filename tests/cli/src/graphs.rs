@@ -62,8 +62,8 @@ fn graphs_and_normal_agents_run() {
         "[ \"$LLM_AGENT_VAR_MODE\" = works ] || { echo 'no such mode' >&2; exit 3; }\necho '{\"done\": true}'\n",
     );
     session.run("atlasctl deploy gate");
-    session.run("atlasctl graph run gate message=x --questions answer:yes -o jsonpath={.output_data.text}");
-    session.run("atlasctl graph run gate message=x variables.mode=works --questions answer:yes");
+    session.run("atlasctl graph run gate message=x --questions answer:yes");
+    session.run("atlasctl graph run gate --input '{\"message\":\"x\",\"variables\":{\"mode\":\"works\"}}' --questions answer:yes -o jsonpath={.output_data.text}");
     session.run("atlasctl graph run gate message=x");
     let loki = |file: &str, text: &str| {
         let path = laptop.folder().join("loki").join(file);

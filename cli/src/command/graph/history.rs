@@ -176,7 +176,14 @@ mod tests {
                 {"step": 4, "kind": "effect", "outcome": {"graph": "g", "node": "m", "step": 1, "item": 1, "fault": {"kind": "script-exit", "text": "exit 3"}}},
                 {"step": 5, "kind": "effect", "outcome": {"graph": "g", "node": "m", "step": 1, "item": 2, "result": {"long": "0123456789012345678901234567890123456789012345678901234567890"}}},
             ]),
-            &expect![[r#""#]],
+            &expect![[r#"
+                STEP  SUPER-STEP  NODE  RESULT
+                1     0           a     failed: no
+                3     1           m[0]  x y
+                4     1           m[1]  failed: exit 3
+                5     1           m[2]  {"long":"012345678901234567890123456789012345678901234567890…
+                4 copied
+            "#]],
         );
     }
 
@@ -184,7 +191,10 @@ mod tests {
     fn a_run_without_failure_keeps_everything() {
         check(
             json!([{"step": 0, "kind": "start", "outcome": {}}, {"step": 1, "kind": "effect", "outcome": null}]),
-            &expect![[r#""#]],
+            &expect![[r#"
+                STEP  SUPER-STEP  NODE  RESULT
+                2 copied
+            "#]],
         );
     }
 }

@@ -208,12 +208,23 @@ mod tests {
                 ("functions/mcp.json", r#"{"mcpServers": {"github": {}}}"#),
                 ("vault.yml", ""),
             ],
-            &expect![[r#""#]],
+            &expect![[r#"
+                flow 1.0.0: 2 files
+                talk 2.0.0: 3 files
+                not taken: agents/broken: graph.yaml cannot be read: the file is not YAML: line 1, column 7: unclosed bracket '['
+                not taken: agents/odd: it has neither graph.yaml nor config.yaml
+                not taken: agents/talk: can_spawn_agents: agents have no helpers yet
+                not taken: agents/talk: the tool none.sh: No such file or directory (os error 2)
+                not taken: agents/talk: the tool ../x: it is no file name
+                not taken: agents/.shared: packages have no hidden files; copy what the agents source into their folders
+                not taken: functions/mcp.json: github: servers of agents are not started; add those of the cluster as objects
+                not taken: vault.yml: import it with its password: atlasctl secret import
+            "#]],
         );
     }
 
     #[test]
     fn another_folder_is_refused() {
-        check(&[("x", "")], &expect![[r#""#]]);
+        check(&[("x", "")], &expect![[r#""ROOT" is no configuration folder of Loki: it has no folder agents"#]]);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use atlas_turn::{AutoContinue, Offered};
 
-const TODO: &str = "## Todo list
+const PLANNING: &str = "## Todo list
 
 You have a todo list with the tools todo__init, todo__add, todo__done, todo__list and todo__clear. Plan before you work: set a goal and add all \
 steps first. Mark each step as done as soon as it is done, one at a time. Clear the list if the user cancels the work or wants something else. If you stop \
@@ -24,7 +24,7 @@ pub(super) fn system(
 ) -> String {
     let mut blocks = vec![own.trim_end()];
     if continuation.enabled && continuation.inject {
-        blocks.push(TODO);
+        blocks.push(PLANNING);
     }
     blocks.push(USER);
     blocks.retain(|block| !block.is_empty());
@@ -81,7 +81,7 @@ mod tests {
         let variables = [("v".to_owned(), "{{__tools__}}".to_owned())].into();
         let continuation = AutoContinue { enabled, ..AutoContinue::default() };
         let prompt = system(own, &continuation, &variables, &tools);
-        assert_eq!(prompt.replace(USER, "USER").replace(TODO, "TODO"), expected);
+        assert_eq!(prompt.replace(USER, "USER").replace(PLANNING, "PLANNING"), expected);
     }
 
     #[test]
