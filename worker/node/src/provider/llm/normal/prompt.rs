@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn blocks_follow_the_text_of_the_agent() {
-        check("a\n", true, "a\n\nTODO\n\nUSER");
+        check("a\n", true, "a\n\nPLANNING\n\nUSER");
         check("", false, "USER");
     }
 }
