@@ -5,8 +5,8 @@ mod book;
 mod host;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 
 use atlas_graph::{Kind, Loaded};
 use atlas_graph_run::Runner;
@@ -90,7 +90,7 @@ impl GraphAgent {
         let workspace = Workspace::new(&work.assignment.job.to_string())
             .map_err(|error| Fault::internal(format!("could not make the folder of the run: {error}")))?;
         let environment = exec::environment(work, &self.shared.settings);
-        let secrets = control.secrets.clone();
+        let secrets = Mutex::new(control.secrets.clone());
         let graph = loaded.graph.clone();
         let host = Surroundings {
             shared: &self.shared,
@@ -237,6 +237,7 @@ fn definition(error: &GraphError) -> Fault {
 async fn pass(control: &mut Control<'_>, told: Told) {
     match told {
         Told::Call { step, news } => control.hear(step, news).await,
+        Told::Hide { name, value } => control.hide(&name, value),
         Told::Progress(event) => control.say(StreamKind::Progress, "info", event.to_string()).await,
         Told::Log { level, text } => control.say(StreamKind::Log, level, text).await,
     }

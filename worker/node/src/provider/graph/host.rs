@@ -1,8 +1,8 @@
 //! What a run needs of the worker: its journal, processes, models, people and other agents.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use atlas_graph::run::{Effect, Fault, FaultKind, Note, Question, Work};
@@ -11,7 +11,7 @@ use atlas_graph_run::{Asked, Ended, Host, NodePlace, Process};
 use atlas_model::{Answer, CallError, CallErrorKind, Request, ToolCall};
 use atlas_turn::record::Answered as Recorded;
 use atlas_turn::{Offered, Returned, Turn};
-use atlas_types::{Micros, StepKey, StepKind, StepUsage};
+use atlas_types::{Micros, SecretText, StepKey, StepKind, StepUsage};
 use futures::stream::{self, StreamExt as _};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -35,9 +35,9 @@ use crate::slot::Shared;
 const PARALLEL: usize = 4;
 
 /// What a run tells its followers.
-#[derive(Debug)]
 pub(super) enum Told {
     Call { step: u32, news: News },
+    Hide { name: String, value: SecretText },
     Progress(Value),
     Log { level: &'static str, text: String },
 }
@@ -53,11 +53,17 @@ pub(super) struct Surroundings<'a> {
     pub(super) toolbox: Option<Toolbox>,
     /// None for a graph that calls no models.
     pub(super) models: Option<(Fixed, Models)>,
-    pub(super) secrets: Secrets,
+    /// Access tokens of models are added while it runs.
+    pub(super) secrets: Mutex<Secrets>,
     /// The environment of scripts.
     pub(super) environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
     pub(super) told: mpsc::UnboundedSender<Told>,
     pub(super) tokens: Tokens,
+}
+
+fn locked(secrets: &Mutex<Secrets>) -> MutexGuard<'_, Secrets> {
+    // Every change is complete while the lock is held.
+    secrets.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The tokens of all calls.
@@ -117,6 +123,10 @@ impl Surroundings<'_> {
         std::future::pending().await
     }
 
+    fn secrets(&self) -> Secrets {
+        locked(&self.secrets).clone()
+    }
+
     fn tell(&self, told: Told) {
         // The receiver lives as long as the run.
         let _ = self.told.send(told);
@@ -127,7 +137,7 @@ impl Surroundings<'_> {
         let text = value.to_str().filter(|text| text.contains("{{"))?;
         let mut revealed = text.to_owned();
         for name in atlas_package::placeholders(text) {
-            if let Some(secret) = self.secrets.declared(name) {
+            if let Some(secret) = self.secrets().declared(name) {
                 revealed = revealed.replace(&format!("{{{{{name}}}}}"), secret.expose());
             }
         }
@@ -158,12 +168,12 @@ impl Surroundings<'_> {
         key: StepKey,
         mut request: Request,
     ) -> Result<Arc<[u8]>, CallFault> {
-        let (env, redactor) = (&self.shared.env, self.secrets.redactor());
+        let env = &self.shared.env;
         let make = || async move {
             // The same in each attempt that gets this far.
             request.idempotency_key = Some(format!("{}-{key}", self.job));
             let began = env.clock.monotonic();
-            let mut listener = Followers(self.told.clone());
+            let mut listener = Followers { told: self.told.clone(), secrets: &self.secrets };
             // Calls at the same time have numbers of their own, by which followers keep them apart.
             let number = u32::from_be_bytes([key.0[0], key.0[1], key.0[2], key.0[3]]);
             let called = models.call(&request, number, (&env.clock, &mut listener)).await;
@@ -176,7 +186,7 @@ impl Surroundings<'_> {
             };
             let unreadable = |error: serde_json::Error| CallFault::Call(other(error.to_string()));
             let mut value = serde_json::to_value(Recorded { place, answer }).map_err(unreadable)?;
-            redactor.json(&mut value);
+            self.secrets().redactor().json(&mut value);
             Ok(Made { outcome: serde_json::to_vec(&value).map_err(unreadable)?, usage })
         };
         self.book.step(StepKind::Model, key, make).await
@@ -199,12 +209,20 @@ fn other(text: impl Into<String>) -> CallError {
 }
 
 /// Those who follow the job.
-struct Followers(mpsc::UnboundedSender<Told>);
+struct Followers<'s> {
+    told: mpsc::UnboundedSender<Told>,
+    secrets: &'s Mutex<Secrets>,
+}
 
-impl Listener for Followers {
+impl Listener for Followers<'_> {
     async fn hear(&mut self, step: u32, news: News) {
         // The receiver lives as long as the run.
-        let _ = self.0.send(Told::Call { step, news });
+        let _ = self.told.send(Told::Call { step, news });
+    }
+
+    fn hide(&mut self, name: &str, value: SecretText) {
+        locked(self.secrets).hide(name, value.clone());
+        let _ = self.told.send(Told::Hide { name: name.to_owned(), value });
     }
 }
 
@@ -230,10 +248,10 @@ impl Host for Surroundings<'_> {
         let work = place.work;
         let end = match result.clone() {
             Ok(mut value) => {
-                self.secrets.redactor().json(&mut value);
+                self.secrets().redactor().json(&mut value);
                 End::Result(value)
             }
-            Err(fault) => End::Fault(Fault { text: self.secrets.redactor().text(&fault.text).into_owned(), ..fault }),
+            Err(fault) => End::Fault(Fault { text: self.secrets().redactor().text(&fault.text).into_owned(), ..fault }),
         };
         let recorded =
             WorkEnd { graph: place.graph.to_owned(), node: work.node.clone(), step: work.step, item: work.item, end };
@@ -319,7 +337,8 @@ impl Host for Surroundings<'_> {
         let Some(toolbox) = &self.toolbox else { return Vec::new() };
         let launcher = Launcher { shared: self.shared.clone(), agent: Arc::clone(self.agent) };
         let key = self.book.key(&CallKey { call: "tools", work: work_key(place, "work").0, request: &calls });
-        let (env, redactor) = (&self.shared.env, self.secrets.redactor());
+        let (env, secrets) = (&self.shared.env, self.secrets());
+        let redactor = secrets.redactor();
         let make = || async {
             let began = env.clock.monotonic();
             let call = |call: ToolCall| {
