@@ -9,7 +9,7 @@ use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::command::{
     agent, apply, auth, chain, cluster, complete, completion, config, context, conversation, deploy, dev, dev_member,
     diff, docs, doctor, edit, event, explain_error, generic, graph, import, init, job, label, logs, mcp, model, node,
-    operator, orchestrator, question, run, secret, skill, test, top, trace, trigger, wait,
+    operator, orchestrator, peer, question, run, secret, skill, test, top, trace, trigger, wait,
 };
 use crate::context::TimeForm;
 use crate::exit;
@@ -152,9 +152,12 @@ pub(crate) enum Command {
     /// Traces: what jobs did, and when.
     #[command(subcommand)]
     Trace(trace::Verb),
-    /// Connections of other programs over MCP, the Model Context Protocol.
+    /// MCP, the Model Context Protocol: servers that agents use, and connections of other programs.
     #[command(subcommand)]
     Mcp(mcp::Verb),
+    /// Peers: other clusters whose tools and agents are used here.
+    #[command(subcommand)]
+    Peer(peer::Verb),
     /// The controllers of the cluster.
     #[command(subcommand)]
     Cluster(cluster::Verb),

@@ -32,6 +32,7 @@ pub(crate) mod node;
 mod object;
 pub(crate) mod operator;
 pub(crate) mod orchestrator;
+pub(crate) mod peer;
 pub(crate) mod question;
 pub(crate) mod run;
 pub(crate) mod secret;
@@ -83,6 +84,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Auth(verb) => block_on(auth::run(context, &verb)),
         Command::Trace(verb) => block_on(trace::run(context, &verb)),
         Command::Mcp(verb) => block_on(mcp::run(context, &verb)),
+        Command::Peer(verb) => block_on(peer::run(context, &verb)),
         Command::Cluster(verb) => block_on(cluster::run(context, &verb)),
         Command::Event(verb) => block_on(event::run(context, &verb)),
         Command::Operator(verb) => block_on(operator::run(context, &verb)),
@@ -115,6 +117,8 @@ fn prints_list(command: &Command) -> bool {
         Command::Secret(verb) => matches!(verb, secret::Verb::List(_) | secret::Verb::WhoCanRead(_)),
         Command::Conversation(verb) => matches!(verb, conversation::Verb::List(_)),
         Command::Question(verb) => matches!(verb, question::Verb::List(_)),
+        Command::Mcp(verb) => matches!(verb, mcp::Verb::List(_)),
+        Command::Peer(verb) => matches!(verb, peer::Verb::List(_)),
         Command::Skill(verb) => matches!(verb, skill::Verb::List(_)),
         Command::Chain(verb) => matches!(verb, chain::Verb::List(_)),
         Command::Trigger(verb) => matches!(verb, trigger::Verb::List(_)),

@@ -6,8 +6,20 @@ use crate::failure::Failure;
 use crate::words::shell;
 
 /// Kinds that may precede a name.
-const KINDS: [&str; 11] =
-    ["job", "agent", "node", "controller", "context", "model", "skill", "trigger", "secret", "chain", "orchestrator"];
+const KINDS: [&str; 12] = [
+    "job",
+    "agent",
+    "node",
+    "controller",
+    "context",
+    "model",
+    "skill",
+    "trigger",
+    "secret",
+    "chain",
+    "orchestrator",
+    "mcp-server",
+];
 
 /// A job's id or a unique prefix of it.
 pub(crate) fn job(text: &str) -> Result<String, String> {
@@ -37,6 +49,11 @@ pub(crate) fn chain(text: &str) -> Result<String, String> {
 /// A question's id.
 pub(crate) fn question(text: &str) -> Result<String, String> {
     bare(text, "question")
+}
+
+/// The name of an MCP server.
+pub(crate) fn server(text: &str) -> Result<String, String> {
+    bare(text, "mcp-server")
 }
 
 /// A skill's name.

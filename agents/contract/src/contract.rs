@@ -6,6 +6,7 @@
 mod keys;
 mod limits;
 mod llm;
+mod mcp;
 mod members;
 mod number;
 pub use number::int;
@@ -25,6 +26,7 @@ use crate::yaml::{self, YamlError};
 
 pub use limits::parse_offered;
 pub use llm::Llm;
+pub use mcp::Mcp;
 
 /// Why a text is not a contract.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -127,6 +129,29 @@ pub struct Requires {
     pub knowledge: Knowledge,
     /// Other agents.
     pub agents: Vec<Dependency>,
+    /// MCP servers whose tools the agent uses.
+    pub mcp_servers: Vec<RequiredServer>,
+}
+
+/// One entry of `requires.mcp_servers`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequiredServer {
+    /// The name of its object, or `{input.MEMBER}`: the one that the input names.
+    pub name: String,
+    /// The tools that the agent uses, `*` at the end of a name for any rest; none for all.
+    pub tools: Option<Vec<String>>,
+    /// How the model sees the tools.
+    pub expose: Expose,
+}
+
+/// How a model sees the tools of an MCP server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Expose {
+    /// Each as a tool of its own.
+    #[default]
+    Tools,
+    /// Through three tools that search, describe and call.
+    Search,
 }
 
 /// The kind of program that runs an agent.
@@ -142,6 +167,8 @@ pub enum ProviderKind {
     Graph,
     /// A model in a tool loop with tools of its own, from `config.yaml`.
     Normal,
+    /// A tool of an MCP server, or an agent of another cluster.
+    Mcp,
 }
 
 impl ProviderKind {
@@ -153,6 +180,7 @@ impl ProviderKind {
             Self::Llm => "llm",
             Self::Graph => "graph",
             Self::Normal => "normal",
+            Self::Mcp => "mcp",
         }
     }
 
@@ -160,7 +188,7 @@ impl ProviderKind {
     pub fn place(self) -> Place {
         match self {
             Self::Python | Self::Exec => Place::Process,
-            Self::Llm | Self::Graph | Self::Normal => Place::Llm,
+            Self::Llm | Self::Graph | Self::Normal | Self::Mcp => Place::Llm,
         }
     }
 
@@ -198,6 +226,8 @@ pub struct Provider {
     pub mode: Option<ExecMode>,
     /// llm: extensions.
     pub llm: Llm,
+    /// mcp: what it calls.
+    pub mcp: Option<Mcp>,
 }
 
 /// `hardware` as written: none means that the contract does not have the member and requires nothing.

@@ -24,8 +24,8 @@ mod violation;
 pub mod yaml;
 
 pub use contract::{
-    Contract, ContractError, Dependency, ExecMode, Hardware, Knowledge, Llm, Model, Permissions, Provider,
-    ProviderKind, Requires, Retry, Warning, parse, parse_offered,
+    Contract, ContractError, Dependency, ExecMode, Expose, Hardware, Knowledge, Llm, Mcp, Model, Permissions, Provider,
+    ProviderKind, RequiredServer, Requires, Retry, Warning, parse, parse_offered,
 };
 pub use eval::{Check, CheckResult, EVAL_FILE, Eval, EvalError};
 pub use remote::{Remote, RemoteError};

@@ -29,7 +29,8 @@ pub use price_list::{PRICE_LIST_BYTES_MAX, PriceList, PriceListError, PriceRow};
 pub use request::{OutputSchema, Request, Tool, ToolChoice};
 pub use spec::{
     Capability, FALLBACKS_MAX, HEADERS_MAX, KnownIssuer, Limits, LoginSpec, ModelSpec, NAME_BYTES_MAX, PATCH_BYTES_MAX,
-    Patch, PatchBody, Provider, Purpose, Retry, SCOPES_MAX, SpecError, TokenBody, VALUE_BYTES_MAX, login_secret,
+    Patch, PatchBody, Provider, Purpose, Retry, SCOPES_MAX, SpecError, TokenBody, VALUE_BYTES_MAX, check_headers,
+    login_secret,
 };
 pub use url::{URL_BYTES_MAX, check_url};
 pub use usage::Usage;

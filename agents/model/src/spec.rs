@@ -12,7 +12,9 @@ use serde_json::{Map, Value};
 
 use crate::{Day, NanoDollars, PriceList, Prices};
 
-pub use check::{FALLBACKS_MAX, HEADERS_MAX, NAME_BYTES_MAX, PATCH_BYTES_MAX, SpecError, VALUE_BYTES_MAX};
+pub use check::{
+    FALLBACKS_MAX, HEADERS_MAX, NAME_BYTES_MAX, PATCH_BYTES_MAX, SpecError, VALUE_BYTES_MAX, check_headers,
+};
 pub use login::{KnownIssuer, LoginSpec, SCOPES_MAX, TokenBody, login_secret};
 
 /// A model that agents can use.

@@ -6,7 +6,7 @@ use atlas_model::{Answer, ToolCall};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{Key, Outcome, Settings};
+use crate::{Key, Outcome, Returned, Settings};
 
 /// The level of the agent loop and of its records. It grows with each change after which a recorded job would go on
 /// differently.
@@ -38,8 +38,14 @@ impl Fixed {
             _ if call.name == RUN => Some(OwnStep::Job),
             Some("agent" | "skill") => Some(OwnStep::Job),
             Some("user") => Some(OwnStep::Answer),
-            _ => None,
+            Some(_) => None,
+            None => self.is_of_server(call).then_some(OwnStep::Server),
         }
+    }
+
+    /// Whether a call goes to an MCP server.
+    fn is_of_server(&self, call: &ToolCall) -> bool {
+        self.tools.get(&call.name).is_some_and(|of| of.get("server").is_some() || of.get("meta").is_some())
     }
 
     /// Whether a call runs a skill.
@@ -62,13 +68,15 @@ fn is_first(place: &usize) -> bool {
     *place == 0
 }
 
-/// What a tool call waits for that is a step of its own. The job may park meanwhile.
+/// What a tool call waits for that is not a step with calls of the platform. The job may park while it waits for jobs and answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnStep {
     /// The end of a job that it spawns.
     Job,
     /// The answer of people.
     Answer,
+    /// MCP servers.
+    Server,
 }
 
 /// A step of a round of tools.
@@ -76,6 +84,9 @@ pub enum OwnStep {
 pub enum RoundStep<'a> {
     /// These calls are made together. The outcome of the step is the list of their [`Returned`](crate::Returned).
     Together { key: Key, calls: &'a [ToolCall] },
+    /// These calls of MCP servers are made together: as a [`ServerRound`], between the steps of [`server_intent`] and [`server_counts`],
+    /// each of which there may be.
+    Servers { key: Key, calls: &'a [ToolCall] },
     /// This call spawns a job.
     Spawn(&'a ToolCall),
     /// This call asks people.
@@ -94,10 +105,28 @@ pub fn round_step(
     match own_step(first) {
         Some(OwnStep::Job) => return Some(RoundStep::Spawn(first)),
         Some(OwnStep::Answer) => return Some(RoundStep::Ask(first)),
-        None => {}
+        Some(OwnStep::Server) | None => {}
     }
-    let count = rest.iter().take_while(|call| own_step(call).is_none()).count();
-    Some(RoundStep::Together { key: Key::of(&(round.0, done)), calls: &rest[..count] })
+    let alike = own_step(first);
+    let count = rest.iter().take_while(|call| own_step(call) == alike).count();
+    let (key, calls) = (Key::of(&(round.0, done)), &rest[..count]);
+    Some(if alike.is_some() { RoundStep::Servers { key, calls } } else { RoundStep::Together { key, calls } })
+}
+
+/// The outcome of calls of MCP servers. It has more members, for the metrics.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct ServerRound {
+    pub returned: Vec<Returned>,
+}
+
+/// The key of the step that says that calls of MCP servers begin. Calls that can be repeated have none.
+pub fn server_intent(key: Key) -> Key {
+    Key::of(&("intent", key.0))
+}
+
+/// The key of the step after large results of MCP servers, which repeats what is counted.
+pub fn server_counts(key: Key) -> Key {
+    Key::of(&("counted", key.0))
 }
 
 /// A job that a tool call spawns.
@@ -205,24 +234,29 @@ mod tests {
 
     #[test]
     fn a_round_is_cut_at_spawned_jobs() {
-        let calls: Vec<ToolCall> =
-            ["a", "b", RUN, "agent", "user", "c"].into_iter().map(|name| call(name, json!({}))).collect();
+        let calls: Vec<ToolCall> = ["a", "b", RUN, "agent", "user", "c", "lab.x", "lab.y"]
+            .into_iter()
+            .map(|name| call(name, json!({})))
+            .collect();
         let own = |call: &ToolCall| match call.name.as_str() {
             RUN | "agent" => Some(OwnStep::Job),
             "user" => Some(OwnStep::Answer),
+            "lab.x" | "lab.y" => Some(OwnStep::Server),
             _ => None,
         };
         let round = Key([7; 16]);
         let (mut done, mut cut) = (0, Vec::new());
         while let Some(step) = round_step(round, &calls, done, own) {
             let names: Vec<&str> = match step {
-                RoundStep::Together { calls, .. } => calls.iter().map(|call| call.name.as_str()).collect(),
+                RoundStep::Together { calls, .. } | RoundStep::Servers { calls, .. } => {
+                    calls.iter().map(|call| call.name.as_str()).collect()
+                }
                 RoundStep::Spawn(call) | RoundStep::Ask(call) => vec![&call.name],
             };
             done += names.len();
             cut.push(names.join("+"));
         }
-        assert_eq!(cut, ["a+b", RUN, "agent", "user", "c"]);
+        assert_eq!(cut, ["a+b", RUN, "agent", "user", "c", "lab.x+lab.y"]);
         let key = |done| match round_step(round, &calls, done, own) {
             Some(RoundStep::Together { key, .. }) => key,
             other => panic!("{other:?}"),

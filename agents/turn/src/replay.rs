@@ -3,11 +3,14 @@
 
 use std::fmt;
 
-use atlas_model::{Image, Message};
+use atlas_model::{Image, Message, ToolCall};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::record::{AGAIN, Answered, ChildEnd, Fixed, LEVEL, QuestionEnd, Ran, RoundStep, START, Spawn, round_step};
+use crate::record::{
+    AGAIN, Answered, ChildEnd, Fixed, LEVEL, QuestionEnd, Ran, RoundStep, START, ServerRound, Spawn, round_step,
+    server_counts, server_intent,
+};
 use crate::{Checks, Effect, End, Event, Failure, Key, Returned, Settings, Turn};
 
 /// A recorded step. Its number is its place in the list.
@@ -193,10 +196,15 @@ impl Record<'_> {
         match step {
             RoundStep::Together { key, calls } => {
                 let outcomes: Vec<Returned> = self.read("tools", key)?;
-                if outcomes.len() != calls.len() {
-                    let why = format!("it has {} results, and the round has {} calls", outcomes.len(), calls.len());
-                    return Err(ReplayError::Unreadable { step: self.last(), why }.into());
-                }
+                self.as_many(&outcomes, calls)?;
+                returned.extend(outcomes);
+            }
+            RoundStep::Servers { key, calls } => {
+                // A definition that was changed since decides only whether there is an intent.
+                self.pass("intent", server_intent(key));
+                let ServerRound { returned: outcomes } = self.read("tools", key)?;
+                self.as_many(&outcomes, calls)?;
+                self.pass("effect", server_counts(key));
                 returned.extend(outcomes);
             }
             RoundStep::Spawn(call) => {
@@ -213,6 +221,19 @@ impl Record<'_> {
             }
         }
         Ok(())
+    }
+
+    fn as_many(&self, outcomes: &[Returned], calls: &[ToolCall]) -> Result<(), Stop> {
+        if outcomes.len() == calls.len() {
+            return Ok(());
+        }
+        let why = format!("it has {} results, and the round has {} calls", outcomes.len(), calls.len());
+        Err(ReplayError::Unreadable { step: self.last(), why }.into())
+    }
+
+    /// Passes over a step that may be there.
+    fn pass(&mut self, kind: &str, key: Key) {
+        self.next += usize::from(self.is_next(kind, key));
     }
 
     fn is_next(&self, kind: &str, key: Key) -> bool {

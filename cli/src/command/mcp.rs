@@ -1,11 +1,13 @@
-//! `atlasctl mcp`: connecting other programs that speak the Model Context Protocol.
+//! `atlasctl mcp`: connecting other programs that speak the Model Context Protocol, and the MCP servers that agents use.
 
 mod check;
 mod clients;
 mod connect;
 mod document;
 mod envelope;
+mod import;
 mod pin;
+pub(super) mod server;
 mod stdio;
 
 pub use stdio::bridge;
@@ -29,6 +31,18 @@ pub(crate) enum Verb {
     Pin(pin::Pin),
     /// Ends that.
     Unpin(pin::Unpin),
+    /// Adds an MCP server whose tools agents can use, or those of a file mcp.json.
+    Add(Box<server::add::Options>),
+    /// Lists MCP servers.
+    List(server::ListOfServers),
+    /// Shows one MCP server as apply reads it.
+    Show(server::Names),
+    /// Asks an MCP server for its tools, from a worker.
+    Test(server::test::TestOptions),
+    /// Accepts the tools of an MCP server as they are now, and offers only these from then on.
+    AcceptChanges(server::test::Options),
+    /// Removes an MCP server.
+    Remove(server::Names),
 }
 
 pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
@@ -39,5 +53,11 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
         Verb::Stdio => stdio::run(context).await,
         Verb::Pin(options) => pin::pin(context, options).await,
         Verb::Unpin(options) => pin::unpin(context, options).await,
+        Verb::Add(options) => server::add::run(context, options).await,
+        Verb::List(options) => server::list(context, options).await,
+        Verb::Show(options) => server::show(context, options).await,
+        Verb::Test(options) => server::test::run(context, options).await,
+        Verb::AcceptChanges(options) => server::accept::run(context, options).await,
+        Verb::Remove(options) => server::remove(context, options).await,
     }
 }

@@ -88,6 +88,7 @@ fn agent(class: u32) -> Result<Command, IdError> {
         requires: Vec::new(),
         secrets: Vec::new(),
         model: None,
+        servers: Vec::new(),
     };
     Ok(Command::RegisterAgent(RegisterAgent {
         name: name(class)?,

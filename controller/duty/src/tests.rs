@@ -185,6 +185,7 @@ fn agent(name: &str, words: &[&str]) -> Command {
         requires: Vec::new(),
         secrets: Vec::new(),
         model: None,
+        servers: Vec::new(),
     };
     for word in words {
         match word.split_once('=').expect("key=value") {

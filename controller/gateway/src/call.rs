@@ -19,7 +19,7 @@ use crate::questions::{Asked, Reach};
 use crate::server::Server;
 use crate::tools::ToolName;
 use crate::view::{self, done, error_text, failed};
-use crate::{progress, questions, task};
+use crate::{bearer, progress, questions, task};
 
 /// How long a call waits before clients that know tasks get one.
 const TASK_AFTER: Duration = Duration::from_secs(2);
@@ -156,7 +156,8 @@ impl Call<'_> {
             None if Reach::of(&self.context) == Reach::Nobody => QuestionRule::Fail,
             None => QuestionRule::Wait,
         };
-        service.submit(&self.caller, submission).await.map_err(|error| error_text(&error))
+        let bearer = bearer::inbound(&self.context);
+        service.submit_with_bearer(&self.caller, submission, bearer).await.map_err(|error| error_text(&error))
     }
 
     /// The job of an earlier result, after its questions have their answers. A user who did not want to answer is not asked again.

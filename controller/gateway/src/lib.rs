@@ -6,6 +6,7 @@
 
 mod agent;
 mod arguments;
+mod bearer;
 mod call;
 mod chain;
 mod compatible;

@@ -20,6 +20,7 @@ mod canonical;
 mod chain;
 mod conversation;
 mod kind;
+mod mcp_server;
 mod model;
 mod namespace;
 mod pin;

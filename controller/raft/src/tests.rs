@@ -241,6 +241,7 @@ pub(crate) fn agent() -> Request {
         requires: Vec::new(),
         secrets: Vec::new(),
         model: None,
+        servers: Vec::new(),
     };
     request(Command::RegisterAgent(RegisterAgent {
         name: agent_name(),

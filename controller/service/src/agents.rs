@@ -172,6 +172,9 @@ impl Service {
             spec.secrets.clear();
             spec.model = None;
         }
+        if state.level() < level::MCP_SERVERS {
+            spec.servers.clear();
+        }
         if state.level() < level::LLM_PLACES {
             // Older members count one kind of places.
             spec.demand.place = Place::Process;

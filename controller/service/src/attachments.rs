@@ -1,4 +1,4 @@
-//! What goes out with a lease: the credential of the caller, secrets and models. It is composed when the lease is sent, and kept nowhere.
+//! What goes out with a lease: the credential of the caller, secrets, models and MCP servers. It is composed when the lease is sent, and kept nowhere.
 //!
 //! Bearers are held in memory, by job, at the controller that received them and at the leader. They are dropped when the job ends. No
 //! command, log line or answer of an API contains one.
@@ -11,6 +11,7 @@ use atlas_state::State;
 use atlas_types::{Attachment, Attachments, Job, JobId, Level, NodeId, SECRET_BYTES_MAX, SecretText, level};
 
 use crate::Service;
+use crate::secrets::Named;
 
 /// The most bearers that a controller holds.
 const BEARERS_MAX: usize = 65_536;
@@ -118,10 +119,12 @@ impl Service {
             true => Some(self.shared.bearers.of(job.id).ok_or(Withheld::CredentialLost)?),
             false => None,
         };
-        let (models, secrets) = self.named_by(state, job)?;
+        let Named { models, servers, secrets } = self.named_by(state, job)?;
         let secrets = (!secrets.is_empty()).then_some(Attachment::Secrets(secrets));
         let models = (!models.is_empty()).then_some(Attachment::Models(models));
-        let all = Attachments::new(bearer.map(Attachment::Bearer).into_iter().chain(secrets).chain(models));
+        let servers = (!servers.is_empty()).then_some(Attachment::Servers(servers));
+        let bearer = bearer.map(Attachment::Bearer);
+        let all = Attachments::new(bearer.into_iter().chain(secrets).chain(models).chain(servers));
         if !all.is_empty() && to.level < level::ATTACHMENTS {
             return Err(Withheld::TooOld { node: to.node.clone() });
         }

@@ -28,6 +28,7 @@ mod fill;
 mod follow;
 mod fork;
 mod health;
+mod inbound;
 mod jobs;
 mod journal;
 pub mod json;

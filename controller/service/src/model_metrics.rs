@@ -1,10 +1,11 @@
-//! Metrics of calls of models, from the recorded steps. Names of models come from providers, so the number of series is bounded here.
+//! Metrics of calls of models and tools, from the recorded steps. Names of models come from providers and names of tools from servers, so
+//! the number of series is bounded here.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use atlas_state::State;
-use atlas_telemetry::{ByLlmCall, ByLlmTokens, ByLoopEnd, LoopEnd, Metrics, TokenKind};
+use atlas_telemetry::{ByLlmCall, ByLlmTokens, ByLoopEnd, ByServer, ByTool, ByToolCall, LoopEnd, Metrics, TokenKind};
 use atlas_types::{Event, EventRecord, JobChange, JobId, Payload, PayloadBody, Step, StepKind, StepUsage};
 use serde::Deserialize;
 
@@ -15,10 +16,31 @@ const NAME_BYTES_MAX: usize = 128;
 /// The label of what has no series of its own.
 const OTHER: &str = "other";
 
-/// Records calls of models. It remembers which agents and models have series.
+/// Most triples of agent, server and tool with series of their own.
+const TOOLS_MAX: usize = 1_024;
+
+/// Records calls of models and tools. It remembers which of them have series.
 #[derive(Debug, Default)]
 pub(crate) struct ModelMetrics {
     pairs: BTreeSet<(String, String)>,
+    tools: BTreeSet<(String, String, String)>,
+}
+
+/// The part of a round of tools that is counted.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Round {
+    mcp: Vec<ToolCall>,
+}
+
+/// A call of a tool of an MCP server.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct ToolCall {
+    server: String,
+    tool: String,
+    outcome: String,
+    duration_us: u64,
 }
 
 /// The part of an answer that is counted.
@@ -67,6 +89,37 @@ impl ModelMetrics {
             let (agent, model) = self.pair(agent, &counted.model);
             call(metrics, &ByLlmCall { agent, model }, &step.usage, counted.usage);
         }
+        for step in steps.iter().filter(|step| matches!(step.kind, StepKind::Tools | StepKind::Effect)) {
+            let agent = state.job(job).map_or(OTHER, |job| job.agent.as_str());
+            self.round(metrics, agent, &step.outcome);
+        }
+    }
+
+    /// Counts the calls of a round. A larger round is in an artifact, and its calls are recorded once more by themselves.
+    fn round(&mut self, metrics: &Metrics, agent: &str, outcome: &Payload) {
+        let PayloadBody::Inline(bytes) = &outcome.body else { return };
+        // Rounds of other tools are lists.
+        let Ok(Round { mcp }) = serde_json::from_slice(bytes) else { return };
+        for call in mcp {
+            let (agent, server, operation) = self.triple(agent, &call);
+            let is_up = matches!(call.outcome.as_str(), "ok" | "error");
+            let up = ByServer { agent: agent.clone(), server: server.clone() };
+            metrics.downstream_up.get_or_create(&up).set(i64::from(is_up));
+            let by_tool = ByTool { agent: agent.clone(), server: server.clone(), operation: operation.clone() };
+            metrics.tool_call_duration.get_or_create(&by_tool).observe(call.duration_us as f64 / 1e6);
+            let outcome = if call.outcome.len() > NAME_BYTES_MAX { OTHER.to_owned() } else { call.outcome };
+            metrics.tool_calls.get_or_create(&ByToolCall { agent, server, operation, outcome }).inc();
+        }
+    }
+
+    /// The labels for a call of a tool.
+    fn triple(&mut self, agent: &str, call: &ToolCall) -> (String, String, String) {
+        let short = |name: &str| if name.len() > NAME_BYTES_MAX { OTHER.to_owned() } else { name.to_owned() };
+        let triple = (agent.to_owned(), short(&call.server), short(&call.tool));
+        if self.tools.contains(&triple) || (self.tools.len() < TOOLS_MAX && self.tools.insert(triple.clone())) {
+            return triple;
+        }
+        (OTHER.to_owned(), OTHER.to_owned(), OTHER.to_owned())
     }
 
     /// The labels for a call.
@@ -131,6 +184,25 @@ mod tests {
             assert!(text.contains(line), "{line} is missing from\n{text}");
         }
         assert!(!text.contains(r#"kind="cache_read""#), "{text}");
+    }
+
+    #[test]
+    fn a_call_of_a_tool_counts_by_agent_server_and_tool() {
+        let (metrics, mut models) = (Metrics::new(), ModelMetrics::default());
+        let round = br#"{"mcp":[{"server":"lab","tool":"add","outcome":"ok","duration_us":2000}],"returned":[]}"#;
+        models.round(&metrics, "thinker", &Payload::inline(round));
+        let down = br#"{"mcp":[{"server":"lab","tool":"add","outcome":"timeout","duration_us":1}]}"#;
+        models.round(&metrics, "thinker", &Payload::inline(down));
+        models.round(&metrics, "thinker", &Payload::inline(br#"[{"call":"1"}]"#));
+        let text = metrics.render();
+        for line in [
+            r#"atlas_tool_calls_total{agent="thinker",server="lab",operation="add",outcome="ok"} 1"#,
+            r#"atlas_tool_calls_total{agent="thinker",server="lab",operation="add",outcome="timeout"} 1"#,
+            r#"atlas_tool_call_duration_seconds_count{agent="thinker",server="lab",operation="add"} 2"#,
+            r#"atlas_downstream_up{agent="thinker",server="lab"} 0"#,
+        ] {
+            assert!(text.contains(line), "{line} is missing from\n{text}");
+        }
     }
 
     #[test]

@@ -214,6 +214,7 @@ fn accepted(kind: &dyn Kind, key: &ObjectKey, spec: &Value, kept: Vec<(String, V
     let validator = Validator::compile(&kind.schema()).map_err(|error| Error::internal("compile a schema", &error))?;
     if let Err(mut violations) = validator.validate(&spec) {
         for violation in &mut violations {
+            suggest(violation, &spec, validator.schema());
             violation.pointer = format!("/spec{}", violation.pointer.trim_end_matches('/'));
         }
         return Err(refused(key, violations));
@@ -238,6 +239,20 @@ fn accepted(kind: &dyn Kind, key: &ObjectKey, spec: &Value, kept: Vec<(String, V
         return Err(refused_at(key, "spec.steps", error.to_string()));
     }
     Ok(bytes)
+}
+
+/// Adds the known member that an unknown one probably means, also to the text: a dropped key would hide a missing setting.
+fn suggest(violation: &mut Violation, spec: &Value, schema: &Value) {
+    let (Some(given), Some(known)) = (spec.as_object(), schema["properties"].as_object()) else { return };
+    if violation.rule != "additionalProperties" || violation.pointer != "/" {
+        return;
+    }
+    let unknown = given.keys().find(|name| !known.contains_key(*name));
+    let meant = unknown.and_then(|name| atlas_contract::nearest(name, known.keys().map(String::as_str)));
+    if let Some(meant) = meant {
+        violation.message = format!("{}; did you mean '{meant}'?", violation.message);
+        violation.suggestion = Some(meant.to_owned());
+    }
 }
 
 fn refused(key: &ObjectKey, violations: Vec<Violation>) -> Error {

@@ -6,8 +6,9 @@ use atlas_objects::{SealedVersion, SecretProvider, SecretSpec, VERSIONS_MAX, mod
 use atlas_secrets::{Reference, Template, variable_of};
 use atlas_state::State;
 use atlas_types::{
-    ATTACHED_MODELS_MAX, ATTACHED_SECRETS_MAX, AttachedModel, AttachedSecret, Job, Object, ObjectKey, ObjectKind,
-    ObjectName, PayloadBody, SECRET_BYTES_MAX, SPEC_BYTES_MAX, SecretSource, SecretText,
+    ATTACHED_MODELS_MAX, ATTACHED_SECRETS_MAX, ATTACHED_SERVERS_MAX, AttachedModel, AttachedSecret, AttachedServer,
+    Job, Object, ObjectKey, ObjectKind, ObjectName, PayloadBody, SECRET_BYTES_MAX, SPEC_BYTES_MAX, SecretSource,
+    SecretText,
 };
 use serde_json::Value;
 
@@ -78,13 +79,9 @@ impl Service {
         nonce
     }
 
-    /// The models of a job, and the secrets that its agent and these models name.
-    pub(crate) fn named_by(
-        &self,
-        state: &State,
-        job: &Job,
-    ) -> Result<(Vec<AttachedModel>, BTreeMap<String, AttachedSecret>), Withheld> {
-        let Some(spec) = &job.spec else { return Ok(Default::default()) };
+    /// The models and MCP servers of a job, and the secrets that its agent and these name.
+    pub(crate) fn named_by(&self, state: &State, job: &Job) -> Result<Named, Withheld> {
+        let Some(spec) = &job.spec else { return Ok(Named::default()) };
         let mut secrets = BTreeMap::new();
         for name in &spec.secrets {
             // A worker looks for a secret without an object in its own environment.
@@ -94,7 +91,9 @@ impl Service {
         }
         let models: Vec<_> =
             models_of_job(state, job).iter().filter_map(|key| state.object(key)).take(ATTACHED_MODELS_MAX).collect();
-        for name in models.iter().flat_map(|model| references(model)) {
+        let servers = spec.servers.iter().filter_map(|name| server_of(job, name));
+        let servers: Vec<_> = servers.filter_map(|key| state.object(&key)).take(ATTACHED_SERVERS_MAX).collect();
+        for name in models.iter().chain(&servers).flat_map(|object| references(object)) {
             if secrets.len() >= ATTACHED_SECRETS_MAX || secrets.contains_key(&name) {
                 continue;
             }
@@ -106,7 +105,12 @@ impl Service {
             name: model.key.name.to_string(),
             spec: model.spec.clone(),
         };
-        Ok((models.into_iter().map(attached).collect(), secrets))
+        let server = |server: &std::sync::Arc<Object>| AttachedServer {
+            name: server.key.name.to_string(),
+            spec: server.spec.clone(),
+        };
+        let (models, servers) = (models.into_iter().map(attached).collect(), servers.into_iter().map(server).collect());
+        Ok(Named { models, servers, secrets })
     }
 
     fn source(&self, state: &State, job: &Job, name: &str, declared: bool) -> Result<Option<SecretSource>, Withheld> {
@@ -143,17 +147,36 @@ pub(crate) fn models_of_job(state: &State, job: &Job) -> Vec<ObjectKey> {
     other.or(own).into_iter().flat_map(|asked| models_of(state, job, asked)).collect()
 }
 
+/// What the agent of a job names.
+#[derive(Default)]
+pub(crate) struct Named {
+    pub(crate) models: Vec<AttachedModel>,
+    pub(crate) servers: Vec<AttachedServer>,
+    pub(crate) secrets: BTreeMap<String, AttachedSecret>,
+}
+
+/// The MCP server that an agent names, also as `{input.MEMBER}`.
+fn server_of(job: &Job, asked: &str) -> Option<ObjectKey> {
+    let named = named_in_input(job, asked);
+    let name = ObjectName::new(named.as_deref().unwrap_or(asked)).ok()?;
+    Some(ObjectKey { namespace: job.namespace.clone(), kind: ObjectKind::new("mcp-server").ok()?, name })
+}
+
+/// The text in the member of the input that `{input.MEMBER}` names.
+fn named_in_input(job: &Job, asked: &str) -> Option<String> {
+    let member = asked.strip_prefix("{input.").and_then(|rest| rest.strip_suffix('}'))?;
+    let PayloadBody::Inline(input) = &job.input.body else { return None };
+    let input: Value = serde_json::from_slice(input).ok()?;
+    input[member].as_str().map(str::to_owned)
+}
+
 /// The models for a job whose agent asks for a tier, a model, or `{input.MEMBER}`: the model that the input names, without its fallbacks.
 fn models_of(state: &State, job: &Job, asked: &str) -> Vec<ObjectKey> {
-    let Some(member) = asked.strip_prefix("{input.").and_then(|rest| rest.strip_suffix('}')) else {
+    if !asked.starts_with("{input.") {
         return models_of_tier(state, &job.namespace, asked);
-    };
-    let PayloadBody::Inline(input) = &job.input.body else { return Vec::new() };
-    let input: Value = serde_json::from_slice(input).unwrap_or_default();
-    let (Ok(kind), Ok(name)) = (ObjectKind::new("model"), ObjectName::new(input[member].as_str().unwrap_or_default()))
-    else {
-        return Vec::new();
-    };
+    }
+    let name = named_in_input(job, asked).unwrap_or_default();
+    let (Ok(kind), Ok(name)) = (ObjectKind::new("model"), ObjectName::new(&name)) else { return Vec::new() };
     vec![ObjectKey { namespace: job.namespace.clone(), kind, name }]
 }
 
@@ -178,8 +201,8 @@ pub(crate) fn fitting(spec: &mut SecretSpec) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// The names of the secrets in the texts of a model's spec.
-fn references(model: &Object) -> Vec<String> {
+/// The names of the secrets in the texts of the spec of a model or an MCP server.
+fn references(object: &Object) -> Vec<String> {
     fn visit(value: &Value, found: &mut Vec<String>) {
         match value {
             Value::String(text) => {
@@ -196,7 +219,7 @@ fn references(model: &Object) -> Vec<String> {
         }
     }
     let mut found = Vec::new();
-    let mut spec: Value = serde_json::from_slice(&model.spec).unwrap_or_default();
+    let mut spec: Value = serde_json::from_slice(&object.spec).unwrap_or_default();
     // The secret of the client is for controllers.
     spec.as_object_mut().map(|members| members.remove("login"));
     visit(&spec, &mut found);

@@ -45,6 +45,8 @@ pub struct Submission {
     pub budget_nanodollars: Option<u64>,
     /// What becomes of its questions to people. A spawned job has the rule of its parent.
     pub questions: QuestionRule,
+    /// Whether the credential of the caller is held for it.
+    pub(crate) bearer: bool,
     /// The parent, for a spawned job.
     pub(crate) family: Option<Family>,
 }
@@ -73,6 +75,7 @@ impl Submission {
             not_before: None,
             budget_nanodollars: None,
             questions: QuestionRule::Fail,
+            bearer: false,
             family: None,
         }
     }
@@ -146,7 +149,7 @@ impl<'s> Draft<'s> {
             execution_timeout: submission.execution_timeout,
             spawner: submission.family.as_ref().map(|family| SpawnedBy::Attempt(family.spawner)),
             not_before: submission.not_before,
-            bearer: false,
+            bearer: submission.bearer,
             budget_nanodollars: submission.budget_nanodollars,
             context: None,
             questions: submission.questions.clone(),
@@ -470,7 +473,11 @@ fn lacks(
 }
 
 /// The version to run. None if no version matches and the job must be recorded as failed.
-fn resolve(caller: &Caller, submission: &Submission, state: &State) -> Result<Option<Arc<AgentVersion>>, Error> {
+pub(crate) fn resolve(
+    caller: &Caller,
+    submission: &Submission,
+    state: &State,
+) -> Result<Option<Arc<AgentVersion>>, Error> {
     let found = find_version(state, caller, &submission.agent, submission.version.as_deref())?;
     if found.is_none() && submission.refuse {
         return Err(unknown_agent(state, caller, submission.agent.as_str(), submission.version.as_deref()));

@@ -174,5 +174,6 @@ fn spec() -> RunSpec {
         requires: Vec::new(),
         secrets: Vec::new(),
         model: None,
+        servers: Vec::new(),
     }
 }

@@ -147,6 +147,39 @@ pub struct ByLlmCall {
     pub model: String,
 }
 
+/// Attributes of calls of tools of MCP servers.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ByToolCall {
+    /// The agent's name.
+    pub agent: String,
+    /// The name of the server.
+    pub server: String,
+    /// The tool.
+    pub operation: String,
+    /// `ok`, `error`, `unknown`, or the kind of the server's failure.
+    pub outcome: String,
+}
+
+/// Attributes of the time of calls of tools of MCP servers.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ByTool {
+    /// The agent's name.
+    pub agent: String,
+    /// The name of the server.
+    pub server: String,
+    /// The tool.
+    pub operation: String,
+}
+
+/// Attributes of the MCP servers of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ByServer {
+    /// The agent's name.
+    pub agent: String,
+    /// The name of the server.
+    pub server: String,
+}
+
 /// Attributes of tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ByLlmTokens {

@@ -16,8 +16,8 @@ mod rules;
 
 pub use attributes::{
     ByAgent, ByAgentPort, ByDecision, ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens, ByLoopEnd, ByMessageOutcome,
-    ByOutcome, ByProvider, ByReportResult, ByStatus, ByStatusCode, DeliveryResult, LoopEnd, MessageOutcome, NodeHealth,
-    Outcome, ReportResult, Status, TokenKind,
+    ByOutcome, ByProvider, ByReportResult, ByServer, ByStatus, ByStatusCode, ByTool, ByToolCall, DeliveryResult,
+    LoopEnd, MessageOutcome, NodeHealth, Outcome, ReportResult, Status, TokenKind,
 };
 pub use instrument::{Declaration, Kind};
 pub use log::{LogError, start as start_log};

@@ -11,7 +11,7 @@ use prometheus_client::registry::Registry;
 use crate::instrument::{CounterBy, Declaration, GaugeBy, HistogramBy, Instrument, ShareBy, register};
 use crate::{
     ByAgent, ByAgentPort, ByDecision, ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens, ByLoopEnd, ByMessageOutcome,
-    ByOutcome, ByProvider, ByReportResult, ByStatus, ByStatusCode,
+    ByOutcome, ByProvider, ByReportResult, ByServer, ByStatus, ByStatusCode, ByTool, ByToolCall,
 };
 
 /// The media type of [`Metrics::render`].
@@ -120,6 +120,12 @@ instruments! {
     artifact_missing: Gauge = "atlas.artifact.missing.count" "{artifact}";
     /// Missed events that this controller has yet to fetch from another controller's history.
     history_gap: Gauge = "atlas.history.missing.count" "{event}";
+    /// Recorded calls of tools of MCP servers, by outcome.
+    tool_calls: CounterBy<ByToolCall> = "atlas.tool.calls" "{call}";
+    /// Time of recorded calls of tools of MCP servers.
+    tool_call_duration: HistogramBy<ByTool> = "atlas.tool.call.duration" "s";
+    /// 1 if the last recorded call of an agent reached the MCP server, otherwise 0.
+    downstream_up: GaugeBy<ByServer> = "atlas.downstream.up" "{server}";
     /// Recorded calls of models.
     llm_turns: CounterBy<ByLlmCall> = "atlas.llm.turns" "{call}";
     /// Tokens of recorded calls of models. Tokens from and to the provider's cache are a part of the input, reasoning is a part of the output.
@@ -193,6 +199,12 @@ pub(crate) mod tests {
         drop(metrics.llm_cost.get_or_create(&call));
         drop(metrics.llm_call_duration.get_or_create(&call));
         drop(metrics.llm_tokens.get_or_create(&ByLlmTokens { agent: agent.clone(), model, kind: TokenKind::input }));
+        let (server, operation) = ("lab".to_owned(), "add".to_owned());
+        drop(metrics.downstream_up.get_or_create(&ByServer { agent: agent.clone(), server: server.clone() }));
+        let tool = ByTool { agent: agent.clone(), server: server.clone(), operation: operation.clone() };
+        drop(metrics.tool_call_duration.get_or_create(&tool));
+        let outcome = "ok".to_owned();
+        drop(metrics.tool_calls.get_or_create(&ByToolCall { agent: agent.clone(), server, operation, outcome }));
         drop(metrics.agent_loop_aborted.get_or_create(&ByLoopEnd { agent: agent.clone(), reason: LoopEnd::repeat }));
         let message = ByMessageOutcome { agent: agent.clone(), outcome: MessageOutcome::ok };
         drop(metrics.send_message.get_or_create(&message));

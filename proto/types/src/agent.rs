@@ -79,6 +79,8 @@ pub struct RunSpec {
     pub secrets: Vec<String>,
     /// The model, or the tier of models, that its jobs call; none for agents that call none through the worker.
     pub model: Option<String>,
+    /// Names of the MCP servers that its jobs use (`requires.mcp_servers`), in order; at most [`Self::SERVERS_MAX`].
+    pub servers: Vec<String>,
 }
 
 /// An agent that another one requires.
@@ -102,7 +104,9 @@ impl RunSpec {
     pub const REQUIRES_MAX: usize = 64;
     /// Most secrets that a spec names. For a contract with more, or with a longer name, it lists none.
     pub const SECRETS_MAX: usize = 64;
-    /// Most bytes of the name of a secret or a model.
+    /// Most MCP servers that a spec names; for a contract with more it lists none.
+    pub const SERVERS_MAX: usize = 16;
+    /// Most bytes of the name of a secret, a model or a server.
     pub const NAME_BYTES_MAX: usize = 128;
 
     /// True if an attempt may run only after its start is committed: what must not run twice must be known to have begun.

@@ -1,4 +1,4 @@
-//! What goes out with a lease beside its assignment: secrets, a bearer, models.
+//! What goes out with a lease beside its assignment: secrets, a bearer, models, MCP servers.
 //!
 //! Attachments exist in memory and in the frame of the grant. No command, event, snapshot, history or trace has a field for
 //! them. The types with values have no `Debug`, `Display` or `PartialOrd`, so that no log line can contain a value by
@@ -19,6 +19,9 @@ pub const ATTACHED_SECRETS_MAX: usize = 128;
 
 /// Most models of one lease: the one that is asked for and its fallbacks.
 pub const ATTACHED_MODELS_MAX: usize = 16;
+
+/// Most MCP servers of one lease.
+pub const ATTACHED_SERVERS_MAX: usize = 16;
 
 /// Most bytes of all attachments of one lease.
 pub const ATTACHMENTS_BYTES_MAX: usize = 512 << 10;
@@ -91,6 +94,15 @@ pub struct AttachedModel {
     pub spec: Arc<[u8]>,
 }
 
+/// An MCP server that a lease may call.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AttachedServer {
+    /// The name of its object.
+    pub name: String,
+    /// The spec of its object, canonical JSON; credentials in it are references to secrets.
+    pub spec: Arc<[u8]>,
+}
+
 /// One kind of attachment.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Attachment {
@@ -100,6 +112,8 @@ pub enum Attachment {
     Bearer(SecretText),
     /// The model that the agent asks for, then its fallbacks in order.
     Models(Vec<AttachedModel>),
+    /// The MCP servers that the agent names and that exist.
+    Servers(Vec<AttachedServer>),
 }
 
 /// All attachments of a lease, at most one of each kind.
@@ -137,7 +151,7 @@ impl Attachments {
     pub fn secrets(&self) -> impl Iterator<Item = (&str, &AttachedSecret)> {
         let secrets = self.0.iter().filter_map(|attachment| match attachment {
             Attachment::Secrets(secrets) => Some(secrets),
-            Attachment::Bearer(_) | Attachment::Models(_) => None,
+            _ => None,
         });
         secrets.flatten().map(|(name, secret)| (name.as_str(), secret))
     }
@@ -146,7 +160,7 @@ impl Attachments {
     pub fn bearer(&self) -> Option<&SecretText> {
         self.0.iter().find_map(|attachment| match attachment {
             Attachment::Bearer(bearer) => Some(bearer),
-            Attachment::Secrets(_) | Attachment::Models(_) => None,
+            _ => None,
         })
     }
 
@@ -154,9 +168,18 @@ impl Attachments {
     pub fn models(&self) -> &[AttachedModel] {
         let models = self.0.iter().find_map(|attachment| match attachment {
             Attachment::Models(models) => Some(models.as_slice()),
-            Attachment::Secrets(_) | Attachment::Bearer(_) => None,
+            _ => None,
         });
         models.unwrap_or_default()
+    }
+
+    /// The MCP servers that the agent may call.
+    pub fn servers(&self) -> &[AttachedServer] {
+        let servers = self.0.iter().find_map(|attachment| match attachment {
+            Attachment::Servers(servers) => Some(servers.as_slice()),
+            _ => None,
+        });
+        servers.unwrap_or_default()
     }
 
     /// True if a value among them must not leave the machine in clear text.
@@ -177,7 +200,8 @@ impl Attachments {
         };
         let secrets: usize = self.secrets().map(secret).sum();
         let models: usize = self.models().iter().map(|model| model.name.len() + model.spec.len()).sum();
-        secrets + models + self.bearer().map_or(0, |bearer| bearer.expose().len())
+        let servers: usize = self.servers().iter().map(|server| server.name.len() + server.spec.len()).sum();
+        secrets + models + servers + self.bearer().map_or(0, |bearer| bearer.expose().len())
     }
 }
 
@@ -185,8 +209,8 @@ impl Attachments {
 impl fmt::Debug for Attachments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bearers = usize::from(self.bearer().is_some());
-        let (secrets, models) = (self.secrets().count(), self.models().len());
-        write!(f, "Attachments({secrets} secrets, {bearers} bearers, {models} models)")
+        let (secrets, models, servers) = (self.secrets().count(), self.models().len(), self.servers().len());
+        write!(f, "Attachments({secrets} secrets, {bearers} bearers, {models} models, {servers} servers)")
     }
 }
 
@@ -211,13 +235,15 @@ mod tests {
             Attachment::Secrets(secrets),
             Attachment::Bearer(SecretText::new("canary")),
             Attachment::Models(vec![model]),
+            Attachment::Servers(vec![AttachedServer { name: "github".to_owned(), spec: (*b"{}").into() }]),
         ])
     }
 
     #[test]
     fn debug_shows_no_value() {
-        expect!["Attachments(2 secrets, 1 bearers, 1 models)"].assert_eq(&format!("{:?}", all()));
-        expect!["Attachments(0 secrets, 0 bearers, 0 models)"].assert_eq(&format!("{:?}", Attachments::default()));
+        expect!["Attachments(2 secrets, 1 bearers, 1 models, 1 servers)"].assert_eq(&format!("{:?}", all()));
+        expect!["Attachments(0 secrets, 0 bearers, 0 models, 0 servers)"]
+            .assert_eq(&format!("{:?}", Attachments::default()));
     }
 
     #[test]
@@ -228,7 +254,9 @@ mod tests {
         assert!(all.secret("c").is_none());
         assert!(all.bearer().is_some_and(|bearer| bearer.expose() == "canary"));
         assert_eq!(all.models().iter().map(|model| model.name.as_str()).collect::<Vec<_>>(), ["fast"]);
-        assert_eq!(all.bytes(), "a".len() + "canary".len() + "bATLAS_SECRET_B".len() + "fast{}".len() + "canary".len());
+        assert_eq!(all.servers().iter().map(|server| server.name.as_str()).collect::<Vec<_>>(), ["github"]);
+        let texts = ["a", "canary", "bATLAS_SECRET_B", "fast{}", "canary", "github{}"];
+        assert_eq!(all.bytes(), texts.map(str::len).iter().sum::<usize>());
     }
 
     #[test]

@@ -181,6 +181,7 @@ impl Command {
             Self::RegisterAgent(command) if !command.spec.secrets.is_empty() || command.spec.model.is_some() => {
                 level::ATTACHMENTS
             }
+            Self::RegisterAgent(command) if !command.spec.servers.is_empty() => level::MCP_SERVERS,
             Self::SubmitJob(command) if command.bearer => level::ATTACHMENTS,
             Self::SubmitJob(command) if command.questions != QuestionRule::Fail => level::QUESTIONS,
             Self::SubmitJob(command) if command.budget_nanodollars.is_some() => level::BUDGETS,

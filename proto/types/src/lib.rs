@@ -36,8 +36,8 @@ mod version;
 
 pub use agent::{AgentKind, AgentPin, AgentVersion, Effects, RequiredAgent, RetryRule, RunSpec, Timeouts};
 pub use attachment::{
-    ATTACHED_MODELS_MAX, ATTACHED_SECRETS_MAX, ATTACHMENTS_BYTES_MAX, AttachedModel, AttachedSecret, Attachment,
-    Attachments, SECRET_BYTES_MAX, SecretSource, SecretText,
+    ATTACHED_MODELS_MAX, ATTACHED_SECRETS_MAX, ATTACHED_SERVERS_MAX, ATTACHMENTS_BYTES_MAX, AttachedModel,
+    AttachedSecret, AttachedServer, Attachment, Attachments, SECRET_BYTES_MAX, SecretSource, SecretText,
 };
 pub use carried::Carried;
 pub use command::{

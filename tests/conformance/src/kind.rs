@@ -87,6 +87,7 @@ const KINDS: &[(&str, &[&str], Judge)] = &[
     ("validate", &["definition"], |row, _| trigger::validate(row)),
     ("next_fire", &["definition"], |row, _| trigger::next_fire(row)),
     ("ticks", &["triggers"], |row, _| trigger::ticks(row)),
+    ("remote_spec", &["spec"], |row, _| mcp::remote_spec(row)),
     ("cost", &["model"], |row, _| model::cost(row)),
     ("check", &["check", "output"], |row, _| eval::check(row)),
     ("load", &["directory", "yaml"], |row, _| eval::load(row)),

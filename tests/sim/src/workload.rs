@@ -98,6 +98,7 @@ impl Agent {
             requires: Vec::new(),
             secrets: Vec::new(),
             model: None,
+            servers: Vec::new(),
         };
         match self {
             Self::Echo => plain,

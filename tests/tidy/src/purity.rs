@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::tree;
 
-const PURE: [&str; 21] = [
+const PURE: [&str; 22] = [
     "atlas-types",
     "atlas-access",
     "atlas-allocation",
@@ -17,6 +17,7 @@ const PURE: [&str; 21] = [
     "atlas-slots",
     "atlas-expressions",
     "atlas-mediation",
+    "atlas-mcp-spec",
     "atlas-model",
     "atlas-secrets",
     "atlas-oauth",

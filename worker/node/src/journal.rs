@@ -177,6 +177,25 @@ impl Journal {
         Ok(self.record(kind, key, outcome, usage).await?)
     }
 
+    /// Like [`Self::step`], for the step after an intent: the job is not parked between the two, because the next attempt would then
+    /// not know that nothing was done.
+    pub(crate) async fn step_at_once<F, E>(
+        &mut self,
+        kind: StepKind,
+        key: StepKey,
+        make: impl FnOnce() -> F,
+    ) -> Result<Arc<[u8]>, E>
+    where
+        F: Future<Output = Result<Made, E>>,
+        E: From<JournalError>,
+    {
+        if let Some(outcome) = self.recorded(kind, key).await? {
+            return Ok(outcome);
+        }
+        let Made { outcome, usage } = make().await?;
+        Ok(self.record(kind, key, outcome, usage).await?)
+    }
+
     fn replay(&mut self) -> Result<&mut Replay, JournalError> {
         self.replay.as_mut().ok_or(JournalError::NotKept)
     }

@@ -10,6 +10,7 @@ mod inside;
 mod io_loop;
 mod json_text;
 mod llm;
+mod mcp;
 mod platform;
 mod python;
 mod user;
@@ -34,6 +35,7 @@ pub use self::inside::{Inside, InsideJob};
 pub(crate) use self::io_loop::Lines;
 pub use self::llm::ModelEnvironment;
 pub(crate) use self::llm::preflight;
+pub(crate) use self::mcp::Programs;
 use crate::mailbox::Mailbox;
 use crate::process::Tree;
 use crate::python::Finder;
@@ -100,6 +102,8 @@ pub(crate) enum Program {
     Llm(Box<llm::LlmAgent>),
     /// A graph. Its slot ends with the job.
     Graph(Box<graph::GraphAgent>),
+    /// A call of an MCP server. Its slot ends with the job.
+    Mcp(Box<mcp::McpAgent>),
 }
 
 impl Program {
@@ -111,6 +115,7 @@ impl Program {
             Self::Inside(agent) => return agent.execute(work, control).await,
             Self::Llm(agent) => return agent.execute(work, control).await,
             Self::Graph(agent) => return agent.execute(work, control).await,
+            Self::Mcp(agent) => return agent.execute(work, control).await,
             Self::Warm(program) => (program.execute(work, control).await, program.tree_mut().out_of_memory()),
             Self::Python(program) => (program.execute(work, control).await, program.tree_mut().out_of_memory()),
         };
@@ -119,7 +124,7 @@ impl Program {
 
     /// False if its process exists only while a job runs.
     pub(crate) fn outlives_job(&self) -> bool {
-        !matches!(self, Self::Exec(_) | Self::Inside(_) | Self::Llm(_) | Self::Graph(_))
+        !matches!(self, Self::Exec(_) | Self::Inside(_) | Self::Llm(_) | Self::Graph(_) | Self::Mcp(_))
     }
 
     /// True if the idle program has ended.
@@ -152,7 +157,7 @@ impl Program {
     /// Stops the program, gracefully at first.
     pub(crate) async fn stop(mut self, env: &Env) {
         match &mut self {
-            Self::Exec(_) | Self::Inside(_) | Self::Llm(_) | Self::Graph(_) => {}
+            Self::Exec(_) | Self::Inside(_) | Self::Llm(_) | Self::Graph(_) | Self::Mcp(_) => {}
             Self::Warm(program) => program.stop(env).await,
             Self::Python(program) => program.stop(env).await,
         }
@@ -160,7 +165,7 @@ impl Program {
 
     fn tree(&self) -> Option<&Tree> {
         match self {
-            Self::Exec(_) | Self::Inside(_) | Self::Llm(_) | Self::Graph(_) => None,
+            Self::Exec(_) | Self::Inside(_) | Self::Llm(_) | Self::Graph(_) | Self::Mcp(_) => None,
             Self::Warm(program) => Some(program.tree()),
             Self::Python(program) => Some(program.tree()),
         }
@@ -268,7 +273,7 @@ pub(crate) enum StartError {
 pub(crate) async fn start(work: &Arc<Work>, shared: &Shared, control: &mut Control<'_>) -> Result<Program, StartError> {
     let contract = &work.agent.contract;
     // An agent with a model resolves its tools when a job begins.
-    if !contract.provider.kind.has_models() {
+    if !contract.provider.kind.has_models() && contract.provider.kind != ProviderKind::Mcp {
         platform::check_skills(work, shared, control.mailbox).await?;
     }
     if let Some(agent) = inside::InsideAgent::of(work, shared) {
@@ -284,6 +289,7 @@ pub(crate) async fn start(work: &Arc<Work>, shared: &Shared, control: &mut Contr
         (ProviderKind::Exec, _) => Ok(Program::Exec(exec::Exec::new(shared))),
         (ProviderKind::Llm | ProviderKind::Normal, _) => Ok(Program::Llm(Box::new(llm::LlmAgent::new(shared)))),
         (ProviderKind::Graph, _) => Ok(Program::Graph(Box::new(graph::GraphAgent::new(shared)))),
+        (ProviderKind::Mcp, _) => Ok(Program::Mcp(Box::new(mcp::McpAgent::new(shared)))),
     }
 }
 

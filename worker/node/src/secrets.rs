@@ -30,7 +30,7 @@ pub(crate) struct Secrets {
     redactor: Redactor,
 }
 
-/// What the specs of the models of a lease refer to. The agent does not get it.
+/// What the specs of the models and MCP servers of a lease refer to. The agent does not get it.
 #[derive(Default)]
 struct ForModels {
     secrets: BTreeMap<String, SecretText>,
@@ -180,15 +180,16 @@ fn find(
     Ok(Secrets { declared: Arc::new(declared), models: Arc::new(models), hidden, redactor })
 }
 
-/// What the specs of the attached models refer to. A reference that leads nowhere is an error only for a model that is called.
+/// What the specs of the attached models and MCP servers refer to. A reference that leads nowhere is an error only for a model that is called.
 fn for_models(
     attachments: &Attachments,
     secret: &dyn Fn(&str) -> Option<SecretText>,
     variable: &dyn Fn(&str) -> Option<SecretText>,
 ) -> ForModels {
     let mut found = ForModels::default();
-    for model in attachments.models() {
-        let Ok(mut spec) = serde_json::from_slice::<Value>(&model.spec) else { continue };
+    let models = attachments.models().iter().map(|model| &model.spec);
+    for spec in models.chain(attachments.servers().iter().map(|server| &server.spec)) {
+        let Ok(mut spec) = serde_json::from_slice::<Value>(spec) else { continue };
         // The secret of the client is for controllers.
         spec.as_object_mut().map(|members| members.remove("login"));
         each_text(&spec, &mut |text| {

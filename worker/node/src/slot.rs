@@ -145,6 +145,8 @@ pub(crate) struct Shared {
     pub(crate) told: mpsc::Sender<SlotEvent>,
     /// Calls models; its connections are shared.
     pub(crate) models: Client,
+    /// Connections to MCP servers.
+    pub(crate) servers: atlas_mcp::Pool,
 }
 
 /// The attempt's side of a slot: the clock, the orders, and the channel for events.

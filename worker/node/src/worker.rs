@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use atlas_env::{Env, Task, Vitals};
 use atlas_llm::client::Client;
+use atlas_mcp::Pool;
 use atlas_slots::{Slots, Spool};
 use atlas_types::{BootId, Inventory, Micros, NodeId};
 use tokio::sync::{mpsc, watch};
@@ -17,7 +18,7 @@ use crate::link::Link;
 use crate::packages::Packages;
 use crate::payloads::Transfers;
 use crate::process::{Supervisor, SupervisorError};
-use crate::provider::{Settings, preflight};
+use crate::provider::{Programs, Settings, preflight};
 use crate::pump::{Identity, Inbox, News, Parts, Pump};
 use crate::python::{Finder, unpack_sdk};
 use crate::results::Results;
@@ -119,7 +120,10 @@ impl Worker {
             None => Slots::new(slots_options),
         };
         let models = Client::new(env.clone());
-        let shared = Shared { env: env.clone(), settings, supervisor, transfers: transfers.clone(), told, models };
+        let programs = Programs::new(env.clone(), Arc::clone(&supervisor), Arc::clone(&settings), &options.data_dir);
+        let servers = Pool::new(env.clone(), Arc::new(programs));
+        let shared =
+            Shared { env: env.clone(), settings, supervisor, transfers: transfers.clone(), told, models, servers };
         // Only warns, and nothing waits for it.
         drop(env.spawn("model preflight", preflight(shared.clone())));
         let inventory = identity.inventory.clone();

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::members::{Conversions, Members};
 use super::{
-    Contract, ContractError, Dependency, ExecMode, Hardware, Knowledge, Llm, Model, Permissions, Provider,
-    ProviderKind, Requires, Retry, keys,
+    Contract, ContractError, Dependency, ExecMode, Expose, Hardware, Knowledge, Llm, Mcp, Model, Permissions, Provider,
+    ProviderKind, RequiredServer, Requires, Retry, keys,
 };
 use crate::document::{Wrapped, told};
 use crate::python;
@@ -167,7 +167,7 @@ fn typed(agent: &Members<'_>, name: AgentName, version: Version, conversions: &m
         retry: retry(*agent, conversions),
         permissions: permissions(*agent, conversions),
         has_permissions: !agent.get("permissions").is_none_or(Value::is_null),
-        provider: provider(*agent),
+        provider: provider(*agent, conversions),
         execution_timeout: conversions.seconds(*agent, "/agent", "execution_timeout").unwrap_or(60.0),
         effects: text_of("effects").map(|word| match word {
             "pure" => Effects::Pure,
@@ -203,6 +203,7 @@ fn requires(requires: Members<'_>) -> Requires {
         }
     };
     let agents = requires.get("agents").and_then(Value::as_array);
+    let servers = requires.get("mcp_servers").and_then(Value::as_array);
     Requires {
         platform_tools: requires.flag("platform_tools", false),
         spawn_agents: requires.flag("spawn_agents", false),
@@ -214,7 +215,17 @@ fn requires(requires: Members<'_>) -> Requires {
             write_domains: knowledge.texts("write_domains").unwrap_or_default(),
         },
         agents: agents.map(|agents| agents.iter().map(dependency).collect()).unwrap_or_default(),
+        mcp_servers: servers.map(|servers| servers.iter().map(server).collect()).unwrap_or_default(),
     }
+}
+
+fn server(entry: &Value) -> RequiredServer {
+    if let Value::String(name) = entry {
+        return RequiredServer { name: name.clone(), tools: None, expose: Expose::Tools };
+    }
+    let entry = Members::of(Some(entry));
+    let expose = if entry.text("expose", "tools") == "search" { Expose::Search } else { Expose::Tools };
+    RequiredServer { name: entry.text("name", ""), tools: entry.texts("tools"), expose }
 }
 
 fn hardware(hardware: Members<'_>) -> Hardware {
@@ -290,7 +301,7 @@ impl Permissions {
     }
 }
 
-fn provider(agent: Members<'_>) -> Provider {
+fn provider(agent: Members<'_>, conversions: &mut Conversions) -> Provider {
     let word = agent.get("provider").and_then(Value::as_str);
     let provider = agent.members("provider");
     let kind = word.map_or_else(|| provider.text("type", "python"), str::to_owned);
@@ -300,6 +311,7 @@ fn provider(agent: Members<'_>) -> Provider {
             "llm" => ProviderKind::Llm,
             "graph" => ProviderKind::Graph,
             "normal" => ProviderKind::Normal,
+            "mcp" => ProviderKind::Mcp,
             _ => ProviderKind::Python,
         },
         command: provider.texts("command").unwrap_or_default(),
@@ -312,5 +324,6 @@ fn provider(agent: Members<'_>) -> Provider {
             _ => ExecMode::PerJob,
         }),
         llm: Llm::read(provider),
+        mcp: (kind == "mcp").then(|| Mcp::read(provider, conversions)),
     }
 }

@@ -37,6 +37,7 @@ impl Contract {
             secrets: self.secrets(),
             model: (self.provider.kind.has_models())
                 .then(|| self.model.name.as_ref().unwrap_or(&self.model.preference).clone()),
+            servers: self.servers(),
         }
     }
 
@@ -46,6 +47,23 @@ impl Contract {
         let fits = |name: &String| name.len() <= RunSpec::NAME_BYTES_MAX;
         let bounded = names.len() <= RunSpec::SECRETS_MAX && names.iter().all(fits);
         if bounded { names.into_iter().collect() } else { Vec::new() }
+    }
+
+    /// The names of the MCP servers, each once.
+    fn servers(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        let required = self.requires.mcp_servers.iter().map(|server| server.name.as_str());
+        let called = self.provider.mcp.iter().map(|mcp| mcp.server.as_str());
+        // A skill `server.tool` is a tool of a server if there is such a server.
+        let skills = self.requires.skills.iter().filter_map(|skill| Some(skill.split_once('.')?.0));
+        for name in required.chain(called).chain(skills.filter(|name| *name != "atlas")) {
+            if !names.iter().any(|known| known == name) {
+                names.push(name.to_owned());
+            }
+        }
+        let fits = |name: &String| name.len() <= RunSpec::NAME_BYTES_MAX;
+        let bounded = names.len() <= RunSpec::SERVERS_MAX && names.iter().all(fits);
+        if bounded { names } else { Vec::new() }
     }
 
     fn required_agents(&self) -> Vec<RequiredAgent> {

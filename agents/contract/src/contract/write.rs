@@ -3,7 +3,7 @@
 use atlas_types::{AgentKind, Effects};
 use serde_json::{Map, Value, json};
 
-use super::{Contract, ExecMode, Hardware, Permissions, Provider};
+use super::{Contract, ExecMode, Expose, Hardware, Mcp, Permissions, Provider, RequiredServer};
 
 impl Contract {
     /// The contract as JSON, in one fixed order of members.
@@ -51,6 +51,10 @@ impl Contract {
         if let Some(model) = contract.get_mut("model") {
             set(model, "name", self.model.name.as_deref().map(Value::from));
         }
+        if let Some(requires) = contract.get_mut("requires") {
+            let servers: Vec<Value> = self.requires.mcp_servers.iter().map(server).collect();
+            set(requires, "mcp_servers", (!servers.is_empty()).then_some(Value::Array(servers)));
+        }
         set(&mut contract, "effects", effects.map(Value::from));
         set(&mut contract, "max_attempts", self.max_attempts.map(Value::from));
         set(&mut contract, "concurrency", self.concurrency.map(Value::from));
@@ -78,6 +82,13 @@ impl Permissions {
             "container_image": self.container_image,
         })
     }
+}
+
+fn server(server: &RequiredServer) -> Value {
+    let mut entry = json!({"name": server.name});
+    set(&mut entry, "tools", server.tools.clone().map(Value::from));
+    set(&mut entry, "expose", (server.expose == Expose::Search).then(|| Value::from("search")));
+    entry
 }
 
 fn hardware(hardware: &Hardware) -> Value {
@@ -110,6 +121,8 @@ fn provider(provider: &Provider) -> Value {
         ExecMode::Warm => "warm",
     });
     set(&mut value, "mode", mode.map(Value::from));
+    let called = provider.mcp.iter().flat_map(Mcp::members);
+    called.for_each(|(name, member)| set(&mut value, &name, Some(member)));
     provider.llm.members().into_iter().for_each(|(name, member)| set(&mut value, &name, Some(member)));
     value
 }

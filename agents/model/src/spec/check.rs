@@ -44,7 +44,8 @@ pub struct SpecError {
 }
 
 impl SpecError {
-    pub(super) fn new(field: &'static str, text: impl Into<String>) -> Self {
+    /// A refusal of a member.
+    pub fn new(field: &'static str, text: impl Into<String>) -> Self {
         Self { field, text: text.into() }
     }
 
@@ -130,7 +131,8 @@ fn check_name(name: &str) -> Result<(), SpecError> {
     Ok(())
 }
 
-pub(super) fn check_headers<'a>(
+/// Refuses headers that belong to the connection, are malformed, or carry a credential in clear text.
+pub fn check_headers<'a>(
     field: &'static str,
     headers: impl ExactSizeIterator<Item = (&'a str, Option<&'a str>)>,
 ) -> Result<(), SpecError> {

@@ -4,18 +4,22 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use super::check::*;
-use crate::record::{AGAIN, Answered, ChildEnd, LEVEL, OwnStep, QuestionEnd, RUN, RoundStep, START, Spawn, round_step};
+use crate::record::{
+    AGAIN, Answered, ChildEnd, LEVEL, OwnStep, QuestionEnd, RUN, RoundStep, START, Spawn, round_step, server_counts,
+    server_intent,
+};
 use crate::replay::{Replayed, Step, replay};
 use crate::{Effect, Event, Returned, Settings, Turn};
 
 fn fixed(settings: &Settings) -> Value {
-    json!({"level": LEVEL, "source": "mock", "settings": settings, "tools": {"echo": "agent", "words": "skill", "a": "platform", "ask": "user"}})
+    json!({"level": LEVEL, "source": "mock", "settings": settings, "tools": {"echo": "agent", "words": "skill", "a": "platform", "ask": "user", "lab_x": {"server": {"server": "lab", "tool": "x"}}}})
 }
 
 fn own(call: &atlas_model::ToolCall) -> Option<OwnStep> {
     match call.name.as_str() {
         RUN | "echo" | "words" => Some(OwnStep::Job),
         "ask" => Some(OwnStep::Answer),
+        "lab_x" => Some(OwnStep::Server),
         _ => None,
     }
 }
@@ -56,6 +60,17 @@ fn record(settings: &Settings, again: Option<(usize, &Settings)>, answers: &[Eve
                             };
                             let outcomes: Vec<Returned> = calls.iter().map(one).collect();
                             steps.push(Step::new("tools", key, &outcomes));
+                            returned.extend(outcomes);
+                        }
+                        RoundStep::Servers { key, calls } => {
+                            let one = |call: &atlas_model::ToolCall| Returned {
+                                call: call.id.clone(),
+                                outcome: crate::Outcome::Value(json!({"from": call.name})),
+                            };
+                            let outcomes: Vec<Returned> = calls.iter().map(one).collect();
+                            steps.push(Step::new("intent", server_intent(key), &json!({"attempt": 1})));
+                            steps.push(Step::new("tools", key, &json!({"mcp": [], "returned": outcomes})));
+                            steps.push(Step::new("effect", server_counts(key), &json!({"mcp": []})));
                             returned.extend(outcomes);
                         }
                         RoundStep::Spawn(call) => {
@@ -193,4 +208,21 @@ fn other_settings_are_for_the_next_request_only() {
     let effects = turn.refix(settings());
     assert!(matches!(&effects[..], [Effect::Fail(failure)] if failure.to_string().contains("other settings")));
     assert!(turn.step(start(json!({})), &Typed).is_empty());
+}
+
+/// The intent before calls of MCP servers and the counts after them may be there or not: the definition of a server can change.
+#[test]
+fn calls_of_servers_are_replayed() {
+    let answers =
+        [calls(&[("1", "lab_x", json!({"x": 1})), ("2", "lab_x", json!({"x": 2}))]), says("{\"done\": true}")];
+    let (steps, _) = record(&with_tools(&["a", "lab_x"]), None, &answers);
+    let kinds: Vec<&str> = steps.iter().map(|step| step.kind.as_str()).collect();
+    assert_eq!(kinds, ["start", "model", "intent", "tools", "effect", "model"]);
+    let same = |steps: &[Step]| matches!(replayed(steps), Replayed::Same(crate::replay::Ending::Finished { .. }));
+    assert!(same(&steps));
+    let less: Vec<Step> = steps.iter().filter(|step| !["intent", "effect"].contains(&&*step.kind)).cloned().collect();
+    assert!(same(&less));
+    let mut changed = steps;
+    changed[3].outcome["returned"][0]["outcome"] = json!({"value": 2});
+    check_difference(&changed, &expect!["step 5: model 87c6150a | model 0bc70d97"]);
 }

@@ -350,5 +350,6 @@ fn spec(demand: Demand, concurrency: Option<u32>) -> RunSpec {
         requires: Vec::new(),
         secrets: Vec::new(),
         model: None,
+        servers: Vec::new(),
     }
 }

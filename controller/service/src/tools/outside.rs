@@ -8,7 +8,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::{Call, NoResult};
-use crate::{Caller, Error, Service, Shown, Submission, View};
+use crate::{Caller, Consistency, Error, Service, Shown, Submission, View};
 
 /// What `atlas.exec.spawn`, `status` and `cancel` answer without a pool.
 const NO_POOL: &str = "Pool is not running \u{2014} exec tools require a live pool (use 'atlas serve')";
@@ -54,6 +54,11 @@ impl Service {
         let Ok(agent) = AgentName::new(name) else {
             return Ok(platform::ran(name, Err(format!("Agent not found: {name}"))));
         };
+        // An agent of another cluster is run by that cluster: two clusters that pass calls on to each other would never end.
+        let shown = self.agent(&call.caller, name, None, Consistency::Stale).await;
+        if shown.is_ok_and(|shown| !shown.contract.text("/provider/agent").is_empty()) {
+            return Ok(platform::ran(name, Err(format!("Agent not found: {name}"))));
+        }
         let input = call.arguments.get("input").cloned().unwrap_or_else(|| json!({}));
         let ended = self.run_to_end(&call.caller, Submission::new(agent, Bytes::from(input.to_string()))).await?;
         Ok(platform::ran(name, ended))

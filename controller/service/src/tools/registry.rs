@@ -11,6 +11,8 @@ impl Service {
         let wanted = call.text("type");
         let agents = self.latest(call).await?;
         let agents = agents.iter().filter(|agent| wanted.is_empty() || agent.contract.text("/type") == wanted);
+        // Clusters that export each other's agents would multiply their names.
+        let agents = agents.filter(|agent| call.from.is_some() || agent.contract.text("/provider/agent").is_empty());
         let shown = agents.map(|agent| {
             json!({
                 "name": agent.agent.name.as_str(),

@@ -426,6 +426,7 @@ fn spec(words: &Words<'_>) -> RunSpec {
         requires: Vec::new(),
         secrets: Vec::new(),
         model: None,
+        servers: Vec::new(),
     }
 }
 

@@ -36,6 +36,7 @@ impl From<&RunSpec> for proto::RunSpec {
             requires: spec.requires.iter().map(Into::into).collect(),
             secrets: spec.secrets.clone(),
             model: spec.model.clone(),
+            servers: spec.servers.clone(),
         }
     }
 }
@@ -72,6 +73,7 @@ impl TryFrom<proto::RunSpec> for RunSpec {
             requires: spec.requires.into_iter().map(Into::into).collect(),
             secrets: spec.secrets,
             model: spec.model,
+            servers: spec.servers,
         })
     }
 }

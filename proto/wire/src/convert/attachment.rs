@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use atlas_types::{
-    ATTACHED_MODELS_MAX, ATTACHED_SECRETS_MAX, ATTACHMENTS_BYTES_MAX, AttachedModel, AttachedSecret, Attachment,
-    Attachments, SECRET_BYTES_MAX, SPEC_BYTES_MAX, SecretSource, SecretText,
+    ATTACHED_MODELS_MAX, ATTACHED_SECRETS_MAX, ATTACHED_SERVERS_MAX, ATTACHMENTS_BYTES_MAX, AttachedModel,
+    AttachedSecret, AttachedServer, Attachment, Attachments, SECRET_BYTES_MAX, SPEC_BYTES_MAX, SecretSource,
+    SecretText,
 };
 use bytes::Bytes;
 
@@ -20,6 +21,7 @@ impl From<Attachments> for pb::Attachments {
                 Attachment::Secrets(secrets) => all.secrets = secrets.iter().map(secret_out).collect(),
                 Attachment::Bearer(bearer) => all.bearer = Bytes::from_owner(bearer.clone()),
                 Attachment::Models(models) => all.models = models.iter().map(model_out).collect(),
+                Attachment::Servers(servers) => all.servers = servers.iter().map(server_out).collect(),
             }
         }
         all
@@ -32,6 +34,7 @@ impl TryFrom<pb::Attachments> for Attachments {
     fn try_from(all: pb::Attachments) -> Result<Self, ConvertError> {
         bounded("attachments.secrets", all.secrets.len(), ATTACHED_SECRETS_MAX)?;
         bounded("attachments.models", all.models.len(), ATTACHED_MODELS_MAX)?;
+        bounded("attachments.servers", all.servers.len(), ATTACHED_SERVERS_MAX)?;
         let mut found = Vec::new();
         if !all.secrets.is_empty() {
             let secrets = all.secrets.into_iter().map(secret_in).collect::<Result<BTreeMap<_, _>, _>>()?;
@@ -43,6 +46,10 @@ impl TryFrom<pb::Attachments> for Attachments {
         if !all.models.is_empty() {
             let models = all.models.into_iter().map(model_in).collect::<Result<_, _>>()?;
             found.push(Attachment::Models(models));
+        }
+        if !all.servers.is_empty() {
+            let servers = all.servers.into_iter().map(server_in).collect::<Result<_, _>>()?;
+            found.push(Attachment::Servers(servers));
         }
         let found = Self::new(found);
         bounded("attachments", found.bytes(), ATTACHMENTS_BYTES_MAX)?;
@@ -86,6 +93,15 @@ fn model_in(model: pb::AttachedModel) -> Result<AttachedModel, ConvertError> {
     Ok(AttachedModel { name: word("attached_model.name", model.name)?, spec: (*model.spec).into() })
 }
 
+fn server_out(server: &AttachedServer) -> pb::AttachedServer {
+    pb::AttachedServer { name: server.name.clone(), spec: Bytes::from_owner(server.spec.clone()) }
+}
+
+fn server_in(server: pb::AttachedServer) -> Result<AttachedServer, ConvertError> {
+    bounded("attached_server.spec", server.spec.len(), SPEC_BYTES_MAX)?;
+    Ok(AttachedServer { name: word("attached_server.name", server.name)?, spec: (*server.spec).into() })
+}
+
 /// A value. Errors contain its length at most.
 fn text_in(field: &'static str, bytes: &[u8]) -> Result<SecretText, ConvertError> {
     bounded(field, bytes.len(), SECRET_BYTES_MAX)?;
@@ -96,7 +112,8 @@ fn text_in(field: &'static str, bytes: &[u8]) -> Result<SecretText, ConvertError
 /// The generated `Debug` would show the bearer.
 impl fmt::Debug for pb::Attachments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Attachments({} secrets, {} models)", self.secrets.len(), self.models.len())
+        let (secrets, models, servers) = (self.secrets.len(), self.models.len(), self.servers.len());
+        write!(f, "Attachments({secrets} secrets, {models} models, {servers} servers)")
     }
 }
 
@@ -139,6 +156,7 @@ mod tests {
             Attachment::Secrets(secrets),
             Attachment::Bearer(SecretText::new("Bearer canary")),
             Attachment::Models(vec![model]),
+            Attachment::Servers(vec![AttachedServer { name: "github".to_owned(), spec: (*b"{}").into() }]),
         ])
     }
 
@@ -155,7 +173,7 @@ mod tests {
     #[test]
     fn no_generated_type_shows_a_value() {
         let frame = pb::Attachments::from(all());
-        expect!["Attachments(5 secrets, 1 models)"].assert_eq(&format!("{frame:?}"));
+        expect!["Attachments(5 secrets, 1 models, 1 servers)"].assert_eq(&format!("{frame:?}"));
         expect!["AttachedSecret(a)"].assert_eq(&format!("{:?}", frame.secrets[0]));
         expect!["Some(Source)"].assert_eq(&format!("{:?}", frame.secrets[0].source));
     }
@@ -187,7 +205,7 @@ mod tests {
         let large = pb::AttachedModel { name: "m".to_owned(), spec: vec![b' '; SPEC_BYTES_MAX].into() };
         check(
             |all| all.models = vec![large; 9],
-            &expect![[r#"field "attachments" has 589884 bytes or items, more than 524288"#]],
+            &expect![[r#"field "attachments" has 589892 bytes or items, more than 524288"#]],
         );
     }
 

@@ -32,6 +32,18 @@ const KNOWN: [&str; 15] = [
     "tool",
 ];
 
+/// A remote instance as text.
+pub(super) fn remote_spec(row: &Row) -> Judged {
+    let found = match atlas_mcp_spec::Remote::parse(row.text("spec")) {
+        Ok(remote) => json!({
+            "ok": true, "name": remote.name, "url": remote.url, "token": remote.token,
+            "transport": remote.transport, "timeout": remote.timeout,
+        }),
+        Err(error) => json!({ "ok": false, "error": error }),
+    };
+    compare(&row.expect, &found, &Captures::new())
+}
+
 const ACCEPT: &str = "application/json, text/event-stream";
 const VERSION: &str = "2025-03-26";
 

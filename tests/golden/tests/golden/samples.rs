@@ -71,6 +71,7 @@ pub(crate) fn spec() -> RunSpec {
         requires: Vec::new(),
         secrets: Vec::new(),
         model: None,
+        servers: Vec::new(),
     }
 }
 
@@ -91,6 +92,7 @@ pub(crate) fn light_spec() -> RunSpec {
         requires: Vec::new(),
         secrets: Vec::new(),
         model: None,
+        servers: Vec::new(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Calls of the platform's tools by attempts of this worker, and what the names in `requires.skills` are.
 
 use atlas_contract::{RequiredSkill, platform};
+use atlas_mcp::Meta;
 use atlas_types::{FencingToken, StepKey};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -23,7 +24,7 @@ pub(super) struct Platform {
 }
 
 /// What answers the calls of a tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ToolSource {
     /// The platform.
@@ -36,6 +37,15 @@ pub(super) enum ToolSource {
     User,
     /// The agent itself: a call is a process.
     Own,
+    /// A tool of an MCP server.
+    Server { server: String, tool: String },
+    /// One of the three tools with which a model uses those of an MCP server.
+    Meta {
+        server: String,
+        meta: Meta,
+        /// The tools of the server that the agent may call; none for all.
+        tools: Option<Vec<String>>,
+    },
 }
 
 /// What a name in `requires.skills` is.

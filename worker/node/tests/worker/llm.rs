@@ -3,5 +3,6 @@
 mod anthropic;
 mod mock;
 mod scene;
+mod servers;
 mod stored;
 mod tools;

@@ -62,6 +62,7 @@ fn agent(name: &str, effects: Effects) -> Command {
             requires: Vec::new(),
             secrets: Vec::new(),
             model: None,
+            servers: Vec::new(),
         }),
         labels: Default::default(),
     })

@@ -74,6 +74,7 @@ impl Draw {
             requires: self.list(|draw| RequiredAgent { name: draw.text(), version: draw.text() }),
             secrets: self.list(Self::text),
             model: self.option(Self::text),
+            servers: self.list(Self::text),
         }
     }
 

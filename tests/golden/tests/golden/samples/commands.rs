@@ -9,6 +9,7 @@ fn name(command: &Command) -> &'static str {
         Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.spawns => "register_agent_spawns",
         Command::RegisterAgent(RegisterAgent { spec, .. }) if !spec.requires.is_empty() => "register_agent_requires",
         Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.demand.place == Place::Llm => "register_agent_llm",
+        Command::RegisterAgent(RegisterAgent { spec, .. }) if !spec.servers.is_empty() => "register_agent_servers",
         Command::RegisterAgent(RegisterAgent { spec, .. }) if !spec.secrets.is_empty() => "register_agent_secrets",
         Command::RegisterAgent(_) => "register_agent",
         Command::RetireAgent(_) => "retire_agent",
@@ -94,7 +95,7 @@ fn name(command: &Command) -> &'static str {
 }
 
 /// How many names there are.
-const NAMES: usize = 83;
+const NAMES: usize = 84;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -325,6 +326,7 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
             model: Some("fast".to_owned()),
             ..spec()
         })),
+        Command::RegisterAgent(register_agent(RunSpec { servers: vec!["github".to_owned()], ..spec() })),
         Command::SubmitJob(SubmitJob { bearer: true, ..submit(Verdict::Accepted(pin())) }),
         Command::SubmitJob(SubmitJob { budget_nanodollars: Some(10_000_000), ..submit(Verdict::Accepted(pin())) }),
         Command::FireTrigger(FireTrigger {

@@ -18,9 +18,10 @@ use super::fault::Fault;
 use super::fixed::{Fixed, Source};
 use super::model::{Answered, Models};
 use super::normal::{Launcher, Normal};
-use super::tools;
+use super::tools::{self, Table};
 use crate::journal::{Journal, JournalError, Made};
 use crate::provider::elsewhere;
+use crate::provider::mcp::Servers;
 use crate::slot::{Control, Shared, Work};
 
 /// The outcome of a call, without values of secrets: some servers repeat the key of a request in their answer.
@@ -79,7 +80,9 @@ impl Driver<'_, '_> {
         if self.work.agent.contract.provider.kind == ProviderKind::Normal {
             self.normal = Some(Normal::open(self.work, self.control, self.shared).await?);
         }
-        let mut fixed = self.fix(START).await?;
+        // Connections with the credential of the caller end with it.
+        let servers = Servers::of(&self.work.assignment, &self.control.secrets, self.shared);
+        let mut fixed = self.fix(START, &servers).await?;
         // A fork is fixed again after the steps that it copied. These may contain the same of an earlier fork.
         let mut forks = self.work.assignment.fork_steps;
         let mut models: Option<Models> = None;
@@ -90,7 +93,7 @@ impl Driver<'_, '_> {
                 let recorded = self.journal.peek().await?;
                 if due || recorded == Some((StepKind::Start, StepKey(AGAIN.0))) {
                     forks = forks.filter(|_| !due);
-                    fixed = self.fix(AGAIN).await?;
+                    fixed = self.fix(AGAIN, &servers).await?;
                     checks = Schemas::of(&fixed.settings);
                     effects = turn.refix(fixed.settings.clone());
                     models = None;
@@ -112,7 +115,7 @@ impl Driver<'_, '_> {
                 Effect::Finish { output, .. } => return Ok(self.output(output)),
                 Effect::Fail(failure) => return Err(Fault::Turn(failure)),
                 Effect::Tools { key, calls, parallel } => {
-                    Event::Returned(self.tools(key, (calls, &fixed.tools), parallel).await?)
+                    Event::Returned(self.tools(key, (calls, &fixed.tools), &servers, parallel).await?)
                 }
                 Effect::Warn(_) => return Err(Fault::internal("the turn ends with a warning")),
             };
@@ -151,14 +154,18 @@ impl Driver<'_, '_> {
     }
 
     /// What the job is fixed to from the step of this key on: as recorded, or determined now.
-    async fn fix(&mut self, key: Key) -> Result<Fixed, Fault> {
-        let (agent, shared) = (&self.work.agent, self.shared);
+    async fn fix(&mut self, key: Key, servers: &Servers) -> Result<Fixed, Fault> {
+        let (work, shared, mut told) = (self.work, self.shared, Vec::new());
+        let (agent, warnings) = (&work.agent, &mut told);
         let budget = self.work.assignment.budget_nanodollars.map(NanoDollars);
         let platform = self.platform();
         let (normal, launcher) = (self.normal.as_ref(), self.launcher());
-        let make = || async {
-            let mut fixed = Fixed::of(agent, &self.work.assignment.attachments, shared)?;
-            (fixed.settings.tools, fixed.tools) = tools::resolve(&agent.contract, &platform).await?;
+        let make = || async move {
+            let mut fixed = Fixed::of(agent, &work.assignment.attachments, shared)?;
+            let table = tools::resolve(&agent.contract, &platform, servers, &work.input).await?;
+            let Table { offered, sources, warnings: mut said } = table;
+            (fixed.settings.tools, fixed.tools) = (offered, sources);
+            warnings.append(&mut said);
             if let Some(normal) = normal {
                 normal.apply(&mut fixed, &launcher).await?;
             }
@@ -167,6 +174,9 @@ impl Driver<'_, '_> {
             Ok::<_, Fault>(Made { outcome, usage: StepUsage::default() })
         };
         let recorded = self.journal.step(StepKind::Start, StepKey(key.0), make).await?;
+        for warning in told {
+            self.control.say(StreamKind::Log, "warning", warning).await;
+        }
         Fixed::read(&recorded)
     }
 

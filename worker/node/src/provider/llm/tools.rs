@@ -4,15 +4,19 @@
 //! and one where the calls of a round are made.
 
 mod call;
+mod remote;
 
 use std::collections::BTreeMap;
 
-use atlas_contract::Contract;
+use atlas_contract::{Contract, Expose, RequiredServer};
+use atlas_mcp::{McpErrorKind, Meta, RemoteTool};
 use atlas_model::Tool;
 use atlas_turn::Offered;
+use serde_json::Value;
 
 use super::fault::Fault;
 use crate::journal::JournalError;
+use crate::provider::mcp::{Servers, servers};
 use crate::provider::platform::{Found, Missing, Platform, Stopped, ToolSource};
 
 /// Most tools of an agent.
@@ -21,32 +25,125 @@ const TOOLS_MAX: usize = 128;
 /// The sources of all offered tools, by the tools' own names.
 pub(super) type Sources = BTreeMap<String, ToolSource>;
 
-/// The table of a new job: the tools in `requires.skills`, in their order. Platform tools that only
-/// `requires.platform_tools` asks for are not offered to the model, as in Atlas for Python.
-pub(super) async fn resolve(contract: &Contract, platform: &Platform) -> Result<(Vec<Offered>, Sources), Fault> {
-    let mut found: Vec<(String, Tool)> = Vec::new();
-    let mut sources = Sources::new();
+/// The table of a job.
+pub(super) struct Table {
+    pub(super) offered: Vec<Offered>,
+    pub(super) sources: Sources,
+    /// What the job's log says about tools that are not in it.
+    pub(super) warnings: Vec<String>,
+}
+
+/// The table while it is filled.
+#[derive(Default)]
+struct Filling {
+    tools: Vec<(String, Tool)>,
+    sources: Sources,
+    warnings: Vec<String>,
+}
+
+/// The table of a new job: the tools in `requires.skills`, in their order, then those of `requires.mcp_servers`. Platform tools
+/// that only `requires.platform_tools` asks for are not offered to the model, as in Atlas for Python.
+pub(super) async fn resolve(
+    contract: &Contract,
+    platform: &Platform,
+    servers: &Servers,
+    input: &[u8],
+) -> Result<Table, Fault> {
+    let mut found = Filling::default();
     for entry in &contract.requires.skills {
-        if sources.contains_key(entry) {
-            continue;
-        }
-        if sources.len() >= TOOLS_MAX {
-            return Err(Fault::Tools(format!("Skill resolution failed: the agent has more than {TOOLS_MAX} tools")));
-        }
-        let Found { name, source, description, input_schema } = platform
-            .find(entry)
-            .await
-            .map_err(stopped)?
-            .map_err(|Missing { why, .. }| Fault::Tools(format!("Skill resolution failed: {why}")))?;
-        let description = if description.is_empty() { format!("Tool: {name}") } else { description };
-        if sources.insert(name.clone(), source).is_none() {
-            found.push((name, Tool { name: String::new(), description, input_schema }));
+        if !found.sources.contains_key(entry) {
+            let Found { name, source, description, input_schema } = find(entry, platform, servers).await?;
+            found.add(name, source, description, input_schema)?;
         }
     }
-    let legal = atlas_llm::names::legal(found.iter().map(|(name, _)| name.as_str()));
+    for required in &contract.requires.mcp_servers {
+        found.server(required, servers, input).await?;
+    }
+    let Filling { tools, sources, warnings } = found;
+    let legal = atlas_llm::names::legal(tools.iter().map(|(name, _)| name.as_str()));
     let offered =
-        found.into_iter().zip(legal).map(|((name, tool), legal)| Offered { name, tool: Tool { name: legal, ..tool } });
-    Ok((offered.collect(), sources))
+        tools.into_iter().zip(legal).map(|((name, tool), legal)| Offered { name, tool: Tool { name: legal, ..tool } });
+    Ok(Table { offered: offered.collect(), sources, warnings })
+}
+
+impl Filling {
+    fn add(&mut self, name: String, source: ToolSource, description: String, input_schema: Value) -> Result<(), Fault> {
+        if self.sources.len() >= TOOLS_MAX {
+            return Err(Fault::Tools(format!("Skill resolution failed: the agent has more than {TOOLS_MAX} tools")));
+        }
+        let description = if description.is_empty() { format!("Tool: {name}") } else { description };
+        if self.sources.insert(name.clone(), source).is_none() {
+            self.tools.push((name, Tool { name: String::new(), description, input_schema }));
+        }
+        Ok(())
+    }
+
+    /// The tools of an MCP server. A server that does not work is left out, and the job's log says so; one that does not exist, or
+    /// whose definition cannot be used, fails the job.
+    async fn server(&mut self, required: &RequiredServer, servers: &Servers, input: &[u8]) -> Result<(), Fault> {
+        let server = servers::named(&required.name, input);
+        let target = servers.get(&server).map_err(|error| Fault::Tools(error.text))?;
+        if required.expose == Expose::Search {
+            for meta in Meta::ALL {
+                let source = ToolSource::Meta { server: server.clone(), meta, tools: required.tools.clone() };
+                self.add(meta.name(&server), source, meta.description(&server), meta.schema())?;
+            }
+            return Ok(());
+        }
+        let (admitted, held) = match servers.admitted(target).await {
+            Ok(tools) => tools,
+            Err(error) if error.kind == McpErrorKind::Configuration => return Err(Fault::Tools(error.text)),
+            Err(error) => {
+                self.warnings.push(format!("{}; the job goes on without its tools", error.text));
+                return Ok(());
+            }
+        };
+        for (tool, verdict) in held {
+            self.warnings.push(format!(
+                "the tool {} of the MCP server {server} is held back because it is {}; accept it: atlasctl mcp accept-changes {server}",
+                tool.name,
+                servers::word(verdict),
+            ));
+        }
+        for tool in admitted.into_iter().filter(|tool| wanted(required.tools.as_deref(), &tool.name)) {
+            let name = format!("{server}.{}", tool.name);
+            if !self.sources.contains_key(&name) {
+                let source = ToolSource::Server { server: server.clone(), tool: tool.name };
+                self.add(name, source, tool.description, tool.input_schema)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether an agent uses a tool.
+fn wanted(wanted: Option<&[String]>, tool: &str) -> bool {
+    let matches = |pattern: &String| match pattern.strip_suffix('*') {
+        Some(start) => tool.starts_with(start),
+        None => pattern == tool,
+    };
+    wanted.is_none_or(|wanted| wanted.iter().any(matches))
+}
+
+/// What an entry of `requires.skills` names: a tool of a server as `server.tool`, or what the registry knows.
+async fn find(entry: &str, platform: &Platform, servers: &Servers) -> Result<Found, Fault> {
+    if let Some((server, tool)) = entry.split_once('.').filter(|(server, _)| servers.has(server)) {
+        let RemoteTool { description, input_schema, .. } = skill_of(server, tool, servers).await?;
+        let description = if description.is_empty() { format!("Remote tool: {tool}") } else { description };
+        let source = ToolSource::Server { server: server.to_owned(), tool: tool.to_owned() };
+        return Ok(Found { name: entry.to_owned(), source, description, input_schema });
+    }
+    let found = platform.find(entry).await.map_err(stopped)?;
+    found.map_err(|Missing { why, .. }| Fault::Tools(format!("Skill resolution failed: {why}")))
+}
+
+/// A tool of a server that `requires.skills` names as `server.tool`.
+async fn skill_of(server: &str, tool: &str, servers: &Servers) -> Result<RemoteTool, Fault> {
+    let failed = |why: String| Fault::Tools(format!("Skill resolution failed: {why}"));
+    let target = servers.get(server).map_err(|error| failed(error.text))?;
+    let (admitted, _) = servers.admitted(target).await.map_err(|error| failed(error.text))?;
+    let found = admitted.into_iter().find(|admitted| admitted.name == tool);
+    found.ok_or_else(|| failed(format!("Skill '{server}.{tool}' not found in registry")))
 }
 
 /// The attempt has been stopped while it waited.

@@ -19,11 +19,12 @@ use super::super::normal::{Launcher, Normal};
 use super::{Sources, stopped};
 use crate::journal::{ChildCall, ChildEnd, Made, hashed};
 use crate::mailbox::Answer;
+use crate::provider::mcp::Servers;
 use crate::provider::platform::{Platform, ToolSource};
 use crate::provider::redacted;
 
 /// Most bytes of a result that is recorded. The model gets fewer.
-const RESULT_BYTES_MAX: usize = 256 << 10;
+pub(super) const RESULT_BYTES_MAX: usize = 256 << 10;
 
 /// Calls a tool of the platform for the model.
 async fn returned(
@@ -58,21 +59,25 @@ impl Driver<'_, '_> {
         &mut self,
         key: Key,
         (calls, sources): (Vec<Asked>, &Sources),
+        servers: &Servers,
         parallel: usize,
     ) -> Result<Vec<Returned>, Fault> {
         let mut returned = Vec::with_capacity(calls.len());
-        let source = |call: &Asked| sources.get(&call.name).copied();
-        let is_skill = |call: &Asked| source(call) == Some(ToolSource::Skill);
-        let own_step = |call: &Asked| match source(call) {
+        let is_skill = |call: &Asked| sources.get(&call.name) == Some(&ToolSource::Skill);
+        let own_step = |call: &Asked| match sources.get(&call.name) {
             _ if call.name == RUN => Some(OwnStep::Job),
             Some(ToolSource::Agent | ToolSource::Skill) => Some(OwnStep::Job),
             Some(ToolSource::User) => Some(OwnStep::Answer),
+            Some(ToolSource::Server { .. } | ToolSource::Meta { .. }) => Some(OwnStep::Server),
             Some(ToolSource::Platform | ToolSource::Own) | None => None,
         };
         while let Some(step) = round_step(key, &calls, returned.len(), own_step) {
             match step {
                 RoundStep::Together { key, calls } => {
                     returned.extend(self.together(StepKey(key.0), (calls, sources), parallel).await?);
+                }
+                RoundStep::Servers { key, calls } => {
+                    returned.extend(self.remote(key, calls, (sources, servers), parallel).await?);
                 }
                 RoundStep::Spawn(call) => returned.push(self.child(call, is_skill(call)).await?),
                 RoundStep::Ask(call) => returned.push(self.question(call).await?),

@@ -1,0 +1,18 @@
+//! MCP servers as agents use them: the spec of a server, files that other programs keep such definitions in, the hash by which a tool's
+//! definition is pinned, and the search over the tools of a server. It is pure: controllers, workers and the command line share it.
+
+mod import;
+mod pin;
+mod remote;
+mod search;
+mod spec;
+mod tool;
+
+pub use import::{ImportError, Imported, import};
+pub use pin::{Pins, Verdict, digest};
+pub use remote::Remote;
+pub use search::search;
+pub use spec::{
+    ARGUMENTS_MAX, CallEffects, HEADERS_MAX, ServerSpec, TEXT_BYTES_MAX, TOOLS_MAX, Transport, VARIABLES_MAX,
+};
+pub use tool::{Meta, RemoteTool};

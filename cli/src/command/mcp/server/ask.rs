@@ -1,0 +1,85 @@
+//! A call of an MCP server, made by a job: its secrets and its program are with the workers, not here.
+
+use std::time::Duration;
+
+use atlas_package::PackFile;
+use serde_json::{Value, json};
+
+use crate::api::{self, Job};
+use crate::client::Client;
+use crate::context::Context;
+use crate::ending;
+use crate::exit::Exit;
+use crate::failure::Failure;
+
+/// The contract of the agent that makes the call. It is registered with the first one.
+const CONTRACT: &str = include_str!("ask.yaml");
+const AGENT: &str = "mcp-check";
+
+/// Registers an agent that is a contract alone.
+pub(crate) async fn register(client: &Client, contract: &str) -> Result<String, Failure> {
+    let file = PackFile { path: "agent.yaml".to_owned(), bytes: contract.as_bytes().to_vec(), executable: false };
+    let package = atlas_package::pack_files(vec![file])
+        .map_err(|error| Failure::new("E9001", Exit::Short, format!("the agent could not be packed: {error}")))?;
+    client.upload(&["api", "agents"], package.bytes).await?;
+    Ok(package.contract.version.to_string())
+}
+
+/// What a server is asked.
+pub(crate) enum Question<'a> {
+    /// Whether it answers.
+    Probe,
+    /// Its tools.
+    Tools,
+    /// A call of one of them.
+    Call(&'a str, Value),
+}
+
+/// Asks a server, and returns the answer.
+pub(crate) async fn ask(
+    context: &Context,
+    server: &str,
+    question: Question<'_>,
+    timeout: Duration,
+) -> Result<Value, Failure> {
+    let client = context.client()?;
+    let version = register(&client, CONTRACT).await?;
+    let mut input = json!({"server": server});
+    match question {
+        Question::Tools => {}
+        Question::Probe => input["probe"] = true.into(),
+        Question::Call(tool, arguments) => {
+            input["tool"] = tool.into();
+            input["arguments"] = arguments;
+        }
+    }
+    let body = json!({"agent": AGENT, "version": version, "input": input});
+    let submitted = client.post(&["api", "jobs"], &[("validate", "refuse")], &body).await?;
+    let id = submitted["id"].as_str().ok_or_else(|| Failure::answer("a submission is answered with an id"))?;
+    let value = ending::wait(&client, id, Some(timeout), Some(context)).await?;
+    let job: Job = api::read(&value)?;
+    match ending::exit(&job) {
+        Exit::Done => Ok(value["output_data"].clone()),
+        Exit::JobFailed => {
+            let code = job.metadata.get("_error_code").and_then(Value::as_str).unwrap_or("E3208");
+            Err(Failure::new(code, Exit::JobFailed, job.error.clone()).with_next(format!("atlasctl mcp show {server}")))
+        }
+        exit => {
+            let text = format!("the MCP server \"{server}\" has not answered: the job {id} is {}", job.standing());
+            Err(Failure::new("E4004", exit, text).with_next(format!("atlasctl job explain {id}")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_contract_takes_the_server_from_its_input() {
+        let contract = atlas_contract::parse(CONTRACT.as_bytes()).expect("a contract");
+        assert_eq!(contract.name.as_str(), AGENT);
+        assert_eq!(contract.run_spec().servers, ["{input.server}"]);
+        assert!(contract.warnings.is_empty());
+    }
+}

@@ -1,0 +1,22 @@
+//! What a server may send.
+
+use std::time::Duration;
+
+/// The largest message.
+pub(crate) const MESSAGE_BYTES_MAX: usize = 8 << 20;
+/// Most of the text of an error.
+pub(crate) const ERROR_BYTES_MAX: usize = 4 << 10;
+/// Most pages of the list of tools, and most bytes of all definitions of a server.
+pub(crate) const PAGES_MAX: usize = 64;
+pub(crate) const DEFINITIONS_BYTES_MAX: usize = 4 << 20;
+/// The result of a call, as JSON.
+pub(crate) const RESULT_BYTES_MAX: usize = 1 << 20;
+/// The time that a server gets for its goodbye.
+pub(crate) const CLOSE_MAX: Duration = Duration::from_secs(2);
+/// The time in which a server must answer a probe.
+pub(crate) const PROBE_MAX: Duration = Duration::from_secs(3);
+/// Most connections of one pool.
+pub(crate) const CONNECTIONS_MAX: usize = 512;
+/// The pause after the first failure; it doubles up to the second value.
+pub(crate) const PAUSE: Duration = Duration::from_millis(500);
+pub(crate) const PAUSE_MAX: Duration = Duration::from_secs(60);

@@ -1,0 +1,20 @@
+//! A client of MCP servers (ADR 26): one connection per definition and credential, opened when it is first needed, closed when it is
+//! idle, and opened again with a growing pause after failures. Answers, times and the number of tools are bounded, because a server is
+//! not trusted. A connection with the credential of a caller belongs to one attempt and is never shared.
+
+mod bounds;
+mod connection;
+mod error;
+mod http;
+mod outcome;
+mod pool;
+mod program;
+mod sse;
+mod target;
+
+pub use atlas_mcp_spec::{CallEffects, Meta, RemoteTool, ServerSpec, Transport, Verdict, digest};
+pub use error::{McpError, McpErrorKind};
+pub use outcome::Called;
+pub use pool::Pool;
+pub use program::{Launched, Launcher, Program};
+pub use target::{Surroundings, Target};

@@ -1,0 +1,145 @@
+//! The older transport: one event stream from the server, and an address for messages to it that the stream names first.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::http::{HeaderMap, StatusCode};
+use atlas_env::{Env, Task};
+use atlas_llm::sse::{Event, Parser};
+use futures::StreamExt as _;
+use reqwest::{Client, Response, Url};
+use rmcp::RoleClient;
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::Transport;
+use tokio::sync::mpsc;
+
+use crate::bounds::MESSAGE_BYTES_MAX;
+use crate::error::{McpError, McpErrorKind, chain};
+use crate::http::client;
+use crate::target::Target;
+
+/// How long the server may take to name the address for messages.
+const ENDPOINT_MAX: Duration = Duration::from_secs(30);
+/// Messages that wait for this side.
+const QUEUE_MAX: usize = 64;
+
+/// A message could not be sent.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct SendError(String);
+
+/// An open event stream.
+pub(crate) struct SseTransport {
+    post: Arc<Post>,
+    messages: mpsc::Receiver<ServerJsonRpcMessage>,
+    reader: Task<()>,
+}
+
+/// Where messages go.
+struct Post {
+    client: Client,
+    url: Url,
+    headers: HeaderMap,
+}
+
+/// Opens the event stream, and waits for the address.
+pub(crate) async fn connect(env: &Env, target: &Target) -> Result<SseTransport, McpError> {
+    let failed = |why: String| {
+        let text = format!("the MCP server {} cannot be reached: {why}", target.name);
+        McpError::new(McpErrorKind::Unreachable, text)
+    };
+    let client = client(target)?;
+    let headers: HeaderMap = target.headers.iter().cloned().collect();
+    let url = target.spec.url.as_deref().unwrap_or_default();
+    let request = client.get(url).headers(headers.clone()).header("accept", "text/event-stream");
+    let response = request.send().await.map_err(|error| failed(chain(&error)))?;
+    if response.status() == StatusCode::UNAUTHORIZED {
+        return Err(McpError::new(
+            McpErrorKind::Unauthorized,
+            format!("the MCP server {} refuses the credential", target.name),
+        ));
+    }
+    let response = response.error_for_status().map_err(|error| failed(chain(&error.without_url())))?;
+    let base = response.url().clone();
+    let (events, mut endpoints, messages) = channels();
+    let reader = env.spawn("mcp-sse", read(response, events));
+    let named = tokio::select! {
+        named = endpoints.recv() => named,
+        () = env.clock.sleep(ENDPOINT_MAX) => None,
+    };
+    let Some(endpoint) = named else {
+        reader.abort();
+        return Err(failed("its event stream does not begin with the address for messages".to_owned()));
+    };
+    let url = base.join(&endpoint).map_err(|error| failed(format!("its address for messages is wrong: {error}")))?;
+    if url.origin() != base.origin() {
+        reader.abort();
+        return Err(failed("its address for messages is on another host, which is not used".to_owned()));
+    }
+    Ok(SseTransport { post: Arc::new(Post { client, url, headers }), messages, reader })
+}
+
+/// What comes out of the stream.
+struct Events {
+    endpoints: mpsc::Sender<String>,
+    messages: mpsc::Sender<ServerJsonRpcMessage>,
+}
+
+fn channels() -> (Events, mpsc::Receiver<String>, mpsc::Receiver<ServerJsonRpcMessage>) {
+    let (endpoints, named) = mpsc::channel(1);
+    let (messages, received) = mpsc::channel(QUEUE_MAX);
+    (Events { endpoints, messages }, named, received)
+}
+
+/// Reads the stream until it ends or an event is too large. Events that cannot be read are skipped.
+async fn read(response: Response, events: Events) {
+    let (mut pieces, mut parser) = (response.bytes_stream(), Parser::new(MESSAGE_BYTES_MAX));
+    while let Some(Ok(piece)) = pieces.next().await {
+        let mut found: Vec<Event> = Vec::new();
+        let fits = parser.push(&piece, &mut found).is_ok();
+        for event in found {
+            if event.name == "endpoint" {
+                // Only the first one counts.
+                let _ = events.endpoints.try_send(event.data);
+            } else if let Ok(message) = serde_json::from_str(&event.data) {
+                if events.messages.send(message).await.is_err() {
+                    return;
+                }
+            } else {
+                tracing::debug!("an event of an MCP server cannot be read and is skipped");
+            }
+        }
+        if !fits {
+            return;
+        }
+    }
+}
+
+impl Transport<RoleClient> for SseTransport {
+    type Error = SendError;
+
+    fn send(&mut self, item: ClientJsonRpcMessage) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let post = Arc::clone(&self.post);
+        async move {
+            let Post { client, url, headers } = &*post;
+            let sent = client.post(url.clone()).headers(headers.clone()).json(&item).send().await;
+            let answer = sent.and_then(Response::error_for_status);
+            answer.map(|_| ()).map_err(|error| SendError(chain(&error.without_url())))
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        self.messages.recv().await
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.reader.abort();
+        Ok(())
+    }
+}
+
+impl Drop for SseTransport {
+    fn drop(&mut self) {
+        self.reader.abort();
+    }
+}

@@ -1,0 +1,6 @@
+//! The pool against a strict server that can misbehave in every way a test asks for, and against programs.
+
+mod http;
+mod program;
+mod server;
+mod support;

@@ -1,0 +1,138 @@
+//! The MCP servers of one attempt. What belongs to its caller ends with it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use atlas_mcp::{Called, McpError, McpErrorKind, Pool, RemoteTool, ServerSpec, Surroundings, Target, Verdict};
+use atlas_types::Assignment;
+use serde_json::{Map, Value};
+
+use crate::secrets::Secrets;
+use crate::slot::Shared;
+
+/// The servers by name, and why others cannot be used.
+pub(in crate::provider) struct Servers {
+    pool: Pool,
+    targets: BTreeMap<String, Result<Target, McpError>>,
+}
+
+/// The tools of a server that may be called, and those that are held back.
+pub(in crate::provider) type Admitted = (Vec<RemoteTool>, Vec<(RemoteTool, Verdict)>);
+
+impl Servers {
+    /// The servers that came with a lease.
+    pub(in crate::provider) fn of(assignment: &Assignment, secrets: &Secrets, shared: &Shared) -> Self {
+        let attachments = &assignment.attachments;
+        let secret = |name: &str| secrets.of_models(name).cloned();
+        let variable = |name: &str| secrets.variable_of_models(name).cloned();
+        let around = Surroundings { secret: &secret, variable: &variable, bearer: attachments.bearer() };
+        let resolve = |name: &str, spec: &[u8]| {
+            let spec = ServerSpec::read(spec).map_err(|error| refused(format!("the MCP server {name}: {error}")))?;
+            Target::resolve(assignment.namespace.as_str(), name, &spec, &around)
+        };
+        let servers = attachments.servers().iter();
+        let targets = servers.map(|server| (server.name.clone(), resolve(&server.name, &server.spec))).collect();
+        Self { pool: shared.servers.clone(), targets }
+    }
+
+    /// Whether there is such a server.
+    pub(in crate::provider) fn has(&self, name: &str) -> bool {
+        self.targets.contains_key(name)
+    }
+
+    /// A server.
+    pub(in crate::provider) fn get(&self, name: &str) -> Result<&Target, McpError> {
+        match self.targets.get(name) {
+            Some(Ok(target)) => Ok(target),
+            Some(Err(error)) => Err(error.clone()),
+            None => Err(refused(format!("there is no MCP server \"{name}\"; add it: atlasctl mcp add {name}"))),
+        }
+    }
+
+    /// The tools of a server that agents may call, and those that wait until a person has accepted them.
+    pub(in crate::provider) async fn admitted(&self, target: &Target) -> Result<Admitted, McpError> {
+        let tools = self.pool.tools(target).await?;
+        Ok(target.spec().admit(tools.to_vec()))
+    }
+
+    /// Calls a tool that is allowed, and whose definition is the accepted one if the server is pinned.
+    pub(in crate::provider) async fn call(
+        &self,
+        target: &Target,
+        tool: &str,
+        arguments: Map<String, Value>,
+        limit: Duration,
+    ) -> Result<Called, McpError> {
+        let (spec, server) = (target.spec(), target.name());
+        let refused = |why: &str| {
+            let text = format!("the tool {tool} of the MCP server {server} {why}");
+            McpError { kind: McpErrorKind::Refused, text }
+        };
+        if !spec.allows(tool) {
+            return Err(refused("is not allowed"));
+        }
+        if spec.pinned {
+            let (admitted, held) = self.admitted(target).await?;
+            if let Some((_, verdict)) = held.iter().find(|(held, _)| held.name == tool) {
+                let why = format!(
+                    "is held back because it is {}; accept it: atlasctl mcp accept-changes {server}",
+                    word(*verdict)
+                );
+                return Err(refused(&why));
+            }
+            if !admitted.iter().any(|admitted| admitted.name == tool) {
+                return Err(refused("does not exist"));
+            }
+        }
+        self.pool.call(target, tool, arguments, limit.min(Duration::from_secs(spec.timeout_seconds.into()))).await
+    }
+
+    /// Whether a server answers, within three seconds and on a connection of its own.
+    pub(in crate::provider) async fn probe(&self, target: &Target) -> Result<(), McpError> {
+        self.pool.probe(target).await
+    }
+
+    /// Runs an agent of another cluster: for as long as its job may take, and without a limit for tools.
+    pub(in crate::provider) async fn run(
+        &self,
+        target: &Target,
+        tool: &str,
+        arguments: Map<String, Value>,
+        limit: Duration,
+    ) -> Result<Called, McpError> {
+        self.pool.call(target, tool, arguments, limit).await
+    }
+}
+
+/// What a tool that is held back is.
+pub(in crate::provider) fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Accepted => "offered",
+        Verdict::New => "new",
+        Verdict::Changed => "changed",
+    }
+}
+
+/// The name of a server as it is written, or the one in the member of the input that `{input.MEMBER}` names.
+pub(in crate::provider) fn named(asked: &str, input: &[u8]) -> String {
+    let member = asked.strip_prefix("{input.").and_then(|rest| rest.strip_suffix('}'));
+    let Some(member) = member else { return asked.to_owned() };
+    let input: Value = serde_json::from_slice(input).unwrap_or_default();
+    input[member].as_str().unwrap_or_default().to_owned()
+}
+
+fn refused(text: String) -> McpError {
+    McpError { kind: McpErrorKind::Configuration, text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_are_named_by_contract_or_input() {
+        assert_eq!(named("github", b"{}"), "github");
+        assert_eq!(named("{input.server}", br#"{"server": "lab"}"#), "lab");
+        assert_eq!(named("{input.server}", b"[]"), "");
+    }
+}
