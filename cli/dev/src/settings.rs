@@ -27,7 +27,8 @@ const NOT_OF_CONTROLLER: [&str; 12] = [
 ];
 
 /// The worker's options that are excluded.
-const NOT_OF_WORKER: [&str; 7] = ["config", "print_config", "check_config", "node", "controllers", "data_dir", "log"];
+const NOT_OF_WORKER: [&str; 8] =
+    ["config", "print_config", "check_config", "node", "controllers", "data_dir", "log", "otlp"];
 
 /// Why options cannot be used.
 #[derive(Debug, thiserror::Error)]

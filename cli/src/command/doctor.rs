@@ -148,6 +148,13 @@ async fn measured(client: &Client, cluster: &Cluster) -> Result<Vec<Finding>, Fa
         }
         _ => ok("keys", "none was dropped early"),
     });
+    if gauge("atlas_history_export_failing_count").is_some_and(|failing| failing > 0.0) {
+        let lag = words::count(gauge("atlas_history_export_lag").unwrap_or_default() as u64, "event");
+        findings.push(warn(
+            "export",
+            format!("PostgreSQL does not take the history, {lag} behind; the leader's log says why"),
+        ));
+    }
     Ok(findings)
 }
 

@@ -1,6 +1,7 @@
 //! `atlasctl trace`: what a job did, and when.
 
 mod draw;
+mod list;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -22,6 +23,8 @@ const JOBS_MAX: usize = 100;
 /// Verbs of `atlasctl trace`.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Verb {
+    /// Lists the traces of jobs that completed or failed, the latest first.
+    List(list::Options),
     /// Draws what a job did: its phases, calls of models, checks and the jobs that it spawned.
     Show(Options),
 }
@@ -35,8 +38,10 @@ pub(crate) struct Options {
 }
 
 pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
-    let Verb::Show(options) = verb;
-    names::each(context, &options.ids, async |id| show(context, id).await).await
+    match verb {
+        Verb::List(options) => list::run(context, options).await,
+        Verb::Show(options) => names::each(context, &options.ids, async |id| show(context, id).await).await,
+    }
 }
 
 /// A job with what is known of it.

@@ -90,6 +90,28 @@ pub(crate) const TRIGGER: Members = Members(&[
     "firings",
 ]);
 
+/// Members of a trace.
+pub(crate) const TRACE: Members = Members(&[
+    "trace_id",
+    "job_id",
+    "agent_name",
+    "status",
+    "warmup_ms",
+    "execution_ms",
+    "started_at",
+    "completed_at",
+    "input_tokens",
+    "output_tokens",
+    "total_tokens",
+    "model",
+    "estimated_cost_usd",
+    "parent_trace_id",
+    "chain_name",
+    "step_index",
+    "eval_results",
+    "metadata",
+]);
+
 /// Members of an agent version with `view=full`.
 pub(crate) const AGENT: Members = Members(&[
     "name",
@@ -237,6 +259,7 @@ mod tests {
             ("Job", JOB),
             ("AgentDetails", AGENT),
             ("Node", NODE),
+            ("Trace", TRACE),
             ("Member", CONTROLLER),
             ("Object", OBJECT),
             ("Conversation", CONVERSATION),

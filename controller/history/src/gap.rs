@@ -1,10 +1,10 @@
 //! The events that a history is missing, and the parts of another history that fill them.
 
-use atlas_types::EventSeq;
+use atlas_types::{EventSeq, Job};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::reader::blob_of;
-use crate::record::split_event;
+use crate::record::{concerns_job, split_event};
 use crate::writer::column;
 use crate::{HistoryError, StoredEvent, sum};
 
@@ -45,6 +45,20 @@ impl Record {
     fn len(&self) -> usize {
         self.event.len() + self.job.len() + 16
     }
+
+    /// The job that the event ended; none if it ended none.
+    pub fn ended(&self) -> Result<Option<Job>, HistoryError> {
+        let body = Some(&self.job).filter(|job| !job.is_empty());
+        body.map(|body| atlas_format::decode_job(&body[..]).map_err(HistoryError::Record)).transpose()
+    }
+
+    /// The event if it does not concern a job. None for the event of a job, which is not decoded, and for an event that was dropped.
+    pub fn beside_jobs(&self) -> Result<Option<StoredEvent>, HistoryError> {
+        if self.event.is_empty() || concerns_job(&self.event) {
+            return Ok(None);
+        }
+        crate::record::decode_event(&mut &self.event[..], &mut |_| Ok(None)).map(Some)
+    }
 }
 
 impl Part {
@@ -59,10 +73,7 @@ impl Part {
         }
         let records = self.records.iter().filter(|record| !record.event.is_empty());
         let decode = |record: &Record| {
-            let mut ended = |_| {
-                let job = Some(&record.job).filter(|job| !job.is_empty());
-                job.map(|job| atlas_format::decode_job(&job[..]).map_err(HistoryError::Record)).transpose()
-            };
+            let mut ended = |_| record.ended();
             crate::record::decode_event(&mut &record.event[..], &mut ended)
         };
         records.map(decode).collect()

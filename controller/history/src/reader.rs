@@ -40,7 +40,8 @@ pub(crate) fn jobs_between(
     read(rows.and_then(Iterator::collect))
 }
 
-pub(crate) fn list(connection: &Connection, filter: &JobFilter) -> Result<Vec<Listed>, HistoryError> {
+/// The statement of a list, and its values.
+fn list_statement(filter: &JobFilter) -> (String, Vec<Value>) {
     let mut wanted: Vec<(&str, Value)> = Vec::new();
     if let Some(namespace) = &filter.namespace {
         wanted.push(("namespace = ?", namespace.as_str().to_owned().into()));
@@ -66,6 +67,11 @@ pub(crate) fn list(connection: &Connection, filter: &JobFilter) -> Result<Vec<Li
     let sql = format!("SELECT event_seq, id, queue_seq FROM jobs WHERE {conditions} ORDER BY {order} DESC LIMIT ?");
     let mut values: Vec<Value> = wanted.into_iter().map(|(_, value)| value).collect();
     values.push(i64::try_from(filter.limit).unwrap_or(i64::MAX).into());
+    (sql, values)
+}
+
+pub(crate) fn list(connection: &Connection, filter: &JobFilter) -> Result<Vec<Listed>, HistoryError> {
+    let (sql, values) = list_statement(filter);
     let mut query = read(connection.prepare_cached(&sql))?;
     let rows = query.query_map(rusqlite::params_from_iter(values), |row| {
         let (event, queue_seq): (i64, i64) = (row.get(0)?, row.get(2)?);
@@ -159,4 +165,66 @@ const ARTIFACTS_OF_JOB_MAX: usize = 3;
 pub(crate) fn refers(connection: &Connection, digests: &[Digest]) -> Result<Vec<bool>, HistoryError> {
     let mut query = read(connection.prepare_cached("SELECT EXISTS (SELECT 1 FROM artifacts WHERE digest = ?1)"))?;
     digests.iter().map(|digest| read(query.query_row([digest.0], |row| row.get(0)))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use atlas_env::Env;
+    use atlas_types::{AgentName, Namespace};
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use crate::{Options, SqliteHistory, schema};
+
+    /// How SQLite answers a list.
+    fn check(filter: &JobFilter, expected: &Expect) {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("history.sqlite");
+        let _history = SqliteHistory::open(Options::new(path.clone()), Env::system(), |_| ()).expect("opens");
+        let connection = schema::open_reader(&path).expect("opens");
+        let (sql, values) = list_statement(filter);
+        let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("a plan");
+        let steps = plan.query_map(rusqlite::params_from_iter(values), |row| row.get::<_, String>(3)).expect("steps");
+        let steps: Vec<String> = steps.collect::<Result<_, _>>().expect("texts");
+        expected.assert_eq(&(steps.join("\n") + "\n"));
+    }
+
+    fn filter(change: impl FnOnce(&mut JobFilter)) -> JobFilter {
+        let mut filter =
+            JobFilter { namespace: Some(Namespace::default_namespace()), limit: 50, ..JobFilter::default() };
+        change(&mut filter);
+        filter
+    }
+
+    fn agent() -> Option<AgentName> {
+        Some("echo".parse().expect("a name"))
+    }
+
+    #[test]
+    fn lists_read_what_they_show_in_its_order_and_sort_nothing() {
+        check(
+            &filter(|filter| filter.agent = agent()),
+            &expect![[r#"
+            SEARCH jobs USING INDEX jobs_of_agent (namespace=? AND agent=?)
+        "#]],
+        );
+        check(
+            &filter(|filter| filter.status = Some(JobStatus::Failed)),
+            &expect![[r#"
+            SEARCH jobs USING INDEX jobs_of_status (namespace=? AND status=?)
+        "#]],
+        );
+        check(
+            &filter(|filter| (filter.agent, filter.by_end) = (agent(), true)),
+            &expect![[r#"
+            SEARCH jobs USING INDEX jobs_by_end_of_agent (namespace=? AND agent=?)
+        "#]],
+        );
+        check(
+            &JobFilter { limit: 50, ..JobFilter::default() },
+            &expect![[r#"
+            SCAN jobs USING INDEX jobs_by_queue_seq
+        "#]],
+        );
+    }
 }

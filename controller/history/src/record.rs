@@ -100,6 +100,11 @@ pub(crate) fn split_event<'b>(blob: &mut &'b [u8]) -> Result<Raw<'b>, HistoryErr
     Ok(Raw { seq, bytes: &all[..HEAD + len], ended: ended && len == 0 })
 }
 
+/// Whether an encoded event is that of a job.
+pub(crate) fn concerns_job(event: &[u8]) -> bool {
+    event.get(16).is_some_and(|change| *change != NOT_A_JOB)
+}
+
 fn take<const N: usize>(blob: &mut &[u8]) -> Result<[u8; N], HistoryError> {
     let (bytes, rest) = blob.split_first_chunk::<N>().ok_or(HistoryError::Field("events are cut short"))?;
     *blob = rest;

@@ -14,7 +14,7 @@ use crate::HistoryError;
 use crate::writer::refer;
 
 /// The version that this program writes, in `PRAGMA user_version`.
-pub(crate) const VERSION: i64 = 3;
+pub(crate) const VERSION: i64 = 4;
 
 const TABLES: &str = "
 CREATE TABLE jobs (
@@ -65,6 +65,13 @@ CREATE TABLE gaps (
 const TABLES_3: &str = "
 ALTER TABLE jobs ADD COLUMN sum INTEGER NOT NULL DEFAULT -1;
 ALTER TABLE events ADD COLUMN sum INTEGER NOT NULL DEFAULT -1;
+";
+
+/// Added in version 4: lists of one agent or one status, and traces of one agent, read only what they show.
+const INDEXES_4: &str = "
+CREATE INDEX jobs_of_agent ON jobs (namespace, agent, queue_seq);
+CREATE INDEX jobs_of_status ON jobs (namespace, status, queue_seq);
+CREATE INDEX jobs_by_end_of_agent ON jobs (namespace, agent, event_seq);
 ";
 
 /// Files up to this size are checked completely when they are opened. In larger files, only rows that are read are
@@ -134,6 +141,10 @@ fn prepare(connection: &mut Connection, path: &Path) -> Result<(), HistoryError>
             check(connection, path)?;
             upgrade(connection, from_2)?;
         }
+        3 => {
+            check(connection, path)?;
+            upgrade(connection, from_3)?;
+        }
         VERSION => check(connection, path)?,
         found => return Err(HistoryError::TooNew { path: path.to_owned(), found, known: VERSION }),
     }
@@ -169,7 +180,13 @@ fn from_1(transaction: &Transaction<'_>) -> Result<(), HistoryError> {
 
 /// Version 2 had no checksums. Its rows stay without them.
 fn from_2(transaction: &Transaction<'_>) -> Result<(), HistoryError> {
-    transaction.execute_batch(TABLES_3).map_err(HistoryError::sql("upgrade"))
+    transaction.execute_batch(TABLES_3).map_err(HistoryError::sql("upgrade"))?;
+    from_3(transaction)
+}
+
+/// Version 3 had indexes for ids and for the order of submission only.
+fn from_3(transaction: &Transaction<'_>) -> Result<(), HistoryError> {
+    transaction.execute_batch(INDEXES_4).map_err(HistoryError::sql("upgrade"))
 }
 
 fn check(connection: &Connection, path: &Path) -> Result<(), HistoryError> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::{Env, Listener, Task};
+use atlas_export::Export;
 use atlas_gateway::{Compatible, CompatibleOptions, Gateway};
 use atlas_history::{History, Progress, SqliteHistory};
 use atlas_raft::{ChangeError, Handle, Identity, Leadership, Member};
@@ -23,6 +24,7 @@ use crate::identity;
 use crate::join;
 use crate::peer_door::store::Members;
 use crate::rules::{self, Rules};
+use crate::trace_export::TraceExport;
 use crate::{Mode, Options, StartError, authentication, peer_door, trigger_files, worker_door};
 
 /// A running controller.
@@ -35,6 +37,10 @@ pub struct Controller {
     peer_stop: watch::Sender<bool>,
     duty: Task<()>,
     webhooks: Webhooks,
+    /// None if there is no database to export to.
+    export: Option<Export>,
+    /// None if telemetry is not sent.
+    traces: Mutex<Option<TraceExport>>,
     env: Env,
     service: Service,
     stop: watch::Sender<bool>,
@@ -191,6 +197,8 @@ impl Controller {
             secrets: Arc::new(Environment),
             env: env.clone(),
         });
+        let export = start_export(&options, &service, history.clone(), &env);
+        let traces = options.otlp.clone().map(|otlp| TraceExport::start(otlp, handle.clone(), service.metrics(), &env));
         let mut doors = vec![
             env.spawn("http", serve(door.clone(), Front::Api, http, stopped.clone())),
             env.spawn("worker-door", worker_door::serve(worker_parts, grpc, stopped.clone())),
@@ -234,6 +242,8 @@ impl Controller {
             peer_stop,
             duty,
             webhooks,
+            export,
+            traces: Mutex::new(traces),
             env,
             service,
             stop,
@@ -311,6 +321,9 @@ impl Controller {
     pub async fn shutdown_with_all(self) {
         self.duty.abort();
         self.webhooks.stop().await;
+        if let Some(export) = &self.export {
+            export.stop().await;
+        }
         self.stop.send_replace(true);
         self.storing.abort();
         if let Some(configuring) = self.configuring {
@@ -322,6 +335,9 @@ impl Controller {
         drop(self.followers);
         if let Err(error) = self.history.close().await {
             tracing::error!(error = &error as &dyn std::error::Error, "history was not closed cleanly");
+        }
+        if let Some(traces) = self.traces.into_inner() {
+            traces.stop().await;
         }
         if let Some(raft) = self.raft.into_inner() {
             raft.shutdown().await;
@@ -385,6 +401,27 @@ fn about(options: &Options, handle: &Handle) -> serde_json::Value {
         about["data_dir"] = options.data_dir.to_string_lossy().into();
     }
     about
+}
+
+/// Starts the export to PostgreSQL, if there is a database for it.
+fn start_export(options: &Options, service: &Service, history: Arc<dyn History>, env: &Env) -> Option<Export> {
+    let target = options.history_database.clone()?;
+    let handle = service.handle().clone();
+    let (leadership, cluster) = (handle.leadership(), handle.cluster_id());
+    let committed: atlas_export::Committed = Arc::new(move || {
+        let handle = handle.clone();
+        Box::pin(async move { handle.read_here().await.ok().map(|state| state.event_seq()) })
+    });
+    Some(Export::start(atlas_export::Parts {
+        target,
+        keep: options.history_database_keep,
+        history,
+        leadership,
+        committed,
+        cluster,
+        metrics: service.metrics().clone(),
+        env: env.clone(),
+    }))
 }
 
 /// Creates the data directory and locks it.

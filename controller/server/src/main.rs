@@ -51,7 +51,9 @@ fn run() -> anyhow::Result<()> {
     if matches.get_flag("check-config") {
         return Ok(());
     }
-    atlas_telemetry::start_log(&loaded.options.log)?;
+    let env = Env::system();
+    let lines = loaded.options.otlp.as_ref().and_then(|otlp| otlp.logs(&env));
+    atlas_telemetry::start_log_with(&loaded.options.log, lines.map(|lines| Box::new(lines) as atlas_telemetry::Sink))?;
     // The leader loop and the log use their own thread and need a core for it. With one more thread here, two threads
     // on one core would wake each other for every frame.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -64,7 +66,7 @@ fn run() -> anyhow::Result<()> {
         // A program that reads the ready line may stop the controller at once.
         let mut stop = std::pin::pin!(asked_to_stop());
         let controller = tokio::select! {
-            controller = Controller::start(loaded.options, Env::system()) => controller?,
+            controller = Controller::start(loaded.options, env.clone()) => controller?,
             () = &mut stop => return Ok(()),
         };
         let failure = tokio::select! {

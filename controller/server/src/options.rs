@@ -90,6 +90,12 @@ pub struct Options {
     pub artifact_hold: Duration,
     /// How long the history keeps an ended job; none for ever.
     pub jobs_kept_for: Option<Duration>,
+    /// The database to which the history is exported; none for no export.
+    pub history_database: Option<atlas_export::Target>,
+    /// How long the database keeps an ended job; none for ever.
+    pub history_database_keep: Option<Duration>,
+    /// Where traces, metrics and logs are sent; none if they are not sent.
+    pub otlp: Option<atlas_otlp::Otlp>,
     /// The disk space that is kept free.
     pub space: SpaceLimits,
     /// The number of entries between two comparisons of the members' states; 0 for never.
@@ -166,6 +172,9 @@ impl Options {
             artifact_bytes_max: 64 << 20,
             artifact_hold: Duration::from_secs(3_600),
             jobs_kept_for: None,
+            history_database: None,
+            otlp: None,
+            history_database_keep: None,
             space: SpaceLimits { ballast_bytes: 64 << 20, reserve_bytes: 64 << 20 },
             digest_every: 1 << 16,
             forget_nodes_after: Some(Duration::from_secs(24 * 3_600)),

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use atlas_duty::Why;
 use atlas_state::State;
 use atlas_types::{
-    Digest, Door, FailureKind, Job, JobChange, JobStatus, METADATA_OURS, Payload, PayloadBody, Question, QuestionRule,
-    Reason, Route, StepUsage, Timestamp,
+    Digest, Job, JobChange, JobStatus, METADATA_OURS, Payload, PayloadBody, Question, QuestionRule, Reason, Route,
+    StepUsage, Timestamp,
 };
 use bytes::Bytes;
 
@@ -156,7 +156,7 @@ impl Shown {
             self.route(out, route);
         }
         out.extend_from_slice(if job.warm { b",\"warm\":true" } else { b",\"warm\":false" });
-        let failure = job.failure.as_ref().map_or("", |failure| failure_word(failure.kind));
+        let failure = job.failure.as_ref().map_or("", |failure| failure.kind.as_str());
         debug_assert!(words::FAILURES.contains(&failure), "{failure} is described");
         text(out, ",\"failure_kind\":", failure);
         text(out, ",\"parent\":", &job.spawned.map(|spawned| spawned.by.to_string()).unwrap_or_default());
@@ -170,7 +170,7 @@ impl Shown {
             }
         }
         text(out, ",\"principal\":", job.principal.as_str());
-        text(out, ",\"door\":", door_word(job.door));
+        text(out, ",\"door\":", job.door.as_str());
         text(out, ",\"request_id\":", job.request_id.as_ref().map_or("", |id| id.as_str()));
         out.extend_from_slice(b",\"labels\":{");
         for (index, (key, value)) in job.labels.iter().enumerate() {
@@ -403,34 +403,6 @@ fn without_ours(metadata: &[u8]) -> Cow<'_, [u8]> {
     let Ok(mut members) = serde_json::from_str::<serde_json::Map<_, _>>(&text) else { return metadata.into() };
     members.retain(|name, _| !METADATA_OURS.contains(&name.as_str()));
     serde_json::Value::Object(members).to_string().into_bytes().into()
-}
-
-fn failure_word(kind: FailureKind) -> &'static str {
-    match kind {
-        FailureKind::Agent => "agent",
-        FailureKind::NoAgent => "no_agent",
-        FailureKind::InputInvalid => "input_invalid",
-        FailureKind::OutputInvalid => "output_invalid",
-        FailureKind::Startup => "startup",
-        FailureKind::Timeout => "timeout",
-        FailureKind::QueueTimeout => "queue_timeout",
-        FailureKind::Unsatisfiable => "unsatisfiable",
-        FailureKind::Rejected => "rejected",
-        FailureKind::Dependency => "dependency",
-        FailureKind::LeaseLost => "lease_lost",
-        FailureKind::Internal => "internal",
-    }
-}
-
-fn door_word(door: Door) -> &'static str {
-    match door {
-        Door::Http => "http",
-        Door::Worker => "worker",
-        Door::Duty => "duty",
-        Door::Peer => "peer",
-        Door::Mcp => "mcp",
-        Door::Local => "local",
-    }
 }
 
 #[cfg(test)]

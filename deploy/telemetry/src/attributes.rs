@@ -241,3 +241,19 @@ pub struct ByLoopEnd {
     /// Why it was stopped.
     pub reason: LoopEnd,
 }
+
+/// A kind of telemetry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
+#[expect(non_camel_case_types, reason = "the variant's name is the attribute's value")]
+pub enum Signal {
+    traces,
+    metrics,
+    logs,
+}
+
+/// By the kind of telemetry.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct BySignal {
+    /// The kind.
+    pub signal: Signal,
+}

@@ -1,13 +1,14 @@
 //! Log lines on stderr: one line per event, with the time as `HH:MM:SS`, filtered by `ATLAS_LOG` or `--log`.
 
-use std::fmt;
 use std::io::{self, IsTerminal};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::ParseError;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer, Registry, fmt};
 
 /// Why logging could not be set up.
 #[derive(Debug, thiserror::Error)]
@@ -24,19 +25,21 @@ pub enum LogError {
     AlreadySet,
 }
 
+/// A second place for log lines.
+pub type Sink = Box<dyn Layer<Registry> + Send + Sync>;
+
 /// Starts logging to stderr with a filter such as `info` or `warn,atlas_raft=debug`.
 pub fn start(filter: &str) -> Result<(), LogError> {
+    start_with(filter, None)
+}
+
+/// Like [`start`], with a second place for the lines that the filter lets through.
+pub fn start_with(filter: &str, sink: Option<Sink>) -> Result<(), LogError> {
     let parsed = EnvFilter::try_new(complete(filter))
         .map_err(|source| LogError::Filter { filter: filter.chars().take(200).collect(), source })?;
     let colours = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    tracing_subscriber::fmt()
-        .with_env_filter(parsed)
-        .with_writer(io::stderr)
-        .with_ansi(colours)
-        .with_target(false)
-        .with_timer(Clock)
-        .try_init()
-        .map_err(|_| LogError::AlreadySet)
+    let stderr = fmt::layer().with_writer(io::stderr).with_ansi(colours).with_target(false).with_timer(Clock);
+    tracing_subscriber::registry().with(sink).with(parsed).with(stderr).try_init().map_err(|_| LogError::AlreadySet)
 }
 
 /// Adds limits for openraft unless the filter names it: `warn`, because it logs routine work at `info`, and `error` for
@@ -52,7 +55,7 @@ fn complete(filter: &str) -> String {
 struct Clock;
 
 impl FormatTime for Clock {
-    fn format_time(&self, writer: &mut Writer<'_>) -> fmt::Result {
+    fn format_time(&self, writer: &mut Writer<'_>) -> std::fmt::Result {
         // The time of a log line is only displayed and affects no decision, so it does not need the replaceable clock.
         #[expect(clippy::disallowed_methods, reason = "a log line's time is for people and decides nothing")]
         let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());

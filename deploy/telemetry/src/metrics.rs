@@ -11,7 +11,7 @@ use prometheus_client::registry::Registry;
 use crate::instrument::{CounterBy, Declaration, GaugeBy, HistogramBy, Instrument, ShareBy, register};
 use crate::{
     ByAgent, ByAgentPort, ByDecision, ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens, ByLoopEnd, ByMessageOutcome,
-    ByOutcome, ByProvider, ByReportResult, ByServer, ByStatus, ByStatusCode, ByTool, ByToolCall,
+    ByOutcome, ByProvider, ByReportResult, ByServer, BySignal, ByStatus, ByStatusCode, ByTool, ByToolCall,
 };
 
 /// The media type of [`Metrics::render`].
@@ -126,6 +126,16 @@ instruments! {
     tool_call_duration: HistogramBy<ByTool> = "atlas.tool.call.duration" "s";
     /// 1 if the last recorded call of an agent reached the MCP server, otherwise 0.
     downstream_up: GaugeBy<ByServer> = "atlas.downstream.up" "{server}";
+    /// Events that the leader has in its history and not yet exported to PostgreSQL.
+    history_export_lag: Gauge = "atlas.history.export.lag" "{event}";
+    /// 1 while this leader cannot export its history to PostgreSQL.
+    history_export_failing: Gauge = "atlas.history.export.failing.count" "{export}";
+    /// Rows that this controller exported to PostgreSQL.
+    history_exported: Counter = "atlas.history.exported" "{row}";
+    /// Spans, log records and sets of metrics that a receiver of OTLP accepted.
+    otlp_sent: CounterBy<BySignal> = "atlas.otlp.sent" "{item}";
+    /// Spans, log records and sets of metrics that were dropped, because the receiver of OTLP was slow or away, or refused them.
+    otlp_dropped: CounterBy<BySignal> = "atlas.otlp.dropped" "{item}";
     /// Recorded calls of models.
     llm_turns: CounterBy<ByLlmCall> = "atlas.llm.turns" "{call}";
     /// Tokens of recorded calls of models. Tokens from and to the provider's cache are a part of the input, reasoning is a part of the output.
@@ -180,7 +190,9 @@ pub(crate) mod tests {
 
     use super::*;
     use crate::instrument::Kind;
-    use crate::{DeliveryResult, LoopEnd, MessageOutcome, NodeHealth, Outcome, ReportResult, Status, TokenKind};
+    use crate::{
+        DeliveryResult, LoopEnd, MessageOutcome, NodeHealth, Outcome, ReportResult, Signal, Status, TokenKind,
+    };
 
     /// Instruments that all have a line in a scrape; a family has no line before its first series.
     pub(crate) fn with_series() -> Metrics {
@@ -212,6 +224,9 @@ pub(crate) mod tests {
         drop(metrics.agent_info.get_or_create(&ByAgentPort { agent: agent.clone(), port: 7400 }));
         drop(metrics.agent_health_status.get_or_create(&ByAgent { agent }));
         drop(metrics.llm_provider_up.get_or_create(&ByProvider { provider: "openai".to_owned() }));
+        let signal = BySignal { signal: Signal::traces };
+        drop(metrics.otlp_sent.get_or_create(&signal));
+        drop(metrics.otlp_dropped.get_or_create(&signal));
         drop(metrics.http_request_duration.get_or_create(&ByStatusCode { http_response_status_code: 200 }));
         metrics
     }

@@ -2,8 +2,8 @@
 //! the slow tests without a reason.
 //!
 //! Tests that start programs find them in the folder `ATLAS_TEST_BIN_DIR`. The programs are built first, so that tests
-//! never run old ones. No test needs a database, a browser or the network. Tools that some tests use are installed
-//! first if possible: iproute2 on the machine, Python programs in `target/`.
+//! never run old ones. No test needs a browser or the network. Tools that some tests use are installed
+//! first if possible: iproute2, PostgreSQL and promtool on the machine, Python programs in `target/`.
 
 use std::process::Command;
 
@@ -25,6 +25,8 @@ pub(crate) struct Options {
 pub(crate) fn run_all(options: &Options) -> Result<()> {
     require_python()?;
     tools::want("ip", "iproute2");
+    tools::want("initdb", "postgresql");
+    tools::want("promtool", "prometheus");
     let schemathesis = tools::want_python("schemathesis", "4.32.5");
     let model = tools::want_model();
     let mcp = tools::want_mcp();

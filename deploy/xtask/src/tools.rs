@@ -122,5 +122,8 @@ fn is_there(program: &str) -> bool {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     // The folders of administration programs are not in every user's PATH.
     let places = std::env::split_paths(&paths).chain(["/usr/sbin".into(), "/sbin".into()]);
-    places.into_iter().any(|place| place.join(program).is_file())
+    // Debian keeps the programs of each version of PostgreSQL apart.
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut places = places.chain(versions.map(|version| version.path().join("bin")));
+    places.any(|place| place.join(program).is_file())
 }

@@ -116,6 +116,26 @@ pub enum FailureKind {
     Internal,
 }
 
+impl FailureKind {
+    /// The word that clients see.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::NoAgent => "no_agent",
+            Self::InputInvalid => "input_invalid",
+            Self::OutputInvalid => "output_invalid",
+            Self::Startup => "startup",
+            Self::Timeout => "timeout",
+            Self::QueueTimeout => "queue_timeout",
+            Self::Unsatisfiable => "unsatisfiable",
+            Self::Rejected => "rejected",
+            Self::Dependency => "dependency",
+            Self::LeaseLost => "lease_lost",
+            Self::Internal => "internal",
+        }
+    }
+}
+
 /// Kind and text of a failure; the text is what clients see as `error`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {

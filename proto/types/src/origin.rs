@@ -19,6 +19,20 @@ pub enum Door {
     Local,
 }
 
+impl Door {
+    /// The word that clients see.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Worker => "worker",
+            Self::Duty => "duty",
+            Self::Peer => "peer",
+            Self::Mcp => "mcp",
+            Self::Local => "local",
+        }
+    }
+}
+
 /// W3C trace context of the request that caused a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TraceContext {

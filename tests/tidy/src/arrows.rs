@@ -23,8 +23,9 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-scheduler", "allocation types"),
     (
         "atlas-controller",
-        "access contract env format gateway history model oauth raft recovery service state telemetry types webhooks wire",
+        "access contract env export format gateway history model oauth otlp raft recovery service state telemetry types webhooks wire",
     ),
+    ("atlas-export", "env history model raft telemetry types"),
     ("atlas-webhooks", "env objects raft service telemetry types"),
     ("atlas-gateway", "access contract env service types"),
     (
@@ -40,7 +41,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-inventory", "types"),
     (
         "atlas-worker",
-        "bundled checks contract env format graph graph-run inventory llm mcp model normal package secrets slots telemetry tool-runner tools turn types wire",
+        "bundled checks contract env format graph graph-run inventory llm mcp model normal otlp package secrets slots telemetry tool-runner tools turn types wire",
     ),
     ("atlas-slots", "allocation types"),
     ("atlas-graph-run", "checks contract env graph model package turn"),
@@ -62,6 +63,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-checks", "contract turn"),
     ("atlas-graph", ""),
     ("atlas-llm", "contract env model oauth secrets types"),
+    ("atlas-otlp", "env telemetry types"),
     ("atlas-env", "types"),
     ("atlas-telemetry", ""),
     ("xtask", "notice"),
@@ -83,6 +85,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-linearizability", ""),
     ("atlas-llm-server", ""),
     ("atlas-notice", ""),
+    ("atlas-postgres", "notice"),
     ("atlas-sim", "duty format replica slots state types"),
     ("atlas-tidy", ""),
     ("atlas-turmoil", "duty env format linearizability log raft replica sim slots state types"),

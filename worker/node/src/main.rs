@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use atlas_env::Env;
+use atlas_otlp::{Config, Otlp};
 use atlas_worker::{Configuration, Worker};
 use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
@@ -26,8 +27,12 @@ fn main() -> ExitCode {
 fn run() -> anyhow::Result<()> {
     let configuration = Configuration::parse();
     let filter = configuration.log.clone().unwrap_or_else(|| "info".to_owned());
-    atlas_telemetry::start_log(&filter)?;
-    let configuration = configuration.with_file()?;
+    let env = Env::system();
+    // Refusals are logged, so the log starts before they are returned.
+    let prepared = prepare(configuration);
+    let lines = prepared.as_ref().ok().and_then(|(_, otlp)| otlp.as_ref()?.logs(&env));
+    atlas_telemetry::start_log_with(&filter, lines.map(|lines| Box::new(lines) as atlas_telemetry::Sink))?;
+    let (configuration, otlp) = prepared?;
     if configuration.print_config {
         print!("{}", configuration.to_toml());
         return Ok(());
@@ -42,13 +47,28 @@ fn run() -> anyhow::Result<()> {
         .enable_all()
         .build()
         .context("could not start the async runtime")?
-        .block_on(serve(options))
+        .block_on(async {
+            let running = otlp.map(|otlp| otlp.start(&atlas_telemetry::Metrics::new(), &env));
+            let ended = serve(options, env).await;
+            if let Some(running) = running {
+                running.stop().await;
+            }
+            ended
+        })
 }
 
-async fn serve(options: atlas_worker::Options) -> anyhow::Result<()> {
+/// Reads the file, and where log lines are sent. Traces and metrics are those of the controllers.
+fn prepare(configuration: Configuration) -> anyhow::Result<(Configuration, Option<Otlp>)> {
+    let configuration = configuration.with_file()?;
+    let otlp = Config::read("atlas-worker", configuration.otlp.as_deref(), |name| std::env::var(name).ok())?;
+    let otlp = otlp.map(|config| Otlp::new(config.only_logs()));
+    Ok((configuration, otlp))
+}
+
+async fn serve(options: atlas_worker::Options, env: Env) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate()).context("could not listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("could not listen for SIGINT")?;
-    let worker = Worker::start(options, Env::system()).await?;
+    let worker = Worker::start(options, env).await?;
     tracing::info!("{}", atlas_inventory::line(worker.node(), worker.inventory()));
     tokio::select! {
         _ = terminate.recv() => {}

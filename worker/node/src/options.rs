@@ -206,6 +206,9 @@ pub struct Configuration {
     /// Data directory; defaults to ./.atlas-worker.
     #[arg(long, env = "ATLAS_WORKER_DATA_DIR", value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
+    /// Address of a receiver of OTLP for log lines, such as http://127.0.0.1:4317; the variables of OpenTelemetry set the rest.
+    #[arg(long, env = "ATLAS_OTLP", value_name = "URL")]
+    pub otlp: Option<String>,
     /// Directory of files with secrets for agents; defaults to /run/secrets.
     #[arg(long, env = "ATLAS_SECRETS_DIR", value_name = "DIR")]
     pub secrets_dir: Option<PathBuf>,
@@ -316,6 +319,7 @@ impl Configuration {
             controllers: self.controllers.or(file.controllers),
             data_dir: self.data_dir.or(file.data_dir),
             places: self.places.or(file.places),
+            otlp: self.otlp.or(file.otlp),
             secrets_dir: self.secrets_dir.or(file.secrets_dir),
             secrets_file: self.secrets_file.or(file.secrets_file),
             secrets_prefix: self.secrets_prefix.or(file.secrets_prefix),

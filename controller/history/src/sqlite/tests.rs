@@ -251,7 +251,7 @@ async fn damage_and_newer_files_are_named() {
     connection.pragma_update(None, "user_version", 99).expect("writable");
     drop(connection);
     let error = open(&path).err().expect("too new");
-    assert!(error.to_string().contains("has schema 99, this program knows up to 3"), "{error}");
+    assert!(error.to_string().contains("has schema 99, this program knows up to 4"), "{error}");
 }
 
 #[tokio::test]
@@ -262,7 +262,8 @@ async fn a_file_of_version_1_learns_what_its_jobs_refer_to() {
     history.close().await.expect("closes");
     let connection = Connection::open(&path).expect("opens");
     connection
-        .execute_batch("DROP TABLE artifacts; DROP TABLE gaps; ALTER TABLE jobs DROP COLUMN sum; ALTER TABLE events DROP COLUMN sum;
+        .execute_batch("DROP TABLE artifacts; DROP TABLE gaps;
+             DROP INDEX jobs_of_agent; DROP INDEX jobs_of_status; DROP INDEX jobs_by_end_of_agent; ALTER TABLE jobs DROP COLUMN sum; ALTER TABLE events DROP COLUMN sum;
              PRAGMA user_version = 1")
         .expect("as version 1 left it");
     drop(connection);
@@ -270,6 +271,23 @@ async fn a_file_of_version_1_learns_what_its_jobs_refer_to() {
     let found = history.refers(vec![Digest([1; 32]), Digest([2; 32])]).await.expect("reads");
     assert_eq!(found, [true, false]);
     assert_eq!(*history.gaps().borrow(), [].into());
+}
+
+#[tokio::test]
+async fn a_file_of_version_3_gets_its_indexes() {
+    let (_dir, path) = file();
+    let history = open(&path).expect("opens");
+    history.append(life(1, 2)).await.expect("queued");
+    history.close().await.expect("closes");
+    let connection = Connection::open(&path).expect("opens");
+    let older =
+        "DROP INDEX jobs_of_agent; DROP INDEX jobs_of_status; DROP INDEX jobs_by_end_of_agent; PRAGMA user_version = 3";
+    connection.execute_batch(older).expect("as version 3 left it");
+    let history = open(&path).expect("opens");
+    assert!(history.job(JobId(2)).await.expect("reads").is_some());
+    let count = "SELECT count(*) FROM sqlite_schema WHERE type = 'index' AND name LIKE 'jobs_%of_%'";
+    let indexes: i64 = connection.query_row(count, [], |row| row.get(0)).expect("reads");
+    assert_eq!(indexes, 3);
 }
 
 #[tokio::test]

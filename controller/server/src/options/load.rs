@@ -32,6 +32,20 @@ pub enum OptionsError {
         /// The system's error.
         source: std::io::Error,
     },
+    /// The file with the address of the history database cannot be read.
+    #[error("could not read the address of the history database from \"{path}\"")]
+    HistoryFile {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// The address of the history database is not valid.
+    #[error(transparent)]
+    History(#[from] atlas_export::TargetError),
+    /// Where telemetry goes is not valid.
+    #[error(transparent)]
+    Otlp(#[from] atlas_otlp::ConfigError),
     /// The file is not TOML.
     #[error("the configuration \"{path}\" is not TOML")]
     Toml {
@@ -87,8 +101,8 @@ pub fn command() -> Command {
         .arg(flag("print-config", "Print the effective options and their origins, and exit"))
         .arg(flag("check-config", "Check the options, and exit"));
     for option in OPTIONS {
-        command = command
-            .arg(Arg::new(option.key).long(option.flag).env(option.variable).value_name("VALUE").help(option.doc));
+        let arg = Arg::new(option.key).long(option.flag).env(option.variable).value_name("VALUE").help(option.doc);
+        command = command.arg(arg.hide_env_values(option.form == Form::Secret));
     }
     command
 }
@@ -133,6 +147,18 @@ pub fn load(matches: &ArgMatches) -> Result<Loaded, OptionsError> {
             Err(source) => return Err(OptionsError::Token { path, source }),
         }
     }
+    let address = values.get("history.database").map(|(address, _)| address.trim().to_owned());
+    let file = values.get("history.database-file").map(|(path, _)| path.trim()).filter(|path| !path.is_empty());
+    let address = match (address.filter(|address| !address.is_empty()), file.map(PathBuf::from)) {
+        (None, Some(path)) => {
+            Some(std::fs::read_to_string(&path).map_err(|source| OptionsError::HistoryFile { path, source })?)
+        }
+        (address, _) => address,
+    };
+    options.history_database = address.map(|address| atlas_export::Target::parse(&address)).transpose()?;
+    let otlp = values.get("otlp").map(|(address, _)| address.trim()).filter(|address| !address.is_empty());
+    let otlp = atlas_otlp::Config::read("atlas-controller", otlp, |name| std::env::var(name).ok())?;
+    options.otlp = otlp.map(atlas_otlp::Otlp::new);
     Ok(Loaded { options, values })
 }
 
@@ -231,6 +257,7 @@ fn typed(values: &BTreeMap<&'static str, (String, &'static str)>) -> Options {
     options.retired_agents_keep = duration(text("retired-agents.keep")).filter(|keep| !keep.is_zero());
     options.limits.models_probed_every = duration(text("model.probe-every")).filter(|every| !every.is_zero());
     options.jobs_kept_for = duration(text("history.keep"));
+    options.history_database_keep = duration(text("history.database-keep")).filter(|keep| !keep.is_zero());
     if let Ok(count) = text("http.connections-max").parse() {
         options.http_limits.connections_max = count;
     }
@@ -335,6 +362,26 @@ mod tests {
             error.to_string().ends_with("has an unknown key \"http.listn\"; did you mean \"http.listen\"?"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn the_address_of_the_history_database_is_never_shown() {
+        let url = "postgres://u:geheim@db.example/atlas";
+        let (_dir, path) = file(&format!("{url}\n"));
+        for arguments in [["--history", url], ["--history-file", &path]] {
+            let loaded = loaded(&arguments).expect("holds");
+            assert!(!loaded.print().contains("geheim"), "{}", loaded.print());
+            assert!(!format!("{:?}", loaded.options).contains("geheim"));
+            let database = loaded.options.history_database.expect("an address");
+            assert_eq!(database.to_string(), "postgres://db.example/atlas");
+        }
+        for wrong in ["mysql://u:geheim@h/d", "postgres://u:geheim@h:port/d"] {
+            let error = loaded(&["--history", wrong]).expect_err("no address of PostgreSQL");
+            assert!(!format!("{error} {error:?}").contains("geheim"), "{error:?}");
+        }
+        let hidden = command().get_arguments().filter(|arg| arg.is_hide_env_values_set()).count();
+        let secrets = OPTIONS.iter().filter(|option| option.form == Form::Secret).count();
+        assert_eq!(hidden, secrets);
     }
 
     #[test]

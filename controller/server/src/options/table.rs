@@ -391,6 +391,38 @@ pub const OPTIONS: &[OptionRow] = &[
         "Time to keep ended jobs and their payloads. If unset, they are kept forever.",
     ),
     row(
+        "history.database",
+        "history",
+        "ATLAS_HISTORY",
+        Form::Secret,
+        "",
+        "PostgreSQL database to export the history to: postgres://user:password@host/name. Other users of the machine can see options of a program; use the variable or the file for a password.",
+    ),
+    row(
+        "history.database-file",
+        "history-file",
+        "ATLAS_HISTORY_FILE",
+        Form::Text,
+        "",
+        "File with the address for `--history`.",
+    ),
+    row(
+        "history.database-keep",
+        "history-database-keep",
+        "ATLAS_HISTORY_DATABASE_KEEP",
+        Form::Duration,
+        "",
+        "Time that the database keeps ended jobs, by whole months. If unset, they are kept forever.",
+    ),
+    row(
+        "otlp",
+        "otlp",
+        "ATLAS_OTLP",
+        Form::Text,
+        "",
+        "Address of a receiver of OTLP for traces, metrics and logs, such as http://127.0.0.1:4317. The variables of OpenTelemetry set the rest.",
+    ),
+    row(
         "disk.reserve",
         "disk-reserve",
         "ATLAS_DISK_RESERVE",
@@ -468,9 +500,18 @@ mod tests {
         assert!(page == reference(), "docs/reference/controller-options.md is stale: run with UPDATE_EXPECT=1");
     }
 
+    /// Options whose names differ from their keys: a table of the file needs a longer key, or a name is taken.
+    const OTHER: [(&str, &str, &str); 5] = [
+        ("auth.root-token-file", "root-token-file", "ATLAS_ROOT_TOKEN_FILE"),
+        ("history.database", "history", "ATLAS_HISTORY"),
+        ("history.database-file", "history-file", "ATLAS_HISTORY_FILE"),
+        ("token", "token", "ATLAS_JOIN_TOKEN"),
+        ("token-file", "token-file", "ATLAS_JOIN_TOKEN_FILE"),
+    ];
+
     #[test]
     fn flags_and_variables_follow_from_keys() {
-        for option in OPTIONS {
+        for option in OPTIONS.iter().filter(|option| !OTHER.contains(&(option.key, option.flag, option.variable))) {
             assert_eq!(option.flag, option.key.replace('.', "-"));
             assert_eq!(option.variable, format!("ATLAS_{}", option.key.replace(['.', '-'], "_").to_uppercase()));
         }

@@ -1,0 +1,62 @@
+//! Connections to the database.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::{ExportError, Target};
+
+/// The time limit for a connection, with TLS and authentication.
+const CONNECT_MAX: Duration = Duration::from_secs(10);
+
+/// One connection is enough: batches are written one after the other.
+const CONNECTIONS_MAX: usize = 1;
+
+/// Settings of each connection. An exporter that is stopped in the middle of a transaction must not hold its locks for long, and a
+/// partition that cannot be created soon must not make readers wait behind it.
+const SETTINGS: &str = "SET statement_timeout = '30s'; SET lock_timeout = '5s';
+    SET idle_in_transaction_session_timeout = '30s'; SET TIME ZONE 'UTC'; SET client_min_messages = 'warning'";
+
+/// Prepares connections to a database.
+pub(crate) fn pool(target: &Target) -> Result<Pool, deadpool_postgres::BuildError> {
+    let tls = MakeRustlsConnect::new(tls(target));
+    let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+    let manager = Manager::from_config(target.config.clone(), tls, recycling);
+    Pool::builder(manager)
+        .max_size(CONNECTIONS_MAX)
+        .create_timeout(Some(CONNECT_MAX))
+        .wait_timeout(Some(CONNECT_MAX))
+        .runtime(Runtime::Tokio1)
+        .build()
+}
+
+/// A new connection.
+pub(crate) async fn connect(pool: &Pool) -> Result<Object, ExportError> {
+    let client = pool.get().await.map_err(ExportError::Connect)?;
+    client.batch_execute(SETTINGS).await.map_err(ExportError::doing("prepare a connection"))?;
+    Ok(client)
+}
+
+fn tls(target: &Target) -> ClientConfig {
+    let mut roots = RootCertStore::empty();
+    match &target.roots {
+        Some(path) => match CertificateDer::pem_file_iter(path) {
+            // What cannot be read is no authority, so connections with TLS are refused.
+            Ok(found) => drop(roots.add_parsable_certificates(found.filter_map(Result::ok))),
+            Err(error) => {
+                tracing::error!(path = %path.display(), %error, "could not read the certificates for the history database")
+            }
+        },
+        None => drop(roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs)),
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    // The provider has ciphers for both versions.
+    let config = config.expect("ring supports the default versions of TLS");
+    config.with_root_certificates(roots).with_no_client_auth()
+}

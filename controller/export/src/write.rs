@@ -1,0 +1,63 @@
+//! The transaction that writes a batch and its watermark.
+
+use std::sync::LazyLock;
+
+use atlas_types::EventSeq;
+use deadpool_postgres::Object;
+use tokio_postgres::types::ToSql;
+
+use crate::rows::Rows;
+use crate::table::{Calls, Jobs, Runs};
+use crate::{ExportError, partition};
+
+/// What became of a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// It is in the database.
+    Done,
+    /// Another exporter has changed the watermark. Nothing was written.
+    Elsewhere,
+}
+
+/// The watermark of the database.
+pub(crate) async fn watermark(client: &Object) -> Result<EventSeq, ExportError> {
+    let failed = ExportError::doing("read the watermark");
+    let row = client.query_one("SELECT watermark FROM atlas.progress", &[]).await.map_err(&failed)?;
+    Ok(EventSeq(row.get::<_, i64>(0).unsigned_abs()))
+}
+
+/// Writes the rows that come after `after`, and the new watermark.
+pub(crate) async fn write(client: &mut Object, after: EventSeq, rows: &Rows) -> Result<Written, ExportError> {
+    let failed = ExportError::doing("write rows");
+    let transaction = client.transaction().await.map_err(&failed)?;
+    // Locks the row, so that of two exporters one waits for the other and then finds another watermark.
+    let found: i64 =
+        transaction.query_one("SELECT watermark FROM atlas.progress FOR UPDATE", &[]).await.map_err(&failed)?.get(0);
+    if found != column(after) {
+        return Ok(Written::Elsewhere);
+    }
+    partition::create(&transaction, &rows.months).await?;
+    static STATEMENTS: LazyLock<[String; 3]> =
+        LazyLock::new(|| [Jobs::statement(), Calls::statement(), Runs::statement()]);
+    let [jobs, calls, runs] = &*STATEMENTS;
+    let filled: [(&String, usize, Vec<&(dyn ToSql + Sync)>); 3] = [
+        (jobs, rows.jobs.len(), rows.jobs.values()),
+        (calls, rows.calls.len(), rows.calls.values()),
+        (runs, rows.runs.len(), rows.runs.values()),
+    ];
+    for (statement, _, values) in filled.into_iter().filter(|(_, len, _)| *len > 0) {
+        let statement = transaction.prepare_cached(statement).await.map_err(&failed)?;
+        transaction.execute(&statement, &values).await.map_err(&failed)?;
+    }
+    transaction
+        .execute("UPDATE atlas.progress SET watermark = $1, written_at = now()", &[&column(rows.through)])
+        .await
+        .map_err(&failed)?;
+    transaction.commit().await.map_err(&failed)?;
+    Ok(Written::Done)
+}
+
+/// An event number as a column. Numbers never reach 2^63.
+pub(crate) fn column(seq: EventSeq) -> i64 {
+    i64::try_from(seq.0).unwrap_or(i64::MAX)
+}
