@@ -203,7 +203,8 @@ mod tests {
         assert_eq!(ms("90"), Ok(90_000));
         assert_eq!(ms("1.5m"), Ok(90_000));
         assert_eq!(ms("2h"), Ok(7_200_000));
-        for wrong in ["", "s", "5d", "-3s", "1e400s", "99999999999999999999999h"] {
+        assert_eq!(ms("90d"), Ok(7_776_000_000));
+        for wrong in ["", "s", "5w", "-3s", "1e400s", "99999999999999999999999h"] {
             assert!(ms(wrong).is_err(), "{wrong:?}");
         }
     }

@@ -78,8 +78,9 @@ async fn asked(client: &Client, names: &Names) -> Option<Vec<String>> {
         Names::Questions => (&["api", "questions"], &[], "id"),
         Names::Controllers => (&["api", "cluster", "members"], &[], "name"),
         Names::Triggers => (&["api", "triggers"], &[("limit", "-1")], "id"),
-        Names::Models | Names::Skills | Names::Secrets | Names::Chains => {
+        Names::Models | Names::Skills | Names::Secrets | Names::Chains | Names::Objects(_) => {
             let kind = match names {
+                Names::Objects(kind) => kind,
                 Names::Models => "model",
                 Names::Skills => "skill",
                 Names::Chains => "chain",

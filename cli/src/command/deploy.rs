@@ -275,7 +275,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         let failure = folders(dir.path()).expect_err("nothing in it");
         assert_eq!(failure.code.as_deref(), Some("E1105"));
-        assert!(failure.message.ends_with("no agent.yaml was found in it"), "{failure}");
+        assert!(failure.message.ends_with("no agent.yaml, graph.yaml or config.yaml was found in it"), "{failure}");
     }
 
     #[test]

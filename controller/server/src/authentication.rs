@@ -8,12 +8,12 @@ use std::path::Path;
 
 use atlas_service::Authentication;
 
-use crate::{Mode, Options, StartError};
+use crate::{Auth, Mode, Options, StartError};
 
 /// Refuses addresses that other machines can reach while requests need no tokens. The compatible MCP server can have a token of its own.
 pub(crate) fn check_addresses(options: &Options) -> Result<(), StartError> {
     // `dev` decides on its own addresses, and so does `atlas serve`, which listens where Atlas for Python listens.
-    if options.auth || options.mode == Mode::Dev {
+    if options.auth != Auth::Off || options.mode == Mode::Dev {
         return Ok(());
     }
     let agents = options.agent_listen.iter().map(|(_, address)| *address);
@@ -27,7 +27,7 @@ pub(crate) fn check_addresses(options: &Options) -> Result<(), StartError> {
 
 /// How callers prove who they are; none if they do not have to.
 pub(crate) fn read(options: &Options) -> Result<Option<Authentication>, StartError> {
-    if !options.auth {
+    if options.auth != Auth::Tokens {
         return Ok(None);
     }
     let malformed = |error| {
@@ -39,7 +39,9 @@ pub(crate) fn read(options: &Options) -> Result<Option<Authentication>, StartErr
 
 /// The text of the root token; none if there is no such token, or nobody needs tokens.
 pub(crate) fn root_text(options: &Options) -> Result<Option<String>, StartError> {
-    let Some(path) = options.root_token_file.as_deref().filter(|_| options.auth) else { return Ok(None) };
+    let Some(path) = options.root_token_file.as_deref().filter(|_| options.auth == Auth::Tokens) else {
+        return Ok(None);
+    };
     let text = private_text(path).map_err(|source| root_token(path, source))?;
     Ok(Some(text.trim().to_owned()))
 }
@@ -63,24 +65,25 @@ mod tests {
 
     use super::*;
 
-    fn options(http: &str, auth: bool) -> Options {
+    fn options(http: &str, auth: Auth) -> Options {
         Options { http: http.parse().expect("an address"), auth, ..Options::new(PathBuf::from("data")) }
     }
 
     #[test]
     fn without_tokens_only_this_machine_is_served() {
         for (http, auth, fits) in [
-            ("127.0.0.1:7400", false, true),
-            ("[::1]:7400", false, true),
-            ("[::ffff:127.0.0.1]:7400", false, true),
-            ("0.0.0.0:7400", false, false),
-            ("10.0.0.5:7400", false, false),
-            ("0.0.0.0:7400", true, true),
+            ("127.0.0.1:7400", Auth::Off, true),
+            ("[::1]:7400", Auth::Off, true),
+            ("[::ffff:127.0.0.1]:7400", Auth::Off, true),
+            ("0.0.0.0:7400", Auth::Off, false),
+            ("10.0.0.5:7400", Auth::Off, false),
+            ("0.0.0.0:7400", Auth::Tokens, true),
+            ("0.0.0.0:7400", Auth::Open, true),
         ] {
-            assert_eq!(check_addresses(&options(http, auth)).is_ok(), fits, "{http} {auth}");
+            assert_eq!(check_addresses(&options(http, auth)).is_ok(), fits, "{http} {auth:?}");
         }
         let agent = vec![("a".to_owned(), "0.0.0.0:8201".parse().expect("an address"))];
-        let open = Options { agent_listen: agent, ..options("127.0.0.1:7400", false) };
+        let open = Options { agent_listen: agent, ..options("127.0.0.1:7400", Auth::Off) };
         assert!(matches!(check_addresses(&open), Err(StartError::Open { .. })));
     }
 
@@ -88,7 +91,7 @@ mod tests {
     fn a_root_token_comes_from_a_private_file() {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("root");
-        let read = || read(&Options { root_token_file: Some(path.clone()), ..options("127.0.0.1:0", true) });
+        let read = || read(&Options { root_token_file: Some(path.clone()), ..options("127.0.0.1:0", Auth::Tokens) });
         let is_refused = || matches!(read(), Err(StartError::RootToken { .. }));
         assert!(is_refused(), "there is no file");
         fs::write(&path, atlas_access::token(atlas_access::ROOT, [1, 2, 3, 4])).expect("a file");

@@ -24,6 +24,8 @@ pub use atlas_gateway::Token;
 pub use controller::Controller;
 pub use http::HttpLimits;
 pub use join::JoinError;
-pub use options::{CompatibleMcp, Loaded, Mode, OPTIONS, OptionRow, Options, OptionsError, command, load, reference};
+pub use options::{
+    Auth, CompatibleMcp, Loaded, Mode, OPTIONS, OptionRow, Options, OptionsError, command, load, reference,
+};
 pub use rules::Rules;
 pub use start_error::StartError;

@@ -40,6 +40,17 @@ impl Mode {
     }
 }
 
+/// Whether callers are checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Auth {
+    /// Everybody may do everything, so only this machine is served.
+    Off,
+    /// Everybody may do everything, wherever the controller listens.
+    Open,
+    /// Requests need tokens.
+    Tokens,
+}
+
 /// The options for starting a controller.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -108,8 +119,8 @@ pub struct Options {
     pub snapshot_log_bytes: u64,
     /// The file with the keys of secrets; none if this controller has none.
     pub secrets_key: Option<PathBuf>,
-    /// Whether requests need tokens. If not, everybody may do everything.
-    pub auth: bool,
+    /// Who is checked.
+    pub auth: Auth,
     /// The file with the root token; none if there is no such token.
     pub root_token_file: Option<PathBuf>,
     /// The folder of trigger files; none if there are none.
@@ -181,7 +192,7 @@ impl Options {
             retired_agents_keep: Some(Duration::from_secs(7 * 24 * 3_600)),
             snapshot_log_bytes: 256 << 20,
             secrets_key: None,
-            auth: false,
+            auth: Auth::Off,
             root_token_file: None,
             triggers_path: None,
             log: "info".to_owned(),

@@ -36,7 +36,7 @@ pub enum StartError {
     SecretsKey(#[source] KeyError),
     /// Everybody on the network could do everything.
     #[error(
-        "{address} can be reached by other machines, so requests must need tokens: set --auth tokens, or listen on 127.0.0.1"
+        "{address} can be reached by other machines, so requests must need tokens: set --auth tokens, or listen on 127.0.0.1; --auth open lets everybody in"
     )]
     Open {
         /// The address.

@@ -118,7 +118,15 @@ impl Machine {
             Role::Controller { session_ttl, always, join } => {
                 let mut command = Command::new(program("atlas-controller"));
                 command.arg("--data-dir").arg(data).args(["--log", "info"]);
-                command.args(["--http-listen", &at(self.host(), HTTP), "--worker-listen", &at(self.host(), WORKERS)]);
+                // The network has no other hosts.
+                command.args([
+                    "--auth",
+                    "open",
+                    "--http-listen",
+                    &at(self.host(), HTTP),
+                    "--worker-listen",
+                    &at(self.host(), WORKERS),
+                ]);
                 command.args(["--peer-listen", &at(self.host(), PEERS), "--name", &self.name]);
                 command.args(["--worker-session-ttl", &format!("{}ms", session_ttl.as_millis())]);
                 command.args(always).args(join);

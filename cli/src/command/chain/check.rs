@@ -268,6 +268,14 @@ pub(super) mod tests {
     #[test]
     fn branches_have_the_numbers_of_their_steps() {
         expect![[r#"
+            step 1  a 1.0.0
+               1→2  direct     cost 0   text (string)
+            step 2  b 1.0.0  if output.n > 1, 2 retries
+               2→3  mapped     cost 0   summary → name (string → string), 3 → size, "bold" → style, $.trigger.title → title
+               1→3  direct     cost 0   all fields
+            step 3  c 1.0.0
+               1+3→4  coerce     cost 0   full_name → name (integer → string), default 3 → size
+            step 4  d 1.0.0
         "#]]
         .assert_eq(&lines(&branched()));
         let mut wrong = branched();

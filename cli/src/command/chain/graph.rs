@@ -84,6 +84,24 @@ mod tests {
     #[test]
     fn branches_are_drawn_with_all_ways() {
         expect![[r#"
+            1 a 1.0.0
+            2 b 1.0.0  if output.n > 1, 2 retries
+               ◀ 1  direct: text (string)
+            3 c 1.0.0
+               ◀ 2  mapped: summary → name (string → string), 3 → size, "bold" → style, $.trigger.title → title
+               ◀ 1  direct: all fields
+            4 d 1.0.0
+               ◀ 1+3  coerce: full_name → name (integer → string), default 3 → size
+            flowchart LR
+              s1["a 1.0.0"]
+              s2["b 1.0.0<br>if output.n > 1, 2 retries"]
+              s3["c 1.0.0"]
+              s4["d 1.0.0"]
+              s1 -- direct --> s2
+              s2 -- mapped --> s3
+              s1 -. direct .-> s3
+              s1 -- coerce --> s4
+              s3 -- coerce --> s4
         "#]]
         .assert_eq(&(text(&branched()) + &mermaid(&branched())));
     }

@@ -20,6 +20,8 @@ pub(super) enum Names {
     Questions,
     Orchestrators,
     Contexts,
+    /// Objects of a kind without a name of its own here.
+    Objects(&'static str),
     Words(&'static [&'static str]),
 }
 
@@ -161,7 +163,7 @@ fn of_option(path: &[&str], name: &str) -> Option<Vec<Names>> {
 fn of_positional(line: &Line<'_>, argument: &Arg) -> Option<Vec<Names>> {
     let name = argument.get_value_names().and_then(|names| names.first())?.as_str();
     Some(match (&line.path[..], name) {
-        (["explain"] | ["job" | "trace", ..], "ID") => vec![Names::Jobs],
+        (["explain"] | ["job" | "trace" | "graph", ..], "ID") => vec![Names::Jobs],
         (["run"], "AGENT") => vec![Names::Agents, Names::Chains],
         (["chain", "show"], "NAME") | (["chain", ..], "FILE|NAME") => vec![Names::Chains],
         (["agent", "show" | "schema" | "versions"] | ["mcp", "pin" | "unpin"], "NAME") => {
@@ -170,7 +172,12 @@ fn of_positional(line: &Line<'_>, argument: &Arg) -> Option<Vec<Names>> {
         (["logs"], _) => vec![Names::Jobs, Names::Agents, Names::Nodes],
         (["agent", "diff" | "deprecate" | "retire" | "delete"], _) => vec![Names::Versions],
         (["node", ..], "NAME") => vec![Names::Nodes],
-        (["model", "show" | "check" | "remove"], "NAME") | (["model", "tier"], "MODEL") => vec![Names::Models],
+        (["model", "show" | "check" | "remove" | "login" | "logout"], "NAME") | (["model", "tier"], "MODEL") => {
+            vec![Names::Models]
+        }
+        (["mcp", "show" | "test" | "remove" | "accept-changes"], "NAME") => vec![Names::Objects("mcp-server")],
+        (["auth", "token", "revoke"], "NAME") => vec![Names::Objects("token")],
+        (["graph", "run"], _) => vec![Names::Agents],
         (["conversation", ..], "ID") => vec![Names::Conversations],
         (["question", ..], "ID") => vec![Names::Questions],
         (["orchestrator", "set"], "NAME") => vec![Names::Orchestrators],
@@ -239,6 +246,11 @@ mod tests {
             ("question answer que", Names::Questions),
             ("orchestrator set str", Names::Orchestrators),
             ("chain check gr", Names::Chains),
+            ("auth token revoke ", Names::Objects("token")),
+            ("mcp test se", Names::Objects("mcp-server")),
+            ("model login ", Names::Models),
+            ("graph history job-", Names::Jobs),
+            ("graph run br", Names::Agents),
             ("chain show chain/gr", Names::Chains),
             ("job list --agent ", Names::Agents),
             ("agent retire hello@", Names::Versions),
@@ -316,11 +328,15 @@ mod tests {
         let known = [
             "__complete",
             "agent search",
+            "auth token create",
             "context add",
             "docs",
             "init",
+            "mcp add",
             "model add",
             "model prices",
+            "peer add",
+            "peer remove",
             "trigger create",
         ];
         assert_eq!(left, known);

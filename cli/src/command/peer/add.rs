@@ -72,7 +72,9 @@ impl Options {
         if remote.token.is_some() {
             // The shell's history and everybody who may read objects would have it.
             let failure = Failure::usage("a token does not belong on the command line");
-            return Err(failure.with_next("atlasctl secret set NAME, then: --token secret://NAME"));
+            return Err(
+                failure.with_next("atlasctl secret set NAME   then: atlasctl peer add NAME=URL --token secret://NAME")
+            );
         }
         let mut spec = ServerSpec::http(remote.url);
         if self.sse {

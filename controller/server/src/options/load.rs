@@ -8,6 +8,7 @@ use atlas_gateway::Token;
 use atlas_types::Level;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
+use super::Auth;
 use super::table::{OPTIONS, OptionRow};
 use super::value::{Form, address, agents, duration, size};
 use super::{Mode, Options};
@@ -222,7 +223,11 @@ fn typed(values: &BTreeMap<&'static str, (String, &'static str)>) -> Options {
     options.advertise = filled("advertise");
     options.name = filled("name");
     options.secrets_key = filled("secrets.key").map(PathBuf::from);
-    options.auth = text("auth") == "tokens";
+    options.auth = match text("auth") {
+        "tokens" => Auth::Tokens,
+        "open" => Auth::Open,
+        _ => Auth::Off,
+    };
     options.root_token_file = filled("auth.root-token-file").map(PathBuf::from);
     options.triggers_path = filled("triggers.path").map(PathBuf::from);
     options.token = filled("token");

@@ -218,7 +218,7 @@ pub const OPTIONS: &[OptionRow] = &[
         "ATLAS_AUTH",
         Form::Auth,
         "off",
-        "`tokens`: requests need a token, and a principal may do what bindings grant it. `off`: everybody may do everything; only possible on loopback.",
+        "`tokens`: requests need a token, and a principal may do what bindings grant it. `off`: everybody may do everything, so the controller listens on loopback only. `open`: the same on all addresses, for a network that nobody else reaches.",
     ),
     row(
         "auth.root-token-file",

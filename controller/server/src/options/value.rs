@@ -27,7 +27,7 @@ pub enum Form {
     Flag,
     /// `name=host:port` pairs, separated by commas.
     Agents,
-    /// `off` or `tokens`.
+    /// `off`, `open` or `tokens`.
     Auth,
 }
 
@@ -43,7 +43,7 @@ impl Form {
             Self::Size => size(text).is_some(),
             Self::Flag => text.parse::<bool>().is_ok(),
             Self::Agents => agents(text).is_some(),
-            Self::Auth => ["off", "tokens"].contains(&text),
+            Self::Auth => ["off", "open", "tokens"].contains(&text),
         };
         if fits { Ok(()) } else { Err(self.expected()) }
     }
@@ -57,7 +57,7 @@ impl Form {
             Self::Duration => "a duration, such as 500ms, 30s or 1h",
             Self::Flag => "true or false",
             Self::Agents => "names and addresses, such as research=127.0.0.1:8201",
-            Self::Auth => "off or tokens",
+            Self::Auth => "off, open or tokens",
             Self::Size => "a size, such as 64KiB, 8MiB or 1GiB",
         }
     }

@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::http::api::operations;
-use crate::{Controller, Options};
+use crate::{Auth, Controller, Options};
 
 /// The time limit for every answer, even on a busy machine.
 const SOON: Duration = Duration::from_secs(60);
@@ -52,7 +52,7 @@ impl Cluster {
         let mut options = Options::new(dir.join("data"));
         options.http.set_port(0);
         options.grpc.set_port(0);
-        (options.auth, options.root_token_file) = (auth, Some(file));
+        (options.auth, options.root_token_file) = (if auth { Auth::Tokens } else { Auth::Off }, Some(file));
         Controller::start(options, Env::system()).await.expect("starts")
     }
 
