@@ -183,7 +183,7 @@ fn scripts_that_are_wrong() {
         error: unclosed group
         rule 1: text is not a text
         rule 1: a rule has either "error", or "text" and "tool_calls"
-        rule 1: error.kind is "bad" and not one of credentials, unknown_model, too_long, request, rate_limited, quota, filtered, provider, connection, timeout, answer
+        rule 1: error.kind is "bad" and not one of credentials, login, unknown_model, too_long, request, rate_limited, quota, filtered, provider, connection, timeout, answer
         rule 1: delay_seconds is not a number of seconds from 0 to 3600
         rule 1: times is not a whole number from 0 on
         rule 1: a call has no name

@@ -206,7 +206,7 @@ fn a_refused_exchange_names_no_secret() {
     let adc = Adc::parse(&user_file().to_string()).unwrap();
     let body = br#"{"error": "invalid_grant", "error_description": "Bad token 1//rt-secret"}"#;
     let error = adc.answer(StatusCode::BAD_REQUEST, body, NOW).unwrap_err();
-    expect!["credentials invalid_grant: Bad token [redacted]"].assert_eq(&format!(
+    expect!["credentials invalid_grant: Bad token [redacted:refresh_token]"].assert_eq(&format!(
         "{} {}",
         error.kind.name(),
         error.message
