@@ -50,7 +50,7 @@ impl fmt::Debug for Code {
 }
 
 impl Login {
-    /// Begins a login. `redirect_uri` is that of [`loopback`](super::loopback) or of [`Redirect::Paste`]; `random` is fresh.
+    /// Begins a login. `redirect_uri` is an address of this machine, or one whose page shows the code; `random` is fresh.
     pub fn begin(redirect_uri: impl Into<String>, random: &[u8; 64]) -> Self {
         let (verifier, state) = random.split_at(32);
         Self {

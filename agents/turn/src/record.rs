@@ -82,7 +82,7 @@ pub enum OwnStep {
 /// A step of a round of tools.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RoundStep<'a> {
-    /// These calls are made together. The outcome of the step is the list of their [`Returned`](crate::Returned).
+    /// These calls are made together. The outcome of the step is the list of their [`Returned`].
     Together { key: Key, calls: &'a [ToolCall] },
     /// These calls of MCP servers are made together: as a [`ServerRound`], between the steps of [`server_intent`] and [`server_counts`],
     /// each of which there may be.

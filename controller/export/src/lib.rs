@@ -4,7 +4,7 @@
 //! transaction. So a batch is written entirely or not at all, and exactly once, whichever controller leads. A database that is slow
 //! or down delays the export and nothing else: the exporter reads the history when it can write, and keeps no events itself.
 //!
-//! * [`Rows`](rows) turns records of the history into rows, without I/O;
+//! * `rows` turns records of the history into rows, without I/O;
 //! * `lineage` finds out whether rows and history agree, because either can be restored from a backup;
 //! * `write` and `partition` are the statements, `migrate` creates the tables;
 //! * [`Export`] is the task of the leader.
