@@ -1,5 +1,6 @@
 //! `get_health`: whether an agent can answer, from what the cluster knows. No model is called.
 
+use atlas_access::Right;
 use rmcp::model::CallToolResult;
 use serde_json::{Map, json};
 
@@ -8,6 +9,9 @@ use crate::view::{done, error_text, failed, iso_seconds};
 
 /// The status, the time and, unless all is well, the reasons.
 pub(super) async fn answer(server: &AgentServer, asked: &Asked) -> CallToolResult {
+    if let Err(error) = asked.caller.needs(Right::AgentsRead) {
+        return failed(error_text(&error));
+    }
     let health = match server.service.agent_health(&asked.caller, &asked.agent).await {
         Ok(health) => health,
         Err(error) => return failed(error_text(&error)),

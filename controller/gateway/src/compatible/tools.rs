@@ -1,5 +1,6 @@
 //! The tools: skills, those of the platform and, if asked for, agents (compatibility §18.3 and §19.2).
 
+use atlas_access::Right;
 use atlas_contract::platform;
 use atlas_service::{AgentQuery, Caller, Consistency, Error, OutsideCall, SkillEnd, Submission, Versions};
 use atlas_types::AgentName;
@@ -53,6 +54,7 @@ impl Compatible {
     }
 
     async fn tools(&self, caller: &Caller) -> Result<Vec<Value>, Error> {
+        caller.needs(Right::AgentsRead)?;
         let skills = self.service.skills(caller, Consistency::Linearizable).await?;
         let mut tools: Vec<Value> =
             skills.iter().map(|skill| tool(&skill["name"], &skill["description"], &skill["input_schema"])).collect();
@@ -82,6 +84,11 @@ impl Compatible {
         name: &str,
         arguments: Map<String, Value>,
     ) -> Result<Result<Value, String>, Error> {
+        match right_of(name) {
+            // Figures are of the cluster.
+            Right::MetricsRead => caller.needs_in_cluster(Right::MetricsRead)?,
+            right => caller.needs(right)?,
+        }
         if platform::find(name).is_some() {
             let call = OutsideCall { tool: name.to_owned(), arguments, pool: self.options.pool };
             return self.service.platform_tool(caller, call).await;
@@ -104,6 +111,19 @@ impl Compatible {
     }
 }
 
+/// The right that a call needs.
+fn right_of(tool: &str) -> Right {
+    match tool {
+        "atlas.registry.list" | "atlas.registry.describe" | "atlas.registry.search" => Right::AgentsRead,
+        "atlas.exec.status" | "atlas.queue.inspect" | "atlas.monitor.trace" | "atlas.monitor.traces" => Right::JobsRead,
+        "atlas.monitor.health" | "atlas.monitor.metrics" => Right::MetricsRead,
+        // Its interface cannot say whose job it is.
+        "atlas.exec.cancel" => Right::JobsControl,
+        // Skills and agents run code.
+        _ => Right::JobsSubmit,
+    }
+}
+
 fn tool(name: &Value, description: &Value, schema: &Value) -> Value {
     let described = description.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
     let description = described.unwrap_or_else(|| format!("Skill: {}", name.as_str().unwrap_or_default()));
@@ -121,7 +141,31 @@ fn shown(ended: Result<Value, String>) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use expect_test::expect;
+
     use super::*;
+
+    #[test]
+    fn each_tool_of_the_platform_has_a_right() {
+        let rights: String =
+            platform::TOOLS.iter().map(|tool| format!("{}: {}\n", tool.name, right_of(tool.name))).collect();
+        expect![[r#"
+            atlas.registry.list: agents.read
+            atlas.registry.describe: agents.read
+            atlas.registry.search: agents.read
+            atlas.exec.run: jobs.submit
+            atlas.exec.spawn: jobs.submit
+            atlas.exec.status: jobs.read
+            atlas.exec.cancel: jobs.control
+            atlas.queue.inspect: jobs.read
+            atlas.monitor.health: metrics.read
+            atlas.monitor.metrics: metrics.read
+            atlas.monitor.trace: jobs.read
+            atlas.monitor.traces: jobs.read
+        "#]]
+        .assert_eq(&rights);
+        assert_eq!(right_of("an-agent"), Right::JobsSubmit);
+    }
 
     #[test]
     fn a_skill_without_a_description_is_named() {

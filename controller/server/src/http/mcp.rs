@@ -1,5 +1,6 @@
 //! `/mcp` and `/agents/{name}/mcp`: requests of the Model Context Protocol, which the gateway answers.
 
+use atlas_access::Right;
 use atlas_gateway::GatewayResponse;
 use atlas_service::Caller;
 use axum::body::Body;
@@ -32,6 +33,8 @@ pub(crate) async fn answer(door: &HttpDoor, request: Request) -> Answer {
 /// Answers a request to the server of an agent.
 pub(crate) async fn answer_agent(door: &HttpDoor, request: Request, agent: &str, port: u16) -> Answer {
     let caller = caller(door, &request)?;
+    // Before the agent is looked for: who may not read agents does not learn which there are.
+    caller.needs(Right::AgentsRead)?;
     let request = whole(door, request).await?;
     Ok(streamed(door, door.gateway.answer_agent(request, caller, agent, port).await?))
 }

@@ -1,6 +1,7 @@
 //! Every operation with every role, and what tokens can do, at a real door.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::Duration;
@@ -32,7 +33,9 @@ struct Heard {
 
 impl Heard {
     fn body(&self) -> Value {
-        let (_, body) = self.text.split_once("\r\n\r\n").expect("a body");
+        // MCP answers come in one chunk, and some as an event.
+        let mut lines = self.text.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
+        let body = lines.find(|line| line.starts_with('{')).expect("a body");
         serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {}", self.text))
     }
 }
@@ -50,43 +53,86 @@ impl Cluster {
         fs::write(&file, root).expect("a file");
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("a mode");
         let mut options = Options::new(dir.join("data"));
+        options.compatible.listen = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
         options.http.set_port(0);
         options.grpc.set_port(0);
         (options.auth, options.root_token_file) = (if auth { Auth::Tokens } else { Auth::Off }, Some(file));
         Controller::start(options, Env::system()).await.expect("starts")
     }
 
-    /// Sends a request and returns what came first. A stream is left.
     async fn ask(&self, method: &str, path: &str, token: Option<&str>, body: &Value) -> Heard {
-        let body = if body.is_null() { String::new() } else { body.to_string() };
-        let authorization = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n\
-             Accept: application/problem+json, application/json\r\n{authorization}Content-Length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        let heard = async {
-            let mut stream = TcpStream::connect(self.controller.http_addr()).await.expect("connects");
-            stream.write_all(request.as_bytes()).await.expect("sends");
-            let mut text = Vec::new();
-            let is_json = |text: &[u8]| String::from_utf8_lossy(text).contains("json; charset");
-            let has_head = |text: &[u8]| text.windows(4).any(|part| part == b"\r\n\r\n");
-            // A stream does not end: its head is enough.
-            while !has_head(&text) || is_json(&text) {
-                let mut part = [0; 4_096];
-                match stream.read(&mut part).await.expect("answers") {
-                    0 => break,
-                    length => text.extend_from_slice(&part[..length]),
-                }
-            }
-            String::from_utf8_lossy(&text).into_owned()
-        };
-        let text = tokio::time::timeout(SOON, heard).await.expect("answers soon");
-        let status = text.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_default();
-        let code = text.lines().find_map(|line| line.strip_prefix("atlas-error-code: ")).unwrap_or_default().to_owned();
-        Heard { status, code, text }
+        ask_at(self.controller.http_addr(), method, path, token, &[], body).await
     }
 
+    /// Calls a tool at the compatible MCP server, as a client that has just connected.
+    async fn call_compatible(&self, token: &str, method: &str, params: &Value) -> Value {
+        let address = self.controller.compatible_addr().expect("it listens");
+        let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
+        }});
+        let opened = ask_at(address, "POST", "/mcp", Some(token), &[], &hello).await;
+        let session = opened.text.lines().find_map(|line| line.strip_prefix("mcp-session-id: "));
+        let session = [("mcp-session-id", session.unwrap_or_else(|| panic!("no session: {}", opened.text)))];
+        let call = json!({"jsonrpc": "2.0", "id": 2, "method": method, "params": params});
+        ask_at(address, "POST", "/mcp", Some(token), &session, &call).await.body()
+    }
+
+    /// Calls a method of an MCP server on the HTTP port.
+    async fn call(&self, path: &str, token: &str, method: &str, mut params: Value) -> Value {
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let name = params["name"].as_str().unwrap_or_default().to_owned();
+        let mut headers = vec![("mcp-protocol-version", "2026-07-28"), ("mcp-method", method)];
+        if !name.is_empty() {
+            headers.push(("mcp-name", &name));
+        }
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        ask_at(self.controller.http_addr(), "POST", path, Some(token), &headers, &call).await.body()
+    }
+}
+
+/// Sends a request and returns what came first. A stream is left.
+async fn ask_at(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    token: Option<&str>,
+    headers: &[(&str, &str)],
+    body: &Value,
+) -> Heard {
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    let authorization = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
+    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n\
+         Accept: application/problem+json, application/json, text/event-stream\r\n{authorization}{headers}Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let heard = async {
+        let mut stream = TcpStream::connect(address).await.expect("connects");
+        stream.write_all(request.as_bytes()).await.expect("sends");
+        let mut text = Vec::new();
+        let is_json = |text: &[u8]| String::from_utf8_lossy(text).contains("json; charset");
+        let has_head = |text: &[u8]| text.windows(4).any(|part| part == b"\r\n\r\n");
+        // What a GET streams does not end: its head is enough.
+        while method != "GET" || !has_head(&text) || is_json(&text) {
+            let mut part = [0; 4_096];
+            match stream.read(&mut part).await.expect("answers") {
+                0 => break,
+                length => text.extend_from_slice(&part[..length]),
+            }
+        }
+        String::from_utf8_lossy(&text).into_owned()
+    };
+    let text = tokio::time::timeout(SOON, heard).await.expect("answers soon");
+    let status = text.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_default();
+    let code = text.lines().find_map(|line| line.strip_prefix("atlas-error-code: ")).unwrap_or_default().to_owned();
+    Heard { status, code, text }
+}
+
+impl Cluster {
     /// Makes a token of a new principal with this name, and grants it a role.
     async fn principal(&self, name: &str, role: &str, namespace: Option<&str>) -> String {
         let made = self.ask("POST", "/api/auth/tokens", Some(&self.root), &json!({"name": name})).await;
@@ -162,6 +208,49 @@ async fn without_a_valid_token_only_public_operations_answer() {
         assert_eq!((heard.status, heard.code.as_str()), (401, "E2106"), "{path}");
         assert!(heard.text.contains("www-authenticate: Bearer"), "{}", heard.text);
     }
+    cluster.controller.shutdown().await;
+}
+
+#[tokio::test]
+async fn rights_count_over_mcp() {
+    let cluster = Cluster::start(true).await;
+    let nobody = cluster.principal("nobody", "viewer", Some("elsewhere")).await;
+    let viewer = cluster.principal("ann", "viewer", None).await;
+    let run = json!({"name": "atlas.exec.run", "arguments": {"agent": "echo", "input": {}}});
+    let cancel = json!({"name": "atlas.exec.cancel", "arguments": {"job_id": "job-0000000000000001"}});
+    let list = json!({"name": "atlas.registry.list", "arguments": {}});
+    for (token, method, params, right) in [
+        (&nobody, "tools/list", &json!({}), "agents.read"),
+        (&nobody, "tools/call", &list, "agents.read"),
+        (&nobody, "tools/call", &run, "jobs.submit"),
+        (&viewer, "tools/call", &run, "jobs.submit"),
+        (&viewer, "tools/call", &cancel, "jobs.control"),
+    ] {
+        let heard = cluster.call_compatible(token, method, params).await;
+        let text = heard["error"]["message"].as_str().or(heard["result"]["content"][0]["text"].as_str());
+        let refused = text.is_some_and(|text| text.contains("E2107") && text.contains(right));
+        assert!(refused, "{method} {params}: {heard}");
+    }
+    for (method, params) in [("tools/list", &json!({})), ("tools/call", &list)] {
+        let heard = cluster.call_compatible(&viewer, method, params).await;
+        assert_eq!((&heard["error"], &heard["result"]["isError"] != true), (&Value::Null, true), "{method}: {heard}");
+    }
+
+    let search = json!({"name": "agents_search", "arguments": {}});
+    let run = json!({"name": "agent_run", "arguments": {"agent": "echo", "input": {}}});
+    let health = json!({"name": "get_health", "arguments": {}});
+    for (path, token, params, right) in [
+        ("/mcp", &nobody, &search, "agents.read"),
+        ("/mcp", &viewer, &run, "jobs.submit"),
+        ("/agents/echo/mcp", &nobody, &health, "agents.read"),
+    ] {
+        let heard = cluster.call(path, token, "tools/call", params.clone()).await;
+        assert!(heard.to_string().contains("E2107") && heard.to_string().contains(right), "{path} {params}: {heard}");
+    }
+    let heard = cluster.call("/agents/echo/mcp", &viewer, "tools/call", health).await;
+    assert_eq!(heard["code"], "E1101", "{heard}");
+    let heard = cluster.call("/mcp", &viewer, "tools/call", search).await;
+    assert!(heard["result"].is_object() && heard["result"]["isError"] != true, "{heard}");
     cluster.controller.shutdown().await;
 }
 
