@@ -119,11 +119,16 @@ fn of_config(name: &str, config: &Config) -> Value {
             "properties": { "text": { "type": "string", "description": "The last answer of the model." } },
         }},
         "model": model(config.model.as_deref()),
-        "requires": { "skills": USER_TOOLS, "spawn_agents": config.helpers.spawns },
+        "requires": { "skills": USER_TOOLS, "spawn_agents": config.helpers.spawns, "mcp_servers": servers(&config.mcp_servers) },
         "permissions": permissions(defaults),
         "provider": { "type": "normal" },
         "execution_timeout": TIMEOUT_SECONDS,
     }})
+}
+
+/// The MCP servers of an agent. As in Loki, its model searches their tools.
+fn servers(names: &[String]) -> Vec<Value> {
+    names.iter().map(|name| json!({ "name": name, "expose": "search" })).collect()
 }
 
 /// A message, and values of variables.
@@ -202,7 +207,7 @@ mod tests {
                 assert_eq!(found.len(), 1, "the folder is found");
                 assert_eq!(found[0].contract, contract);
                 format!(
-                    "{} {} {} model={}/{:?} skills={:?} spawns={} secrets={:?} timeout={}",
+                    "{} {} {} model={}/{:?} skills={:?} spawns={} servers={:?} secrets={:?} timeout={}",
                     contract.name,
                     contract.version,
                     contract.provider.kind.as_str(),
@@ -210,6 +215,7 @@ mod tests {
                     contract.model.name,
                     contract.requires.skills,
                     contract.requires.spawn_agents,
+                    contract.requires.mcp_servers.iter().map(|server| &server.name).collect::<Vec<_>>(),
                     contract.permissions.secrets,
                     contract.execution_timeout
                 )
@@ -228,14 +234,14 @@ mod tests {
             "graph.yaml",
             "name: x\nstart: e\nmodel: 'openai:gpt-5'\nsettings: {timeout: 5}\nvariables: [{name: k, description: d, default: '{{API_KEY}}'}]\nnodes:\n  e: {type: end}\n",
             &expect![[
-                r#"flow-er 1.0.0 graph model=balanced/Some("gpt-5") skills=[] spawns=false secrets=["API_KEY"] timeout=15"#
+                r#"flow-er 1.0.0 graph model=balanced/Some("gpt-5") skills=[] spawns=false servers=[] secrets=["API_KEY"] timeout=15"#
             ]],
         );
         check(
             "graph.yaml",
             "name: x\nstart: i\nmodel: fast\nnodes:\n  i: {type: input, question: q, next: a}\n  a: {type: agent, agent: b, prompt: p, next: e}\n  e: {type: end}\n",
             &expect![[
-                r#"flow-er 1.0.0 graph model=fast/None skills=["user__ask", "user__input"] spawns=true secrets=[] timeout=3600"#
+                r#"flow-er 1.0.0 graph model=fast/None skills=["user__ask", "user__input"] spawns=true servers=[] secrets=[] timeout=3600"#
             ]],
         );
     }
@@ -244,16 +250,16 @@ mod tests {
     fn configurations_have_contracts() {
         check(
             "config.yaml",
-            "name: X\nversion: '2.1'\ncan_spawn_agents: true\n",
+            "name: X\nversion: '2.1'\ncan_spawn_agents: true\nmcp_servers: [github]\n",
             &expect![[
-                r#"flow-er 2.1.0 normal model=balanced/None skills=["user__ask", "user__confirm", "user__input", "user__checkbox"] spawns=true secrets=[] timeout=3600"#
+                r#"flow-er 2.1.0 normal model=balanced/None skills=["user__ask", "user__confirm", "user__input", "user__checkbox"] spawns=true servers=["github"] secrets=[] timeout=3600"#
             ]],
         );
         check(
             "config.yaml",
             "name: X\nversion: first\n",
             &expect![[
-                r#"flow-er 1.0.0 normal model=balanced/None skills=["user__ask", "user__confirm", "user__input", "user__checkbox"] spawns=false secrets=[] timeout=3600"#
+                r#"flow-er 1.0.0 normal model=balanced/None skills=["user__ask", "user__confirm", "user__input", "user__checkbox"] spawns=false servers=[] secrets=[] timeout=3600"#
             ]],
         );
     }

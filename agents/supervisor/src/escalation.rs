@@ -101,6 +101,12 @@ impl Tree {
         self.escalations.pending.values()
     }
 
+    /// Replaces the questions that wait for an answer, where something else keeps them. The oldest is the first.
+    pub fn set_questions(&mut self, questions: Vec<Escalation>) {
+        self.escalations = Escalations::default();
+        questions.into_iter().for_each(|question| self.escalations.add(question));
+    }
+
     /// Answers a question. A person can do so as well as an agent; the first answer wins. False if it was answered or given up.
     pub fn answer(&mut self, id: &str, reply: &str) -> bool {
         let Some(Escalation { id, from, .. }) = self.escalations.take(id) else { return false };

@@ -72,7 +72,7 @@ impl Tree {
             return Ok(error(format!("The tree has {AGENTS_MAX} agents, which is the most. Collect or cancel some.")));
         }
         let settings = agents.settings(agent).map_err(Refused)?;
-        let id = AgentId(format!("agent_{agent}_{}", self.digits()));
+        let id = AgentId(format!("agent_{agent}_{}", self.helper_digits(agents)));
         if self.members.contains_key(&id) {
             return refused(format!("the id \"{id}\" exists already; call again"));
         }

@@ -77,18 +77,22 @@ impl Inbox {
 
     /// All messages, which are gone afterwards: requests to stop, then tasks, then texts, each in the order of their arrival.
     pub(crate) fn read(&mut self) -> Value {
-        let mut messages = std::mem::take(&mut self.messages);
-        messages.sort_by_key(|envelope| envelope.payload.class());
-        let shown: Vec<Value> = messages
-            .iter()
-            .map(|Envelope { from, payload, sent_ms }| {
-                let at = i64::try_from(*sent_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
-                let at = at.unwrap_or(Timestamp::UNIX_EPOCH).to_string();
-                json!({"from": from, "payload": payload.to_json(), "timestamp": at})
-            })
-            .collect();
-        json!({"messages": shown, "count": shown.len()})
+        messages(std::mem::take(&mut self.messages))
     }
+}
+
+/// Messages that were read, as the model sees them.
+pub fn messages(mut messages: Vec<Envelope>) -> Value {
+    messages.sort_by_key(|envelope| envelope.payload.class());
+    let shown: Vec<Value> = messages
+        .iter()
+        .map(|Envelope { from, payload, sent_ms }| {
+            let at = i64::try_from(*sent_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
+            let at = at.unwrap_or(Timestamp::UNIX_EPOCH).to_string();
+            json!({"from": from, "payload": payload.to_json(), "timestamp": at})
+        })
+        .collect();
+    json!({"messages": shown, "count": shown.len()})
 }
 
 impl Tree {

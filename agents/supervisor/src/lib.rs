@@ -31,7 +31,7 @@ mod user;
 pub use declarations::{supervisor_tools, teammate_tools, user_tools};
 pub use escalation::Escalation;
 pub use helpers::Summary;
-pub use inbox::{Envelope, Payload};
+pub use inbox::{Envelope, Payload, messages};
 pub use settings::{Agents, Settings};
 pub use stop::Stop;
 pub use tasks::{Status, Task};

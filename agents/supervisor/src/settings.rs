@@ -25,4 +25,10 @@ impl Default for Settings {
 pub trait Agents {
     /// The settings of an agent, or why it cannot be started.
     fn settings(&self, name: &str) -> Result<Settings, String>;
+
+    /// The eight hexadecimal digits in the id of the helper that is started next, if they are those of something else. `made` counts
+    /// the ids of the tree.
+    fn digits(&self, _made: u64) -> Option<String> {
+        None
+    }
 }

@@ -125,8 +125,13 @@ pub struct Tree {
 impl Tree {
     /// A tree of one agent. Trees with different seeds have different ids.
     pub fn new(seed: u64, name: &str, settings: Settings) -> Self {
+        Self::below(seed, name, 0, settings)
+    }
+
+    /// A tree of one agent that is itself a helper, at this depth.
+    pub fn below(seed: u64, name: &str, depth: usize, settings: Settings) -> Self {
         let root = AgentId(name.to_owned());
-        let first = Member::new(name.to_owned(), None, 0, settings);
+        let first = Member::new(name.to_owned(), None, depth, settings);
         let members = BTreeMap::from([(root.clone(), first)]);
         Self { seed, made: 0, root, members, escalations: Escalations::default(), effects: Vec::new() }
     }
@@ -223,6 +228,17 @@ impl Tree {
 
     pub(crate) fn member_mut(&mut self, id: &AgentId) -> Result<&mut Member, Refused> {
         self.members.get_mut(id).map_or_else(|| refused(format!("there is no agent \"{id}\"")), Ok)
+    }
+
+    /// The digits in the id of the next helper.
+    pub(crate) fn helper_digits(&mut self, agents: &dyn Agents) -> String {
+        match agents.digits(self.made + 1) {
+            Some(digits) => {
+                self.made += 1;
+                digits
+            }
+            None => self.digits(),
+        }
     }
 
     /// Eight hexadecimal digits that no earlier id of this tree has, but for a collision.

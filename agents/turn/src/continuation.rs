@@ -143,9 +143,9 @@ impl Planner {
 
     /// An agent stopped with an answer. Some if it has to go on. None ends the prompt: the next one has all its continuations.
     ///
-    /// An agent that gives the same answer again and has called no tools is stuck, unless `helpers` of it still work: then it waits.
-    pub fn stopped(&mut self, answer: &str, helpers: bool) -> Option<Continuation> {
-        let stuck = !self.called && !helpers && self.last.as_deref() == Some(answer);
+    /// An agent that gives the same answer again and has called no tools is stuck.
+    pub fn stopped(&mut self, answer: &str) -> Option<Continuation> {
+        let stuck = !self.called && self.last.as_deref() == Some(answer);
         if !self.is_due() || stuck {
             (self.count, self.last, self.called) = (0, None, false);
             return None;

@@ -19,6 +19,8 @@ pub enum Effect {
         /// Most of them at the same time.
         parallel: usize,
     },
+    /// The agent is about to stop while helpers of it work: report [`Event::Stopping`](crate::Event::Stopping).
+    Stop { key: Key },
     /// Log a warning and count it: the turn was ended because the model repeated itself.
     Warn(Halt),
     /// The turn is over.

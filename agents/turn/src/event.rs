@@ -18,6 +18,8 @@ pub enum Event {
     Answered(Box<Answer>),
     /// The model's tools returned. A call without a result counts as failed; results of other calls are ignored.
     Returned(Vec<Returned>),
+    /// Whether the agent may stop: none if it may, or what it is told.
+    Stopping(Option<String>),
     /// The call of the model failed for good.
     Failed(CallError),
 }

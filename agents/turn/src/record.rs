@@ -38,6 +38,7 @@ impl Fixed {
             _ if call.name == RUN => Some(OwnStep::Job),
             Some("agent" | "skill") => Some(OwnStep::Job),
             Some("user") => Some(OwnStep::Answer),
+            Some("helper") => Some(OwnStep::Helper),
             Some(_) => None,
             None => self.is_of_server(call).then_some(OwnStep::Server),
         }
@@ -77,6 +78,8 @@ pub enum OwnStep {
     Answer,
     /// MCP servers.
     Server,
+    /// The helpers of the agent.
+    Helper,
 }
 
 /// A step of a round of tools.
@@ -91,6 +94,8 @@ pub enum RoundStep<'a> {
     Spawn(&'a ToolCall),
     /// This call asks people.
     Ask(&'a ToolCall),
+    /// This call is about helpers, or messages of the team. Its outcome is [`Helped`].
+    Help(&'a ToolCall),
 }
 
 /// The step of a round that comes after the first `done` calls. None if all are done.
@@ -105,6 +110,7 @@ pub fn round_step(
     match own_step(first) {
         Some(OwnStep::Job) => return Some(RoundStep::Spawn(first)),
         Some(OwnStep::Answer) => return Some(RoundStep::Ask(first)),
+        Some(OwnStep::Helper) => return Some(RoundStep::Help(first)),
         Some(OwnStep::Server) | None => {}
     }
     let alike = own_step(first);
@@ -117,6 +123,28 @@ pub fn round_step(
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct ServerRound {
     pub returned: Vec<Returned>,
+}
+
+/// The outcome of a call about helpers. It has more members, with which a later attempt knows of the same helpers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Helped {
+    pub result: Value,
+    /// Whether helpers work after it.
+    pub working: bool,
+}
+
+impl Helped {
+    /// The key of the step with a number that makes the call.
+    pub fn key(step: u64, call: &ToolCall) -> Key {
+        Key::of(&("helper", (step, &call.name, &call.arguments)))
+    }
+}
+
+/// The outcome of [`Effect::Stop`](crate::Effect::Stop). It has more members as well.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stopped {
+    /// What the agent is told; none if it may stop.
+    pub reminder: Option<String>,
 }
 
 /// The key of the step that says that calls of MCP servers begin. Calls that can be repeated have none.
@@ -234,13 +262,14 @@ mod tests {
 
     #[test]
     fn a_round_is_cut_at_spawned_jobs() {
-        let calls: Vec<ToolCall> = ["a", "b", RUN, "agent", "user", "c", "lab.x", "lab.y"]
+        let calls: Vec<ToolCall> = ["a", "b", RUN, "agent", "user", "c", "lab.x", "lab.y", "team", "team"]
             .into_iter()
             .map(|name| call(name, json!({})))
             .collect();
         let own = |call: &ToolCall| match call.name.as_str() {
             RUN | "agent" => Some(OwnStep::Job),
             "user" => Some(OwnStep::Answer),
+            "team" => Some(OwnStep::Helper),
             "lab.x" | "lab.y" => Some(OwnStep::Server),
             _ => None,
         };
@@ -251,12 +280,12 @@ mod tests {
                 RoundStep::Together { calls, .. } | RoundStep::Servers { calls, .. } => {
                     calls.iter().map(|call| call.name.as_str()).collect()
                 }
-                RoundStep::Spawn(call) | RoundStep::Ask(call) => vec![&call.name],
+                RoundStep::Spawn(call) | RoundStep::Ask(call) | RoundStep::Help(call) => vec![&call.name],
             };
             done += names.len();
             cut.push(names.join("+"));
         }
-        assert_eq!(cut, ["a+b", RUN, "agent", "user", "c", "lab.x+lab.y"]);
+        assert_eq!(cut, ["a+b", RUN, "agent", "user", "c", "lab.x+lab.y", "team", "team"]);
         let key = |done| match round_step(round, &calls, done, own) {
             Some(RoundStep::Together { key, .. }) => key,
             other => panic!("{other:?}"),

@@ -8,10 +8,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::record::{
-    AGAIN, Answered, ChildEnd, Fixed, LEVEL, QuestionEnd, Ran, RoundStep, START, ServerRound, Spawn, round_step,
-    server_counts, server_intent,
+    AGAIN, Answered, ChildEnd, Fixed, Helped, LEVEL, QuestionEnd, Ran, RoundStep, START, ServerRound, Spawn, Stopped,
+    round_step, server_counts, server_intent,
 };
-use crate::{Checks, Effect, End, Event, Failure, Key, Returned, Settings, Turn};
+use crate::{Checks, Effect, End, Event, Failure, Key, Outcome, Returned, Settings, Turn};
 
 /// A recorded step. Its number is its place in the list.
 #[derive(Debug, Clone, PartialEq)]
@@ -156,9 +156,15 @@ impl Record<'_> {
                 Some(Effect::Tools { key, calls, .. }) => {
                     let mut returned: Vec<Returned> = Vec::with_capacity(calls.len());
                     while let Some(step) = round_step(key, &calls, returned.len(), |call| fixed.own_step(call)) {
-                        self.round(step, &fixed, &mut returned)?;
+                        if let Some(working) = self.round(step, &fixed, &mut returned)? {
+                            turn.set_helpers(working);
+                        }
                     }
                     Event::Returned(returned)
+                }
+                Some(Effect::Stop { key }) => {
+                    let Stopped { reminder } = self.read("effect", key)?;
+                    Event::Stopping(reminder)
                 }
                 Some(Effect::Finish { output, end }) => {
                     self.must_be_over(&format!("the output {output}"))?;
@@ -192,7 +198,13 @@ impl Record<'_> {
         }
     }
 
-    fn round(&mut self, step: RoundStep<'_>, fixed: &Fixed, returned: &mut Vec<Returned>) -> Result<(), Stop> {
+    /// A step of a round. After a call about helpers, it tells whether any work.
+    fn round(
+        &mut self,
+        step: RoundStep<'_>,
+        fixed: &Fixed,
+        returned: &mut Vec<Returned>,
+    ) -> Result<Option<bool>, Stop> {
         match step {
             RoundStep::Together { key, calls } => {
                 let outcomes: Vec<Returned> = self.read("tools", key)?;
@@ -219,8 +231,13 @@ impl Record<'_> {
                 let end: QuestionEnd = self.read("question", QuestionEnd::key(self.next as u64, call))?;
                 returned.push(Returned { call: call.id.clone(), outcome: end.outcome() });
             }
+            RoundStep::Help(call) => {
+                let Helped { result, working } = self.read("effect", Helped::key(self.next as u64, call))?;
+                returned.push(Returned { call: call.id.clone(), outcome: Outcome::Value(result) });
+                return Ok(Some(working));
+            }
         }
-        Ok(())
+        Ok(None)
     }
 
     fn as_many(&self, outcomes: &[Returned], calls: &[ToolCall]) -> Result<(), Stop> {

@@ -61,6 +61,8 @@ enum Phase {
     Asking,
     /// Tools are called.
     Working(Round),
+    /// It answered without a call, and helpers of it work.
+    Stopping(Box<Answer>),
     Done,
 }
 
@@ -70,6 +72,7 @@ impl Phase {
             Self::New => "its start",
             Self::Asking => "an answer of the model",
             Self::Working(_) => "results of tools",
+            Self::Stopping(_) => "whether it may stop",
             Self::Done => "nothing",
         }
     }
@@ -118,7 +121,7 @@ impl Turn {
         self.planner.as_ref().map(Planner::list)
     }
 
-    /// Notes whether helpers of the agent work. While they do, an agent that repeats its answer only waits for them.
+    /// Notes whether helpers of the agent work. While they do, it does not stop without [`Effect::Stop`].
     pub fn set_helpers(&mut self, work: bool) {
         self.helpers = work;
     }
@@ -180,11 +183,21 @@ impl Turn {
             (Phase::Asking, Event::Answered(answer)) => self.answered(*answer, checks),
             (Phase::Asking, Event::Failed(error)) => fail(Failure::Call(error)),
             (Phase::Working(round), Event::Returned(returned)) => self.returned(round, returned),
+            (Phase::Stopping(answer), Event::Stopping(None)) => {
+                self.helpers = false;
+                self.conclude(&answer.text(), *answer, checks)
+            }
+            (Phase::Stopping(answer), Event::Stopping(Some(reminder))) => {
+                self.repeat(*answer);
+                self.push(Message::user(reminder));
+                self.ask()
+            }
             (phase, event) => {
                 let got = match event {
                     Event::Started { .. } => "its start",
                     Event::Answered(_) => "an answer of the model",
                     Event::Returned(_) => "results of tools",
+                    Event::Stopping(_) => "whether it may stop",
                     Event::Failed(_) => "a failed call",
                 };
                 fail(Failure::Disorder { expected: phase.expects(), got })
@@ -219,7 +232,12 @@ impl Turn {
         self.totals.model.clone_from(&answer.model);
         let text = answer.text();
         if answer.tool_calls().next().is_none() {
-            return self.conclude(&text, answer, checks);
+            if !self.helpers {
+                return self.conclude(&text, answer, checks);
+            }
+            let key = self.chain.key("stop", &text);
+            self.phase = Phase::Stopping(Box::new(answer));
+            return vec![Effect::Stop { key }];
         }
         if !text.trim().is_empty() {
             self.said = text;
@@ -282,8 +300,7 @@ impl Turn {
     /// The model is done. An answer that does not match the schema is returned to it.
     fn conclude(&mut self, text: &str, answer: Answer, checks: &dyn Checks) -> Vec<Effect> {
         let asked = self.totals.requests < self.settings.limits.requests;
-        let helpers = self.helpers;
-        if asked && let Some(next) = self.planner.as_mut().and_then(|planner| planner.stopped(text, helpers)) {
+        if asked && let Some(next) = self.planner.as_mut().and_then(|planner| planner.stopped(text)) {
             self.totals.continuations += 1;
             self.repeat(answer);
             self.push(Message::user(next.message));

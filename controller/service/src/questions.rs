@@ -143,6 +143,16 @@ impl Service {
         }
     }
 
+    /// Waits until a job below another one has an open question.
+    pub(crate) async fn helper_asked(&self, id: JobId) {
+        let mut signal = self.shared.questions.0.subscribe();
+        while open_below(&self.shared.handle.applied(), id).iter().all(|question| question.job == id) {
+            if signal.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
+    }
+
     /// The open questions of a job and of those below it.
     pub async fn open_questions(&self, caller: &Caller, id: JobId) -> Result<Vec<Arc<Question>>, Error> {
         let state = self.shared.current().await?;

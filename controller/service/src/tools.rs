@@ -7,10 +7,11 @@ mod lookup;
 mod monitor;
 mod outside;
 mod registry;
+mod team;
 mod user;
 
 use atlas_contract::platform::LOOKUP;
-use atlas_types::{Job, JobId, MODEL_TOKEN, Spawner, ToolEnd, ToolRequest};
+use atlas_types::{Job, JobId, MODEL_TOKEN, Spawner, TEAM, ToolEnd, ToolRequest};
 use serde_json::{Map, Value};
 
 use crate::contracts::Known;
@@ -91,13 +92,15 @@ impl Service {
         let contract = self.known(version).await?;
         let from = CallingJob { job, spawned: request.spawned(), again: request.again };
         let call = Call { caller: Caller::job(job), tool: &request.tool, arguments, from: Some(from) };
-        if !permits(&contract, &call) {
+        let team = request.tool.strip_prefix(TEAM);
+        if team.is_none() && !permits(&contract, &call) {
             let tool = call.tool;
             return refused(&undeclared(tool));
         }
-        let result = match user::is_one(call.tool) {
-            true => self.tool_user(&call, job, request.key, &contract).await,
-            false => self.dispatch(&call).await,
+        let result = match team {
+            Some(what) => self.team(&call, job, request.key, what).await,
+            None if user::is_one(call.tool) => self.tool_user(&call, job, request.key, &contract).await,
+            None => self.dispatch(&call).await,
         };
         match result {
             Ok(result) => {

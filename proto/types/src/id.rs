@@ -344,6 +344,20 @@ impl JobId {
     }
 }
 
+impl JobId {
+    /// Its first eight digits, where a part is enough: in the id that agents of a team know each other by.
+    pub fn short(self) -> String {
+        format!("{:08x}", self.0 >> 32)
+    }
+}
+
+impl QuestionId {
+    /// Its first eight digits.
+    pub fn short(self) -> String {
+        format!("{:08x}", self.0 >> 32)
+    }
+}
+
 /// Random per worker process: tells a restart from a reconnect.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BootId(pub u128);

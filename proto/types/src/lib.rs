@@ -85,7 +85,8 @@ pub use run::{
 };
 pub use session::{
     AssignedJournal, Assignment, Delta, HandBack, HandBackDeadline, HeldLease, MODEL_TOKEN, Mail, Report, ReportKind,
-    ReportResult, Spawn, SpawnEnd, SpawnRule, SpawnStep, StepsResult, StreamEvent, StreamKind, ToolEnd, ToolRequest,
+    ReportResult, Spawn, SpawnEnd, SpawnRule, SpawnStep, StepsResult, StreamEvent, StreamKind, TEAM, ToolEnd,
+    ToolRequest, is_hidden,
 };
 pub use time::{ClusterTime, Micros, Timestamp};
 pub use version::{Version, VersionError};

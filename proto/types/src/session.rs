@@ -161,6 +161,15 @@ impl Spawn {
 /// The tool by which a worker gets the access token of a model with a login. Programs cannot call it.
 pub const MODEL_TOKEN: &str = "$model-token";
 
+/// What the names of the tools begin with by which a worker helps an agent with its helpers, its team and their questions. Programs cannot
+/// call them.
+pub const TEAM: &str = "$team-";
+
+/// Whether a tool is for workers alone.
+pub fn is_hidden(tool: &str) -> bool {
+    tool.starts_with('$')
+}
+
 /// A tool of the platform that an attempt calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolRequest {

@@ -49,6 +49,8 @@ mod full_member;
 #[cfg(test)]
 mod graphs;
 #[cfg(test)]
+mod helpers;
+#[cfg(test)]
 mod in_doubt;
 #[cfg(test)]
 mod kill;

@@ -41,7 +41,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-inventory", "types"),
     (
         "atlas-worker",
-        "bundled checks contract env format graph graph-run inventory llm mcp model normal otlp package secrets slots telemetry tool-runner tools turn types wire",
+        "bundled checks contract env format graph graph-run inventory llm mcp model normal otlp package secrets slots supervisor telemetry tool-runner tools turn types wire",
     ),
     ("atlas-slots", "allocation types"),
     ("atlas-graph-run", "checks contract env graph model package turn"),

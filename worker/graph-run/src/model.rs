@@ -131,6 +131,8 @@ impl Node<'_> {
                     return Err(Failed { text, passes: false });
                 }
                 Some(Effect::Fail(failure)) => return Err(failed(&failure)),
+                // A node has no helpers.
+                Some(Effect::Stop { .. }) => Event::Stopping(None),
                 // A warning is followed by the end of the turn.
                 Some(Effect::Warn(_)) => continue,
                 None => return Err(Failed { text: "the agent loop ended without a result".to_owned(), passes: false }),

@@ -200,7 +200,8 @@ impl Journal {
         self.replay.as_mut().ok_or(JournalError::NotKept)
     }
 
-    async fn recorded(&mut self, kind: StepKind, key: StepKey) -> Result<Option<Arc<[u8]>>, JournalError> {
+    /// The outcome of the next step, if it is recorded.
+    pub(crate) async fn recorded(&mut self, kind: StepKind, key: StepKey) -> Result<Option<Arc<[u8]>>, JournalError> {
         loop {
             match self.replay()?.ask(kind, key).map_err(JournalError::Differs)? {
                 Asked::Recorded(step) => return Ok(Some(self.transfers.load(&step.outcome).await?)),

@@ -5,20 +5,21 @@ use serde_json::{Value, json};
 
 use super::check::*;
 use crate::record::{
-    AGAIN, Answered, ChildEnd, LEVEL, OwnStep, QuestionEnd, RUN, RoundStep, START, Spawn, round_step, server_counts,
-    server_intent,
+    AGAIN, Answered, ChildEnd, Helped, LEVEL, OwnStep, QuestionEnd, RUN, RoundStep, START, Spawn, Stopped, round_step,
+    server_counts, server_intent,
 };
 use crate::replay::{Replayed, Step, replay};
 use crate::{Effect, Event, Returned, Settings, Turn};
 
 fn fixed(settings: &Settings) -> Value {
-    json!({"level": LEVEL, "source": "mock", "settings": settings, "tools": {"echo": "agent", "words": "skill", "a": "platform", "ask": "user", "lab_x": {"server": {"server": "lab", "tool": "x"}}}})
+    json!({"level": LEVEL, "source": "mock", "settings": settings, "tools": {"echo": "agent", "words": "skill", "a": "platform", "ask": "user", "team": "helper", "lab_x": {"server": {"server": "lab", "tool": "x"}}}})
 }
 
 fn own(call: &atlas_model::ToolCall) -> Option<OwnStep> {
     match call.name.as_str() {
         RUN | "echo" | "words" => Some(OwnStep::Job),
         "ask" => Some(OwnStep::Answer),
+        "team" => Some(OwnStep::Helper),
         "lab_x" => Some(OwnStep::Server),
         _ => None,
     }
@@ -84,9 +85,23 @@ fn record(settings: &Settings, again: Option<(usize, &Settings)>, answers: &[Eve
                             steps.push(Step::new("question", QuestionEnd::key(steps.len() as u64, call), &end));
                             returned.push(Returned { call: call.id.clone(), outcome: end.outcome() });
                         }
+                        RoundStep::Help(call) => {
+                            let helped = Helped { result: json!({"status": "ok"}), working: true };
+                            steps.push(Step::new("effect", Helped::key(steps.len() as u64, call), &helped));
+                            turn.set_helpers(true);
+                            let outcome = crate::Outcome::Value(helped.result);
+                            returned.push(Returned { call: call.id.clone(), outcome });
+                        }
                     }
                 }
                 Event::Returned(returned)
+            }
+            // It is reminded once.
+            Effect::Stop { key } => {
+                let reminded = steps.iter().any(|step| step.outcome.get("reminder").is_some());
+                let reminder = (!reminded).then(|| "collect them".to_owned());
+                steps.push(Step::new("effect", key, &Stopped { reminder: reminder.clone() }));
+                Event::Stopping(reminder)
             }
             Effect::Finish { output, .. } => return (steps, output),
             other => panic!("{other:?}"),
@@ -131,6 +146,19 @@ fn a_recorded_turn_is_identical_to_its_replay() {
         panic!("not identical")
     };
     assert_eq!(again.to_string(), output.to_string());
+}
+
+#[test]
+fn an_agent_with_working_helpers_stops_when_it_may() {
+    let answers = [calls(&[("1", "team", json!({}))]), says("{\"one\": 1}"), says("{\"two\": 2}")];
+    let (steps, output) = record(&with_tools(&["team"]), None, &answers);
+    let kinds: Vec<&str> = steps.iter().map(|step| step.kind.as_str()).collect();
+    assert_eq!(kinds, ["start", "model", "effect", "model", "effect", "model", "effect"]);
+    assert_eq!(output, json!({"two": 2}));
+    assert!(matches!(replayed(&steps), Replayed::Same(crate::replay::Ending::Finished { .. })));
+    for count in 1..steps.len() {
+        assert!(matches!(replayed(&steps[..count]), Replayed::Same(crate::replay::Ending::Open { .. })), "{count}");
+    }
 }
 
 /// Whatever is missing at the end, the replay asks for exactly that.

@@ -5,7 +5,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::check::*;
-use crate::{AutoContinue, AutoContinueLayer, Effect, Limits, Offered, Plan, Planner, Settings, TodoList, Turn, todo};
+use crate::{
+    AutoContinue, AutoContinueLayer, Effect, Event, Limits, Offered, Plan, Planner, Settings, TodoList, Turn, todo,
+};
 
 fn settings(max: u32) -> Settings {
     let continuation = AutoContinue { enabled: true, max, prompt: Some("GO ON".to_owned()), ..AutoContinue::default() };
@@ -60,20 +62,30 @@ fn an_agent_with_open_items_goes_on_until_the_cap() {
 }
 
 #[test]
-fn an_agent_that_repeats_itself_stops_unless_it_waits_for_helpers() {
-    let play = |helpers: bool| {
-        let mut turn = Turn::new(settings(10));
-        turn.set_helpers(helpers);
-        turn.step(start(json!("work")), &Typed);
-        turn.step(calls(&[("1", "todo__add", json!({"task": "x"}))]), &Typed);
-        let mut count = 0;
-        while !matches!(turn.step(says("waiting"), &Typed)[..], [Effect::Finish { .. }]) {
-            count += 1;
-        }
-        (count, turn.totals().continuations)
-    };
-    assert_eq!(play(false), (1, 1));
-    assert_eq!(play(true), (10, 10));
+fn an_agent_that_repeats_itself_stops() {
+    let mut turn = Turn::new(settings(10));
+    turn.step(start(json!("work")), &Typed);
+    turn.step(calls(&[("1", "todo__add", json!({"task": "x"}))]), &Typed);
+    assert!(matches!(turn.step(says("waiting"), &Typed)[..], [Effect::Call { .. }]));
+    assert!(matches!(turn.step(says("waiting"), &Typed)[..], [Effect::Finish { .. }]));
+    assert_eq!(turn.totals().continuations, 1);
+}
+
+#[test]
+fn an_agent_whose_helpers_work_is_reminded_of_them_before_its_open_items() {
+    let mut turn = Turn::new(settings(10));
+    turn.step(start(json!("work")), &Typed);
+    turn.step(calls(&[("1", "todo__add", json!({"task": "x"}))]), &Typed);
+    turn.set_helpers(true);
+    assert!(matches!(turn.step(says("done"), &Typed)[..], [Effect::Stop { .. }]));
+    let effects = turn.step(Event::Stopping(Some("collect them".to_owned())), &Typed);
+    assert!(matches!(effects[..], [Effect::Call { .. }]));
+    assert_eq!(turn.messages().last().map(atlas_model::Message::text), Some("collect them".to_owned()));
+    assert!(matches!(turn.step(says("done"), &Typed)[..], [Effect::Stop { .. }]));
+    // It may stop as far as its helpers go; the list has an open item.
+    assert!(matches!(turn.step(Event::Stopping(None), &Typed)[..], [Effect::Call { .. }]));
+    assert_eq!(turn.totals().continuations, 1);
+    assert!(matches!(turn.step(says("done"), &Typed)[..], [Effect::Finish { .. }]));
 }
 
 #[test]
@@ -167,7 +179,7 @@ proptest! {
         planner.call("todo__add", &json!({"task": "x"}));
         let mut in_a_row = 0;
         for answer in answers {
-            match planner.stopped(&answer, false) {
+            match planner.stopped(&answer) {
                 Some(next) => {
                     in_a_row += 1;
                     prop_assert_eq!(next.count, in_a_row);

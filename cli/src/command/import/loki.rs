@@ -74,7 +74,7 @@ fn read(root: &Path) -> Result<Found, Failure> {
         found.left.push(("agents/.shared".to_owned(), why.to_owned()));
     }
     for server in servers(&root.join("functions/mcp.json")) {
-        let why = "servers of agents are not started; add those of the cluster as objects".to_owned();
+        let why = "agents that list it need it in the cluster: atlasctl mcp add --from functions/mcp.json".to_owned();
         found.left.push((format!("functions/mcp.json: {server}"), why));
     }
     if root.join("vault.yml").is_file() {
@@ -118,13 +118,6 @@ fn package(
         graph.global_tools
     } else if folder.join(CONFIG_FILE).is_file() {
         let config = atlas_package::config(folder).map_err(|error| chain(&error))?;
-        config
-            .mcp_servers
-            .iter()
-            .for_each(|name| skipped(&format!("the MCP server {name}"), "servers of agents are not started"));
-        if config.helpers.spawns {
-            skipped("can_spawn_agents", "agents have no helpers yet");
-        }
         if !config.documents.is_empty() {
             skipped("documents", "agents have no documents yet");
         }
@@ -213,11 +206,10 @@ mod tests {
                 talk 2.0.0: 3 files
                 not taken: agents/broken: graph.yaml cannot be read: the file is not YAML: line 1, column 7: unclosed bracket '['
                 not taken: agents/odd: it has neither graph.yaml nor config.yaml
-                not taken: agents/talk: can_spawn_agents: agents have no helpers yet
                 not taken: agents/talk: the tool none.sh: No such file or directory (os error 2)
                 not taken: agents/talk: the tool ../x: it is no file name
                 not taken: agents/.shared: packages have no hidden files; copy what the agents source into their folders
-                not taken: functions/mcp.json: github: servers of agents are not started; add those of the cluster as objects
+                not taken: functions/mcp.json: github: agents that list it need it in the cluster: atlasctl mcp add --from functions/mcp.json
                 not taken: vault.yml: import it with its password: atlasctl secret import
             "#]],
         );

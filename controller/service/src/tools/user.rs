@@ -36,6 +36,7 @@ impl Service {
     ) -> Result<Value, NoResult> {
         let ask = Arc::new(read_ask(call, job, contract).map_err(NoResult::Refused)?);
         match &job.questions {
+            QuestionRule::Fail if self.has_supervisor(job).await? => self.ask_and_wait(call, job, key, ask).await,
             QuestionRule::Fail => {
                 let (code, prompt) = (UNATTENDED.code, &ask.prompt);
                 Err(NoResult::Refused(format!(

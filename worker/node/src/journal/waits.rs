@@ -65,6 +65,9 @@ pub enum ChildEnd {
     Refused(String),
 }
 
+/// How long an inbox is asked for another message, in microseconds: those that it has come at once.
+const UNREAD_PATIENCE: i64 = 100_000;
+
 /// What a refusal starts with that ends the job.
 pub(crate) const UNATTENDED: &str = "E3044: ";
 
@@ -97,7 +100,7 @@ impl Journal {
         let outcome = match self.finished(StepKind::Effect, key).await? {
             Some(outcome) => outcome,
             None => {
-                let message = self.next_message(until).await?;
+                let message = self.next_message(self.messages_read, until).await?;
                 let received = message.map(|message| self.received(&message)).transpose()?;
                 self.finish(StepKind::Effect, key, &received).await?
             }
@@ -107,9 +110,32 @@ impl Journal {
         Ok(received)
     }
 
-    async fn next_message(&mut self, until: Option<Timestamp>) -> Result<Option<Arc<Message>>, JournalError> {
+    /// All messages that the job has now and has not read. The caller records them, and notes then that they are read.
+    pub(crate) async fn unread(&mut self) -> Result<Vec<Received>, JournalError> {
+        let mut unread = Vec::new();
+        loop {
+            let number = self.messages_read + unread.len() as u64;
+            let until = Timestamp(self.env.clock.wall().0.saturating_add(UNREAD_PATIENCE));
+            match self.next_message(number, Some(until)).await? {
+                Some(message) => unread.push(self.received(&message)?),
+                None => return Ok(unread),
+            }
+        }
+    }
+
+    /// Notes that recorded steps have read so many more messages.
+    pub(crate) fn note_read(&mut self, read: u64) {
+        self.messages_read += read;
+    }
+
+    /// Waits for the message of a number. What was not recorded as read stays in the inbox if the job is parked meanwhile.
+    async fn next_message(
+        &mut self,
+        number: u64,
+        until: Option<Timestamp>,
+    ) -> Result<Option<Arc<Message>>, JournalError> {
         let (answer, mut message) = oneshot::channel();
-        self.say(SlotEvent::Read { token: self.token, number: self.messages_read, answer }).await?;
+        self.say(SlotEvent::Read { token: self.token, number, answer }).await?;
         let waits: Vec<_> = [Wait::Message].into_iter().chain(until.map(|at| Wait::Time { at })).collect();
         loop {
             let left = until.map(|until| self.left(until).unwrap_or_default());

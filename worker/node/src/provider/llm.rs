@@ -11,6 +11,7 @@ pub(super) mod model;
 pub(super) mod normal;
 mod probe;
 mod stored;
+mod team;
 mod tools;
 
 use std::sync::Arc;
@@ -41,7 +42,7 @@ impl LlmAgent {
         let journal = Journal::new(&self.shared, &work.assignment);
         let mut metadata = Map::new();
         let (shared, normal) = (&self.shared, None);
-        let driver = Driver { work, shared, control, journal, metadata: &mut metadata, normal };
+        let driver = Driver { work, shared, control, journal, metadata: &mut metadata, normal, team: None };
         let end = tokio::select! {
             biased;
             () = stopped(mailbox) => None,

@@ -35,6 +35,8 @@ pub(super) enum ToolSource {
     Skill,
     /// People: a call is a question.
     User,
+    /// The helpers of the agent, and the messages of its team.
+    Helper,
     /// The agent itself: a call is a process.
     Own,
     /// A tool of an MCP server.

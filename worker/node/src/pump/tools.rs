@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use atlas_types::{FencingToken, MODEL_TOKEN, Spawner, ToolEnd, ToolRequest, level};
+use atlas_types::{FencingToken, Spawner, ToolEnd, ToolRequest, is_hidden, level};
 use atlas_wire::limits::TOOL_BYTES_MAX;
 use atlas_wire::session::ToLeader;
 
@@ -35,7 +35,7 @@ impl Pump {
         let mine = self.tools.open.values().filter(|open| open.request.caller.token == token).count();
         let bytes = arguments.len();
         let is_program = matches!(asker, Asker::Program { .. });
-        let refused = if is_program && tool == MODEL_TOKEN {
+        let refused = if is_program && is_hidden(&tool) {
             Some(format!("Unknown tool: {tool}"))
         } else if self.welcomed && self.leader_level < level::TOOLS {
             Some("E4007: not all controllers can call tools yet".to_owned())

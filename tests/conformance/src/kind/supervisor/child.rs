@@ -147,6 +147,8 @@ impl Child {
             }
             Some(Effect::Finish { .. }) => Step::Ended(Outcome::Completed(self.said.join("\n"))),
             Some(Effect::Fail(failure)) => Step::Ended(Outcome::Failed(failure.to_string())),
+            // The team asks whether it may stop.
+            Some(Effect::Stop { .. }) => self.step(Event::Stopping(None)),
             Some(Effect::Warn(_)) | None => Step::Wait,
         }
     }

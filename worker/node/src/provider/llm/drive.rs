@@ -18,6 +18,7 @@ use super::fault::Fault;
 use super::fixed::{Fixed, Source};
 use super::model::{Answered, Models};
 use super::normal::{Launcher, Normal};
+use super::team::Team;
 use super::tools::{self, Table};
 use crate::journal::{Journal, JournalError, Made};
 use crate::provider::elsewhere;
@@ -44,6 +45,8 @@ pub(super) struct Driver<'a, 'c> {
     pub(super) metadata: &'a mut Map<String, Value>,
     /// What `config.yaml` says, if the agent has one.
     pub(super) normal: Option<Normal>,
+    /// The helpers of an agent with a `config.yaml`.
+    pub(super) team: Option<Team>,
 }
 
 /// Why a step has no outcome.
@@ -78,7 +81,9 @@ impl Driver<'_, '_> {
             return self.probe().await;
         }
         if self.work.agent.contract.provider.kind == ProviderKind::Normal {
-            self.normal = Some(Normal::open(self.work, self.control, self.shared).await?);
+            let normal = Normal::open(self.work, self.control, self.shared).await?;
+            self.team = Some(normal.team(&self.work.assignment));
+            self.normal = Some(normal);
         }
         // Connections with the credential of the caller end with it.
         let servers = Servers::of(&self.work.assignment, &self.control.secrets, self.shared);
@@ -112,11 +117,20 @@ impl Driver<'_, '_> {
             }
             let event = match effect {
                 Effect::Call { key } => self.call(key, &mut turn, models.as_ref()).await?,
-                Effect::Finish { output, .. } => return Ok(self.output(output)),
-                Effect::Fail(failure) => return Err(Fault::Turn(failure)),
-                Effect::Tools { key, calls, parallel } => {
-                    Event::Returned(self.tools(key, (calls, &fixed.tools), &servers, parallel).await?)
+                Effect::Finish { output, .. } => {
+                    self.dismiss().await?;
+                    return Ok(self.output(output));
                 }
+                Effect::Fail(failure) => {
+                    self.dismiss().await?;
+                    return Err(Fault::Turn(failure));
+                }
+                Effect::Tools { key, calls, parallel } => {
+                    let returned = self.tools(key, (calls, &fixed), (&servers, models.as_ref()), parallel).await?;
+                    turn.set_helpers(self.team.as_ref().is_some_and(Team::works));
+                    Event::Returned(returned)
+                }
+                Effect::Stop { key } => Event::Stopping(self.stopping(key).await?),
                 Effect::Warn(_) => return Err(Fault::internal("the turn ends with a warning")),
             };
             effects = turn.step(event, &checks);
@@ -160,6 +174,7 @@ impl Driver<'_, '_> {
         let budget = self.work.assignment.budget_nanodollars.map(NanoDollars);
         let platform = self.platform();
         let (normal, launcher) = (self.normal.as_ref(), self.launcher());
+        let depth = work.assignment.spawn.map_or(0, |rule| rule.depth);
         let make = || async move {
             let mut fixed = Fixed::of(agent, &work.assignment.attachments, shared)?;
             let table = tools::resolve(&agent.contract, &platform, servers, &work.input).await?;
@@ -167,7 +182,7 @@ impl Driver<'_, '_> {
             (fixed.settings.tools, fixed.tools) = (offered, sources);
             warnings.append(&mut said);
             if let Some(normal) = normal {
-                normal.apply(&mut fixed, &launcher).await?;
+                normal.apply(&mut fixed, &launcher, depth).await?;
             }
             fixed.settings.limits.budget = budget;
             let outcome = serde_json::to_vec(&fixed).map_err(|error| Fault::internal(error.to_string()))?;

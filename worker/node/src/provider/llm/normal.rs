@@ -10,13 +10,17 @@ use std::sync::Arc;
 
 use atlas_model::{Message, ToolCall};
 use atlas_normal::Config;
+use atlas_supervisor::{supervisor_tools, teammate_tools};
 use atlas_tool_runner::{Launch, Launched, Left, Process};
 use atlas_turn::{AtLimit, AutoContinue, Format, Offered, Outcome, Plan, todo};
+use atlas_types::Assignment;
 use serde_json::{Map, Value};
 
+use self::prompt::Blocks;
 use self::toolbox::Toolbox;
 use super::fault::Fault;
 use super::fixed::Fixed;
+use super::team::Team;
 use crate::agent::Agent;
 use crate::provider::command::{self, Keep, Launch as Start};
 use crate::provider::exec;
@@ -27,6 +31,7 @@ use crate::slot::{Control, Shared, Work};
 const REQUESTS_MAX: u32 = 200;
 /// Equal calls in a row that are made; the next one is refused.
 const SAME_CALLS: u32 = 2;
+const SAME_CALLS_OF_HELPERS: u32 = 4;
 /// Calls of one answer that run at the same time.
 const PARALLEL: usize = 4;
 
@@ -61,8 +66,14 @@ impl Normal {
         vec![Message::user(&self.message)]
     }
 
-    /// Adds what the definition says to the settings that a job is fixed to.
-    pub(super) async fn apply(&self, fixed: &mut Fixed, launcher: &Launcher) -> Result<(), Fault> {
+    /// The agent with its helpers.
+    pub(super) fn team(&self, assignment: &Assignment) -> Team {
+        let depth = assignment.spawn.map_or(0, |rule| rule.depth);
+        Team::new(assignment.job, assignment.agent.as_str(), depth, self.config.helpers.clone())
+    }
+
+    /// Adds what the definition says to the settings that a job at this depth below the first one is fixed to.
+    pub(super) async fn apply(&self, fixed: &mut Fixed, launcher: &Launcher, depth: u32) -> Result<(), Fault> {
         let config = &self.config;
         for tool in self.toolbox.offered() {
             if fixed.tools.insert(tool.name.clone(), ToolSource::Own).is_some() {
@@ -75,19 +86,29 @@ impl Normal {
             let offered = |tool: atlas_model::Tool| Offered { name: tool.name.clone(), tool };
             fixed.settings.tools.extend(todo::tools().into_iter().map(offered));
         }
+        let leads = config.helpers.spawns;
+        let helpers = if leads { supervisor_tools() } else { Vec::new() };
+        for tool in helpers.into_iter().chain(teammate_tools()) {
+            fixed.tools.insert(tool.name.clone(), ToolSource::Helper);
+            fixed.settings.tools.push(Offered { name: tool.name.clone(), tool });
+        }
         let own = match config.dynamic_instructions {
             true => self.toolbox.instructions(launcher).await.map_err(Fault::Definition)?,
             false => config.instructions.clone(),
         };
         let settings = &mut fixed.settings;
-        settings.system = prompt::system(&own, &continuation, &self.variables, &settings.tools);
+        let blocks = Blocks {
+            todo: continuation.enabled && continuation.inject,
+            helpers: leads && config.inject_spawn_instructions,
+        };
+        settings.system = prompt::system(&own, blocks, &self.variables, &settings.tools);
         settings.sampling.temperature = config.temperature;
         settings.sampling.top_p = config.top_p;
         settings.format = Format::Text;
         settings.mark_errors = true;
         settings.limits.requests = REQUESTS_MAX;
         settings.limits.at_limit = AtLimit::Partial;
-        settings.limits.same_calls = SAME_CALLS;
+        settings.limits.same_calls = if depth == 0 { SAME_CALLS } else { SAME_CALLS_OF_HELPERS };
         settings.limits.parallel = PARALLEL;
         settings.plan = continuation.enabled.then(|| Plan { continuation, ..Plan::default() });
         Ok(())

@@ -4,6 +4,7 @@
 //! and one where the calls of a round are made.
 
 mod call;
+mod help;
 mod remote;
 
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use atlas_turn::{AutoContinue, Offered};
+use atlas_turn::Offered;
 
 const PLANNING: &str = "## Todo list
 
@@ -10,23 +10,41 @@ You have a todo list with the tools todo__init, todo__add, todo__done, todo__lis
 steps first. Mark each step as done as soon as it is done, one at a time. Clear the list if the user cancels the work or wants something else. If you stop \
 while items are open, you are asked to continue.";
 
+const HELPERS: &str = "## Helpers
+
+You can start other agents with agent__spawn. A helper works in the background: start all that do not depend on each other before you wait for one, go on with your \
+own work, then get each result with agent__collect. agent__check looks without waiting, agent__list shows your helpers, agent__cancel ends one. A helper knows only its \
+prompt. For work in an order, add tasks with agent__task_create (blocked_by names the tasks before it; with an agent and a prompt, a helper starts once the task can \
+be done), and report with agent__task_complete or agent__task_fail; agent__task_list shows them. If a result has pending_escalations, a helper is blocked by a question: \
+answer it at once with agent__reply_escalation, from what you know, or after you asked the user.";
+
+const TEAM: &str = "## Team
+
+You can send a message to an agent of your team with agent__send_message: to one of your helpers or one beside you by its id, or to \"parent\". Tell others what you find \
+that changes their work. Read your own messages with agent__check_inbox, at least once before you finish.";
+
 const USER: &str = "## Questions
 
 You can ask the user with the tools user__ask, user__confirm, user__input and user__checkbox: when a decision is not yours, when something cannot be undone, or \
 when information is missing that no tool can give you. Do not ask for what you can find out.";
 
+/// The blocks that not all agents have.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Blocks {
+    pub(super) todo: bool,
+    pub(super) helpers: bool,
+}
+
 /// The system prompt.
-pub(super) fn system(
-    own: &str,
-    continuation: &AutoContinue,
-    variables: &BTreeMap<String, String>,
-    tools: &[Offered],
-) -> String {
+pub(super) fn system(own: &str, with: Blocks, variables: &BTreeMap<String, String>, tools: &[Offered]) -> String {
     let mut blocks = vec![own.trim_end()];
-    if continuation.enabled && continuation.inject {
+    if with.todo {
         blocks.push(PLANNING);
     }
-    blocks.push(USER);
+    if with.helpers {
+        blocks.push(HELPERS);
+    }
+    blocks.extend([TEAM, USER]);
     blocks.retain(|block| !block.is_empty());
     filled(&blocks.join("\n\n"), variables, tools)
 }
@@ -75,23 +93,27 @@ mod tests {
 
     use super::*;
 
-    fn check(own: &str, enabled: bool, expected: &str) {
+    fn check(own: &str, with: Blocks, expected: &str) {
         let tool = Tool { name: "t".to_owned(), description: "Reads.\nMore.".to_owned(), input_schema: json!({}) };
         let tools = [Offered { name: "t".to_owned(), tool }];
         let variables = [("v".to_owned(), "{{__tools__}}".to_owned())].into();
-        let continuation = AutoContinue { enabled, ..AutoContinue::default() };
-        let prompt = system(own, &continuation, &variables, &tools);
-        assert_eq!(prompt.replace(USER, "USER").replace(PLANNING, "PLANNING"), expected);
+        let mut prompt = system(own, with, &variables, &tools);
+        for (block, name) in [(USER, "USER"), (TEAM, "TEAM"), (HELPERS, "HELPERS"), (PLANNING, "PLANNING")] {
+            prompt = prompt.replace(block, name);
+        }
+        assert_eq!(prompt, expected);
     }
 
     #[test]
     fn placeholders_are_filled_once() {
-        check("a {{v}} {{w}} {{__tools__}} {{", false, "a {{__tools__}} {{w}} 1. t: Reads. {{\n\nUSER");
+        let none = Blocks::default();
+        check("a {{v}} {{w}} {{__tools__}} {{", none, "a {{__tools__}} {{w}} 1. t: Reads. {{\n\nTEAM\n\nUSER");
     }
 
     #[test]
     fn blocks_follow_the_text_of_the_agent() {
-        check("a\n", true, "a\n\nPLANNING\n\nUSER");
-        check("", false, "USER");
+        let all = Blocks { todo: true, helpers: true };
+        check("a\n", all, "a\n\nPLANNING\n\nHELPERS\n\nTEAM\n\nUSER");
+        check("", Blocks::default(), "TEAM\n\nUSER");
     }
 }

@@ -15,6 +15,8 @@ use serde_json::value::RawValue;
 
 use super::super::drive::{Driver, StepFault};
 use super::super::fault::Fault;
+use super::super::fixed::Fixed;
+use super::super::model::Models;
 use super::super::normal::{Launcher, Normal};
 use super::{Sources, stopped};
 use crate::journal::{ChildCall, ChildEnd, Made, hashed};
@@ -58,16 +60,18 @@ impl Driver<'_, '_> {
     pub(in super::super) async fn tools(
         &mut self,
         key: Key,
-        (calls, sources): (Vec<Asked>, &Sources),
-        servers: &Servers,
+        (calls, fixed): (Vec<Asked>, &Fixed),
+        (servers, models): (&Servers, Option<&Models>),
         parallel: usize,
     ) -> Result<Vec<Returned>, Fault> {
+        let sources = &fixed.tools;
         let mut returned = Vec::with_capacity(calls.len());
         let is_skill = |call: &Asked| sources.get(&call.name) == Some(&ToolSource::Skill);
         let own_step = |call: &Asked| match sources.get(&call.name) {
             _ if call.name == RUN => Some(OwnStep::Job),
             Some(ToolSource::Agent | ToolSource::Skill) => Some(OwnStep::Job),
             Some(ToolSource::User) => Some(OwnStep::Answer),
+            Some(ToolSource::Helper) => Some(OwnStep::Helper),
             Some(ToolSource::Server { .. } | ToolSource::Meta { .. }) => Some(OwnStep::Server),
             Some(ToolSource::Platform | ToolSource::Own) | None => None,
         };
@@ -81,6 +85,7 @@ impl Driver<'_, '_> {
                 }
                 RoundStep::Spawn(call) => returned.push(self.child(call, is_skill(call)).await?),
                 RoundStep::Ask(call) => returned.push(self.question(call).await?),
+                RoundStep::Help(call) => returned.push(self.help(call, (fixed, models)).await?),
             }
         }
         Ok(returned)

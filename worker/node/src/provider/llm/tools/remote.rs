@@ -158,9 +158,12 @@ impl<'a> Planned<'a> {
                 let named = call.arguments["tool"].as_str().filter(|_| *meta == Meta::Invoke);
                 (server.as_str(), named.unwrap_or(meta.as_str()).to_owned(), Some((*meta, tools.as_deref())))
             }
-            ToolSource::Platform | ToolSource::Own | ToolSource::Agent | ToolSource::Skill | ToolSource::User => {
-                return None;
-            }
+            ToolSource::Platform
+            | ToolSource::Own
+            | ToolSource::Agent
+            | ToolSource::Skill
+            | ToolSource::User
+            | ToolSource::Helper => return None,
         };
         let reads = matches!(meta, Some((Meta::Search | Meta::Describe, _)));
         let known = servers.get(server).ok().and_then(|target| target.spec().effects.get(&tool));

@@ -1,0 +1,234 @@
+//! Agents with helpers: each helper is a job, which is started once whatever dies, and whose questions and messages reach its team.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use atlas_llm_server::{Reply, Server};
+use atlas_package::pack;
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+
+use crate::api::Api;
+use crate::members::Member;
+use crate::patience::{LONG, eventually};
+use crate::process::Process;
+use crate::program::program;
+use crate::trio::{leader, trio, worker_command};
+
+/// Helpers of the first test.
+const HELPERS: usize = 3;
+
+fn agent(folder: &Path, name: &str, leads: bool) -> Vec<u8> {
+    let agent = folder.join(name);
+    fs::create_dir_all(&agent).expect("a folder");
+    fs::write(agent.join("config.yaml"), format!("name: {name}\ncan_spawn_agents: {leads}\n")).expect("a file");
+    pack(&agent).expect("a package").bytes
+}
+
+/// The first message, and the results of the calls of the last round.
+fn read(request: &Value) -> (String, usize, Vec<Value>) {
+    let messages = request["messages"].as_array().expect("messages");
+    let first = match &messages[0]["content"] {
+        Value::String(text) => text.clone(),
+        parts => parts[0]["text"].as_str().unwrap_or_default().to_owned(),
+    };
+    let results = messages.last().and_then(|last| last["content"].as_array()).cloned().unwrap_or_default();
+    let results = results.iter().filter(|part| part["type"] == "tool_result").map(|part| {
+        let content = &part["content"];
+        let text = content.as_str().or(content[0]["text"].as_str()).unwrap_or_default();
+        serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    });
+    (first, (messages.len() - 1) / 2, results.collect())
+}
+
+fn calls(calls: &[(&str, Value)]) -> Reply {
+    let blocks = calls.iter().enumerate().map(
+        |(place, (name, input))| json!({"type": "tool_use", "id": format!("call-{place}"), "name": name, "input": input}),
+    );
+    Reply::Message { content: blocks.collect(), tokens: [10, 5] }
+}
+
+async fn start(folder: &Path, members: &[Member; 3], server: &Server) -> (Api, Process) {
+    let api = Api::new(&members[0].http.to_string());
+    api.register(agent(folder, "lead", true)).await;
+    api.register(agent(folder, "kid", false)).await;
+    (api, worker(folder, members, server))
+}
+
+fn worker(folder: &Path, members: &[Member; 3], server: &Server) -> Process {
+    let mut command = worker_command(program("atlas-worker"), folder, "w1", &members.iter().collect::<Vec<_>>());
+    command.env("ANTHROPIC_BASE_URL", server.base_url()).env("ANTHROPIC_API_KEY", "key");
+    Process::start(&mut command)
+}
+
+async fn jobs(api: &Api, agent: &str) -> Vec<Value> {
+    let all = api.get("/api/jobs?limit=100&view=full").await;
+    let all = all.as_array().or(all["jobs"].as_array()).cloned().unwrap_or_default();
+    all.into_iter().filter(|job| job["agent_name"] == agent).collect()
+}
+
+#[tokio::test]
+async fn each_helper_works_once_wherever_worker_and_leader_die() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let seen = Arc::new(Mutex::new(BTreeMap::<String, u32>::new()));
+    let answer = move |request: &Value, _: usize| {
+        let (first, round, results) = read(request);
+        if let Some(number) = first.strip_prefix("work ") {
+            let reply = Reply::text(&format!("result {number}"));
+            let mut seen = seen.lock().expect("not poisoned");
+            let times = seen.entry(first.clone()).or_default();
+            *times += 1;
+            return if *times == 1 { Reply::Never } else { Reply::Held(Box::new(reply)) };
+        }
+        match round {
+            0 => {
+                let prompts: Vec<_> = (0..HELPERS).map(|number| format!("work {number}")).collect();
+                let spawn = |prompt| ("agent__spawn", json!({"agent": "kid", "prompt": prompt}));
+                calls(&prompts.iter().map(spawn).collect::<Vec<_>>())
+            }
+            1 => {
+                let collect = |result: &Value| ("agent__collect", json!({"id": result["id"]}));
+                calls(&results.iter().map(collect).collect::<Vec<_>>())
+            }
+            _ => {
+                let outputs: Vec<&str> = results.iter().filter_map(|result| result["output"].as_str()).collect();
+                Reply::text(&outputs.join(", "))
+            }
+        }
+    };
+    let server = Server::start(answer).expect("a server");
+    let mut members = trio(folder.path(), &[]).await;
+    let (api, first) = start(folder.path(), &members, &server).await;
+    let job = api.submit("lead", json!({"message": "lead"})).await;
+    let all_wait = |times: usize| {
+        eventually("all helpers wait for the model", LONG, || {
+            let waiting = server.requests().iter().filter(|request| read(request).0.starts_with("work")).count();
+            (waiting >= times * HELPERS).then_some(())
+        });
+    };
+    all_wait(1);
+    first.kill();
+    let second = worker(folder.path(), &members, &server);
+    all_wait(2);
+    let dead = leader(&members).await;
+    members[dead].kill();
+    server.release();
+    let api = Api::new(&members[(dead + 1) % members.len()].http.to_string());
+    let done = api.wait(&job).await;
+    assert_eq!(done["output_data"], json!({"text": "result 0, result 1, result 2"}), "{done}");
+    let kids = jobs(&api, "kid").await;
+    assert_eq!(kids.len(), HELPERS, "{kids:?}");
+    assert!(kids.iter().all(|kid| kid["status"] == "completed"), "{kids:?}");
+    let answered: Vec<_> = server.answered().iter().map(|request| (read(request).0, read(request).1)).collect();
+    let different: BTreeSet<_> = answered.iter().cloned().collect();
+    assert_eq!(
+        (answered.len(), different.len()),
+        (HELPERS + 3, HELPERS + 3),
+        "no call was answered twice: {answered:?}"
+    );
+    // The record can be replayed without a model.
+    let steps = api.get(&format!("/api/jobs/{job}/steps")).await;
+    let kinds: Vec<&str> = steps.as_array().expect("steps").iter().filter_map(|step| step["kind"].as_str()).collect();
+    let expected = ["start", "model", "effect", "effect", "effect", "model", "effect", "effect", "effect", "model"];
+    assert_eq!(kinds, expected);
+    assert_eq!(second.end(Signal::SIGTERM), Some(0));
+}
+
+#[tokio::test]
+async fn questions_and_messages_reach_the_team() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let answer = |request: &Value, _: usize| {
+        let (first, round, results) = read(request);
+        let result = results.first().cloned().unwrap_or_default();
+        let id = || {
+            let text = request["messages"].to_string();
+            let start = text.find("agent_kid_").expect("the id of the helper");
+            text[start..start + "agent_kid_".len() + 8].to_owned()
+        };
+        match (first.as_str(), round) {
+            ("kid", 0) => calls(&[("user__ask", json!({"question": "Which colour?", "options": ["red", "blue"]}))]),
+            ("kid", 1) => {
+                let colour = result["answer"].as_str().unwrap_or("none");
+                calls(&[
+                    ("agent__check_inbox", json!({})),
+                    ("agent__send_message", json!({"id": "parent", "message": format!("it is {colour}")})),
+                ])
+            }
+            ("kid", _) => Reply::text(&format!(
+                "{} {} {}",
+                result["count"], result["messages"][0]["from"], result["messages"][0]["payload"]["content"]
+            )),
+            (_, 0) => calls(&[
+                ("agent__spawn", json!({"agent": "kid", "prompt": "kid"})),
+                ("agent__spawn", json!({"agent": "nobody", "prompt": "kid"})),
+            ]),
+            (_, 1) => {
+                assert_eq!(results[1]["tool_call_error"], "Supervisor tool failed: there is no agent \"nobody\"");
+                calls(&[
+                    ("agent__send_message", json!({"id": id(), "message": "hurry"})),
+                    ("agent__send_message", json!({"id": "agent_kid_00000000", "message": "hurry"})),
+                ])
+            }
+            (_, 2) => {
+                assert_eq!((&results[0]["status"], &results[1]["status"]), (&json!("ok"), &json!("error")));
+                calls(&[("agent__collect", json!({"id": id()}))])
+            }
+            (_, 3) => {
+                let question = &result["pending_escalations"][0];
+                assert_eq!(question["question"], "[ask] Which colour?", "{result}");
+                assert_eq!(question["options"], json!(["red", "blue"]), "{result}");
+                let reply = |id: &Value| json!({"escalation_id": id, "reply": "blue"});
+                calls(&[
+                    ("agent__reply_escalation", reply(&question["escalation_id"])),
+                    ("agent__reply_escalation", reply(&json!("esc_00000000"))),
+                ])
+            }
+            (_, 4) => {
+                assert_eq!((&results[0]["status"], &results[1]["status"]), (&json!("ok"), &json!("error")));
+                calls(&[("agent__collect", json!({"id": id()})), ("agent__check_inbox", json!({}))])
+            }
+            (_, _) => Reply::text(&format!(
+                "{} | {} {}",
+                result["output"],
+                results[1]["messages"][0]["payload"]["content"],
+                results[1]["messages"][0]["from"] == json!(id())
+            )),
+        }
+    };
+    let server = Server::start(answer).expect("a server");
+    let members = trio(folder.path(), &[]).await;
+    let (api, worker) = start(folder.path(), &members, &server).await;
+    let job = api.submit("lead", json!({"message": "lead"})).await;
+    let done = api.wait(&job).await;
+    let text = done["output_data"]["text"].as_str().unwrap_or_else(|| panic!("{done}"));
+    assert_eq!(text, r#""1 \"lead\" \"hurry\"" | "it is blue" true"#);
+    assert_eq!(worker.end(Signal::SIGTERM), Some(0));
+}
+
+#[tokio::test]
+async fn an_agent_that_stops_is_reminded_of_its_helpers_and_then_they_are_cancelled() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let answer = |request: &Value, _: usize| {
+        let (first, round, _) = read(request);
+        match (first.as_str(), round) {
+            ("kid", _) => Reply::Never,
+            (_, 0) => calls(&[("agent__spawn", json!({"agent": "kid", "prompt": "kid"}))]),
+            (_, round) => Reply::text(&format!("done {round}")),
+        }
+    };
+    let server = Server::start(answer).expect("a server");
+    let members = trio(folder.path(), &[]).await;
+    let (api, worker) = start(folder.path(), &members, &server).await;
+    let job = api.submit("lead", json!({"message": "lead"})).await;
+    let done = api.wait(&job).await;
+    assert_eq!(done["output_data"], json!({"text": "done 4"}), "{done}");
+    let reminded =
+        server.requests().iter().map(Value::to_string).filter(|text| text.contains("SYSTEM REMINDER")).count();
+    assert_eq!(reminded, 3);
+    let kid = jobs(&api, "kid").await.remove(0);
+    let kid = api.wait(kid["id"].as_str().expect("an id")).await;
+    assert_eq!(kid["status"], "cancelled", "{kid}");
+    assert_eq!(worker.end(Signal::SIGTERM), Some(0));
+}

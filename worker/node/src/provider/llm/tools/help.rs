@@ -1,0 +1,359 @@
+//! Calls about helpers and within the team. Each is one step of the journal, and while an agent waits for a helper its job may park.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_model::{Message, Request, ToolCall as Asked};
+use atlas_supervisor::{AgentId, Answer, Envelope, Payload, Summary, Waiting, messages};
+use atlas_turn::record::{Helped, Stopped as MayStop};
+use atlas_turn::{Key, Outcome, Returned};
+use atlas_types::{Micros, StepKey, StepKind, StepUsage, TEAM, Timestamp, Wait};
+use futures::future::{BoxFuture, FutureExt as _};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::super::drive::Driver;
+use super::super::fault::Fault;
+use super::super::fixed::Fixed;
+use super::super::model::{Answered, Models};
+use super::super::team::{News, Question, Team};
+use super::stopped;
+use crate::journal::{Asker, Received, hashed};
+use crate::mailbox::Answer as Told;
+use crate::provider::platform::Stopped;
+use crate::provider::redacted;
+
+/// How long a job waits before it looks for questions of its helpers, if it parks meanwhile.
+const LOOK_EVERY: Duration = Duration::from_secs(30);
+
+/// The record of a call.
+#[derive(Serialize, Deserialize)]
+struct Record {
+    #[serde(flatten)]
+    helped: Helped,
+    #[serde(flatten)]
+    news: News,
+    /// Messages that it took out of the inbox.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    read: u64,
+}
+
+/// The record of the end of a turn.
+#[derive(Serialize, Deserialize)]
+struct End {
+    #[serde(flatten)]
+    stopped: MayStop,
+    #[serde(flatten)]
+    news: News,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// What a call came to.
+#[derive(Default)]
+struct Made {
+    result: Value,
+    news: News,
+    read: u64,
+    usage: StepUsage,
+}
+
+impl Driver<'_, '_> {
+    /// Makes a call about helpers, or within the team.
+    pub(super) async fn help(&mut self, call: &Asked, models: (&Fixed, Option<&Models>)) -> Result<Returned, Fault> {
+        let Some(mut team) = self.team.take() else { return Err(Fault::internal("the agent has no team")) };
+        let record = self.helped(call, &mut team, models).await;
+        self.team = Some(team);
+        let outcome = Outcome::Value(record?.helped.result);
+        Ok(Returned { call: call.id.clone(), outcome })
+    }
+
+    async fn helped(
+        &mut self,
+        call: &Asked,
+        team: &mut Team,
+        models: (&Fixed, Option<&Models>),
+    ) -> Result<Record, Fault> {
+        let number = self.journal.next();
+        let key = StepKey(Helped::key(number, call).0);
+        if let Some(recorded) = self.journal.recorded(StepKind::Effect, key).await? {
+            let record: Record = read(&recorded, number)?;
+            if !is_of_platform(&call.name) {
+                team.call(call, number, &record.news);
+                // What was to be cancelled was, before the record.
+                team.take_cancelled();
+            }
+            self.journal.note_read(record.read);
+            return Ok(record);
+        }
+        self.journal.may_leave().await?;
+        self.ask_for_ends(team).await?;
+        let made = match call.name.as_str() {
+            "agent__check_inbox" => self.inbox().await?,
+            "agent__send_message" => self.team_ask("send", &call.arguments, key).await?,
+            "agent__reply_escalation" => self.team_ask("reply", &call.arguments, key).await?,
+            _ => self.supervise(call, number, team, models).await?,
+        };
+        let Made { result, news, read, usage } = made;
+        let Outcome::Value(result) = redacted(Outcome::Value(result), self.control.secrets.redactor()) else {
+            return Err(Fault::internal("a result became an error"));
+        };
+        let record = Record { helped: Helped { result, working: team.works() }, news, read };
+        let outcome = serde_json::to_vec(&record).map_err(|error| Fault::internal(error.to_string()))?;
+        self.journal.record(StepKind::Effect, key, outcome, usage).await?;
+        self.journal.note_read(read);
+        Ok(record)
+    }
+
+    /// The end of the turn of an agent whose helpers work: none if it may stop, or what it is told.
+    pub(in super::super) async fn stopping(&mut self, key: Key) -> Result<Option<String>, Fault> {
+        let Some(mut team) = self.team.take() else { return Ok(None) };
+        let end = self.may_stop(key, &mut team).await;
+        self.team = Some(team);
+        Ok(end?.stopped.reminder)
+    }
+
+    async fn may_stop(&mut self, key: Key, team: &mut Team) -> Result<End, Fault> {
+        let (number, key) = (self.journal.next(), StepKey(key.0));
+        if let Some(recorded) = self.journal.recorded(StepKind::Effect, key).await? {
+            let end: End = read(&recorded, number)?;
+            team.stopping(&end.news);
+            team.take_cancelled();
+            return Ok(end);
+        }
+        self.journal.may_leave().await?;
+        self.ask_for_ends(team).await?;
+        let mut news = News::at(self.now_ms());
+        team.poll(&mut news);
+        let reminder = team.stopping(&news);
+        self.cancel(team.take_cancelled()).await?;
+        let end = End { stopped: MayStop { reminder }, news };
+        let outcome = serde_json::to_vec(&end).map_err(|error| Fault::internal(error.to_string()))?;
+        self.journal.record(StepKind::Effect, key, outcome, StepUsage::default()).await?;
+        Ok(end)
+    }
+
+    /// Cancels what still works for an agent that has ended.
+    pub(in super::super) async fn dismiss(&mut self) -> Result<(), Fault> {
+        let working = self.team.as_ref().map(Team::working).unwrap_or_default();
+        self.cancel(working).await
+    }
+
+    async fn supervise(
+        &mut self,
+        call: &Asked,
+        number: u64,
+        team: &mut Team,
+        (fixed, models): (&Fixed, Option<&Models>),
+    ) -> Result<Made, Fault> {
+        let mut news = News::at(self.now_ms());
+        if ["agent__spawn", "agent__task_create"].contains(&call.name.as_str())
+            && let Some(agent) = call.arguments.get("agent").and_then(Value::as_str)
+        {
+            let schema = self.find(agent, number).await?;
+            news.found(agent, schema);
+        }
+        self.look(team, &mut news, number).await?;
+        let mut answer = team.call(call, number, &news);
+        let mut asked: Option<BoxFuture<'static, bool>> = None;
+        loop {
+            self.ask_for_ends(team).await?;
+            self.cancel(team.take_cancelled()).await?;
+            match answer {
+                Answer::Now(result) => return Ok(Made { result, news, ..Made::default() }),
+                Answer::Summarize(summary) => {
+                    let (result, usage) = self.summarized(summary, number, (fixed, models)).await?;
+                    return Ok(Made { result, news, usage, ..Made::default() });
+                }
+                Answer::Wait(Waiting::Helper(id)) => {
+                    let signal = asked.get_or_insert_with(|| self.helper_asked(number));
+                    if !self.wait_for(&id, team, &mut news, signal).await? {
+                        asked = None;
+                    }
+                    self.look(team, &mut news, number).await?;
+                    answer = team.resume(Waiting::Helper(id), number, &news);
+                }
+                Answer::Wait(Waiting::Reply(_)) | Answer::Ask(_) => {
+                    return Err(Fault::internal("a tool for helpers asks people"));
+                }
+            }
+        }
+    }
+
+    /// Asks for the ends of helpers of which this attempt does not know yet. Those of an earlier attempt are found again.
+    async fn ask_for_ends(&self, team: &mut Team) -> Result<(), Fault> {
+        let asker: Asker = self.journal.asker();
+        for (id, step, call) in team.unbegun() {
+            let begun = asker.child(step, call).await?;
+            team.began(&id, begun);
+        }
+        Ok(())
+    }
+
+    /// Learns which helpers have ended, and what the others ask.
+    async fn look(&self, team: &mut Team, news: &mut News, number: u64) -> Result<(), Fault> {
+        team.poll(news);
+        if team.working().is_empty() {
+            news.set_questions(Vec::new());
+            return Ok(());
+        }
+        let key = hashed(&("team questions", number));
+        let questions = match self.ask_team("questions", &json!({}), key).await? {
+            Told::Completed(questions) => serde_json::from_slice::<Vec<Question>>(&questions).unwrap_or_default(),
+            Told::Failed(_) | Told::Refused(_) => Vec::new(),
+        };
+        news.set_questions(questions);
+        Ok(())
+    }
+
+    /// Waits until a helper ends or a helper asks, or for some time. False if one asked.
+    async fn wait_for(
+        &mut self,
+        id: &AgentId,
+        team: &mut Team,
+        news: &mut News,
+        asked: &mut BoxFuture<'static, bool>,
+    ) -> Result<bool, Fault> {
+        let Some((wait, end)) = team.end_of(id) else { return Ok(true) };
+        let later = i64::try_from(LOOK_EVERY.as_micros()).unwrap_or(i64::MAX);
+        let look_at = Timestamp(self.control.env.clock.wall().0.saturating_add(later));
+        let clock = Arc::clone(&self.control.env.clock);
+        let over = async {
+            tokio::select! {
+                biased;
+                told = end => Some(told.ok()),
+                _ = asked => None,
+                () = clock.sleep(LOOK_EVERY) => Some(None),
+            }
+        };
+        // If the leader says first that a wait is over, its news are on their way.
+        let over = self.journal.wait(vec![wait, Wait::Time { at: look_at }], over).await?;
+        match over {
+            Some(Some(Some(told))) => news.end(id, told),
+            Some(None) => return Ok(false),
+            Some(Some(None)) | None => {}
+        }
+        Ok(true)
+    }
+
+    /// Is over when a helper has an open question.
+    fn helper_asked(&self, number: u64) -> BoxFuture<'static, bool> {
+        let (platform, key) = (self.platform(), hashed(&("team asked", number, self.now_ms())));
+        async move {
+            match platform.ask(&format!("{TEAM}asked"), &json!({}), key).await {
+                Ok(Told::Completed(_)) => true,
+                // Nobody tells: it looks from time to time.
+                Ok(Told::Failed(_) | Told::Refused(_)) | Err(Stopped) => pending().await,
+            }
+        }
+        .boxed()
+    }
+
+    async fn find(&self, agent: &str, number: u64) -> Result<Result<Value, String>, Fault> {
+        let found = self.ask_team("find", &json!({"agent": agent}), hashed(&("team find", number))).await?;
+        Ok(match found {
+            Told::Completed(found) => {
+                Ok(serde_json::from_slice::<Value>(&found).unwrap_or_default()["input_schema"].take())
+            }
+            Told::Failed(why) | Told::Refused(why) => Err(why),
+        })
+    }
+
+    async fn cancel(&self, jobs: Vec<atlas_types::JobId>) -> Result<(), Fault> {
+        for job in jobs {
+            let job = job.to_string();
+            let key = hashed(&("team cancel", &job));
+            // One that cannot be cancelled has ended.
+            self.ask_team("cancel", &json!({"job": job}), key).await?;
+        }
+        Ok(())
+    }
+
+    /// A call that the controller answers.
+    async fn team_ask(&self, what: &str, arguments: &Value, key: StepKey) -> Result<Made, Fault> {
+        let result = match self.ask_team(what, arguments, key).await? {
+            Told::Completed(result) => serde_json::from_slice(&result).unwrap_or_default(),
+            Told::Failed(why) | Told::Refused(why) => {
+                json!({"tool_call_error": format!("Supervisor tool failed: {why}")})
+            }
+        };
+        Ok(Made { result, news: News::at(self.now_ms()), ..Made::default() })
+    }
+
+    async fn ask_team(&self, what: &str, arguments: &Value, key: StepKey) -> Result<Told, Fault> {
+        self.platform().ask(&format!("{TEAM}{what}"), arguments, key).await.map_err(stopped)
+    }
+
+    /// All messages that the job has not read.
+    async fn inbox(&mut self) -> Result<Made, Fault> {
+        let received = self.journal.unread().await?;
+        let read = received.len() as u64;
+        let result = messages(received.into_iter().filter(|one| one.answers.is_none()).map(envelope).collect());
+        Ok(Made { result, news: News::at(self.now_ms()), read, ..Made::default() })
+    }
+
+    /// A summary of a long output. If the model cannot be asked, the result has the whole output.
+    async fn summarized(
+        &mut self,
+        summary: Summary,
+        number: u64,
+        (fixed, models): (&Fixed, Option<&Models>),
+    ) -> Result<(Value, StepUsage), Fault> {
+        let opened;
+        let models = match models {
+            Some(models) => models,
+            None => {
+                opened = self.open(fixed).await?;
+                &opened
+            }
+        };
+        let request = Request {
+            system: summary.instructions().to_owned(),
+            messages: vec![Message::user(&summary.output)],
+            idempotency_key: Some(format!("{}-{number}", self.work.assignment.job)),
+            ..Request::default()
+        };
+        let began = self.control.now();
+        let clock = Arc::clone(&self.control.env.clock);
+        let step = u32::try_from(number).unwrap_or(u32::MAX);
+        let called = models.call(&request, step, (&clock, &mut *self.control)).await;
+        let duration = Micros::from(self.control.now().saturating_sub(began));
+        Ok(match called {
+            Ok(Answered { answer, .. }) => {
+                let text = answer.text();
+                let (tokens_input, tokens_output) = (answer.usage.input, answer.usage.output);
+                let usage = StepUsage { duration, tokens_input, tokens_output, ..StepUsage::default() };
+                (summary.result(Some(text).filter(|text| !text.trim().is_empty())), usage)
+            }
+            Err(_) => (summary.result(None), StepUsage { duration, ..StepUsage::default() }),
+        })
+    }
+
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.control.env.clock.wall().0 / 1000).unwrap_or_default()
+    }
+}
+
+/// Whether the controller, or the journal, answers a call.
+fn is_of_platform(tool: &str) -> bool {
+    ["agent__check_inbox", "agent__send_message", "agent__reply_escalation"].contains(&tool)
+}
+
+/// A message. One of a person may be any JSON.
+fn envelope(received: Received) -> Envelope {
+    let Received { from, at_us, body, .. } = received;
+    let body: Value = serde_json::from_str(body.get()).unwrap_or_default();
+    let (sender, content) = match (body["from"].as_str(), body["content"].as_str()) {
+        (Some(sender), Some(content)) => (sender.to_owned(), content.to_owned()),
+        _ => (from, body.as_str().map_or_else(|| body.to_string(), str::to_owned)),
+    };
+    let sent_ms = u64::try_from(at_us / 1000).unwrap_or_default();
+    Envelope { from: sender, payload: Payload::Text(content), sent_ms }
+}
+
+fn read<T: for<'de> Deserialize<'de>>(recorded: &[u8], number: u64) -> Result<T, Fault> {
+    serde_json::from_slice(recorded).map_err(|error| Fault::internal(format!("step {number} is not readable: {error}")))
+}
