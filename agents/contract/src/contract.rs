@@ -25,7 +25,7 @@ use crate::violation::{Violation, joined};
 use crate::yaml::{self, YamlError};
 
 pub use limits::parse_offered;
-pub use llm::Llm;
+pub use llm::{Llm, ToolPermission};
 pub use mcp::Mcp;
 
 /// Why a text is not a contract.

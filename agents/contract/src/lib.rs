@@ -25,7 +25,7 @@ pub mod yaml;
 
 pub use contract::{
     Contract, ContractError, Dependency, ExecMode, Expose, Hardware, Knowledge, Llm, Mcp, Model, Permissions, Provider,
-    ProviderKind, RequiredServer, Requires, Retry, Warning, parse, parse_offered,
+    ProviderKind, RequiredServer, Requires, Retry, ToolPermission, Warning, parse, parse_offered,
 };
 pub use eval::{Check, CheckResult, EVAL_FILE, Eval, EvalError};
 pub use remote::{Remote, RemoteError};

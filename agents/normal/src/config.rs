@@ -1,7 +1,7 @@
 //! The settings of a normal agent.
 
 use atlas_supervisor::Settings;
-use atlas_turn::AutoContinueLayer;
+use atlas_turn::{AutoContinueLayer, ToolAction, ToolRule};
 use serde_json::Value;
 
 use crate::read::{ConfigError, Reader};
@@ -38,6 +38,8 @@ pub struct Config {
     pub global_tools: Vec<String>,
     /// MCP servers that it may use.
     pub mcp_servers: Vec<String>,
+    /// What becomes of calls of some tools. Loki does not know it.
+    pub tool_permissions: Vec<ToolRule>,
     /// The todo list and its continuation.
     pub auto_continue: AutoContinueLayer,
     /// Helpers.
@@ -58,6 +60,8 @@ impl Config {
         let mut reader = Reader::new(document, "")?;
         let variables = reader.list("variables")?.iter().enumerate();
         let variables = variables.map(|(place, one)| Variable::read(one, &format!("variables[{place}].")));
+        let rules = reader.list("tool_permissions")?.iter().enumerate();
+        let rules = rules.map(|(place, one)| rule(one, &format!("tool_permissions[{place}].")));
         Ok(Self {
             name: reader.required("name")?,
             description: reader.text("description")?.unwrap_or_default(),
@@ -73,6 +77,7 @@ impl Config {
             documents: reader.texts("documents")?,
             global_tools: reader.texts("global_tools")?,
             mcp_servers: reader.texts("mcp_servers")?,
+            tool_permissions: rules.collect::<Result<_, _>>()?,
             auto_continue: AutoContinueLayer {
                 enabled: reader.truth("auto_continue")?,
                 max: reader.count("max_auto_continues")?,
@@ -86,6 +91,15 @@ impl Config {
             unknown: reader.unknown(),
         })
     }
+}
+
+fn rule(document: &Value, prefix: &str) -> Result<ToolRule, ConfigError> {
+    let mut reader = Reader::new(document, prefix)?;
+    let tool = reader.required("tool")?;
+    let word = reader.required("action")?;
+    let wrong =
+        || ConfigError::Type { field: format!("{prefix}action"), expected: "allow, ask or deny", got: "another text" };
+    Ok(ToolRule { tool, action: ToolAction::of(&word).ok_or_else(wrong)? })
 }
 
 fn helpers(reader: &mut Reader<'_>) -> Result<Settings, ConfigError> {

@@ -19,40 +19,41 @@ fn a_name_is_enough() {
     check(
         &json!({"name": "a"}),
         &expect![[r#"
-        Config {
-            name: "a",
-            description: "",
-            version: "",
-            model: None,
-            temperature: None,
-            top_p: None,
-            session: None,
-            instructions: "",
-            dynamic_instructions: false,
-            variables: [],
-            conversation_starters: [],
-            documents: [],
-            global_tools: [],
-            mcp_servers: [],
-            auto_continue: AutoContinueLayer {
-                enabled: None,
-                max: None,
-                inject: None,
-                prompt: None,
-            },
-            helpers: Settings {
-                spawns: false,
-                concurrent: 4,
-                depth: 3,
-                summarize_from: 4000,
-                escalation_timeout_ms: 300000,
-            },
-            inject_spawn_instructions: true,
-            summarization_model: None,
-            compression_threshold: None,
-            unknown: [],
-        }
-    "#]],
+            Config {
+                name: "a",
+                description: "",
+                version: "",
+                model: None,
+                temperature: None,
+                top_p: None,
+                session: None,
+                instructions: "",
+                dynamic_instructions: false,
+                variables: [],
+                conversation_starters: [],
+                documents: [],
+                global_tools: [],
+                mcp_servers: [],
+                tool_permissions: [],
+                auto_continue: AutoContinueLayer {
+                    enabled: None,
+                    max: None,
+                    inject: None,
+                    prompt: None,
+                },
+                helpers: Settings {
+                    spawns: false,
+                    concurrent: 4,
+                    depth: 3,
+                    summarize_from: 4000,
+                    escalation_timeout_ms: 300000,
+                },
+                inject_spawn_instructions: true,
+                summarization_model: None,
+                compression_threshold: None,
+                unknown: [],
+            }
+        "#]],
     );
 }
 
@@ -114,6 +115,7 @@ fn all_members_are_read() {
                 mcp_servers: [
                     "m",
                 ],
+                tool_permissions: [],
                 auto_continue: AutoContinueLayer {
                     enabled: Some(
                         true,

@@ -121,7 +121,7 @@ fn of_config(name: &str, config: &Config) -> Value {
         "model": model(config.model.as_deref()),
         "requires": { "skills": USER_TOOLS, "spawn_agents": config.helpers.spawns, "mcp_servers": servers(&config.mcp_servers) },
         "permissions": permissions(defaults),
-        "provider": { "type": "normal" },
+        "provider": { "type": "normal", "tool_permissions": config.tool_permissions },
         "execution_timeout": TIMEOUT_SECONDS,
     }})
 }

@@ -36,6 +36,7 @@ pub mod images;
 mod key;
 pub mod messages;
 mod output;
+mod permits;
 pub mod python;
 pub mod record;
 pub mod replay;
@@ -52,6 +53,7 @@ pub use continuation::{AutoContinue, AutoContinueLayer, Continuation, Planner, T
 pub use effect::{Effect, End, Failure, Halt};
 pub use event::{Event, Outcome, Returned};
 pub use key::Key;
+pub use permits::{Permits, ToolAction, ToolRule};
 pub use settings::{AtLimit, Format, Limits, Offered, Plan, Sampling, Settings};
 pub use todo::TodoList;
 pub use turn::{Totals, Turn};

@@ -80,6 +80,8 @@ pub enum OwnStep {
     Server,
     /// The helpers of the agent.
     Helper,
+    /// The permission of a person ([`Permits`](crate::Permits)).
+    Guard,
 }
 
 /// A step of a round of tools.
@@ -96,6 +98,8 @@ pub enum RoundStep<'a> {
     Ask(&'a ToolCall),
     /// This call is about helpers, or messages of the team. Its outcome is [`Helped`].
     Help(&'a ToolCall),
+    /// Before this call people are asked. It is done only if they do not allow it.
+    Guard(&'a ToolCall),
 }
 
 /// The step of a round that comes after the first `done` calls. None if all are done.
@@ -111,6 +115,7 @@ pub fn round_step(
         Some(OwnStep::Job) => return Some(RoundStep::Spawn(first)),
         Some(OwnStep::Answer) => return Some(RoundStep::Ask(first)),
         Some(OwnStep::Helper) => return Some(RoundStep::Help(first)),
+        Some(OwnStep::Guard) => return Some(RoundStep::Guard(first)),
         Some(OwnStep::Server) | None => {}
     }
     let alike = own_step(first);
@@ -280,7 +285,9 @@ mod tests {
                 RoundStep::Together { calls, .. } | RoundStep::Servers { calls, .. } => {
                     calls.iter().map(|call| call.name.as_str()).collect()
                 }
-                RoundStep::Spawn(call) | RoundStep::Ask(call) | RoundStep::Help(call) => vec![&call.name],
+                RoundStep::Spawn(call) | RoundStep::Ask(call) | RoundStep::Help(call) | RoundStep::Guard(call) => {
+                    vec![&call.name]
+                }
             };
             done += names.len();
             cut.push(names.join("+"));

@@ -8,10 +8,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::record::{
-    AGAIN, Answered, ChildEnd, Fixed, Helped, LEVEL, QuestionEnd, Ran, RoundStep, START, ServerRound, Spawn, Stopped,
-    round_step, server_counts, server_intent,
+    AGAIN, Answered, ChildEnd, Fixed, Helped, LEVEL, OwnStep, QuestionEnd, Ran, RoundStep, START, ServerRound, Spawn,
+    Stopped, round_step, server_counts, server_intent,
 };
-use crate::{Checks, Effect, End, Event, Failure, Key, Outcome, Returned, Settings, Turn};
+use crate::{Checks, Effect, End, Event, Failure, Key, Outcome, Permits, Returned, Settings, Turn};
 
 /// A recorded step. Its number is its place in the list.
 #[derive(Debug, Clone, PartialEq)]
@@ -112,7 +112,7 @@ pub fn replay<C: Checks>(
     checks: impl Fn(&Settings) -> C,
     ran: Ran,
 ) -> Result<Replayed, ReplayError> {
-    let mut record = Record { steps, next: 0, ran };
+    let mut record = Record { steps, next: 0, ran, permits: Permits::default() };
     match record.run(input, images, said, checks) {
         Ok(ending) => Ok(Replayed::Same(ending)),
         Err(Stop::Open(asked)) => Ok(Replayed::Same(Ending::Open { asked })),
@@ -126,6 +126,7 @@ struct Record<'a> {
     steps: &'a [Step],
     next: usize,
     ran: Ran,
+    permits: Permits,
 }
 
 impl Record<'_> {
@@ -155,11 +156,25 @@ impl Record<'_> {
                 }
                 Some(Effect::Tools { key, calls, .. }) => {
                     let mut returned: Vec<Returned> = Vec::with_capacity(calls.len());
-                    while let Some(step) = round_step(key, &calls, returned.len(), |call| fixed.own_step(call)) {
+                    let mut permits = std::mem::take(&mut self.permits);
+                    let own = |permits: &Permits, call: &ToolCall| match permits.must_ask(&fixed.settings, call) {
+                        true => Some(OwnStep::Guard),
+                        false => fixed.own_step(call),
+                    };
+                    while let Some(step) = round_step(key, &calls, returned.len(), |call| own(&permits, call)) {
+                        if let RoundStep::Guard(call) = step {
+                            let asked = QuestionEnd::key(self.next as u64, &Permits::question(call));
+                            let end: QuestionEnd = self.read("question", asked)?;
+                            let refused = permits.answered(call, &end);
+                            returned.extend(refused.map(|outcome| Returned { call: call.id.clone(), outcome }));
+                            continue;
+                        }
                         if let Some(working) = self.round(step, &fixed, &mut returned)? {
                             turn.set_helpers(working);
                         }
                     }
+                    permits.end_round();
+                    self.permits = permits;
                     Event::Returned(returned)
                 }
                 Some(Effect::Stop { key }) => {
@@ -231,6 +246,8 @@ impl Record<'_> {
                 let end: QuestionEnd = self.read("question", QuestionEnd::key(self.next as u64, call))?;
                 returned.push(Returned { call: call.id.clone(), outcome: end.outcome() });
             }
+            // It is asked before.
+            RoundStep::Guard(_) => {}
             RoundStep::Help(call) => {
                 let Helped { result, working } = self.read("effect", Helped::key(self.next as u64, call))?;
                 returned.push(Returned { call: call.id.clone(), outcome: Outcome::Value(result) });

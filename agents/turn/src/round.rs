@@ -5,8 +5,9 @@ use serde_json::{Map, Value, json};
 
 use crate::checks::told;
 use crate::guard::Observed;
+use crate::permits::denied;
 use crate::same_calls::SameCalls;
-use crate::{Checks, Outcome, Planner, Returned, Settings, python};
+use crate::{Checks, Outcome, Planner, Returned, Settings, ToolAction, python};
 
 /// Characters of unreadable arguments that are repeated to the model.
 const QUOTED_MAX: usize = 200;
@@ -58,6 +59,8 @@ impl Round {
                 Some(Outcome::error("TooManyCalls", text))
             } else if let Some(alert) = same.alert(&call) {
                 Some(Outcome::Value(alert))
+            } else if offered.is_some() && settings.action(&name) == ToolAction::Deny {
+                Some(denied(&name))
             } else if let Some(tool) = offered {
                 unreadable.or_else(|| invalid(&checks.arguments(tool, &call.arguments))).or_else(|| own(plan, &call))
             } else {

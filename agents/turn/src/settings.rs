@@ -4,7 +4,7 @@ use atlas_model::{NanoDollars, Prices, Tool};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{AutoContinue, TodoList};
+use crate::{AutoContinue, TodoList, ToolRule};
 
 /// What a turn is fixed to before it starts. A driver that records a turn records its settings first. The default is the
 /// behaviour of Atlas for Python.
@@ -35,6 +35,9 @@ pub struct Settings {
     /// The todo list of the agent; none if it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plan>,
+    /// What becomes of calls of some tools.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub permissions: Vec<ToolRule>,
 }
 
 /// The todo list that a turn starts with.

@@ -147,7 +147,11 @@ fn permits(contract: &Known, call: &Call<'_>) -> bool {
         skills.is_some_and(|skills| skills.iter().any(|skill| skill == name))
     };
     let platform = requires.and_then(|requires| requires.get("platform_tools")) == Some(&Value::Bool(true));
-    (platform && !user::is_one(call.tool)) || named(call.tool) || (call.tool == LOOKUP && named(call.text("name")))
+    // An agent whose calls need a permission asks for it.
+    let asks = call.tool == "user__ask" && contract.value.pointer("/provider/tool_permissions").is_some();
+    asks || (platform && !user::is_one(call.tool))
+        || named(call.tool)
+        || (call.tool == LOOKUP && named(call.text("name")))
 }
 
 /// Whether the same call may succeed later.

@@ -83,6 +83,8 @@ mod orchestrators;
 #[cfg(test)]
 mod parallel_changes;
 #[cfg(test)]
+mod permissions;
+#[cfg(test)]
 mod preparing;
 #[cfg(test)]
 mod questions;

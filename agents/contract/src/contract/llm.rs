@@ -1,7 +1,7 @@
 //! The extensions of `provider` for llm agents: what a contract can ask of the model and of the agent loop beyond Atlas
 //! for Python.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::members::Members;
 
@@ -37,6 +37,17 @@ pub struct Llm {
     pub probe: Option<bool>,
     /// How long a question to people is open.
     pub question_timeout_seconds: Option<f64>,
+    /// What becomes of calls of some tools. The first rule for a tool counts.
+    pub tool_permissions: Vec<ToolPermission>,
+}
+
+/// A rule for calls of tools.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolPermission {
+    /// A name, or the beginning of names before `*`.
+    pub tool: String,
+    /// `allow`, `ask` or `deny`.
+    pub action: String,
 }
 
 impl Llm {
@@ -62,12 +73,15 @@ impl Llm {
             messages: text("messages"),
             probe: flag("probe"),
             question_timeout_seconds: number("question_timeout_seconds"),
+            tool_permissions: permissions(provider.get("tool_permissions")),
         }
     }
 
     /// Its members that are set, in the order of the documentation.
     pub(super) fn members(&self) -> Map<String, Value> {
-        let all: [(&str, Option<Value>); 16] = [
+        let rule = |rule: &ToolPermission| json!({"tool": rule.tool, "action": rule.action});
+        let rules: Vec<Value> = self.tool_permissions.iter().map(rule).collect();
+        let all: [(&str, Option<Value>); 17] = [
             ("max_tokens", self.max_tokens.map(Value::from)),
             ("temperature", self.temperature.map(Value::from)),
             ("top_p", self.top_p.map(Value::from)),
@@ -84,7 +98,14 @@ impl Llm {
             ("messages", self.messages.clone().map(Value::from)),
             ("probe", self.probe.map(Value::from)),
             ("question_timeout_seconds", self.question_timeout_seconds.map(Value::from)),
+            ("tool_permissions", Some(rules).filter(|rules| !rules.is_empty()).map(Value::from)),
         ];
         all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
     }
+}
+
+fn permissions(rules: Option<&Value>) -> Vec<ToolPermission> {
+    let text = |rule: &Value, name: &str| rule.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let rules = rules.and_then(Value::as_array).into_iter().flatten();
+    rules.map(|rule| ToolPermission { tool: text(rule, "tool"), action: text(rule, "action") }).collect()
 }

@@ -9,7 +9,7 @@ use crate::record::{
     server_counts, server_intent,
 };
 use crate::replay::{Replayed, Step, replay};
-use crate::{Effect, Event, Returned, Settings, Turn};
+use crate::{Effect, Event, Permits, Returned, Settings, ToolAction, ToolRule, Turn};
 
 fn fixed(settings: &Settings) -> Value {
     json!({"level": LEVEL, "source": "mock", "settings": settings, "tools": {"echo": "agent", "words": "skill", "a": "platform", "ask": "user", "team": "helper", "lab_x": {"server": {"server": "lab", "tool": "x"}}}})
@@ -34,7 +34,7 @@ fn record(settings: &Settings, again: Option<(usize, &Settings)>, answers: &[Eve
     let mut steps = vec![Step::new("start", START, &fixed(settings))];
     let mut turn = Turn::new(settings.clone());
     let mut effects = turn.step(start(json!({"q": 1})), &Typed);
-    let (mut answers, mut called) = (answers.iter(), 0);
+    let (mut answers, mut called, mut permits) = (answers.iter(), 0, Permits::default());
     loop {
         let event = match effects.pop().expect("an effect") {
             Effect::Call { key } => {
@@ -52,7 +52,11 @@ fn record(settings: &Settings, again: Option<(usize, &Settings)>, answers: &[Eve
             }
             Effect::Tools { key, calls, .. } => {
                 let mut returned: Vec<Returned> = Vec::new();
-                while let Some(step) = round_step(key, &calls, returned.len(), own) {
+                let guarded = |permits: &Permits, call: &atlas_model::ToolCall| match permits.must_ask(settings, call) {
+                    true => Some(OwnStep::Guard),
+                    false => own(call),
+                };
+                while let Some(step) = round_step(key, &calls, returned.len(), |call| guarded(&permits, call)) {
                     match step {
                         RoundStep::Together { key, calls } => {
                             let one = |call: &atlas_model::ToolCall| Returned {
@@ -84,6 +88,13 @@ fn record(settings: &Settings, again: Option<(usize, &Settings)>, answers: &[Eve
                             let end = QuestionEnd::Ended(json!({"answer": "blue"}));
                             steps.push(Step::new("question", QuestionEnd::key(steps.len() as u64, call), &end));
                             returned.push(Returned { call: call.id.clone(), outcome: end.outcome() });
+                        }
+                        RoundStep::Guard(call) => {
+                            let asked = QuestionEnd::key(steps.len() as u64, &Permits::question(call));
+                            let end = QuestionEnd::Ended(json!({"answer": "allow for this job"}));
+                            steps.push(Step::new("question", asked, &end));
+                            let refused = permits.answered(call, &end);
+                            returned.extend(refused.map(|outcome| Returned { call: call.id.clone(), outcome }));
                         }
                         RoundStep::Help(call) => {
                             let helped = Helped { result: json!({"status": "ok"}), working: true };
@@ -159,6 +170,18 @@ fn an_agent_with_working_helpers_stops_when_it_may() {
     for count in 1..steps.len() {
         assert!(matches!(replayed(&steps[..count]), Replayed::Same(crate::replay::Ending::Open { .. })), "{count}");
     }
+}
+
+#[test]
+fn calls_that_people_allow_are_replayed() {
+    let rule = |tool: &str, action| ToolRule { tool: tool.to_owned(), action };
+    let permissions = vec![rule("a", ToolAction::Ask), rule("echo", ToolAction::Deny)];
+    let settings = Settings { permissions, ..settings() };
+    let (steps, _) = record(&settings, None, &answers());
+    let kinds: Vec<&str> = steps.iter().map(|step| step.kind.as_str()).collect();
+    // The first call asks, the third is allowed as well, and that of `echo` is not made.
+    assert_eq!(kinds, ["start", "model", "question", "tools", "child", "question", "model"]);
+    assert!(matches!(replayed(&steps), Replayed::Same(crate::replay::Ending::Finished { .. })));
 }
 
 /// Whatever is missing at the end, the replay asks for exactly that.

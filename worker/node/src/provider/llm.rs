@@ -16,6 +16,7 @@ mod tools;
 
 use std::sync::Arc;
 
+use atlas_turn::Permits;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -42,7 +43,8 @@ impl LlmAgent {
         let journal = Journal::new(&self.shared, &work.assignment);
         let mut metadata = Map::new();
         let (shared, normal) = (&self.shared, None);
-        let driver = Driver { work, shared, control, journal, metadata: &mut metadata, normal, team: None };
+        let (team, permits) = (None, Permits::default());
+        let driver = Driver { work, shared, control, journal, metadata: &mut metadata, normal, team, permits };
         let end = tokio::select! {
             biased;
             () = stopped(mailbox) => None,

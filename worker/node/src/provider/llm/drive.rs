@@ -8,7 +8,7 @@ use atlas_contract::ProviderKind;
 use atlas_model::{CallError, CallErrorKind, NanoDollars};
 use atlas_secrets::Redactor;
 use atlas_turn::record::{AGAIN, Answered as Recorded, START};
-use atlas_turn::{Effect, Event, Halt, Key, Settings, Turn, images, messages};
+use atlas_turn::{Effect, Event, Halt, Key, Permits, Settings, Turn, images, messages};
 use atlas_types::{Micros, StepKey, StepKind, StepUsage, StreamKind};
 use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
@@ -47,6 +47,8 @@ pub(super) struct Driver<'a, 'c> {
     pub(super) normal: Option<Normal>,
     /// The helpers of an agent with a `config.yaml`.
     pub(super) team: Option<Team>,
+    /// What people have allowed.
+    pub(super) permits: Permits,
 }
 
 /// Why a step has no outcome.

@@ -1,10 +1,10 @@
 //! What a job is fixed to: the first step of its journal. Later attempts use it as it is recorded, also on a worker with
 //! other keys or another contract of the same version.
 
-use atlas_contract::Contract;
+use atlas_contract::{Contract, ToolPermission};
 use atlas_model::{Capability, Day, NanoDollars, PriceList, Prices};
 use atlas_turn::record::LEVEL;
-use atlas_turn::{AtLimit, Format, Limits, Sampling, Settings};
+use atlas_turn::{AtLimit, Format, Limits, Sampling, Settings, ToolAction, ToolRule};
 use atlas_types::Attachments;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -138,10 +138,15 @@ fn settings(contract: &Contract) -> Settings {
             parallel: llm.parallel_tools.map_or(defaults.parallel, |most| most as usize),
             ..defaults
         },
+        permissions: llm.tool_permissions.iter().filter_map(permission).collect(),
         // The providers of the environment have no declarations; they refuse what a model does not accept.
         vision: true,
         ..Settings::default()
     }
+}
+
+fn permission(rule: &ToolPermission) -> Option<ToolRule> {
+    Some(ToolRule { tool: rule.tool.clone(), action: ToolAction::of(&rule.action)? })
 }
 
 fn format(contract: &Contract) -> Format {

@@ -7,7 +7,7 @@ use atlas_contract::platform;
 use atlas_model::ToolCall as Asked;
 use atlas_secrets::Redactor;
 use atlas_turn::record::{ChildEnd as End, OwnStep, RUN, RoundStep, Spawn, round_step};
-use atlas_turn::{Key, Outcome, Returned};
+use atlas_turn::{Key, Outcome, Permits, Returned};
 use atlas_types::{Micros, StepKey, StepKind, StepUsage};
 use futures::future::{BoxFuture, FutureExt as _};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
@@ -67,7 +67,9 @@ impl Driver<'_, '_> {
         let sources = &fixed.tools;
         let mut returned = Vec::with_capacity(calls.len());
         let is_skill = |call: &Asked| sources.get(&call.name) == Some(&ToolSource::Skill);
-        let own_step = |call: &Asked| match sources.get(&call.name) {
+        let mut permits = std::mem::take(&mut self.permits);
+        let own_step = |permits: &Permits, call: &Asked| match sources.get(&call.name) {
+            _ if permits.must_ask(&fixed.settings, call) => Some(OwnStep::Guard),
             _ if call.name == RUN => Some(OwnStep::Job),
             Some(ToolSource::Agent | ToolSource::Skill) => Some(OwnStep::Job),
             Some(ToolSource::User) => Some(OwnStep::Answer),
@@ -75,7 +77,7 @@ impl Driver<'_, '_> {
             Some(ToolSource::Server { .. } | ToolSource::Meta { .. }) => Some(OwnStep::Server),
             Some(ToolSource::Platform | ToolSource::Own) | None => None,
         };
-        while let Some(step) = round_step(key, &calls, returned.len(), own_step) {
+        while let Some(step) = round_step(key, &calls, returned.len(), |call| own_step(&permits, call)) {
             match step {
                 RoundStep::Together { key, calls } => {
                     returned.extend(self.together(StepKey(key.0), (calls, sources), parallel).await?);
@@ -85,9 +87,16 @@ impl Driver<'_, '_> {
                 }
                 RoundStep::Spawn(call) => returned.push(self.child(call, is_skill(call)).await?),
                 RoundStep::Ask(call) => returned.push(self.question(call).await?),
+                RoundStep::Guard(call) => {
+                    let end = self.journal.question(&Permits::question(call)).await?;
+                    let refused = permits.answered(call, &end);
+                    returned.extend(refused.map(|outcome| Returned { call: call.id.clone(), outcome }));
+                }
                 RoundStep::Help(call) => returned.push(self.help(call, (fixed, models)).await?),
             }
         }
+        permits.end_round();
+        self.permits = permits;
         Ok(returned)
     }
 
