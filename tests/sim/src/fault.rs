@@ -17,6 +17,10 @@ const ELECTION_TIMEOUT: u64 = 350 * MS;
 impl World {
     /// The `n`-th fault. The kinds take turns, so that every run sees most of them.
     pub(crate) fn fault(&mut self, n: u64) {
+        if !self.faults_on {
+            // It was put off until the faults were over.
+            return;
+        }
         if self.raft.leader.is_none() {
             // Nothing that is broken already is broken again: a fault that hits nobody is none.
             return self.after_up_to(SECOND, Event::Fault(n));
