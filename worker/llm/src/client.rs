@@ -6,10 +6,11 @@
 
 pub mod address;
 mod backoff;
-mod dial;
+pub mod dial;
 mod exchange;
 mod fit;
 pub mod proxy;
+pub mod trust;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -30,9 +31,11 @@ use crate::auth::LoginTokens;
 use crate::scripted::Script;
 use crate::{Endpoint, Event, Protocol};
 
+pub use dial::Connector;
 pub use proxy::Proxy;
+pub use trust::Trust;
 
-type Pool = legacy::Client<dial::Connector, Full<Bytes>>;
+type Pool = legacy::Client<Connector, Full<Bytes>>;
 
 const USER_AGENT: HeaderValue = HeaderValue::from_static(concat!("atlas/", env!("CARGO_PKG_VERSION")));
 /// Proxy settings with connections of their own. More than a worker's models have.
@@ -181,6 +184,7 @@ impl fmt::Debug for Target {
 #[derive(Clone)]
 pub struct Client {
     env: Env,
+    trust: Trust,
     /// One pool of connections for each proxy setting.
     pools: Arc<Mutex<BTreeMap<String, Pool>>>,
     /// Held while an access token is renewed.
@@ -190,7 +194,12 @@ pub struct Client {
 impl Client {
     /// A client without connections. They are opened when a call needs one.
     pub fn new(env: Env) -> Self {
-        Self { env, pools: Arc::default(), tokens: Arc::default() }
+        Self::trusting(env, Trust::default())
+    }
+
+    /// A client that accepts the certificates of more servers than the system does.
+    pub fn trusting(env: Env, trust: Trust) -> Self {
+        Self { env, trust, pools: Arc::default(), tokens: Arc::default() }
     }
 
     /// Calls the first target that answers, within `limit`.
@@ -240,7 +249,7 @@ impl Client {
         if let Some(pool) = pools.get(&key) {
             return Ok(pool.clone());
         }
-        let connector = dial::Connector::new(&self.env, proxy)?;
+        let connector = Connector::new(&self.env, proxy, &self.trust)?;
         let mut builder = legacy::Client::builder(TokioExecutor::new());
         builder.pool_idle_timeout(IDLE_TIMEOUT).pool_timer(TokioTimer::new()).timer(TokioTimer::new());
         let pool: Pool = builder.build(connector);

@@ -19,6 +19,7 @@ use serde_json::{Map, Value};
 
 use crate::bounds::{CLOSE_MAX, DEFINITIONS_BYTES_MAX, MESSAGE_BYTES_MAX, PAGES_MAX};
 use crate::error::{McpError, McpErrorKind};
+use crate::network::Network;
 use crate::outcome::Called;
 use crate::program::{Launcher, Program};
 use crate::target::Target;
@@ -62,13 +63,18 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Opens a connection: the handshake with sessions first, which every server of today knows, then the one without.
-    pub(crate) async fn open(env: &Env, target: &Target, launcher: &dyn Launcher) -> Result<Self, McpError> {
+    pub(crate) async fn open(
+        env: &Env,
+        network: &Network,
+        target: &Target,
+        launcher: &dyn Launcher,
+    ) -> Result<Self, McpError> {
         let handler = Handler::default();
         let changed = Arc::clone(&handler.changed);
         let (service, keeper) = match target.spec.transport {
-            Transport::Http => (Self::http(target, handler).await?, None),
+            Transport::Http => (Self::http(env, network, target, handler).await?, None),
             Transport::Sse => {
-                let transport = sse::connect(env, target).await?;
+                let transport = sse::connect(env, network, target).await?;
                 (
                     Self::begun(
                         target,
@@ -83,9 +89,9 @@ impl Connection {
         Ok(Self { service, changed, tools: Mutex::default(), used, open: AtomicUsize::new(0), _keeper: keeper })
     }
 
-    async fn http(target: &Target, handler: Handler) -> Result<Service, McpError> {
-        let first =
-            handler.clone().serve_with_lifecycle(http::transport(target)?, ClientLifecycleMode::Initialize).await;
+    async fn http(env: &Env, network: &Network, target: &Target, handler: Handler) -> Result<Service, McpError> {
+        let transport = || http::transport(env, network, target);
+        let first = handler.clone().serve_with_lifecycle(transport()?, ClientLifecycleMode::Initialize).await;
         let error = match first {
             Ok(service) => return Ok(service),
             Err(error) => McpError::handshake(&target.name, &error),
@@ -94,7 +100,7 @@ impl Connection {
             return Err(error);
         }
         let newest = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
-        let second = handler.serve_with_lifecycle(http::transport(target)?, newest).await;
+        let second = handler.serve_with_lifecycle(transport()?, newest).await;
         second.map_err(|_| error)
     }
 

@@ -7,6 +7,7 @@ use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
 use crate::bounds::ERROR_BYTES_MAX;
+use crate::network::SendError;
 
 /// What kind of failure it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,7 +108,7 @@ impl McpError {
         }
     }
 
-    fn unauthorized(server: &str) -> Self {
+    pub(crate) fn unauthorized(server: &str) -> Self {
         let text =
             format!("the MCP server {server} refuses the credential; look at its headers: atlasctl mcp show {server}");
         Self::new(McpErrorKind::Unauthorized, text)
@@ -117,7 +118,7 @@ impl McpError {
 /// An error with its causes, each said once.
 pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
     // This error does not tell its cause.
-    if let Some(StreamableHttpError::Client(cause)) = error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+    if let Some(StreamableHttpError::Client(cause)) = error.downcast_ref::<StreamableHttpError<SendError>>() {
         return chain(cause);
     }
     let mut text = error.to_string();

@@ -1,54 +1,49 @@
-//! Streamable HTTP. Redirects are followed only on the same origin: a server must not send a credential to another one.
+//! Streamable HTTP: how rmcp's client sends messages and reads answers.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use reqwest::redirect::{Attempt, Policy};
+use ::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use ::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
+use atlas_env::Env;
+use bytes::Bytes;
+use futures::stream::BoxStream;
+use futures::{StreamExt as _, TryStreamExt as _};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, HttpStatusError, InsufficientScopeError, SseError, StreamableHttpClient,
+    StreamableHttpClientTransportConfig, StreamableHttpError, StreamableHttpPostResponse, StreamableHttpResponseLimits,
+};
+use sse_stream::{Sse, SseStream};
+use url::Url;
 
 use crate::bounds::{ERROR_BYTES_MAX, MESSAGE_BYTES_MAX};
-use crate::error::{McpError, McpErrorKind, chain};
-use crate::target::{Target, is_local};
+use crate::error::McpError;
+use crate::network::{Caller, Network, SendError};
+use crate::target::Target;
 
-/// Most redirects of one request.
-const REDIRECTS_MAX: usize = 3;
+const JSON: &str = "application/json";
+const EVENTS: &str = "text/event-stream";
+const BOTH: HeaderValue = HeaderValue::from_static("text/event-stream, application/json");
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
-/// A redirect that is not followed.
-#[derive(Debug, thiserror::Error)]
-#[error("it redirects to {0}, which is not followed; give the server's own address")]
-struct Elsewhere(String);
+/// Headers of the protocol, which a definition cannot set.
+const RESERVED: [HeaderName; 3] = [ACCEPT, SESSION, LAST_EVENT];
 
-/// The client for a server. It has no pool beyond its own connection.
-pub(crate) fn client(target: &Target) -> Result<reqwest::Client, McpError> {
-    let refused = |why: String| {
-        McpError::new(McpErrorKind::Configuration, format!("the MCP server {} cannot be used: {why}", target.name))
-    };
-    if target.spec.url.as_deref().is_some_and(|url| url.starts_with("https://")) {
-        let why = "addresses with https:// are not supported yet; use http:// in a private network (plain_http), or a program as a bridge";
-        return Err(refused(why.to_owned()));
-    }
-    let mut builder = reqwest::Client::builder()
-        .user_agent(concat!("atlas/", env!("CARGO_PKG_VERSION")))
-        .redirect(Policy::custom(follow))
-        .connect_timeout(std::time::Duration::from_secs(10));
-    if target.spec.url.as_deref().is_some_and(is_local) {
-        builder = builder.no_proxy();
-    }
-    builder.build().map_err(|error| refused(chain(&error)))
-}
-
-fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
-    let from = attempt.previous().first().map(|url| url.origin());
-    let keeps_method = matches!(attempt.status().as_u16(), 307 | 308);
-    if keeps_method && attempt.previous().len() <= REDIRECTS_MAX && from == Some(attempt.url().origin()) {
-        return attempt.follow();
-    }
-    let host = attempt.url().host_str().unwrap_or("nowhere").to_owned();
-    attempt.error(Elsewhere(host))
-}
+type Failed = StreamableHttpError<SendError>;
+type Headers = HashMap<HeaderName, HeaderValue>;
 
 /// The transport for a server.
-pub(crate) fn transport(target: &Target) -> Result<StreamableHttpClientTransport<reqwest::Client>, McpError> {
+pub(crate) fn transport(
+    env: &Env,
+    network: &Network,
+    target: &Target,
+) -> Result<StreamableHttpClientTransport<Caller>, McpError> {
     let uri: Arc<str> = target.spec.url.as_deref().unwrap_or_default().into();
     let config = StreamableHttpClientTransportConfig::with_uri(uri)
         .custom_headers(target.headers.iter().cloned().collect())
@@ -56,5 +51,292 @@ pub(crate) fn transport(target: &Target) -> Result<StreamableHttpClientTransport
         .max_json_response_size(MESSAGE_BYTES_MAX)
         .max_error_response_size(ERROR_BYTES_MAX)
         .reinit_on_expired_session(true);
-    Ok(StreamableHttpClientTransport::with_client(client(target)?, config))
+    Ok(StreamableHttpClientTransport::with_client(network.caller(env, target)?, config))
+}
+
+impl StreamableHttpClient for Caller {
+    type Error = SendError;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        token: Option<String>,
+        custom: Headers,
+    ) -> Result<StreamableHttpPostResponse, Failed> {
+        let mut limits = StreamableHttpResponseLimits::default();
+        limits.max_sse_event_size = MESSAGE_BYTES_MAX;
+        limits.max_json_response_size = MESSAGE_BYTES_MAX;
+        limits.max_error_response_size = ERROR_BYTES_MAX;
+        self.post_message_with_response_limits(uri, message, session, token, custom, limits).await
+    }
+
+    async fn post_message_with_response_limits(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        token: Option<String>,
+        custom: Headers,
+        limits: StreamableHttpResponseLimits,
+    ) -> Result<StreamableHttpPostResponse, Failed> {
+        let mut headers = headers(session.as_deref(), None, token, custom)?;
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+        let body = Bytes::from(serde_json::to_vec(&message)?);
+        let response = self.send(Method::POST, &url(&uri)?, headers, body).await.map_err(Failed::Client)?;
+        let status = response.status();
+        // A notification or an answer waits for nothing, so nothing in the body matters.
+        let is_asked = matches!(message, ClientJsonRpcMessage::Request(_));
+        if status == StatusCode::ACCEPTED || status == StatusCode::NO_CONTENT || (status.is_success() && !is_asked) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        if status == StatusCode::NOT_FOUND && session.is_some() {
+            return Err(Failed::SessionExpired);
+        }
+        let opened = response.headers().get(SESSION).and_then(|session| session.to_str().ok()).map(str::to_owned);
+        if !status.is_success() {
+            return match refusal(response, limits).await? {
+                Some(error) => Ok(StreamableHttpPostResponse::Json(error, opened)),
+                None => Err(Failed::Client(SendError::Status(status.as_u16()))),
+            };
+        }
+        if is(response.headers(), EVENTS) {
+            return Ok(StreamableHttpPostResponse::Sse(events(response, limits.max_sse_event_size), opened));
+        }
+        if !is(response.headers(), JSON) {
+            return Err(Failed::UnexpectedContentType(kind(response.headers()).map(str::to_owned)));
+        }
+        let body = whole(response, limits.max_json_response_size).await?;
+        let parsed = serde_json::from_slice(&body).map_err(|error| {
+            let shown = String::from_utf8_lossy(&body[..body.len().min(limits.max_error_response_size)]).into_owned();
+            Failed::UnexpectedServerResponse(Cow::Owned(format!("not a message: {error}: {shown}")))
+        })?;
+        Ok(StreamableHttpPostResponse::Json(parsed, opened))
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session: Arc<str>,
+        token: Option<String>,
+        custom: Headers,
+    ) -> Result<(), Failed> {
+        let headers = headers(Some(&session), None, token, custom)?;
+        let response = self.send(Method::DELETE, &url(&uri)?, headers, Bytes::new()).await.map_err(Failed::Client)?;
+        match response.status() {
+            // The protocol lets a server end its sessions by itself alone.
+            status if status.is_success() || status == StatusCode::METHOD_NOT_ALLOWED => Ok(()),
+            status => Err(Failed::Client(SendError::Status(status.as_u16()))),
+        }
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last_event: Option<String>,
+        token: Option<String>,
+        custom: Headers,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failed> {
+        self.get_stream_with_max_sse_event_size(uri, session, last_event, token, custom, MESSAGE_BYTES_MAX).await
+    }
+
+    async fn get_stream_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last_event: Option<String>,
+        token: Option<String>,
+        custom: Headers,
+        bytes_max: usize,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failed> {
+        let headers = headers(session.as_deref(), last_event, token, custom)?;
+        let response = self.send(Method::GET, &url(&uri)?, headers, Bytes::new()).await.map_err(Failed::Client)?;
+        let status = response.status();
+        if status == StatusCode::METHOD_NOT_ALLOWED {
+            return Err(Failed::ServerDoesNotSupportSse);
+        }
+        if !status.is_success() {
+            refused(&response)?;
+            return Err(Failed::Client(SendError::Status(status.as_u16())));
+        }
+        if !is(response.headers(), EVENTS) && !is(response.headers(), JSON) {
+            return Err(Failed::UnexpectedContentType(kind(response.headers()).map(str::to_owned)));
+        }
+        Ok(events(response, bytes_max))
+    }
+}
+
+fn url(uri: &str) -> Result<Url, Failed> {
+    Url::parse(uri).map_err(|_| Failed::Client(SendError::Address))
+}
+
+/// The headers of a request.
+fn headers(
+    session: Option<&str>,
+    last_event: Option<String>,
+    token: Option<String>,
+    custom: Headers,
+) -> Result<HeaderMap, Failed> {
+    let value = |text: &str| HeaderValue::from_str(text).map_err(|_| Failed::Client(SendError::Address));
+    let mut headers = HeaderMap::new();
+    for (name, value) in custom {
+        if RESERVED.contains(&name) {
+            return Err(Failed::ReservedHeaderConflict(name.to_string()));
+        }
+        headers.insert(name, value);
+    }
+    headers.insert(ACCEPT, BOTH);
+    if let Some(session) = session {
+        headers.insert(SESSION, value(session)?);
+    }
+    if let Some(last_event) = last_event {
+        headers.insert(LAST_EVENT, value(&last_event)?);
+    }
+    if let Some(token) = token {
+        let mut bearer = value(&format!("Bearer {token}"))?;
+        bearer.set_sensitive(true);
+        headers.insert(AUTHORIZATION, bearer);
+    }
+    Ok(headers)
+}
+
+/// What a server says about a credential or its load, as an error.
+fn refused(response: &Response<Incoming>) -> Result<(), Failed> {
+    let text = |name: HeaderName| response.headers().get(name).and_then(|value| value.to_str().ok());
+    let challenge = text(WWW_AUTHENTICATE).map(str::to_owned);
+    match (response.status(), challenge) {
+        (StatusCode::UNAUTHORIZED, challenge) => {
+            Err(Failed::AuthRequired(AuthRequiredError::new(challenge.unwrap_or_default())))
+        }
+        (StatusCode::FORBIDDEN, Some(challenge)) => {
+            Err(Failed::InsufficientScope(InsufficientScopeError::new(challenge, None)))
+        }
+        (status, _) if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() => {
+            Err(HttpStatusError::new(status.as_u16(), text(RETRY_AFTER).map(str::to_owned)).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The error of the protocol in an answer without success, if there is one.
+async fn refusal(
+    response: Response<Incoming>,
+    limits: StreamableHttpResponseLimits,
+) -> Result<Option<ServerJsonRpcMessage>, Failed> {
+    let refused = refused(&response);
+    if !is(response.headers(), JSON) || matches!(refused, Err(Failed::AuthRequired(_) | Failed::InsufficientScope(_))) {
+        return refused.map(|()| None);
+    }
+    let body = whole(response, limits.max_json_response_size).await?;
+    match serde_json::from_slice(&body) {
+        Ok(error @ JsonRpcMessage::Error(_)) => Ok(Some(error)),
+        _ => refused.map(|()| None),
+    }
+}
+
+/// The type of an answer's body, without its parameters.
+fn kind(headers: &HeaderMap) -> Option<&str> {
+    let kind = headers.get(CONTENT_TYPE)?.to_str().ok()?;
+    Some(kind.split(';').next().unwrap_or_default().trim())
+}
+
+fn is(headers: &HeaderMap, wanted: &str) -> bool {
+    kind(headers).is_some_and(|kind| kind.eq_ignore_ascii_case(wanted))
+}
+
+/// A body with at most `bytes_max` bytes. Only what is needed to see that it is longer is read.
+async fn whole(response: Response<Incoming>, bytes_max: usize) -> Result<Vec<u8>, Failed> {
+    let mut pieces = response.into_body().into_data_stream();
+    let mut body = Vec::new();
+    while let Some(piece) = pieces.try_next().await.map_err(|error| Failed::Client(SendError::Body(error)))? {
+        if piece.len() > bytes_max - body.len() {
+            return Err(Failed::ResponseBodyTooLarge { max_size: bytes_max });
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(body)
+}
+
+/// An event is larger than anybody may read.
+#[derive(Debug, thiserror::Error)]
+#[error("an event has more than {0} bytes")]
+struct EventTooLarge(usize);
+
+type BodyError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The events of a body. The stream ends with an error at one of more than `bytes_max` bytes.
+fn events(response: Response<Incoming>, bytes_max: usize) -> BoxStream<'static, Result<Sse, SseError>> {
+    let mut length = Length::default();
+    let pieces = response.into_body().into_data_stream().map(move |piece| {
+        let piece = piece.map_err(|error| Box::new(error) as BodyError)?;
+        match length.after(&piece) {
+            longest if longest > bytes_max => Err(Box::new(EventTooLarge(bytes_max)) as BodyError),
+            _ => Ok(piece),
+        }
+    });
+    let mut ended = false;
+    let until_error = pieces.take_while(move |piece| {
+        let go_on = !ended;
+        ended = piece.is_err();
+        futures::future::ready(go_on)
+    });
+    SseStream::from_bytes_stream(until_error.map_err(Broken)).boxed()
+}
+
+/// The stream of events broke off.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Broken(#[source] BodyError);
+
+/// Counts the bytes of the event under way. Comments count as well: nobody sends megabytes of them without an empty line.
+#[derive(Default)]
+struct Length {
+    bytes: usize,
+    /// The last line is empty so far.
+    at_start: bool,
+}
+
+impl Length {
+    /// The longest length that the event under way had within these bytes.
+    fn after(&mut self, piece: &[u8]) -> usize {
+        let mut longest = 0;
+        for byte in piece {
+            match byte {
+                b'\r' => {}
+                b'\n' if self.at_start => self.bytes = 0,
+                b'\n' => self.at_start = true,
+                _ => self.at_start = false,
+            }
+            self.bytes += 1;
+            longest = longest.max(self.bytes);
+        }
+        longest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ::http::header::ALLOW;
+
+    use super::*;
+
+    #[test]
+    fn the_length_of_an_event_begins_again_after_an_empty_line() {
+        let mut length = Length::default();
+        assert_eq!(length.after(b"data: 1"), 7);
+        assert_eq!(length.after(b"\n\nda"), 8);
+        assert_eq!(length.after(b"ta: 2\r\n\r\n: a"), 11);
+        assert_eq!(length.bytes, 4);
+    }
+
+    #[test]
+    fn a_definition_cannot_set_headers_of_the_protocol() {
+        let own = |name: HeaderName| Headers::from([(name, HeaderValue::from_static("x"))]);
+        assert!(headers(None, None, None, own(SESSION)).is_err());
+        let set = headers(Some("s"), None, None, own(ALLOW)).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!((set[SESSION].as_bytes(), &set[ACCEPT]), (&b"s"[..], &BOTH));
+        assert!(headers(Some("s\n"), None, None, Headers::new()).is_err());
+    }
 }

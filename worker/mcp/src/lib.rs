@@ -6,6 +6,7 @@ mod bounds;
 mod connection;
 mod error;
 mod http;
+mod network;
 mod outcome;
 mod pool;
 mod program;
@@ -14,6 +15,7 @@ mod target;
 
 pub use atlas_mcp_spec::{CallEffects, Meta, RemoteTool, ServerSpec, Transport, Verdict, digest};
 pub use error::{McpError, McpErrorKind};
+pub use network::Network;
 pub use outcome::Called;
 pub use pool::Pool;
 pub use program::{Launched, Launcher, Program};

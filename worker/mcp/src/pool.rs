@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use crate::bounds::{CONNECTIONS_MAX, PAUSE, PAUSE_MAX, PROBE_MAX};
 use crate::connection::{Connection, Own};
 use crate::error::{McpError, McpErrorKind};
+use crate::network::Network;
 use crate::outcome::Called;
 use crate::program::Launcher;
 use crate::target::{Key, Target};
@@ -26,6 +27,7 @@ pub struct Pool(Arc<Inner>);
 struct Inner {
     env: Env,
     launcher: Arc<dyn Launcher>,
+    network: Network,
     places: Mutex<BTreeMap<Key, Arc<Place>>>,
     /// Whether a task looks for idle connections.
     sweeps: AtomicBool,
@@ -49,9 +51,9 @@ struct Failures {
 
 impl Pool {
     /// A pool without connections.
-    pub fn new(env: Env, launcher: Arc<dyn Launcher>) -> Self {
+    pub fn new(env: Env, launcher: Arc<dyn Launcher>, network: Network) -> Self {
         let sweeps = AtomicBool::new(false);
-        Self(Arc::new(Inner { env, launcher, places: Mutex::default(), sweeps }))
+        Self(Arc::new(Inner { env, launcher, network, places: Mutex::default(), sweeps }))
     }
 
     /// The tools of a server, all of them.
@@ -79,7 +81,7 @@ impl Pool {
 
     /// Whether a server answers: a handshake and its end, on a connection of its own, within three seconds.
     pub async fn probe(&self, target: &Target) -> Result<(), McpError> {
-        let open = Connection::open(&self.0.env, target, &*self.0.launcher);
+        let open = self.0.open(target);
         let connection =
             self.within(PROBE_MAX, open, || McpError::timeout(&target.name, "answer a probe", PROBE_MAX)).await?;
         connection.close().await;
@@ -182,7 +184,7 @@ impl Inner {
     }
 
     async fn open(&self, target: &Target) -> Result<Connection, McpError> {
-        Connection::open(&self.env, target, &*self.launcher).await
+        Connection::open(&self.env, &self.network, target, &*self.launcher).await
     }
 
     /// Closes connections that were not used for their time, and forgets places without one.

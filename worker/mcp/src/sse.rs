@@ -3,19 +3,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::http::{HeaderMap, StatusCode};
+use ::http::header::{ACCEPT, CONTENT_TYPE};
+use ::http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use atlas_env::{Env, Task};
 use atlas_llm::sse::{Event, Parser};
+use bytes::Bytes;
 use futures::StreamExt as _;
-use reqwest::{Client, Response, Url};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::sync::mpsc;
+use url::Url;
 
 use crate::bounds::MESSAGE_BYTES_MAX;
 use crate::error::{McpError, McpErrorKind, chain};
-use crate::http::client;
+use crate::network::{Caller, Network};
 use crate::target::Target;
 
 /// How long the server may take to name the address for messages.
@@ -37,30 +41,30 @@ pub(crate) struct SseTransport {
 
 /// Where messages go.
 struct Post {
-    client: Client,
+    caller: Caller,
     url: Url,
     headers: HeaderMap,
 }
 
 /// Opens the event stream, and waits for the address.
-pub(crate) async fn connect(env: &Env, target: &Target) -> Result<SseTransport, McpError> {
+pub(crate) async fn connect(env: &Env, network: &Network, target: &Target) -> Result<SseTransport, McpError> {
     let failed = |why: String| {
         let text = format!("the MCP server {} cannot be reached: {why}", target.name);
         McpError::new(McpErrorKind::Unreachable, text)
     };
-    let client = client(target)?;
+    let caller = network.caller(env, target)?;
     let headers: HeaderMap = target.headers.iter().cloned().collect();
-    let url = target.spec.url.as_deref().unwrap_or_default();
-    let request = client.get(url).headers(headers.clone()).header("accept", "text/event-stream");
-    let response = request.send().await.map_err(|error| failed(chain(&error)))?;
+    let mut asking = headers.clone();
+    asking.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+    let opening = caller.send(Method::GET, caller.url(), asking, Bytes::new());
+    let response = opening.await.map_err(|error| failed(chain(&error)))?;
     if response.status() == StatusCode::UNAUTHORIZED {
-        return Err(McpError::new(
-            McpErrorKind::Unauthorized,
-            format!("the MCP server {} refuses the credential", target.name),
-        ));
+        return Err(McpError::unauthorized(&target.name));
     }
-    let response = response.error_for_status().map_err(|error| failed(chain(&error.without_url())))?;
-    let base = response.url().clone();
+    if !response.status().is_success() {
+        return Err(failed(format!("it answered {}", response.status().as_u16())));
+    }
+    let base = caller.url().clone();
     let (events, mut endpoints, messages) = channels();
     let reader = env.spawn("mcp-sse", read(response, events));
     let named = tokio::select! {
@@ -76,7 +80,7 @@ pub(crate) async fn connect(env: &Env, target: &Target) -> Result<SseTransport, 
         reader.abort();
         return Err(failed("its address for messages is on another host, which is not used".to_owned()));
     }
-    Ok(SseTransport { post: Arc::new(Post { client, url, headers }), messages, reader })
+    Ok(SseTransport { post: Arc::new(Post { caller, url, headers }), messages, reader })
 }
 
 /// What comes out of the stream.
@@ -92,8 +96,8 @@ fn channels() -> (Events, mpsc::Receiver<String>, mpsc::Receiver<ServerJsonRpcMe
 }
 
 /// Reads the stream until it ends or an event is too large. Events that cannot be read are skipped.
-async fn read(response: Response, events: Events) {
-    let (mut pieces, mut parser) = (response.bytes_stream(), Parser::new(MESSAGE_BYTES_MAX));
+async fn read(response: Response<Incoming>, events: Events) {
+    let (mut pieces, mut parser) = (response.into_body().into_data_stream(), Parser::new(MESSAGE_BYTES_MAX));
     while let Some(Ok(piece)) = pieces.next().await {
         let mut found: Vec<Event> = Vec::new();
         let fits = parser.push(&piece, &mut found).is_ok();
@@ -121,10 +125,14 @@ impl Transport<RoleClient> for SseTransport {
     fn send(&mut self, item: ClientJsonRpcMessage) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         let post = Arc::clone(&self.post);
         async move {
-            let Post { client, url, headers } = &*post;
-            let sent = client.post(url.clone()).headers(headers.clone()).json(&item).send().await;
-            let answer = sent.and_then(Response::error_for_status);
-            answer.map(|_| ()).map_err(|error| SendError(chain(&error.without_url())))
+            let Post { caller, url, headers } = &*post;
+            let failed = |error: &dyn std::error::Error| SendError(atlas_env::chain(error));
+            let message = serde_json::to_vec(&item).map_err(|error| failed(&error))?;
+            let mut headers = headers.clone();
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            let sent = caller.send(Method::POST, url, headers, Bytes::from(message)).await;
+            let status = sent.map_err(|error| failed(&error))?.status();
+            if status.is_success() { Ok(()) } else { Err(SendError(format!("it answered {}", status.as_u16()))) }
         }
     }
 

@@ -67,6 +67,8 @@ pub struct Options {
     pub agent_environment: Vec<String>,
     /// Where values of secrets are on this machine, and which of them agents may have.
     pub secrets: SecretSources,
+    /// PEM file with certificates of authorities that sign those of MCP servers and models, in addition to the system's.
+    pub ca_file: Option<PathBuf>,
     /// Variables for pip when it installs Python packages, in addition to the `PIP_…` variables of this process.
     pub pip_environment: Vec<(OsString, OsString)>,
     /// Free-form labels of the node.
@@ -120,6 +122,7 @@ impl Options {
             environments: None,
             agent_environment: Vec::new(),
             secrets: SecretSources::default(),
+            ca_file: None,
             pip_environment: Vec::new(),
             labels: BTreeMap::new(),
             declared: Declared::default(),
@@ -209,6 +212,9 @@ pub struct Configuration {
     /// Address of a receiver of OTLP for log lines, such as http://127.0.0.1:4317; the variables of OpenTelemetry set the rest.
     #[arg(long, env = "ATLAS_OTLP", value_name = "URL")]
     pub otlp: Option<String>,
+    /// PEM file with certificates of authorities that sign those of MCP servers and models, in addition to the system's.
+    #[arg(long, env = "ATLAS_CA_FILE", value_name = "FILE")]
+    pub ca_file: Option<PathBuf>,
     /// Directory of files with secrets for agents; defaults to /run/secrets.
     #[arg(long, env = "ATLAS_SECRETS_DIR", value_name = "DIR")]
     pub secrets_dir: Option<PathBuf>,
@@ -320,6 +326,7 @@ impl Configuration {
             data_dir: self.data_dir.or(file.data_dir),
             places: self.places.or(file.places),
             otlp: self.otlp.or(file.otlp),
+            ca_file: self.ca_file.or(file.ca_file),
             secrets_dir: self.secrets_dir.or(file.secrets_dir),
             secrets_file: self.secrets_file.or(file.secrets_file),
             secrets_prefix: self.secrets_prefix.or(file.secrets_prefix),
@@ -360,6 +367,7 @@ impl Configuration {
         let data_dir = self.data_dir.clone().unwrap_or_else(|| PathBuf::from("./.atlas-worker"));
         let mut options = Options::new(node, controllers, data_dir);
         options.places = self.places;
+        options.ca_file.clone_from(&self.ca_file);
         options.secrets = self.secrets()?;
         options.llm_places = self.llm_places.unwrap_or(options.llm_places);
         options.warm_pool_size = self.warm_pool_size.unwrap_or(options.warm_pool_size);

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use atlas_env::{Env, Task, Vitals};
-use atlas_llm::client::Client;
-use atlas_mcp::Pool;
+use atlas_llm::client::{Client, Trust};
+use atlas_mcp::{Network, Pool};
 use atlas_slots::{Slots, Spool};
 use atlas_types::{BootId, Inventory, Micros, NodeId};
 use tokio::sync::{mpsc, watch};
@@ -48,6 +48,14 @@ pub enum StartError {
     /// Agents' processes cannot be contained.
     #[error("agents cannot run on this machine")]
     Supervisor(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The file with certificates cannot be used.
+    #[error("could not use the certificates in \"{}\"", .path.display())]
+    Certificates {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// The machine's hardware could not be probed.
     #[error("could not probe the hardware")]
     Inventory(#[source] atlas_inventory::ProbeError),
@@ -119,9 +127,12 @@ impl Worker {
             }
             None => Slots::new(slots_options),
         };
-        let models = Client::new(env.clone());
+        let trust = trust(&options, &env)?;
+        let models = Client::trusting(env.clone(), trust.clone());
         let programs = Programs::new(env.clone(), Arc::clone(&supervisor), Arc::clone(&settings), &options.data_dir);
-        let servers = Pool::new(env.clone(), Arc::new(programs));
+        let proxies = options.models.clone();
+        let network = Network::new(trust, move |name| proxies.proxy(name));
+        let servers = Pool::new(env.clone(), Arc::new(programs), network);
         let shared =
             Shared { env: env.clone(), settings, supervisor, transfers: transfers.clone(), told, models, servers };
         // Only warns, and nothing waits for it.
@@ -183,6 +194,15 @@ fn open_groups(supervisor: &mut Supervisor, options: &Options) {
         Cgroup::Under(_) => warn!("limits of contracts that cgroups enforce: {groups} ({reasons}); {consequence}"),
         _ => info!("limits of contracts that cgroups enforce: {groups} ({reasons}); {consequence}"),
     }
+}
+
+/// The authorities that sign the certificates of MCP servers and models.
+fn trust(options: &Options, env: &Env) -> Result<Trust, StartError> {
+    let Some(path) = &options.ca_file else { return Ok(Trust::default()) };
+    let failed =
+        |source: Box<dyn std::error::Error + Send + Sync>| StartError::Certificates { path: path.clone(), source };
+    let pem = env.files.read(path).map_err(|error| failed(error.into()))?;
+    Trust::with(&pem).map_err(|error| failed(error.into()))
 }
 
 fn prepare(options: &Options, env: &Env, sdk: PathBuf) -> Result<(Arc<Settings>, Identity), StartError> {

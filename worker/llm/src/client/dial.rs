@@ -1,4 +1,4 @@
-//! Connections to providers: through the network of [`Env`], an optional proxy, and TLS.
+//! Connections to providers of models and to MCP servers: through the network of [`Env`], an optional proxy, and TLS.
 
 use std::error::Error;
 use std::io;
@@ -10,15 +10,15 @@ use std::time::Duration;
 use atlas_env::{Clock, Env, Net};
 use http::{HeaderValue, Uri};
 use hyper::rt::{Read, ReadBufCursor, Write};
-use hyper_rustls::{ConfigBuilderExt, HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
-use rustls::{ClientConfig, RootCertStore};
 use tower_service::Service;
 
 use super::limited;
 use super::proxy::Proxy;
+use super::trust::Trust;
 
 type BoxError = Box<dyn Error + Send + Sync>;
 type Connecting<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
@@ -28,31 +28,19 @@ pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A connector for one proxy setting.
 #[derive(Clone)]
-pub(super) struct Connector {
+pub struct Connector {
     https: HttpsConnector<Route>,
     clock: Arc<dyn Clock>,
 }
 
 impl Connector {
-    pub(super) fn new(env: &Env, proxy: &Proxy) -> Result<Self, BoxError> {
+    /// Connections through `proxy`, to servers whose certificates `trust` accepts.
+    pub fn new(env: &Env, proxy: &Proxy, trust: &Trust) -> Result<Self, BoxError> {
         let route = Route::new(Dial { net: Arc::clone(&env.net) }, proxy)?;
-        let builder = HttpsConnectorBuilder::new().with_tls_config(tls()?).https_or_http();
+        let builder = HttpsConnectorBuilder::new().with_tls_config(trust.config()?).https_or_http();
         let https = builder.enable_http1().enable_http2().wrap_connector(route);
         Ok(Self { https, clock: Arc::clone(&env.clock) })
     }
-}
-
-/// The certificates that the machine trusts. A machine without any can still reach its own servers over plain HTTP.
-fn tls() -> Result<ClientConfig, rustls::Error> {
-    let builder = || {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()
-    };
-    let with_roots = match builder()?.with_native_roots() {
-        Ok(with_roots) => with_roots,
-        Err(_) => builder()?.with_root_certificates(RootCertStore::empty()),
-    };
-    Ok(with_roots.with_no_client_auth())
 }
 
 impl Service<Uri> for Connector {
@@ -165,7 +153,7 @@ impl Service<Uri> for Dial {
 }
 
 /// A TCP connection in hyper's terms.
-pub(super) struct Stream(TokioIo<atlas_env::Connection>);
+pub struct Stream(TokioIo<atlas_env::Connection>);
 
 impl Connection for Stream {
     fn connected(&self) -> Connected {

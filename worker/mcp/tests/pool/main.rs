@@ -4,3 +4,4 @@ mod http;
 mod program;
 mod server;
 mod support;
+mod tls;

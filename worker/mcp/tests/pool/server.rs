@@ -57,6 +57,11 @@ impl Server {
     pub(crate) async fn start() -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
+        Self::serve(url, listener)
+    }
+
+    /// A server that answers at `url`, to whoever comes to `listener`.
+    pub(crate) fn serve<L: axum::serve::Listener<Addr: std::fmt::Debug>>(url: String, listener: L) -> Self {
         let server = Self { url, inner: Arc::default(), heard: Arc::default() };
         server.inner().description = "Adds two numbers.".to_owned();
         let router = Router::new().route("/mcp", any(answer)).with_state(server.clone());

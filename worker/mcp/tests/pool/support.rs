@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use atlas_env::Env;
-use atlas_mcp::{Launched, Launcher, Pool, Program, ServerSpec, Surroundings, Target};
+use atlas_llm::client::Trust;
+use atlas_mcp::{Launched, Launcher, Network, Pool, Program, ServerSpec, Surroundings, Target};
 use atlas_types::SecretText;
 use serde_json::{Map, Value};
 
@@ -34,7 +35,12 @@ impl Launcher for Plain {
 }
 
 pub(crate) fn pool() -> Pool {
-    Pool::new(Env::system(), Arc::new(Plain))
+    trusting(Trust::default())
+}
+
+/// A pool that accepts the certificates of more servers.
+pub(crate) fn trusting(trust: Trust) -> Pool {
+    Pool::new(Env::system(), Arc::new(Plain), Network::new(trust, |_| None))
 }
 
 pub(crate) fn target(spec: &ServerSpec, bearer: Option<&str>) -> Target {

@@ -77,8 +77,8 @@ impl ModelEnvironment {
         self.0.get(name).map(|value| value.expose().to_owned())
     }
 
-    /// The setting of a proxy, for requests to models.
-    pub(in crate::provider) fn proxy(&self, name: &str) -> Option<String> {
+    /// The setting of a proxy, for requests to models and MCP servers.
+    pub(crate) fn proxy(&self, name: &str) -> Option<String> {
         self.get(name).filter(|_| name.to_ascii_lowercase().ends_with("_proxy"))
     }
 

@@ -1,0 +1,121 @@
+//! Requests to servers over HTTP and TLS. Redirects are followed only on the same origin: a server must not send a credential to
+//! another one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::http::header::{LOCATION, USER_AGENT};
+use ::http::{HeaderMap, HeaderValue, Method, Request, Response};
+use atlas_env::Env;
+use atlas_llm::client::{Connector, Proxy, Trust};
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper_util::client::legacy::{self, Client};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use url::Url;
+
+use crate::error::{McpError, McpErrorKind};
+use crate::target::Target;
+
+/// Most redirects of one request.
+const REDIRECTS_MAX: usize = 3;
+/// How long a TCP connection stays open between two requests.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+
+const AGENT: HeaderValue = HeaderValue::from_static(concat!("atlas/", env!("CARGO_PKG_VERSION")));
+
+/// What all connections of a pool share: whom they trust, and the proxies of the environment.
+#[derive(Clone)]
+pub struct Network {
+    trust: Trust,
+    environment: Arc<Variables>,
+}
+
+/// Finds the value of a variable.
+type Variables = dyn Fn(&str) -> Option<String> + Send + Sync;
+
+impl Network {
+    /// Servers are those whose certificates `trust` accepts. `environment` has the usual variables of proxies.
+    pub fn new(trust: Trust, environment: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
+        Self { trust, environment: Arc::new(environment) }
+    }
+
+    /// The requests to one server. They share TCP connections with no other server.
+    pub(crate) fn caller(&self, env: &Env, target: &Target) -> Result<Caller, McpError> {
+        let refused = |why: String| {
+            McpError::new(McpErrorKind::Configuration, format!("the MCP server {} cannot be used: {why}", target.name))
+        };
+        let address = target.spec.url.as_deref().unwrap_or_default();
+        let url = Url::parse(address).map_err(|error| refused(format!("its address is wrong: {error}")))?;
+        let proxy = Proxy::choose(None, &*self.environment, address).map_err(|error| refused(error.to_string()))?;
+        let connector = Connector::new(env, &proxy, &self.trust).map_err(|error| refused(atlas_env::chain(&*error)))?;
+        let mut builder = Client::builder(TokioExecutor::new());
+        builder.pool_idle_timeout(IDLE_TIMEOUT).pool_timer(TokioTimer::new()).timer(TokioTimer::new());
+        Ok(Caller { client: builder.build(connector), url })
+    }
+}
+
+/// Sends requests to one server.
+#[derive(Clone)]
+pub(crate) struct Caller {
+    client: Client<Connector, Full<Bytes>>,
+    url: Url,
+}
+
+/// Why a request got no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SendError {
+    #[error("the address cannot be used")]
+    Address,
+    #[error("no answer")]
+    Exchange(#[source] legacy::Error),
+    #[error("it redirects to {0}, which is not followed; give the server's own address")]
+    Elsewhere(String),
+    #[error("the answer broke off")]
+    Body(#[source] hyper::Error),
+    #[error("it answered {0}")]
+    Status(u16),
+}
+
+impl Caller {
+    /// The address of the server.
+    pub(crate) fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// Sends a request, and again where a redirect on the same origin points.
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        url: &Url,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Response<Incoming>, SendError> {
+        let mut url = url.clone();
+        for _ in 0..=REDIRECTS_MAX {
+            let mut request = Request::new(Full::new(body.clone()));
+            *request.method_mut() = method.clone();
+            *request.uri_mut() = url.as_str().parse().map_err(|_| SendError::Address)?;
+            *request.headers_mut() = headers.clone();
+            request.headers_mut().entry(USER_AGENT).or_insert(AGENT);
+            let response = self.client.request(request).await.map_err(SendError::Exchange)?;
+            if !response.status().is_redirection() {
+                return Ok(response);
+            }
+            url = redirected(&url, &response)?;
+        }
+        Err(SendError::Elsewhere("itself again and again".to_owned()))
+    }
+}
+
+/// Where a redirect points, if it may be followed: with the method and the body of the request, to the same origin.
+fn redirected(from: &Url, response: &Response<Incoming>) -> Result<Url, SendError> {
+    let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok()).unwrap_or_default();
+    let to = from.join(location).map_err(|_| SendError::Elsewhere("nowhere".to_owned()))?;
+    let keeps_method = matches!(response.status().as_u16(), 307 | 308);
+    if !keeps_method || to.origin() != from.origin() || location.is_empty() {
+        return Err(SendError::Elsewhere(to.host_str().unwrap_or("nowhere").to_owned()));
+    }
+    Ok(to)
+}
