@@ -3,6 +3,7 @@
 mod change;
 mod delete;
 mod diff;
+mod eval;
 mod list;
 mod schema;
 mod search;
@@ -31,6 +32,10 @@ pub(crate) enum Verb {
     Versions(list::VersionsOptions),
     /// Shows the differences between the contracts of two versions; exits 1 if they differ.
     Diff(diff::Options),
+    /// Runs an agent over a data set, and exits 1 if not enough outputs are right.
+    Eval(eval::Options),
+    /// Prints a data set made of the completed jobs of an agent.
+    DataSet(eval::DataSetOptions),
     /// Marks a version as deprecated; it still accepts jobs.
     Deprecate(change::DeprecateOptions),
     /// Retires a version: it accepts no new jobs; its existing jobs finish.
@@ -47,6 +52,8 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
         Verb::Schema(options) => schema::run(context, options).await,
         Verb::Versions(options) => list::versions(context, options).await,
         Verb::Diff(options) => diff::run(context, options).await,
+        Verb::Eval(options) => eval::run(context, options).await,
+        Verb::DataSet(options) => eval::data_set(context, options).await,
         Verb::Deprecate(options) => change::deprecate(context, options).await,
         Verb::Retire(options) => change::run(context, options).await,
         Verb::Delete(options) => delete::run(context, options).await,

@@ -10,6 +10,8 @@ mod ask_docs;
 #[cfg(test)]
 mod chains;
 #[cfg(test)]
+mod evals;
+#[cfg(test)]
 mod first_minutes;
 #[cfg(test)]
 mod follow;

@@ -166,7 +166,7 @@ fn of_positional(line: &Line<'_>, argument: &Arg) -> Option<Vec<Names>> {
         (["explain"] | ["job" | "trace" | "graph", ..], "ID") => vec![Names::Jobs],
         (["run"], "AGENT") => vec![Names::Agents, Names::Chains],
         (["chain", "show"], "NAME") | (["chain", ..], "FILE|NAME") => vec![Names::Chains],
-        (["agent", "show" | "schema" | "versions"] | ["mcp", "pin" | "unpin"], "NAME") => {
+        (["agent", "show" | "schema" | "versions" | "eval" | "data-set"] | ["mcp", "pin" | "unpin"], "NAME") => {
             vec![Names::Agents]
         }
         (["logs"], _) => vec![Names::Jobs, Names::Agents, Names::Nodes],
