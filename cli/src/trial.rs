@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use atlas_contract::fixture::{Fixture, Mismatch};
+use atlas_contract::{EVAL_FILE, Eval};
 use atlas_dev::{Cluster, Ports};
 use atlas_env::Env;
 use atlas_package::Package;
@@ -107,7 +108,12 @@ impl Trial {
     }
 
     /// Runs one test of an agent.
-    pub(crate) async fn check(&self, package: &Package, case: &Case) -> Result<TestResult, Failure> {
+    pub(crate) async fn check(
+        &self,
+        package: &Package,
+        case: &Case,
+        evals: Option<&Eval>,
+    ) -> Result<TestResult, Failure> {
         let (name, version) = (package.contract.name.as_str(), package.contract.version.to_string());
         let body = json!({"agent": name, "version": version, "input": case.fixture.input});
         let since = self.env.clock.monotonic();
@@ -117,13 +123,24 @@ impl Trial {
         let took = self.env.clock.monotonic().saturating_sub(since);
         let output = job.output_data.unwrap_or(Value::Null);
         let ended = if job.status == "completed" { Ok(&output) } else { Err(job.error.as_str()) };
-        Ok(TestResult { took, mismatch: case.fixture.check(ended).err() })
+        let checked = evals.filter(|_| ended.is_ok()).and_then(|evals| unchecked(evals, &output));
+        Ok(TestResult { took, mismatch: case.fixture.check(ended).err().or(checked) })
     }
 
     /// Shuts the cluster down in order.
     pub(crate) async fn end(self) {
         self.cluster.shutdown().await;
     }
+}
+
+/// The checks that an output does not pass.
+fn unchecked(evals: &Eval, output: &Value) -> Option<Mismatch> {
+    let results = output.as_object().map(|output| evals.run(output)).unwrap_or_default();
+    let failed = results.iter().filter(|result| !result.passed);
+    let failed: Vec<String> = failed.map(|result| format!("{}: {}", result.name, result.message)).collect();
+    let expected = format!("an output that passes the checks of {EVAL_FILE}");
+    (!failed.is_empty())
+        .then(|| Mismatch { expected, actual: format!("{output}\n      checks    {}", failed.join("; ")) })
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use atlas_contract::{EVAL_FILE, Eval};
 use atlas_env::Env;
 use atlas_package::Package;
 use serde_json::json;
@@ -26,6 +27,9 @@ pub(crate) struct Options {
     /// Also write the results to this file, as JUnit XML.
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
+    /// Also check each output with the agent's eval.yaml.
+    #[arg(long)]
+    evals: bool,
 }
 
 /// The result of one test.
@@ -51,7 +55,8 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
         for warning in findings.warnings {
             context.note(&format!("{agent}   warning    {warning}"));
         }
-        agents.push((package, cases));
+        let evals = if options.evals { evals(&folder, package.contract.name.as_str())? } else { None };
+        agents.push((package, cases, evals));
     }
     let clock = Env::system().clock;
     let trial = Trial::start().await?;
@@ -85,16 +90,31 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     Ok(if failed == 0 && !rows.is_empty() { Exit::Done } else { Exit::Short })
 }
 
+/// An agent, its tests, and the checks of its outputs.
+type Tested = (Package, Vec<Case>, Option<Eval>);
+
+/// The checks of an agent; none if it has none.
+fn evals(folder: &Path, agent: &str) -> Result<Option<Eval>, Failure> {
+    let path = folder.join(EVAL_FILE);
+    let text = match std::fs::read(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(could_not("read", &path, &error)),
+    };
+    let wrong = |error| Failure::usage(format!("{} cannot be used: {error}", path.display()));
+    Eval::parse(&text, agent).map(Some).map_err(wrong)
+}
+
 /// Runs all tests. Every agent is registered before the first test, because agents may call each other.
-async fn all(context: &Context, trial: &Trial, agents: &[(Package, Vec<Case>)]) -> Result<Vec<Row>, Failure> {
-    for (package, _) in agents {
+async fn all(context: &Context, trial: &Trial, agents: &[Tested]) -> Result<Vec<Row>, Failure> {
+    for (package, ..) in agents {
         trial.register(package).await?;
     }
-    let width = agents.iter().flat_map(|(_, cases)| cases).map(|case| shown(&case.path).chars().count()).max();
+    let width = agents.iter().flat_map(|(_, cases, _)| cases).map(|case| shown(&case.path).chars().count()).max();
     let mut rows = Vec::new();
-    for (package, cases) in agents {
+    for (package, cases, evals) in agents {
         for case in cases {
-            let verdict = trial.check(package, case).await?;
+            let verdict = trial.check(package, case, evals.as_ref()).await?;
             let row = row(package, case, verdict);
             if context.form.is_text() {
                 context.print(&line(&row, width.unwrap_or(0)))?;
@@ -184,7 +204,7 @@ pub(crate) async fn before_deploy(
     let since = clock.monotonic();
     let mut places = Vec::new();
     for case in cases {
-        let verdict = trial.check(package, case).await?;
+        let verdict = trial.check(package, case, None).await?;
         if let Some(mismatch) = verdict.mismatch {
             places.push((shown(&case.path), mismatch.to_string()));
         }
