@@ -50,7 +50,8 @@ fn agents_are_run_over_data_sets() {
     session.run("atlasctl agent eval shout --data cases.jsonl --min-score 2");
     let tests = laptop.folder().join("shout/tests");
     fs::create_dir(&tests).expect("a folder");
-    fs::write(tests.join("quiet.yaml"), "name: quiet\ninput: { text: hello }\noutput: { text: hello! }\n").expect("written");
+    fs::write(tests.join("quiet.yaml"), "name: quiet\ninput: { text: hello }\noutput: { text: hello! }\n")
+        .expect("written");
     session.run("atlasctl test shout");
     session.run("atlasctl test shout --evals");
     session.run("atlasctl agent data-set shout@1.0.0 --limit 1 --with-expected -o jsonpath={[0].expected.text}");

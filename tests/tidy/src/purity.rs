@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::tree;
 
-const PURE: [&str; 22] = [
+const PURE: [&str; 23] = [
     "atlas-types",
     "atlas-access",
     "atlas-allocation",
@@ -16,6 +16,7 @@ const PURE: [&str; 22] = [
     "atlas-replica",
     "atlas-slots",
     "atlas-expressions",
+    "atlas-retrieval",
     "atlas-mediation",
     "atlas-mcp-spec",
     "atlas-model",

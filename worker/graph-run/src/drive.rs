@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use atlas_env::Env;
 use atlas_graph::run::{Begin, Effect, Event, Fault, FaultKind, Run, RunError, Task, Work, WorkId};
-use atlas_graph::{AGENT_SECONDS, Graph, Kind, Loaded};
+use atlas_graph::{AGENT_SECONDS, Graph, Kind, Loaded, RAG_SECONDS, Rag};
 use atlas_package::{GraphError, GraphFolder};
 use futures::future::{AbortHandle, Abortable};
 use futures::stream::{FuturesUnordered, StreamExt as _};
@@ -17,6 +17,7 @@ use tokio::sync::watch;
 use crate::host::{Asked, Host, NodePlace};
 use crate::model::{self, structured};
 use crate::script::{self, Script};
+use crate::search;
 
 /// Most graphs that run inside each other, besides the first one.
 const DEPTH_MAX: u32 = 3;
@@ -222,10 +223,21 @@ impl Runner<'_> {
                 }
             }
             (Task::Ask(question), _) => self.host.ask(Asked { place: at, question }).await.map(Value::from),
-            (Task::Rag { .. }, _) => {
-                Err(Fault::new(FaultKind::Rag, format!("node \"{}\": there is no search here", work.node)))
-            }
+            (Task::Rag { query }, Kind::Rag(rag)) => self.search(place, &work.node, rag, query).await,
             (_, _) => Err(unknown()),
+        }
+    }
+
+    /// Searches the documents of a node.
+    async fn search(&self, place: &Place<'_>, node: &str, rag: &Rag, query: &str) -> Result<Value, Fault> {
+        let (folder, documents, asked) = (place.folder.folder.clone(), rag.clone(), query.to_owned());
+        let searching = self.env.spawn_blocking("search", move || search::search(&folder, &documents, &asked));
+        let fault = |why: String| Fault::new(FaultKind::Rag, format!("node \"{node}\": {why}"));
+        let seconds = rag.timeout.unwrap_or(RAG_SECONDS);
+        tokio::select! {
+            biased;
+            found = searching.join() => found.unwrap_or_else(|_| Err("the search was interrupted".to_owned())).map_err(fault),
+            () = self.env.clock.sleep(Duration::from_secs(seconds)) => Err(fault(format!("the search timed out after {seconds} s"))),
         }
     }
 

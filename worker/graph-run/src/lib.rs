@@ -8,6 +8,7 @@ mod drive;
 mod host;
 mod model;
 pub mod script;
+mod search;
 #[cfg(test)]
 mod tests;
 

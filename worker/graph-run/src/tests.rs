@@ -91,6 +91,14 @@ async fn a_script_gets_the_state_and_prints_changes() {
 }
 
 #[tokio::test]
+async fn a_search_finds_parts_of_documents() {
+    let nodes = "  a: {type: rag, documents: [notes], query: 'moon {{initial_prompt}}', state_updates: {found: '{{output.context}} | {{output.sources}}'}, next: e}\n  e: {type: end, output: '{{found}}'}\n";
+    let files = [("g/notes/tides.md", "The moon causes the tides."), ("g/notes/sun.md", "The sun is hot.")];
+    check(nodes, &files, &[], "Source: notes/tides.md\nThe moon causes the tides. | [\"notes/tides.md\"]").await;
+    check(&nodes.replace("[notes]", "[none]"), &[], &[], "rag").await;
+}
+
+#[tokio::test]
 async fn a_script_that_does_not_keep_the_protocol_fails() {
     for (body, expected) in [
         ("exit 3", "script-exit"),

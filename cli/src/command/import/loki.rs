@@ -109,12 +109,6 @@ fn package(
             .mcp_servers
             .iter()
             .for_each(|name| skipped(&format!("the MCP server {name}"), "servers of agents are not started"));
-        let is_search = |node: &&atlas_graph::Node| matches!(node.kind, atlas_graph::Kind::Rag(_));
-        graph
-            .nodes
-            .iter()
-            .filter(is_search)
-            .for_each(|node| skipped(&format!("the node {}", node.id), "rag nodes fail"));
         graph.global_tools
     } else if folder.join(CONFIG_FILE).is_file() {
         let config = atlas_package::config(folder).map_err(|error| chain(&error))?;
