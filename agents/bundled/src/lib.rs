@@ -50,6 +50,7 @@ embedded! {
     FileReviewer "../file-reviewer",
     FlexibleInput "../flexible_input",
     Formatter "../formatter",
+    Judge "../judge",
     LlmSummarizer "../llm-summarizer",
     MultiType "../multi_type",
     OpenaiReviewer "../openai-reviewer",

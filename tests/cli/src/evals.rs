@@ -1,6 +1,7 @@
 //! Agents are run over data sets, and versions are compared.
 
 use std::fs;
+use std::path::Path;
 
 use expect_test::expect_file;
 
@@ -48,6 +49,9 @@ fn agents_are_run_over_data_sets() {
     session.run("atlasctl agent eval shout --data cases.jsonl --against 1.0.0 --max-drop 0.5 --min-score 0.4");
     session.run("atlasctl agent eval shout --data wrong.jsonl");
     session.run("atlasctl agent eval shout --data cases.jsonl --min-score 2");
+    let judge = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents/judge");
+    session.quiet(&format!("atlasctl deploy {}", judge.display()));
+    session.run("atlasctl agent eval shout@1.0.0 --data cases.jsonl --judge judge --criterion 'It is loud.'");
     let tests = laptop.folder().join("shout/tests");
     fs::create_dir(&tests).expect("a folder");
     fs::write(tests.join("quiet.yaml"), "name: quiet\ninput: { text: hello }\noutput: { text: hello! }\n")

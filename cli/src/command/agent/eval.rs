@@ -44,6 +44,13 @@ pub(crate) struct Options {
     /// By how much the score may be below that of the version of --against; exits 1 if it is more.
     #[arg(long, value_name = "SHARE", value_parser = share, default_value_t = 0.0, requires = "against")]
     max_drop: f64,
+    /// Let another agent judge each output, such as the bundled judge: it gets input, output, expected and criterion, and answers with
+    /// passed and reason.
+    #[arg(long, value_name = "AGENT", value_parser = names::agent)]
+    judge: Option<String>,
+    /// What the judge shall look at.
+    #[arg(long, value_name = "TEXT", requires = "judge")]
+    criterion: Option<String>,
     /// Number of jobs at the same time.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
     parallel: u16,
@@ -59,9 +66,9 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     let cases = data::read(&options.data)?;
     let client = context.client()?;
     let (name, version) = named(&options.name);
-    let first = score(&client, (name, version), &cases, options.parallel).await?;
+    let first = score(&client, (name, version), &cases, options).await?;
     let second = match &options.against {
-        Some(version) => Some(score(&client, (name, Some(version)), &cases, options.parallel).await?),
+        Some(version) => Some(score(&client, (name, Some(version)), &cases, options).await?),
         None => None,
     };
     let mut text = wrong(&first);
@@ -119,14 +126,14 @@ async fn score(
     client: &Client,
     (agent, version): (&str, Option<&str>),
     cases: &[Case],
-    parallel: u16,
+    options: &Options,
 ) -> Result<Score, Failure> {
     let key = format!("atlasctl-eval-{:032x}", Env::system().entropy.u128());
     let ended = cases.iter().enumerate().map(|(place, case)| {
         let key = format!("{key}.{place}");
-        async move { one(client, (agent, version), case, &key).await }
+        async move { one(client, (agent, version), (case, &key), options).await }
     });
-    let ended: Vec<Ended> = stream::iter(ended).buffered(parallel.into()).try_collect().await?;
+    let ended: Vec<Ended> = stream::iter(ended).buffered(options.parallel.into()).try_collect().await?;
     let ran = ended.iter().map(|ended| ended.version.as_str()).find(|version| !version.is_empty());
     let version = ran.or(version).unwrap_or("latest").to_owned();
     Ok(Score { version, ended })
@@ -135,10 +142,44 @@ async fn score(
 async fn one(
     client: &Client,
     (agent, version): (&str, Option<&str>),
-    case: &Case,
-    key: &str,
+    (case, key): (&Case, &str),
+    options: &Options,
 ) -> Result<Ended, Failure> {
-    let mut body = json!({"agent": agent, "input": case.input, "labels": {"eval": "true"}});
+    let job = ran(client, (agent, version), &case.input, key).await?;
+    let is_completed = job.status == "completed";
+    let output = job.output_data.clone().unwrap_or_default();
+    let mut checks: Vec<Check> = Vec::new();
+    if is_completed {
+        let trace = client.get(&["api", "traces", &job.id], &[]).await?;
+        checks.extend(trace["eval_results"].as_array().into_iter().flatten().map(Check::of));
+        if let Some(judge) = &options.judge {
+            let input = case.question(&output, options.criterion.as_deref());
+            let judged = ran(client, named(judge), &input, &format!("{key}.judge")).await?;
+            checks.push(Check::judged(judge, &judged));
+        }
+    }
+    Ok(Ended {
+        name: case.name.clone(),
+        error: if is_completed { String::new() } else { job.error_text() },
+        differences: if is_completed && options.judge.is_none() { case.differences(&output) } else { Vec::new() },
+        took_ms: job.execution_ms,
+        tokens: job.tokens_input + job.tokens_output,
+        cost_usd: job.tree_cost_usd.max(job.cost_usd),
+        job: job.id,
+        version: job.agent_version,
+        status: job.status,
+        checks,
+    })
+}
+
+/// Runs an agent once, until its end.
+async fn ran(
+    client: &Client,
+    (agent, version): (&str, Option<&str>),
+    input: &Value,
+    key: &str,
+) -> Result<Job, Failure> {
+    let mut body = json!({"agent": agent, "input": input, "labels": {"eval": "true"}});
     if let Some(version) = version {
         body["version"] = json!(version);
     }
@@ -152,34 +193,13 @@ async fn one(
         }
     };
     let id = answer["id"].as_str().ok_or_else(|| Failure::answer("a submission is answered with an id"))?.to_owned();
-    let job: Job = loop {
+    loop {
         let query = [("timeout", WAIT), ("view", "full")];
         let job: Job = api::read(&client.get(&["api", "jobs", &id, "wait"], &query).await?)?;
         if job.is_terminal() {
-            break job;
+            return Ok(job);
         }
-    };
-    let checks = match job.status.as_str() {
-        "completed" => {
-            let trace = client.get(&["api", "traces", &id], &[]).await?;
-            trace["eval_results"].as_array().into_iter().flatten().map(Check::of).collect()
-        }
-        _ => Vec::new(),
-    };
-    let output = job.output_data.clone().unwrap_or_default();
-    let differences = if job.status == "completed" { case.differences(&output) } else { Vec::new() };
-    Ok(Ended {
-        name: case.name.clone(),
-        error: if job.status == "completed" { String::new() } else { job.error_text() },
-        took_ms: job.execution_ms,
-        tokens: job.tokens_input + job.tokens_output,
-        cost_usd: job.tree_cost_usd.max(job.cost_usd),
-        job: id,
-        version: job.agent_version,
-        status: job.status,
-        checks,
-        differences,
-    })
+    }
 }
 
 /// A list of JSON texts, a line each.

@@ -73,6 +73,18 @@ pub(super) fn case(job: &Job, with_expected: bool) -> Value {
 }
 
 impl Case {
+    /// What a judge is asked about an output.
+    pub(super) fn question(&self, output: &Value, criterion: Option<&str>) -> Value {
+        let mut question = json!({"input": self.input, "output": output});
+        if !self.expected.is_empty() {
+            question["expected"] = Value::Object(self.expected.clone());
+        }
+        if let Some(criterion) = criterion {
+            question["criterion"] = json!(criterion);
+        }
+        question
+    }
+
     /// Where an output is not as expected.
     pub(super) fn differences(&self, output: &Value) -> Vec<String> {
         let different = |(name, expected): (&String, &Value)| {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use crate::api::Job;
 use crate::words;
 
 /// The result of a check of `eval.yaml`.
@@ -19,6 +20,16 @@ impl Check {
     pub(super) fn of(result: &Value) -> Self {
         let text = |name: &str| result[name].as_str().unwrap_or_default().to_owned();
         Self { name: text("name"), passed: result["passed"] == true, message: text("message") }
+    }
+}
+
+impl Check {
+    /// What a judge answered. One that failed has not passed the output.
+    pub(super) fn judged(judge: &str, job: &Job) -> Self {
+        let answer = job.output_data.clone().unwrap_or_default();
+        let reason =
+            answer["reason"].as_str().map_or_else(|| format!("{} {}", job.status, job.error_text()), str::to_owned);
+        Self { name: judge.to_owned(), passed: answer["passed"] == true, message: reason }
     }
 }
 
