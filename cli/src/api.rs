@@ -60,10 +60,42 @@ pub(crate) struct Job {
     pub(crate) fork_steps: u64,
     /// The model or tier that it calls in place of the one in its contract.
     pub(crate) fork_model: String,
+    /// What the orchestrator decided.
+    pub(crate) route: Option<Route>,
     /// Open questions, also of the jobs below it.
     pub(crate) needs_answer: Vec<String>,
     /// What becomes of its questions; empty if it fails with one.
     pub(crate) questions: String,
+}
+
+/// What an orchestrator decided about a job.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Route {
+    pub(crate) action: String,
+    pub(crate) decider: String,
+    pub(crate) asked_agent: String,
+    /// Empty if no rule decided.
+    pub(crate) rule: String,
+}
+
+impl Route {
+    /// `redirected from echo by the rule "long"`; none while nothing is decided.
+    pub(crate) fn words(&self) -> Option<String> {
+        let action = match self.action.as_str() {
+            "undecided" | "" => return None,
+            "redirect" => format!("redirected from {}", self.asked_agent),
+            "reject" => "rejected".to_owned(),
+            _ => "allowed".to_owned(),
+        };
+        Some(match (self.rule.as_str(), self.decider.as_str()) {
+            ("", "deadline") => format!("{action} by the fall-back: the orchestrator was late"),
+            ("", "fault") => format!("{action} by the fall-back: the orchestrator failed"),
+            ("", "default") => format!("{action} by the default orchestrator"),
+            ("", _) => format!("{action} by the orchestrator"),
+            (rule, _) => format!("{action} by the rule \"{rule}\""),
+        })
+    }
 }
 
 impl Job {

@@ -24,10 +24,16 @@ pub(crate) struct Evaluation<'a> {
     pub(crate) patterns: BTreeMap<String, Regex>,
 }
 
-pub(crate) fn evaluate(expression: &Expression, variables: &[(&str, &Value)]) -> Result<Value, Problem> {
+/// The value, and the steps that it took with those before.
+pub(crate) fn evaluate(
+    expression: &Expression,
+    variables: &[(&str, &Value)],
+    steps: u64,
+) -> (Result<Value, Problem>, u64) {
     let variables = variables.iter().map(|(name, value)| (*name, Cow::Borrowed(*value))).collect();
-    let mut evaluation = Evaluation { expression, variables, steps: 0, patterns: BTreeMap::new() };
-    Ok(evaluation.part(&expression.root)?.into_owned())
+    let mut evaluation = Evaluation { expression, variables, steps, patterns: BTreeMap::new() };
+    let value = evaluation.part(&expression.root).map(Cow::into_owned);
+    (value, evaluation.steps)
 }
 
 impl<'a> Evaluation<'a> {

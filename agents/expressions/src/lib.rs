@@ -46,12 +46,19 @@ impl Expression {
 
     /// Its value. A variable that is not given is null.
     pub fn value(&self, variables: &[(&str, &Value)]) -> Result<Value, Problem> {
-        evaluate::evaluate(self, variables)
+        evaluate::evaluate(self, variables, 0).0
     }
 
     /// Whether it holds: its value has to be true or false.
     pub fn holds(&self, variables: &[(&str, &Value)]) -> Result<bool, Problem> {
-        match self.value(variables)? {
+        self.holds_after(variables, &mut 0)
+    }
+
+    /// Whether it holds. `steps` counts those of several expressions, which together take at most [`STEPS_MAX`].
+    pub fn holds_after(&self, variables: &[(&str, &Value)], steps: &mut u64) -> Result<bool, Problem> {
+        let (value, taken) = evaluate::evaluate(self, variables, *steps);
+        *steps = taken;
+        match value? {
             Value::Bool(holds) => Ok(holds),
             other => Err(self.problem(self.root.id, format!("is {}, not true or false", operators::kind(&other)))),
         }

@@ -261,3 +261,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn expressions_share_their_steps() {
+    let list = Value::Array((0..1_000).map(Value::from).collect());
+    let slow = Expression::parse("l.all(x, x >= 0)", &["l"]).expect("an expression");
+    let (mut steps, mut held) = (0, 0);
+    while slow.holds_after(&[("l", &list)], &mut steps).is_ok() {
+        held += 1;
+    }
+    assert!((2..100).contains(&held) && steps > STEPS_MAX, "{held} evaluations took {steps} steps");
+    let quick = Expression::parse("true", &[]).expect("an expression");
+    assert!(quick.holds_after(&[], &mut steps).is_err());
+    assert_eq!(quick.holds(&[]), Ok(true));
+}

@@ -1,5 +1,7 @@
 //! `atlasctl orchestrator`: which orchestrator decides on jobs before they run.
 
+mod rules;
+
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -40,8 +42,8 @@ pub(crate) enum Verb {
 /// Options of `atlasctl orchestrator set`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Set {
-    /// The orchestrator: an agent of the type orchestrator.
-    #[arg(value_parser = names::orchestrator)]
+    /// The orchestrator: an agent of the type orchestrator, stored rules, or a file of rules to store first.
+    #[arg(value_name = "NAME|FILE", value_parser = names::orchestrator)]
     name: String,
     /// How long it may take to decide on a job.
     #[arg(long, value_name = "DURATION", value_parser = words::parse_duration)]
@@ -66,17 +68,18 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
             select(&client, Some(candidate)).await?;
             change(&client, |spec| spec["shadow"] = Value::Null).await?;
         }
-        Verb::Set(options) if options.shadow => {
-            if !registered(&client).await?.iter().any(|agent| agent["name"] == *options.name) {
-                let failure =
-                    Failure::new("E1141", Exit::NotFound, format!("no such orchestrator: {:?}", options.name));
-                return Err(failure.with_next("list them: atlasctl orchestrator list"));
-            }
-            change(&client, |spec| spec["shadow"] = options.name.as_str().into()).await?;
-        }
         Verb::Set(options) => {
-            configure(&client, options).await?;
-            select(&client, Some(&options.name)).await?;
+            let name = rules::stored(&client, &options.name).await?;
+            if options.shadow {
+                if !registered(&client).await?.iter().any(|orchestrator| orchestrator["name"] == *name) {
+                    let failure = Failure::new("E1141", Exit::NotFound, format!("no such orchestrator: {name:?}"));
+                    return Err(failure.with_next("list them: atlasctl orchestrator list"));
+                }
+                change(&client, |spec| spec["shadow"] = name.as_str().into()).await?;
+            } else {
+                configure(&client, options).await?;
+                select(&client, Some(&name)).await?;
+            }
         }
         Verb::Reset => select(&client, None).await?,
         Verb::Rollback => {
@@ -194,11 +197,15 @@ async fn compare(context: &Context, client: &Client) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The agents that can be selected.
+/// What can be selected: agents, and objects of the kind `orchestrator`, which come before agents of the same name.
 async fn registered(client: &Client) -> Result<Vec<Value>, Failure> {
     let agents = client.get(&["api", "agents"], &[("view", "full")]).await?;
-    let agents = agents.as_array().cloned().unwrap_or_default();
-    Ok(agents.into_iter().filter(|agent| agent["kind"] == "orchestrator").collect())
+    let stored = rules::all(client).await?;
+    let agents =
+        agents.as_array().cloned().unwrap_or_default().into_iter().filter(|agent| {
+            agent["kind"] == "orchestrator" && stored.iter().all(|stored| stored["name"] != agent["name"])
+        });
+    Ok(agents.chain(stored.iter().cloned()).collect())
 }
 
 async fn list(context: &Context, client: &Client) -> Result<Exit, Failure> {

@@ -43,5 +43,5 @@ pub(crate) fn overdue(state: &State, job: &Job) -> Command {
 }
 
 fn allowed(job: &Job, generation: EventSeq, decider: Decider) -> RouteJob {
-    RouteJob { job: job.id, generation, decider, decision: Some(Decision::Execute), priority: None }
+    RouteJob { job: job.id, generation, decider, decision: Some(Decision::Execute), priority: None, rule: None }
 }

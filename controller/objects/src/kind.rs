@@ -6,18 +6,19 @@ use serde_json::Value;
 
 use crate::canonical::parse;
 use crate::{
-    binding, chain, conversation, mcp_server, model, namespace, pin, role, routing, secret, skill, tier, token,
-    trigger, webhook,
+    binding, chain, conversation, mcp_server, model, namespace, orchestrator, pin, role, routing, secret, skill, tier,
+    token, trigger, webhook,
 };
 
 /// All kinds, by name.
-pub const KINDS: [&dyn Kind; 15] = [
+pub const KINDS: [&dyn Kind; 16] = [
     &binding::BindingKind,
     &chain::ChainKind,
     &conversation::ConversationKind,
     &mcp_server::McpServerKind,
     &model::ModelKind,
     &namespace::NamespaceKind,
+    &orchestrator::OrchestratorKind,
     &pin::PinKind,
     &role::RoleKind,
     &routing::RoutingKind,

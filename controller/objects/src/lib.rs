@@ -23,6 +23,7 @@ mod kind;
 mod mcp_server;
 mod model;
 mod namespace;
+mod orchestrator;
 mod pin;
 mod role;
 mod routing;
@@ -44,6 +45,7 @@ pub use kind::{
 };
 pub use model::{FALLBACKS_REACHED_MAX, with_fallbacks};
 pub use namespace::NamespaceSpec;
+pub use orchestrator::{OrchestratorSpec, RULES_MAX, RuleSpec};
 pub use pin::PinSpec;
 pub use role::RoleSpec;
 pub use routing::{Fallback, ROUTING, RoutingSpec};

@@ -233,6 +233,11 @@ fn accepted(kind: &dyn Kind, key: &ObjectKey, spec: &Value, kept: Vec<(String, V
     {
         return Err(refused_at(key, "spec", text));
     }
+    if kind.name() == "orchestrator"
+        && let Some(text) = crate::orchestrators::refusal_of(&bytes)
+    {
+        return Err(refused_at(key, "spec.rules", text));
+    }
     if kind.name() == "chain"
         && let Err(error) = atlas_runs::Chain::stored(key.name.as_str(), &spec)
     {

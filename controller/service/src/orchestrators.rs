@@ -1,7 +1,8 @@
 //! Orchestrators: which one a namespace has selected, and the tasks of the leader that ask it (compatibility §9, ADR 30).
 //!
 //! * [`selection`] reads and changes the selection;
-//! * [`candidate`] resolves the name of an orchestrator;
+//! * [`candidate`] resolves the name of an orchestrator, and asks what it wants;
+//! * [`rules`] decides by the rules of a document;
 //! * [`consult`] calls an orchestrator that is an agent, in a job of the cluster itself;
 //! * [`answer`] reads what it answered;
 //! * [`router`] decides on the jobs that wait for that;
@@ -12,6 +13,7 @@ mod answer;
 mod candidate;
 mod consult;
 mod router;
+mod rules;
 mod selection;
 mod shadow;
 mod teller;
@@ -19,3 +21,4 @@ mod teller;
 pub use selection::Selected;
 
 pub(crate) use router::run;
+pub(crate) use rules::refusal_of;

@@ -204,6 +204,10 @@ impl Shown {
         json::integer(out, i128::from(route.generation.0));
         out.extend_from_slice(b",\"asked_agent\":");
         json::string(out, route.asked.as_str());
+        if let Some(rule) = &route.rule {
+            out.extend_from_slice(b",\"rule\":");
+            json::string(out, rule);
+        }
         out.push(b'}');
     }
 

@@ -92,4 +92,5 @@ features! {
     6 ORCHESTRATORS "Orchestrators decide on jobs before they run, and objects of the kind `routing` select them.";
     6 ACCESS "Objects of the kinds `token`, `role` and `binding` say who may do what.";
     6 MCP_SERVERS "Objects of the kind `mcp-server` describe MCP servers, and agent versions name those that their jobs use.";
+    6 ORCHESTRATOR_RULES "Objects of the kind `orchestrator` hold rules that decide on jobs, and a job names the rule that decided.";
 }

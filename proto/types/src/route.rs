@@ -74,6 +74,8 @@ pub struct Route {
     pub decider: Decider,
     /// The priority that the orchestrator gave it. The job gets it when it is granted, so that it moves nothing in the queue.
     pub priority: Option<i64>,
+    /// The rule that decided, if rules did.
+    pub rule: Option<Arc<str>>,
     /// The agent that was asked for, and its version; a redirect changes those of the job.
     pub asked: AgentName,
     /// None if the agent was unknown.

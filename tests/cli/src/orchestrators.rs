@@ -53,3 +53,38 @@ fn an_orchestrator_is_tried_and_selected() {
     session.run("atlasctl orchestrator show");
     expect_file!["../transcripts/orchestrators.txt"].assert_eq(&session.page());
 }
+
+const RULES: &str = r#"orchestrator:
+  name: office
+  description: Rules of the office.
+  rules:
+    - name: nobody
+      if: "!has(job.input_data.name)"
+      reject: nobody to greet
+    - name: loud
+      if: job.input_data.name == job.input_data.name.upperAscii() && labels.team == "quiet"
+      reject: no shouting
+    - if: agent.name == "hello" && size(job.input_data.name) > 3
+      priority: 5
+"#;
+
+#[test]
+fn rules_are_tried_selected_and_explained() {
+    let laptop = Laptop::with(&[&HELLO]);
+    fs::write(laptop.folder().join("rules.yaml"), RULES).expect("written");
+    let wrong = RULES.replace("job.input_data.name.upperAscii()", "job.input_data.name.shout()");
+    fs::write(laptop.folder().join("wrong.yaml"), wrong).expect("written");
+    let mut session = laptop.session("Rules decide on jobs");
+    session.run("atlasctl orchestrator set wrong.yaml");
+    session.run("atlasctl orchestrator set rules.yaml --shadow");
+    session.run("atlasctl orchestrator list");
+    session.run("atlasctl orchestrator swap");
+    session.run("atlasctl run hello name=Ada --quiet");
+    session.run("atlasctl run hello name=ADA --label team=quiet --quiet");
+    session.run("atlasctl run hello name=Grace --label team=loud --quiet");
+    session.run("atlasctl job list --agent hello --limit 2 -o name 2>/dev/null | tail -1 | xargs atlasctl job explain | grep orchestrator");
+    session.run("atlasctl job list --agent hello --limit 1 -o name 2>/dev/null | xargs atlasctl job explain | grep orchestrator");
+    session.run("atlasctl delete orchestrator office --yes");
+    session.run("atlasctl orchestrator reset > /dev/null && atlasctl delete orchestrator office --yes");
+    expect_file!["../transcripts/rules.txt"].assert_eq(&session.page());
+}

@@ -14,11 +14,15 @@ const WINDOW: usize = 4;
 pub(crate) fn decide(state: &State) -> Vec<Request> {
     let mut commands = Vec::new();
     for namespace in state.undecided_namespaces() {
-        let Some(routing) = state.routing(namespace) else { continue };
+        if state.routing(namespace).is_none() {
+            continue;
+        }
+        let generation = state.generation(namespace);
         for job in state.undecided(namespace).take(WINDOW) {
-            let Some(decision) = decision(job, routing.generation.0) else { continue };
-            let (job, generation, decider) = (job.id, routing.generation, Decider::Orchestrator);
-            let command = RouteJob { job, generation, decider, decision: Some(decision), priority: Some(1) };
+            let Some(decision) = decision(job, generation.0) else { continue };
+            let (job, decider) = (job.id, Decider::Orchestrator);
+            let command =
+                RouteJob { job, generation, decider, decision: Some(decision), priority: Some(1), rule: None };
             commands.push(workload::request(Command::RouteJob(command)));
         }
     }

@@ -30,7 +30,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-gateway", "access contract env service types"),
     (
         "atlas-service",
-        "access contract duty env format history mediation model oauth objects package raft runs secrets state telemetry triggers types",
+        "access contract duty env expressions format history mediation model oauth objects package raft runs secrets state telemetry triggers types",
     ),
     ("atlas-objects", "access mcp-spec model types"),
     ("atlas-mediation", ""),

@@ -180,7 +180,7 @@ fn of_positional(line: &Line<'_>, argument: &Arg) -> Option<Vec<Names>> {
         (["graph", "run"], _) => vec![Names::Agents],
         (["conversation", ..], "ID") => vec![Names::Conversations],
         (["question", ..], "ID") => vec![Names::Questions],
-        (["orchestrator", "set"], "NAME") => vec![Names::Orchestrators],
+        (["orchestrator", "set"], _) => vec![Names::Orchestrators, Names::Objects("orchestrator")],
         (["skill", "show" | "test" | "remove"], "NAME") => vec![Names::Skills],
         (["secret", "set" | "rotate" | "show" | "who-can-read" | "remove"], "NAME") => vec![Names::Secrets],
         (["trigger", verb], "NAME") if *verb != "create" => vec![Names::Triggers],
@@ -211,7 +211,7 @@ fn of_kind(kind: &str) -> Option<Names> {
         "secret" => Some(Names::Secrets),
         "trigger" => Some(Names::Triggers),
         "question" => Some(Names::Questions),
-        "orchestrator" => Some(Names::Orchestrators),
+        "orchestrator" => Some(Names::Objects("orchestrator")),
         "context" => Some(Names::Contexts),
         _ => None,
     }

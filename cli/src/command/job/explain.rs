@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::api::{self, Job};
+use crate::api::{self, Job, Route};
 use crate::context::Context;
 use crate::ending;
 use crate::exit::Exit;
@@ -29,7 +29,7 @@ async fn explain(context: &Context, id: &str) -> Result<Exit, Failure> {
     let (id, now) = (&job.id, context.look.now);
     let value = json!({
         "id": id, "status": job.status, "reason": job.reason, "waiting_for": job.waiting_for, "since": job.created_at,
-        "needs_answer": job.needs_answer,
+        "needs_answer": job.needs_answer, "route": value["route"],
     });
     context.show(&Shown { value, text: text(&job, now), names: vec![format!("job/{id}")] })?;
     if !job.needs_answer.is_empty() {
@@ -50,7 +50,8 @@ async fn explain(context: &Context, id: &str) -> Result<Exit, Failure> {
 
 fn text(job: &Job, now: f64) -> String {
     let asked = job.needs_answer.iter().map(|id| format!("  asks         {id}\n"));
-    standing(job, now) + &asked.collect::<String>()
+    let routed = job.route.as_ref().and_then(Route::words).map(|words| format!("  orchestrator {words}\n"));
+    standing(job, now) + &routed.unwrap_or_default() + &asked.collect::<String>()
 }
 
 fn standing(job: &Job, now: f64) -> String {
@@ -109,6 +110,13 @@ mod tests {
         let waits =
             Job { waiting_for: "waiting for a worker: none is registered".to_owned(), ..job("pending", "no_node") };
         let carried = Job { run: "run-51c80e7a93d24b16".to_owned(), ..job("running", "running") };
+        let route = Route {
+            action: "redirect".to_owned(),
+            asked_agent: "see".to_owned(),
+            rule: "long".to_owned(),
+            ..Route::default()
+        };
+        let carried = Job { route: Some(route), ..carried };
         let all = [waits, job("running", "cancelling"), carried, Job { error: "no".to_owned(), ..job("failed", "") }];
         let all: String = all.iter().map(|job| text(job, 231.0)).collect();
         expect![[r#"
@@ -119,6 +127,7 @@ mod tests {
               warning      cancelling
             job-4f3a09c1d27be685   vision 1.4.0   running 31.0 s
               carried      by run-51c80e7a93d24b16
+              orchestrator redirected from see by the rule "long"
             job-4f3a09c1d27be685   vision 1.4.0   not waiting: failed after 1 min 41 s
               error        no
         "#]]

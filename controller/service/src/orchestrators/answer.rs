@@ -19,7 +19,10 @@ pub(super) struct Wish {
     #[serde(default)]
     pub(super) priority: Option<i64>,
     #[serde(default)]
-    reason: Option<String>,
+    pub(super) reason: Option<String>,
+    /// The rule that says so.
+    #[serde(skip)]
+    pub(super) rule: Option<String>,
 }
 
 /// What is to become of a job.

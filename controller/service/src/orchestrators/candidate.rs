@@ -1,21 +1,79 @@
-//! The orchestrator of a name.
+//! The orchestrator of a name, and how it is asked.
 
 use std::sync::Arc;
 
+use atlas_objects::OrchestratorSpec;
 use atlas_state::State;
-use atlas_types::{AgentKind, AgentName, AgentVersion, Namespace};
+use atlas_types::{AgentKind, AgentName, AgentVersion, Job, Micros, Namespace};
+use serde_json::Value;
+
+use super::answer::{self, Wish};
+use super::consult::Call;
+use super::rules::{Facts, Rules};
+use crate::{Error, Service};
 
 /// What a name stands for.
 #[derive(Debug, Clone)]
 pub(super) enum Candidate {
     /// The highest version of an agent of the type `orchestrator`.
     Agent(Arc<AgentVersion>),
+    /// An object of the kind `orchestrator`. It comes before an agent of the same name.
+    Rules(Arc<OrchestratorSpec>),
 }
 
 impl Candidate {
     /// The orchestrator of a name; none if there is none.
     pub(super) fn of(state: &State, namespace: &Namespace, name: &str) -> Option<Self> {
+        if let Some(object) = state.orchestrator_object(namespace, name) {
+            return OrchestratorSpec::read(&object.spec).ok().map(|spec| Self::Rules(Arc::new(spec)));
+        }
         let agent = state.agent_latest(namespace, &AgentName::new(name).ok()?)?;
         (agent.kind == AgentKind::Orchestrator).then(|| Self::Agent(Arc::clone(agent)))
+    }
+}
+
+impl Service {
+    /// What an orchestrator wants for each job, in order.
+    pub(super) async fn wishes(
+        &self,
+        candidate: &Candidate,
+        jobs: &[Arc<Job>],
+        timeout: Micros,
+    ) -> Vec<Result<Wish, String>> {
+        let all = |why: String| vec![Err(why); jobs.len()];
+        match candidate {
+            Candidate::Agent(agent) => {
+                let calls: Vec<_> = jobs.iter().map(|job| (Call::Route, Arc::clone(job))).collect();
+                match self.consult(agent, &calls, timeout).await {
+                    Ok(output) => answer::read(&output, jobs.len()),
+                    Err(silence) => all(silence.to_string()),
+                }
+            }
+            Candidate::Rules(spec) => self.ruled(spec, jobs).await.unwrap_or_else(|error| all(error.to_string())),
+        }
+    }
+
+    /// What rules say about jobs. They are evaluated on a blocking thread: inputs can be large.
+    async fn ruled(&self, spec: &Arc<OrchestratorSpec>, jobs: &[Arc<Job>]) -> Result<Vec<Result<Wish, String>>, Error> {
+        let state = self.shared.handle.applied();
+        let mut facts = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            facts.push(self.facts(&state, job).await?);
+        }
+        let spec = OrchestratorSpec::clone(spec);
+        let decide = move || match Rules::parse(spec) {
+            Ok(rules) => facts.iter().map(|facts| rules.decide(facts)).collect(),
+            Err(why) => vec![Err(why); facts.len()],
+        };
+        self.shared.env.spawn_blocking("decide-by-rules", decide).join().await.map_err(|_| Error::Internal)
+    }
+
+    async fn facts(&self, state: &State, job: &Arc<Job>) -> Result<Facts, Error> {
+        let shown = self.told_job(Arc::clone(job)).await?;
+        let agent = match job.pin.as_ref().and_then(|pin| state.agent(&job.namespace, &job.agent, pin.version)) {
+            Some(agent) => self.known(agent).await?.value.clone(),
+            None => Value::Null,
+        };
+        Ok(Facts::of(job, shown, agent))
     }
 }

@@ -103,7 +103,7 @@ impl Service {
     }
 
     /// A job as orchestrators see it.
-    async fn told_job(&self, job: Arc<Job>) -> Result<Value, Error> {
+    pub(super) async fn told_job(&self, job: Arc<Job>) -> Result<Value, Error> {
         let shown = self.show(job, View::Plain, None).await?;
         let mut text = Vec::new();
         shown.write(&mut text, View::Plain);

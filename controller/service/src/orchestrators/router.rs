@@ -14,9 +14,8 @@ use atlas_types::{
     ObjectKind, Origin, Request, RouteJob, Verdict,
 };
 
-use super::answer::{self, Will, Wish};
+use super::answer::{Will, Wish};
 use super::candidate::Candidate;
-use super::consult::Call;
 use super::teller::Teller;
 use crate::service::Shared;
 use crate::{Caller, Error, Service, Submission};
@@ -133,20 +132,22 @@ impl Router {
     /// Decides on a window of jobs. An error says why it must be tried again.
     async fn decide(&self, state: &State, routing: &Routing, window: &[Arc<Job>]) -> Result<(), String> {
         let mut requests = Vec::with_capacity(window.len());
+        let generation = state.generation(&self.namespace);
         let mut again = None;
         for (job, wish) in window.iter().zip(self.wishes(state, routing, window).await) {
-            let route = |decider, decision, priority| {
-                let generation = routing.generation;
-                let command = RouteJob { job: job.id, generation, decider, decision: Some(decision), priority };
+            let route = |decider, decision, priority, rule| {
+                let command = RouteJob { job: job.id, generation, decider, decision: Some(decision), priority, rule };
                 Request { origin: Origin::duty(self.namespace.clone()), command: Command::RouteJob(command) }
             };
             match wish {
                 Ok(wish) => match self.decision(job, &wish).await {
-                    Ok(decision) => requests.push(route(Decider::Orchestrator, decision, wish.priority)),
+                    Ok(decision) => {
+                        requests.push(route(Decider::Orchestrator, decision, wish.priority, wish.rule.map(Into::into)))
+                    }
                     Err(error) => again = Some(error.to_string()),
                 },
                 Err(why) => match fallback(routing.spec.fallback, &why) {
-                    Some(decision) => requests.push(route(Decider::Fault, decision, None)),
+                    Some(decision) => requests.push(route(Decider::Fault, decision, None, None)),
                     None => again = Some(why),
                 },
             }
@@ -166,16 +167,8 @@ impl Router {
         let Some(candidate) = Candidate::of(state, &self.namespace, &routing.orchestrator) else {
             return vec![Err(format!("Orchestrator not found: {}", routing.orchestrator)); window.len()];
         };
-        match candidate {
-            Candidate::Agent(agent) => {
-                let calls: Vec<_> = window.iter().map(|job| (Call::Route, Arc::clone(job))).collect();
-                let timeout = routing.spec.deadline().map_or(PATIENCE, |deadline| deadline.min(PATIENCE));
-                match self.service.consult(&agent, &calls, timeout).await {
-                    Ok(output) => answer::read(&output, window.len()),
-                    Err(silence) => vec![Err(silence.to_string()); window.len()],
-                }
-            }
-        }
+        let timeout = routing.spec.deadline().map_or(PATIENCE, |deadline| deadline.min(PATIENCE));
+        self.service.wishes(&candidate, window, timeout).await
     }
 
     /// The decision that a wish leads to. A redirected job is judged like one that is submitted for its new agent.

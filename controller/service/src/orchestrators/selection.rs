@@ -75,7 +75,7 @@ impl Service {
         let Some(candidate) = Candidate::of(&state, &caller.namespace, name) else {
             return Err(Error::UnknownOrchestrator(short()));
         };
-        let Candidate::Agent(agent) = candidate;
+        let Candidate::Agent(agent) = candidate else { return Ok(()) };
         let contract = self.known(&agent).await?;
         let provider = contract.value["provider"]["type"].as_str().unwrap_or("python");
         if provider != ProviderKind::Python.as_str() {

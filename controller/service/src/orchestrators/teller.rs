@@ -12,7 +12,6 @@ use atlas_types::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::answer;
 use super::candidate::Candidate;
 use super::consult::Call;
 use super::router::{PAUSE, WINDOW};
@@ -47,6 +46,15 @@ struct Status {
 fn selection(state: &State, namespace: &Namespace) -> Option<Arc<Object>> {
     let (kind, name) = (ObjectKind::new("routing").ok()?, ObjectName::new(ROUTING).ok()?);
     state.object(&ObjectKey { namespace: namespace.clone(), kind, name }).cloned()
+}
+
+/// What became of what an orchestrator was to be told.
+enum Told {
+    Yes,
+    /// It could not be told.
+    No,
+    /// Rules hear nothing.
+    Deaf,
 }
 
 /// Follows the ends of jobs for one selection of a namespace.
@@ -88,9 +96,12 @@ impl Teller {
             let Next::Changes(records) = reader.next_events(&filter).await? else { return Ok(()) };
             let ended: Vec<(Call, Arc<Job>)> = records.iter().filter_map(ended).collect();
             for window in ended.chunks(WINDOW) {
-                if spec.orchestrator.is_some() {
-                    let counted = if self.tell(window).await { &mut status.told } else { &mut status.missed };
-                    *counted += window.len() as u64;
+                if let Some(name) = &spec.orchestrator {
+                    match self.tell(name, window).await {
+                        Told::Yes => status.told += window.len() as u64,
+                        Told::No => status.missed += window.len() as u64,
+                        Told::Deaf => {}
+                    }
                 }
                 if let (Some(candidate), Some(comparison)) = (&spec.shadow, &mut status.shadow) {
                     self.compare(candidate, window, comparison).await;
@@ -104,36 +115,31 @@ impl Teller {
         }
     }
 
-    /// False if the orchestrator could not be told.
-    async fn tell(&self, window: &[(Call, Arc<Job>)]) -> bool {
+    async fn tell(&self, name: &str, window: &[(Call, Arc<Job>)]) -> Told {
         for _ in 0..ATTEMPTS_MAX {
-            let state = self.service.shared.handle.applied();
-            let name = state.routing(&self.namespace).map(|routing| routing.orchestrator.clone());
-            let Some(Candidate::Agent(agent)) = name.and_then(|name| Candidate::of(&state, &self.namespace, &name))
-            else {
-                return false;
+            let agent = match Candidate::of(&self.service.shared.handle.applied(), &self.namespace, name) {
+                Some(Candidate::Agent(agent)) => agent,
+                Some(Candidate::Rules(_)) => return Told::Deaf,
+                None => return Told::No,
             };
             match self.service.consult(&agent, window, PATIENCE).await {
-                Ok(_) => return true,
+                Ok(_) => return Told::Yes,
                 Err(silence) => {
                     tracing::info!(%silence, namespace = %self.namespace, "an orchestrator was not told about ended jobs")
                 }
             }
             self.service.shared.env.clock.sleep(PAUSE).await;
         }
-        false
+        Told::No
     }
 
     /// Asks a candidate what it would have decided about jobs that ended.
     async fn compare(&self, candidate: &str, window: &[(Call, Arc<Job>)], comparison: &mut Comparison) {
-        let state = self.service.shared.handle.applied();
-        let wishes = match Candidate::of(&state, &self.namespace, candidate) {
-            Some(Candidate::Agent(agent)) => {
-                let calls: Vec<_> = window.iter().map(|(_, job)| (Call::Route, shadow::as_asked(job))).collect();
-                match self.service.consult(&agent, &calls, PATIENCE).await {
-                    Ok(output) => answer::read(&output, window.len()),
-                    Err(silence) => vec![Err(silence.to_string()); window.len()],
-                }
+        let found = Candidate::of(&self.service.shared.handle.applied(), &self.namespace, candidate);
+        let wishes = match found {
+            Some(found) => {
+                let jobs: Vec<_> = window.iter().map(|(_, job)| shadow::as_asked(job)).collect();
+                self.service.wishes(&found, &jobs, PATIENCE).await
             }
             None => vec![Err(format!("Orchestrator not found: {candidate}")); window.len()],
         };

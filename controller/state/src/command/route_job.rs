@@ -52,6 +52,7 @@ pub(super) fn new_route(state: &State, job: Job, refused: Option<Failure>, now: 
         action: RouteAction::Undecided,
         decider: Decider::Default,
         priority: None,
+        rule: None,
         asked: job.agent.clone(),
         asked_pin: job.pin.clone(),
         refused,
@@ -64,7 +65,7 @@ fn undecided(state: &State, job: Job, now: ClusterTime) -> Job {
     let route = route_of(&job);
     let deadline: Option<Micros> = state.routing(&job.namespace).and_then(|routing| routing.spec.deadline());
     let until = deadline.map_or(ClusterTime::END, |deadline| now.plus(deadline));
-    let route = Route { generation: EventSeq(0), action: RouteAction::Undecided, priority: None, ..route };
+    let route = Route { generation: EventSeq(0), action: RouteAction::Undecided, priority: None, rule: None, ..route };
     Job { reason: Reason::Routing { until }, route: Some(Arc::new(route)), ..job }
 }
 
@@ -75,6 +76,7 @@ fn route_of(job: &Job) -> Route {
         action: RouteAction::Undecided,
         decider: Decider::Default,
         priority: None,
+        rule: None,
         asked: job.agent.clone(),
         asked_pin: job.pin.clone(),
         refused: None,
@@ -107,6 +109,7 @@ fn decided(command: &RouteJob, job: Job, action: RouteAction) -> Job {
         action,
         decider: command.decider,
         priority: command.priority,
+        rule: command.rule.clone(),
         ..route_of(&job)
     };
     Job { route: Some(Arc::new(route)), ..job }
@@ -285,6 +288,31 @@ mod tests {
                 j3: pending Queued attempt 0
                 j2 Lost running→pending Lost
                 j2 Granted pending→running on n1 token 2 attempt 2
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_change_of_the_selected_rules_voids_decisions() {
+        let rules = r#"put orchestrator r {"rules":[{"allow":true}]}; put orchestrator s {"rules":[{"allow":true}]}"#;
+        routed(
+            &format!(
+                r#"{rules}; job j1; route j1 execute rule=first -- show j1; put orchestrator s {{"rules":[{{"priority":1}}]}};
+            route j1; put orchestrator r {{"rules":[{{"priority":1}}]}}; grant j1 n1; route j1; route j1 execute rule=second;
+            grant j1 n1; show j1; delete-object orchestrator r; delete-object orchestrator s"#
+            ),
+            expect![[r#"
+                j1: pending Queued attempt 0 execute by first under 5 as a priority 0
+                orchestrator s uid 6 revision 9 {"rules":[{"priority":1}]}
+                ! the routing decision about the job is outdated
+                orchestrator r uid 5 revision 10 {"rules":[{"priority":1}]}
+                ! the routing decision about the job is outdated
+                j1 Routed pending→pending Routing { until: ClusterTime(11000000) }
+                j1 Routed pending→pending Queued
+                j1 Granted pending→running on n1 token 1 attempt 1
+                j1: running Running attempt 1 execute by second under 10 as a priority 0
+                ! the object is in use by the selection of the namespace
+                orchestrator s deleted
             "#]],
         );
     }

@@ -10,7 +10,7 @@ use crate::map::Map;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Routing {
     /// The revision of the selection: it rises with each change of it.
-    pub generation: EventSeq,
+    pub revision: EventSeq,
     /// The name of the orchestrator.
     pub orchestrator: String,
     /// The whole selection.
@@ -109,7 +109,7 @@ fn routing(object: &Object) -> Option<Routing> {
     }
     let spec = RoutingSpec::read(&object.spec).ok()?;
     let orchestrator = spec.orchestrator.clone()?;
-    Some(Routing { generation: object.revision, orchestrator, spec })
+    Some(Routing { revision: object.revision, orchestrator, spec })
 }
 
 /// The objects that an object names.

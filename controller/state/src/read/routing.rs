@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use atlas_types::{EventSeq, Job, Namespace};
+use atlas_types::{EventSeq, Job, Namespace, Object, ObjectKey, ObjectKind, ObjectName};
 
 use crate::index::Routing;
 use crate::state::State;
@@ -13,9 +13,18 @@ impl State {
         self.index.objects.routing(namespace)
     }
 
-    /// The selection under which the jobs of a namespace are decided now; 0 is the default one.
+    /// The selection under which the jobs of a namespace are decided now; 0 is the default one. It rises with each change of the
+    /// selection, and of the rules that are selected.
     pub fn generation(&self, namespace: &Namespace) -> EventSeq {
-        self.routing(namespace).map_or(EventSeq(0), |routing| routing.generation)
+        let Some(routing) = self.routing(namespace) else { return EventSeq(0) };
+        let rules = self.orchestrator_object(namespace, &routing.orchestrator);
+        rules.map_or(routing.revision, |rules| rules.revision.max(routing.revision))
+    }
+
+    /// The orchestrator of a name that is an object.
+    pub fn orchestrator_object(&self, namespace: &Namespace, name: &str) -> Option<&Arc<Object>> {
+        let (kind, name) = (ObjectKind::new("orchestrator").ok()?, ObjectName::new(name).ok()?);
+        self.object(&ObjectKey { namespace: namespace.clone(), kind, name })
     }
 
     /// The namespaces with jobs that wait for a decision.

@@ -235,6 +235,7 @@ fn job_command(run: &Run, words: &Words<'_>) -> Command {
             decider: Decider::Orchestrator,
             decision: route::decision(words),
             priority: words.get("priority"),
+            rule: words.text("rule").map(Into::into),
         }),
         "consult" => Command::ConsultOrchestrator(ConsultOrchestrator {
             id: job,

@@ -354,7 +354,8 @@ impl Run {
                     let output = job.output.as_ref().map_or(String::new(), |output| format!(" output {output:?}"));
                     let route = job.route.as_ref().map_or(String::new(), |route| {
                         let action = route.action.as_str();
-                        format!(" {action} under {} as {} priority {}", route.generation, job.agent, job.priority)
+                        let rule = route.rule.as_ref().map(|rule| format!(" by {rule}")).unwrap_or_default();
+                        format!(" {action}{rule} under {} as {} priority {}", route.generation, job.agent, job.priority)
                     });
                     format!("{name}: {}{reason} attempt {}{output}{route}", job.status.as_str(), job.attempt)
                 }

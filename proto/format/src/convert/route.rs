@@ -1,5 +1,7 @@
 //! How jobs are routed, and the commands about it.
 
+use std::sync::Arc;
+
 use atlas_types::{
     AgentName, AgentPin, ConsultOrchestrator, Decider, Decision, EventSeq, Failure, JobId, Micros, Route, RouteAction,
     RouteJob, Verdict,
@@ -22,6 +24,15 @@ enum_field!(Decider, proto::Decider, {
     Default = Default,
 });
 
+fn text(rule: Option<&Arc<str>>) -> String {
+    rule.map(|rule| rule.to_string()).unwrap_or_default()
+}
+
+/// An empty name is none.
+fn rule(name: String) -> Option<Arc<str>> {
+    (!name.is_empty()).then(|| name.into())
+}
+
 impl From<&Route> for proto::Route {
     fn from(route: &Route) -> Self {
         Self {
@@ -32,6 +43,7 @@ impl From<&Route> for proto::Route {
             asked_agent_name: route.asked.to_string(),
             asked_pin: route.asked_pin.as_ref().map(Into::into),
             refused: route.refused.as_ref().map(Into::into),
+            rule: text(route.rule.as_ref()),
         }
     }
 }
@@ -48,6 +60,7 @@ impl TryFrom<proto::Route> for Route {
             asked: name("route.asked_agent_name", &route.asked_agent_name, AgentName::new)?,
             asked_pin: route.asked_pin.map(AgentPin::try_from).transpose()?,
             refused: route.refused.map(Failure::try_from).transpose()?,
+            rule: rule(route.rule),
         })
     }
 }
@@ -79,6 +92,7 @@ impl From<&RouteJob> for proto::RouteJob {
             reason,
             agent_name,
             verdict,
+            rule: text(command.rule.as_ref()),
         }
     }
 }
@@ -117,6 +131,7 @@ impl TryFrom<proto::RouteJob> for RouteJob {
             decider: Decider::read("route_job.decider", message.decider)?,
             decision,
             priority: message.priority,
+            rule: rule(message.rule),
         })
     }
 }

@@ -1,5 +1,7 @@
 //! Commands about orchestrators.
 
+use std::sync::Arc;
+
 use crate::{AgentName, AgentPin, Decider, Decision, EventSeq, JobId, Micros, Payload};
 
 /// Records the decision about a job that waits for one, or puts a job whose decision is outdated back to wait for another.
@@ -14,6 +16,8 @@ pub struct RouteJob {
     pub decision: Option<Decision>,
     /// The priority that the job gets.
     pub priority: Option<i64>,
+    /// The rule that decided, if rules did.
+    pub rule: Option<Arc<str>>,
 }
 
 /// Starts a job of the cluster itself, in which an orchestrator of the caller's namespace is called.

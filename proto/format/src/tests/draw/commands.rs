@@ -117,6 +117,7 @@ impl Draw {
                 decider: self.pick(&Decider::ALL),
                 decision: self.option(Self::decision),
                 priority: self.option(Self::i64),
+                rule: self.option(|draw| format!("rule {}", draw.u32()).into()),
             }),
             48 => Command::ConsultOrchestrator(ConsultOrchestrator {
                 id: job,

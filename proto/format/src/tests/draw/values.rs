@@ -220,6 +220,7 @@ impl Draw {
             action: self.pick(&RouteAction::ALL),
             decider: self.pick(&Decider::ALL),
             priority: self.option(Self::i64),
+            rule: self.option(|draw| format!("rule {}", draw.u32()).into()),
             asked: self.agent_name(),
             asked_pin: self.option(Self::pin),
             refused: self.option(Self::failure),

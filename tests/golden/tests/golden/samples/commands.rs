@@ -86,6 +86,7 @@ fn name(command: &Command) -> &'static str {
         Command::FireTrigger(FireTrigger { start: None, .. }) => "fire_trigger_skipped",
         Command::FireTrigger(FireTrigger { start: Some(TriggerStart::Run(_)), .. }) => "fire_trigger_chain",
         Command::FireTrigger(_) => "fire_trigger",
+        Command::RouteJob(RouteJob { rule: Some(_), .. }) => "route_job_rule",
         Command::RouteJob(RouteJob { decision: None, .. }) => "route_job_again",
         Command::RouteJob(RouteJob { decision: Some(Decision::Execute), .. }) => "route_job_execute",
         Command::RouteJob(RouteJob { decision: Some(Decision::Reject(_)), .. }) => "route_job_reject",
@@ -95,7 +96,7 @@ fn name(command: &Command) -> &'static str {
 }
 
 /// How many names there are.
-const NAMES: usize = 84;
+const NAMES: usize = 85;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -313,6 +314,7 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
         route(Some(Decision::Execute), Some(-1)),
         route(Some(Decision::Reject("Empty input data".into())), None),
         route(Some(Decision::Redirect(agent(), Verdict::Accepted(pin()))), Some(10)),
+        ruled(route(Some(Decision::Execute), Some(5))),
         Command::ConsultOrchestrator(ConsultOrchestrator {
             id: job,
             agent: agent(),
@@ -398,9 +400,18 @@ fn route(decision: Option<Decision>, priority: Option<i64>) -> Command {
         job: JOB,
         generation: EventSeq(12),
         decider: Decider::Orchestrator,
+        rule: None,
         decision,
         priority,
     })
+}
+
+/// A decision of a rule.
+fn ruled(route: Command) -> Command {
+    match route {
+        Command::RouteJob(route) => Command::RouteJob(RouteJob { rule: Some("on call".into()), ..route }),
+        other => other,
+    }
 }
 
 /// The end of a run with branches.
