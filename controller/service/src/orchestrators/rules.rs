@@ -131,7 +131,7 @@ mod tests {
         }
     }
 
-    fn check(document: &str, inputs: &[&str], expected: Expect) {
+    fn check(document: &str, inputs: &[&str], expected: &Expect) {
         let lines: String = inputs.iter().map(|input| format!("{}\n", decided(document, input))).collect();
         expected.assert_eq(&lines);
     }
@@ -153,7 +153,7 @@ mod tests {
                 r#"{"text": "y"}"#,
                 r#"{"t": 1}"#,
             ],
-            expect![[r#"
+            &expect![[r#"
                 Reject("nothing to do") None by empty
                 Redirect("summarizer") Some(-1) by rule 2
                 Execute Some(7) by by a trigger
