@@ -31,6 +31,7 @@ mod routing;
 mod runs;
 mod sleeper;
 mod stream;
+mod ticks;
 pub mod workload;
 mod world;
 
@@ -38,6 +39,7 @@ pub use bug::Bug;
 pub use coverage::Coverage;
 pub use options::Options;
 pub use rng::Rng;
+pub use ticks::{Ticked, Ticks, run_ticks};
 pub use world::{Failure, Report, run};
 
 /// Runs one seed; one in twenty twice, to see that it does the same again.

@@ -87,7 +87,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-llm-server", ""),
     ("atlas-notice", ""),
     ("atlas-postgres", "notice"),
-    ("atlas-sim", "duty format replica slots state types"),
+    ("atlas-sim", "duty format objects replica slots state triggers types"),
     ("atlas-tidy", ""),
     ("atlas-turmoil", "duty env format linearizability log raft replica sim slots state types"),
 ];
