@@ -29,6 +29,8 @@ mod bad_input;
 #[cfg(test)]
 mod canary;
 #[cfg(test)]
+mod chain_bridge;
+#[cfg(test)]
 mod chains;
 #[cfg(test)]
 mod crashed_change;
