@@ -2,6 +2,7 @@
 
 use std::any::TypeId;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -34,6 +35,11 @@ pub(crate) struct Arguments {
     #[arg(long, global = true, help_heading = GLOBAL)]
     #[arg(env = "ATLAS_CONTEXT", hide_env_values = true, value_name = "NAME")]
     pub(crate) context: Option<String>,
+    /// File with the certificates to trust where an address begins with https://, such as ca.pem of the cluster; defaults
+    /// to those that this machine trusts.
+    #[arg(long, global = true, help_heading = GLOBAL)]
+    #[arg(env = "ATLAS_CA_FILE", hide_env_values = true, value_name = "FILE")]
+    pub(crate) ca_file: Option<PathBuf>,
     /// Namespace of jobs, agents, objects and events; defaults to the namespace default.
     #[arg(short, long, global = true, help_heading = GLOBAL)]
     #[arg(env = "ATLAS_NAMESPACE", hide_env_values = true, value_name = "NAME")]

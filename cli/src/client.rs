@@ -3,6 +3,7 @@
 mod events;
 mod mcp;
 mod namespace;
+mod transport;
 
 use std::fmt;
 use std::io::Write;
@@ -24,10 +25,10 @@ use crate::output::visible;
 use crate::sse::Frame;
 use crate::words;
 
-pub(crate) use mcp::McpAnswer;
+use transport::Transport;
 
-/// How long a controller may take to accept a connection.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) use mcp::McpAnswer;
+pub(crate) use transport::Trust;
 
 /// Largest answer that is read into memory.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
@@ -40,7 +41,9 @@ const ASK_FIRST: Duration = Duration::from_millis(100);
 /// A client of one cluster, by one or more of its controllers.
 #[derive(Clone)]
 pub struct Client {
-    http: reqwest::Client,
+    /// Makes requests.
+    requests: reqwest::Client,
+    transport: Transport,
     servers: Vec<Url>,
     /// The index of the server that answered last.
     current: Arc<AtomicUsize>,
@@ -90,19 +93,26 @@ impl fmt::Debug for Client {
 }
 
 impl Client {
-    /// A client of the controllers in `list`: addresses with or without `http://`, separated by commas. If a controller
-    /// cannot answer, the client asks the next one; any controller can answer any request.
+    /// A client of the controllers in `list`: addresses with or without `http://` or `https://`, separated by commas. If
+    /// a controller cannot answer, the client asks the next one; any controller can answer any request.
     pub fn new(list: &str) -> Result<Self, Failure> {
-        // A proxy could not reach a controller on the loopback interface.
-        let http = reqwest::Client::builder().connect_timeout(CONNECT_TIMEOUT).no_proxy().build();
-        let http = http.map_err(|error| Failure::usage(format!("the HTTP client could not be set up: {error}")))?;
+        Self::trusting(list, &Trust::default())
+    }
+
+    /// Like [`Self::new`], with the certificates that are trusted.
+    pub(crate) fn trusting(list: &str, trust: &Trust) -> Result<Self, Failure> {
+        let requests = reqwest::Client::builder().no_proxy().build();
+        let requests =
+            requests.map_err(|error| Failure::usage(format!("the HTTP client could not be set up: {error}")))?;
         let servers = list.split(',').map(str::trim).filter(|server| !server.is_empty());
         let servers: Vec<Url> = servers.map(address).collect::<Result<_, _>>()?;
         if servers.is_empty() {
             return Err(Failure::usage(format!("\"{list}\" contains no controller address")));
         }
+        let transport = Transport::new(trust, servers.iter().any(|server| server.scheme() == "https"))?;
         Ok(Self {
-            http,
+            requests,
+            transport,
             servers,
             current: Arc::default(),
             env: Env::system(),
@@ -137,13 +147,13 @@ impl Client {
         addresses.join(",")
     }
 
-    /// Whether nothing on a network can read what is sent: all addresses are on the loopback interface.
+    /// Whether nothing on a network can read what is sent: it is encrypted, or all addresses are on the loopback interface.
     pub(crate) fn is_private(&self) -> bool {
         let is_loopback = |host: &str| {
             let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
             host == "localhost" || address.is_ok_and(|address| address.is_loopback())
         };
-        self.servers.iter().all(|server| server.host_str().is_some_and(is_loopback))
+        self.servers.iter().all(|server| server.scheme() == "https" || server.host_str().is_some_and(is_loopback))
     }
 
     /// Asks for an object.
@@ -234,7 +244,7 @@ impl Client {
         if let Some(name) = self.namespace.as_deref().filter(|_| namespace::has_namespace(path)) {
             url.query_pairs_mut().append_pair("namespace", name);
         }
-        let request = self.http.request(method, url);
+        let request = self.requests.request(method, url);
         Ok(match &self.authorization {
             Some(authorization) => request.header(AUTHORIZATION, authorization),
             None => request,
@@ -291,7 +301,7 @@ impl Client {
         }
         let since = self.env.clock.monotonic();
         self.ask_first(&mut request);
-        let answer = self.http.execute(request).await;
+        let answer = self.transport.execute(request).await;
         let took = words::milliseconds((self.env.clock.monotonic() - since).as_secs_f64() * 1000.0);
         if self.talk.trace {
             let became = answer.as_ref().map_or_else(|_| "no answer".to_owned(), |answer| answer.status().to_string());
@@ -342,9 +352,9 @@ impl Client {
         Ok(body)
     }
 
-    fn unreachable(&self, error: &reqwest::Error) -> Failure {
+    fn unreachable(&self, error: &(dyn std::error::Error + 'static)) -> Failure {
         // The innermost cause is the useful one ("connection refused"); the outer causes repeat the address.
-        let mut cause: &dyn std::error::Error = error;
+        let mut cause = error;
         while let Some(source) = cause.source() {
             cause = source;
         }
@@ -373,15 +383,17 @@ fn address(server: &str) -> Result<Url, Failure> {
     let server = server.trim_end_matches('/');
     let url = if server.contains("://") { server.to_owned() } else { format!("http://{server}") };
     let url = Url::parse(&url).map_err(|error| Failure::usage(format!("\"{server}\" is not an address: {error}")))?;
-    if url.scheme() != "http" {
-        return Err(Failure::usage(format!("\"{server}\" begins with {}: only http:// is supported", url.scheme())));
+    if !["http", "https"].contains(&url.scheme()) {
+        let text = format!("\"{server}\" begins with {}: only http:// and https:// are supported", url.scheme());
+        return Err(Failure::usage(text));
     }
     Ok(url)
 }
 
 /// Replaces the host and port of an address with those of another controller.
 fn aim(url: &mut Url, server: &Url) {
-    // Both addresses are HTTP addresses, so setting the host and port cannot fail.
+    // Both addresses are HTTP addresses, so setting the scheme, the host and the port cannot fail.
+    let _ = url.set_scheme(server.scheme());
     let _ = url.set_host(server.host_str());
     let _ = url.set_port(server.port());
 }

@@ -38,6 +38,9 @@ pub(crate) struct Entry {
     /// The token that this program shows them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) token: Option<String>,
+    /// The file with the certificates that they show; none for those that this machine trusts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ca_file: Option<PathBuf>,
 }
 
 impl Config {
@@ -148,7 +151,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("deep/config.toml");
         assert_eq!(Config::read_from(&path).expect("none yet"), Config::default());
-        let entry = Entry { server: "http://127.0.0.1:7400".to_owned(), token: None };
+        let entry = Entry { server: "http://127.0.0.1:7400".to_owned(), token: None, ca_file: None };
         let config = Config {
             current: Some("dev".to_owned()),
             hints: Some(false),

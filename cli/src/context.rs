@@ -1,13 +1,14 @@
 //! The context of every command: the cluster, the output options, stdout and stderr.
 
 use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
 
 use atlas_env::Env;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::arguments::{Arguments, SERVER_DEFAULT};
-use crate::client::{Client, Talk};
+use crate::client::{Client, Talk, Trust};
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -22,6 +23,7 @@ pub(crate) struct Context {
     pub(crate) look: Look,
     server: Option<String>,
     context: Option<String>,
+    ca_file: Option<PathBuf>,
     namespace: Option<String>,
     config: Result<Config, Failure>,
     talk: Talk,
@@ -74,6 +76,7 @@ impl Context {
             look: Look { time: arguments.time, now },
             server: given(&arguments.server, "ATLAS_SERVER"),
             context: given(&arguments.context, "ATLAS_CONTEXT"),
+            ca_file: arguments.ca_file.clone().filter(|path| !path.as_os_str().is_empty()),
             namespace: given(&arguments.namespace, "ATLAS_NAMESPACE"),
             config: Config::read(),
             talk: Talk { trace: arguments.trace, verbose: arguments.verbose },
@@ -118,10 +121,25 @@ impl Context {
         Ok(self.config()?.context(name)?.token.clone())
     }
 
+    /// The file with trusted certificates from the command line or the environment.
+    pub(crate) fn named_ca_file(&self) -> Option<&Path> {
+        self.ca_file.as_deref()
+    }
+
+    /// The certificates that are trusted: `--ca-file`, otherwise those of the context whose addresses are used.
+    fn trust(&self) -> Result<Trust, Failure> {
+        if let Some(path) = &self.ca_file {
+            return Ok(Trust::File(path.clone()));
+        }
+        let (_, origin) = self.server()?;
+        let Some(name) = origin.strip_prefix("context ") else { return Ok(Trust::Machine) };
+        Ok(self.config()?.context(name)?.ca_file.clone().map_or(Trust::Machine, Trust::File))
+    }
+
     /// The HTTP client of the cluster.
     pub(crate) fn client(&self) -> Result<Client, Failure> {
         let (server, origin) = self.server()?;
-        let client = Client::new(&server).map_err(|failure| {
+        let client = Client::trusting(&server, &self.trust()?).map_err(|failure| {
             let message = format!("{} (from {origin})", failure.message);
             Failure { message, ..failure }
         })?;

@@ -3,8 +3,9 @@
 use std::error::Error;
 use std::path::Path;
 
-const FILES: [&str; 6] = [
+const FILES: [&str; 7] = [
     "atlas/worker/v1/worker_service.proto",
+    "atlas/worker/v1/enrollment_service.proto",
     "atlas/peer/v1/peer_service.proto",
     "atlas/peer/v1/member_service.proto",
     "atlas/peer/v1/store_service.proto",
@@ -13,7 +14,8 @@ const FILES: [&str; 6] = [
 ];
 
 /// Messages with values of secrets. `convert/attachment.rs` has a `Debug` for them that shows none.
-const WITHOUT_DEBUG: [&str; 2] = [".atlas.worker.v1.Attachments", ".atlas.worker.v1.AttachedSecret"];
+const WITHOUT_DEBUG: [&str; 3] =
+    [".atlas.worker.v1.Attachments", ".atlas.worker.v1.AttachedSecret", ".atlas.worker.v1.EnrollRequest"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = Path::new("..");

@@ -70,7 +70,7 @@ impl Client {
             let place = (first + step) % self.servers.len();
             let Some(mut again) = request.try_clone() else { break };
             aim(again.url_mut(), &self.servers[place]);
-            match self.http.execute(again).await {
+            match self.transport.execute(again).await {
                 Ok(response) => {
                     self.current.store(place, Ordering::Relaxed);
                     return Ok(response);

@@ -21,10 +21,18 @@ fn a_problem_document_becomes_an_error_with_places() {
 #[test]
 fn only_the_loopback_interface_is_private() {
     let is_private = |list: &str| Client::new(list).expect("addresses").is_private();
-    for list in ["127.0.0.1:1", "http://localhost:1", "http://[::1]:1", "127.0.0.2:1,127.0.0.1:2"] {
+    for list in ["127.0.0.1:1", "http://localhost:1", "http://[::1]:1", "127.0.0.2:1,127.0.0.1:2", "https://10.0.0.1:1"]
+    {
         assert!(is_private(list), "{list}");
     }
-    for list in ["10.0.0.1:1", "127.0.0.1:1,c2:1", "localhost.example:1", "127.0.0.1.example:1", "0.0.0.0:1"] {
+    for list in [
+        "10.0.0.1:1",
+        "https://10.0.0.1:1,http://10.0.0.1:2",
+        "127.0.0.1:1,c2:1",
+        "localhost.example:1",
+        "127.0.0.1.example:1",
+        "0.0.0.0:1",
+    ] {
         assert!(!is_private(list), "{list}");
     }
 }
@@ -49,7 +57,7 @@ fn ids_stay_one_segment() {
     assert_eq!(url, "http://127.0.0.1:7400/api/jobs/..%2Fa%20b%3F");
     assert!(Client::new("http://a b").is_err());
     assert!(Client::new(" ,").is_err());
-    assert!(Client::new("https://127.0.0.1").is_err());
+    assert!(Client::new("ftp://127.0.0.1").is_err());
 }
 
 /// A controller that answers one request with `answer`, and returns the request.

@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::names;
 use crate::output::{Shown, Table};
-use crate::words::shell;
+use crate::words::{could_not, shell};
 
 /// Verbs of `atlasctl context`.
 #[derive(Debug, clap::Subcommand)]
@@ -121,6 +121,10 @@ fn add(context: &Context, mut config: Config, options: &AddOptions) -> Result<Ex
         Failure::usage("which server?").with_next(format!("write: atlasctl context add {} --server URL", shell(name)))
     })?;
     let server = Client::new(&server)?.base();
+    let ca_file = match context.named_ca_file() {
+        Some(path) => Some(std::path::absolute(path).map_err(|error| could_not("read", path, &error))?),
+        None => config.contexts.get(name).and_then(|known| known.ca_file.clone()),
+    };
     if let Some(known) = config.contexts.get(name).filter(|known| known.server != server) {
         let failure = Failure::new("E0124", Exit::Conflict, format!("\"{name}\" is already {}", known.server));
         return Err(failure.with_next(format!("remove it first: atlasctl context remove {}", shell(name))));
@@ -129,7 +133,7 @@ fn add(context: &Context, mut config: Config, options: &AddOptions) -> Result<Ex
         Some(path) => Some(auth::read_token(path)?),
         None => config.contexts.get(name).and_then(|known| known.token.clone()),
     };
-    config.contexts.insert(name.clone(), Entry { server: server.clone(), token });
+    config.contexts.insert(name.clone(), Entry { server: server.clone(), token, ca_file });
     if options.current || config.current.is_none() {
         config.current = Some(name.clone());
     }

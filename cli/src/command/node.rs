@@ -5,6 +5,7 @@ mod gpus;
 pub(in crate::command) mod label;
 mod list;
 mod show;
+mod token;
 
 pub(crate) use change::remove;
 pub(crate) use list::{Options as ListOptions, describe, gpus as gpu_words, list, state, watch};
@@ -34,6 +35,10 @@ pub(crate) enum Verb {
     Label(label::Options),
     /// Removes a node that runs no jobs.
     Remove(change::Options),
+    /// Makes a token with which a worker joins a cluster with TLS as this node, once.
+    Token(token::Options),
+    /// Refuses the certificates of nodes from now on; their running jobs start again elsewhere.
+    Revoke(change::Options),
 }
 
 pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
@@ -49,6 +54,10 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
             names::each(context, &options.names, async |name| change::uncordon(context, name).await).await
         }
         Verb::Label(options) => label::run(context, options).await,
+        Verb::Token(options) => token::create(context, options).await,
+        Verb::Revoke(options) => {
+            names::each(context, &options.names, async |name| token::revoke(context, name).await).await
+        }
         Verb::Remove(options) => names::each(context, &options.names, async |name| remove(context, name).await).await,
     }
 }

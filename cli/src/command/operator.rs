@@ -1,5 +1,6 @@
-//! `atlasctl operator`: backups, and the files of a stopped controller.
+//! `atlasctl operator`: files of a new cluster, backups, and the files of a stopped controller.
 
+mod init;
 mod raft;
 mod snapshot;
 
@@ -10,6 +11,8 @@ use crate::failure::Failure;
 /// Verbs of `atlasctl operator`.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Verb {
+    /// Makes the files of a new cluster: its certificate and key for TLS, and the root token. Needs no running cluster.
+    Init(init::Options),
     /// Backups: the state, history and artifacts of a cluster in one file.
     #[command(subcommand)]
     Snapshot(snapshot::Verb),
@@ -20,6 +23,7 @@ pub(crate) enum Verb {
 
 pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
     match verb {
+        Verb::Init(options) => init::run(context, options),
         Verb::Snapshot(verb) => snapshot::run(context, verb).await,
         Verb::Raft(verb) => raft::run(context, verb),
     }

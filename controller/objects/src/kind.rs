@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::canonical::parse;
 use crate::{
-    binding, chain, conversation, mcp_server, model, namespace, orchestrator, pin, role, routing, secret, skill, tier,
+    binding, chain, conversation, enrollment, mcp_server, model, namespace, orchestrator, pin, role, routing, secret, skill, tier,
     token, trigger, webhook,
 };
 
@@ -15,6 +15,7 @@ pub const KINDS: [&dyn Kind; 16] = [
     &binding::BindingKind,
     &chain::ChainKind,
     &conversation::ConversationKind,
+    &enrollment::EnrollmentKind,
     &mcp_server::McpServerKind,
     &model::ModelKind,
     &namespace::NamespaceKind,

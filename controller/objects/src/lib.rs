@@ -19,6 +19,7 @@ mod binding;
 mod canonical;
 mod chain;
 mod conversation;
+mod enrollment;
 mod kind;
 mod mcp_server;
 mod model;
@@ -40,6 +41,7 @@ pub use binding::{BindingSpec, GrantSpec};
 pub use canonical::{CanonicalError, canonical, parse};
 pub use chain::{ChainSpec, ChainStep};
 pub use conversation::{ConversationSpec, Piece, TurnUnderWay};
+pub use enrollment::EnrollmentSpec;
 pub use kind::{
     KINDS, Kind, REFERENCES_MAX, Reference, Refusal, Scope, View, check, check_among, check_references, kind,
 };

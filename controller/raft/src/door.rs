@@ -8,11 +8,12 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use atlas_state::State;
+use atlas_types::MemberId;
 use atlas_wire::limits::PEER_FRAME_BYTES_MAX;
 use atlas_wire::proto::peer::v1 as wire;
 use atlas_wire::proto::peer::v1::peer_service_server::{PeerService, PeerServiceServer};
 use futures::{Stream, StreamExt, stream};
-use openraft::raft::AppendEntriesRequest;
+use openraft::raft::{AppendEntriesRequest, TransferLeaderRequest};
 use prost::Message;
 use tokio::sync::watch;
 use tonic::{Request, Response, Status, Streaming};
@@ -28,6 +29,21 @@ use crate::forward;
 use crate::leader::Raft;
 use crate::local::Local;
 use crate::membership::Group;
+
+/// The member that sends a call, as its certificate says. The server of the door puts it into the extensions of a
+/// request; without certificates there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sender(pub MemberId);
+
+/// Refuses a call in the name of another member.
+fn is_from(sender: Option<Sender>, claimed: u64) -> Result<(), Status> {
+    match sender {
+        Some(Sender(member)) if member.0 != claimed => {
+            Err(Status::permission_denied(format!("member {member} may not act for member {claimed}")))
+        }
+        _ => Ok(()),
+    }
+}
 
 /// Answers calls of the other members. Cheap to clone.
 #[derive(Clone)]
@@ -61,10 +77,12 @@ impl PeerService for PeerDoor {
     type AppendStream = Pin<Box<dyn Stream<Item = Result<wire::AppendResponse, Status>> + Send>>;
 
     async fn vote(&self, request: Request<wire::VoteRequest>) -> Result<Response<wire::VoteResponse>, Status> {
+        let sender = request.extensions().get::<Sender>().copied();
         let wire::VoteRequest { cluster_id, body, to } = request.into_inner();
         self.meant(&cluster_id, to)?;
         let ask: VoteAsk = decode("a vote", body).map_err(refused)?;
         let (ask, pre) = ask.into_raft().map_err(refused)?;
+        is_from(sender, ask.vote.leader_id.node_id)?;
         let answer = if pre { self.raft.pre_vote(ask).await } else { self.raft.vote(ask).await };
         let body = VoteAnswer::from(answer.map_err(stopped)?).encode_to_vec().into();
         Ok(Response::new(wire::VoteResponse { body }))
@@ -75,6 +93,7 @@ impl PeerService for PeerDoor {
         request: Request<Streaming<wire::AppendRequest>>,
     ) -> Result<Response<Self::AppendStream>, Status> {
         let door = self.clone();
+        let sender = request.extensions().get::<Sender>().copied();
         let quiet = Quiet::default();
         let asked = quiet.clone();
         let requests = request.into_inner().map(move |request| {
@@ -82,7 +101,9 @@ impl PeerService for PeerDoor {
             asked.push(quiet);
             door.meant(&cluster_id, to)?;
             let append: AppendBody = decode("an append", body).map_err(refused)?;
-            AppendEntriesRequest::<Types>::try_from(append).map_err(refused)
+            let append = AppendEntriesRequest::<Types>::try_from(append).map_err(refused)?;
+            is_from(sender, append.vote.leader_id.node_id)?;
+            Ok(append)
         });
         // A message that cannot be decoded ends the stream with an error. Skipping it would leave a gap in the log.
         let refusal = Arc::new(Mutex::new(None));
@@ -111,6 +132,7 @@ impl PeerService for PeerDoor {
         &self,
         request: Request<Streaming<wire::SnapshotRequest>>,
     ) -> Result<Response<wire::SnapshotResponse>, Status> {
+        let sender = request.extensions().get::<Sender>().copied();
         let mut parts = request.into_inner();
         let first = parts.message().await?.and_then(|part| part.head);
         let head = first.ok_or_else(|| Status::invalid_argument("a snapshot must begin with its header"))?;
@@ -118,6 +140,7 @@ impl PeerService for PeerDoor {
         let head: SnapshotHead = decode("a snapshot's header", head.body).map_err(refused)?;
         let bytes = head.announced();
         let (vote, meta) = head.into_raft().map_err(refused)?;
+        is_from(sender, vote.leader_id.node_id)?;
         let snapshot = self.receiver.take(&meta, bytes, parts).await?;
         tracing::info!(last = ?meta.last_log_id, "received a snapshot");
         let answer = self.raft.install_full_snapshot(vote, openraft::Snapshot { meta, snapshot }).await;
@@ -129,17 +152,21 @@ impl PeerService for PeerDoor {
         &self,
         request: Request<wire::TransferRequest>,
     ) -> Result<Response<wire::TransferResponse>, Status> {
+        let sender = request.extensions().get::<Sender>().copied();
         let wire::TransferRequest { cluster_id, body, to } = request.into_inner();
         self.meant(&cluster_id, to)?;
         let transfer: TransferBody = decode("a transfer", body).map_err(refused)?;
-        let transfer = transfer.try_into().map_err(refused)?;
+        let transfer: TransferLeaderRequest<Types> = transfer.try_into().map_err(refused)?;
+        is_from(sender, transfer.from_leader().leader_id.node_id)?;
         let answer = self.raft.handle_transfer_leader(transfer).await;
         let answer = answer.map_err(|error| Status::unavailable(error.to_string()))?;
         Ok(Response::new(wire::TransferResponse { body: TransferAnswer::from(answer).encode_to_vec().into() }))
     }
 
     async fn hello(&self, request: Request<wire::HelloRequest>) -> Result<Response<wire::HelloResponse>, Status> {
+        let sender = request.extensions().get::<Sender>().copied();
         let asked = request.into_inner();
+        is_from(sender, asked.member_id)?;
         if !asked.cluster_id.is_empty() {
             same_cluster(self.cluster_id, &asked.cluster_id)?;
         }
@@ -147,6 +174,8 @@ impl PeerService for PeerDoor {
     }
 
     async fn propose(&self, request: Request<wire::ProposeRequest>) -> Result<Response<wire::ProposeResponse>, Status> {
+        let sender = request.extensions().get::<Sender>().copied();
+        is_from(sender, request.get_ref().from)?;
         forward::door::propose(self, request.into_inner()).await.map(Response::new)
     }
 
@@ -154,6 +183,8 @@ impl PeerService for PeerDoor {
         &self,
         request: Request<wire::ReadIndexRequest>,
     ) -> Result<Response<wire::ReadIndexResponse>, Status> {
+        let sender = request.extensions().get::<Sender>().copied();
+        is_from(sender, request.get_ref().from)?;
         forward::door::read_index(self, request.into_inner()).await.map(Response::new)
     }
 }

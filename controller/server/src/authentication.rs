@@ -10,17 +10,26 @@ use atlas_service::Authentication;
 
 use crate::{Auth, Mode, Options, StartError};
 
-/// Refuses addresses that other machines can reach while requests need no tokens. The compatible MCP server can have a token of its own.
+/// Refuses addresses that other machines can reach while requests need no tokens, or while nothing is encrypted. The compatible MCP server can have a
+/// token of its own.
 pub(crate) fn check_addresses(options: &Options) -> Result<(), StartError> {
     // `dev` decides on its own addresses, and so does `atlas serve`, which listens where Atlas for Python listens.
-    if options.auth != Auth::Off || options.mode == Mode::Dev {
+    if options.auth == Auth::Open || options.mode == Mode::Dev {
         return Ok(());
     }
     let agents = options.agent_listen.iter().map(|(_, address)| *address);
-    let compatible = options.compatible.listen.filter(|_| options.compatible.token.is_none());
+    let http = || std::iter::once(options.http).chain(agents.clone());
     let open = |address: &SocketAddr| !address.ip().to_canonical().is_loopback();
-    match std::iter::once(options.http).chain(agents).chain(compatible).find(open) {
-        Some(address) => Err(StartError::Open { address }),
+    let compatible = options.compatible.listen.filter(|_| options.compatible.token.is_none());
+    if let Some(address) = http().chain(compatible).find(open).filter(|_| options.auth == Auth::Off) {
+        return Err(StartError::Open { address });
+    }
+    if options.tls_dir.is_some() || options.plain_ports {
+        return Ok(());
+    }
+    let machines = [Some(options.grpc), options.peer, options.compatible.listen].into_iter().flatten();
+    match http().chain(machines).find(open) {
+        Some(address) => Err(StartError::Plain { address }),
         None => Ok(()),
     }
 }
@@ -77,11 +86,24 @@ mod tests {
             ("[::ffff:127.0.0.1]:7400", Auth::Off, true),
             ("0.0.0.0:7400", Auth::Off, false),
             ("10.0.0.5:7400", Auth::Off, false),
-            ("0.0.0.0:7400", Auth::Tokens, true),
             ("0.0.0.0:7400", Auth::Open, true),
         ] {
             assert_eq!(check_addresses(&options(http, auth)).is_ok(), fits, "{http} {auth:?}");
         }
+        let tokens = |address: &str| options(address, Auth::Tokens);
+        let plain = |options: &Options| matches!(check_addresses(options), Err(StartError::Plain { .. }));
+        assert!(plain(&tokens("0.0.0.0:7400")), "tokens could be read");
+        for own in [tokens("127.0.0.1:7400"), options("127.0.0.1:7400", Auth::Off)] {
+            let worker = Options { grpc: "10.0.0.5:7401".parse().expect("an address"), ..own.clone() };
+            let peer = Options { peer: Some("10.0.0.5:7402".parse().expect("an address")), ..own };
+            assert!(plain(&worker) && plain(&peer), "anybody could be a worker or a controller");
+            assert!(check_addresses(&Options { plain_ports: true, ..worker.clone() }).is_ok(), "open on purpose");
+            assert!(check_addresses(&Options { tls_dir: Some("tls".into()), ..worker }).is_ok());
+        }
+        assert!(check_addresses(&Options { tls_dir: Some("tls".into()), ..tokens("0.0.0.0:7400") }).is_ok());
+        assert!(
+            check_addresses(&Options { tls_dir: Some("tls".into()), ..options("0.0.0.0:7400", Auth::Off) }).is_err()
+        );
         let agent = vec![("a".to_owned(), "0.0.0.0:8201".parse().expect("an address"))];
         let open = Options { agent_listen: agent, ..options("127.0.0.1:7400", Auth::Off) };
         assert!(matches!(check_addresses(&open), Err(StartError::Open { .. })));

@@ -12,6 +12,7 @@ use atlas_history::{History, Progress, SqliteHistory};
 use atlas_raft::{ChangeError, Handle, Identity, Leadership, Member};
 use atlas_service::{ArtifactOptions, Artifacts, Caller, Followers, Keys, Parts, Peers, Service};
 use atlas_telemetry::Metrics;
+use atlas_tls::{Clients, TlsError};
 use atlas_types::Level;
 use atlas_webhooks::{Environment, Webhooks};
 use serde_json::json;
@@ -24,6 +25,7 @@ use crate::identity;
 use crate::join;
 use crate::peer_door::store::Members;
 use crate::rules::{self, Rules};
+use crate::tls::{self, Tls};
 use crate::trace_export::TraceExport;
 use crate::{Mode, Options, StartError, authentication, peer_door, trigger_files, worker_door};
 
@@ -101,7 +103,20 @@ impl Controller {
         if peer.is_some() && own.peer.is_empty() {
             return Err(StartError::NoAddress);
         }
-        let who = join::identify(&options, &own, &env).await?;
+        let tls = Tls::open(&options, &env)?;
+        // Connections to other controllers. Others, such as those of webhooks, go through `env`.
+        let peers_env = tls.as_ref().map_or_else(|| Ok(env.clone()), |tls| tls.dialing(&env))?;
+        let who = join::identify(&options, &own, (&env, &peers_env)).await?;
+        if let Some(tls) = &tls {
+            tls.become_member(who.member)?;
+        }
+        let (http, agents, compatible) = {
+            let wrap = |listener| tls::wrap(tls.as_ref(), listener, Clients::Anybody, &env);
+            let agents = agents.into_iter().map(|(agent, listener, bound)| Ok((agent, wrap(listener)?, bound)));
+            let compatible = compatible.map(|(listener, bound)| Ok::<_, TlsError>((wrap(listener)?, bound)));
+            (wrap(http)?, agents.collect::<Result<Vec<_>, TlsError>>()?, compatible.transpose()?)
+        };
+        let grpc = tls::wrap(tls.as_ref(), grpc, Clients::Nodes, &env)?;
         own.name.clone_from(&who.name);
         let keys = options.secrets_key.as_deref().map(|path| Keys::read(path, &options.data_dir));
         let keys = keys.transpose().map_err(StartError::SecretsKey)?;
@@ -133,7 +148,7 @@ impl Controller {
             retired_agents_keep: options.retired_agents_keep,
             ..atlas_raft::Options::new(options.data_dir.clone())
         };
-        let (handle, raft) = atlas_raft::start(raft_options, env.clone()).await.map_err(StartError::Raft)?;
+        let (handle, raft) = atlas_raft::start(raft_options, peers_env.clone()).await.map_err(StartError::Raft)?;
         if who.cluster_id.is_none() {
             let identity =
                 Identity::Member { cluster_id: handle.cluster_id(), member: who.member, name: who.name.clone() };
@@ -148,7 +163,7 @@ impl Controller {
             hold: options.artifact_hold,
             ..ArtifactOptions::new(options.data_dir.join("artifacts"))
         };
-        let members: Arc<dyn Peers> = Arc::new(Members::new(handle.clone(), env.clone()));
+        let members: Arc<dyn Peers> = Arc::new(Members::new(handle.clone(), peers_env.clone()));
         let artifacts = Artifacts::new(kept, members.clone(), env.clone());
         let (service, followers) = Service::start(Parts {
             handle: handle.clone(),
@@ -162,7 +177,7 @@ impl Controller {
             issuers: Arc::new(crate::issuers::Outside::new(env.net.clone())),
             env: env.clone(),
         });
-        let cluster = Cluster::new(service.clone(), options.mode, env.clone());
+        let cluster = Cluster::new(service.clone(), options.mode, peers_env);
         let (stop, stopped) = watch::channel(false);
         let door = Arc::new(HttpDoor {
             service: service.clone(),
@@ -177,9 +192,14 @@ impl Controller {
             gateway: Gateway::new(service.clone(), &options.gateway),
             backups: Backups::new(&options.data_dir, env.clone()),
             about: about(&options, &handle),
+            authority: tls.as_ref().and_then(|tls| Some(tls.authority()?.fingerprint())),
         });
-        let worker_parts =
-            worker_door::Parts { service: service.clone(), env: env.clone(), session_ttl: options.session_ttl };
+        let worker_parts = worker_door::Parts {
+            service: service.clone(),
+            env: env.clone(),
+            session_ttl: options.session_ttl,
+            tls: tls.clone(),
+        };
         let (peer_stop, peer_stopped) = watch::channel(false);
         let peers = peer.map(|listener| {
             let parts = peer_door::Parts {
@@ -187,6 +207,7 @@ impl Controller {
                 service: service.clone(),
                 cluster: cluster.clone(),
                 env: env.clone(),
+                tls: tls.clone(),
             };
             peer_door::start(parts, listener, peer_stopped)
         });

@@ -101,11 +101,18 @@ pub(crate) struct HttpDoor {
     pub(crate) gateway: Gateway,
     /// Makes backups.
     pub(crate) backups: Backups,
+    /// The SHA-256 of the cluster's certificate; none if TLS is off.
+    pub(crate) authority: Option<[u8; 32]>,
     /// The answer of `/api/version`.
     pub(crate) about: serde_json::Value,
 }
 
 impl HttpDoor {
+    /// Whether nobody on a network can read what clients send.
+    pub(crate) fn is_private(&self) -> bool {
+        self.loopback || self.authority.is_some()
+    }
+
     /// Answers one request.
     async fn answer(&self, mut request: Request) -> Response {
         let accepts_problem = request.accepts_problem();

@@ -26,6 +26,11 @@ pub(crate) fn peer() -> Caller {
     Caller::cluster(Door::Peer)
 }
 
+/// A worker that joins with a token, which is checked by its node.
+pub(crate) fn worker() -> Caller {
+    Caller::cluster(Door::Worker)
+}
+
 /// The program that embeds this controller.
 pub(crate) fn local() -> Caller {
     Caller::anonymous(Door::Local)

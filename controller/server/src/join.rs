@@ -81,8 +81,13 @@ pub enum JoinError {
     Malformed,
 }
 
-/// Determines the identity of this controller, and joins a cluster if configured. `own` is its address.
-pub(crate) async fn identify(options: &Options, own: &Member, env: &Env) -> Result<Who, StartError> {
+/// Determines the identity of this controller, and joins a cluster if configured. `own` is its address, and `peers_env`
+/// leads to members.
+pub(crate) async fn identify(
+    options: &Options,
+    own: &Member,
+    (env, peers_env): (&Env, &Env),
+) -> Result<Who, StartError> {
     let failed = |source| StartError::DataDir { path: options.data_dir.clone(), source };
     let found = Identity::read(&*env.files, &options.data_dir).map_err(failed)?;
     let request_id = match found {
@@ -130,7 +135,7 @@ pub(crate) async fn identify(options: &Options, own: &Member, env: &Env) -> Resu
     let Member { name, peer, worker, http } = own.clone();
     let feature_level = options.level.0;
     let request = wire::JoinRequest { token, request_id, name, peer, worker, http, feature_level, forwarded: false };
-    let wire::JoinResponse { cluster_id, member_id, name } = ask(&members, request, env).await?;
+    let wire::JoinResponse { cluster_id, member_id, name } = ask(&members, request, peers_env).await?;
     let cluster_id: [u8; 16] = cluster_id.as_ref().try_into().map_err(|_| JoinError::Malformed)?;
     let (cluster_id, member) = (u128::from_be_bytes(cluster_id), MemberId(member_id));
     let identity = Identity::Member { cluster_id, member, name: name.clone() };
@@ -216,7 +221,7 @@ mod tests {
         let beginning = Beginning { member, known: Member::default(), state: State::new(7), term: 1, index: 5 };
         begin(&dir.path().join("raft"), beginning, &env).expect("writable");
         let options = Options::new(dir.path().to_owned());
-        identify(&options, &Member::default(), &env).await.map(|who| who.member)
+        identify(&options, &Member::default(), (&env, &env)).await.map(|who| who.member)
     }
 
     #[tokio::test]

@@ -16,6 +16,7 @@ mod options;
 mod peer_door;
 mod rules;
 mod start_error;
+mod tls;
 mod trace_export;
 mod trigger_files;
 mod worker_door;

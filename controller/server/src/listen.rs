@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use atlas_env::{Connection, Env, Listener};
+use atlas_env::{Connection, Env, Listener, Proof};
 use futures::Stream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -48,13 +48,22 @@ pub(crate) struct Counted {
 }
 
 /// The other end of a connection.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Peer(SocketAddr);
+#[derive(Debug, Clone)]
+pub(crate) struct Peer {
+    address: SocketAddr,
+    encrypted: bool,
+    proof: Option<Arc<Proof>>,
+}
 
 impl Peer {
-    /// True if nobody else can read the connection: it does not leave this machine.
-    pub(crate) fn is_private(self) -> bool {
-        self.0.ip().to_canonical().is_loopback()
+    /// True if nobody else can read the connection: it is encrypted, or does not leave this machine.
+    pub(crate) fn is_private(&self) -> bool {
+        self.encrypted || self.address.ip().to_canonical().is_loopback()
+    }
+
+    /// What it proved; none if it showed no certificate.
+    pub(crate) fn proof(&self) -> Option<&Proof> {
+        self.proof.as_deref()
     }
 }
 
@@ -62,7 +71,9 @@ impl Connected for Counted {
     type ConnectInfo = Peer;
 
     fn connect_info(&self) -> Peer {
-        Peer(self.connection.peer())
+        let connection = &self.connection;
+        let (address, encrypted) = (connection.peer(), connection.is_encrypted());
+        Peer { address, encrypted, proof: connection.proof().cloned() }
     }
 }
 
@@ -104,7 +115,9 @@ mod tests {
 
     #[test]
     fn only_loopback_is_private() {
-        let private = |text: &str| Peer(text.parse().expect("an address")).is_private();
+        let peer = |text: &str, encrypted| Peer { address: text.parse().expect("an address"), encrypted, proof: None };
+        let private = |text: &str| peer(text, false).is_private();
+        assert!(peer("10.0.0.1:1", true).is_private(), "encrypted");
         assert!(["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "[::ffff:127.0.0.1]:1"].into_iter().all(private));
         assert!(!["10.0.0.1:1", "0.0.0.0:1", "[::]:1", "[fe80::1]:1", "[::ffff:10.0.0.1]:1"].into_iter().any(private));
     }

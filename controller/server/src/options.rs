@@ -123,6 +123,14 @@ pub struct Options {
     pub auth: Auth,
     /// The file with the root token; none if there is no such token.
     pub root_token_file: Option<PathBuf>,
+    /// The directory with the cluster's certificate and its key; none for a controller without TLS.
+    pub tls_dir: Option<PathBuf>,
+    /// Further names by which clients reach this controller over HTTPS.
+    pub tls_names: Vec<String>,
+    /// How long certificates of controllers and nodes are valid.
+    pub tls_life: Duration,
+    /// Whether ports that other machines can reach may be without TLS.
+    pub plain_ports: bool,
     /// The folder of trigger files; none if there are none.
     pub triggers_path: Option<PathBuf>,
     /// The log filter.
@@ -194,6 +202,10 @@ impl Options {
             secrets_key: None,
             auth: Auth::Off,
             root_token_file: None,
+            tls_dir: None,
+            tls_names: Vec::new(),
+            tls_life: Duration::from_secs(24 * 3_600),
+            plain_ports: false,
             triggers_path: None,
             log: "info".to_owned(),
         }

@@ -7,6 +7,7 @@
 mod elsewhere;
 mod lines;
 mod member;
+mod sender;
 pub(crate) mod store;
 
 use std::time::Duration;
@@ -14,13 +15,16 @@ use std::time::Duration;
 use atlas_env::{Env, Listener, Task};
 use atlas_raft::Handle;
 use atlas_service::{Error, Service};
+use atlas_tls::Clients;
 use atlas_wire::proto::peer::v1::member_service_server::MemberServiceServer;
 use tokio::sync::watch;
 use tonic::Status;
+use tonic::service::interceptor::InterceptedService;
 
 use self::elsewhere::Doors;
 use crate::cluster::Cluster;
 use crate::listen;
+use crate::tls::{self, Tls};
 
 /// Idle connections are checked at this interval, and closed if the peer does not answer.
 const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(5);
@@ -42,6 +46,8 @@ pub(crate) struct Parts {
     pub(crate) cluster: Cluster,
     /// The machine.
     pub(crate) env: Env,
+    /// The certificates; none if TLS is off.
+    pub(crate) tls: Option<Tls>,
 }
 
 /// Starts to serve peers on `listener`, until `stop` becomes true or the member ends. Called on the runtime of the
@@ -52,7 +58,15 @@ pub(crate) fn start(parts: Parts, listener: Box<dyn Listener>, stop: watch::Rece
 }
 
 async fn serve(parts: Parts, listener: Box<dyn Listener>, doors: Doors, mut stop: watch::Receiver<bool>) {
-    let Parts { handle, service, cluster, env } = parts;
+    let Parts { handle, service, cluster, env, tls } = parts;
+    let listener = match tls::wrap(tls.as_ref(), listener, Clients::Controllers, &env) {
+        Ok(listener) => listener,
+        Err(error) => {
+            tracing::error!(error = &error as &dyn std::error::Error, "the peer interface has no TLS");
+            return;
+        }
+    };
+    let members = sender::Members { tls: tls.is_some() };
     let mut stopped = stop.clone();
     let serving = tonic::transport::Server::builder()
         .tcp_nodelay(true)
@@ -60,10 +74,10 @@ async fn serve(parts: Parts, listener: Box<dyn Listener>, doors: Doors, mut stop
         .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT))
         .initial_stream_window_size(WINDOW_BYTES)
         .initial_connection_window_size(2 * WINDOW_BYTES)
-        .add_service(handle.peer_door().into_service())
-        .add_service(doors.answer(MemberServiceServer::new(member::Rpc::new(cluster, handle))))
-        .add_service(doors.answer(lines::service(service.clone())))
-        .add_service(doors.answer(store::service(service, env.clone())))
+        .add_service(InterceptedService::new(handle.peer_door().into_service(), members))
+        .add_service(doors.answer(MemberServiceServer::new(member::Rpc::new(cluster, handle, members))))
+        .add_service(InterceptedService::new(doors.answer(lines::service(service.clone())), members))
+        .add_service(InterceptedService::new(doors.answer(store::service(service, env.clone())), members))
         .serve_with_incoming_shutdown(listen::connections(listener, CONNECTIONS_MAX, env.clone()), async move {
             // A dropped sender also stops the door.
             let _ = stopped.wait_for(|stop| *stop).await;

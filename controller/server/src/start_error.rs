@@ -49,6 +49,17 @@ pub enum StartError {
         /// The underlying error.
         source: std::io::Error,
     },
+    /// What goes over the network could be read, and workers and controllers are not checked.
+    #[error(
+        "{address} can be reached by other machines, so it needs TLS: set --tls-dir, with files of \"atlasctl operator init\"; --plain-ports true goes without, for a private network or a proxy with TLS"
+    )]
+    Plain {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// TLS cannot be set up.
+    #[error("could not set up TLS")]
+    Tls(#[from] atlas_tls::TlsError),
     /// The folder of trigger files cannot be read.
     #[error("could not read the trigger files in \"{path}\"")]
     Triggers {

@@ -6,6 +6,7 @@
 
 mod admission;
 mod assignment;
+mod enrollment;
 mod follow;
 mod hub;
 mod mail;
@@ -27,6 +28,7 @@ use atlas_env::{Env, Listener};
 use atlas_raft::Leadership;
 use atlas_service::Service;
 use atlas_wire::limits::{CONTROLLER_FRAME_BYTES_MAX, WORKER_FRAME_BYTES_MAX};
+use atlas_wire::proto::worker::v1::enrollment_service_server::EnrollmentServiceServer;
 use atlas_wire::proto::worker::v1::worker_service_server::{WorkerService, WorkerServiceServer};
 use atlas_wire::proto::worker::v1::{
     FetchPackageRequest, FetchPackageResponse, FetchPayloadRequest, FetchPayloadResponse, SessionRequest,
@@ -36,6 +38,8 @@ use tokio::sync::{Semaphore, watch};
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::listen::{self, Peer};
+use crate::tls::Tls;
+use enrollment::Sender;
 use hub::Hub;
 use outbox::Outgoing;
 use transfer::Chunks;
@@ -60,7 +64,12 @@ pub(crate) struct Parts {
     pub(crate) env: Env,
     /// How long a session lives after a renewal. Equals the value of the leader loop.
     pub(crate) session_ttl: Duration,
+    /// The certificates; none if TLS is off.
+    pub(crate) tls: Option<Tls>,
 }
+
+/// The largest message of a node that joins.
+const ENROLLMENT_BYTES_MAX: usize = 4_096;
 
 /// Serves workers on `listener` until `stop` becomes true, then asks them to connect to another controller.
 pub(crate) async fn serve(parts: Parts, listener: Box<dyn Listener>, mut stop: watch::Receiver<bool>) {
@@ -69,6 +78,10 @@ pub(crate) async fn serve(parts: Parts, listener: Box<dyn Listener>, mut stop: w
     let service = WorkerServiceServer::new(Rpc(door.clone()))
         .max_decoding_message_size(WORKER_FRAME_BYTES_MAX)
         .max_encoding_message_size(CONTROLLER_FRAME_BYTES_MAX);
+    let joining = door.tls.clone().map(|tls| {
+        EnrollmentServiceServer::new(enrollment::Rpc::new(door.clone(), tls, door.env.clone()))
+            .max_decoding_message_size(ENROLLMENT_BYTES_MAX)
+    });
     let stopped = {
         let (door, mut stop) = (door.clone(), stop.clone());
         async move {
@@ -84,6 +97,7 @@ pub(crate) async fn serve(parts: Parts, listener: Box<dyn Listener>, mut stop: w
         .initial_stream_window_size(WINDOW_BYTES)
         .initial_connection_window_size(2 * WINDOW_BYTES)
         .add_service(service)
+        .add_optional_service(joining)
         .serve_with_incoming_shutdown(listen::connections(listener, CONNECTIONS_MAX, door.env.clone()), stopped);
     let overdue = async {
         let _ = stop.wait_for(|stop| *stop).await;
@@ -103,16 +117,17 @@ struct Door {
     service: Service,
     env: Env,
     hub: Hub,
+    tls: Option<Tls>,
     /// Limits the number of artifacts in memory.
     transfers: Arc<Semaphore>,
 }
 
 impl Door {
     fn new(parts: Parts) -> Arc<Self> {
-        let Parts { service, env, session_ttl } = parts;
+        let Parts { service, env, session_ttl, tls } = parts;
         let hub = Hub::new(&service, env.clone(), session_ttl);
         let transfers = Arc::new(Semaphore::new(transfer::AT_ONCE_MAX));
-        Arc::new(Self { service, env, hub, transfers })
+        Arc::new(Self { service, env, hub, tls, transfers })
     }
 
     /// The address of the leader's worker door, if another member leads and the address is known.
@@ -139,10 +154,13 @@ impl WorkerService for Rpc {
         &self,
         request: Request<Streaming<SessionRequest>>,
     ) -> Result<Response<Self::SessionStream>, Status> {
+        let sender = Sender::of(&self.0, &request)?;
         let (outbox, outgoing) = outbox::outbox();
-        let private = request.extensions().get::<Peer>().is_some_and(|peer| peer.is_private());
+        let private = request.extensions().get::<Peer>().is_some_and(Peer::is_private);
         // The answer starts at once, because a worker may wait for it before it sends its hello.
-        self.0.env.spawn("worker-session", session::run(self.0.clone(), request.into_inner(), outbox, private));
+        self.0
+            .env
+            .spawn("worker-session", session::run(self.0.clone(), request.into_inner(), outbox, (private, sender)));
         Ok(Response::new(outgoing))
     }
 
@@ -150,6 +168,7 @@ impl WorkerService for Rpc {
         &self,
         request: Request<FetchPackageRequest>,
     ) -> Result<Response<Self::FetchPackageStream>, Status> {
+        Sender::of(&self.0, &request)?;
         self.0.fetch(&request.into_inner().digest).await.map(Response::new)
     }
 
@@ -157,6 +176,7 @@ impl WorkerService for Rpc {
         &self,
         request: Request<FetchPayloadRequest>,
     ) -> Result<Response<Self::FetchPayloadStream>, Status> {
+        Sender::of(&self.0, &request)?;
         self.0.fetch(&request.into_inner().digest).await.map(Response::new)
     }
 
@@ -164,6 +184,7 @@ impl WorkerService for Rpc {
         &self,
         request: Request<Streaming<StorePayloadRequest>>,
     ) -> Result<Response<StorePayloadResponse>, Status> {
+        Sender::of(&self.0, &request)?;
         self.0.store(request.into_inner()).await.map(Response::new)
     }
 }

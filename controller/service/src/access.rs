@@ -11,7 +11,7 @@ use atlas_access::{Access, Place, ROOT, Right, Rights, SECRET_DIGITS, built_in, 
 use atlas_objects::{BindingSpec, GrantSpec, RoleSpec, TokenSpec};
 use atlas_state::State;
 use atlas_types::{
-    Command, Expect, Job, JobId, Namespace, ObjectKey, ObjectKind, ObjectName, Principal, PutObject, SecretText,
+    Command, Door, Expect, Job, JobId, Namespace, ObjectKey, ObjectKind, ObjectName, Principal, PutObject, SecretText,
 };
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -88,6 +88,21 @@ impl Service {
         Ok(Some(Arc::new(access(&state, principal))))
     }
 
+    /// A running job as a caller: it may do what the principal that submitted it is granted now. Jobs that the cluster itself made, such as
+    /// those of orchestrators, may do everything.
+    pub(crate) fn caller_of_job(&self, state: &State, job: &Job) -> Caller {
+        let caller = Caller::job(job);
+        let is_of_cluster = job.door == Door::Duty && job.principal == Principal::cluster();
+        if self.shared.authentication.is_none() || is_of_cluster {
+            return caller;
+        }
+        let access = match job.principal.as_str() {
+            ROOT => Access::new(root(), vec![(Place::Cluster, Rights::ALL)]),
+            _ => access(state, job.principal.clone()),
+        };
+        Caller { access: Some(Arc::new(access)), ..caller }
+    }
+
     /// Whether a text is the root token of this controller.
     pub fn is_root_token(&self, text: &str) -> bool {
         let root = self.shared.authentication.as_ref().and_then(|authentication| authentication.root);
@@ -162,7 +177,7 @@ impl Service {
     }
 
     /// The real time in milliseconds since 1970.
-    fn now_ms(&self) -> u64 {
+    pub(crate) fn now_ms(&self) -> u64 {
         u64::try_from(self.shared.env.clock.wall().0 / 1_000).unwrap_or(0)
     }
 }

@@ -38,7 +38,9 @@ pub enum Withheld {
     )]
     CredentialLost,
     /// The worker is connected over a network.
-    #[error("E2104: node \"{node}\" is not connected over loopback, so secrets and credentials are not sent to it")]
+    #[error(
+        "E2104: node \"{node}\" is not connected over TLS or loopback, so secrets and credentials are not sent to it"
+    )]
     NotPrivate { node: NodeId },
     /// The worker would not know what to do with them.
     #[error("E2104: the worker of node \"{node}\" is too old for secrets and credentials; upgrade it")]

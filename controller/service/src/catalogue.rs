@@ -57,6 +57,8 @@ catalogue! {
     NO_SECRETS_KEY = "E2105" Denied "no key of secrets";
     UNAUTHENTICATED = "E2106" Denied "the request has no valid token";
     FORBIDDEN = "E2107" Denied "a right is missing";
+    NOT_ENROLLED = "E2108" Denied "the node may not connect";
+    NO_TLS = "E2109" Denied "the cluster has no TLS";
     BAD_SIGNATURE = "E2110" Denied "the signature of a call is wrong";
     UNKNOWN_JOB = "E3001" NotFound "no such job";
     AMBIGUOUS_JOB = "E3002" Conflict "several jobs match this prefix";

@@ -79,7 +79,9 @@ pub enum Error {
     #[error("{0}")]
     NotConfigured(&'static str),
     /// The request came over a network that others can read.
-    #[error("values of secrets are accepted over loopback only, and this controller listens on a network")]
+    #[error(
+        "values of secrets are accepted over TLS or loopback only, and this controller listens on a network without TLS"
+    )]
     NotPrivate,
     /// A login of a model failed.
     #[error("could not log in to model \"{model}\": {why}")]
@@ -260,6 +262,15 @@ pub enum Error {
     /// The join token is not valid.
     #[error("{0}")]
     TokenRefused(Rejection),
+    /// The join token of a node is unknown, used up or expired, or for another node.
+    #[error("the join token is refused")]
+    NodeTokenRefused,
+    /// The node's certificate is not the one that the cluster knows.
+    #[error("node \"{0}\" may not connect with this certificate")]
+    NotEnrolled(String),
+    /// Nodes join without tokens where there are no certificates.
+    #[error("this cluster has no TLS, so nodes need no join tokens")]
+    NoTls,
     /// No such member.
     #[error("no such member: {0}")]
     UnknownMember(String),
@@ -385,7 +396,9 @@ impl Error {
             Self::ObjectRefused { .. } => catalogue::OBJECT_REFUSED,
             Self::ObjectInUse(_) => catalogue::OBJECT_IN_USE,
             Self::NamespaceLimit(_) => catalogue::NAMESPACE_LIMIT,
-            Self::TokenRefused(_) => catalogue::TOKEN_REFUSED,
+            Self::TokenRefused(_) | Self::NodeTokenRefused => catalogue::TOKEN_REFUSED,
+            Self::NotEnrolled(_) => catalogue::NOT_ENROLLED,
+            Self::NoTls => catalogue::NO_TLS,
             Self::UnknownMember(_) => catalogue::UNKNOWN_MEMBER,
             Self::Membership(ChangeError::Behind { .. } | ChangeError::NotVoter { .. }) => catalogue::MEMBER_BEHIND,
             Self::Membership(_) => catalogue::MEMBERSHIP_REFUSED,
@@ -424,7 +437,7 @@ impl Error {
                 "give a token: export ATLAS_TOKEN=TOKEN   or: atlasctl context add NAME --server URL --token-file FILE".to_owned()
             }
             Self::Forbidden { .. } => "show what is granted: atlasctl auth whoami".to_owned(),
-            Self::NotPrivate => "send it to a controller that listens on 127.0.0.1".to_owned(),
+            Self::NotPrivate => "send it to a controller with TLS, or to one that listens on 127.0.0.1".to_owned(),
             Self::NoSecretsKey => {
                 "make a key, (umask 077; head -c 32 /dev/urandom | base64 > FILE), and start all controllers with --secrets-key FILE"
                     .to_owned()
@@ -444,6 +457,8 @@ impl Error {
             Self::LabelOfWorker(_) => {
                 "change --label of the worker, or override the label: atlasctl node label".to_owned()
             }
+            Self::NodeTokenRefused | Self::NotEnrolled(_) => "create a new token: atlasctl node token NODE".to_owned(),
+            Self::NoTls => "start controllers with --tls-dir; atlasctl operator init makes its files".to_owned(),
             Self::TokenRefused(_) => "create a new token: atlasctl cluster join-token".to_owned(),
             Self::ObjectChanged { .. } => "read the object again, and send its revision as If-Match".to_owned(),
             Self::UnknownQuestion => "list them: atlasctl question list --all".to_owned(),

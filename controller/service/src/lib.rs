@@ -22,6 +22,7 @@ mod collect;
 mod contracts;
 mod conversations;
 mod dependencies;
+mod enrollment;
 mod error;
 mod events;
 mod fill;

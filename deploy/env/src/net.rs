@@ -4,6 +4,7 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -14,21 +15,51 @@ type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin + 'static> Stream for T {}
 
+/// What the other end of a connection proved by its certificate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proof {
+    /// Who it is, as its certificate says.
+    pub name: String,
+    /// The SHA-256 of its public key.
+    pub key: [u8; 32],
+}
+
 /// A byte stream to a peer.
 pub struct Connection {
     stream: Box<dyn Stream>,
     peer: SocketAddr,
+    encrypted: bool,
+    proof: Option<Arc<Proof>>,
 }
 
 impl Connection {
     /// Wraps a stream.
     pub fn new(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, peer: SocketAddr) -> Self {
-        Self { stream: Box::new(stream), peer }
+        Self { stream: Box::new(stream), peer, encrypted: false, proof: None }
+    }
+
+    /// Wraps an encrypted stream, with what its other end proved.
+    pub fn encrypted(
+        stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+        peer: SocketAddr,
+        proof: Option<Proof>,
+    ) -> Self {
+        Self { stream: Box::new(stream), peer, encrypted: true, proof: proof.map(Arc::new) }
     }
 
     /// The other end's address.
     pub fn peer(&self) -> SocketAddr {
         self.peer
+    }
+
+    /// Whether the stream is encrypted.
+    pub fn is_encrypted(&self) -> bool {
+        self.encrypted
+    }
+
+    /// What the other end proved; none if it showed no certificate.
+    pub fn proof(&self) -> Option<&Arc<Proof>> {
+        self.proof.as_ref()
     }
 }
 

@@ -91,6 +91,7 @@ features! {
     6 QUESTIONS "Jobs ask people questions, and a job says what becomes of them.";
     6 ORCHESTRATORS "Orchestrators decide on jobs before they run, and objects of the kind `routing` select them.";
     6 ACCESS "Objects of the kinds `token`, `role` and `binding` say who may do what.";
+    6 ENROLLMENTS "Objects of the kind `enrollment` name the nodes that may connect where TLS is on.";
     6 MCP_SERVERS "Objects of the kind `mcp-server` describe MCP servers, and agent versions name those that their jobs use.";
     6 ORCHESTRATOR_RULES "Objects of the kind `orchestrator` hold rules that decide on jobs, and a job names the rule that decided.";
 }

@@ -9,6 +9,7 @@ use crate::limits;
 
 mod artifact;
 mod attachment;
+mod enrollment;
 mod inventory;
 mod journal;
 mod lease;

@@ -4,9 +4,10 @@
 mod kubernetes;
 mod page;
 mod site;
+mod tls;
 
 use page::{DESK, Page};
-use site::{ROOT_TOKEN, Site};
+use site::{KEYS, Site};
 
 use crate::{Agent, write_agent};
 
@@ -54,7 +55,7 @@ fn a_backup_is_made_looked_at_and_restored_as_the_pages_say() {
         site.lose(machine);
     }
     site.carry("atlas.tar", "c1");
-    site.carry(ROOT_TOKEN, "c1");
+    site.carry(KEYS, "c1");
     let mut page = Page::open("restore.md");
     site.run(&page.next("atlasctl operator snapshot inspect"));
     site.run(&page.next("atlasctl operator snapshot restore"));
@@ -67,8 +68,9 @@ fn a_backup_is_made_looked_at_and_restored_as_the_pages_say() {
 
     // Further controllers join by the page on sizing.
     let mut page = Page::open("sizing.md");
-    page.next("atlasctl auth root-token");
+    page.next("atlasctl operator init");
     page.next("atlas-controller");
+    page.next("export");
     page.next("export");
     page.next("export");
     for machine in ["c2", "c3"] {

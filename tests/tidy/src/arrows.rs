@@ -23,7 +23,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-scheduler", "allocation types"),
     (
         "atlas-controller",
-        "access contract env export format gateway history model oauth otlp raft recovery service state telemetry types webhooks wire",
+        "access contract env export format gateway history model oauth otlp raft recovery service state telemetry tls types webhooks wire",
     ),
     ("atlas-export", "env history model raft telemetry types"),
     ("atlas-webhooks", "env objects raft service telemetry types"),
@@ -42,7 +42,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-inventory", "types"),
     (
         "atlas-worker",
-        "bundled checks contract env format graph graph-run inventory llm mcp model normal otlp package secrets slots supervisor telemetry tool-runner tools turn types wire",
+        "bundled checks contract env format graph graph-run inventory llm mcp model normal otlp package secrets slots supervisor telemetry tls tool-runner tools turn types wire",
     ),
     ("atlas-slots", "allocation types"),
     ("atlas-graph-run", "checks contract env graph model package retrieval turn"),
@@ -66,11 +66,12 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-llm", "contract env model oauth secrets types"),
     ("atlas-otlp", "env telemetry types"),
     ("atlas-env", "types"),
+    ("atlas-tls", "env"),
     ("atlas-telemetry", ""),
     ("xtask", "notice"),
     (
         "atlas-cli",
-        "access bundled checks contract dev env graph mcp-spec model oauth operator package secrets turn types",
+        "access bundled checks contract dev env graph mcp-spec model oauth operator package secrets tls turn types",
     ),
     ("atlas-compat", "bundled cli contract dev env package policy types"),
     ("atlas-dev", "controller env telemetry types worker"),

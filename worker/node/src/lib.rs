@@ -25,6 +25,7 @@ mod readiness;
 mod results;
 mod secrets;
 mod slot;
+mod tls;
 mod worker;
 
 pub use cgroup::Cgroup;
@@ -35,4 +36,5 @@ pub use process::{Confinement, run_if_asked};
 pub use provider::{Inside, InsideJob, ModelEnvironment};
 pub use python::Python;
 pub use secrets::SecretSources;
+pub use tls::JoinError;
 pub use worker::{PASSED, StartError, Worker};

@@ -125,7 +125,7 @@ impl Link {
     }
 
     async fn attend(&self, address: &str, patience: Duration, known: &mut Controllers) -> End {
-        let channel = match self.connect(address).await {
+        let channel = match dial(&self.env, address).await {
             Ok(channel) => channel,
             Err(error) => {
                 debug!(%address, %error, "could not connect");
@@ -211,22 +211,23 @@ impl Link {
         }
         if *welcomed { End::Lost } else { End::Refused }
     }
+}
 
-    async fn connect(&self, address: &str) -> Result<Channel, tonic::transport::Error> {
-        let endpoint = Endpoint::from_shared(format!("http://{address}"))?
-            .connect_timeout(CONNECT_TIMEOUT)
-            .tcp_nodelay(true)
-            .http2_keep_alive_interval(Duration::from_secs(5))
-            .keep_alive_timeout(Duration::from_secs(5))
-            .keep_alive_while_idle(true);
-        let net = Arc::clone(&self.env.net);
-        let connector = tower::service_fn(move |uri: http::Uri| {
-            let net = Arc::clone(&net);
-            async move {
-                let authority = uri.authority().map(http::uri::Authority::as_str).unwrap_or_default();
-                net.connect(authority).await.map(TokioIo::new)
-            }
-        });
-        endpoint.connect_with_connector(connector).await
-    }
+/// A connection to the worker door at `address`.
+pub(crate) async fn dial(env: &Env, address: &str) -> Result<Channel, tonic::transport::Error> {
+    let endpoint = Endpoint::from_shared(format!("http://{address}"))?
+        .connect_timeout(CONNECT_TIMEOUT)
+        .tcp_nodelay(true)
+        .http2_keep_alive_interval(Duration::from_secs(5))
+        .keep_alive_timeout(Duration::from_secs(5))
+        .keep_alive_while_idle(true);
+    let net = Arc::clone(&env.net);
+    let connector = tower::service_fn(move |uri: http::Uri| {
+        let net = Arc::clone(&net);
+        async move {
+            let authority = uri.authority().map(http::uri::Authority::as_str).unwrap_or_default();
+            net.connect(authority).await.map(TokioIo::new)
+        }
+    });
+    endpoint.connect_with_connector(connector).await
 }

@@ -31,6 +31,10 @@ pub struct Options {
     pub controllers: Vec<String>,
     /// The directory for packages, the Python package and results.
     pub data_dir: PathBuf,
+    /// The file with a join token; none for a node that has joined, or a cluster without TLS.
+    pub token_file: Option<PathBuf>,
+    /// The directory of the node's certificate. None uses a subdirectory of the data directory.
+    pub tls_dir: Option<PathBuf>,
     /// The most concurrent jobs that run a process. None for the larger of 4 and the number of cores.
     pub places: Option<u32>,
     /// The most concurrent jobs of `llm` agents, which run no process and mostly wait.
@@ -106,6 +110,8 @@ impl Options {
             node,
             controllers,
             data_dir,
+            token_file: None,
+            tls_dir: None,
             places: None,
             llm_places: 256,
             warm_pool_size: 2,
@@ -209,6 +215,12 @@ pub struct Configuration {
     /// Data directory; defaults to ./.atlas-worker.
     #[arg(long, env = "ATLAS_WORKER_DATA_DIR", value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
+    /// File with a join token from `atlasctl node token`; needed for the first start in a cluster with TLS.
+    #[arg(long, env = "ATLAS_NODE_TOKEN_FILE", value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Directory of the node's certificate and key; defaults to tls in the data directory.
+    #[arg(long, env = "ATLAS_NODE_TLS_DIR", value_name = "DIR")]
+    pub tls_dir: Option<PathBuf>,
     /// Address of a receiver of OTLP for log lines, such as http://127.0.0.1:4317; the variables of OpenTelemetry set the rest.
     #[arg(long, env = "ATLAS_OTLP", value_name = "URL")]
     pub otlp: Option<String>,
@@ -324,6 +336,8 @@ impl Configuration {
             node: self.node.or(file.node),
             controllers: self.controllers.or(file.controllers),
             data_dir: self.data_dir.or(file.data_dir),
+            token_file: self.token_file.or(file.token_file),
+            tls_dir: self.tls_dir.or(file.tls_dir),
             places: self.places.or(file.places),
             otlp: self.otlp.or(file.otlp),
             ca_file: self.ca_file.or(file.ca_file),
@@ -366,6 +380,8 @@ impl Configuration {
         let controllers = controllers.ok_or(ConfigurationError::NoController)?;
         let data_dir = self.data_dir.clone().unwrap_or_else(|| PathBuf::from("./.atlas-worker"));
         let mut options = Options::new(node, controllers, data_dir);
+        options.token_file.clone_from(&self.token_file);
+        options.tls_dir.clone_from(&self.tls_dir);
         options.places = self.places;
         options.ca_file.clone_from(&self.ca_file);
         options.secrets = self.secrets()?;

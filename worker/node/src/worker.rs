@@ -23,6 +23,7 @@ use crate::pump::{Identity, Inbox, News, Parts, Pump};
 use crate::python::{Finder, unpack_sdk};
 use crate::results::Results;
 use crate::slot::Shared;
+use crate::tls::{self, JoinError};
 use crate::{Cgroup, Options};
 
 /// Variables that every agent gets, if the worker has them.
@@ -45,6 +46,9 @@ pub enum StartError {
         /// The system's error.
         source: std::io::Error,
     },
+    /// The node has no certificate.
+    #[error("could not join the cluster")]
+    Join(#[source] JoinError),
     /// Agents' processes cannot be contained.
     #[error("agents cannot run on this machine")]
     Supervisor(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -94,7 +98,12 @@ impl Worker {
         let (news, news_inbox) = mpsc::channel(INPUTS_WAITING_MAX);
         let (events, link_inbox) = mpsc::channel(INPUTS_WAITING_MAX);
         let (client, clients) = watch::channel(None);
-        let link = Link { env: env.clone(), controllers: options.controllers.clone(), events, client };
+        let node = tls::Node::open(&options, &env).await.map_err(StartError::Join)?;
+        let link_env = node.as_ref().map_or_else(|| env.clone(), |node| node.env.clone());
+        if let Some(node) = node {
+            env.spawn_vital("renew certificate", node.renew());
+        }
+        let link = Link { env: link_env, controllers: options.controllers.clone(), events, client };
         env.spawn_vital("link", link.run());
         let transfers = Transfers { env: env.clone(), client: clients };
         let supervisor = Arc::new(supervisor);

@@ -65,7 +65,7 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     let name = &options.name;
     let client = context.client()?;
     if !client.is_private() {
-        let text = "codes of logins are sent over loopback only, because connections have no TLS";
+        let text = "codes of logins are sent over TLS or loopback only";
         let failure = Failure::new("E2104", Exit::Denied, text.to_owned());
         return Err(failure.with_next("run it on the machine of a controller: --server http://127.0.0.1:8000"));
     }

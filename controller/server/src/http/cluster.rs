@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use atlas_service::{Caller, json as text};
+use atlas_service::{Caller, Error, json as text};
+use atlas_tls::NodeToken;
 use atlas_types::{JoinKind, Timestamp};
 use http::StatusCode;
 use serde::Deserialize;
@@ -17,6 +18,9 @@ use crate::cluster::Token;
 const TOKEN_TTL: Duration = Duration::from_secs(600);
 /// The longest lifetime of a token.
 const TOKEN_TTL_MAX: Duration = Duration::from_secs(3_600);
+
+/// The longest lifetime of a token of a node, which is for one name.
+const NODE_TOKEN_TTL_MAX: Duration = Duration::from_secs(24 * 3_600);
 
 /// `GET /api/cluster`.
 pub(crate) fn status(door: &HttpDoor) -> Answer {
@@ -39,28 +43,43 @@ pub(crate) async fn remove(door: &HttpDoor, name: &str) -> Answer {
 #[serde(deny_unknown_fields)]
 struct TokenBody {
     kind: Option<String>,
+    node: Option<String>,
     expires_s: Option<u64>,
 }
 
 /// `POST /api/cluster/join-tokens`.
 pub(crate) async fn create_token(door: &HttpDoor, caller: &Caller, request: &mut Request) -> Answer {
     let body: TokenBody = request.read_json(door).await?;
-    let kind = match body.kind.as_deref() {
-        None | Some("controller") => JoinKind::Controller,
-        // Workers do not use tokens yet, so none are issued for them.
-        Some(_) => return Err(Problem::malformed("'kind' must be \"controller\"")),
-    };
     let ttl = body.expires_s.map_or(TOKEN_TTL, Duration::from_secs);
-    if ttl.is_zero() || ttl > TOKEN_TTL_MAX {
-        return Err(Problem::malformed("'expires_s' must be from 1 to 3600"));
+    let (kind, max) = match (body.kind.as_deref(), &body.node) {
+        (None | Some("controller"), None) => (JoinKind::Controller, TOKEN_TTL_MAX),
+        (Some("worker"), Some(_)) => (JoinKind::Worker, NODE_TOKEN_TTL_MAX),
+        (Some("worker"), None) => return Err(Problem::malformed("'node' is missing: a token admits one node")),
+        (None | Some("controller"), Some(_)) => return Err(Problem::malformed("'node' needs the kind \"worker\"")),
+        (Some(_), _) => return Err(Problem::malformed("'kind' must be \"controller\" or \"worker\"")),
+    };
+    if ttl.is_zero() || ttl > max {
+        return Err(Problem::malformed(format!("'expires_s' must be from 1 to {}", max.as_secs())));
     }
-    let (token, holds) = door.cluster.create_token(caller, kind, ttl).await?;
+    let (token, holds) = match &body.node {
+        None => {
+            let (token, holds) = door.cluster.create_token(caller, kind, ttl).await?;
+            (token.show(), holds)
+        }
+        Some(node) => {
+            let authority = door.authority.ok_or(Error::NoTls)?;
+            let random = std::array::from_fn(|_| door.env.entropy.u64());
+            let token = NodeToken::new(authority, random, node);
+            door.service.create_node_token(caller, node, &token.hash(), ttl).await?;
+            (token.text(), ttl)
+        }
+    };
     let micros = i64::try_from(holds.as_micros()).unwrap_or(i64::MAX);
     let mut expires_at = Vec::new();
     text::time(&mut expires_at, Timestamp(door.env.clock.wall().0.saturating_add(micros)));
     let expires_at: Value = serde_json::from_slice(&expires_at).unwrap_or_default();
     let answer = json!({
-        "token": token.show(),
+        "token": token,
         "kind": kind.as_str(),
         "expires_s": ttl.as_secs(),
         "expires_at": expires_at,

@@ -26,7 +26,7 @@ enum LoginBody {
 /// `POST /api/models/{name}/login`.
 pub(crate) async fn log_in(door: &HttpDoor, caller: &Caller, request: &mut Request, model: &str) -> Answer {
     // Without TLS, others could read a code on its way here.
-    if !door.loopback {
+    if !door.is_private() {
         return Err(Error::NotPrivate.into());
     }
     let caller = caller.clone().with_request_id(None);

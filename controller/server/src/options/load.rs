@@ -229,6 +229,10 @@ fn typed(values: &BTreeMap<&'static str, (String, &'static str)>) -> Options {
         _ => Auth::Off,
     };
     options.root_token_file = filled("auth.root-token-file").map(PathBuf::from);
+    options.tls_dir = filled("tls.dir").map(PathBuf::from);
+    let names = text("tls.names").split(',').map(str::trim).filter(|name| !name.is_empty());
+    options.tls_names = names.map(str::to_owned).collect();
+    options.plain_ports = text("plain-ports") == "true";
     options.triggers_path = filled("triggers.path").map(PathBuf::from);
     options.token = filled("token");
     let addresses = text("join").split(',').map(str::trim).filter(|address| !address.is_empty());
@@ -277,6 +281,7 @@ fn typed(values: &BTreeMap<&'static str, (String, &'static str)>) -> Options {
         ("mcp.wait", &mut options.gateway.wait_max),
         ("mcp.session-idle", &mut options.gateway.session_idle),
         ("worker.session-ttl", &mut options.session_ttl),
+        ("tls.life", &mut options.tls_life),
     ] {
         if let Some(duration) = duration(text(key)) {
             *target = duration;

@@ -29,6 +29,8 @@ pub enum Form {
     Agents,
     /// `off`, `open` or `tokens`.
     Auth,
+    /// A duration of whole seconds, at least three.
+    Life,
 }
 
 impl Form {
@@ -43,6 +45,7 @@ impl Form {
             Self::Size => size(text).is_some(),
             Self::Flag => text.parse::<bool>().is_ok(),
             Self::Agents => agents(text).is_some(),
+            Self::Life => duration(text).is_some_and(|life| life >= Duration::from_secs(3)),
             Self::Auth => ["off", "open", "tokens"].contains(&text),
         };
         if fits { Ok(()) } else { Err(self.expected()) }
@@ -57,6 +60,7 @@ impl Form {
             Self::Duration => "a duration, such as 500ms, 30s or 1h",
             Self::Flag => "true or false",
             Self::Agents => "names and addresses, such as research=127.0.0.1:8201",
+            Self::Life => "a duration of at least 3s",
             Self::Auth => "off, open or tokens",
             Self::Size => "a size, such as 64KiB, 8MiB or 1GiB",
         }

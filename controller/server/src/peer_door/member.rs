@@ -6,6 +6,7 @@ use atlas_wire::proto::peer::v1 as wire;
 use atlas_wire::proto::peer::v1::member_service_server::MemberService;
 use tonic::{Request, Response, Status};
 
+use super::sender::Members;
 use super::status_of;
 use crate::cluster::Cluster;
 
@@ -13,11 +14,12 @@ use crate::cluster::Cluster;
 pub(super) struct Rpc {
     cluster: Cluster,
     handle: Handle,
+    members: Members,
 }
 
 impl Rpc {
-    pub(super) fn new(cluster: Cluster, handle: Handle) -> Self {
-        Self { cluster, handle }
+    pub(super) fn new(cluster: Cluster, handle: Handle, members: Members) -> Self {
+        Self { cluster, handle, members }
     }
 
     fn same_cluster(&self, found: &[u8]) -> Result<(), Status> {
@@ -43,11 +45,13 @@ impl MemberService for Rpc {
     }
 
     async fn ready(&self, request: Request<wire::ReadyRequest>) -> Result<Response<wire::ReadyResponse>, Status> {
+        self.members.check(&request)?;
         self.same_cluster(&request.into_inner().cluster_id)?;
         Ok(Response::new(self.cluster.completeness().await))
     }
 
     async fn remove(&self, request: Request<wire::RemoveRequest>) -> Result<Response<wire::RemoveResponse>, Status> {
+        self.members.check(&request)?;
         let wire::RemoveRequest { cluster_id, member_id } = request.into_inner();
         self.same_cluster(&cluster_id)?;
         self.leads()?;
@@ -59,6 +63,7 @@ impl MemberService for Rpc {
         &self,
         request: Request<wire::HandOverRequest>,
     ) -> Result<Response<wire::HandOverResponse>, Status> {
+        self.members.check(&request)?;
         let wire::HandOverRequest { cluster_id, member_id } = request.into_inner();
         self.same_cluster(&cluster_id)?;
         self.leads()?;

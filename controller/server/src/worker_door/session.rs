@@ -19,6 +19,7 @@ use tonic::{Status, Streaming};
 
 use super::Door;
 use super::admission::{Admitted, Refusal};
+use super::enrollment::Sender;
 use super::hub::{Connection, Program, Refused};
 use super::outbox::Outbox;
 use super::park::{self, Asked};
@@ -54,7 +55,12 @@ const LOGS_MAX: usize = 16;
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Runs a session from its hello to its end.
-pub(super) async fn run(door: Arc<Door>, mut incoming: Streaming<SessionRequest>, out: Outbox, private: bool) {
+pub(super) async fn run(
+    door: Arc<Door>,
+    mut incoming: Streaming<SessionRequest>,
+    out: Outbox,
+    (private, sender): (bool, Sender),
+) {
     let hello = tokio::select! {
         () = out.ended() => return,
         hello = hello(&mut incoming) => hello,
@@ -64,6 +70,10 @@ pub(super) async fn run(door: Arc<Door>, mut incoming: Streaming<SessionRequest>
         Ok(hello) => hello,
         Err(status) => return out.fail(status),
     };
+    if let Err(status) = sender.acts_for(&hello.node) {
+        tracing::warn!(node = %hello.node, ?sender, "a worker asked to be another node");
+        return out.fail(status);
+    }
     let identity = (hello.node.clone(), hello.boot_id);
     let held = hello.leases.iter().map(|lease| lease.token).collect();
     let Admitted { epoch, level, withheld, stored } = match door.admit(hello, &out).await {
@@ -86,6 +96,7 @@ pub(super) async fn run(door: Arc<Door>, mut incoming: Streaming<SessionRequest>
     let session = Session {
         door: door.clone(),
         connection: connection.clone(),
+        sender,
         incoming: incoming.ready_chunks(FRAMES_MAX),
         withheld,
         proposals: FuturesOrdered::new(),
@@ -145,6 +156,7 @@ async fn store_log(service: Service, job: JobId, node: NodeId, token: FencingTok
 struct Session {
     door: Arc<Door>,
     connection: Arc<Connection>,
+    sender: Sender,
     incoming: ReadyChunks<Streaming<SessionRequest>>,
     /// What the node has, if a part of it waits for a newer feature level.
     withheld: Option<RegisterNode>,
@@ -228,6 +240,8 @@ impl Session {
 
     fn renewed(&mut self, number: Result<u64, ReadError>) -> Result<(), Refusal> {
         self.renewal = None;
+        // A node whose certificate was revoked keeps its session until it renews, a fraction of the session's life.
+        self.sender.check(&self.door.service)?;
         match number {
             Ok(number) => self.connection.out.send(ToWorker::RenewAck { number }),
             // The worker renews again long before its session ends.
@@ -315,8 +329,9 @@ impl Session {
         }
         if call.tool == MODEL_TOKEN && !self.connection.program.private {
             let node = &self.connection.node;
-            let why =
-                format!("E2104: node \"{node}\" is not connected over loopback, so access tokens are not sent to it");
+            let why = format!(
+                "E2104: node \"{node}\" is not connected over TLS or loopback, so access tokens are not sent to it"
+            );
             return self.connection.out.send(ToWorker::ToolCalled { number, end: ToolEnd::Refused(why) });
         }
         let Spawner { job, token } = call.caller;

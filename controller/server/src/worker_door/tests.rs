@@ -7,6 +7,7 @@ mod logs;
 mod parks;
 mod questions;
 mod steps;
+mod tls;
 mod tools;
 
 use atlas_format::decode_steps;

@@ -19,8 +19,8 @@ use crate::{LONG, eventually, program};
 
 /// The machines, in the order of their addresses.
 const MACHINES: [&str; 5] = ["c1", "c2", "c3", "w1", DESK];
-/// The file that every controller gets.
-pub(super) const ROOT_TOKEN: &str = "root.token";
+/// The directory that every controller gets: the certificate and key of the cluster, and the root token.
+pub(super) const KEYS: &str = "keys";
 /// Longest duration of a command that ends by itself.
 const PATIENCE_S: &str = "90";
 
@@ -29,10 +29,8 @@ pub(super) struct Site {
     running: BTreeMap<String, Process>,
     /// The command that last started a program on each machine.
     started: BTreeMap<String, String>,
-    /// The value of `ATLAS_SERVER` at the desk.
-    servers: Option<String>,
-    /// The value of `ATLAS_TOKEN` at the desk.
-    token: Option<String>,
+    /// The variables that were exported at the desk.
+    exported: BTreeMap<String, String>,
     network: Network,
     folder: tempfile::TempDir,
 }
@@ -51,17 +49,18 @@ impl Site {
             let bind = move || mount(Some(&lib), "/var/lib", None::<&str>, MsFlags::MS_BIND, None::<&str>);
             network.host(machine).run(bind).expect("mounted");
         }
-        Some(Self { running: BTreeMap::new(), started: BTreeMap::new(), servers: None, token: None, network, folder })
+        Some(Self { running: BTreeMap::new(), started: BTreeMap::new(), exported: BTreeMap::new(), network, folder })
     }
 
     /// The cluster of the page on sizing: three controllers and a worker.
     pub(super) fn of_three() -> Option<Self> {
         let mut site = Self::new()?;
         let mut page = Page::open("sizing.md");
-        site.run(&page.next("atlasctl auth root-token"));
-        site.carry(ROOT_TOKEN, "c1");
+        site.run(&page.next("atlasctl operator init"));
+        site.carry(KEYS, "c1");
         site.start(&page.next("atlas-controller"));
         site.run(&page.next("export ATLAS_TOKEN="));
+        site.run(&page.next("export ATLAS_CA_FILE="));
         site.run(&page.next("export ATLAS_SERVER="));
         for machine in ["c2", "c3"] {
             site.join(&mut page, machine);
@@ -69,6 +68,8 @@ impl Site {
         site.run(&page.next("export ATLAS_SERVER="));
         site.all_vote();
         site.run(&page.next("atlasctl cluster status"));
+        site.run(&page.next("atlasctl node token"));
+        site.carry("w1.token", "w1");
         site.start(&page.next("atlas-worker"));
         page.end();
         Some(site)
@@ -78,7 +79,7 @@ impl Site {
     pub(super) fn join(&mut self, page: &mut Page, machine: &str) {
         self.run(&page.next("atlasctl cluster join-token"));
         self.carry("join.token", machine);
-        self.carry(ROOT_TOKEN, machine);
+        self.carry(KEYS, machine);
         self.start(&page.next("atlas-controller"));
         self.run(&page.next("rm join.token"));
     }
@@ -99,12 +100,11 @@ impl Site {
         command.args(["-c", &line.command]).current_dir(self.home(&line.machine));
         command.env("PATH", format!("{}:{path}", programs.display())).env("NO_COLOR", "1");
         command.env("HOME", self.home(&line.machine)).env_remove("XDG_CONFIG_HOME");
-        command.env_remove("ATLAS_CONFIG").env_remove("ATLAS_SERVER").env_remove("ATLAS_TOKEN");
-        if let Some(token) = self.token.as_ref().filter(|_| line.machine == DESK) {
-            command.env("ATLAS_TOKEN", token);
+        for variable in ["ATLAS_CONFIG", "ATLAS_SERVER", "ATLAS_TOKEN", "ATLAS_CA_FILE"] {
+            command.env_remove(variable);
         }
-        if let Some(servers) = self.servers.as_ref().filter(|_| line.machine == DESK) {
-            command.env("ATLAS_SERVER", servers);
+        if line.machine == DESK {
+            command.envs(&self.exported);
         }
         command
     }
@@ -124,14 +124,10 @@ impl Site {
     /// Runs a command that must exit with this code; returns its stdout, and for a failure also its stderr.
     #[track_caller]
     pub(super) fn run_to(&mut self, line: &Line, code: i32) -> String {
-        if let Some(servers) = line.command.strip_prefix("export ATLAS_SERVER=") {
-            self.servers = Some(servers.to_owned());
-            return String::new();
-        }
-        if let Some(value) = line.command.strip_prefix("export ATLAS_TOKEN=") {
+        if let Some((name, value)) = line.command.strip_prefix("export ").and_then(|set| set.split_once('=')) {
             let echo = format!("echo {value}");
-            let token = self.run(&Line { machine: line.machine.clone(), command: echo });
-            self.token = Some(token.trim().to_owned());
+            let value = self.run(&Line { machine: line.machine.clone(), command: echo });
+            self.exported.insert(name.to_owned(), value.trim().to_owned());
             return String::new();
         }
         let Output { status, stdout, stderr } = self.output(line);
@@ -139,6 +135,12 @@ impl Site {
         let Line { machine, command } = line;
         assert_eq!(status.code(), Some(code), "{machine}$ {command}\n{stdout}{stderr}");
         if code == 0 { stdout.into_owned() } else { format!("{stdout}{stderr}") }
+    }
+
+    /// Runs a command that is not on a page and must exit with this code; returns what it says.
+    #[track_caller]
+    pub(super) fn refused(&mut self, machine: &str, command: &str, code: i32) -> String {
+        self.run_to(&Line { machine: machine.to_owned(), command: command.to_owned() }, code)
     }
 
     /// Runs a command that is not on a page.
@@ -170,18 +172,46 @@ impl Site {
         assert_eq!(process.end(Signal::SIGTERM), Some(0), "{machine}");
     }
 
+    /// `kill -9` to the program of a machine.
+    pub(super) fn kill(&mut self, machine: &str) {
+        self.running.remove(machine).expect("it runs").kill();
+    }
+
+    /// What the program of a machine has said so far.
+    pub(super) fn said(&self, machine: &str) -> String {
+        self.running.get(machine).expect("it runs").text()
+    }
+
     /// Kills the program of a machine and deletes its disk.
     pub(super) fn lose(&mut self, machine: &str) {
-        self.running.remove(machine).expect("it runs").kill();
+        self.kill(machine);
         let disk = self.home(machine).join("lib");
         for entry in fs::read_dir(disk).expect("a folder").flatten() {
             fs::remove_dir_all(entry.path()).expect("removed");
         }
     }
 
-    /// Copies a file from the desk to a machine.
-    pub(super) fn carry(&self, file: &str, machine: &str) {
-        fs::copy(self.home(DESK).join(file), self.home(machine).join(file)).expect("carried");
+    /// Copies a file or a directory of files from the desk to a machine.
+    pub(super) fn carry(&self, name: &str, machine: &str) {
+        let (from, to) = (self.home(DESK).join(name), self.home(machine).join(name));
+        if !from.is_dir() {
+            fs::copy(from, to).expect("carried");
+            return;
+        }
+        fs::create_dir_all(&to).expect("a folder");
+        for entry in fs::read_dir(from).expect("a folder").flatten() {
+            fs::copy(entry.path(), to.join(entry.file_name())).expect("carried");
+        }
+    }
+
+    /// Copies a directory of files from a machine to the desk, under the name of its last part.
+    pub(super) fn carry_back(&self, name: &str, machine: &str) {
+        let from = self.home(machine).join(name);
+        let to = self.home(DESK).join(from.file_name().expect("a name"));
+        fs::create_dir_all(&to).expect("a folder");
+        for entry in fs::read_dir(from).expect("a folder").flatten() {
+            fs::copy(entry.path(), to.join(entry.file_name())).expect("carried");
+        }
     }
 
     /// Waits until `atlasctl` at the desk sees three reachable voters.

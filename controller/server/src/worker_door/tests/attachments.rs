@@ -80,7 +80,7 @@ async fn a_bearer_is_not_sent_over_a_network_or_to_an_old_program() {
         (
             Level::CURRENT,
             false,
-            "E2104: node \"n1\" is not connected over loopback, so secrets and credentials are not sent to it",
+            "E2104: node \"n1\" is not connected over TLS or loopback, so secrets and credentials are not sent to it",
         ),
         (Level(5), true, "E2104: the worker of node \"n1\" is too old for secrets and credentials; upgrade it"),
     ] {

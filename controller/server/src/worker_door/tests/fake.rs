@@ -132,9 +132,18 @@ impl Cluster {
 
     /// Proposes commands that must be accepted.
     async fn does_all(&self, commands: Vec<Command>) {
+        self.does_all_as(&Principal::local(), commands).await;
+    }
+
+    /// Submits a job of `plain` for somebody else.
+    pub(super) async fn submit_as(&self, principal: &Principal, job: u64) {
+        self.does_all_as(principal, vec![submission(job, "plain", Payload::inline(b"{}"))]).await;
+    }
+
+    async fn does_all_as(&self, principal: &Principal, commands: Vec<Command>) {
         let origin = Origin {
             namespace: Namespace::default_namespace(),
-            principal: Principal::local(),
+            principal: principal.clone(),
             door: Door::Local,
             request_id: None,
             body_hash: 0,
@@ -189,6 +198,7 @@ impl Cluster {
             service: self.controller.service().clone(),
             env: Env::system(),
             session_ttl: Duration::from_secs(1),
+            tls: None,
         })
     }
 
@@ -229,10 +239,7 @@ impl Cluster {
 
     /// A stream on which nothing has been sent.
     pub(super) async fn stranger(&self) -> Worker {
-        let (frames, sent) = mpsc::channel(16);
-        let mut client = self.client().await.max_decoding_message_size(CONTROLLER_FRAME_BYTES_MAX);
-        let answers = soon(client.session(ReceiverStream::new(sent))).await.expect("a stream");
-        Worker { frames, answers: answers.into_inner() }
+        Worker::open(self.client().await).await.expect("a stream")
     }
 }
 
@@ -282,6 +289,14 @@ pub(super) struct Worker {
 }
 
 impl Worker {
+    /// Opens a stream.
+    pub(super) async fn open(client: Client) -> Result<Self, tonic::Status> {
+        let (frames, sent) = mpsc::channel(16);
+        let mut client = client.max_decoding_message_size(CONTROLLER_FRAME_BYTES_MAX);
+        let answers = soon(client.session(ReceiverStream::new(sent))).await?;
+        Ok(Self { frames, answers: answers.into_inner() })
+    }
+
     /// The lease of the next frame, which must be a grant.
     pub(super) async fn grant(&mut self) -> Assignment {
         match self.frame().await {

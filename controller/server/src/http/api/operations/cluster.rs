@@ -1,7 +1,7 @@
 //! The cluster.
 
 use atlas_service::catalogue::{
-    LIMIT_REACHED, MALFORMED, MEMBER_BEHIND, MEMBERSHIP_REFUSED, NO_BACKUP, NOT_CONFIGURED, UNKNOWN_MEMBER,
+    LIMIT_REACHED, MALFORMED, MEMBER_BEHIND, MEMBERSHIP_REFUSED, NO_BACKUP, NO_TLS, NOT_CONFIGURED, UNKNOWN_MEMBER,
 };
 
 use super::super::{Body, Content, Operation};
@@ -28,11 +28,11 @@ pub(super) const OPERATIONS: &[Operation] = &[
     .takes(&[IDEMPOTENCY_KEY])
     .answers(&[ok("it is removed", &[Content::Json("Removed")])])
     .refuses(&[WRITE, &[UNKNOWN_MEMBER, MEMBERSHIP_REFUSED, MEMBER_BEHIND]]),
-    post("createJoinToken", "/api/cluster/join-tokens", "Creates a token with which a controller can join.")
+    post("createJoinToken", "/api/cluster/join-tokens", "Creates a token with which a controller or a node can join.")
         .takes(&[IDEMPOTENCY_KEY])
         .body(Body::MaybeJson("TokenRequest"))
         .answers(&[created("the token, shown this once", &[Content::Json("Token")])])
-        .refuses(&[WRITE, BODY, &[LIMIT_REACHED]]),
+        .refuses(&[WRITE, BODY, &[LIMIT_REACHED, NO_TLS]]),
     post("revokeJoinToken", "/api/cluster/join-tokens/revoke", "Revokes a join token.")
         .takes(&[IDEMPOTENCY_KEY])
         .body(Body::Json("RevokeRequest"))

@@ -1,0 +1,102 @@
+//! Sends requests, over TLS where an address begins with `https://`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use reqwest::{Body, Request, Response};
+use rustls::{ClientConfig, RootCertStore};
+
+use crate::failure::Failure;
+
+/// How long a controller may take to accept a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Which certificates of controllers are trusted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// Those that this machine trusts.
+    #[default]
+    Machine,
+    /// Those in this file alone.
+    File(PathBuf),
+}
+
+/// Sends requests.
+#[derive(Clone)]
+pub(super) struct Transport(legacy::Client<HttpsConnector<HttpConnector>, Body>);
+
+/// Why a request was not answered.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unanswered {
+    #[error("the request cannot be sent")]
+    Request(#[source] reqwest::Error),
+    #[error("the request was not answered")]
+    Send(#[source] legacy::Error),
+}
+
+impl Unanswered {
+    /// Whether no part of the request has reached a controller.
+    pub(super) fn is_connect(&self) -> bool {
+        matches!(self, Self::Send(error) if error.is_connect())
+    }
+}
+
+impl Transport {
+    /// A transport to controllers, some of which may need TLS.
+    pub(super) fn new(trust: &Trust, tls: bool) -> Result<Self, Failure> {
+        // A proxy could not reach a controller on the loopback interface, so there is none.
+        let mut connector = HttpConnector::new();
+        connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        connector.enforce_http(false);
+        connector.set_nodelay(true);
+        let roots = if tls { roots(trust)? } else { RootCertStore::empty() };
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let config = config.map_err(|error| Failure::usage(format!("TLS could not be set up: {error}")))?;
+        let config = config.with_root_certificates(roots).with_no_client_auth();
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(config)
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(connector);
+        let mut builder = legacy::Client::builder(TokioExecutor::new());
+        Ok(Self(builder.pool_timer(TokioTimer::new()).build(connector)))
+    }
+
+    /// Sends a request and waits for the head of its answer.
+    pub(super) async fn execute(&self, request: Request) -> Result<Response, Unanswered> {
+        let request = http::Request::try_from(request).map_err(Unanswered::Request)?;
+        let answer = self.0.request(request).await.map_err(Unanswered::Send)?;
+        Ok(Response::from(answer.map(Body::wrap)))
+    }
+}
+
+fn roots(trust: &Trust) -> Result<RootCertStore, Failure> {
+    let mut roots = RootCertStore::empty();
+    match trust {
+        Trust::File(path) => {
+            for certificate in certificates(path)? {
+                let added = roots.add(certificate);
+                added.map_err(|error| Failure::usage(format!("\"{}\": {error}", path.display())))?;
+            }
+        }
+        Trust::Machine => {
+            // Certificates that cannot be used are left out, as other programs do.
+            let found = rustls_native_certs::load_native_certs();
+            roots.add_parsable_certificates(found.certs);
+        }
+    }
+    Ok(roots)
+}
+
+fn certificates(path: &Path) -> Result<Vec<rustls::pki_types::CertificateDer<'static>>, Failure> {
+    atlas_tls::certificates(path).map_err(|error| {
+        let text = atlas_env::chain(&error);
+        Failure::usage(text).with_next("give the certificate of the cluster, ca.pem: --ca-file FILE")
+    })
+}
