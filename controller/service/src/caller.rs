@@ -26,7 +26,7 @@ pub struct Caller {
     pub trace: Option<TraceContext>,
     /// The caller's idempotency key. A repeat gets the first answer again.
     pub request_id: Option<RequestId>,
-    /// What the principal is granted; none while authentication is off, and for the cluster and its jobs.
+    /// What the principal is granted; none while authentication is off, and for the cluster and its own jobs.
     pub(crate) access: Option<Arc<Access>>,
 }
 
@@ -71,7 +71,8 @@ impl Caller {
         Self::new(Namespace::default_namespace(), Principal::cluster(), door)
     }
 
-    /// A running job, which acts with the principal that submitted it.
+    /// A running job, which acts with the principal that submitted it. Without its grants: see
+    /// [`Service::caller_of_job`](crate::Service).
     pub(crate) fn job(job: &Job) -> Self {
         let caller = Self::new(job.namespace.clone(), job.principal.clone(), Door::Worker);
         Self { on_behalf_of: Some(job.id), trace: job.trace, ..caller }

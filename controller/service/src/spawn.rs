@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use atlas_access::Right;
 use atlas_types::{
     AgentName, Command, ForsakeChild, Job, JobId, JobStatus, Namespace, NodeId, Outcome, Spawn, SpawnEnd, Spawner,
 };
@@ -38,7 +39,10 @@ impl Service {
         else {
             return refused("the lease is outdated".to_owned());
         };
-        let mut caller = Caller::job(parent);
+        let mut caller = self.caller_of_job(&state, parent);
+        if let Err(error) = caller.needs(Right::JobsSubmit) {
+            return refused(error.to_string());
+        }
         if spawn.skill {
             caller.namespace = Namespace::of_skills();
         }

@@ -10,6 +10,7 @@ mod registry;
 mod team;
 mod user;
 
+use atlas_access::Right;
 use atlas_contract::platform::LOOKUP;
 use atlas_types::{Job, JobId, MODEL_TOKEN, Spawner, TEAM, ToolEnd, ToolRequest};
 use serde_json::{Map, Value};
@@ -91,7 +92,8 @@ impl Service {
         let Some(version) = version else { return refused("the version of the calling agent is not registered") };
         let contract = self.known(version).await?;
         let from = CallingJob { job, spawned: request.spawned(), again: request.again };
-        let call = Call { caller: Caller::job(job), tool: &request.tool, arguments, from: Some(from) };
+        let caller = self.caller_of_job(&state, job);
+        let call = Call { caller, tool: &request.tool, arguments, from: Some(from) };
         let team = request.tool.strip_prefix(TEAM);
         if team.is_none() && !permits(&contract, &call) {
             let tool = call.tool;
@@ -120,6 +122,7 @@ impl Service {
     }
 
     async fn dispatch(&self, call: &Call<'_>) -> Result<Value, NoResult> {
+        self.check_right(call).await?;
         match call.tool {
             "atlas.registry.list" => self.tool_list(call).await,
             LOOKUP => self.tool_lookup(call).await,
@@ -135,6 +138,29 @@ impl Service {
             "atlas.monitor.traces" => self.tool_traces(call).await,
             // The worker makes `atlas.exec.run` a child of the job.
             tool => Err(NoResult::Refused(format!("Unknown tool: {tool}"))),
+        }
+    }
+}
+
+impl Service {
+    /// Refuses a caller that lacks the right of a tool: that of the same operation at the HTTP door.
+    async fn check_right(&self, call: &Call<'_>) -> Result<(), Error> {
+        let caller = &call.caller;
+        match call.tool {
+            "atlas.registry.list" | "atlas.registry.describe" | "atlas.registry.search" => {
+                caller.needs(Right::AgentsRead)
+            }
+            "atlas.exec.spawn" => caller.needs(Right::JobsSubmit),
+            "atlas.exec.cancel" => match call.text("job_id").parse() {
+                Ok(id) => self.may_control(caller, id).await,
+                Err(_) => Ok(()),
+            },
+            "atlas.exec.status" | "atlas.queue.inspect" | "atlas.monitor.trace" | "atlas.monitor.traces" => {
+                caller.needs(Right::JobsRead)
+            }
+            "atlas.monitor.metrics" => caller.needs_in_cluster(Right::MetricsRead),
+            // What an agent declares is looked up for every job, and the health is public.
+            _ => Ok(()),
         }
     }
 }

@@ -4,19 +4,23 @@ use std::sync::Arc;
 
 use atlas_contract::platform::LOOKUP;
 use atlas_types::{
-    AgentPin, Command, Digest, FencingToken, JobId, Payload, RegisterAgent, RunSpec, Spawner, StepKey, SubmitJob,
-    ToolEnd, ToolRequest, Verdict, Version,
+    AgentPin, Command, DeleteObject, Digest, Expect, FencingToken, JobId, Payload, Principal, PutObject, RegisterAgent,
+    RunSpec, Spawner, StepKey, SubmitJob, ToolEnd, ToolRequest, Verdict, Version,
 };
 use atlas_wire::session::{ToLeader, ToWorker};
 use serde_json::{Value, json};
 
 use super::fake::{Cluster, Worker, plain_agent, plain_submission};
+use crate::Auth;
 
 const PACKAGE: Digest = Digest([2; 32]);
 
 /// A running job of an agent with this contract.
 async fn running(contract: &Value, spawns: bool) -> (Cluster, Worker) {
-    let cluster = Cluster::start().await;
+    running_in(Cluster::start().await, contract, spawns).await
+}
+
+async fn running_in(cluster: Cluster, contract: &Value, spawns: bool) -> (Cluster, Worker) {
     let Command::RegisterAgent(command) = plain_agent("tooled") else { panic!("an agent") };
     let spec = Arc::new(RunSpec { spawns, ..(*command.spec).clone() });
     let contract = Payload::inline(contract.to_string().as_bytes());
@@ -137,4 +141,61 @@ async fn tools_need_the_permissions_of_the_contract() {
     assert!(other["refused"].is_string(), "{other}");
     let spawn = answer(&mut worker, call(4, 1, ("atlas.exec.spawn", &json!({"agent": "plain"})))).await;
     assert_eq!(spawn, json!({"refused": "Agent does not have spawn_agents permission"}));
+}
+
+/// Grants the principal of the jobs a role, or takes what it has.
+async fn grant(cluster: &Cluster, role: Option<&str>) {
+    let (kind, name) = ("binding".parse().expect("a kind"), "local".parse().expect("a name"));
+    let expect = Expect::Any;
+    let command = match role {
+        None => Command::DeleteObject(DeleteObject { kind, name, expect }),
+        Some(role) => {
+            let spec = json!({"grants": [{"namespace": "default", "role": role}]}).to_string().into_bytes().into();
+            Command::PutObject(PutObject { kind, name, labels: Default::default(), spec, spec_version: 1, expect })
+        }
+    };
+    cluster.does(command).await;
+}
+
+#[tokio::test]
+async fn a_job_may_do_what_its_submitter_may_do_at_the_moment() {
+    let contract = json!({"requires": {"platform_tools": true}});
+    let cluster = Cluster::start_with(|options| options.auth = Auth::Tokens).await;
+    let (cluster, mut worker) = running_in(cluster, &contract, true).await;
+    let mut number = 0;
+    let mut ask = async |tool: &str, arguments: Value| {
+        number += 1;
+        answer(&mut worker, call(number, 1, (tool, &arguments))).await
+    };
+    let lacks = |right: &str, place: &str| json!({"refused": format!("local lacks the right {right} {place}")});
+    let (here, everywhere) = ("in the namespace default", "in the cluster");
+    for (tool, right, place) in [
+        ("atlas.registry.list", "agents.read", here),
+        ("atlas.registry.describe", "agents.read", here),
+        ("atlas.registry.search", "agents.read", here),
+        ("atlas.exec.spawn", "jobs.submit", here),
+        ("atlas.exec.status", "jobs.read", here),
+        ("atlas.queue.inspect", "jobs.read", here),
+        ("atlas.monitor.trace", "jobs.read", here),
+        ("atlas.monitor.traces", "jobs.read", here),
+        ("atlas.monitor.metrics", "metrics.read", everywhere),
+    ] {
+        assert_eq!(ask(tool, json!({"agent": "plain"})).await, lacks(right, place), "{tool}");
+    }
+    cluster.submit(20, "plain").await;
+    cluster.submit_as(&Principal::new("ann").expect("a name"), 21).await;
+    let cancel = |job: u64| json!({"job_id": JobId(job).to_string()});
+    assert_eq!(ask("atlas.exec.cancel", cancel(20)).await, lacks("jobs.control", here));
+
+    grant(&cluster, Some("submitter")).await;
+    assert!(ask("atlas.registry.list", json!({})).await["agents"].is_array());
+    assert!(ask("atlas.exec.spawn", json!({"agent": "plain"})).await["job_id"].is_string());
+    assert_eq!(ask("atlas.exec.cancel", cancel(21)).await, lacks("jobs.control", here), "the job of another");
+    assert!(ask("atlas.exec.cancel", cancel(20)).await["cancelled"].is_boolean(), "its own");
+
+    grant(&cluster, Some("operator")).await;
+    assert!(ask("atlas.exec.cancel", cancel(21)).await["cancelled"].is_boolean(), "an operator may");
+
+    grant(&cluster, None).await;
+    assert_eq!(ask("atlas.exec.spawn", json!({"agent": "plain"})).await, lacks("jobs.submit", here), "taken away");
 }
