@@ -11,7 +11,7 @@ use clap::builder::{OsStr, Resettable};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory, FromArgMatches};
 
 /// The controller's options that are excluded.
-const NOT_OF_CONTROLLER: [&str; 12] = [
+const NOT_OF_CONTROLLER: [&str; 16] = [
     "config",
     "data-dir",
     "http.listen",
@@ -22,13 +22,27 @@ const NOT_OF_CONTROLLER: [&str; 12] = [
     "join",
     "token",
     "token-file",
+    "tls.dir",
+    "tls.names",
+    "tls.life",
+    "plain-ports",
     "level-max",
     "log",
 ];
 
 /// The worker's options that are excluded.
-const NOT_OF_WORKER: [&str; 8] =
-    ["config", "print_config", "check_config", "node", "controllers", "data_dir", "log", "otlp"];
+const NOT_OF_WORKER: [&str; 10] = [
+    "config",
+    "print_config",
+    "check_config",
+    "node",
+    "controllers",
+    "data_dir",
+    "token_file",
+    "tls_dir",
+    "log",
+    "otlp",
+];
 
 /// Why options cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -98,6 +112,7 @@ impl Settings {
         options.data_dir = own.data_dir;
         (options.peer, options.advertise, options.name) = (own.peer, own.advertise, own.name);
         (options.join, options.token, options.level) = (own.join, own.token, own.level);
+        options.tls_dir = None;
         options.mode = atlas_controller::Mode::Dev;
         Ok(options)
     }
@@ -116,6 +131,7 @@ impl Settings {
         configuration.node = Some(node.to_owned());
         configuration.controllers = Some(controllers);
         configuration.data_dir = Some(data_dir);
+        (configuration.token_file, configuration.tls_dir) = (None, None);
         Ok(configuration.options()?)
     }
 }

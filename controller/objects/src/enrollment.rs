@@ -117,7 +117,13 @@ mod tests {
                 &format!(r#"{{"key_sha256":"00","token_sha256":"{hash}"}}"#),
                 r#"{"token_sha256":5}"#,
             ],
-            &expect![[""]],
+            &expect![[r#"
+                ok {"token_expires_ms":5,"token_sha256":"0000000000000000000000000000000000000000000000000000000000000000"}
+                ok {"key_sha256":"0000000000000000000000000000000000000000000000000000000000000000","token_sha256":"0000000000000000000000000000000000000000000000000000000000000000"}
+                ! `spec.token_sha256` is missing: only the cluster makes join tokens
+                ! `spec.key_sha256` is no SHA-256
+                ! `spec` cannot be read: invalid type: integer `5`, expected a string at line 1 column 17
+            "#]],
         );
     }
 
