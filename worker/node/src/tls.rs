@@ -43,7 +43,7 @@ pub enum JoinError {
     OtherCertificate { dir: PathBuf, own: NodeId },
     /// The node was offline for too long.
     #[error(
-        "the certificate of this node has expired: make a token with \"atlasctl node token {own}\", and start with --token-file"
+        "the certificate of this node has expired: make a token with \"atlasctl node token {own}\", and start atlas-worker with --token-file"
     )]
     Expired { own: NodeId },
     /// The cluster refused.

@@ -244,7 +244,6 @@ mod tests {
             ("agent show he", Names::Agents),
             ("chain show gr", Names::Chains),
             ("question answer que", Names::Questions),
-            ("orchestrator set str", Names::Orchestrators),
             ("chain check gr", Names::Chains),
             ("auth token revoke ", Names::Objects("token")),
             ("mcp test se", Names::Objects("mcp-server")),

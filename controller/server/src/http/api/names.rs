@@ -3,7 +3,7 @@
 //! On the paths of Atlas for Python they are ignored, as it ignores them. On other paths they are refused: a misspelt
 //! filter must not get the answer to another question.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -50,9 +50,20 @@ impl Operation {
 /// Refuses an object with a member that a schema of the interface does not have. A value that is not an object is refused by its reader.
 pub(crate) fn check_members(schema: &str, object: &[u8]) -> Result<(), Problem> {
     let Ok(members) = serde_json::from_slice::<BTreeMap<String, IgnoredAny>>(object) else { return Ok(()) };
-    let Some(known) = schemas().get(schema).and_then(|schema| schema["properties"].as_object()) else { return Ok(()) };
-    match members.keys().find(|name| !known.contains_key(*name)) {
-        Some(name) => Err(unknown("member", name, &known.keys().map(String::as_str).collect::<Vec<_>>())),
+    let Some(schema) = schemas().get(schema) else { return Ok(()) };
+    // A request of several forms has the members of all; its reader refuses a mixture.
+    let forms = schema["oneOf"].as_array().map_or(std::slice::from_ref(schema), Vec::as_slice);
+    let known: BTreeSet<&str> = forms
+        .iter()
+        .filter_map(|form| form["properties"].as_object())
+        .flatten()
+        .map(|(name, _)| name.as_str())
+        .collect();
+    if known.is_empty() {
+        return Ok(());
+    }
+    match members.keys().find(|name| !known.contains(name.as_str())) {
+        Some(name) => Err(unknown("member", name, &known.into_iter().collect::<Vec<_>>())),
         None => Ok(()),
     }
 }
