@@ -26,8 +26,10 @@ use crate::rng::Rng;
 use crate::world::CLUSTER_ID;
 
 const MINUTE: u64 = 60 * SECOND;
-/// Most triggers that are planned or fired in one look.
+/// Most triggers that are planned in one look.
 const BATCH_MAX: usize = 64;
+/// Most that are fired: few, so that many entries can be lost.
+const FIRED_MAX: usize = 3;
 /// Entries between two full checks of the invariants.
 const CHECK_EVERY: usize = 16;
 /// When the simulation begins, in microseconds since 1970: the beginning of a minute.
@@ -177,6 +179,10 @@ impl World {
     /// Perhaps something goes wrong: the mean step is 62 ms long.
     fn fault(&mut self) {
         let change = self.options.changes_per_minute * 62 * 1_000 / (60 * 1_000);
+        // Leaders go more often while an entry is in flight: that is what matters.
+        let lead = self.leader.and_then(|leader| self.members[leader].lead.as_ref());
+        let busy = lead.is_some_and(|lead| lead.in_flight.is_some());
+        let change = if busy { 40 * change } else { change };
         if self.leader.is_some() && self.rng.below(1_000) < change.max(1) {
             self.depose();
         }
@@ -409,7 +415,7 @@ impl World {
 
     /// The firings of what is due.
     fn due(&mut self, state: &State, now: Timestamp) -> Vec<Request> {
-        let due: Vec<_> = state.next_fires().take_while(|(tick, _)| *tick <= now).take(BATCH_MAX).cloned().collect();
+        let due: Vec<_> = state.next_fires().take_while(|(tick, _)| *tick <= now).take(FIRED_MAX).cloned().collect();
         let objects = due.iter().filter_map(|(tick, key)| Some((*tick, Arc::clone(state.object(key)?))));
         let objects: Vec<(Timestamp, Arc<Object>)> = objects.collect();
         objects.into_iter().filter_map(|(tick, object)| self.fire(tick, &object, now)).collect()
