@@ -1,4 +1,4 @@
-//! Triggers fire for each of their times once, whatever becomes of leaders. The full number: `cargo run --release -p atlas-sim -- --ticks 10000`.
+//! Triggers fire for each of their times once, whatever becomes of leaders. The full number: `cargo run -p atlas-sim -- --ticks 10000`.
 
 use atlas_sim::{Ticked, Ticks, run_ticks};
 
