@@ -141,7 +141,7 @@ async fn certificates_are_renewed_and_old_ones_refused() {
     let short = controller(scene.authority(), Some(2), Duration::from_secs(3));
     let before = short.due_in();
     assert!(before <= Duration::from_secs(2), "{before:?}");
-    tokio::time::sleep(Duration::from_millis(3_100)).await;
+    scene.env.clock.sleep(Duration::from_millis(3_100)).await;
     let peers = scene.listen(Clients::Controllers).await;
     assert!(reached(&*peers, scene.dial(&short)).await.is_some(), "a controller renews its own");
     let files = Enrolled::in_dir(&scene.dir.path().join("n"));

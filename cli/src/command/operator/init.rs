@@ -56,7 +56,7 @@ pub(super) fn run(context: &Context, options: &Options) -> Result<Exit, Failure>
 
 /// What to run next, with addresses to fill in.
 fn commands(dir: &Path) -> String {
-    let shown = |path: &Path| shell(&path.display().to_string()).to_string();
+    let shown = |path: &Path| shell(&path.display().to_string());
     let (folder, root) = (shown(dir), shown(&dir.join(ROOT_TOKEN)));
     let authority = shown(&dir.join(AUTHORITY));
     format!(
