@@ -45,7 +45,7 @@ fn at(parsed: &Parsed<'_>, node: Node<'_>, depth: usize) -> Result<Annotation, D
             _ => plain(Kind::Text),
         },
         "generic_type" | "subscript" => generic(parsed, node, depth),
-        "binary_operator" => union(parsed, &alternatives(parsed, node), depth),
+        "union_type" | "binary_operator" => union(parsed, &alternatives(parsed, node), depth),
         _ => plain(Kind::Text),
     }
 }
@@ -80,20 +80,26 @@ fn type_name<'s>(parsed: &Parsed<'s>, node: Node<'_>) -> Option<&'s str> {
 }
 
 /// The alternatives of `A | B | C`, from the last to the first. No recursion: they can be as many as the file is long.
-fn alternatives<'t>(parsed: &Parsed<'_>, mut node: Node<'t>) -> Vec<Node<'t>> {
+///
+/// The grammar has two nodes for `|`: a union of types where an alternative has parameters, as in `list[int] | None`, and
+/// an operator elsewhere.
+fn alternatives<'t>(parsed: &Parsed<'_>, node: Node<'t>) -> Vec<Node<'t>> {
     let mut found = Vec::new();
-    while node.kind() == "binary_operator" {
-        let bar = node.child_by_field_name("operator").is_some_and(|operator| parsed.text(operator) == "|");
-        let (Some(left), Some(right)) = (node.child_by_field_name("left"), node.child_by_field_name("right")) else {
-            break;
+    let mut open = vec![node];
+    while let Some(node) = open.pop() {
+        let is_union = match node.kind() {
+            "type" | "union_type" => true,
+            "binary_operator" => {
+                node.child_by_field_name("operator").is_some_and(|operator| parsed.text(operator) == "|")
+            }
+            _ => false,
         };
-        if !bar {
-            break;
+        if is_union {
+            open.extend(children(node));
+        } else {
+            found.push(node);
         }
-        found.push(right);
-        node = left;
     }
-    found.push(node);
     found
 }
 

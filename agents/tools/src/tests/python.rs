@@ -52,6 +52,32 @@ async def run(
 }
 
 #[test]
+fn unions_have_alternatives_with_parameters() {
+    check(
+        Python,
+        r#"
+def run(
+    a: list[str] | None, b: None | List[int], c: list[int] | str | None, d: int | list[int], e: dict[str, int] | None,
+    f: list[list[int] | None], g: Literal["x", "y"] | None, h: list[int] | None | None, i: Optional[int] | None,
+):
+    """Does a thing."""
+"#,
+        &expect![[r#"
+            sample_tool = run: "Does a thing."
+              a {"type":"array","items":{"type":"string"}}
+              b {"type":"array","items":{"type":"integer"}}
+              c {"type":"string"}
+              d! {"type":"string"}
+              e {"type":"string"}
+              f! {"type":"array","items":{"type":"array","items":{"type":"integer"}}}
+              g {"type":"string","enum":["x","y"]}
+              h {"type":"array","items":{"type":"integer"}}
+              i {"type":"integer"}
+        "#]],
+    );
+}
+
+#[test]
 fn docstrings_describe_parameters() {
     check(
         Python,
