@@ -79,7 +79,7 @@ impl Checker {
                 findings.problem(shown(folder, "agent.py"), "the file is missing; provider python requires it");
             }
             ProviderKind::Python => self.interpreter.check(self.place, folder, contract, &mut findings).await,
-            ProviderKind::Llm | ProviderKind::Mcp => {}
+            ProviderKind::Llm | ProviderKind::Mcp | ProviderKind::Chain => {}
             ProviderKind::Graph => loki::graph(folder, &mut findings),
             ProviderKind::Normal => loki::normal(folder, &mut findings),
         }

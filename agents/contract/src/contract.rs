@@ -169,6 +169,8 @@ pub enum ProviderKind {
     Normal,
     /// A tool of an MCP server, or an agent of another cluster.
     Mcp,
+    /// A chain of other agents, which runs without a worker.
+    Chain,
 }
 
 impl ProviderKind {
@@ -181,13 +183,15 @@ impl ProviderKind {
             Self::Graph => "graph",
             Self::Normal => "normal",
             Self::Mcp => "mcp",
+            Self::Chain => "chain",
         }
     }
 
     /// The kind of place that its jobs take on a node.
     pub fn place(self) -> Place {
         match self {
-            Self::Python | Self::Exec => Place::Process,
+            // A chain takes no place.
+            Self::Python | Self::Exec | Self::Chain => Place::Process,
             Self::Llm | Self::Graph | Self::Normal | Self::Mcp => Place::Llm,
         }
     }
@@ -228,6 +232,8 @@ pub struct Provider {
     pub llm: Llm,
     /// mcp: what it calls.
     pub mcp: Option<Mcp>,
+    /// chain: its steps.
+    pub steps: Option<Vec<Value>>,
 }
 
 /// `hardware` as written: none means that the contract does not have the member and requires nothing.

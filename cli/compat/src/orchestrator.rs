@@ -112,11 +112,13 @@ fn select(server: &Server, name: Option<&str>) -> Result<String, Refusal> {
         _ => Refusal::new(format!("Error: {}", failure.message)),
     };
     let runtime = atlas_dev::runtime().map_err(|error| Refusal::new(format!("Error: {error}")))?;
-    let answer = runtime.block_on(async {
-        let client = Client::new(&format!("http://{address}"))?;
-        client.post(&["api", "orchestrator"], &[], &json!({"name": name})).await
-    });
-    let answer = answer.map_err(told)?;
+    runtime.block_on(select_at(&format!("http://{address}"), name)).map_err(told)
+}
+
+/// Selects an orchestrator at the server of an address, and returns the name of the one that is selected then.
+pub(super) async fn select_at(server: &str, name: Option<&str>) -> Result<String, Failure> {
+    let client = Client::new(server)?;
+    let answer = client.post(&["api", "orchestrator"], &[], &json!({"name": name})).await?;
     Ok(answer["orchestrator"].as_str().unwrap_or_default().to_owned())
 }
 

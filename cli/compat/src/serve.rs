@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use atlas_dev::{CompatibleMcp, Ports, Settings, Token};
 
 use super::server::{self, Folders};
-use super::{Answer, Refusal, mcp, print};
+use super::{Answer, Refusal, mcp, orchestrator, print};
 
 /// Options of `atlas serve`.
 #[derive(Debug, clap::Args)]
@@ -31,6 +31,9 @@ pub(super) struct Options {
     /// Serve MCP on this port as well; 0 selects a free port.
     #[arg(long, value_name = "PORT")]
     mcp_port: Option<u16>,
+    /// Orchestrator that decides on jobs from the start: an agent of the type orchestrator in the folder.
+    #[arg(long, value_name = "NAME")]
+    orchestrator: Option<String>,
     /// Folder of trigger files.
     #[arg(long, value_name = "DIR")]
     triggers_path: Option<String>,
@@ -119,7 +122,21 @@ async fn serve(options: &Options) -> Result<(), Refusal> {
         all_agents: options.all_agents,
     });
     let (cluster, served) = options.folders.serve(cluster).await?;
+    let selected = match &options.orchestrator {
+        Some(name) => orchestrator::select_at(&format!("http://{}", local(cluster.http())), Some(name)).await,
+        None => Ok(String::new()),
+    };
+    let selected = match selected {
+        Ok(selected) => selected,
+        Err(failure) => {
+            cluster.shutdown().await;
+            return Err(Refusal::new(format!("Error: {}", failure.message)));
+        }
+    };
     let mut lines = format!("Agents: {}\nSkills: {}\n", served.agents, served.skills);
+    if !selected.is_empty() {
+        lines += &format!("Orchestrator: {selected}\n");
+    }
     if let Some(mcp) = cluster.compatible_mcp() {
         lines += &format!("MCP server on http://{mcp}/mcp\n");
     }
@@ -131,6 +148,11 @@ async fn serve(options: &Options) -> Result<(), Refusal> {
     };
     cluster.shutdown().await;
     done
+}
+
+/// The address at which this machine reaches a door that listens on all of its addresses.
+fn local(address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() { SocketAddr::from((Ipv4Addr::LOCALHOST, address.port())) } else { address }
 }
 
 #[cfg(test)]

@@ -42,8 +42,8 @@ pub(crate) enum Verb {
 /// Options of `atlasctl orchestrator set`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Set {
-    /// The orchestrator: an agent of the type orchestrator, stored rules, or a file of rules to store first.
-    #[arg(value_name = "NAME|FILE", value_parser = names::orchestrator)]
+    /// The orchestrator: an agent of the type orchestrator, stored rules, a file of rules, or grpc://HOST:PORT.
+    #[arg(value_name = "NAME|FILE|ADDRESS", value_parser = names::orchestrator)]
     name: String,
     /// How long it may take to decide on a job.
     #[arg(long, value_name = "DURATION", value_parser = words::parse_duration)]

@@ -230,7 +230,8 @@ async fn submit(context: &Context, client: &Client, options: &Options) -> Result
     let mut body = members(context, options)?;
     body.insert("input".to_owned(), input);
     let body = Value::Object(body);
-    let query = [("validate", "refuse")];
+    // A stored chain is run as one, so that its steps are shown.
+    let query = [("validate", "refuse"), ("only", "agent")];
     let answer = match &options.idempotency_key {
         Some(key) => client.post_named(&["api", "jobs"], &query, &body, key).await?,
         None => client.post(&["api", "jobs"], &query, &body).await?,

@@ -14,7 +14,8 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input;
 use crate::names;
-use crate::output::Shown;
+use crate::output::{Shown, Table};
+use crate::words;
 
 /// Verbs of `atlasctl trigger`.
 #[derive(Debug, clap::Subcommand)]
@@ -35,6 +36,10 @@ pub(crate) enum Verb {
     Fire(Name),
     /// Shows the next times at which a trigger fires.
     Next(NextOptions),
+    /// Shows the latest calls of a webhook, also those that were refused.
+    ///
+    /// Each controller remembers the last 100 calls of a trigger that reached it since it started; -s asks another one.
+    Deliveries(DeliveriesOptions),
     /// Fires a trigger for times that have passed, each once.
     Backfill(backfill::Options),
     /// Deletes a trigger.
@@ -67,6 +72,16 @@ pub(crate) struct NextOptions {
     /// How many times to show, at most 100.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     count: u32,
+}
+
+/// Options of `atlasctl trigger deliveries`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DeliveriesOptions {
+    #[command(flatten)]
+    trigger: Name,
+    /// How many calls to show, at most 100.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
+    limit: u32,
 }
 
 /// A trigger as the API shows it.
@@ -138,6 +153,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
         Verb::Resume(options) => enable(context, &options.name, true).await,
         Verb::Fire(options) => fire(context, &options.name).await,
         Verb::Next(options) => next(context, options).await,
+        Verb::Deliveries(options) => deliveries(context, options).await,
         Verb::Backfill(options) => backfill::run(context, options).await,
         Verb::Delete(options) => delete(context, &options.name).await,
     }
@@ -214,6 +230,26 @@ async fn next(context: &Context, options: &NextOptions) -> Result<Exit, Failure>
         text = format!("trigger {name} has no next time: it is called, paused or done\n");
     }
     context.show(&Shown { value, text, names: vec![format!("trigger/{name}")] })?;
+    Ok(Exit::Done)
+}
+
+async fn deliveries(context: &Context, options: &DeliveriesOptions) -> Result<Exit, Failure> {
+    let name = &options.trigger.name;
+    let limit = options.limit.to_string();
+    let value = context.client()?.get(&[&path(name)[..], &["deliveries"]].concat(), &[("limit", &limit)]).await;
+    let value = value.map_err(|failure| missing(failure, name))?["deliveries"].clone();
+    let mut table = Table::new(&["AGE", "OUTCOME", "DELIVERY", "FROM", "JOB OR ERROR"]);
+    let text = |call: &Value, member: &str| call[member].as_str().unwrap_or_default().to_owned();
+    for call in value.as_array().into_iter().flatten() {
+        let age = words::milliseconds((context.look.now - call["at"].as_f64().unwrap_or_default()).max(0.0) * 1000.0);
+        let what = match call["code"].as_str() {
+            Some(code) if !code.is_empty() => format!("{code} {}", text(call, "error")),
+            _ => text(call, "job_id"),
+        };
+        let from = format!("{} {}", text(call, "from"), text(call, "program")).trim().to_owned();
+        table.row([age, text(call, "outcome"), text(call, "delivery"), from, what]);
+    }
+    context.show(&Shown { value, text: table.text(), names: vec![format!("trigger/{name}")] })?;
     Ok(Exit::Done)
 }
 

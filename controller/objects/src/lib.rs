@@ -47,7 +47,7 @@ pub use kind::{
 };
 pub use model::{FALLBACKS_REACHED_MAX, with_fallbacks};
 pub use namespace::NamespaceSpec;
-pub use orchestrator::{OrchestratorSpec, RULES_MAX, RuleSpec};
+pub use orchestrator::{ExternalSpec, OrchestratorSpec, RULES_MAX, RuleSpec};
 pub use pin::PinSpec;
 pub use role::RoleSpec;
 pub use routing::{Fallback, ROUTING, RoutingSpec};

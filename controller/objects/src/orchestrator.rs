@@ -1,4 +1,7 @@
-//! Orchestrators that are documents: rules that decide on jobs. Orchestrators that are agents need no object.
+//! Orchestrators that are documents: rules that decide on jobs, or the address of a program that does. Orchestrators that are agents need
+//! no object.
+
+use std::net::IpAddr;
 
 use atlas_types::{AgentName, Level, ObjectKey, level};
 use serde::{Deserialize, Serialize};
@@ -13,6 +16,8 @@ pub const RULES_MAX: usize = 128;
 const CONDITION_BYTES_MAX: usize = 2_048;
 /// Most bytes of the name of a rule.
 const NAME_BYTES_MAX: usize = 100;
+/// Most bytes of an address.
+const ADDRESS_BYTES_MAX: usize = 255;
 /// Most bytes of the reason of a reject.
 const REASON_BYTES_MAX: usize = 1_000;
 
@@ -40,7 +45,15 @@ pub struct RuleSpec {
     pub priority: Option<i64>,
 }
 
-/// The document of an orchestrator.
+/// A program outside of the cluster that decides on jobs.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ExternalSpec {
+    /// Host and port; every controller reaches its own.
+    pub address: String,
+}
+
+/// The document of an orchestrator: either rules or a program.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OrchestratorSpec {
@@ -49,6 +62,26 @@ pub struct OrchestratorSpec {
     /// The first rule whose condition holds decides. A job for which none holds runs as it was asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<RuleSpec>,
+    /// The program that decides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grpc: Option<ExternalSpec>,
+}
+
+impl ExternalSpec {
+    /// Calls carry the inputs of jobs and are not encrypted, so they do not leave the machine.
+    fn check(&self) -> Result<(), Refusal> {
+        let refused = |why: &str| Err(Refusal::new("spec.grpc.address", format!("is refused: {why}")));
+        if self.address.len() > ADDRESS_BYTES_MAX {
+            return refused("it is too long");
+        }
+        let Some((host, port)) = self.address.rsplit_once(':') else { return refused("it needs a host and a port") };
+        if !port.parse::<u16>().is_ok_and(|port| port > 0) {
+            return refused("its port is no number from 1 to 65535");
+        }
+        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        let is_loopback = host.parse::<IpAddr>().is_ok_and(|host| host.is_loopback());
+        if is_loopback { Ok(()) } else { refused("only 127.0.0.0/8 and [::1] are allowed, as calls are not encrypted") }
+    }
 }
 
 impl OrchestratorSpec {
@@ -58,6 +91,12 @@ impl OrchestratorSpec {
     }
 
     fn check(&self) -> Result<(), Refusal> {
+        if let Some(external) = &self.grpc {
+            if !self.rules.is_empty() {
+                return Err(Refusal::new("spec", "has either `rules` or `grpc`"));
+            }
+            return external.check();
+        }
         if self.rules.is_empty() {
             return Err(Refusal::new("spec.rules", "is empty: an orchestrator has at least one rule"));
         }
@@ -136,7 +175,7 @@ impl Kind for OrchestratorKind {
     }
 
     fn about(&self) -> &'static str {
-        "Rules that decide on jobs before they run; the object `routing/default` selects them by name."
+        "Rules that decide on jobs before they run, or a program that does; the object `routing/default` selects them by name."
     }
 
     fn level(&self) -> Level {
@@ -147,9 +186,20 @@ impl Kind for OrchestratorKind {
         json!({
             "type": "object",
             "additionalProperties": false,
-            "required": ["rules"],
             "properties": {
-                "description": {"type": "string", "maxLength": 4096, "description": "What the rules are for."},
+                "description": {"type": "string", "maxLength": 4096, "description": "What the orchestrator is for."},
+                "grpc": {
+                    "type": "object",
+                    "additionalProperties": false,
+                    "required": ["address"],
+                    "description": "A program that decides, with the service `atlas.orchestrator.v1.OrchestratorService`; instead of rules.",
+                    "properties": {
+                        "address": {
+                            "type": "string", "minLength": 1, "maxLength": ADDRESS_BYTES_MAX,
+                            "description": "Its address, 127.0.0.1:PORT or [::1]:PORT: each controller calls the one on its own machine."
+                        }
+                    }
+                },
                 "rules": {
                     "type": "array", "minItems": 1, "maxItems": RULES_MAX, "items": rule_schema(),
                     "description": "The rules, in order: the first one that holds decides. A job for which none holds runs as it was asked for."
@@ -197,6 +247,15 @@ mod tests {
                 r#"{"rules":[{"redirect":""}]}"#,
                 r#"{"rules":[{"priority":"5"}]}"#,
                 r#"{"later":1,"rules":[{"later":2,"redirect":"b"}]}"#,
+                r#"{"grpc":{"address":"127.0.0.1:9000"}}"#,
+                r#"{"grpc":{"address":"[::1]:9000"}}"#,
+                r#"{"grpc":{"address":"127.0.0.1:9000"},"rules":[{"allow":true}]}"#,
+                r#"{"grpc":{"address":"10.0.0.1:9000"}}"#,
+                r#"{"grpc":{"address":"localhost:9000"}}"#,
+                r#"{"grpc":{"address":"127.0.0.1"}}"#,
+                r#"{"grpc":{"address":"127.0.0.1:0"}}"#,
+                r#"{"grpc":{"address":"127.0.0.1:70000"}}"#,
+                r#"{"grpc":{}}"#,
             ],
             &expect![[r#"
                 ! `spec.rules` is empty: an orchestrator has at least one rule
@@ -209,6 +268,15 @@ mod tests {
                 ! `spec.rules.redirect` is refused: an agent name has 1 to 255 bytes, this one has 0
                 ! `spec` cannot be read: invalid type: string "5", expected i64 at line 1 column 25
                 ok {"later":1,"rules":[{"later":2,"redirect":"b"}]}
+                ok {"grpc":{"address":"127.0.0.1:9000"}}
+                ok {"grpc":{"address":"[::1]:9000"}}
+                ! `spec` has either `rules` or `grpc`
+                ! `spec.grpc.address` is refused: only 127.0.0.0/8 and [::1] are allowed, as calls are not encrypted
+                ! `spec.grpc.address` is refused: only 127.0.0.0/8 and [::1] are allowed, as calls are not encrypted
+                ! `spec.grpc.address` is refused: it needs a host and a port
+                ! `spec.grpc.address` is refused: its port is no number from 1 to 65535
+                ! `spec.grpc.address` is refused: its port is no number from 1 to 65535
+                ! `spec.grpc.address` is refused: it needs a host and a port
             "#]],
         );
         let long = |member: &str, bytes: usize| format!(r#"{{"rules":[{{"{member}":"{}"}}]}}"#, "x".repeat(bytes));

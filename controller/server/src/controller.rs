@@ -175,6 +175,7 @@ impl Controller {
             keys,
             authentication,
             issuers: Arc::new(crate::issuers::Outside::new(env.net.clone())),
+            externals: Arc::new(crate::externals::Outside::new(env.clone())),
             env: env.clone(),
         });
         let cluster = Cluster::new(service.clone(), options.mode, peers_env);

@@ -230,6 +230,7 @@ impl HttpDoor {
             (Route::Trigger(id), &Method::PUT) => triggers::change(self, &caller, request, &id).await,
             (Route::Trigger(id), &Method::DELETE) => triggers::delete(self, &caller, &id).await,
             (Route::TriggerFire(id), &Method::POST) => triggers::fire(self, &caller, &id).await,
+            (Route::TriggerDeliveries(id), &Method::GET) => triggers::deliveries(self, &caller, request, &id).await,
             (Route::TriggerNext(id), &Method::GET) => triggers::next(self, &caller, request, &id).await,
             (Route::TriggerTest(id), &Method::POST) => triggers::test(self, &caller, request, &id).await,
             (Route::TriggerBackfill(id), &Method::POST) => triggers::backfill(self, &caller, request, &id).await,

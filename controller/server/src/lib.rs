@@ -7,6 +7,7 @@ mod authentication;
 mod backup;
 mod cluster;
 mod controller;
+mod externals;
 mod http;
 mod identity;
 mod issuers;

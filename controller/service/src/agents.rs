@@ -132,9 +132,15 @@ impl Service {
         requirement: Option<&str>,
         consistency: Consistency,
     ) -> Result<ShownAgent, Error> {
-        let state = self.state(consistency).await?;
+        let mut state = self.state(consistency).await?;
         let found = match AgentName::new(name) {
-            Ok(name) => find_version(&state, caller, &name, requirement)?,
+            Ok(name) => {
+                // A chain that cannot be made callable now is no reason to refuse a read.
+                if let Ok(Some(newer)) = self.with_chain(caller, &state, &name, requirement).await {
+                    state = newer;
+                }
+                find_version(&state, caller, &name, requirement)?
+            }
             Err(_) => None,
         };
         let agent = found.ok_or_else(|| unknown_agent(&state, caller, name, requirement))?;
@@ -152,6 +158,13 @@ impl Service {
         let read = self.shared.env.spawn_blocking("read-package", move || atlas_package::contract_of(&bytes));
         let contract = read.join().await.map_err(|_| Error::Internal)?.map_err(refused)?;
         let (name, version, package_bytes) = (contract.name.clone(), contract.version, package.len() as u64);
+        if let Some(steps) = &contract.provider.steps {
+            let document = serde_json::json!({ "steps": steps });
+            let chain = atlas_runs::Chain::stored(name.as_str(), &document)
+                .map_err(|error| Error::Malformed(format!("the steps of the chain are not valid: {error}")))?;
+            let state = self.shared.read().await?;
+            self.check_cycle(&state, &caller.namespace, name.as_str(), &chain).await?;
+        }
         self.shared.check_room().map_err(|error| Error::storing("the package", error))?;
         let stored = self.shared.artifacts.store(package).await;
         let digest = stored.map_err(|error| Error::storing("the package", error))?;

@@ -50,6 +50,7 @@ catalogue! {
     OBJECT_IN_USE = "E1119" Conflict "the object is in use";
     UNKNOWN_ORCHESTRATOR = "E1141" NotFound "no such orchestrator";
     NOT_AN_ORCHESTRATOR = "E1142" Invalid "the agent is no orchestrator";
+    CHAIN_CYCLE = "E1143" Invalid "the chain calls itself";
     FOREIGN = "E2101" Denied "the request comes from another site";
     TOKEN_REFUSED = "E2102" Denied "the join token is refused";
     NAMESPACE_LIMIT = "E2103" Busy "a limit of the namespace is reached";

@@ -39,6 +39,9 @@ pub enum Error {
     /// The orchestrator does not have the methods of one.
     #[error("{0} does not implement Orchestrator protocol")]
     NotAnOrchestrator(String),
+    /// A chain calls itself, directly or through others.
+    #[error("{0}")]
+    ChainCycle(String),
     /// No job of an agent with this name has run on this controller.
     #[error("No metrics for agent: {0}")]
     NoFigures(String),
@@ -360,6 +363,7 @@ impl Error {
             Self::UnknownTrace => catalogue::UNKNOWN_TRACE,
             Self::UnknownOrchestrator(_) => catalogue::UNKNOWN_ORCHESTRATOR,
             Self::NotAnOrchestrator(_) => catalogue::NOT_AN_ORCHESTRATOR,
+            Self::ChainCycle(_) => catalogue::CHAIN_CYCLE,
             Self::AmbiguousJob { .. } => catalogue::AMBIGUOUS_JOB,
             Self::QueueFull { .. } => catalogue::QUEUE_FULL,
             Self::RequestConflict => catalogue::REQUEST_CONFLICT,

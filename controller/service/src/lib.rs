@@ -99,7 +99,7 @@ pub use logins::{DeviceLogin, Issuers, LoggedIn, NoIssuers};
 pub use messages::NewMessage;
 pub use nodes::NodeAction;
 pub use objects::{ObjectChange, ObjectFilter, ShownObject};
-pub use orchestrators::Selected;
+pub use orchestrators::{AskedJob, ExternalDecision, Externals, NoExternals, Selected};
 pub use peers::{
     Arriving, ArrivingLines, Following, Group, LineCursor, NoPeers, Outgoing, PeerAnswer, PeerError, Peers, Query,
     QueryResult,
@@ -121,5 +121,5 @@ pub use submit::Submission;
 pub use tools::OutsideCall;
 pub use traces::TraceQuery;
 pub use tree::Tree;
-pub use triggers::{Backfill, Backfilled, HookCall, LocalTime, TriggerFilter};
+pub use triggers::{Backfill, Backfilled, HookCall, HookSender, LocalTime, TriggerFilter};
 pub use view::{Shown, View, words, write_frame};

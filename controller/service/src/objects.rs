@@ -109,6 +109,12 @@ impl Service {
         labels::check(&labels)?;
         let (kept, expect) = self.kept(kind, &key, change.expect).await?;
         let bytes: Arc<[u8]> = accepted(kind, &key, spec, kept)?.into();
+        if kind.name() == "chain"
+            && let Ok(chain) = atlas_runs::Chain::stored(key.name.as_str(), spec)
+        {
+            let state = self.state(Consistency::Linearizable).await?;
+            self.check_cycle(&state, &key.namespace, key.name.as_str(), &chain).await?;
+        }
         let command = Command::PutObject(PutObject {
             kind: key.kind.clone(),
             name: key.name.clone(),

@@ -2,6 +2,7 @@
 //!
 //! * [`selection`] reads and changes the selection;
 //! * [`candidate`] resolves the name of an orchestrator, and asks what it wants;
+//! * [`external`] asks a program outside of the cluster;
 //! * [`rules`] decides by the rules of a document;
 //! * [`consult`] calls an orchestrator that is an agent, in a job of the cluster itself;
 //! * [`answer`] reads what it answered;
@@ -12,12 +13,14 @@
 mod answer;
 mod candidate;
 mod consult;
+mod external;
 mod router;
 mod rules;
 mod selection;
 mod shadow;
 mod teller;
 
+pub use external::{AskedJob, ExternalDecision, Externals, NoExternals};
 pub use selection::Selected;
 
 pub(crate) use router::run;

@@ -2,8 +2,10 @@
 
 mod branches;
 mod bridge;
+mod carry;
 mod check;
 mod drive;
+mod publish;
 mod show;
 
 use std::sync::Arc;
@@ -22,7 +24,9 @@ use crate::service::hash;
 use crate::view::View;
 use crate::{Caller, Consistency, Error, Service, json};
 
+pub(crate) use carry::carry;
 pub(crate) use drive::drive;
+pub(crate) use publish::is_made;
 pub(crate) use show::event_value;
 
 /// Which chain a run is of.

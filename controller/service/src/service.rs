@@ -18,6 +18,7 @@ use crate::contracts::Contracts;
 use crate::events::EventLog;
 use crate::fill::Wanted;
 use crate::logins::{Issuers, Renewals};
+use crate::orchestrators::Externals;
 use crate::peers::Peers;
 use crate::questions::QuestionSignal;
 use crate::seal::Keys;
@@ -74,6 +75,8 @@ pub struct Parts {
     pub authentication: Option<Authentication>,
     /// The way to issuers of access tokens.
     pub issuers: Arc<dyn Issuers>,
+    /// The way to orchestrators outside of the cluster.
+    pub externals: Arc<dyn Externals>,
     /// The machine.
     pub env: Env,
 }
@@ -120,9 +123,12 @@ pub(crate) struct Shared {
     pub(crate) keys: Option<Keys>,
     pub(crate) authentication: Option<Authentication>,
     pub(crate) issuers: Arc<dyn Issuers>,
+    pub(crate) externals: Arc<dyn Externals>,
     pub(crate) renewals: Renewals,
     /// The conversations that are being continued here.
     pub(crate) conversations: conversations::Places,
+    /// Calls of webhooks that reached this controller.
+    pub(crate) deliveries: triggers::Deliveries,
 }
 
 /// The tasks of a service. Dropping this value ends them.
@@ -140,7 +146,8 @@ impl Service {
     /// Starts the tasks that follow the log, which serve waiters and readers of events and feed the history, and the
     /// tasks that synchronise the history and artifacts with the other members.
     pub fn start(parts: Parts) -> (Self, Followers) {
-        let Parts { handle, history, artifacts, peers, metrics, limits, keys, authentication, issuers, env } = parts;
+        let Parts { handle, history, artifacts, peers, metrics, limits, keys, authentication, issuers, externals, env } =
+            parts;
         let events = EventLog::new(handle.applied().event_seq(), limits.events_recent_max);
         let (contracts, waiters) = (Contracts::default(), Waiters::default());
         let shared = Arc::new(Shared {
@@ -163,8 +170,10 @@ impl Service {
             keys,
             authentication,
             issuers,
+            externals,
             renewals: Renewals::default(),
             conversations: conversations::Places::default(),
+            deliveries: triggers::Deliveries::default(),
         });
         let tasks = vec![
             env.spawn_vital("follow-events", follow::events(shared.clone())),
@@ -178,6 +187,7 @@ impl Service {
             env.spawn_restarting("collect-artifacts", again(&shared, collect::collect)),
             env.spawn_restarting("scrub-artifacts", again(&shared, scrub::scrub)),
             env.spawn_restarting("drive-runs", again(&shared, runs::drive)),
+            env.spawn_restarting("carry-jobs", again(&shared, runs::carry)),
             env.spawn_restarting("fire-triggers", again(&shared, triggers::fire)),
             env.spawn_restarting("route", again(&shared, orchestrators::run)),
         ];

@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::contracts::Known;
 use crate::service::hash;
 use crate::view::{Shown, View};
-use crate::{Caller, Consistency, Error, Service, json, labels};
+use crate::{Caller, Consistency, Error, Service, json, labels, runs};
 
 /// A job to be submitted.
 #[derive(Debug, Clone)]
@@ -39,6 +39,8 @@ pub struct Submission {
     pub request_id: Option<RequestId>,
     /// Whether a job that cannot run is refused instead of being accepted and then failing.
     pub refuse: bool,
+    /// Whether the name of a stored chain is that of no agent.
+    pub only_agents: bool,
     /// The earliest time at which the job may run.
     pub not_before: Option<Timestamp>,
     /// Most that its calls of models may cost, in billionths of a dollar.
@@ -72,6 +74,7 @@ impl Submission {
             execution_timeout: None,
             request_id: None,
             refuse: false,
+            only_agents: false,
             not_before: None,
             budget_nanodollars: None,
             questions: QuestionRule::Fail,
@@ -368,6 +371,15 @@ impl Service {
         submission: &Submission,
         state: &State,
     ) -> Result<Verdict, Error> {
+        let (name, version) = (&submission.agent, submission.version.as_deref());
+        let newer = match submission.only_agents {
+            true if state.agent_latest(&caller.namespace, name).is_some_and(|agent| runs::is_made(agent)) => {
+                return Err(unknown_agent(state, caller, name.as_str(), version));
+            }
+            true => None,
+            false => self.with_chain(caller, state, name, version).await?,
+        };
+        let state = newer.as_ref().unwrap_or(state);
         // An orchestrator decides on jobs and runs none.
         let found = resolve(caller, submission, state)?.filter(|agent| agent.kind == AgentKind::Agent);
         let Some(agent) = found else {

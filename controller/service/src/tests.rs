@@ -48,6 +48,7 @@ impl Node {
             keys: None,
             authentication: None,
             issuers: Arc::new(NoIssuers),
+            externals: Arc::new(NoExternals),
             limits: Limits::default(),
             env,
         });

@@ -1,5 +1,6 @@
 //! Triggers: making and changing them, and what clients see of them (compatibility §14 and §15.3).
 
+mod deliveries;
 mod firing;
 mod hook;
 mod leader;
@@ -19,6 +20,8 @@ use serde_json::{Map, Value, json};
 use crate::view::View;
 use crate::{Caller, Consistency, Error, Service};
 
+pub(crate) use self::deliveries::Deliveries;
+pub use self::deliveries::HookSender;
 pub use self::hook::HookCall;
 pub(crate) use self::leader::fire;
 pub use self::preview::{Backfill, Backfilled, LocalTime};

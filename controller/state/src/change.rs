@@ -288,7 +288,8 @@ impl Change<'_> {
     /// Records the end of a job that holds no lease any more, and what follows it.
     fn close(&mut self, mut job: Job, status: JobStatus, failure: Option<Failure>, retry: Option<Job>) -> Outcome {
         let old_status = job.status;
-        if let Some(carried) = job.carrier() {
+        let carrier = job.carrier();
+        if let Some(carried) = carrier {
             job.execution = self.clock.since(carried.since);
         }
         job.status = status;
@@ -303,6 +304,9 @@ impl Change<'_> {
         let (id, first, spawned) = (job.id, job.first(), job.spawned);
         let step = job.step.filter(|_| retry.is_none()).map(|_| job.clone());
         self.put(job, JobChange::Ended, old_status);
+        if let Some(carried) = carrier {
+            self.stop_run(carried.run);
+        }
         if let Some(job) = step {
             self.end_step(&job);
         }

@@ -277,6 +277,12 @@ impl Run {
         }
     }
 
+    /// The output of a run that completed: that of the last step that has one.
+    pub fn output(&self) -> Payload {
+        let done = self.steps.iter().filter(|step| step.output.is_some()).max_by_key(|step| step.number);
+        done.and_then(|step| step.output.clone()).unwrap_or_else(|| Payload::inline(b"{}"))
+    }
+
     /// Its payloads.
     pub fn payloads(&self) -> impl Iterator<Item = &Payload> {
         let own = [Some(&self.definition), Some(&self.input), self.plan.as_ref()].into_iter().flatten();

@@ -29,6 +29,20 @@ pub mod peer {
     }
 }
 
+/// Orchestrators outside of the cluster.
+#[expect(
+    unused_qualifications,
+    clippy::allow_attributes,
+    clippy::allow_attributes_without_reason,
+    reason = "generated"
+)]
+pub mod orchestrator {
+    /// Version 1.
+    pub mod v1 {
+        tonic::include_proto!("atlas.orchestrator.v1");
+    }
+}
+
 /// Details of a status.
 pub mod error {
     /// Version 1.

@@ -21,7 +21,7 @@ const INTRODUCTION: &str = "\
 # Wire contracts
 
 Generated from the contracts in `proto/atlas` by `cargo xtask fix`. `atlas.worker.v1` and `atlas.peer.v1` are used between \
-programs, `atlas.error.v1` is sent in the details of a gRPC status, `atlas.state.v1` is the format of stored data.
+programs, `atlas.orchestrator.v1` is for orchestrators outside of the cluster, `atlas.error.v1` is sent in the details of a gRPC status, `atlas.state.v1` is the format of stored data.
 ";
 
 #[test]

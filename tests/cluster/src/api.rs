@@ -35,6 +35,14 @@ impl Api {
         (answer.status().as_u16(), code, answer.json().await.unwrap_or_default())
     }
 
+    /// Like [`Self::try_post`], with `PUT`.
+    pub(crate) async fn try_put(&self, path: &str, body: Value) -> (u16, String, Value) {
+        let answer = self.client.put(format!("{}{path}", self.server)).json(&body).send().await.expect("an answer");
+        let code =
+            answer.headers().get("atlas-error-code").and_then(|code| code.to_str().ok()).unwrap_or("").to_owned();
+        (answer.status().as_u16(), code, answer.json().await.unwrap_or_default())
+    }
+
     /// Registers a package.
     pub(crate) async fn register(&self, package: Vec<u8>) {
         let answer = self.client.post(format!("{}/api/agents", self.server)).body(package).send().await;

@@ -96,6 +96,79 @@ async fn a_chain_survives_the_death_of_everything() {
     assert_eq!(listed[0]["id"], json!(id), "{listed}");
 }
 
+async fn put_chain(api: &Api, name: &str, agents: &[&str]) -> (u16, String, Value) {
+    let steps: Vec<Value> = agents.iter().map(|agent| json!({ "agent": agent })).collect();
+    api.try_put(&format!("/api/objects/chain/{name}"), json!({"spec": {"steps": steps}})).await
+}
+
+#[tokio::test]
+async fn a_chain_is_called_like_an_agent() {
+    let folder = tempfile::tempdir().expect("a folder");
+    [GATED, ONCE_BROKEN].iter().for_each(|agent| write_agent(&folder.path().join("agents"), agent));
+    let dev = start(folder.path());
+    let api = Api::new(dev.server());
+    let gate = folder.path().join("gate");
+    assert_eq!(put_chain(&api, "inner", &["once-broken", "gated"]).await.0, 200);
+    assert_eq!(put_chain(&api, "outer", &["inner", "gated"]).await.0, 200);
+
+    // As a job, with a chain inside.
+    let job = api.submit("outer", json!({"gate": gate})).await;
+    let running = eventually_async("the step of the inner chain", async || {
+        let jobs = api.get("/api/jobs?agent=gated&status=running&view=full").await;
+        match jobs.as_array().and_then(|jobs| jobs.first()) {
+            Some(job) => Ok(job["id"].as_str().unwrap_or_default().to_owned()),
+            None => Err(jobs.to_string()),
+        }
+    })
+    .await;
+    let (outer, inner) = (api.job(&job).await, api.job(&running).await);
+    assert_eq!((&outer["status"], &inner["metadata"]["_chain_name"]), (&json!("running"), &json!("inner")), "{outer}");
+    assert!(outer["run"].as_str().is_some_and(|run| run.starts_with("run-")), "{outer}");
+    assert_eq!(outer["node"], "", "no worker holds it: {outer}");
+
+    // A cancel reaches the step of the inner chain.
+    api.post(&format!("/api/jobs/{job}/cancel"), json!({})).await;
+    assert_eq!(api.wait(&running).await["status"], json!("cancelled"));
+    assert_eq!(api.wait(&job).await["status"], json!("cancelled"));
+
+    fs::write(&gate, "").expect("opened");
+    let job = api.submit("outer", json!({"gate": gate})).await;
+    let ended = api.wait(&job).await;
+    assert_eq!((&ended["status"], &ended["output_data"]["gate"]), (&json!("completed"), &json!(gate)), "{ended}");
+    // Its input is that of its first agent.
+    let ended = api.submit("outer", json!({"gate": 1})).await;
+    let ended = api.wait(&ended).await;
+    assert_eq!(ended["status"], json!("failed"), "{ended}");
+
+    // By a trigger, for which it is an agent.
+    let trigger = json!({"trigger_type": "webhook", "agent_name": "inner", "input_data": {"gate": gate}});
+    let id = api.post("/api/triggers", trigger).await["id"].as_str().expect("an id").to_owned();
+    let fired = api.post(&format!("/api/triggers/{id}/fire"), json!({})).await;
+    let ended = api.wait(fired["job_id"].as_str().unwrap_or_else(|| panic!("{fired}"))).await;
+    assert_eq!(ended["status"], json!("completed"), "{ended}");
+}
+
+#[tokio::test]
+async fn a_chain_that_calls_itself_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    write_agent(&folder.path().join("agents"), &GATED);
+    let dev = start(folder.path());
+    let api = Api::new(dev.server());
+    assert_eq!(put_chain(&api, "a", &["b"]).await.0, 200);
+    assert_eq!(put_chain(&api, "b", &["gated", "c"]).await.0, 200);
+    let (status, code, body) = put_chain(&api, "c", &["gated", "a"]).await;
+    assert_eq!((status, code.as_str()), (400, "E1143"), "{body}");
+    assert!(body.to_string().contains("the chain calls itself: c → a → b → c"), "{body}");
+    let (_, code, body) = put_chain(&api, "a", &["a"]).await;
+    assert!(code == "E1143" && body.to_string().contains("a → a"), "{body}");
+    // An agent of the name comes first, so this one calls the agent.
+    assert_eq!(put_chain(&api, "gated", &["gated"]).await.0, 200);
+    let (_, code, body) = api
+        .try_post("/api/chains/check", json!({"chain": {"name": "c", "steps": [{"agent": "a"}]}, "input": {}}))
+        .await;
+    assert_eq!(code, "E1143", "{body}");
+}
+
 #[tokio::test]
 async fn a_step_is_retried_and_a_chain_is_cancelled() {
     let folder = tempfile::tempdir().expect("a folder");

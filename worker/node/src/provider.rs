@@ -290,6 +290,11 @@ pub(crate) async fn start(work: &Arc<Work>, shared: &Shared, control: &mut Contr
         (ProviderKind::Llm | ProviderKind::Normal, _) => Ok(Program::Llm(Box::new(llm::LlmAgent::new(shared)))),
         (ProviderKind::Graph, _) => Ok(Program::Graph(Box::new(graph::GraphAgent::new(shared)))),
         (ProviderKind::Mcp, _) => Ok(Program::Mcp(Box::new(mcp::McpAgent::new(shared)))),
+        // No lease is granted for it.
+        (ProviderKind::Chain, _) => Err(StartError::NoImplementation {
+            agent: contract.name.to_string(),
+            why: "a chain runs without a worker".to_owned(),
+        }),
     }
 }
 

@@ -312,6 +312,7 @@ fn provider(agent: Members<'_>, conversions: &mut Conversions) -> Provider {
             "graph" => ProviderKind::Graph,
             "normal" => ProviderKind::Normal,
             "mcp" => ProviderKind::Mcp,
+            "chain" => ProviderKind::Chain,
             _ => ProviderKind::Python,
         },
         command: provider.texts("command").unwrap_or_default(),
@@ -325,5 +326,15 @@ fn provider(agent: Members<'_>, conversions: &mut Conversions) -> Provider {
         }),
         llm: Llm::read(provider),
         mcp: (kind == "mcp").then(|| Mcp::read(provider, conversions)),
+        steps: (kind == "chain").then(|| steps(provider, conversions)),
     }
+}
+
+/// The steps of a chain. Whether they are those of a chain is checked where chains are known.
+fn steps(provider: Members<'_>, conversions: &mut Conversions) -> Vec<Value> {
+    let steps = provider.get("steps").and_then(Value::as_array).cloned().unwrap_or_default();
+    if steps.is_empty() {
+        conversions.value("/agent/provider", "chain provider requires 'steps' in contract".to_owned());
+    }
+    steps
 }

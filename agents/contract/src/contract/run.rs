@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use atlas_types::{Architecture, Demand, Effects, Micros, NodeId, Place, RequiredAgent, RetryRule, RunSpec, Timeouts};
 
-use super::{Contract, Dependency, Hardware};
+use super::{Contract, Dependency, Hardware, ProviderKind};
 
 /// Maximum number of leases that one job may lose, if the contract does not say.
 const ATTEMPTS_DEFAULT: u32 = 3;
@@ -31,7 +31,7 @@ impl Contract {
                 startup: self.startup_timeout.map_or(STARTUP_DEFAULT, micros),
                 execution: micros(self.execution_timeout),
             },
-            carried: false,
+            carried: self.provider.kind == ProviderKind::Chain,
             spawns: self.requires.spawn_agents,
             requires: self.required_agents(),
             secrets: self.secrets(),

@@ -123,6 +123,7 @@ fn provider(provider: &Provider) -> Value {
     set(&mut value, "mode", mode.map(Value::from));
     let called = provider.mcp.iter().flat_map(Mcp::members);
     called.for_each(|(name, member)| set(&mut value, &name, Some(member)));
+    set(&mut value, "steps", provider.steps.clone().map(Value::from));
     provider.llm.members().into_iter().for_each(|(name, member)| set(&mut value, &name, Some(member)));
     value
 }

@@ -1,4 +1,4 @@
-//! Rules in files, and the orchestrators that are objects.
+//! Rules in files, programs outside of the cluster, and the orchestrators that are objects.
 
 use std::path::Path;
 
@@ -13,8 +13,14 @@ use crate::input;
 /// The kind of the objects.
 const KIND: &str = "orchestrator";
 
-/// The name of an orchestrator. A file is stored first, under the name that it has.
+/// The name of an orchestrator. A file is stored first, under the name that it has, and an address under a name that is made of it.
 pub(super) async fn stored(client: &Client, text: &str) -> Result<String, Failure> {
+    if let Some(address) = text.strip_prefix("grpc://") {
+        let name = external_name(address);
+        let body = json!({"labels": {}, "spec": {"grpc": {"address": address}}});
+        client.put(&["api", "objects", KIND, &name], &[], &body).await?;
+        return Ok(name);
+    }
     let path = Path::new(text);
     if !path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
         return Ok(text.to_owned());
@@ -34,6 +40,12 @@ pub(super) async fn all(client: &Client) -> Result<Vec<Value>, Failure> {
         })
     };
     Ok(found["objects"].as_array().into_iter().flatten().map(shown).collect())
+}
+
+/// The name under which the program at an address is stored.
+fn external_name(address: &str) -> String {
+    let plain = |char: char| if char.is_ascii_alphanumeric() || char == '.' { char } else { '-' };
+    format!("grpc-{}", address.chars().map(plain).collect::<String>().trim_matches('-'))
 }
 
 struct Definition {
@@ -66,6 +78,12 @@ fn parse(text: &str, path: &Path) -> Result<Definition, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_has_a_name() {
+        assert_eq!(external_name("127.0.0.1:9000"), "grpc-127.0.0.1-9000");
+        assert_eq!(external_name("[::1]:9000"), "grpc-1--9000");
+    }
 
     #[test]
     fn files_are_read_in_all_forms() {

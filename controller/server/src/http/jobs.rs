@@ -29,6 +29,7 @@ pub(crate) async fn submit(door: &HttpDoor, caller: &Caller, request: &mut Reque
     let mut submission = read_submission(&body)?;
     let query = request.query();
     submission.refuse = query.get("validate").as_deref() == Some("refuse");
+    submission.only_agents = query.get("only").as_deref() == Some("agent");
     let (wait, family) = (query.seconds("wait", door.limits.wait_max)?, query.flag("family")?);
     submission.request_id = caller.request_id.clone();
     match wait {

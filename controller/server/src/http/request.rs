@@ -1,6 +1,6 @@
 //! A request as handlers see it.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use atlas_service::{Consistency, View};
 use atlas_types::{RequestId, Seq, TraceContext};
@@ -21,6 +21,8 @@ use super::{HttpDoor, INDEX};
 pub(crate) struct Request {
     pub(crate) parts: Parts,
     body: Option<Incoming>,
+    /// The other end of the connection.
+    peer: SocketAddr,
     /// Set if part of the body was not read.
     unread: Unread,
     /// The requested operation, once the path and the method are known.
@@ -28,10 +30,15 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    pub(crate) fn new(request: http::Request<Incoming>, unread: Unread) -> Self {
+    pub(crate) fn new(request: http::Request<Incoming>, unread: Unread, peer: SocketAddr) -> Self {
         let (parts, body) = request.into_parts();
         unread.set(!body.is_end_stream());
-        Self { parts, body: Some(body), unread, operation: None }
+        Self { parts, body: Some(body), peer, unread, operation: None }
+    }
+
+    /// The other end of the connection, which may be a proxy.
+    pub(crate) fn peer(&self) -> SocketAddr {
+        self.peer
     }
 
     pub(crate) fn method(&self) -> &Method {

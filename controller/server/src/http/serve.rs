@@ -65,8 +65,9 @@ pub(crate) async fn serve(
 
 async fn connected(door: Arc<HttpDoor>, front: Front, connection: Connection, mut stop: watch::Receiver<bool>) {
     let unread = Unread::default();
+    let peer = connection.peer();
     let service = service_fn(|request: http::Request<Incoming>| {
-        let (door, front, request) = (door.clone(), front.clone(), Request::new(request, unread.clone()));
+        let (door, front, request) = (door.clone(), front.clone(), Request::new(request, unread.clone(), peer));
         async move { Ok::<_, Infallible>(answered(&door, &front, request).await) }
     });
     let mut builder = http1::Builder::new();

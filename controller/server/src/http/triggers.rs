@@ -1,6 +1,6 @@
 //! `/api/triggers` and `/api/hooks` (compatibility §15.3, and ours).
 
-use atlas_service::{Backfill, Caller, Error, HookCall, TriggerFilter};
+use atlas_service::{Backfill, Caller, Error, HookCall, HookSender, TriggerFilter};
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -73,6 +73,13 @@ pub(crate) async fn next(door: &HttpDoor, caller: &Caller, request: &Request, id
     Ok(json(StatusCode::OK, &json!({ "next": next, "local": local })))
 }
 
+/// `GET /api/triggers/{id}/deliveries?limit=`.
+pub(crate) async fn deliveries(door: &HttpDoor, caller: &Caller, request: &Request, id: &str) -> Answer {
+    let limit = request.query().count("limit")?.map_or(20, |count| usize::try_from(count).unwrap_or(usize::MAX));
+    let found = door.service.deliveries(caller, id, limit).await?;
+    Ok(json(StatusCode::OK, &json!({ "deliveries": found })))
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TestBody {
@@ -106,8 +113,16 @@ pub(crate) async fn backfill(door: &HttpDoor, caller: &Caller, request: &mut Req
 /// `POST /api/hooks/{id}`.
 pub(crate) async fn call(door: &HttpDoor, caller: &Caller, request: &mut Request, id: &str) -> Answer {
     door.service.check_hook(caller, id).await?;
+    let sender = HookSender {
+        address: Some(request.peer()),
+        program: request.header("user-agent").unwrap_or_default().to_owned(),
+    };
     let body = match request.body(door, CALL_BYTES_MAX).await {
-        Err(Problem::Service(Error::TooLarge { .. })) => return Err(Error::CallTooLarge.into()),
+        Err(Problem::Service(Error::TooLarge { .. })) => {
+            let name = request.header("x-atlas-delivery");
+            door.service.note_delivery(caller, id, &sender, name, Err(&Error::CallTooLarge));
+            return Err(Error::CallTooLarge.into());
+        }
         body => body?,
     };
     let delivery = match (request.header("x-atlas-delivery"), &caller.request_id) {
@@ -121,7 +136,9 @@ pub(crate) async fn call(door: &HttpDoor, caller: &Caller, request: &mut Request
         timestamp: request.header("x-atlas-timestamp").map(str::to_owned),
         delivery,
     };
-    let job = door.service.call_hook(caller, id, &call).await?;
+    let answer = door.service.call_hook(caller, id, &call).await;
+    door.service.note_delivery(caller, id, &sender, call.delivery.as_deref(), answer.as_deref());
+    let job = answer?;
     Ok(json(StatusCode::CREATED, &json!({ "job_id": job })))
 }
 

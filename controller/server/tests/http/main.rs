@@ -2,6 +2,7 @@
 
 mod batch;
 mod client;
+mod externals;
 mod family;
 mod hostile;
 mod large;

@@ -307,6 +307,26 @@ async fn a_stamped_call_is_fresh_and_fires_once() {
     let first = deliver("{}").await;
     assert_eq!((first.status, deliver("{}").await.json()), (201, first.json()));
     assert_eq!(deliver(r#"{"a": 1}"#).await.status, 409);
+
+    // What became of the calls, newest first.
+    let log = server.get("/api/triggers/open/deliveries").await.json();
+    let calls: Vec<(&str, &str)> = log["deliveries"].as_array().into_iter().flatten().map(outcome).collect();
+    assert_eq!(calls, [("refused", "d-1"), ("repeated", "d-1"), ("fired", "d-1")], "{log}");
+    let newest = &log["deliveries"][0];
+    assert!(newest["from"].as_str().is_some_and(|from| from.starts_with("127.0.0.1:")), "{newest}");
+    assert!(newest["code"].as_str().is_some_and(|code| code.starts_with('E')), "{newest}");
+    assert_eq!(log["deliveries"][2]["job_id"], first.json()["job_id"], "{log}");
+    let log = server.get("/api/triggers/t/deliveries?limit=3").await.json();
+    let calls: Vec<&str> = log["deliveries"].as_array().into_iter().flatten().map(|call| outcome(call).0).collect();
+    assert_eq!(calls, ["refused"; 3], "{log}");
+    assert!(!log.to_string().contains("sha256"), "no signature is kept: {log}");
+    assert_eq!(server.get("/api/triggers/gone/deliveries").await.status, 404);
+    assert_eq!(server.get("/api/triggers/t/deliveries?limit=x").await.status, 400);
+}
+
+fn outcome(call: &Value) -> (&str, &str) {
+    let text = |member: &str| call[member].as_str().unwrap_or_default();
+    (text("outcome"), text("delivery"))
 }
 
 /// Waits until the trigger has fired so often; returns it.

@@ -17,15 +17,21 @@ use crate::{Error, Service};
 pub(super) enum Candidate {
     /// The highest version of an agent of the type `orchestrator`.
     Agent(Arc<AgentVersion>),
-    /// An object of the kind `orchestrator`. It comes before an agent of the same name.
+    /// An object of the kind `orchestrator` with rules. Objects come before agents of the same name.
     Rules(Arc<OrchestratorSpec>),
+    /// One with the address of a program.
+    External(String),
 }
 
 impl Candidate {
     /// The orchestrator of a name; none if there is none.
     pub(super) fn of(state: &State, namespace: &Namespace, name: &str) -> Option<Self> {
         if let Some(object) = state.orchestrator_object(namespace, name) {
-            return OrchestratorSpec::read(&object.spec).ok().map(|spec| Self::Rules(Arc::new(spec)));
+            let spec = OrchestratorSpec::read(&object.spec).ok()?;
+            return Some(match spec.grpc {
+                Some(external) => Self::External(external.address),
+                None => Self::Rules(Arc::new(spec)),
+            });
         }
         let agent = state.agent_latest(namespace, &AgentName::new(name).ok()?)?;
         (agent.kind == AgentKind::Orchestrator).then(|| Self::Agent(Arc::clone(agent)))
@@ -48,6 +54,11 @@ impl Service {
                     Ok(output) => answer::read(&output, jobs.len()),
                     Err(silence) => all(silence.to_string()),
                 }
+            }
+            Candidate::External(address) => {
+                let state = self.shared.handle.applied();
+                let wishes = self.asked_outside(&state, address, jobs, timeout).await;
+                wishes.unwrap_or_else(|error| all(error.to_string()))
             }
             Candidate::Rules(spec) => self.ruled(spec, jobs).await.unwrap_or_else(|error| all(error.to_string())),
         }

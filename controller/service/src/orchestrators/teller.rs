@@ -53,7 +53,7 @@ enum Told {
     Yes,
     /// It could not be told.
     No,
-    /// Rules hear nothing.
+    /// Rules and programs outside hear nothing.
     Deaf,
 }
 
@@ -119,7 +119,7 @@ impl Teller {
         for _ in 0..ATTEMPTS_MAX {
             let agent = match Candidate::of(&self.service.shared.handle.applied(), &self.namespace, name) {
                 Some(Candidate::Agent(agent)) => agent,
-                Some(Candidate::Rules(_)) => return Told::Deaf,
+                Some(Candidate::Rules(_) | Candidate::External(_)) => return Told::Deaf,
                 None => return Told::No,
             };
             match self.service.consult(&agent, window, PATIENCE).await {

@@ -22,6 +22,8 @@ impl Service {
                 chain.map_err(|error| Error::Malformed(format!("Invalid chain definition: {error}")))?
             }
         };
+        self.check_cycle(&state, &caller.namespace, &chain.name, &chain).await?;
+        let state = self.with_chains(caller, &state, &chain).await?;
         let is_known = |agent: &str, range: Option<&str>| known_version(&state, caller, agent, range).is_some();
         if let Some(unknown) = unknown_agents(&chain, is_known) {
             return Err(Error::Malformed(unknown));

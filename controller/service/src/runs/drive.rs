@@ -23,7 +23,7 @@ use futures::stream::FuturesUnordered;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 
-use super::{branches, bridge};
+use super::{branches, bridge, publish};
 use crate::contracts::Known;
 use crate::service::Shared;
 use crate::submit::find_version;
@@ -32,7 +32,7 @@ use crate::{Caller, Error, Service};
 /// Most runs that are continued at the same time.
 const AT_ONCE_MAX: usize = 64;
 /// The pause before a run is continued again that could not be, because a limit is reached or data is out of reach.
-const PAUSE: Duration = Duration::from_secs(1);
+pub(super) const PAUSE: Duration = Duration::from_secs(1);
 
 /// What became of one attempt to continue a run.
 enum Went {
@@ -206,6 +206,10 @@ async fn look_up(service: &Service, state: &State, run: &Run) -> Result<Result<P
         Err(error) => return Ok(Err(format!("Invalid chain definition: {error}"))),
     };
     let caller = caller_of(run);
+    if let Some(way) = service.cycle(state, &run.namespace, &run.chain, &chain).await? {
+        return Ok(Err(publish::told(&way)));
+    }
+    let state = &service.with_chains(&caller, state, &chain).await?;
     let found = |agent: &str, range: Option<&str>| known_version(state, &caller, agent, range);
     if let Some(error) = unknown_agents(&chain, |agent, range| found(agent, range).is_some()) {
         return Ok(Err(error));

@@ -82,11 +82,48 @@ impl Change<'_> {
         run.failure = failure;
         run.completed_at = self.at;
         run.ended = Some(self.state.event_seq.next());
+        let id = run.id;
         self.put_run(run, RunChange::Ended);
+        self.end_carried(id);
         while self.state.index.chains.ended_total() > RUNS_ENDED_KEPT {
             let Some(oldest) = self.state.index.chains.ended_first() else { return };
             let old = self.state.runs.remove(&oldest);
             self.state.index.run(old.as_deref(), None);
+        }
+    }
+
+    /// Cancels a run that has not ended, and the jobs of its steps with it.
+    pub(crate) fn stop_run(&mut self, id: RunId) {
+        let Some(run) = self.state.runs.get(&id).filter(|run| !run.status.is_terminal()) else { return };
+        let run = (**run).clone();
+        let jobs = self.step_jobs(&run);
+        self.end_run(run, RunStatus::Cancelled, None);
+        for job in jobs {
+            self.cancel((*job).clone());
+        }
+    }
+
+    /// A run that has ended ends the job that it carries.
+    pub(crate) fn end_carried(&mut self, id: RunId) {
+        let carried = self.state.index.runs.carried_by(id).and_then(|job| self.state.jobs.get(job));
+        let (Some(job), Some(run)) = (carried.map(|job| (**job).clone()), self.state.runs.get(&id).cloned()) else {
+            return;
+        };
+        match run.status {
+            RunStatus::Completed => {
+                self.end(Job { output: Some(run.output()), ..job }, JobStatus::Completed, None);
+            }
+            RunStatus::Failed => {
+                let kind = match run.failure.as_ref().map(|failure| &failure.fault) {
+                    Some(RunFault::Job(failure)) => failure.kind,
+                    _ => FailureKind::Agent,
+                };
+                self.end(job, JobStatus::Failed, Some(Failure { kind, error: run.error().into() }));
+            }
+            RunStatus::Cancelled => {
+                self.end(job, JobStatus::Cancelled, None);
+            }
+            RunStatus::Pending | RunStatus::Running => {}
         }
     }
 

@@ -1,6 +1,6 @@
 //! Cancels a run. The jobs of its steps are cancelled with it; a running one ends when its worker has stopped it.
 
-use atlas_types::{CancelRun, Outcome, Rejection, RunStatus};
+use atlas_types::{CancelRun, Outcome, Rejection};
 
 use crate::change::Change;
 
@@ -9,12 +9,7 @@ pub(super) fn apply(command: &CancelRun, change: &mut Change<'_>) -> Result<Outc
     if run.status.is_terminal() {
         return Ok(Outcome::Cancelled { accepted: false });
     }
-    let run = (**run).clone();
-    let jobs = change.step_jobs(&run);
-    change.end_run(run, RunStatus::Cancelled, None);
-    for job in jobs {
-        change.cancel((*job).clone());
-    }
+    change.stop_run(command.run);
     Ok(Outcome::Cancelled { accepted: true })
 }
 

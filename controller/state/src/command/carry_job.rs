@@ -28,6 +28,8 @@ pub(super) fn apply(command: &CarryJob, change: &mut Change<'_>) -> Result<Outco
     new.reason = Reason::Running;
     new.started_at = change.at;
     change.put(new, JobChange::Carried, JobStatus::Pending);
+    // The run of a chain may have begun before it got its job, and may have ended since.
+    change.end_carried(run);
     Ok(Outcome::Done)
 }
 

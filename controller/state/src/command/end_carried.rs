@@ -68,6 +68,65 @@ mod tests {
     }
 
     #[test]
+    fn the_end_of_a_run_of_a_chain_ends_the_job_that_it_carries() {
+        check(
+            "level 6; agent a; agent c carried=true; node n1; start r1 steps=1; start r2 steps=1; start r3 steps=2; job j1 agent=c; job j2 agent=c;
+            job j3 agent=c; carry j1 run=1; carry j2 run=2; carry j3 run=3; advance r1 agent=a; advance r2 agent=a; advance r3 agent=a;
+            grant r1/0 n1; grant r2/0 n1 -- complete r1/0; show j1; fail r2/0; cancel-run r3; show j3; start r4 steps=1; cancel-run r4; job j4 agent=c;
+            carry j4 run=4",
+            expect![[r#"
+                r1/0 Ended running→completed
+                r1 ended completed step 0
+                j1 Ended running→completed
+                j1: completed attempt 0 output {}
+                r2/0 Ended running→failed Agent: boom
+                r2 ended failed step 0: Agent failed at step 0 (a): boom
+                j2 Ended running→failed Agent: Agent failed at step 0 (a): boom
+                r3 ended cancelled step 0: Chain execution was cancelled
+                j3 Ended running→cancelled
+                r3/0 Ended pending→cancelled
+                j3: cancelled attempt 0
+                r4 started pending step -1
+                r4 ended cancelled step -1: Chain execution was cancelled
+                j4 Submitted pending→pending Queued
+                j4 Carried pending→running by run-0000000000000004
+                j4 Ended running→cancelled
+            "#]],
+        );
+    }
+
+    #[test]
+    fn the_end_of_a_carried_job_stops_its_run_and_the_chains_inside() {
+        check(
+            "level 6; agent a; agent c carried=true; node n1; start r1 steps=2; job j1 agent=c; carry j1 run=1; advance r1 agent=c; start r2 steps=1;
+            carry r1/0 run=2; advance r2 agent=a; grant r2/0 n1 -- cancel j1; show r2; fail r2/0",
+            expect![[r#"
+                j1 Ended running→cancelled
+                r1 ended cancelled step 0: Chain execution was cancelled
+                r1/0 Ended running→cancelled
+                r2 ended cancelled step 0: Chain execution was cancelled
+                r2/0 Cancelling running→running Cancelling
+                r2: cancelled version 3 of 1 steps ["a None"] Chain execution was cancelled
+                r2/0 Ended running→cancelled
+            "#]],
+        );
+        check(
+            "level 6; agent a; agent c carried=true; node n1; start r1 steps=2; job j1 agent=c; carry j1 run=1; advance r1 agent=c; start r2 steps=1;
+            carry r1/0 run=2; advance r2 agent=a; grant r2/0 n1 -- complete r2/0; advance r1 fail=no; end-run j1 error=late; show r1",
+            expect![[r#"
+                r2/0 Ended running→completed
+                r2 ended completed step 0
+                r1/0 Ended running→completed
+                r1 step_ended running step 0
+                r1 ended failed step 0: no
+                j1 Ended running→failed Agent: no
+                ! the run does not carry this job
+                r1: failed version 4 of 2 steps ["c Some({})"] no
+            "#]],
+        );
+    }
+
+    #[test]
     fn what_must_be_an_artifact_is_refused() {
         let long = "x".repeat(65_537);
         check(

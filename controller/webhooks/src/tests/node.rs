@@ -92,6 +92,7 @@ impl Node {
             keys: None,
             authentication: None,
             issuers: Arc::new(atlas_service::NoIssuers),
+            externals: Arc::new(atlas_service::NoExternals),
             env: env.clone(),
         });
         Self { service, env, _history: history, _followers: followers, _raft: raft, _dir: dir }

@@ -67,7 +67,10 @@ const RIGHTS: &[(Right, &[&str])] = &[
     ),
     (Right::NodesRead, &["listNodes", "getNode"]),
     (Right::NodesOperate, &["removeNode", "drainNode", "cordonNode", "uncordonNode", "labelNode"]),
-    (Right::ObjectsRead, &["listObjects", "getObject", "listTriggers", "getTrigger", "nextFirings", "orchestrator"]),
+    (
+        Right::ObjectsRead,
+        &["listObjects", "getObject", "listTriggers", "getTrigger", "nextFirings", "triggerDeliveries", "orchestrator"],
+    ),
     (
         Right::ObjectsWrite,
         &[

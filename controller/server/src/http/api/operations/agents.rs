@@ -1,7 +1,8 @@
 //! Agents and skills.
 
 use atlas_service::catalogue::{
-    AGENT_IN_USE, CONTRACT_REFUSED, LIMIT_REACHED, NAMESPACE_LIMIT, PACKAGE_REFUSED, PEERS_AWAY, UNKNOWN_AGENT,
+    AGENT_IN_USE, CHAIN_CYCLE, CONTRACT_REFUSED, LIMIT_REACHED, NAMESPACE_LIMIT, PACKAGE_REFUSED, PEERS_AWAY,
+    UNKNOWN_AGENT,
 };
 
 use super::super::{Body, Content, Kind, Operation};
@@ -32,7 +33,11 @@ pub(super) const OPERATIONS: &[Operation] = &[
         .takes(&[IDEMPOTENCY_KEY])
         .body(Body::Package)
         .answers(&[created("the version is registered", &[Content::Json("Registered")])])
-        .refuses(&[WRITE, BODY, &[PACKAGE_REFUSED, CONTRACT_REFUSED, LIMIT_REACHED, NAMESPACE_LIMIT, PEERS_AWAY]]),
+        .refuses(&[
+            WRITE,
+            BODY,
+            &[PACKAGE_REFUSED, CONTRACT_REFUSED, CHAIN_CYCLE, LIMIT_REACHED, NAMESPACE_LIMIT, PEERS_AWAY],
+        ]),
     get("getAgent", "/api/agents/{name}", "One version with its schemas and its contract.")
         .takes(&[query("version", Kind::Text, "a requirement such as `^1.2.0`; defaults to the latest"), CONSISTENCY])
         .answers(&[ok("the version", &[Content::Json("AgentDetails")])])

@@ -1,6 +1,6 @@
 //! Chains and their runs.
 
-use atlas_service::catalogue::{LIMIT_REACHED, UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND, UNKNOWN_RUN};
+use atlas_service::catalogue::{CHAIN_CYCLE, LIMIT_REACHED, UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND, UNKNOWN_RUN};
 
 use super::super::{Body, Content, Kind, Operation};
 use super::parts::{
@@ -28,7 +28,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     )
     .body(Body::Json("ChainStart"))
     .answers(&[ok("the steps and the joins between them", &[Content::Json("ChainCheck")])])
-    .refuses(&[READ, BODY, STORED, &[UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND]]),
+    .refuses(&[READ, BODY, STORED, &[UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND, CHAIN_CYCLE]]),
     get("listChainRuns", "/api/chains", "Executions of chains, newest first. Those that ended last are kept.")
         .lenient()
         .takes(&[query("status", Kind::Text, "only executions with this status"), LIMIT, VIEW, CONSISTENCY])

@@ -21,6 +21,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
                 &["refuse"],
                 "`refuse` refuses jobs that cannot run, instead of accepting them and letting them fail",
             ),
+            word("only", &["agent"], "with `validate=refuse`: `agent` refuses the name of a stored chain as well"),
             query("wait", Kind::Number, "seconds to wait for the end of the job; the answer is then the job"),
             FAMILY,
             VIEW,

@@ -1,8 +1,8 @@
 //! Objects.
 
 use atlas_service::catalogue::{
-    LIMIT_REACHED, MALFORMED, MODEL_CALL, NO_LOGIN, NO_SECRETS_KEY, NOT_PRIVATE, OBJECT_CHANGED, OBJECT_IN_USE,
-    OBJECT_REFUSED, UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND,
+    CHAIN_CYCLE, LIMIT_REACHED, MALFORMED, MODEL_CALL, NO_LOGIN, NO_SECRETS_KEY, NOT_PRIVATE, OBJECT_CHANGED,
+    OBJECT_IN_USE, OBJECT_REFUSED, UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND,
 };
 
 use super::super::{Body, Content, Kind, Operation};
@@ -36,7 +36,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     .takes(&[IF_MATCH, IF_NONE_MATCH, DRY_RUN, IDEMPOTENCY_KEY])
     .body(Body::Json("ObjectRequest"))
     .answers(&[ok("the object as it is now, or would be", &[Content::Json("Object")])])
-    .refuses(&[WRITE, BODY, &[UNKNOWN_OBJECT_KIND, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_REFUSED, LIMIT_REACHED]]),
+    .refuses(&[WRITE, BODY, &[UNKNOWN_OBJECT_KIND, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_REFUSED, CHAIN_CYCLE, LIMIT_REACHED]]),
     delete("deleteObject", "/api/objects/{kind}/{name}", "Deletes an object that nothing uses.")
         .takes(&[IF_MATCH, IF_NONE_MATCH, DRY_RUN, IDEMPOTENCY_KEY])
         .answers(&[ok("the object is deleted", &[Content::Json("Deleted")])])

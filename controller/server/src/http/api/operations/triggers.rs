@@ -58,6 +58,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
         .takes(&[query("count", Kind::Whole, "how many, at most 100; defaults to 5")])
         .answers(&[ok("the times", &[Content::Json("NextFirings")])])
         .refuses(&[READ, &[UNKNOWN_OBJECT]]),
+    get(
+        "triggerDeliveries",
+        "/api/triggers/{id}/deliveries",
+        "The latest calls of a webhook that reached this controller, newest first.",
+    )
+    .takes(&[query("limit", Kind::Whole, "how many, at most 100; defaults to 20")])
+    .answers(&[ok("the calls", &[Content::Json("Deliveries")])])
+    .refuses(&[READ, &[UNKNOWN_OBJECT]]),
     post("testTrigger", "/api/triggers/{id}/test", "What a call would start. Nothing is started.")
         .body(Body::MaybeJson("TriggerTest"))
         .answers(&[ok("the job that would be submitted", &[Content::Json("TriggerTested")])])

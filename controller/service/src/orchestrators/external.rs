@@ -1,0 +1,105 @@
+//! Orchestrators that are programs outside of the cluster. How they are reached is behind a trait: this crate opens no sockets.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_state::State;
+use atlas_types::{Job, Micros, Namespace};
+use bytes::Bytes;
+use futures::future::BoxFuture;
+
+use super::answer::Wish;
+use crate::{Error, Service};
+
+/// Most bytes of what a program says a decision follows from.
+const RULE_BYTES_MAX: usize = 100;
+
+/// A job as programs see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskedJob {
+    pub job: Arc<Job>,
+    /// Its input, JSON.
+    pub input: Bytes,
+    /// The contract of its agent, JSON; empty if there is none.
+    pub agent: Bytes,
+}
+
+/// What a program decided about a job.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ExternalDecision {
+    /// `allow`, `reject` or `redirect`.
+    pub action: &'static str,
+    pub reason: String,
+    pub agent_name: String,
+    pub priority: Option<i64>,
+    pub rule: String,
+}
+
+/// The way to programs that decide.
+pub trait Externals: Send + Sync {
+    /// Asks the program at an address about jobs of a namespace. An error says why there is no answer.
+    fn decide<'a>(
+        &'a self,
+        address: &'a str,
+        namespace: &'a Namespace,
+        jobs: Vec<AskedJob>,
+        timeout: Duration,
+    ) -> BoxFuture<'a, Result<Vec<ExternalDecision>, String>>;
+}
+
+/// No way to any program.
+pub struct NoExternals;
+
+impl Externals for NoExternals {
+    fn decide<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a Namespace,
+        _: Vec<AskedJob>,
+        _: Duration,
+    ) -> BoxFuture<'a, Result<Vec<ExternalDecision>, String>> {
+        Box::pin(std::future::ready(Err("this controller reaches no orchestrators".to_owned())))
+    }
+}
+
+impl Service {
+    /// What a program wants for each job.
+    pub(super) async fn asked_outside(
+        &self,
+        state: &State,
+        address: &str,
+        jobs: &[Arc<Job>],
+        timeout: Micros,
+    ) -> Result<Vec<Result<Wish, String>>, Error> {
+        let Some(namespace) = jobs.first().map(|job| job.namespace.clone()) else { return Ok(Vec::new()) };
+        let mut asked = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            let agent = match job.pin.as_ref().and_then(|pin| state.agent(&job.namespace, &job.agent, pin.version)) {
+                Some(agent) => self.known(agent).await?.value.to_string().into(),
+                None => Bytes::new(),
+            };
+            asked.push(AskedJob { job: Arc::clone(job), input: self.bytes(&job.input).await?, agent });
+        }
+        let found = self.shared.externals.decide(address, &namespace, asked, timeout.as_duration()).await;
+        Ok(match found {
+            Ok(found) if found.len() == jobs.len() => found.into_iter().map(|found| Ok(wish(found))).collect(),
+            Ok(found) => {
+                let why = format!("the orchestrator made {} decisions on {} jobs", found.len(), jobs.len());
+                vec![Err(why); jobs.len()]
+            }
+            Err(why) => vec![Err(why); jobs.len()],
+        })
+    }
+}
+
+fn wish(found: ExternalDecision) -> Wish {
+    let some = |text: String| Some(text).filter(|text| !text.is_empty());
+    let end = found.rule.floor_char_boundary(RULE_BYTES_MAX.min(found.rule.len()));
+    Wish {
+        action: found.action.to_owned(),
+        agent_name: some(found.agent_name),
+        priority: found.priority,
+        reason: some(found.reason),
+        rule: some(found.rule.get(..end).unwrap_or_default().to_owned()),
+    }
+}
