@@ -6,6 +6,7 @@
 
 mod api;
 mod arguments;
+mod browser;
 mod client;
 mod command;
 mod config;

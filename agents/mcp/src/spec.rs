@@ -183,6 +183,18 @@ impl ServerSpec {
         self.forward_inbound_auth && !self.headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"))
     }
 
+    /// Why it can have no login, whose tokens would be its credential.
+    pub fn login_refused(&self) -> Option<&'static str> {
+        if self.transport == Transport::Stdio {
+            return Some("is a program");
+        }
+        if self.forward_inbound_auth {
+            return Some("gets the credentials of callers");
+        }
+        let own = self.headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"));
+        own.then_some("has an Authorization header of its own")
+    }
+
     /// The texts in which references may be.
     pub fn templates(&self) -> impl Iterator<Item = &str> {
         let values = self.headers.values().chain(self.env.values()).chain(&self.args);

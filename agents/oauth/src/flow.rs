@@ -28,6 +28,8 @@ pub enum OauthError {
     StateMissing,
     #[error("the state is not that of this login")]
     State,
+    #[error("another issuer answered the login")]
+    Issuer,
     #[error("the text is longer than {INPUT_BYTES_MAX} bytes")]
     TooLong,
 }
@@ -37,6 +39,8 @@ pub struct Login {
     verifier: SecretText,
     state: String,
     redirect_uri: String,
+    /// Who must have sent the browser back, where issuers say so.
+    issuer: Option<String>,
 }
 
 /// The code that an issuer gave, with the right state.
@@ -57,7 +61,14 @@ impl Login {
             verifier: SecretText::new(URL_SAFE_NO_PAD.encode(verifier)),
             state: URL_SAFE_NO_PAD.encode(state),
             redirect_uri: redirect_uri.into(),
+            issuer: None,
         }
+    }
+
+    /// The same login, for codes of this issuer alone (RFC 9207).
+    #[must_use]
+    pub fn of_issuer(self, issuer: impl Into<String>) -> Self {
+        Self { issuer: Some(issuer.into()), ..self }
     }
 
     /// The page that the person opens. None if the issuer has none.
@@ -75,7 +86,8 @@ impl Login {
         ];
         let further = issuer.parameters.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let scope = (!scope.is_empty()).then_some(("scope", scope.as_str()));
-        let pairs: Vec<(&str, &str)> = own.into_iter().chain(scope).chain(further).collect();
+        let resource = issuer.resource.as_deref().map(|resource| ("resource", resource));
+        let pairs: Vec<(&str, &str)> = own.into_iter().chain(scope).chain(resource).chain(further).collect();
         let separator = if page.contains('?') { '&' } else { '?' };
         Some(format!("{page}{separator}{}", percent::form(&pairs)))
     }
@@ -100,6 +112,11 @@ impl Login {
         }
         let pairs: Vec<(String, String)> = query.split('&').filter_map(pair).collect();
         let value = |name: &str| pairs.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+        if let (Some(known), Some(named)) = (self.issuer.as_deref(), value("iss"))
+            && known != named
+        {
+            return Err(OauthError::Issuer);
+        }
         if let Some(error) = value("error") {
             let detail = value("error_description").map(|text| format!(": {text}")).unwrap_or_default();
             // The text is the issuer's, or that of whoever sent the browser here.
@@ -119,7 +136,7 @@ impl Login {
 
     /// What the one who exchanges the code must know.
     pub fn proof(self, code: Code) -> Proof {
-        let Self { verifier, state, redirect_uri } = self;
+        let Self { verifier, state, redirect_uri, issuer: _ } = self;
         Proof { code: code.0, verifier, state, redirect_uri }
     }
 }

@@ -2,8 +2,9 @@
 
 use atlas_model::{KnownIssuer, LoginSpec, TokenBody};
 use atlas_types::SecretText;
+use base64::Engine as _;
 
-use crate::Request;
+use crate::{Request, percent};
 
 /// An issuer of tokens, and the client that the operator registered there. It has no `Debug`, because it contains the client's secret.
 #[derive(Clone)]
@@ -22,6 +23,10 @@ pub struct Issuer {
     pub headers: Vec<(String, String)>,
     /// Further parameters of the login page.
     pub parameters: Vec<(String, String)>,
+    /// What tokens are for, if the issuer gives them for several servers (RFC 8707).
+    pub resource: Option<String>,
+    /// The client proves itself in the header of a request, and not in its body.
+    pub basic: bool,
 }
 
 /// How the code comes back.
@@ -64,6 +69,8 @@ impl Issuer {
                 body: Body::Form,
                 headers: Vec::new(),
                 parameters: Vec::new(),
+                resource: None,
+                basic: false,
             },
         };
         issuer.authorize_url = spec.authorize_url.clone().or(issuer.authorize_url);
@@ -98,6 +105,8 @@ impl Issuer {
             headers: Vec::new(),
             // Without both the issuer gives a refresh token at the first login alone.
             parameters: vec![("access_type".into(), "offline".into()), ("prompt".into(), "consent".into())],
+            resource: None,
+            basic: false,
         }
     }
 
@@ -114,6 +123,8 @@ impl Issuer {
             body: Body::Json,
             headers: Vec::new(),
             parameters: vec![("code".into(), "true".into())],
+            resource: None,
+            basic: false,
         }
     }
 
@@ -125,11 +136,18 @@ impl Issuer {
     /// A request to the token endpoint, with what the client always says.
     pub(crate) fn token_request(&self, pairs: &[(&str, &str)]) -> Request {
         let mut pairs = pairs.to_vec();
-        pairs.push(("client_id", &self.client_id));
-        pairs.extend(self.client_secret.as_ref().map(|secret| ("client_secret", secret.expose())));
+        let mut headers = self.headers.clone();
+        pairs.extend(self.resource.as_deref().map(|resource| ("resource", resource)));
+        match self.client_secret.as_ref().filter(|_| self.basic) {
+            Some(secret) => headers.push(("authorization".to_owned(), basic(&self.client_id, secret.expose()))),
+            None => {
+                pairs.push(("client_id", &self.client_id));
+                pairs.extend(self.client_secret.as_ref().map(|secret| ("client_secret", secret.expose())));
+            }
+        }
         match self.body {
-            Body::Form => Request::form(&self.token_url, &self.headers, &pairs),
-            Body::Json => Request::json(&self.token_url, &self.headers, &pairs),
+            Body::Form => Request::form(&self.token_url, &headers, &pairs),
+            Body::Json => Request::json(&self.token_url, &headers, &pairs),
         }
     }
 
@@ -140,4 +158,10 @@ impl Issuer {
     ) -> Vec<(&'static str, &'a SecretText)> {
         self.client_secret.iter().map(|secret| ("client_secret", secret)).chain(others).collect()
     }
+}
+
+/// The header of a client. The standard encodes both parts before, because they may contain a colon.
+fn basic(id: &str, secret: &str) -> String {
+    let text = format!("{}:{}", percent::encode(id), percent::encode(secret));
+    format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(text))
 }

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-fn encode(text: &str) -> String {
+/// A text as a part of a form.
+pub(crate) fn encode(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

@@ -6,6 +6,7 @@ mod connect;
 mod document;
 mod envelope;
 mod import;
+mod login;
 mod pin;
 pub(super) mod server;
 mod stdio;
@@ -41,6 +42,10 @@ pub(crate) enum Verb {
     Test(server::test::TestOptions),
     /// Accepts the tools of an MCP server as they are now, and offers only these from then on.
     AcceptChanges(server::test::Options),
+    /// Logs in at an MCP server that wants access tokens. The cluster keeps and renews them.
+    Login(login::Options),
+    /// Forgets the tokens of an MCP server.
+    Logout(login::Logout),
     /// Removes an MCP server.
     Remove(server::Names),
 }
@@ -58,6 +63,8 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
         Verb::Show(options) => server::show(context, options).await,
         Verb::Test(options) => server::test::run(context, options).await,
         Verb::AcceptChanges(options) => server::accept::run(context, options).await,
+        Verb::Login(options) => login::run(context, options).await,
+        Verb::Logout(options) => login::logout(context, options).await,
         Verb::Remove(options) => server::remove(context, options).await,
     }
 }

@@ -223,6 +223,8 @@ impl HttpDoor {
             (Route::Object(kind, name), &Method::DELETE) => objects::delete(self, &caller, request, &kind, &name).await,
             (Route::ModelLogin(name), &Method::POST) => logins::log_in(self, &caller, request, &name).await,
             (Route::ModelLogin(name), &Method::DELETE) => logins::log_out(self, &caller, &name).await,
+            (Route::ServerLogin(name), &Method::POST) => logins::log_in_to_server(self, &caller, request, &name).await,
+            (Route::ServerLogin(name), &Method::DELETE) => logins::log_out_of_server(self, &caller, &name).await,
             (Route::Secret(name), &Method::PUT) => secrets::set(self, &caller, request, &name).await,
             (Route::Triggers, &Method::POST) => triggers::create(self, &caller, request).await,
             (Route::Triggers, &Method::GET) => triggers::list(self, &caller, request).await,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use atlas_env::Net;
 use atlas_oauth::{ANSWER_BYTES_MAX, Request};
-use atlas_service::Issuers;
-use atlas_webhooks::{Exchange, Outgoing};
+use atlas_service::{Fetched, Issuers};
+use atlas_webhooks::{Answered, Exchange, Outgoing};
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt as _};
 
@@ -26,5 +26,10 @@ impl Issuers for Outside {
         let Request { url, content_type, headers, body } = request;
         let body = Bytes::copy_from_slice(body.expose().as_bytes());
         self.0.post(Outgoing { url, content_type, headers, body }).boxed()
+    }
+
+    fn fetch<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<Fetched, String>> {
+        let fetched = |Answered { status, challenge, body }| Fetched { status, challenge, body };
+        async move { self.0.get(url).await.map(fetched) }.boxed()
     }
 }

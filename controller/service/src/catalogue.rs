@@ -90,7 +90,7 @@ catalogue! {
     NO_VISION = "E3204" Invalid "the model does not accept images";
     LOOP_LEVEL = "E3205" Unavailable "the worker has another agent loop than the job";
     TOOL_MISSING = "E3206" NotFound "a tool of the agent was not found";
-    NO_LOGIN = "E3207" Denied "there is no login of the model";
+    NO_LOGIN = "E3207" Denied "there is no login";
     MCP_SERVER = "E3208" Unavailable "an MCP server cannot be used";
     GRAPH_FAILED = "E3301" Invalid "the run of a graph failed";
     DEFINITION = "E3302" Invalid "the definition of an agent cannot be used";

@@ -86,10 +86,11 @@ pub enum Error {
         "values of secrets are accepted over TLS or loopback only, and this controller listens on a network without TLS"
     )]
     NotPrivate,
-    /// A login of a model failed.
-    #[error("could not log in to model \"{model}\": {why}")]
+    /// A login of a model or of an MCP server failed.
+    #[error("could not log in to {owner}: {why}")]
     LoginFailed {
-        model: String,
+        /// The model or the server, for people.
+        owner: String,
         /// The issuer's words.
         why: String,
         /// Whether another try may succeed.

@@ -95,7 +95,7 @@ pub use fork::ForkRequest;
 pub use jobs::JobQuery;
 pub use journal::{StepQuery, Steps};
 pub use lines::{AttemptOutput, LeadershipLost, LiveLines, LogLine, LogOutput, LogReader, Piece};
-pub use logins::{DeviceLogin, Issuers, LoggedIn, NoIssuers};
+pub use logins::{BegunLogin, DeviceLogin, Fetched, Issuers, LoggedIn, NewLogin, NoIssuers};
 pub use messages::NewMessage;
 pub use nodes::NodeAction;
 pub use objects::{ObjectChange, ObjectFilter, ShownObject};

@@ -1,10 +1,11 @@
-//! Logins of models whose providers give access tokens: a person logs in once, the tokens are a sealed secret from then on, and the
+//! Logins of models and MCP servers that give access tokens: a person logs in once, the tokens are a sealed secret from then on, and the
 //! leader renews them (`logins/renew.rs`). Refresh tokens never leave the controllers; workers get access tokens, one at a time.
 
 mod renew;
+mod server;
 
 use atlas_model::{CallError, CallErrorKind, LoginSpec, ModelSpec, Reference, login_secret};
-use atlas_oauth::{Device, Expiry, Issuer, Poll, Proof, Request, Tokens, UnixSeconds};
+use atlas_oauth::{Device, Expiry, Issuer, Poll, Proof, Request, ServerClient, ServerLogin, Tokens, UnixSeconds};
 use atlas_objects::{SecretProvider, SecretSpec};
 use atlas_state::State;
 use atlas_types::{Command, Expect, Object, ObjectKey, ObjectKind, ObjectName, PutObject, SecretText};
@@ -14,6 +15,8 @@ use futures::future::BoxFuture;
 use crate::{Caller, Consistency, Error, ObjectChange, Service};
 
 pub(crate) use renew::Renewals;
+pub(crate) use server::secret_of as secret_of_server;
+pub use server::{BegunLogin, NewLogin};
 
 /// How often a change of the secret is tried again after another client changed it at the same time.
 const TRIES_MAX: usize = 5;
@@ -22,6 +25,19 @@ const TRIES_MAX: usize = 5;
 pub trait Issuers: Send + Sync {
     /// Sends a request. The status and the body, at most [`atlas_oauth::ANSWER_BYTES_MAX`] of it, or why there is no answer.
     fn send<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<(u16, Bytes), String>>;
+
+    /// Reads an address without any credential, or says why there is no answer.
+    fn fetch<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<Fetched, String>>;
+}
+
+/// The answer to a request without a credential.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fetched {
+    pub status: u16,
+    /// The header `WWW-Authenticate`.
+    pub challenge: Option<String>,
+    /// At most [`atlas_oauth::ANSWER_BYTES_MAX`] bytes.
+    pub body: Bytes,
 }
 
 /// No way to any issuer.
@@ -29,6 +45,10 @@ pub struct NoIssuers;
 
 impl Issuers for NoIssuers {
     fn send<'a>(&'a self, _: &'a Request) -> BoxFuture<'a, Result<(u16, Bytes), String>> {
+        Box::pin(std::future::ready(Err("this controller reaches no issuer".to_owned())))
+    }
+
+    fn fetch<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Fetched, String>> {
         Box::pin(std::future::ready(Err("this controller reaches no issuer".to_owned())))
     }
 }
@@ -52,30 +72,58 @@ pub enum DeviceLogin {
     Done(LoggedIn),
 }
 
-/// A model with a login.
+/// A login.
 struct Login {
-    spec: LoginSpec,
+    /// The model or the MCP server.
+    owner: ObjectKey,
+    whose: Whose,
     /// The secret of its tokens.
     secret: ObjectKey,
+}
+
+/// Where the tokens of a login come from.
+enum Whose {
+    Model(Box<LoginSpec>),
+    Server(Box<ServerClient>),
+}
+
+impl Login {
+    /// The form in which tokens are kept.
+    fn stored(&self, tokens: &Tokens) -> SecretText {
+        match &self.whose {
+            Whose::Model(_) => tokens.stored(),
+            Whose::Server(client) => {
+                ServerLogin { current: Some((tokens.clone(), (**client).clone())), begun: None }.stored()
+            }
+        }
+    }
+
+    /// Whether new tokens must say when they expire.
+    fn expiry(&self) -> Expiry {
+        match &self.whose {
+            Whose::Model(_) => Expiry::Required,
+            Whose::Server(_) => Expiry::Optional,
+        }
+    }
 }
 
 impl Service {
     /// Exchanges the code of a login for tokens and keeps them.
     pub async fn log_in(&self, caller: &Caller, model: &str, proof: &Proof) -> Result<LoggedIn, Error> {
         let (login, issuer) = self.login(caller, model).await?;
-        let answer = self.ask_issuer(&proof.exchange(&issuer)).await.map_err(|error| failed(model, &error))?;
+        let answer = self.ask_issuer(&proof.exchange(&issuer)).await.map_err(|error| failed(&login.owner, &error))?;
         let secrets = issuer.secrets([("code", &proof.code), ("verifier", &proof.verifier)]);
         let tokens = Tokens::read((answer.0, &answer.1), self.unix_seconds(), Expiry::Optional, &secrets);
-        self.logged_in(caller, &login, &tokens.map_err(|error| failed(model, &error))?).await
+        self.logged_in(caller, &login, &tokens.map_err(|error| failed(&login.owner, &error))?).await
     }
 
     /// Begins a login on another device.
     pub async fn begin_device_login(&self, caller: &Caller, model: &str) -> Result<Device, Error> {
-        let (_, issuer) = self.login(caller, model).await?;
+        let (login, issuer) = self.login(caller, model).await?;
         let none = || Error::Malformed(format!("the issuer of model \"{model}\" has no logins of devices"));
         let request = Device::request(&issuer).ok_or_else(none)?;
-        let (status, body) = self.ask_issuer(&request).await.map_err(|error| failed(model, &error))?;
-        Device::read(status, &body, self.unix_seconds()).map_err(|error| failed(model, &error))
+        let (status, body) = self.ask_issuer(&request).await.map_err(|error| failed(&login.owner, &error))?;
+        Device::read(status, &body, self.unix_seconds()).map_err(|error| failed(&login.owner, &error))
     }
 
     /// Asks whether the person is done on the other device.
@@ -87,8 +135,10 @@ impl Service {
     ) -> Result<DeviceLogin, Error> {
         let (login, issuer) = self.login(caller, model).await?;
         let (status, body) =
-            self.ask_issuer(&Device::poll(&issuer, code)).await.map_err(|error| failed(model, &error))?;
-        match Poll::read(&issuer, code, (status, &body), self.unix_seconds()).map_err(|error| failed(model, &error))? {
+            self.ask_issuer(&Device::poll(&issuer, code)).await.map_err(|error| failed(&login.owner, &error))?;
+        match Poll::read(&issuer, code, (status, &body), self.unix_seconds())
+            .map_err(|error| failed(&login.owner, &error))?
+        {
             Poll::Wait { longer } => Ok(DeviceLogin::Wait { longer }),
             Poll::Done(tokens) => Ok(DeviceLogin::Done(self.logged_in(caller, &login, &tokens).await?)),
         }
@@ -115,14 +165,26 @@ impl Service {
             kind: ObjectKind::new("model")?,
             name: ObjectName::new(model)?,
         };
-        let login = login_of(&state, &key)?;
+        let login = self.login_of(&state, &key)?;
         let issuer = self.issuer(&state, &login)?;
         Ok((login, issuer))
     }
 
+    /// The login of a model or of an MCP server.
+    fn login_of(&self, state: &State, owner: &ObjectKey) -> Result<Login, Error> {
+        match owner.kind.as_str() {
+            "mcp-server" => self.server_login(state, owner),
+            _ => model_login(state, owner),
+        }
+    }
+
     /// The issuer, with the secret of the client.
     fn issuer(&self, state: &State, login: &Login) -> Result<Issuer, Error> {
-        let secret = match login.spec.client_secret.as_deref().and_then(Reference::read) {
+        let spec = match &login.whose {
+            Whose::Model(spec) => spec,
+            Whose::Server(client) => return Ok(client.issuer()),
+        };
+        let secret = match spec.client_secret.as_deref().and_then(Reference::read) {
             Some(Reference::Secret(name)) => {
                 let key = ObjectKey { name: ObjectName::new(name)?, ..login.secret.clone() };
                 let none = || Error::UnknownObject(format!("there is no value of secret \"{name}\" in the store"));
@@ -130,7 +192,7 @@ impl Service {
             }
             Some(Reference::Variable(_)) | None => None,
         };
-        Issuer::of(&login.spec, secret).map_err(|error| Error::Malformed(error.to_string()))
+        Issuer::of(spec, secret).map_err(|error| Error::Malformed(error.to_string()))
     }
 
     /// The newest value of a secret in the store, with its version.
@@ -165,7 +227,7 @@ impl Service {
         };
         spec.provider = SecretProvider::Store;
         spec.renewal = None;
-        self.add_version(&login.secret, &mut spec, &tokens.stored())?;
+        self.add_version(&login.secret, &mut spec, &login.stored(tokens))?;
         self.write_secret(caller, &login.secret, old, &mut spec).await
     }
 
@@ -201,17 +263,23 @@ impl Service {
 }
 
 /// The login of a model, by its key.
-fn login_of(state: &State, model: &ObjectKey) -> Result<Login, Error> {
+fn model_login(state: &State, model: &ObjectKey) -> Result<Login, Error> {
     let unknown = || Error::UnknownObject(format!("no such model: \"{}\"", model.name));
     let object = state.object(model).ok_or_else(unknown)?;
     let spec = ModelSpec::read(&object.spec).map_err(|error| Error::internal("read a model", &error))?;
     let none = || Error::Malformed(format!("model \"{}\" has no login; it takes a key or nothing", model.name));
     let name = ObjectName::new(&login_secret(model.name.as_str()))?;
     let secret = ObjectKey { namespace: model.namespace.clone(), kind: ObjectKind::new("secret")?, name };
-    Ok(Login { spec: spec.login.ok_or_else(none)?, secret })
+    Ok(Login { owner: model.clone(), whose: Whose::Model(Box::new(spec.login.ok_or_else(none)?)), secret })
+}
+
+/// A model or an MCP server, for people.
+fn named(owner: &ObjectKey) -> String {
+    let what = if owner.kind.as_str() == "mcp-server" { "MCP server" } else { "model" };
+    format!("{what} \"{}\"", owner.name)
 }
 
 /// A login that failed, in the words of the issuer.
-fn failed(model: &str, error: &CallError) -> Error {
-    Error::LoginFailed { model: model.to_owned(), why: error.message.clone(), passes: error.kind.is_transient() }
+fn failed(owner: &ObjectKey, error: &CallError) -> Error {
+    Error::LoginFailed { owner: named(owner), why: error.message.clone(), passes: error.kind.is_transient() }
 }

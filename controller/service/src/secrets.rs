@@ -13,6 +13,7 @@ use atlas_types::{
 use serde_json::Value;
 
 use crate::attachments::Withheld;
+use crate::logins::secret_of_server;
 use crate::objects::{ShownObject, with_revision};
 use crate::seal::UnsealError;
 use crate::{Caller, Consistency, Error, Service};
@@ -91,8 +92,8 @@ impl Service {
         }
         let models: Vec<_> =
             models_of_job(state, job).iter().filter_map(|key| state.object(key)).take(ATTACHED_MODELS_MAX).collect();
-        let servers = spec.servers.iter().filter_map(|name| server_of(job, name));
-        let servers: Vec<_> = servers.filter_map(|key| state.object(&key)).take(ATTACHED_SERVERS_MAX).collect();
+        let servers = servers_of_job(job).filter_map(|key| state.object(&key));
+        let servers: Vec<_> = servers.take(ATTACHED_SERVERS_MAX).collect();
         for name in models.iter().chain(&servers).flat_map(|object| references(object)) {
             if secrets.len() >= ATTACHED_SECRETS_MAX || secrets.contains_key(&name) {
                 continue;
@@ -108,6 +109,7 @@ impl Service {
         let server = |server: &std::sync::Arc<Object>| AttachedServer {
             name: server.key.name.to_string(),
             spec: server.spec.clone(),
+            login: secret_of_server(&server.key).is_ok_and(|secret| state.object(&secret).is_some()),
         };
         let (models, servers) = (models.into_iter().map(attached).collect(), servers.into_iter().map(server).collect());
         Ok(Named { models, servers, secrets })
@@ -153,6 +155,12 @@ pub(crate) struct Named {
     pub(crate) models: Vec<AttachedModel>,
     pub(crate) servers: Vec<AttachedServer>,
     pub(crate) secrets: BTreeMap<String, AttachedSecret>,
+}
+
+/// The MCP servers that a job may call, whether they exist or not.
+pub(crate) fn servers_of_job(job: &Job) -> impl Iterator<Item = ObjectKey> {
+    let named = job.spec.as_ref().map(|spec| spec.servers.iter()).into_iter().flatten();
+    named.filter_map(|name| server_of(job, name))
 }
 
 /// The MCP server that an agent names, also as `{input.MEMBER}`.

@@ -101,6 +101,8 @@ pub struct AttachedServer {
     pub name: String,
     /// The spec of its object, canonical JSON; credentials in it are references to secrets.
     pub spec: Arc<[u8]>,
+    /// A person has logged in at it: the leader has access tokens.
+    pub login: bool,
 }
 
 /// One kind of attachment.
@@ -235,7 +237,7 @@ mod tests {
             Attachment::Secrets(secrets),
             Attachment::Bearer(SecretText::new("canary")),
             Attachment::Models(vec![model]),
-            Attachment::Servers(vec![AttachedServer { name: "github".to_owned(), spec: (*b"{}").into() }]),
+            Attachment::Servers(vec![AttachedServer { name: "github".to_owned(), spec: (*b"{}").into(), login: true }]),
         ])
     }
 

@@ -158,7 +158,7 @@ impl Spawn {
     }
 }
 
-/// The tool by which a worker gets the access token of a model with a login. Programs cannot call it.
+/// The tool by which a worker gets the access token of a model or an MCP server with a login. Programs cannot call it.
 pub const MODEL_TOKEN: &str = "$model-token";
 
 /// What the names of the tools begin with by which a worker helps an agent with its helpers, its team and their questions. Programs cannot

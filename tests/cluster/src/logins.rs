@@ -29,7 +29,7 @@ fn atlasctl(dev: &Dev, arguments: &[&str]) -> Output {
 }
 
 /// Runs a command that must succeed; what it prints on both streams has no token.
-fn done(dev: &Dev, arguments: &[&str]) -> String {
+pub(crate) fn done(dev: &Dev, arguments: &[&str]) -> String {
     let output = atlasctl(dev, arguments);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(output.status.success(), "{arguments:?}: {}\n{}", text(&output.stderr), dev.text());
@@ -39,21 +39,21 @@ fn done(dev: &Dev, arguments: &[&str]) -> String {
 }
 
 /// Runs a command that must not succeed, and returns what it says.
-fn refused(dev: &Dev, arguments: &[&str]) -> String {
+pub(crate) fn refused(dev: &Dev, arguments: &[&str]) -> String {
     let output = atlasctl(dev, arguments);
     assert!(!output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stdout));
     assert_clean(&format!("{arguments:?}"), &output.stderr);
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-fn assert_clean(place: &str, bytes: &[u8]) {
+pub(crate) fn assert_clean(place: &str, bytes: &[u8]) {
     if let Some(at) = bytes.windows(CANARY.len()).position(|part| part == CANARY.as_bytes()) {
         let around = &bytes[at.saturating_sub(80)..(at + 80).min(bytes.len())];
         panic!("a token is in {place}: {}", String::from_utf8_lossy(around));
     }
 }
 
-fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+pub(crate) fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder").flatten() {
         match entry.path() {
             path if path.is_dir() => files(&path, found),
@@ -97,7 +97,7 @@ fn begin(dev: &Dev) -> (Child, String) {
 }
 
 /// What the browser shows in the end.
-async fn browse(url: &str) -> String {
+pub(crate) async fn browse(url: &str) -> String {
     let client = reqwest::Client::builder().no_proxy().build().expect("a client");
     client.get(url).send().await.expect("an answer").text().await.expect("a text")
 }

@@ -191,7 +191,7 @@ fn refuse(error: &str) -> Response {
 }
 
 /// The pairs of a form or a query.
-fn pairs(text: &str) -> BTreeMap<String, String> {
+pub(crate) fn pairs(text: &str) -> BTreeMap<String, String> {
     let pairs = text.split('&').filter_map(|pair| pair.split_once('='));
     pairs.map(|(name, value)| (decoded(name), decoded(value))).collect()
 }

@@ -30,7 +30,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-gateway", "access contract env service types"),
     (
         "atlas-service",
-        "access contract duty env expressions format history mediation model oauth objects package raft runs secrets state telemetry triggers types",
+        "access contract duty env expressions format history mcp-spec mediation model oauth objects package raft runs secrets state telemetry triggers types",
     ),
     ("atlas-objects", "access mcp-spec model types"),
     ("atlas-mediation", ""),
@@ -49,7 +49,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-bundled", "package"),
     ("atlas-contract", "types"),
     ("atlas-package", "contract graph normal types"),
-    ("atlas-mcp", "env llm mcp-spec secrets types"),
+    ("atlas-mcp", "env llm mcp-spec model secrets types"),
     ("atlas-mcp-spec", "model"),
     ("atlas-model", "secrets"),
     ("atlas-secrets", "types"),

@@ -109,8 +109,9 @@ impl McpError {
     }
 
     pub(crate) fn unauthorized(server: &str) -> Self {
-        let text =
-            format!("the MCP server {server} refuses the credential; look at its headers: atlasctl mcp show {server}");
+        let text = format!(
+            "the MCP server {server} refuses the credential; log in (atlasctl mcp login {server}), or look at its headers (atlasctl mcp show {server})"
+        );
         Self::new(McpErrorKind::Unauthorized, text)
     }
 }

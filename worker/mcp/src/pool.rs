@@ -58,13 +58,54 @@ impl Pool {
 
     /// The tools of a server, all of them.
     pub async fn tools(&self, target: &Target) -> Result<Arc<[RemoteTool]>, McpError> {
+        loop {
+            let entry = target.enter().await?;
+            let end = self.list(entry.target()).await;
+            if !entry.is_outdated(&end) {
+                return end;
+            }
+        }
+    }
+
+    /// Calls a tool. After `limit` the call ends, and the server is told.
+    pub async fn call(
+        &self,
+        target: &Target,
+        tool: &str,
+        arguments: Map<String, Value>,
+        limit: Duration,
+    ) -> Result<Called, McpError> {
+        loop {
+            let entry = target.enter().await?;
+            let end = self.call_as(entry.target(), tool, arguments.clone(), limit).await;
+            if !entry.is_outdated(&end) {
+                return end;
+            }
+        }
+    }
+
+    /// Whether a server answers: a handshake and its end, on a connection of its own, within three seconds.
+    pub async fn probe(&self, target: &Target) -> Result<(), McpError> {
+        loop {
+            let entry = target.enter().await?;
+            let target = entry.target();
+            let late = || McpError::timeout(&target.name, "answer a probe", PROBE_MAX);
+            let end = self.within(PROBE_MAX, self.0.open(target), late).await;
+            if entry.is_outdated(&end) {
+                continue;
+            }
+            end?.close().await;
+            return Ok(());
+        }
+    }
+
+    async fn list(&self, target: &Target) -> Result<Arc<[RemoteTool]>, McpError> {
         let limit = Duration::from_secs(target.spec.start_timeout_seconds.into());
         let listed = async { self.connection(target).await?.tools(&self.0.env, target).await };
         self.within(limit, listed, || McpError::timeout(&target.name, "list its tools", limit)).await
     }
 
-    /// Calls a tool. After `limit` the call ends, and the server is told.
-    pub async fn call(
+    async fn call_as(
         &self,
         target: &Target,
         tool: &str,
@@ -77,15 +118,6 @@ impl Pool {
             self.within(start, connection, || McpError::timeout(&target.name, "open a connection", start)).await?;
         let call = connection.call(&self.0.env, &target.name, tool, arguments);
         self.within(limit, call, || McpError::timeout(&target.name, &format!("answer the call of {tool}"), limit)).await
-    }
-
-    /// Whether a server answers: a handshake and its end, on a connection of its own, within three seconds.
-    pub async fn probe(&self, target: &Target) -> Result<(), McpError> {
-        let open = self.0.open(target);
-        let connection =
-            self.within(PROBE_MAX, open, || McpError::timeout(&target.name, "answer a probe", PROBE_MAX)).await?;
-        connection.close().await;
-        Ok(())
     }
 
     /// How many connections are open.

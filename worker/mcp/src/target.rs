@@ -1,8 +1,12 @@
 //! A server with the values that its definition refers to.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use atlas_llm::Secret;
+use atlas_llm::auth::LoginTokens;
 use atlas_mcp_spec::{ServerSpec, Transport};
+use atlas_model::CallErrorKind;
 use atlas_secrets::{Reference, Template};
 use atlas_types::SecretText;
 use http::{HeaderName, HeaderValue, Uri};
@@ -35,6 +39,15 @@ pub struct Target {
     pub(crate) key: Key,
     /// Set if it gets the credential of a caller: its connection is its own, and ends with it.
     pub(crate) own: Option<Own>,
+    /// Where the tokens of its login come from.
+    login: Option<Arc<dyn LoginTokens>>,
+}
+
+/// A target as it is called now.
+pub(crate) struct Entry<'a> {
+    target: &'a Target,
+    /// The same with the token of its login.
+    with: Option<(Target, Secret)>,
 }
 
 impl Target {
@@ -57,7 +70,43 @@ impl Target {
         let env = env.collect::<Result<BTreeMap<_, _>, McpError>>()?;
         let key = key(owner, name, spec, &headers, &args, &env);
         let own = bearer.is_some().then(Own::default);
-        Ok(Self { name: name.to_owned(), spec: spec.clone(), headers, args, env, key, own })
+        Ok(Self { name: name.to_owned(), spec: spec.clone(), headers, args, env, key, own, login: None })
+    }
+
+    /// The same server, with the tokens of a login as its credential.
+    #[must_use]
+    pub fn with_login(self, login: Arc<dyn LoginTokens>) -> Self {
+        let login = self.spec.login_refused().is_none().then_some(login);
+        Self { login, ..self }
+    }
+
+    /// The target for a call: with a token that is valid now, if it has a login. Each token has a connection of its own.
+    pub(crate) async fn enter(&self) -> Result<Entry<'_>, McpError> {
+        let Some(login) = &self.login else { return Ok(Entry { target: self, with: None }) };
+        let token = login.token().await.map_err(|error| {
+            let kind = match error.kind {
+                CallErrorKind::Login | CallErrorKind::Credentials => McpErrorKind::Unauthorized,
+                _ => McpErrorKind::Unreachable,
+            };
+            McpError::new(kind, format!("the MCP server {} cannot be called: {}", self.name, error.message))
+        })?;
+        let bearer = header(&self.name, "authorization", &SecretText::new(format!("Bearer {}", token.expose())))?;
+        let mut headers = self.headers.clone();
+        headers.push(bearer);
+        let mut hash = Sha256::new();
+        hash.update(self.key.0);
+        hash.update(token.expose().as_bytes());
+        let with = Self {
+            name: self.name.clone(),
+            spec: self.spec.clone(),
+            headers,
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            key: Key(hash.finalize().into()),
+            own: None,
+            login: None,
+        };
+        Ok(Entry { target: self, with: Some((with, token)) })
     }
 
     /// The name of the server.
@@ -68,6 +117,21 @@ impl Target {
     /// Its definition.
     pub fn spec(&self) -> &ServerSpec {
         &self.spec
+    }
+}
+
+impl Entry<'_> {
+    pub(crate) fn target(&self) -> &Target {
+        self.with.as_ref().map_or(self.target, |(target, _)| target)
+    }
+
+    /// Whether another token may help. The server refused the request, so it had no effect.
+    pub(crate) fn is_outdated<T>(&self, end: &Result<T, McpError>) -> bool {
+        let refused = matches!(end, Err(error) if error.kind == McpErrorKind::Unauthorized);
+        match (&self.target.login, &self.with) {
+            (Some(login), Some((_, token))) if refused => login.refused(token),
+            _ => false,
+        }
     }
 }
 

@@ -10,6 +10,7 @@ mod inside;
 mod io_loop;
 mod json_text;
 mod llm;
+mod login;
 mod mcp;
 mod platform;
 mod python;

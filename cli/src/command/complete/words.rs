@@ -175,7 +175,9 @@ fn of_positional(line: &Line<'_>, argument: &Arg) -> Option<Vec<Names>> {
         (["model", "show" | "check" | "remove" | "login" | "logout"], "NAME") | (["model", "tier"], "MODEL") => {
             vec![Names::Models]
         }
-        (["mcp", "show" | "test" | "remove" | "accept-changes"], "NAME") => vec![Names::Objects("mcp-server")],
+        (["mcp", "show" | "test" | "remove" | "accept-changes" | "login" | "logout"], "NAME") => {
+            vec![Names::Objects("mcp-server")]
+        }
         (["auth", "token", "revoke"], "NAME") => vec![Names::Objects("token")],
         (["graph", "run"], _) => vec![Names::Agents],
         (["conversation", ..], "ID") => vec![Names::Conversations],

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use atlas_mcp_spec::ServerSpec;
+use atlas_mcp_spec::Imported;
 
 use crate::failure::Failure;
 
 /// The servers of a file, or the one of a name. A server that needs a login is refused, because its header would be missing.
-pub(super) fn read(file: &Path, only: Option<&str>) -> Result<Vec<(String, ServerSpec)>, Failure> {
+pub(super) fn read(file: &Path, only: Option<&str>) -> Result<Vec<Imported>, Failure> {
     let shown = file.display();
     let text =
         std::fs::read_to_string(file).map_err(|error| Failure::usage(format!("{shown} cannot be read: {error}")))?;
@@ -21,11 +21,7 @@ pub(super) fn read(file: &Path, only: Option<&str>) -> Result<Vec<(String, Serve
             None => format!("{shown} has no servers"),
         }));
     }
-    if let Some(server) = wanted.iter().find(|server| server.needs_login && server.spec.headers.is_empty()) {
-        let failure = Failure::usage(format!("the server \"{}\" of {shown} needs a login", server.name));
-        return Err(failure.with_next("store a token as a secret, and name it: atlasctl mcp add NAME --url URL --header 'Authorization=Bearer {{NAME}}'"));
-    }
-    Ok(wanted.into_iter().map(|server| (server.name, server.spec)).collect())
+    Ok(wanted)
 }
 
 #[cfg(test)]
@@ -40,7 +36,7 @@ mod tests {
             r#"{"mcpServers": {"a": {"type": "http", "url": "https://a.b"}, "b": {"type": "stdio", "command": "x"}}}"#;
         std::fs::write(&file, text).expect("a file");
         assert_eq!(read(&file, None).expect("servers").len(), 2);
-        assert_eq!(read(&file, Some("b")).expect("one")[0].0, "b");
+        assert_eq!(read(&file, Some("b")).expect("one")[0].name, "b");
         assert!(read(&file, Some("c")).expect_err("none").message.ends_with("has no server \"c\""));
         std::fs::write(&file, r#"{"mcpServers": {"a": {"type": "http", "url": "https://a.b", "header": {}}}}"#)
             .expect("a file");

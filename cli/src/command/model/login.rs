@@ -1,9 +1,6 @@
 //! `atlasctl model login` and `atlasctl model logout`: access tokens of models whose providers give no keys. The cluster exchanges codes
 //! for tokens and keeps them, so this program never has one.
 
-mod loopback;
-
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use atlas_env::Env;
@@ -12,9 +9,9 @@ use atlas_oauth::{Code, Issuer, Login, Proof, Redirect};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use self::loopback::Loopback;
 use super::KIND;
 use crate::api;
+use crate::browser::{self, Loopback};
 use crate::client::Client;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -64,11 +61,7 @@ struct Progress {
 pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let name = &options.name;
     let client = context.client()?;
-    if !client.is_private() {
-        let text = "codes of logins are sent over TLS or loopback only";
-        let failure = Failure::new("E2104", Exit::Denied, text.to_owned());
-        return Err(failure.with_next("run it on the machine of a controller: --server http://127.0.0.1:8000"));
-    }
+    browser::private(&client)?;
     let object = client.get(&["api", "objects", KIND, name], &[]).await?;
     let issuer = issuer(name, &object["spec"])?;
     let env = Env::system();
@@ -76,7 +69,7 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
         if options.device || issuer.authorize_url.is_none() {
             return device(context, &client, name, &env).await;
         }
-        let proof = browser(context, options, &issuer, &env).await?;
+        let proof = log_in(context, options, &issuer, &env).await?;
         let (code, verifier) = (proof.code.expose(), proof.verifier.expose());
         let (state, redirect_uri) = (&proof.state, &proof.redirect_uri);
         let body = json!({
@@ -92,7 +85,7 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
             return Err(Failure::new("E4004", Exit::WaitTimedOut, text));
         }
     };
-    let text = format!("model {name}   logged in   {}\n", validity(&value, context));
+    let text = format!("model {name}   logged in   {}\n", browser::validity(&value, context));
     context.show(&Shown { value, text, names: vec![format!("{KIND}/{name}")] })?;
     Ok(Exit::Done)
 }
@@ -118,25 +111,22 @@ fn issuer(name: &str, spec: &Value) -> Result<Issuer, Failure> {
 }
 
 /// Has the person log in at the page of the issuer.
-async fn browser(context: &Context, options: &Options, issuer: &Issuer, env: &Env) -> Result<Proof, Failure> {
-    let mut random = [0; 64];
-    for part in random.chunks_mut(8) {
-        part.copy_from_slice(&env.entropy.u64().to_le_bytes());
-    }
+async fn log_in(context: &Context, options: &Options, issuer: &Issuer, env: &Env) -> Result<Proof, Failure> {
+    let random = browser::random(env);
     let failed =
         |error: &dyn std::fmt::Display| Failure::new("E3207", Exit::Denied, format!("the login failed: {error}"));
     let code: Code;
     let login;
     match &issuer.redirect {
         Redirect::Loopback => {
-            let listener = Loopback::listen(env).await.map_err(|error| failed(&error))?;
+            let listener = Loopback::listen(env, None).await.map_err(|error| failed(&error))?;
             login = Login::begin(listener.redirect_uri.clone(), &random);
-            open(context, options, login.url(issuer));
+            browser::open(context, options.no_browser, &login.url(issuer).unwrap_or_default());
             code = listener.code(&login).await.map_err(|error| failed(&error))?;
         }
         Redirect::Paste(page) => {
             login = Login::begin(page.clone(), &random);
-            open(context, options, login.url(issuer));
+            browser::open(context, options.no_browser, &login.url(issuer).unwrap_or_default());
             let pasted = env.spawn_blocking("read the code", paste).join().await;
             let pasted = pasted.map_err(|_| failed(&"the code could not be read"))??;
             code = login.pasted(&pasted).map_err(|error| failed(&error))?;
@@ -156,23 +146,6 @@ fn paste() -> Result<zeroize::Zeroizing<String>, Failure> {
     Ok(line)
 }
 
-/// Prints the address of the login page and opens it, if it may and can.
-fn open(context: &Context, options: &Options, url: Option<String>) {
-    let url = url.unwrap_or_default();
-    context.must_know(&format!("log in at: {url}"));
-    if options.no_browser {
-        return;
-    }
-    let own = std::env::var_os("BROWSER").filter(|program| !program.is_empty());
-    let usual = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    let mut command = Command::new(own.unwrap_or_else(|| usual.into()));
-    command.arg(&url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // Without a browser the person opens the address.
-    if command.spawn().is_err() {
-        context.note("no browser could be opened: open the address yourself");
-    }
-}
-
 /// Has the person type a code on another device.
 async fn device(context: &Context, client: &Client, name: &str, env: &Env) -> Result<Value, Failure> {
     let path = ["api", "models", name, "login"];
@@ -188,14 +161,6 @@ async fn device(context: &Context, client: &Client, name: &str, env: &Env) -> Re
             return Ok(value);
         }
         interval = interval.saturating_add(progress.longer);
-    }
-}
-
-fn validity(value: &Value, context: &Context) -> String {
-    match (value["renewable"].as_bool(), value["expires_at"].as_f64()) {
-        (Some(true), _) => "the cluster renews the access token".to_owned(),
-        (_, Some(end)) => format!("until {}", context.look.when(end)),
-        (_, None) => "the access token does not expire".to_owned(),
     }
 }
 

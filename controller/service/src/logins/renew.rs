@@ -7,20 +7,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use atlas_model::{CallError, CallErrorKind};
-use atlas_oauth::{Expiry, Tokens};
+use atlas_oauth::Tokens;
 use atlas_objects::SecretSpec;
 use atlas_types::{Door, Job, Object, ObjectKey, ObjectKind, ObjectName, ToolEnd};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Login, login_of};
-use crate::secrets::models_of_job;
+use super::{Login, named};
+use crate::secrets::{models_of_job, servers_of_job};
 use crate::{Caller, Consistency, Error, Service};
 
 /// How long a renewal may take. After it another controller may begin one.
 const RENEWAL_SECONDS: u64 = 60;
 /// The pause between two looks at a secret that another controller renews.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+pub(super) const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// The pauses between tries to write new tokens: they must not be lost, because the old ones may not count any more.
 const WRITE_EVERY: Duration = Duration::from_millis(500);
 /// How often new tokens are written before they are given up: about 5 minutes.
@@ -41,10 +41,19 @@ impl Renewals {
 /// The arguments of a call.
 #[derive(Deserialize)]
 struct Asked {
-    model: String,
-    /// The version of a token that the provider refused.
+    #[serde(flatten)]
+    owner: Owner,
+    /// The version of a token that was refused.
     #[serde(default)]
     refused: Option<u64>,
+}
+
+/// Whose token is asked for.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Owner {
+    Model(String),
+    Server(String),
 }
 
 /// A token for an attempt.
@@ -54,22 +63,30 @@ struct Given {
 }
 
 impl Service {
-    /// The access token of a model for a job that may call it. An error means that the call may succeed later.
+    /// The access token of a model or an MCP server for a job that may call it. An error means that the call may succeed later.
     pub(crate) async fn model_token(&self, job: &Job, arguments: Map<String, Value>) -> Result<ToolEnd, Error> {
-        let Ok(Asked { model, refused }) = serde_json::from_value(Value::Object(arguments)) else {
-            return Ok(ToolEnd::Refused("the arguments name no model".to_owned()));
+        let Ok(Asked { owner, refused }) = serde_json::from_value(Value::Object(arguments)) else {
+            return Ok(ToolEnd::Refused("the arguments name no model and no MCP server".to_owned()));
+        };
+        let (kind, name) = match &owner {
+            Owner::Model(name) => ("model", name),
+            Owner::Server(name) => ("mcp-server", name),
         };
         let state = self.shared.current().await?;
         let key = ObjectKey {
             namespace: job.namespace.clone(),
-            kind: ObjectKind::new("model")?,
-            name: match ObjectName::new(&model) {
+            kind: ObjectKind::new(kind)?,
+            name: match ObjectName::new(name) {
                 Ok(name) => name,
                 Err(error) => return Ok(ToolEnd::Refused(error.to_string())),
             },
         };
-        if !models_of_job(&state, job).contains(&key) {
-            return Ok(ToolEnd::Refused(format!("model \"{model}\" is none of the job")));
+        let is_of_job = match owner {
+            Owner::Model(_) => models_of_job(&state, job).contains(&key),
+            Owner::Server(_) => servers_of_job(job).any(|server| server == key),
+        };
+        if !is_of_job {
+            return Ok(ToolEnd::Refused(format!("{} is none of the job", named(&key))));
         }
         // The renewal goes on if the attempt ends meanwhile.
         let service = self.clone();
@@ -88,32 +105,32 @@ impl Service {
         Ok(ToolEnd::Result(answer.to_string().into_bytes().into()))
     }
 
-    /// The token of a model: valid, and newer than `refused`.
-    async fn token(&self, model: &ObjectKey, refused: Option<u64>) -> Result<Given, CallError> {
+    /// The token of a model or of an MCP server: valid, and newer than `refused`.
+    async fn token(&self, owner: &ObjectKey, refused: Option<u64>) -> Result<Given, CallError> {
         let internal = |error: &Error| CallError::new(CallErrorKind::Connection, error.to_string());
-        let turn = self.shared.renewals.turn(model);
+        let turn = self.shared.renewals.turn(owner);
         let _turn = turn.lock().await;
-        let caller = Caller { namespace: model.namespace.clone(), ..Caller::cluster(Door::Duty) };
+        let caller = Caller { namespace: owner.namespace.clone(), ..Caller::cluster(Door::Duty) };
         let mut renewed = false;
         loop {
             let state = self.state(Consistency::Linearizable).await.map_err(|error| internal(&error))?;
-            let login = login_of(&state, model).map_err(|error| ended(model, &error.to_string()))?;
-            let stored = self.stored(&state, &login.secret).map_err(|error| ended(model, &error.to_string()))?;
-            let (version, text) = stored.ok_or_else(|| ended(model, "nobody has logged in"))?;
+            let login = self.login_of(&state, owner).map_err(|error| ended(owner, &error.to_string()))?;
+            let stored = self.stored(&state, &login.secret).map_err(|error| ended(owner, &error.to_string()))?;
+            let (version, text) = stored.ok_or_else(|| ended(owner, "nobody has logged in"))?;
             let tokens =
-                Tokens::from_stored(&text).ok_or_else(|| ended(model, "the secret of the login has another value"))?;
+                Tokens::from_stored(&text).ok_or_else(|| ended(owner, "the secret of the login has another value"))?;
             // A new token is used even if it will expire in a moment.
             if (renewed || tokens.is_valid(self.unix_seconds())) && refused.is_none_or(|refused| version > refused) {
                 return Ok(Given { tokens, version });
             }
             let Some(object) = state.object(&login.secret) else { continue };
-            let mut spec = SecretSpec::read(&object.spec).map_err(|error| ended(model, &error.to_string()))?;
+            let mut spec = SecretSpec::read(&object.spec).map_err(|error| ended(owner, &error.to_string()))?;
             if spec.renewal.is_some_and(|until| self.unix_seconds() < until) {
                 self.shared.env.clock.sleep(LOOK_EVERY).await;
                 continue;
             }
             let Some(refresh) = tokens.refresh.clone() else {
-                return Err(ended(model, "the access token has expired"));
+                return Err(ended(owner, "the access token has expired"));
             };
             spec.renewal = Some(self.unix_seconds().saturating_add(RENEWAL_SECONDS));
             match self.write_secret(&caller, &login.secret, Some(object), &mut spec).await {
@@ -121,11 +138,11 @@ impl Service {
                 Err(Error::ObjectChanged { .. }) => continue,
                 Err(error) => return Err(internal(&error)),
             }
-            let issuer = self.issuer(&state, &login).map_err(|error| ended(model, &error.to_string()))?;
+            let issuer = self.issuer(&state, &login).map_err(|error| ended(owner, &error.to_string()))?;
             let answer = self.ask_issuer(&issuer.refresh(&refresh)).await;
             let secrets = issuer.secrets([("refresh_token", &refresh)]);
             let got = answer.and_then(|(status, body)| {
-                Tokens::read((status, &body), self.unix_seconds(), Expiry::Required, &secrets)
+                Tokens::read((status, &body), self.unix_seconds(), login.expiry(), &secrets)
             });
             match got {
                 // An issuer that gives no new refresh token keeps the one in use.
@@ -137,7 +154,7 @@ impl Service {
                 Err(error) => {
                     self.give_up(&caller, &login).await;
                     return Err(match error.kind {
-                        CallErrorKind::Credentials => ended(model, &error.message),
+                        CallErrorKind::Credentials => ended(owner, &error.message),
                         _ => error,
                     });
                 }
@@ -193,9 +210,10 @@ impl Service {
     }
 }
 
-/// The login of a model is over: a person must log in.
-fn ended(model: &ObjectKey, why: &str) -> CallError {
-    let name = &model.name;
-    let text = format!("no access token for model \"{name}\": {why}; log in again: atlasctl model login {name}");
+/// A login is over: a person must log in.
+fn ended(owner: &ObjectKey, why: &str) -> CallError {
+    let noun = if owner.kind.as_str() == "mcp-server" { "mcp" } else { "model" };
+    let (name, whose) = (&owner.name, named(owner));
+    let text = format!("no access token for {whose}: {why}; log in again: atlasctl {noun} login {name}");
     CallError::new(CallErrorKind::Login, text)
 }

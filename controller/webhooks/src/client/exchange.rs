@@ -1,15 +1,25 @@
-//! One request outside of deliveries, whose answer is read: to issuers of access tokens.
+//! One request outside of deliveries, whose answer is read: to issuers of access tokens, and to who names them.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::{Net, chain};
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, HOST, USER_AGENT};
+use http::header::{ACCEPT, CONTENT_TYPE, HOST, USER_AGENT, WWW_AUTHENTICATE};
+use http::request::Builder;
 use http::{Method, Request, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 
 use super::{AGENT, Client, Open, SendError};
+
+/// What an address answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answered {
+    pub status: u16,
+    /// The header `WWW-Authenticate`.
+    pub challenge: Option<String>,
+    pub body: Bytes,
+}
 
 /// A body to send.
 pub struct Outgoing<'a> {
@@ -35,29 +45,50 @@ impl Exchange {
 
     /// Sends a body. The status and the body of the answer, or why there is none; the text shows nothing that was sent.
     pub async fn post(&self, outgoing: Outgoing<'_>) -> Result<(u16, Bytes), String> {
-        let late = SendError::Late(self.timeout.as_secs());
-        let sent = tokio::time::timeout(self.timeout, self.send(outgoing)).await;
-        sent.map_err(|_| late).flatten().map_err(|error| error.to_string())
-    }
-
-    async fn send(&self, outgoing: Outgoing<'_>) -> Result<(u16, Bytes), SendError> {
-        let uri: Uri = outgoing.url.parse().map_err(|_| SendError::Url)?;
-        let authority = uri.authority().ok_or(SendError::Url)?.as_str().to_owned();
-        let target = uri.path_and_query().map_or("/", |path| path.as_str());
-        let mut request = Request::builder().method(Method::POST).uri(target);
-        request = request.header(HOST, authority).header(USER_AGENT, AGENT).header(ACCEPT, "application/json");
-        request = request.header(CONTENT_TYPE, outgoing.content_type);
+        let mut request = Request::builder().method(Method::POST).header(CONTENT_TYPE, outgoing.content_type);
         for (name, value) in outgoing.headers {
             request = request.header(name, value);
         }
-        let request = request.body(Full::new(outgoing.body)).map_err(|_| SendError::Url)?;
+        let answered = self.within(outgoing.url, request, outgoing.body).await?;
+        Ok((answered.status, answered.body))
+    }
+
+    /// Reads an address.
+    pub async fn get(&self, url: &str) -> Result<Answered, String> {
+        self.within(url, Request::builder().method(Method::GET), Bytes::new()).await
+    }
+
+    async fn within(&self, url: &str, request: Builder, body: Bytes) -> Result<Answered, String> {
+        let late = SendError::Late(self.timeout.as_secs());
+        let sent = tokio::time::timeout(self.timeout, self.send(url, request, body)).await;
+        sent.map_err(|_| late).flatten().map_err(|error| error.to_string())
+    }
+
+    async fn send(&self, url: &str, request: Builder, body: Bytes) -> Result<Answered, SendError> {
+        let uri: Uri = url.parse().map_err(|_| SendError::Url)?;
+        let authority = uri.authority().ok_or(SendError::Url)?.as_str().to_owned();
+        let target = uri.path_and_query().map_or("/", |path| path.as_str());
+        let request = request.uri(target).header(HOST, authority).header(USER_AGENT, AGENT);
+        let request = request.header(ACCEPT, "application/json");
+        let request = request.body(Full::new(body)).map_err(|_| SendError::Url)?;
         let Open { mut sender, connection } = self.client.connect(uri).await?;
         let failed = |error: hyper::Error| SendError::Exchange(chain(&error));
         let answer = async {
             let answer = sender.send_request(request).await.map_err(failed)?;
             let status = answer.status().as_u16();
+            let challenge = answer.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
+            let challenge = challenge.map(str::to_owned);
+            let streams = answer
+                .headers()
+                .get(CONTENT_TYPE)
+                .is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
+            if streams {
+                // It may have no end, and nobody asked for events.
+                return Ok(Answered { status, challenge, body: Bytes::new() });
+            }
             let body = Limited::new(answer.into_body(), self.answer_bytes_max).collect().await;
-            Ok((status, body.map_err(|error| SendError::Exchange(chain(&*error)))?.to_bytes()))
+            let body = body.map_err(|error| SendError::Exchange(chain(&*error)))?.to_bytes();
+            Ok(Answered { status, challenge, body })
         };
         tokio::pin!(answer);
         tokio::select! {
@@ -98,6 +129,21 @@ mod tests {
         assert_eq!(answered, Ok((400, Bytes::from_static(b"{}"))));
         let answered = post("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nuntil the end").await;
         assert_eq!(answered, Ok((200, Bytes::from_static(b"until the end"))));
+    }
+
+    #[tokio::test]
+    async fn a_refusal_says_what_is_wanted() {
+        let env = Env::system();
+        let listener = env.net.listen(([127, 0, 0, 1], 0).into()).await.expect("a free port");
+        let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
+        let _serving = env.spawn("server", async move {
+            let Ok(mut connection) = listener.accept().await else { return };
+            let _ = connection.read(&mut [0; 4096]).await;
+            let answer = "HTTP/1.1 401 Unauthorized\r\nwww-authenticate: Bearer x=1\r\ncontent-length: 0\r\n\r\n";
+            let _ = connection.write_all(answer.as_bytes()).await;
+        });
+        let answered = Exchange::new(env.net.clone(), Duration::from_secs(30), 64).get(&url).await.expect("an answer");
+        assert_eq!((answered.status, answered.challenge.as_deref()), (401, Some("Bearer x=1")));
     }
 
     #[tokio::test]

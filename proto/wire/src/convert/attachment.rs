@@ -94,12 +94,14 @@ fn model_in(model: pb::AttachedModel) -> Result<AttachedModel, ConvertError> {
 }
 
 fn server_out(server: &AttachedServer) -> pb::AttachedServer {
-    pb::AttachedServer { name: server.name.clone(), spec: Bytes::from_owner(server.spec.clone()) }
+    let spec = Bytes::from_owner(server.spec.clone());
+    pb::AttachedServer { name: server.name.clone(), spec, login: server.login }
 }
 
 fn server_in(server: pb::AttachedServer) -> Result<AttachedServer, ConvertError> {
     bounded("attached_server.spec", server.spec.len(), SPEC_BYTES_MAX)?;
-    Ok(AttachedServer { name: word("attached_server.name", server.name)?, spec: (*server.spec).into() })
+    let name = word("attached_server.name", server.name)?;
+    Ok(AttachedServer { name, spec: (*server.spec).into(), login: server.login })
 }
 
 /// A value. Errors contain its length at most.
@@ -156,7 +158,7 @@ mod tests {
             Attachment::Secrets(secrets),
             Attachment::Bearer(SecretText::new("Bearer canary")),
             Attachment::Models(vec![model]),
-            Attachment::Servers(vec![AttachedServer { name: "github".to_owned(), spec: (*b"{}").into() }]),
+            Attachment::Servers(vec![AttachedServer { name: "github".to_owned(), spec: (*b"{}").into(), login: true }]),
         ])
     }
 

@@ -6,7 +6,6 @@ mod environment;
 pub(super) mod fault;
 pub(super) mod fixed;
 mod health;
-mod login;
 pub(super) mod model;
 pub(super) mod normal;
 mod probe;

@@ -44,13 +44,14 @@ impl McpAgent {
 
     pub(super) async fn execute(&mut self, work: &Work, control: &mut Control<'_>) -> Execution {
         let (env, mailbox, limit) = (control.env, control.mailbox, work.assignment.execution_timeout);
-        let servers = Servers::of(&work.assignment, &control.secrets, &self.shared);
+        let servers = Servers::of(work, &control.secrets, &self.shared);
         let end = tokio::select! {
             biased;
             () = stopped(mailbox) => return Execution::stopped(),
             end = answer(work, &servers) => end,
             () = env.clock.sleep(limit.as_duration()) => return Execution::timed_out(limit),
         };
+        servers.hide(&mut control.secrets);
         let output = end.and_then(|output| {
             RawValue::from_string(output.to_string()).map_err(|error| Fault::Contract(error.to_string()))
         });

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use atlas_mcp_spec::{ServerSpec, Transport};
+use atlas_mcp_spec::{Imported, ServerSpec, Transport};
 use serde_json::{Value, json};
 
 use super::{KIND, accept};
@@ -69,18 +69,23 @@ pub(crate) struct Options {
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let servers = match (&options.from, &options.name) {
         (Some(file), name) => import::read(file, name.as_deref())?,
-        (None, Some(name)) => vec![(name.clone(), options.spec()?)],
+        (None, Some(name)) => vec![Imported { name: name.clone(), spec: options.spec()?, needs_login: false }],
         (None, None) => return Err(Failure::usage("give a NAME with --url or --command, or a file with --from")),
     };
     let (mut text, mut values, mut shown) = (String::new(), Vec::new(), Vec::new());
-    for (name, spec) in servers {
+    for Imported { name, spec, needs_login } in servers {
+        let next = if needs_login && spec.login_refused().is_none() {
+            "log in: atlasctl mcp login"
+        } else {
+            "try it: atlasctl mcp test"
+        };
         let spec = serde_json::to_value(&spec).map_err(|error| Failure::usage(format!("the definition: {error}")))?;
         values.push(put(context, &name, &spec, &json!({}), options.replace).await?);
         if options.pin {
             values.pop();
             values.push(accept::accept(context, &name, None).await?.0);
         }
-        text += &format!("{KIND} {name}   added   try it: atlasctl mcp test {name}\n");
+        text += &format!("{KIND} {name}   added   {next} {name}\n");
         shown.push(format!("{KIND}/{name}"));
     }
     let value = if values.len() == 1 { values.remove(0) } else { Value::Array(values) };

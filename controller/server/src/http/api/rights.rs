@@ -79,6 +79,8 @@ const RIGHTS: &[(Right, &[&str])] = &[
             "setSecret",
             "logInToModel",
             "logOutOfModel",
+            "logInToMcpServer",
+            "logOutOfMcpServer",
             "createTrigger",
             "changeTrigger",
             "deleteTrigger",

@@ -88,7 +88,7 @@ impl Driver<'_, '_> {
             self.normal = Some(normal);
         }
         // Connections with the credential of the caller end with it.
-        let servers = Servers::of(&self.work.assignment, &self.control.secrets, self.shared);
+        let servers = Servers::of(self.work, &self.control.secrets, self.shared);
         let mut fixed = self.fix(START, &servers).await?;
         // A fork is fixed again after the steps that it copied. These may contain the same of an earlier fork.
         let mut forks = self.work.assignment.fork_steps;
@@ -190,7 +190,9 @@ impl Driver<'_, '_> {
             let outcome = serde_json::to_vec(&fixed).map_err(|error| Fault::internal(error.to_string()))?;
             Ok::<_, Fault>(Made { outcome, usage: StepUsage::default() })
         };
-        let recorded = self.journal.step(StepKind::Start, StepKey(key.0), make).await?;
+        let recorded = self.journal.step(StepKind::Start, StepKey(key.0), make).await;
+        servers.hide(&mut self.control.secrets);
+        let recorded = recorded?;
         for warning in told {
             self.control.say(StreamKind::Log, "warning", warning).await;
         }

@@ -14,9 +14,9 @@ use super::environment::Chosen;
 use super::fault::Fault;
 use super::fixed::Source;
 use super::health::Seen;
-use super::login::Logins;
 use super::stored::{self, Around, StoredModel};
 use crate::agent::Agent;
+use crate::provider::login::Logins;
 use crate::provider::platform::Platform;
 use crate::slot::{Control, Shared, Work};
 

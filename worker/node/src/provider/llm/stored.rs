@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::environment::ModelEnvironment;
 use super::fault::Fault;
-use super::login::Logins;
+use crate::provider::login::Logins;
 use crate::secrets::Secrets;
 
 /// A model as step 0 records it. Its spec has references to secrets, and no values.
@@ -60,7 +60,7 @@ impl Around<'_> {
             own.or_else(|| self.environment.proxy(name))
         };
         let script = self.script.cloned();
-        let login = model.spec.login.as_ref().map(|_| self.logins.of(&model.name));
+        let login = model.spec.login.as_ref().map(|_| self.logins.model(&model.name));
         connect::target(&model.name, &model.spec, &Surroundings { secret: &secret, variable: &variable, login, script })
     }
 }

@@ -4,16 +4,19 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use atlas_mcp::{Called, McpError, McpErrorKind, Pool, RemoteTool, ServerSpec, Surroundings, Target, Verdict};
-use atlas_types::Assignment;
+use atlas_types::AttachedServer;
 use serde_json::{Map, Value};
 
+use crate::provider::login::Logins;
+use crate::provider::platform::Platform;
 use crate::secrets::Secrets;
-use crate::slot::Shared;
+use crate::slot::{Shared, Work};
 
 /// The servers by name, and why others cannot be used.
 pub(in crate::provider) struct Servers {
     pool: Pool,
     targets: BTreeMap<String, Result<Target, McpError>>,
+    logins: Logins,
 }
 
 /// The tools of a server that may be called, and those that are held back.
@@ -21,18 +24,28 @@ pub(in crate::provider) type Admitted = (Vec<RemoteTool>, Vec<(RemoteTool, Verdi
 
 impl Servers {
     /// The servers that came with a lease.
-    pub(in crate::provider) fn of(assignment: &Assignment, secrets: &Secrets, shared: &Shared) -> Self {
+    pub(in crate::provider) fn of(work: &Work, secrets: &Secrets, shared: &Shared) -> Self {
+        let (assignment, logins) = (&work.assignment, Logins::new(Platform::of(work, shared), shared));
         let attachments = &assignment.attachments;
         let secret = |name: &str| secrets.of_models(name).cloned();
         let variable = |name: &str| secrets.variable_of_models(name).cloned();
         let around = Surroundings { secret: &secret, variable: &variable, bearer: attachments.bearer() };
-        let resolve = |name: &str, spec: &[u8]| {
+        let resolve = |server: &AttachedServer| {
+            let AttachedServer { name, spec, login } = server;
             let spec = ServerSpec::read(spec).map_err(|error| refused(format!("the MCP server {name}: {error}")))?;
-            Target::resolve(assignment.namespace.as_str(), name, &spec, &around)
+            let target = Target::resolve(assignment.namespace.as_str(), name, &spec, &around)?;
+            Ok(if *login { target.with_login(logins.server(name)) } else { target })
         };
         let servers = attachments.servers().iter();
-        let targets = servers.map(|server| (server.name.clone(), resolve(&server.name, &server.spec))).collect();
-        Self { pool: shared.servers.clone(), targets }
+        let targets = servers.map(|server| (server.name.clone(), resolve(server))).collect();
+        Self { pool: shared.servers.clone(), targets, logins }
+    }
+
+    /// Removes access tokens from the texts of the attempt, once there are any.
+    pub(in crate::provider) fn hide(&self, secrets: &mut Secrets) {
+        for (name, token) in self.logins.unhidden() {
+            secrets.hide(&name, token);
+        }
     }
 
     /// Whether there is such a server.

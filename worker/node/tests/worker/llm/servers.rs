@@ -52,6 +52,7 @@ fn with(assignment: Assignment, servers: &[(&str, Value)]) -> Assignment {
     let server = |(name, spec): &(&str, Value)| AttachedServer {
         name: (*name).to_owned(),
         spec: Arc::from(spec.to_string().into_bytes()),
+        login: false,
     };
     let attachments = Attachments::new([Attachment::Servers(servers.iter().map(server).collect())]);
     Assignment { attachments, ..assignment }

@@ -60,4 +60,15 @@ pub(super) const OPERATIONS: &[Operation] = &[
     delete("logOutOfModel", "/api/models/{name}/login", "Forgets the tokens of a model. The issuer is not told.")
         .answers(&[ok("the tokens are deleted", &[Content::Json("LoginProgress")])])
         .refuses(&[WRITE, &[UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_IN_USE]]),
+    post(
+        "logInToMcpServer",
+        "/api/mcp-servers/{name}/login",
+        "One step of a login at an MCP server that wants access tokens. The tokens become the secret `NAME.mcp-login`; no answer contains one.",
+    )
+    .body(Body::Json("ServerLoginRequest"))
+    .answers(&[ok("how far the login is", &[Content::Json("ServerLoginProgress")])])
+    .refuses(&[WRITE, BODY, &[NO_SECRETS_KEY, NOT_PRIVATE, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_REFUSED, LIMIT_REACHED, NO_LOGIN, MODEL_CALL]]),
+    delete("logOutOfMcpServer", "/api/mcp-servers/{name}/login", "Forgets the tokens of an MCP server. The issuer is not told.")
+        .answers(&[ok("the tokens are deleted", &[Content::Json("ServerLoginProgress")])])
+        .refuses(&[WRITE, &[UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_IN_USE]]),
 ];

@@ -86,7 +86,7 @@ impl Driver<'_, '_> {
         let begun = if repeatable { attempt } else { self.intend(server_intent(key), &planned, attempt).await? };
         let number = self.journal.next();
         let control = &mut *self.control;
-        let (clock, redactor) = (Arc::clone(&control.env.clock), control.secrets.redactor().clone());
+        let clock = Arc::clone(&control.env.clock);
         let limit = self.work.assignment.execution_timeout.as_duration();
         let planned = &planned;
         let make = || async move {
@@ -104,8 +104,9 @@ impl Driver<'_, '_> {
             while let Some((place, Done(outcome, word), duration)) = ends.next().await {
                 let planned = &planned[place];
                 let how = if word == "ok" { "completed" } else { "failed" };
+                servers.hide(&mut control.secrets);
                 control.say(StreamKind::Progress, "info", planned.said(how)).await;
-                let outcome = redacted(outcome, &redactor);
+                let outcome = redacted(outcome, control.secrets.redactor());
                 done[place] =
                     Some((planned.counted(word, duration), Returned { call: planned.call.id.clone(), outcome }));
             }

@@ -1,4 +1,4 @@
-//! Access tokens of models with a login. The leader keeps them and renews them; an attempt asks it for a token when it needs one.
+//! Access tokens of models and MCP servers with a login. The leader keeps them and renews them; an attempt asks it for a token when it needs one.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -33,9 +33,19 @@ impl Logins {
     }
 
     /// The tokens of a model.
-    pub(super) fn of(&self, model: &str) -> Arc<dyn LoginTokens> {
+    pub(super) fn model(&self, name: &str) -> Arc<dyn LoginTokens> {
+        self.of("model", name)
+    }
+
+    /// The tokens of an MCP server.
+    pub(super) fn server(&self, name: &str) -> Arc<dyn LoginTokens> {
+        self.of("server", name)
+    }
+
+    fn of(&self, member: &'static str, name: &str) -> Arc<dyn LoginTokens> {
         Arc::new(Login {
-            model: model.to_owned(),
+            member,
+            name: name.to_owned(),
             platform: self.platform.clone(),
             clock: Arc::clone(&self.clock),
             unhidden: Arc::clone(&self.unhidden),
@@ -51,7 +61,9 @@ impl Logins {
 }
 
 struct Login {
-    model: String,
+    /// What it is, as the leader is asked.
+    member: &'static str,
+    name: String,
     platform: Platform,
     clock: Arc<dyn Clock>,
     unhidden: Unhidden,
@@ -120,9 +132,9 @@ impl Login {
 
     /// Asks the leader. `refused` is the version of a token that the provider refused.
     async fn ask(&self, refused: Option<u64>) -> Result<Held, CallError> {
-        let arguments = json!({ "model": self.model, "refused": refused });
+        let arguments = json!({ self.member: self.name, "refused": refused });
         let failed = |kind, text: String| Err(CallError::new(kind, text));
-        let answer = self.platform.ask(MODEL_TOKEN, &arguments, hashed(&(MODEL_TOKEN, &self.model))).await;
+        let answer = self.platform.ask(MODEL_TOKEN, &arguments, hashed(&(MODEL_TOKEN, self.member, &self.name))).await;
         let given = match answer {
             Ok(Answer::Completed(given)) => given,
             Ok(Answer::Failed(why) | Answer::Refused(why)) => return failed(CallErrorKind::Credentials, why),
@@ -131,7 +143,7 @@ impl Login {
         match serde_json::from_slice(&given) {
             Ok(Given::Token { access_token, version, seconds }) => {
                 let token = SecretText::new(access_token);
-                let name = format!("login of {}", self.model);
+                let name = format!("login of {}", self.name);
                 let held = token.expose().into();
                 self.unhidden.lock().unwrap_or_else(PoisonError::into_inner).push((name, token));
                 let until = seconds.map(|seconds| self.clock.monotonic().saturating_add(Duration::from_secs(seconds)));

@@ -14,15 +14,15 @@ const HEAD_BYTES_MAX: usize = 16 << 10;
 const CONNECTIONS_MAX: usize = 16;
 
 /// A listener that waits for the browser.
-pub(super) struct Loopback {
+pub(crate) struct Loopback {
     listener: Box<dyn Listener>,
     /// The address that the login names.
-    pub(super) redirect_uri: String,
+    pub(crate) redirect_uri: String,
 }
 
 /// Why the browser brought no code.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum LoopbackError {
+pub(crate) enum LoopbackError {
     #[error(transparent)]
     Login(#[from] OauthError),
     #[error("the request of the browser cannot be read")]
@@ -32,16 +32,17 @@ pub(super) enum LoopbackError {
 }
 
 impl Loopback {
-    /// Listens on a free port of this machine alone.
-    pub(super) async fn listen(env: &Env) -> Result<Self, LoopbackError> {
+    /// Listens on a port of this machine alone; on a free one if none is asked for.
+    pub(crate) async fn listen(env: &Env, port: Option<u16>) -> Result<Self, LoopbackError> {
         let failed = |error: std::io::Error| LoopbackError::Listen(error.to_string());
-        let listener = env.net.listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await.map_err(failed)?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port.unwrap_or(0)));
+        let listener = env.net.listen(address).await.map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
         Ok(Self { listener, redirect_uri: format!("http://127.0.0.1:{port}{CALLBACK_PATH}") })
     }
 
     /// Waits for the browser, and tells the person in it how the login went. The caller sets the time limit.
-    pub(super) async fn code(self, login: &Login) -> Result<Code, LoopbackError> {
+    pub(crate) async fn code(self, login: &Login) -> Result<Code, LoopbackError> {
         // Browsers open connections ahead that carry no request, so several are read at a time.
         let mut heads = FuturesUnordered::new();
         loop {
@@ -175,7 +176,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
             let env = Env::system();
-            let loopback = Loopback::listen(&env).await.expect("a free port");
+            let loopback = Loopback::listen(&env, None).await.expect("a free port");
             let authority = loopback.redirect_uri.strip_prefix("http://").and_then(|uri| uri.strip_suffix("/callback"));
             let authority = authority.expect("an address").to_owned();
             assert!(authority.starts_with("127.0.0.1:"));
