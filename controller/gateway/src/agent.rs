@@ -50,7 +50,7 @@ impl Asked {
         let parts = parts.ok_or_else(|| ErrorData::internal_error("the request has no head", None))?;
         let agent = parts.extensions.get::<Addressed>();
         let Addressed(agent) = agent.ok_or_else(|| ErrorData::internal_error("the request has no agent", None))?;
-        let session = parts.headers.get(crate::door::SESSION).and_then(|id| id.to_str().ok());
+        let session = server::session(context);
         Ok(Self { caller: server::caller(context)?, agent: agent.clone(), session: session.map(str::to_owned) })
     }
 }

@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
+use atlas_env::Env;
 use atlas_service::{Caller, Consistency, Error, Service};
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -15,6 +16,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use serde_json::Value;
 
 use crate::agent::{Addressed, AgentServer};
+use crate::lists::Lists;
 use crate::registry::{self, RegistryOptions};
 use crate::server::Server;
 
@@ -81,10 +83,11 @@ struct Served<S> {
 
 impl Gateway {
     /// The gateway to a service.
-    pub fn new(service: Service, options: &GatewayOptions) -> Self {
+    pub fn new(service: Service, options: &GatewayOptions, env: Env) -> Self {
         let registry = options.registry.clone();
         let agents = Served::new(AgentServer { service: service.clone(), turn_max: TURN_MAX }, options);
-        let platform = Served::new(Server { service: service.clone(), options: options.clone() }, options);
+        let lists = Lists::new(service.clone(), env, options.sessions_max);
+        let platform = Served::new(Server { service: service.clone(), options: options.clone(), lists }, options);
         Self { platform, agents, service, registry }
     }
 

@@ -11,6 +11,7 @@ mod call;
 mod chain;
 mod compatible;
 mod door;
+mod lists;
 mod page;
 mod pins;
 mod progress;

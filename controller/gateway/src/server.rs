@@ -1,6 +1,7 @@
 //! The server of one session or request, as `rmcp` calls it.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use atlas_access::Right;
 use atlas_service::{Caller, Consistency, Service, View};
@@ -8,13 +9,15 @@ use atlas_types::JobId;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, GetTaskParams, GetTaskResult, Implementation,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
-    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, Tool, UpdateTaskParams,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, SubscriptionFilter, Tool,
+    UpdateTaskParams,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 use crate::call::{Call, Resumed, definition};
-use crate::door::GatewayOptions;
+use crate::door::{GatewayOptions, SESSION};
+use crate::lists::Lists;
 use crate::tools::{self, ToolName};
 use crate::view::error_text;
 use crate::{page, pins, questions, resources, task};
@@ -37,6 +40,11 @@ pub(crate) fn caller(context: &RequestContext<RoleServer>) -> Result<Caller, Err
     caller.cloned().ok_or_else(|| ErrorData::internal_error("the request has no caller", None))
 }
 
+/// The id of the session; none in the versions of the protocol without sessions.
+pub(crate) fn session(context: &RequestContext<RoleServer>) -> Option<&str> {
+    context.extensions.get::<http::request::Parts>()?.headers.get(SESSION)?.to_str().ok()
+}
+
 /// Refuses a caller that lacks a right.
 pub(crate) fn allowed(caller: &Caller, right: Right) -> Result<(), ErrorData> {
     caller.needs(right).map_err(|error| ErrorData::invalid_request(error_text(&error), None))
@@ -47,6 +55,7 @@ pub(crate) fn allowed(caller: &Caller, right: Right) -> Result<(), ErrorData> {
 pub(crate) struct Server {
     pub(crate) service: Service,
     pub(crate) options: GatewayOptions,
+    pub(crate) lists: Arc<Lists>,
 }
 
 impl Server {
@@ -60,7 +69,8 @@ impl Server {
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().enable_tasks().build();
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_tool_list_changed();
+        let capabilities = capabilities.enable_resources().enable_tasks().build();
         let name = Implementation::new("atlas", env!("CARGO_PKG_VERSION")).with_title("Atlas");
         ServerConfig::new(capabilities).with_server_info(name).with_instructions(INSTRUCTIONS)
     }
@@ -76,12 +86,25 @@ impl ServerHandler for Server {
     ) -> Result<ListToolsResult, ErrorData> {
         let caller = caller(&context)?;
         allowed(&caller, Right::AgentsRead)?;
+        self.lists.begin();
         let pinned = pins::tools(&self.service, &caller).await;
         let pinned = pinned.map_err(|error| ErrorData::internal_error(error_text(&error), None))?;
+        if let Some(session) = session(&context) {
+            self.lists.seen(session, &context.peer, &caller, &pinned);
+        }
         let (tools, next) = page::of(tools::all().iter().cloned().chain(pinned).collect(), request.as_ref())?;
         let mut result = ListToolsResult::with_all_items(tools);
         result.next_cursor = next;
         Ok(result)
+    }
+
+    fn accepted_subscription_filter(&self, _requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(SubscriptionFilter::builder().tools_list_changed().build())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        allowed(&caller(context.request_context())?, Right::AgentsRead)?;
+        self.lists.listen(&context).await
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {

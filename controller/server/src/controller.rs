@@ -190,7 +190,7 @@ impl Controller {
             address: http_addr,
             pallas_names: options.pallas_names,
             agent_ports: agents.iter().map(|(agent, _, bound)| (agent.clone(), bound.port())).collect(),
-            gateway: Gateway::new(service.clone(), &options.gateway),
+            gateway: Gateway::new(service.clone(), &options.gateway, env.clone()),
             backups: Backups::new(&options.data_dir, env.clone()),
             about: about(&options, &handle),
             authority: tls.as_ref().and_then(|tls| Some(tls.authority()?.fingerprint())),

@@ -104,7 +104,7 @@ pub use peers::{
     Arriving, ArrivingLines, Following, Group, LineCursor, NoPeers, Outgoing, PeerAnswer, PeerError, Peers, Query,
     QueryResult,
 };
-pub use pins::Pinned;
+pub use pins::{PinChanges, Pinned};
 pub use questions::{QuestionQuery, shown as shown_question};
 pub use resolve::Decision;
 pub use runs::{ChainSource, ChainStart};

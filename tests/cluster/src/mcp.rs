@@ -25,11 +25,11 @@ pub(crate) struct Answer {
     session: Option<String>,
     /// The messages, of a stream or of a document.
     messages: Vec<Value>,
-    text: String,
+    pub(crate) text: String,
 }
 
 impl Wire {
-    fn new(controller: &Controller) -> Self {
+    pub(crate) fn new(controller: &Controller) -> Self {
         Self::at(&format!("http://{}/mcp", controller.http))
     }
 
@@ -39,7 +39,12 @@ impl Wire {
         Self { http, url: url.to_owned() }
     }
 
-    async fn send(&self, method: Method, headers: &[(&str, &str)], body: impl Into<reqwest::Body>) -> Answer {
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        headers: &[(&str, &str)],
+        body: impl Into<reqwest::Body>,
+    ) -> Answer {
         let accept = "application/json, text/event-stream";
         let mut request = self.http.request(method, &self.url).header("accept", accept);
         request = request.header("content-type", "application/json").body(body);
@@ -84,13 +89,29 @@ impl Wire {
         found.unwrap_or_else(|| panic!("an answer to the request: {} {}", answer.status, answer.text))
     }
 
+    /// The stream of a session, on which the server says what nobody asked for.
+    pub(crate) async fn stream(&self, session: &str) -> reqwest::Response {
+        let request = self.http.get(&self.url).header("accept", "text/event-stream").header("mcp-session-id", session);
+        let stream = request.header("mcp-protocol-version", "2025-11-25").send().await.expect("an answer");
+        assert!(stream.status().is_success(), "{}", stream.status());
+        stream
+    }
+
+    /// A stream without a session, which waits for changes of the list of tools.
+    pub(crate) async fn listen(&self) -> reqwest::Response {
+        let params = newest(json!({ "notifications": { "toolsListChanged": true } }));
+        let message = json!({ "jsonrpc": "2.0", "id": 9, "method": "subscriptions/listen", "params": params });
+        let request = self.http.post(&self.url).header("accept", "application/json, text/event-stream");
+        let request = request.header("mcp-protocol-version", "2026-07-28").header("mcp-method", "subscriptions/listen");
+        let stream = request.header("content-type", "application/json").body(message.to_string()).send().await;
+        let stream = stream.expect("an answer");
+        assert!(stream.status().is_success(), "{}", stream.status());
+        stream
+    }
+
     /// A request without a session, of a client that knows tasks.
-    async fn alone(&self, method: &str, name: Option<&str>, mut params: Value) -> Value {
-        params["_meta"] = json!({
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientInfo": { "name": "t", "version": "0" },
-            "io.modelcontextprotocol/clientCapabilities": { "extensions": { "io.modelcontextprotocol/tasks": {} } }
-        });
+    pub(crate) async fn alone(&self, method: &str, name: Option<&str>, params: Value) -> Value {
+        let params = newest(params);
         let mut headers = vec![("mcp-protocol-version", "2026-07-28"), ("mcp-method", method)];
         headers.extend(name.map(|name| ("mcp-name", name)));
         let message = json!({ "jsonrpc": "2.0", "id": 8, "method": method, "params": params });
@@ -100,8 +121,18 @@ impl Wire {
     }
 }
 
+/// Parameters as clients of the newest version send them.
+fn newest(mut params: Value) -> Value {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "t", "version": "0" },
+        "io.modelcontextprotocol/clientCapabilities": { "extensions": { "io.modelcontextprotocol/tasks": {} } }
+    });
+    params
+}
+
 /// Registers an agent that sleeps for as many seconds as its input says.
-async fn register_sleeper(api: &Api, folder: &Path) {
+pub(crate) async fn register_sleeper(api: &Api, folder: &Path) {
     let agent = folder.join("sleeper");
     std::fs::create_dir(&agent).expect("a folder");
     let contract = "agent:
@@ -115,7 +146,7 @@ async fn register_sleeper(api: &Api, folder: &Path) {
     api.register(atlas_package::pack(&agent).expect("a package").bytes).await;
 }
 
-async fn register_echo(api: &Api) {
+pub(crate) async fn register_echo(api: &Api) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents/exec-echo");
     api.register(atlas_package::pack(&folder).expect("a package").bytes).await;
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use atlas_mcp::{McpErrorKind, ServerSpec};
+use atlas_mcp::{McpErrorKind, ServerSpec, Verdict};
 use serde_json::json;
 
 use crate::server::{Mood, Server};
@@ -138,4 +138,31 @@ async fn an_idle_connection_is_closed_after_its_time() {
     let (pool, target) = (pool(), target(&spec, None));
     pool.tools(&target).await.expect("tools");
     tokio::time::timeout(Duration::from_secs(10), server.hears("DELETE", 1)).await.expect("it is closed");
+}
+
+#[tokio::test]
+async fn tools_are_listed_again_after_the_server_announced_a_change() {
+    let server = Server::start().await;
+    server.mood(Mood::Streams);
+    let (pool, target) = (pool(), target(&ServerSpec::http(&server.url), None));
+    let accepted = pool.tools(&target).await.expect("tools");
+    let spec = ServerSpec { pinned: true, pins: atlas_mcp_spec::Pins::of(&*accepted), ..target.spec().clone() };
+    server.hears("GET", 1).await;
+    server.inner().description = "Sends mail.".to_owned();
+    assert_eq!(pool.tools(&target).await.expect("tools"), accepted);
+    server.announce();
+    let renewed = async {
+        loop {
+            let tools = pool.tools(&target).await.expect("tools");
+            if tools != accepted {
+                return tools;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let renewed = tokio::time::timeout(Duration::from_secs(10), renewed).await.expect("they are read again");
+    assert_eq!((renewed[0].description.as_str(), server.count("tools/list")), ("Sends mail.", 2));
+    // A pinned server's tool is held back from then on.
+    let (admitted, held) = spec.admit(renewed.to_vec());
+    assert_eq!((admitted[0].name.as_str(), held[0].0.name.as_str(), held[0].1), ("fail", "add", Verdict::Changed));
 }

@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use serde_json::{Value, json};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 
 /// What the server does with a call of its tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -30,6 +30,8 @@ pub(crate) enum Mood {
     Forbids,
     /// Lists more tools than anybody may have.
     Crowds,
+    /// Has a stream on which it announces changes.
+    Streams,
 }
 
 #[derive(Default)]
@@ -43,6 +45,8 @@ pub(crate) struct Inner {
     pub(crate) authorizations: BTreeSet<String>,
     /// The description of the tool `add`.
     pub(crate) description: String,
+    /// The stream that is open.
+    stream: Option<mpsc::UnboundedSender<Result<String, std::io::Error>>>,
 }
 
 /// A running server.
@@ -75,6 +79,14 @@ impl Server {
 
     pub(crate) fn mood(&self, mood: Mood) {
         self.inner().mood = mood;
+    }
+
+    /// Says that the tools have changed.
+    pub(crate) fn announce(&self) {
+        let message = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+        let inner = self.inner();
+        let stream = inner.stream.as_ref().expect("an open stream");
+        stream.send(Ok(format!("event: message\ndata: {message}\n\n"))).expect("a reader");
     }
 
     /// How often a message was heard.
@@ -118,6 +130,14 @@ async fn answer(State(server): State<Server>, method: Method, headers: HeaderMap
             let ended = session.is_some_and(|session| server.inner().sessions.remove(&session));
             server.hear("DELETE".to_owned());
             return refused(if ended { StatusCode::NO_CONTENT } else { StatusCode::NOT_FOUND }, "");
+        }
+        Method::GET if server.inner().mood == Mood::Streams => {
+            let (sender, receiver) = mpsc::unbounded_channel();
+            server.inner().stream = Some(sender);
+            server.hear("GET".to_owned());
+            let pieces =
+                futures::stream::unfold(receiver, async |mut receiver| Some((receiver.recv().await?, receiver)));
+            return ([("content-type", "text/event-stream")], Body::from_stream(pieces)).into_response();
         }
         _ => return refused(StatusCode::METHOD_NOT_ALLOWED, "no stream"),
     }
