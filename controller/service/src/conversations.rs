@@ -3,6 +3,7 @@
 //! The object of a conversation names artifacts with messages and the turn under way. A turn is claimed in the object before its job
 //! is submitted, and its answer is added by whoever finds the job ended: the caller who waits for it, or the next turn.
 
+mod expiry;
 mod history;
 mod mapping;
 
@@ -19,6 +20,7 @@ use tokio::sync::OwnedMutexGuard;
 
 use crate::{Caller, Consistency, Error, ObjectChange, Service, Submission, View};
 
+pub(crate) use expiry::expire;
 pub use mapping::{Mapping, reply_of};
 
 /// The kind of their objects.
@@ -27,7 +29,7 @@ const KIND: &str = "conversation";
 const BYTES_MAX: u64 = 2 << 20;
 /// The most conversations in a namespace.
 const CONVERSATIONS_MAX: usize = 10_000;
-/// After how many seconds without a turn a conversation of a connection may be removed.
+/// After how many seconds without a turn a conversation of a connection is removed.
 const FORGOTTEN_AFTER: u64 = 24 * 3_600;
 /// How many forgotten conversations are removed when one begins.
 const FORGOTTEN_AT_ONCE: usize = 8;
@@ -296,7 +298,7 @@ impl Service {
     pub async fn conversations(&self, caller: &Caller, consistency: Consistency) -> Result<Vec<Value>, Error> {
         let state = self.state(consistency).await?;
         let all = state.objects(&caller.namespace, &ObjectKind::new(KIND)?, None);
-        Ok(all.filter_map(|object| Some(shown(object, &spec_of(object).ok()?))).collect())
+        Ok(all.filter_map(|object| Some(self.shown_conversation(object, &spec_of(object).ok()?))).collect())
     }
 
     /// A conversation with its messages.
@@ -306,9 +308,16 @@ impl Service {
         let object = state.object(&key).ok_or_else(|| unknown(name))?;
         let spec = spec_of(object)?;
         let messages = self.messages(&spec).await?;
-        let mut value = shown(object, &spec);
+        let mut value = self.shown_conversation(object, &spec);
         value["messages"] = json!(messages);
         Ok(value)
+    }
+
+    fn shown_conversation(&self, object: &Object, spec: &ConversationSpec) -> Value {
+        let kept = self.shared.limits.conversations_kept.map(|kept| kept.as_secs());
+        let mut value = shown(object, spec);
+        value["expires_at"] = json!(expiry::expires_at(spec, kept));
+        value
     }
 
     /// Deletes a conversation with its messages. A turn under way goes on; its answer is not kept.

@@ -42,6 +42,8 @@ pub struct Limits {
     pub events_recent_max: usize,
     /// How long after its last observation a model is asked again whether it can be reached; none for never.
     pub models_probed_every: Option<Duration>,
+    /// How long after its last turn a conversation is kept that is not of a connection; none for ever.
+    pub conversations_kept: Option<Duration>,
 }
 
 impl Default for Limits {
@@ -51,6 +53,7 @@ impl Default for Limits {
             package_bytes_max: 10 << 20,
             events_recent_max: 8_192,
             models_probed_every: Some(Duration::from_secs(300)),
+            conversations_kept: Some(Duration::from_secs(30 * 24 * 3_600)),
         }
     }
 }
@@ -182,6 +185,7 @@ impl Service {
             env.spawn_vital("acknowledge-history", follow::acknowledge(shared.clone())),
             env.spawn_restarting("watch-models", again(&shared, model_health::follow)),
             env.spawn_restarting("probe-models", again(&shared, model_probe::probe)),
+            env.spawn_restarting("expire-conversations", again(&shared, conversations::expire)),
             env.spawn_restarting("catch-up", again(&shared, catch_up::catch_up)),
             env.spawn_restarting("fill-artifacts", again(&shared, fill::fill)),
             env.spawn_restarting("collect-artifacts", again(&shared, collect::collect)),

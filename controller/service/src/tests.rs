@@ -1,5 +1,6 @@
 //! Tests services whose histories and artifacts differ at first and are then synchronised.
 
+mod conversations;
 mod objects;
 
 use std::sync::Arc;
@@ -29,7 +30,11 @@ struct Node {
 
 impl Node {
     async fn start(net: &Arc<Net>, member: u64) -> Self {
-        let (dir, env) = (tempfile::tempdir().expect("a temporary directory"), Env::system());
+        Self::start_in(net, member, Env::system()).await
+    }
+
+    async fn start_in(net: &Arc<Net>, member: u64, env: Env) -> Self {
+        let dir = tempfile::tempdir().expect("a temporary directory");
         let options = atlas_raft::Options::new(dir.path().to_owned());
         let (handle, raft) = atlas_raft::start(options, env.clone()).await.expect("starts");
         let options = atlas_history::Options {

@@ -265,6 +265,7 @@ fn typed(values: &BTreeMap<&'static str, (String, &'static str)>) -> Options {
     options.forget_nodes_after = duration(text("worker.forget-after")).filter(|after| !after.is_zero());
     options.retired_agents_keep = duration(text("retired-agents.keep")).filter(|keep| !keep.is_zero());
     options.limits.models_probed_every = duration(text("model.probe-every")).filter(|every| !every.is_zero());
+    options.limits.conversations_kept = duration(text("conversation.keep")).filter(|keep| !keep.is_zero());
     options.jobs_kept_for = duration(text("history.keep"));
     options.history_database_keep = duration(text("history.database-keep")).filter(|keep| !keep.is_zero());
     if let Ok(count) = text("http.connections-max").parse() {

@@ -407,6 +407,14 @@ pub const OPTIONS: &[OptionRow] = &[
         "Time after which a model that no job called is asked whether it can be reached; 0s disables this.",
     ),
     row(
+        "conversation.keep",
+        "conversation-keep",
+        "ATLAS_CONVERSATION_KEEP",
+        Form::Duration,
+        "30d",
+        "Time after the last turn for which a conversation is kept; 0s keeps it until it is deleted. One of an MCP session is kept for a day at most.",
+    ),
+    row(
         "history.events-kept",
         "history-events-kept",
         "ATLAS_HISTORY_EVENTS_KEPT",

@@ -1,0 +1,83 @@
+//! Conversations expire, by a clock that the test moves.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use atlas_env::{Clock, Env, SystemClock};
+use atlas_objects::ConversationSpec;
+use atlas_types::{Command, Expect, ObjectKind, PutObject, Timestamp};
+
+use super::{Net, Node, caller};
+use crate::Consistency;
+
+const HOUR: i64 = 3_600;
+
+/// The machine's clock, some seconds ahead.
+struct Ahead {
+    system: SystemClock,
+    seconds: AtomicI64,
+}
+
+impl Clock for Ahead {
+    fn wall(&self) -> Timestamp {
+        Timestamp(self.system.wall().0 + self.seconds.load(Ordering::Relaxed) * 1_000_000)
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.system.monotonic()
+    }
+
+    fn sleep(&self, duration: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        self.system.sleep(duration)
+    }
+}
+
+fn put(name: &str, scope: &str, updated_at: u64) -> Command {
+    let (agent, scope) = ("echo".to_owned(), scope.to_owned());
+    let spec = ConversationSpec { agent, scope, updated_at, ..ConversationSpec::default() };
+    let spec = atlas_objects::canonical(&serde_json::to_value(&spec).expect("JSON")).expect("a document");
+    Command::PutObject(PutObject {
+        kind: ObjectKind::new("conversation").expect("a kind"),
+        name: name.parse().expect("a name"),
+        labels: Default::default(),
+        spec: spec.into(),
+        spec_version: 1,
+        expect: Expect::Absent,
+    })
+}
+
+#[tokio::test]
+async fn conversations_end_after_their_time() {
+    let clock = Arc::new(Ahead { system: SystemClock::new(), seconds: AtomicI64::new(0) });
+    let net = Net::new(1);
+    let node = Node::start_in(&net, 1, Env { clock: clock.clone(), ..Env::system() }).await;
+    let began = u64::try_from(clock.wall().0 / 1_000_000).expect("after 1970");
+    for (name, scope) in [("session", "connection"), ("team", "shared"), ("trip", "named")] {
+        node.propose(put(name, scope, began)).await;
+    }
+    let left = async || {
+        let all = node.service.conversations(&caller(), Consistency::Linearizable).await.expect("conversations");
+        let names: Vec<String> = all.iter().map(|one| one["id"].as_str().expect("an id").to_owned()).collect();
+        names.join(" ")
+    };
+    let after = async |hours: i64| {
+        clock.seconds.store(hours * HOUR, Ordering::Relaxed);
+        let removed = node.service.expire_conversations().await.expect("removed");
+        (removed, left().await)
+    };
+    assert_eq!(after(23).await, (0, "session team trip".to_owned()));
+    assert_eq!(after(25).await, (1, "team trip".to_owned()));
+    // A turn begins the time anew.
+    let renewed = began + 20 * 24 * 3_600;
+    let mut again = put("trip", "named", renewed);
+    if let Command::PutObject(put) = &mut again {
+        put.expect = Expect::Any;
+    }
+    node.propose(again).await;
+    assert_eq!(after(31 * 24).await, (1, "trip".to_owned()));
+    assert_eq!(after(49 * 24).await, (0, "trip".to_owned()));
+    assert_eq!(after(51 * 24).await, (1, String::new()));
+}
