@@ -1,6 +1,7 @@
 //! Skills: deploying one from its package. Everything else about them is that of objects.
 
 use atlas_env::chain;
+use atlas_mcp_spec::ServerSpec;
 use atlas_objects::{SkillProgram, SkillSpec};
 use atlas_package::SkillRuntime;
 use atlas_types::{Command, Expect, Object, ObjectKey, ObjectKind, ObjectName, PutObject, SPEC_BYTES_MAX};
@@ -12,6 +13,11 @@ use crate::{Caller, Consistency, Error, Service};
 
 /// The kind of skills.
 const KIND: &str = "skill";
+
+/// The label of the MCP servers that are peers.
+const PEER: &str = "atlas.peer";
+/// The version of the tools of peers, which tell none.
+const REMOTE_VERSION: &str = "1.0.0";
 
 /// How often a skill is deployed again after another client changed it at the same time.
 const TRIES_MAX: usize = 5;
@@ -100,6 +106,27 @@ impl Service {
         let found =
             state.objects_of_kind(&ObjectKind::new(KIND)?).filter(|found| found.key.namespace == caller.namespace);
         Ok(found.filter_map(|object| shown(object)).collect())
+    }
+
+    /// The skills of a namespace, and after them the tools of peers as `PEER.TOOL`, by name. Clients outside get only the former, so that
+    /// rings of clusters do not multiply names.
+    pub async fn skills_and_tools(&self, caller: &Caller, consistency: Consistency) -> Result<Vec<Value>, Error> {
+        let mut all = self.skills(caller, consistency).await?;
+        let state = self.state(consistency).await?;
+        for peer in state.objects(&caller.namespace, &ObjectKind::new("mcp-server")?, None) {
+            let spec = ServerSpec::read(&peer.spec).map_err(|error| Error::internal("read an MCP server", &error))?;
+            if !peer.labels.contains_key(PEER) {
+                continue;
+            }
+            let tools = spec.tools.iter().flatten().filter(|tool| !tool.ends_with('*'));
+            all.extend(tools.map(|tool| {
+                json!({
+                    "name": format!("{}.{tool}", peer.key.name), "version": REMOTE_VERSION,
+                    "description": format!("Remote tool: {tool}"), "input_schema": { "type": "object" }, "output_schema": {},
+                })
+            }));
+        }
+        Ok(all)
     }
 
     /// One skill as Atlas for Python lists it.

@@ -55,6 +55,11 @@ impl Http {
         })
     }
 
+    /// The address of a path.
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.base)
+    }
+
     /// Sends one request.
     pub(crate) fn send(
         &self,

@@ -74,6 +74,7 @@ const KINDS: &[(&str, &[&str], Judge)] = &[
     ("call", &["tool"], mcp::call),
     ("sequence", &["calls"], mcp::sequence),
     ("stdio", &["request"], mcp::stdio),
+    ("federation", &["on_b", "prefix"], mcp::federation),
     ("tokenize", &["name"], |row, _| mediation::words(row)),
     ("similarity", &["source", "target"], |row, _| mediation::score(row)),
     ("mediate", &["source_schema", "target_schema", "data"], |row, _| mediation::mediation(row)),

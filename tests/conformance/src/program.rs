@@ -10,6 +10,7 @@ pub(crate) struct Programs {
     pub(crate) controller: PathBuf,
     pub(crate) worker: PathBuf,
     pub(crate) atlas: PathBuf,
+    pub(crate) atlasctl: PathBuf,
 }
 
 /// Builds the programs with cargo, or uses those in the folder `ATLAS_TEST_BIN_DIR`.
@@ -22,7 +23,12 @@ pub(crate) fn build() -> Result<Programs, String> {
         let path = folder.join(name);
         if path.is_file() { Ok(path) } else { Err(format!("the program \"{}\" is missing", path.display())) }
     };
-    Ok(Programs { controller: path("atlas-controller")?, worker: path("atlas-worker")?, atlas: path("atlas")? })
+    Ok(Programs {
+        controller: path("atlas-controller")?,
+        worker: path("atlas-worker")?,
+        atlas: path("atlas")?,
+        atlasctl: path("atlasctl")?,
+    })
 }
 
 fn built() -> Result<PathBuf, String> {
@@ -40,6 +46,8 @@ fn built() -> Result<PathBuf, String> {
         "atlas-worker",
         "--package",
         "atlas-compat",
+        "--package",
+        "atlas-cli",
         "--bins",
     ]);
     command.args(["--profile", if profile == "debug" { "dev" } else { profile }]);

@@ -97,17 +97,6 @@ fn rows_of_our_own() {
     assert_eq!(check(&rows, 1), Tally { passed: rows.len(), ..Tally::default() });
 }
 
-/// Rows of mcp that need federation.
-const MCP_LATER: [&str; 1] = ["mcp-043"];
-
-#[test]
-fn what_is_not_covered_is_skipped() {
-    let mut rows = rows(&["mcp.jsonl"]);
-    rows.retain(|row| MCP_LATER.contains(&row.id.as_str()));
-    assert_eq!(check(&rows, 1), Tally { skipped: rows.len(), ..Tally::default() });
-    atlas_notice::skip(format_args!("{} conformance rows of features that do not exist yet", rows.len()));
-}
-
 #[test]
 fn processes() {
     let python = Command::new("python3").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -137,6 +126,7 @@ fn processes() {
         "mcp-016",
         "mcp-034",
         "mcp-038",
+        "mcp-043",
         "chains-001",
         "chains-013",
         "chains-017",

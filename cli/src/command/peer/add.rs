@@ -42,11 +42,14 @@ const WAIT: Duration = Duration::from_secs(90);
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let (name, spec) = options.spec()?;
-    let spec = serde_json::to_value(&spec).map_err(|error| Failure::usage(format!("the definition: {error}")))?;
+    let mut spec = serde_json::to_value(&spec).map_err(|error| Failure::usage(format!("the definition: {error}")))?;
     let labels = json!({ LABEL: "true" });
     add::put(context, &name, &spec, &labels, options.replace).await?;
     let answer = ask::ask(context, &name, ask::Question::Tools, WAIT).await?;
     let tools = answer["tools"].as_array().cloned().unwrap_or_default();
+    // Its tools are known here by these names, as its agents are, until they are renewed.
+    spec["tools"] = tools.iter().map(|tool| tool["name"].clone()).collect();
+    add::put(context, &name, &spec, &labels, true).await?;
     let has = |wanted: &str| tools.iter().any(|tool| tool["name"] == wanted);
     let mut found = agents::Found::default();
     if has("atlas.registry.list") && has("atlas.exec.run") {

@@ -246,6 +246,29 @@ pub(super) fn sequence(row: &Row, bench: &Bench) -> Judged {
     Ok(())
 }
 
+/// What an instance lists that knows another one, with the skill `reverse`, as `lab`.
+pub(super) fn federation(row: &Row, bench: &Bench) -> Judged {
+    only(&row.input, &["on_b", "prefix"])?;
+    if row.text("on_b") != "GET /api/skills" {
+        return Err(Stop::skip(format!("the request {:?}", row.text("on_b"))));
+    }
+    let remote = Server::start(&Row { input: json!({}), ..row.clone() }, bench)?;
+    let folder = tempfile::tempdir().map_err(|error| Stop::system("make a folder", error))?;
+    let own = Cluster::start(bench.programs()?, &Setup::new(), folder.path())?;
+    let mut command = Command::new(&bench.programs()?.atlasctl);
+    command.args(["--server", &format!("http://{}", own.address()), "peer", "add"]);
+    command.arg(format!("lab={}", remote.http.url("/mcp"))).stdin(Stdio::null());
+    let output = command.output().map_err(|error| Stop::system("run the program", error))?;
+    if !output.status.success() {
+        return Err(Stop::fail(format!("peer add: {}", String::from_utf8_lossy(&output.stderr))));
+    }
+    let listed = own.http.get("/api/skills")?;
+    let names = listed.as_array().into_iter().flatten().filter_map(|skill| skill["name"].as_str());
+    let mut names: Vec<&str> = names.filter(|name| name.starts_with(row.text("prefix"))).collect();
+    names.sort_unstable();
+    compare(&row.expect, &json!({ "names": names }), &Captures::new())
+}
+
 /// One request to `atlas mcp` over standard input and output.
 pub(super) fn stdio(row: &Row, bench: &Bench) -> Judged {
     only(&row.input, &["request"])?;
