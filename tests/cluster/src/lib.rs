@@ -73,6 +73,8 @@ mod mcp_agent;
 #[cfg(test)]
 mod mcp_conformance;
 #[cfg(test)]
+mod mcp_faults;
+#[cfg(test)]
 mod mcp_lists;
 #[cfg(test)]
 mod mcp_logins;
