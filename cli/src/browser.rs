@@ -18,7 +18,7 @@ pub(crate) fn private(client: &Client) -> Result<(), Failure> {
     if client.is_private() {
         return Ok(());
     }
-    let text = "codes of logins are sent over loopback only, because connections have no TLS";
+    let text = "codes of logins are sent over TLS or loopback only";
     let failure = Failure::new("E2104", Exit::Denied, text.to_owned());
     Err(failure.with_next("run it on the machine of a controller: --server http://127.0.0.1:8000"))
 }

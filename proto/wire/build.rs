@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::path::Path;
 
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     "atlas/worker/v1/worker_service.proto",
     "atlas/worker/v1/enrollment_service.proto",
     "atlas/peer/v1/peer_service.proto",
