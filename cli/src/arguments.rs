@@ -2,7 +2,6 @@
 
 use std::any::TypeId;
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -39,7 +38,7 @@ pub(crate) struct Arguments {
     /// to those that this machine trusts.
     #[arg(long, global = true, help_heading = GLOBAL)]
     #[arg(env = "ATLAS_CA_FILE", hide_env_values = true, value_name = "FILE")]
-    pub(crate) ca_file: Option<PathBuf>,
+    pub(crate) ca_file: Option<String>,
     /// Namespace of jobs, agents, objects and events; defaults to the namespace default.
     #[arg(short, long, global = true, help_heading = GLOBAL)]
     #[arg(env = "ATLAS_NAMESPACE", hide_env_values = true, value_name = "NAME")]

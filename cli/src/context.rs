@@ -76,7 +76,7 @@ impl Context {
             look: Look { time: arguments.time, now },
             server: given(&arguments.server, "ATLAS_SERVER"),
             context: given(&arguments.context, "ATLAS_CONTEXT"),
-            ca_file: arguments.ca_file.clone().filter(|path| !path.as_os_str().is_empty()),
+            ca_file: given(&arguments.ca_file, "ATLAS_CA_FILE").filter(|path| !path.is_empty()).map(PathBuf::from),
             namespace: given(&arguments.namespace, "ATLAS_NAMESPACE"),
             config: Config::read(),
             talk: Talk { trace: arguments.trace, verbose: arguments.verbose },
