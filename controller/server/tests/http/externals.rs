@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use atlas_env::Env;
 use atlas_wire::proto::orchestrator::v1::orchestrator_service_server::{
     OrchestratorService, OrchestratorServiceServer,
 };
@@ -38,7 +39,7 @@ impl OrchestratorService for Program {
         let mut decisions = Vec::new();
         for job in &request.get_ref().jobs {
             if job.input_json.as_ref().windows(4).any(|text| text == b"slow") {
-                tokio::time::sleep(PATIENCE).await;
+                Env::system().clock.sleep(PATIENCE).await;
             }
             decisions.extend(decision(job)?);
         }
@@ -70,7 +71,7 @@ async fn decided(server: &Server, say: &str) -> Value {
             if job["reason"] != "routing" {
                 return job;
             }
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            Env::system().clock.sleep(Duration::from_millis(5)).await;
         }
     };
     tokio::time::timeout(PATIENCE, look).await.expect("it is decided on")
