@@ -154,6 +154,8 @@ async fn continued(
             Err(error) => return Ok(Some((None, failed(None, error)))),
         },
     };
+    // The look-up may have made chains callable, which an older state does not have.
+    let state = &service.shared.handle.applied();
     let trigger = service.value(&run.input).await?;
     if plan.has_branches() {
         let Some(next) = branches::continued(service, state, run, &plan, &trigger).await? else { return Ok(None) };

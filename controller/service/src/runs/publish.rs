@@ -102,7 +102,7 @@ impl Service {
         let version = format!("0.{}.{number}", object.revision);
         let document = json!({"agent": {
             "name": chain.name, "version": version, "description": chain.description,
-            "input_schema": schemas[0], "output_schema": schemas[1],
+            "input": {"schema": schemas[0]}, "output": {"schema": schemas[1]},
             "provider": {"type": "chain", "steps": chain.to_json()["steps"]},
             "execution_timeout": TIMEOUT_SECONDS,
         }});
