@@ -182,6 +182,7 @@ pub(crate) const CONVERSATION: Members = Members(&[
     "bytes",
     "created_at",
     "updated_at",
+    "expires_at",
     "running_job",
     "messages",
 ]);

@@ -13,7 +13,7 @@ use crate::{Agent, Dev, write_agent};
 const GATED: Agent<'static> = Agent {
     name: "gated",
     version: "1.0.0",
-    contract: "  input: { schema: { type: object, required: [gate], properties: { gate: { type: string } } } }",
+    contract: "  input: { schema: { type: object, required: [gate], properties: { gate: { type: string } } } }\n  output: { schema: { type: object, properties: { gate: { type: string } } } }",
     script: r#"input=$(cat)
 gate=$(printf '%s' "$input" | sed -n 's/.*"gate": *"\([^"]*\)".*/\1/p')
 while [ ! -e "$gate" ]; do sleep 0.05; done
