@@ -1,5 +1,7 @@
 //! Command lines of Atlas for Python, run with Atlas's `atlas`.
 
+use std::fs;
+use std::path::{Component, Path};
 use std::process::{Command, Stdio};
 
 use serde_json::{Map, Value, json};
@@ -10,19 +12,13 @@ use crate::result::{Judged, Stop, compare};
 use crate::row::{Row, items};
 use crate::setup::only;
 
-/// Verbs of features that Atlas does not have yet.
-const LATER: [&str; 3] = ["security", "registry", "chain"];
-
 pub(super) fn judge(row: &Row, bench: &Bench) -> Judged {
-    only(&row.input, &["args"])?;
+    only(&row.input, &["args", "files"])?;
     let folder = bench.workplace()?.path();
+    put(folder, &row.input["files"])?;
     let dir = Captures::from([("dir".to_owned(), json!(folder.to_string_lossy()))]);
     let args: Vec<String> = items(&row.input, "args").filter_map(Value::as_str).map(|arg| fill(arg, &dir)).collect();
     let verbs: Vec<&str> = args.iter().map(String::as_str).take(2).collect();
-    match verbs[..] {
-        [verb, ..] if LATER.contains(&verb) => return Err(Stop::skip(format!("the verb \"{verb}\""))),
-        _ => {}
-    }
     // Atlas for Python reads a file; `atlas` asks a cluster.
     let asks = matches!(verbs[..], ["pool", "status" | "list"] | ["trigger", ..]);
     let mut command = Command::new(&bench.programs()?.atlas);
@@ -49,4 +45,21 @@ pub(super) fn judge(row: &Row, bench: &Bench) -> Judged {
         answer.insert(member.clone(), value);
     }
     compare(&row.expect, &Value::Object(answer), &Captures::new())
+}
+
+/// Writes the files of a row into the folder of the command line. They stay for the rows after it.
+fn put(folder: &Path, files: &Value) -> Judged {
+    for (name, text) in files.as_object().into_iter().flatten() {
+        let inside = Path::new(name).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+        let (true, Some(text)) = (inside, text.as_str()) else {
+            return Err(Stop::fail(format!("the file \"{name}\" is not a text inside the folder")));
+        };
+        let path = folder.join(name);
+        let write = || {
+            path.parent().map_or(Ok(()), fs::create_dir_all)?;
+            fs::write(&path, text)
+        };
+        write().map_err(|error| Stop::system("write a file of the row", error))?;
+    }
+    Ok(())
 }
