@@ -18,6 +18,8 @@ pub(crate) struct Setup {
     pub(crate) agents: Option<String>,
     /// The orchestrator that is selected at the start.
     pub(crate) orchestrator: Option<String>,
+    /// The folder of skills that the server offers.
+    pub(crate) skills: Option<String>,
     /// Whether the row declares hardware, against which demands are then checked.
     checked: bool,
 }
@@ -32,6 +34,7 @@ impl Setup {
             worker_variables: Vec::new(),
             agents: None,
             orchestrator: None,
+            skills: None,
             checked: false,
         };
         setup.set("--places", "4");
@@ -75,6 +78,7 @@ impl Setup {
                 // Triggers fire at their time, whatever the interval.
                 "--trigger-poll" => {}
                 "--orchestrator" => self.orchestrator = Some(value),
+                "--skills-path" => self.skills = Some(value),
                 "--max-concurrent" => self.set("--places", &value),
                 "--warm-pool-size" => self.set("--warm-pool-size", &value),
                 "--gpus" | "--gpu-vram" | "--pool-memory" | "--pool-cpus" | "--pool-arch" | "--pool-device" => {

@@ -1,5 +1,6 @@
 //! The skills of a row: deployed if an agent of the row requires one.
 
+use std::fs;
 use std::path::PathBuf;
 
 use serde_json::Value;
@@ -25,6 +26,28 @@ pub(crate) fn deploy(row: &Row, required: &[String], bench: &Bench, cluster: &Cl
     for name in if listed.is_empty() { other.into_iter().collect() } else { listed } {
         let folder = folder(name, bench)?;
         let package = atlas_package::pack_skill(&folder).map_err(|error| Stop::system("pack a skill", error))?;
+        cluster.deploy_skill(package.bytes)?;
+    }
+    Ok(())
+}
+
+/// Deploys the skills in a folder, in the order of their paths. Without that folder, the bundled skills stand for it.
+pub(crate) fn deploy_found(path: &str, bench: &Bench, cluster: &Cluster) -> Judged {
+    let ours = bench.workplace()?.path();
+    let path = PathBuf::from(path.replace("{examples}", &ours.join("agents").display().to_string()));
+    let mut open = vec![if path.is_dir() { path } else { ours.join("skills") }];
+    let mut found = Vec::new();
+    while let Some(folder) = open.pop() {
+        let entries = fs::read_dir(&folder).map_err(|error| Stop::system("list a folder of skills", error))?;
+        open.extend(entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()));
+        if folder.join("skill.yaml").is_file() {
+            found.push(folder);
+        }
+    }
+    found.sort();
+    for folder in found {
+        // Skills that are invalid are left out, as a server does that finds them.
+        let Ok(package) = atlas_package::pack_skill(&folder) else { continue };
         cluster.deploy_skill(package.bytes)?;
     }
     Ok(())

@@ -12,6 +12,7 @@ use crate::matcher::{Captures, fill, fill_all};
 use crate::result::{Judged, Stop, compare};
 use crate::row::{Row, items, members, text, unknown};
 use crate::setup::{Setup, only};
+use crate::skills;
 
 /// Paths of features that Atlas does not have yet.
 const LATER: [&str; 0] = [];
@@ -50,6 +51,9 @@ pub(super) fn start(row: &Row, bench: &Bench, folder: &Path) -> Result<Cluster, 
     }
     if let Some(name) = &setup.orchestrator {
         cluster.select_orchestrator(name)?;
+    }
+    if let Some(path) = &setup.skills {
+        skills::deploy_found(path, bench, &cluster)?;
     }
     Ok(cluster)
 }
