@@ -136,7 +136,8 @@ async fn a_chain_is_called_like_an_agent() {
     let ended = api.wait(&job).await;
     assert_eq!((&ended["status"], &ended["output_data"]["gate"]), (&json!("completed"), &json!(gate)), "{ended}");
     // Its input is that of its first agent.
-    let ended = api.submit("outer", json!({"gate": 1})).await;
+    assert_eq!(put_chain(&api, "typed", &["gated"]).await.0, 200);
+    let ended = api.submit("typed", json!({"gate": 1})).await;
     let ended = api.wait(&ended).await;
     assert_eq!(ended["status"], json!("failed"), "{ended}");
 

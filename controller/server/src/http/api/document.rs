@@ -55,7 +55,11 @@ const TAGS: &[(&str, &str, &[&str])] = &[
     ("access", "Who may do what.", &["/api/auth/"]),
     ("figures", "Health, statistics and metrics.", &["/api/health", "/api/ready", "/api/metrics", "/metrics"]),
     ("interface", "The program and this interface.", &["/api/version", "/api/openapi.json", "/errors/"]),
-    ("policies", "Skills, policies, orchestrators and logins at MCP servers.", &["/api/skills", "/api/security/", "/api/orchestrator", "/api/mcp-servers"]),
+    (
+        "policies",
+        "Skills, policies, orchestrators and logins at MCP servers.",
+        &["/api/skills", "/api/security/", "/api/orchestrator", "/api/mcp-servers"],
+    ),
 ];
 
 fn tags_of(path: &str) -> impl Iterator<Item = &'static str> {
