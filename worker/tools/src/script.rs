@@ -20,6 +20,10 @@ const PYTHON: &str = include_str!("runners/run.py");
 const TYPESCRIPT: &str = include_str!("runners/run.mts");
 const BASH: &str = include_str!("runners/prompt-utils.sh");
 
+/// How a generated program takes the value out of `--name=value`, and how it should.
+const CUT_AT_LAST: &str = "${_argc_item##*=}";
+const CUT_AT_FIRST: &str = "${_argc_item#*=}";
+
 /// Numbers results, so that calls at the same time have their own files.
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
@@ -104,6 +108,8 @@ impl Script {
                 let built = argc::build(&self.source, &self.stem, None);
                 let built =
                     built.map_err(|error| PrepareError::Tags { path: self.path.clone(), why: error.to_string() })?;
+                // What `argc` generates cuts a value at its last `=`, and options begin at their first one.
+                let built = built.replace(CUT_AT_LAST, CUT_AT_FIRST);
                 let owner = if let Owner::Agent { name, .. } = &self.owner { name.as_str() } else { "" };
                 write(&format!("{owner}.{}.sh", self.stem), &built)?
             }

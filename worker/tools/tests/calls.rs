@@ -78,6 +78,13 @@ fn an_asynchronous_function_is_awaited() {
 }
 
 #[test]
+fn a_value_of_bash_may_have_equals_signs() {
+    let source = "# @describe D\n# @option --url! U\n# @option --many* M\nmain() { printf '%s' \"$argc_url ${argc_many[*]}\" >>\"$LLM_OUTPUT\"; }\n";
+    let arguments = json!({"url": "http://x/?a=b&c=d=", "many": ["e=f", "-g=h"]});
+    check("bash", "tool.sh", source, &arguments, &json!({"output": "http://x/?a=b&c=d= e=f -g=h"}));
+}
+
+#[test]
 fn failures_are_values() {
     let source = "def run(how: str):\n    '''D.'''\n    import os, sys\n    if how == 'exit': print('why', file=sys.stderr); sys.exit(3)\n    os.kill(os.getpid(), 9)\n";
     let expected = json!({"tool_call_error": "Tool call 'tool' exited with code 3", "stderr": "why\n"});
