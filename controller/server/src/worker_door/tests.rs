@@ -6,6 +6,7 @@ mod fake;
 mod logs;
 mod parks;
 mod questions;
+mod runs;
 mod steps;
 mod tls;
 mod tools;

@@ -12,9 +12,9 @@ use atlas_raft::Leadership;
 use atlas_runs::{Chain, Next, Plan, PlannedStep, StepInput, context, metadata, next, unknown_agents};
 use atlas_state::State;
 use atlas_types::{
-    AdvanceRun, AgentName, AgentVersion, Command, Door, Event, EventRecord, Failure, FailureKind, JobId, Micros,
-    Origin, Rejection, Request, Run, RunFailure, RunFault, RunId, RunNext, RunStatus, SubmitJob, Timestamp, Verdict,
-    Version,
+    AdvanceRun, AgentName, AgentVersion, CancelRun, Command, Door, Event, EventRecord, Failure, FailureKind, JobId,
+    Micros, Origin, Rejection, Request, Run, RunFailure, RunFault, RunId, RunNext, RunStatus, SubmitJob, Timestamp,
+    Verdict, Version,
 };
 use bytes::Bytes;
 use futures::StreamExt as _;
@@ -108,9 +108,21 @@ async fn lead(service: &Service) {
     }
 }
 
+/// Whether a run was started for a job that ended before the run got it: its leader was lost between the two, and a cancel came in between.
+fn is_left_behind(state: &State, run: &Run) -> bool {
+    let job = state.job(JobId(run.id.0)).filter(|job| job.is_for_a_run());
+    run.job.is_none() && job.is_some_and(|job| job.status.is_terminal())
+}
+
 /// Proposes what a run does next.
 async fn advance(service: &Service, run: &Run) -> Went {
     let state = service.shared.handle.applied();
+    if is_left_behind(&state, run) {
+        let command = Command::CancelRun(CancelRun { run: run.id });
+        let request = Request { origin: Origin::duty(run.namespace.clone()), command };
+        let cancelled = service.shared.handle.propose_here(vec![request]).await;
+        return if cancelled.is_ok() { Went::On } else { Went::Nowhere };
+    }
     let (plan, next) = match continued(service, &state, run).await {
         Ok(Some(found)) => found,
         Ok(None) => return Went::On,

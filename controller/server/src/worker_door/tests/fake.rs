@@ -131,7 +131,7 @@ impl Cluster {
     }
 
     /// Proposes commands that must be accepted.
-    async fn does_all(&self, commands: Vec<Command>) {
+    pub(super) async fn does_all(&self, commands: Vec<Command>) {
         self.does_all_as(&Principal::local(), commands).await;
     }
 
