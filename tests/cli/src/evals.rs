@@ -48,6 +48,8 @@ fn agents_are_run_over_data_sets() {
     session.run("atlasctl agent eval shout --data cases.jsonl --against 1.0.0");
     session.run("atlasctl agent eval shout --data cases.jsonl --against 1.0.0 --max-drop 0.5 --min-score 0.4");
     session.run("atlasctl agent eval shout --data wrong.jsonl");
+    session.run("atlasctl agent eval shuot --data cases.jsonl");
+    session.run("atlasctl agent eval shout --data cases.jsonl --against 7.0.0");
     session.run("atlasctl agent eval shout --data cases.jsonl --min-score 2");
     let judge = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents/judge");
     session.quiet(&format!("atlasctl deploy {}", judge.display()));

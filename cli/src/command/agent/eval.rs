@@ -66,6 +66,9 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     let cases = data::read(&options.data)?;
     let client = context.client()?;
     let (name, version) = named(&options.name);
+    for version in [version, options.against.as_deref()] {
+        exists(&client, name, version).await?;
+    }
     let first = score(&client, (name, version), &cases, options).await?;
     let second = match &options.against {
         Some(version) => Some(score(&client, (name, Some(version)), &cases, options).await?),
@@ -90,6 +93,14 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     let short = missed(options, &first, second.as_ref());
     short.iter().for_each(|why| context.note(why));
     Ok(if short.is_empty() { Exit::Done } else { Exit::Short })
+}
+
+/// Refuses an agent that is not there, before any job. A stored chain is called like an agent.
+async fn exists(client: &Client, name: &str, version: Option<&str>) -> Result<(), Failure> {
+    let query: Vec<(&str, &str)> = version.iter().map(|text| ("version", *text)).collect();
+    let Err(failure) = client.get(&["api", "agents", name], &query).await else { return Ok(()) };
+    let is_chain = version.is_none() && client.get(&["api", "objects", "chain", name], &[]).await.is_ok();
+    if is_chain { Ok(()) } else { Err(failure) }
 }
 
 /// Why the result is not good enough.
