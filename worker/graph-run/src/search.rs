@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use atlas_graph::Rag;
 use atlas_retrieval::{Cut, Index, chunks};
@@ -64,6 +64,10 @@ fn find(folder: &Path, document: &str, files: &mut BTreeSet<PathBuf>) -> Result<
     if let Some(scheme) = scheme {
         let what = if scheme.starts_with("http") { "documents are not fetched" } else { "there are no loaders" };
         return Err(format!("\"{document}\": {what} here; put the text into a file of the agent's folder"));
+    }
+    let stays = Path::new(document).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    if !stays {
+        return Err(format!("\"{document}\" leads out of the agent's folder"));
     }
     let pattern = folder.join(document);
     let pattern = pattern.to_str().ok_or_else(|| format!("\"{document}\" is no pattern"))?;
@@ -164,6 +168,7 @@ mod tests {
         check(&["none.md"], "x", &expect![[r#"there is no document "none.md" in the agent's folder"#]]);
         check(&["../secret.txt"], "x", &expect![[r#""../secret.txt" leads out of the agent's folder"#]]);
         check(&["link.txt"], "x", &expect![[r#""link.txt" leads out of the agent's folder"#]]);
+        check(&["/**/*.md"], "x", &expect![[r#""/**/*.md" leads out of the agent's folder"#]]);
         check(&["/etc/hostname"], "x", &expect![[r#""/etc/hostname" leads out of the agent's folder"#]]);
         check(
             &["https://example.com/x"],

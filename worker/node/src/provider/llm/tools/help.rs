@@ -7,8 +7,8 @@ use std::time::Duration;
 use atlas_model::{Message, Request, ToolCall as Asked};
 use atlas_supervisor::{AgentId, Answer, Envelope, Payload, Summary, Waiting, messages};
 use atlas_turn::record::{Helped, Stopped as MayStop};
-use atlas_turn::{Key, Outcome, Returned};
-use atlas_types::{Micros, StepKey, StepKind, StepUsage, TEAM, Timestamp, Wait};
+use atlas_turn::{Key, Outcome, Returned, Turn};
+use atlas_types::{Micros, StepKey, StepKind, StepUsage, StreamKind, TEAM, Timestamp, Wait};
 use futures::future::{BoxFuture, FutureExt as _};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -224,7 +224,7 @@ impl Driver<'_, '_> {
         let over = async {
             tokio::select! {
                 biased;
-                told = end => Some(told.ok()),
+                told = end => Some(Some(told)),
                 _ = asked => None,
                 () = clock.sleep(LOOK_EVERY) => Some(None),
             }
@@ -232,7 +232,9 @@ impl Driver<'_, '_> {
         // If the leader says first that a wait is over, its news are on their way.
         let over = self.journal.wait(vec![wait, Wait::Time { at: look_at }], over).await?;
         match over {
-            Some(Some(Some(told))) => news.end(id, told),
+            Some(Some(Some(Ok(told)))) => news.end(id, told),
+            // Nobody will say how it ends, because this attempt is over.
+            Some(Some(Some(Err(_)))) => return Err(stopped(Stopped)),
             Some(None) => return Ok(false),
             Some(Some(None)) | None => {}
         }
@@ -322,13 +324,21 @@ impl Driver<'_, '_> {
         let called = models.call(&request, step, (&clock, &mut *self.control)).await;
         let duration = Micros::from(self.control.now().saturating_sub(began));
         Ok(match called {
-            Ok(Answered { answer, .. }) => {
+            Ok(Answered { answer, place }) => {
                 let text = answer.text();
-                let (tokens_input, tokens_output) = (answer.usage.input, answer.usage.output);
-                let usage = StepUsage { duration, tokens_input, tokens_output, ..StepUsage::default() };
+                let usage = StepUsage {
+                    duration,
+                    tokens_input: answer.usage.input,
+                    tokens_output: answer.usage.output,
+                    cost_nanodollars: Turn::new(fixed.settings.clone()).cost(place, &answer.usage).0,
+                };
                 (summary.result(Some(text).filter(|text| !text.trim().is_empty())), usage)
             }
-            Err(_) => (summary.result(None), StepUsage { duration, ..StepUsage::default() }),
+            Err(error) => {
+                let text = format!("the output of a helper was not summarised, and is whole: {error}");
+                self.control.say(StreamKind::Log, "warning", text).await;
+                (summary.result(None), StepUsage { duration, ..StepUsage::default() })
+            }
         })
     }
 
