@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::Bytes;
@@ -16,15 +15,14 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use tokio::sync::oneshot;
 
 use crate::issuer::pairs;
+use crate::thread::Running;
 
 /// A running server with its issuer. It stops when it is dropped.
 pub struct Guarded {
-    address: SocketAddr,
+    running: Running,
     known: Shared,
-    stop: Option<oneshot::Sender<()>>,
 }
 
 type Shared = Arc<Mutex<Known>>;
@@ -50,12 +48,7 @@ struct Known {
 impl Guarded {
     /// Starts on a free port of the loopback interface. Tokens count `expires_in` seconds.
     pub fn start(expires_in: u64) -> io::Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0")?;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
-        let at = |path: &str| format!("http://{address}{path}");
-        let (resource, issuer) = (at("/mcp"), at("/issuer"));
-        let known = Arc::new(Mutex::new(Known { resource, issuer, expires_in, ..Known::default() }));
+        let known = Arc::new(Mutex::new(Known { expires_in, ..Known::default() }));
         let router = Router::new()
             .route("/mcp", any(serve))
             .route("/.well-known/oauth-protected-resource/mcp", get(describe_server))
@@ -64,24 +57,18 @@ impl Guarded {
             .route("/issuer/authorize", get(authorize))
             .route("/issuer/token", post(token))
             .with_state(Arc::clone(&known));
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (stop, stopped) = oneshot::channel();
-        #[expect(clippy::disallowed_methods, reason = "the server of a test has a thread of its own")]
-        std::thread::spawn(move || {
-            runtime.block_on(async {
-                let listener = tokio::net::TcpListener::from_std(listener)?;
-                tokio::select! {
-                    served = axum::serve(listener, router) => served,
-                    _ = stopped => Ok(()),
-                }
-            })
-        });
-        Ok(Self { address, known, stop: Some(stop) })
+        let running = Running::start(|address| {
+            let at = |path: &str| format!("http://{address}{path}");
+            let mut known = locked(&known);
+            (known.resource, known.issuer) = (at("/mcp"), at("/issuer"));
+            router
+        })?;
+        Ok(Self { running, known })
     }
 
     /// The address of the server.
     pub fn url(&self) -> String {
-        format!("http://{}/mcp", self.address)
+        format!("http://{}/mcp", self.running.address)
     }
 
     /// The access token counts no more. The refresh token still does.
@@ -99,13 +86,6 @@ impl Guarded {
     pub fn seen(&self) -> (usize, u32, u32) {
         let known = locked(&self.known);
         (known.clients.len(), known.refreshed, known.calls)
-    }
-}
-
-impl Drop for Guarded {
-    fn drop(&mut self) {
-        // If the thread has ended, nothing must be stopped.
-        let _ = self.stop.take().map(|stop| stop.send(()));
     }
 }
 

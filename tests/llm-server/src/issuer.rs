@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::Bytes;
@@ -16,7 +15,8 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use tokio::sync::oneshot;
+
+use crate::thread::Running;
 
 /// The client that the issuer knows.
 pub const CLIENT_ID: &str = "client-1";
@@ -24,9 +24,8 @@ pub const CLIENT_SECRET: &str = "canary-client-secret";
 
 /// A running issuer. It stops when it is dropped.
 pub struct Issuer {
-    address: SocketAddr,
+    running: Running,
     known: Arc<Mutex<Known>>,
-    stop: Option<oneshot::Sender<()>>,
 }
 
 /// What the issuer knows.
@@ -47,33 +46,19 @@ struct Known {
 impl Issuer {
     /// Starts an issuer on a free port of the loopback interface.
     pub fn start(expires_in: u64) -> io::Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0")?;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
         let known = Arc::new(Mutex::new(Known { expires_in, ..Known::default() }));
         let router = Router::new()
             .route("/authorize", get(authorize))
             .route("/token", post(token))
             .route("/device", post(device))
             .with_state(Arc::clone(&known));
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (stop, stopped) = oneshot::channel();
-        #[expect(clippy::disallowed_methods, reason = "the server of a test has a thread of its own")]
-        std::thread::spawn(move || {
-            runtime.block_on(async {
-                let listener = tokio::net::TcpListener::from_std(listener)?;
-                tokio::select! {
-                    served = axum::serve(listener, router) => served,
-                    _ = stopped => Ok(()),
-                }
-            })
-        });
-        Ok(Self { address, known, stop: Some(stop) })
+        let running = Running::start(|_| router)?;
+        Ok(Self { running, known })
     }
 
     /// The members of a model's login, without the secret of the client.
     pub fn login(&self) -> Value {
-        let at = |path: &str| format!("http://{}{path}", self.address);
+        let at = |path: &str| format!("http://{}{path}", self.running.address);
         json!({
             "client_id": CLIENT_ID, "authorize_url": at("/authorize"), "token_url": at("/token"),
             "device_url": at("/device"), "scopes": ["models"],
@@ -105,13 +90,6 @@ impl Issuer {
     /// How often a token was refreshed.
     pub fn refreshed(&self) -> u32 {
         locked(&self.known).refreshed
-    }
-}
-
-impl Drop for Issuer {
-    fn drop(&mut self) {
-        // If the thread has ended, nothing must be stopped.
-        let _ = self.stop.take().map(|stop| stop.send(()));
     }
 }
 

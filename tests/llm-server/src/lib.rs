@@ -5,9 +5,9 @@
 pub mod guarded;
 pub mod issuer;
 mod stream;
+mod thread;
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::Router;
@@ -17,7 +17,9 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde_json::{Value, json};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
+
+use crate::thread::Running;
 
 /// What the server answers.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,9 +54,8 @@ type Answer = dyn Fn(&Value, usize) -> Reply + Send + Sync;
 
 /// A running server. It stops when it is dropped.
 pub struct Server {
-    address: SocketAddr,
+    running: Running,
     shared: Arc<Shared>,
-    stop: Option<oneshot::Sender<()>>,
 }
 
 /// Whether the key or the token of a request counts.
@@ -85,9 +86,6 @@ impl Server {
         answer: impl Fn(&Value, usize) -> Reply + Send + Sync + 'static,
         accepts: impl Fn(&str) -> bool + Send + Sync + 'static,
     ) -> io::Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0")?;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
             answer: Box::new(answer),
             accepts: Box::new(accepts),
@@ -98,24 +96,13 @@ impl Server {
             .route("/v1/messages", post(messages))
             .route("/v1/models/{model}", get(model))
             .with_state(Arc::clone(&shared));
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (stop, stopped) = oneshot::channel();
-        #[expect(clippy::disallowed_methods, reason = "the server of a test has a thread of its own")]
-        std::thread::spawn(move || {
-            runtime.block_on(async {
-                let listener = tokio::net::TcpListener::from_std(listener)?;
-                tokio::select! {
-                    served = axum::serve(listener, router) => served,
-                    _ = stopped => Ok(()),
-                }
-            })
-        });
-        Ok(Self { address, shared, stop: Some(stop) })
+        let running = Running::start(|_| router)?;
+        Ok(Self { running, shared })
     }
 
     /// The address for `ANTHROPIC_BASE_URL`.
     pub fn base_url(&self) -> String {
-        format!("http://{}", self.address)
+        format!("http://{}", self.running.address)
     }
 
     /// The bodies of all requests so far, in the order in which they arrived.
@@ -136,13 +123,6 @@ impl Server {
     /// Answers what is held, now and from now on.
     pub fn release(&self) {
         self.shared.released.send_replace(true);
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // If the thread has ended, nothing must be stopped.
-        let _ = self.stop.take().map(|stop| stop.send(()));
     }
 }
 

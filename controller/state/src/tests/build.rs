@@ -4,22 +4,25 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_types::{
-    AdvanceRun, AgentKind, AgentName, AgentPin, Allocation, AnswerQuestion, Architecture, AskQuestion, BootId,
-    CancelJob, CancelRun, CarriedEnd, CarryJob, ClusterConfig, Command, CompleteJob, ConfigureCluster,
-    ConsultOrchestrator, Cordon, CreateJoinToken, Decider, DeleteAgent, DeleteObject, DeliverMessage, Demand,
-    DeprecateAgent, Digest, DrainNode, Effects, EndCarried, EventSeq, Expect, ExpireQuestion, FailJob, FailPending,
-    Failure, FailureKind, FencingToken, FoldSteps, ForkJob, ForsakeChild, Gpu, GpuShare, GrantLease, Inventory, JobId,
-    JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, MessageId, Micros, Namespace, NodeEpoch, NodeId,
-    ObjectKey, ObjectKind, ObjectName, Observation, ObserveObjects, ParkJob, Payload, PayloadBody, PruneJobs,
-    PutObject, QuestionRule, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob, RetireAgent,
-    RetryJob, RetryRule, RevokeJoinToken, RouteJob, RunDefinition, RunFailure, RunFault, RunId, RunNext, RunSpec,
-    RunStrategy, RunWave, SinkAck, SpawnedBy, Spawner, StartJob, StartRun, Step, StepKey, StepKind, StepLeft,
-    StepUsage, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version, Wait, WakeJob, WarmChanged, WaveEnd, WaveStep,
+    AgentKind, AgentPin, Allocation, AnswerQuestion, Architecture, AskQuestion, BootId, CancelJob, CancelRun,
+    CarriedEnd, CarryJob, ClusterConfig, Command, CompleteJob, ConfigureCluster, ConsultOrchestrator, Cordon,
+    CreateJoinToken, Decider, DeleteAgent, DeleteObject, DeliverMessage, Demand, DeprecateAgent, Digest, DrainNode,
+    Effects, EndCarried, EventSeq, Expect, ExpireQuestion, FailJob, FailPending, Failure, FailureKind, FencingToken,
+    FoldSteps, ForkJob, ForsakeChild, Gpu, GpuShare, GrantLease, Inventory, JobId, JoinKind, JoinMember, LabelNode,
+    LoseLease, LoseNode, MemberId, MessageId, Micros, Namespace, NodeEpoch, NodeId, ObjectKey, ObjectKind, ObjectName,
+    Observation, ObserveObjects, ParkJob, Payload, PayloadBody, PruneJobs, PutObject, QuestionRule, RecordSteps,
+    RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob, RetireAgent, RetryJob, RetryRule, RevokeJoinToken,
+    RouteJob, RunId, RunSpec, SinkAck, SpawnedBy, Spawner, StartJob, Step, StepKey, StepKind, StepUsage, SubmitJob,
+    Timeouts, Timestamp, Usage, Verdict, Version, Wait, WakeJob, WarmChanged,
 };
 
 mod question;
 mod route;
+mod run;
 mod trigger;
+
+pub(crate) use run::run_id;
+use run::{advance_run, start_run, wave};
 
 use super::script::{Run, Words, agent};
 
@@ -93,73 +96,6 @@ fn put_object(words: &Words<'_>) -> PutObject {
     let ObjectKey { kind, name, .. } = object_key(words.word(1), words.word(2));
     let spec = words.rest(3).0.first().copied().unwrap_or("{}").as_bytes().into();
     PutObject { kind, name, labels: labels(words), spec, spec_version: 1, expect: expect(words) }
-}
-
-/// `r7` stands for the run 7.
-pub(crate) fn run_id(name: &str) -> RunId {
-    RunId(number(name.trim_start_matches('r')))
-}
-
-/// `start r1 chain=NAME`, or `steps=2` with a definition of its own.
-fn start_run(words: &Words<'_>, name: &str) -> StartRun {
-    let definition = match words.text("chain") {
-        Some(name) => RunDefinition::Named(ObjectName::new(name).expect("a name")),
-        None => RunDefinition::Given {
-            chain: "given".into(),
-            steps: words.or("steps", 1),
-            document: Payload::inline(b"{}"),
-        },
-    };
-    let (input, metadata) = (payload(words, "input", "{}"), Arc::from(*b"{}"));
-    StartRun { id: run_id(name), definition, input, priority: words.or("priority", 0), metadata }
-}
-
-/// `advance r1 agent=a` begins the next step; `fail=WHY` and `complete=true` end the run.
-fn advance_run(run: &Run, words: &Words<'_>) -> AdvanceRun {
-    let id = run_id(words.word(1));
-    let found = run.state.run(id);
-    let next = if let Some(why) = words.text("fail") {
-        RunNext::Fail(RunFailure { step: words.get("step"), fault: RunFault::Text(why.into()) })
-    } else if words.or("complete", false) {
-        RunNext::Complete
-    } else {
-        let job = words.get("id").map(JobId).or(found.map(|run| run.next_job())).unwrap_or(JobId(0));
-        let submit = SubmitJob { context: Some(Payload::inline(b"{}")), ..submit(job, words) };
-        let strategy = words.text("strategy").and_then(RunStrategy::named).unwrap_or(RunStrategy::None);
-        RunNext::Step { agent: words.text("agent").unwrap_or("a").into(), strategy, submit: Box::new(submit) }
-    };
-    let version = words.or("run-version", found.map_or(0, |run| run.version));
-    AdvanceRun { run: id, version, plan: words.text("plan").map(|text| Payload::inline(text.as_bytes())), next }
-}
-
-/// `wave r1 start=0:a,1:b left=2 more=true`; `end=true` and `fail=WHY` end the run.
-fn wave(run: &Run, words: &Words<'_>) -> AdvanceRun {
-    let id = run_id(words.word(1));
-    let found = run.state.run(id);
-    let list = |name| words.text(name).into_iter().flat_map(|text| text.split(','));
-    let start = |(position, text): (usize, &str)| {
-        let (number, agent) = text.split_once(':').expect("a number and an agent");
-        let job = found.map_or(JobId(0), |run| run.job_at(run.steps.len() + position));
-        let submit = SubmitJob { agent: AgentName::new(agent).expect("a name"), ..submit(job, words) };
-        let number = number.parse().expect("a number");
-        WaveStep { number, agent: agent.into(), strategy: RunStrategy::Direct, submit: Box::new(submit) }
-    };
-    let left = |text: &str| StepLeft { number: text.parse().expect("a number"), error: None };
-    let end = match words.text("fail") {
-        Some(why) => {
-            let failure = RunFailure { step: words.get("step"), fault: RunFault::Text(why.into()) };
-            Some(WaveEnd::Fail(failure))
-        }
-        None => words.or("end", false).then_some(WaveEnd::Complete),
-    };
-    let wave = RunWave {
-        start: list("start").enumerate().map(start).collect(),
-        left: list("left").map(left).collect(),
-        more: words.or("more", false),
-        end,
-    };
-    let version = words.or("run-version", found.map_or(0, |run| run.version));
-    AdvanceRun { run: id, version, plan: None, next: RunNext::Wave(Box::new(wave)) }
 }
 
 fn expect(words: &Words<'_>) -> Expect {
