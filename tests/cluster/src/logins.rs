@@ -46,14 +46,26 @@ pub(crate) fn refused(dev: &Dev, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-pub(crate) fn assert_clean(place: &str, bytes: &[u8]) {
+fn assert_clean(place: &str, bytes: &[u8]) {
     if let Some(at) = bytes.windows(CANARY.len()).position(|part| part == CANARY.as_bytes()) {
         let around = &bytes[at.saturating_sub(80)..(at + 80).min(bytes.len())];
         panic!("a token is in {place}: {}", String::from_utf8_lossy(around));
     }
 }
 
-pub(crate) fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+/// Ends a cluster. Neither its words nor its files have a token.
+pub(crate) fn end_clean(dev: Dev, folder: &Path) {
+    let (exit, words) = dev.interrupt_with_words();
+    assert_eq!(exit, Some(0));
+    assert_clean("stderr of the cluster", words.as_bytes());
+    let mut all = Vec::new();
+    files(folder, &mut all);
+    for file in all {
+        assert_clean(&file.display().to_string(), &fs::read(&file).unwrap_or_default());
+    }
+}
+
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder").flatten() {
         match entry.path() {
             path if path.is_dir() => files(&path, found),
@@ -177,14 +189,7 @@ async fn a_person_logs_in_and_the_leader_renews_the_token() {
         assert_clean(path, &answer.bytes().await.expect("a body"));
     }
     done(&dev, &["event", "tail", "--after", "0", "--limit", "40", "-o", "jsonl"]);
-    let (exit, words) = dev.interrupt_with_words();
-    assert_eq!(exit, Some(0));
-    assert_clean("stderr of the cluster", words.as_bytes());
-    let mut all = Vec::new();
-    files(folder.path(), &mut all);
-    for file in all {
-        assert_clean(&file.display().to_string(), &fs::read(&file).unwrap_or_default());
-    }
+    end_clean(dev, folder.path());
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use atlas_llm_server::guarded::Guarded;
 use serde_json::Value;
 
 use crate::Dev;
-use crate::logins::{assert_clean, browse, done, files, refused};
+use crate::logins::{browse, done, end_clean, refused};
 use crate::program::program;
 
 const CONTRACT: &str = "agent:
@@ -100,14 +100,7 @@ async fn a_person_logs_in_at_a_server_and_the_leader_renews_the_token() {
             done(&dev, &["job", verb, id, "-o", "json"]);
         }
     }
-    let (exit, words) = dev.interrupt_with_words();
-    assert_eq!(exit, Some(0));
-    assert_clean("stderr of the cluster", words.as_bytes());
-    let mut all = Vec::new();
-    files(folder.path(), &mut all);
-    for file in all {
-        assert_clean(&file.display().to_string(), &fs::read(&file).unwrap_or_default());
-    }
+    end_clean(dev, folder.path());
 }
 
 #[tokio::test]
