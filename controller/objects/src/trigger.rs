@@ -19,7 +19,7 @@ use crate::secret::SealedVersion;
 /// The types of triggers, as documents name them.
 pub const TRIGGER_TYPES: [&str; 4] = ["cron", "interval", "one_shot", "webhook"];
 /// What a trigger does whose last job has not ended.
-pub const OVERLAPS: [&str; 3] = ["allow", "skip", "queue"];
+pub const OVERLAPS: [&str; 4] = ["allow", "skip", "queue", "cancel"];
 /// Most missed times for which jobs are started afterwards.
 pub const CATCH_UP_MAX: u32 = 100;
 /// Most seconds by which a firing may be delayed at random.

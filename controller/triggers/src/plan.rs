@@ -20,6 +20,8 @@ pub enum Due {
     Skip { next: f64, missed: u64 },
     /// It waits until its last job has ended.
     Wait,
+    /// Its last job is cancelled. It fires once that job has ended.
+    Cancel,
 }
 
 impl Definition {
@@ -27,8 +29,9 @@ impl Definition {
     pub fn due(&self, tick: f64, now: f64, busy: bool) -> Due {
         match self.rules.overlap {
             Overlap::Queue if busy => return Due::Wait,
+            Overlap::Cancel if busy => return Due::Cancel,
             Overlap::Skip if busy => return Due::Skip { next: self.after(now), missed: 0 },
-            Overlap::Allow | Overlap::Queue | Overlap::Skip => {}
+            Overlap::Allow | Overlap::Queue | Overlap::Skip | Overlap::Cancel => {}
         }
         // What happens once is never too late.
         if matches!(self.kind, Kind::OneShot { .. }) {
@@ -133,11 +136,13 @@ mod tests {
 
     #[test]
     fn overlap_decides_while_the_last_job_runs() {
-        let (skip, queue) = (trigger(json!({"overlap": "skip"})), trigger(json!({"overlap": "queue"})));
+        let [skip, queue, cancel] = ["skip", "queue", "cancel"].map(|overlap| trigger(json!({ "overlap": overlap })));
         assert_eq!(skip.due(600.0, 605.0, true), Due::Skip { next: 660.0, missed: 0 });
         assert_eq!(skip.due(600.0, 605.0, false), Due::Fire { next: 660.0, missed: 0 });
         assert_eq!(queue.due(600.0, 605.0, true), Due::Wait);
         assert_eq!(queue.due(600.0, 605.0, false), Due::Fire { next: 660.0, missed: 0 });
+        assert_eq!(cancel.due(600.0, 605.0, true), Due::Cancel);
+        assert_eq!(cancel.due(600.0, 605.0, false), Due::Fire { next: 660.0, missed: 0 });
     }
 
     /// All firings from a time on, when nothing happens between them.
@@ -150,7 +155,7 @@ mod tests {
                     (tick, left_out) = (next, left_out + missed);
                 }
                 Due::Skip { next, missed } => (tick, left_out) = (next, left_out + missed + 1),
-                Due::Wait => break,
+                Due::Wait | Due::Cancel => break,
             }
         }
         (fired, left_out)

@@ -31,10 +31,12 @@ pub enum Overlap {
     Skip,
     /// Waits for its end; of several that wait, the catch-up rule decides how many fire.
     Queue,
+    /// Cancels the last job, waits for its end, and starts another.
+    Cancel,
 }
 
 impl Overlap {
-    const ALL: [Self; 3] = [Self::Allow, Self::Skip, Self::Queue];
+    const ALL: [Self; 4] = [Self::Allow, Self::Skip, Self::Queue, Self::Cancel];
 
     /// Its word.
     pub fn as_str(self) -> &'static str {
@@ -42,6 +44,7 @@ impl Overlap {
             Self::Allow => "allow",
             Self::Skip => "skip",
             Self::Queue => "queue",
+            Self::Cancel => "cancel",
         }
     }
 }
@@ -92,7 +95,9 @@ impl Rules {
             "" => Overlap::default(),
             word => {
                 let found = Overlap::ALL.into_iter().find(|overlap| overlap.as_str() == word);
-                found.ok_or_else(|| refused(format!("Invalid overlap '{word}', must be one of allow, skip, queue")))?
+                found.ok_or_else(|| {
+                    refused(format!("Invalid overlap '{word}', must be one of allow, skip, queue, cancel"))
+                })?
             }
         };
         let hmac = match hmac.as_str() {
@@ -215,7 +220,7 @@ mod tests {
     fn wrong_rules_are_refused() {
         let cases = [
             (json!({"time_zone": "Rome"}), "There is no time zone 'Rome'"),
-            (json!({"overlap": "never"}), "Invalid overlap 'never', must be one of allow, skip, queue"),
+            (json!({"overlap": "never"}), "Invalid overlap 'never', must be one of allow, skip, queue, cancel"),
             (json!({"hmac": "hook"}), "hmac must be secret://NAME"),
             (json!({"catch_up": -1}), "catch_up must be between 0 and 100"),
             (json!({"catch_up": 101}), "catch_up must be between 0 and 100"),

@@ -17,7 +17,14 @@ pub(crate) struct Connection {
 
 /// The bytes of a request.
 pub(crate) fn request(method: &str, path: &str, body: &[u8]) -> Vec<u8> {
-    let head = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nContent-Length: {}\r\n\r\n", body.len());
+    request_with(method, path, &[], body)
+}
+
+/// The bytes of a request with more headers.
+pub(crate) fn request_with(method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
+    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let length = body.len();
+    let head = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nContent-Length: {length}\r\n{headers}\r\n");
     [head.as_bytes(), body].concat()
 }
 
@@ -28,35 +35,61 @@ impl Connection {
         Ok(Self { stream, buffer: Vec::with_capacity(8 << 10) })
     }
 
-    /// Sends a request and returns the body of its answer. A status other than success is an error.
+    /// Sends a request and returns the body of its answer, with the marks of its chunks if it has some. A status other than success
+    /// is an error.
     pub(crate) async fn send(&mut self, request: &[u8]) -> Result<&[u8]> {
+        self.exchange(request).await.map(|(_, body)| body)
+    }
+
+    /// Like [`send`](Self::send), with the head of the answer.
+    pub(crate) async fn exchange(&mut self, request: &[u8]) -> Result<(&str, &[u8])> {
         self.stream.write_all(request).await?;
         self.buffer.clear();
-        let (head, length) = loop {
-            if self.stream.read_buf(&mut self.buffer).await? == 0 {
-                return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
-            }
+        let head = loop {
+            self.read().await?;
             if let Some(end) = self.buffer.windows(4).position(|window| window == b"\r\n\r\n") {
-                break (end + 4, content_length(&self.buffer[..end])?);
+                break end + 4;
             }
         };
-        while self.buffer.len() < head + length {
-            if self.stream.read_buf(&mut self.buffer).await? == 0 {
-                return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        let (length, chunked) = {
+            let text = std::str::from_utf8(&self.buffer[..head]).context("the head of the answer is not text")?;
+            (
+                header(text, "content-length").and_then(|value| value.parse::<usize>().ok()),
+                header(text, "transfer-encoding"),
+            )
+        };
+        match (length, chunked) {
+            (Some(length), _) => {
+                while self.buffer.len() < head + length {
+                    self.read().await?;
+                }
             }
+            (None, Some(_)) => {
+                while !self.buffer[head..].ends_with(b"0\r\n\r\n") {
+                    self.read().await?;
+                }
+            }
+            (None, None) => bail!("the answer has no length"),
         }
         if !self.buffer.starts_with(b"HTTP/1.1 2") {
             bail!("the server answered {}", String::from_utf8_lossy(&self.buffer));
         }
-        Ok(&self.buffer[head..])
+        let (head, body) = self.buffer.split_at(head);
+        Ok((std::str::from_utf8(head)?, body))
+    }
+
+    async fn read(&mut self) -> Result<()> {
+        match self.stream.read_buf(&mut self.buffer).await? {
+            0 => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+            _ => Ok(()),
+        }
     }
 }
 
-fn content_length(head: &[u8]) -> Result<usize> {
-    let text = std::str::from_utf8(head).context("the head of the answer is not text")?;
-    let length = text.lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
-    });
-    length.context("the answer has no length")
+/// The value of a header in the head of an answer.
+pub(crate) fn header<'h>(head: &'h str, name: &str) -> Option<&'h str> {
+    head.lines().find_map(|line| {
+        let (found, value) = line.split_once(':')?;
+        found.eq_ignore_ascii_case(name).then(|| value.trim())
+    })
 }

@@ -7,6 +7,7 @@
 
 mod cluster;
 mod commit;
+mod compose;
 mod etcd;
 mod failover;
 mod figures;
@@ -15,6 +16,7 @@ mod jobs;
 mod limits;
 mod llm;
 mod log;
+mod mcp;
 mod process;
 mod record;
 mod recovery;
@@ -31,11 +33,13 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Every benchmark with its name, in the order of execution. The limits come first, because other benchmarks are
 /// compared with them.
-const BENCHMARKS: [(&str, Benchmark); 10] = [
+const BENCHMARKS: [(&str, Benchmark); 12] = [
     ("limits", limits::run),
     ("log", log::run),
     ("commit", commit::run),
     ("jobs", jobs::run),
+    ("compose", compose::run),
+    ("mcp", mcp::run),
     ("llm", llm::run),
     ("start", process::start),
     ("memory", process::memory),

@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::api::Api;
+use crate::mcp::register_sleeper;
 use crate::members::{Member, ask, get};
+use crate::pair::{Controller, worker};
 use crate::patience::eventually_async;
 use crate::trio::{leader, trio};
 
@@ -70,4 +73,33 @@ async fn each_time_of_a_trigger_starts_one_job_whatever_happens_to_leaders() {
     // Nothing fires after the answer to a pause.
     let after = trigger(&members).await.expect("the trigger");
     assert_eq!(after["fire_count"], paused["fire_count"]);
+}
+
+#[tokio::test]
+async fn a_firing_that_cancels_waits_for_the_end_of_the_last_job() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let controller = Controller::start(folder.path());
+    let _worker = worker(folder.path(), &controller);
+    let api = Api::new(&controller.http.to_string());
+    register_sleeper(&api, folder.path()).await;
+    let trigger = json!({
+        "id": "restart", "trigger_type": "interval", "interval_seconds": 1, "agent_name": "sleeper",
+        "input_data": { "seconds": 600.0 }, "overlap": "cancel",
+    });
+    api.post("/api/triggers", trigger).await;
+    let jobs = eventually_async("two jobs were cancelled for the third", async || {
+        let jobs = api.get("/api/jobs?view=full").await;
+        let jobs = jobs.as_array().expect("a list").clone();
+        let cancelled = jobs.iter().filter(|job| job["status"] == "cancelled").count();
+        if cancelled >= 2 { Ok(jobs) } else { Err(json!(jobs).to_string()) }
+    })
+    .await;
+    assert!(jobs.iter().filter(|job| job["status"] != "cancelled").count() <= 1, "{jobs:?}");
+    // Oldest first, each began after the end of the one before.
+    let mut times: Vec<(f64, f64)> = jobs
+        .iter()
+        .map(|job| (job["created_at"].as_f64().expect("a time"), job["completed_at"].as_f64().unwrap_or(f64::MAX)))
+        .collect();
+    times.sort_by(|one, other| one.0.total_cmp(&other.0));
+    assert!(times.windows(2).all(|pair| pair[1].0 >= pair[0].1), "{times:?}");
 }

@@ -424,7 +424,7 @@ impl World {
     fn fire(&mut self, tick: Timestamp, object: &Object, now: Timestamp) -> Option<Request> {
         let (next, missed) = match definition(object)?.due(seconds(tick), seconds(now), false) {
             Due::Fire { next, missed } | Due::Skip { next, missed } => (next, missed),
-            Due::Wait => return None,
+            Due::Wait | Due::Cancel => return None,
         };
         let number: u64 = object.key.name.as_str().strip_prefix('t')?.parse().ok()?;
         let failure = Failure { kind: FailureKind::NoAgent, error: "nobody runs it".into() };

@@ -51,8 +51,8 @@ pub(crate) struct Options {
     /// The time zone of --cron, such as Europe/Rome; UTC without it.
     #[arg(long, value_name = "ZONE", requires = "cron")]
     tz: Option<String>,
-    /// What a firing does while the last job has not ended: allow, skip or queue.
-    #[arg(long, value_parser = ["allow", "skip", "queue"])]
+    /// What a firing does while the last job has not ended: allow, skip, queue or cancel.
+    #[arg(long, value_parser = ["allow", "skip", "queue", "cancel"])]
     overlap: Option<String>,
     /// How many of the times that the cluster missed are made up for; 1 by default.
     #[arg(long, value_name = "N")]

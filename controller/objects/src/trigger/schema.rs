@@ -39,7 +39,7 @@ pub(super) fn schema() -> Value {
             },
             "overlap": {
                 "enum": OVERLAPS, "default": "allow",
-                "description": "What a firing does while the last job has not ended: start another, be skipped, or wait for its end."
+                "description": "What a firing does while the last job has not ended: start another, be skipped, wait for its end, or cancel it first."
             },
             "catch_up": {
                 "type": "integer", "minimum": 0, "maximum": CATCH_UP_MAX, "default": 1,

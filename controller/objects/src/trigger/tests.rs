@@ -29,7 +29,7 @@ fn documents() {
             ! `spec.agent_name` or `spec.chain_name` names what is started, not both
             ! `spec.input_data` is not a JSON object
             ! `spec.metadata` is not a JSON object
-            ! `spec.overlap` is one of allow, skip, queue
+            ! `spec.overlap` is one of allow, skip, queue, cancel
             ! `spec` cannot be read: invalid type: integer `1`, expected a string at line 1 column 30
             ! `spec.trigger_type` is one of cron, interval, one_shot, webhook
         "#]],

@@ -1,9 +1,13 @@
 //! Firing a trigger: its job or run is prepared here, and started with the change of the trigger in one command.
 
+use std::sync::Arc;
+
+use atlas_objects::TriggerStatus;
+use atlas_state::State;
 use atlas_triggers::{Kind, Target};
 use atlas_types::{
-    Command, Door, FireTrigger, FiredBy, ObjectKey, ObjectKind, ObjectName, Origin, Outcome, Rejection, Request,
-    RequestId, RunDefinition, RunId, StartRun, SubmitJob, Timestamp, TriggerStart,
+    Command, Door, FireTrigger, FiredBy, Job, ObjectKey, ObjectKind, ObjectName, Origin, Outcome, Reason, Rejection,
+    Request, RequestId, Run, RunDefinition, RunId, StartRun, SubmitJob, Timestamp, TriggerStart,
 };
 use bytes::Bytes;
 use serde_json::{Map, Value};
@@ -116,18 +120,11 @@ impl Service {
         Err(Error::Overloaded)
     }
 
-    /// Fires a trigger whose time has come, if this member leads.
-    pub(super) async fn fire_due(&self, trigger: &Trigger, due: Scheduled) -> Result<(), Error> {
-        let object = &trigger.object;
-        let mut caller = Caller::cluster(Door::Duty);
-        // A job has the rights of the one who wants it.
-        (caller.namespace, caller.principal) = (object.key.namespace.clone(), object.by.clone());
-        let start = if due.skip {
-            None
-        } else {
-            let state = self.shared.read().await?;
-            Some(self.start_of(&caller, trigger, &Map::new(), &state).await?)
-        };
+    /// The command that fires a trigger whose time has come. Its job or run is prepared from `state`: what has changed since is refused
+    /// when the command is applied.
+    pub(super) async fn due_firing(&self, trigger: &Trigger, due: Scheduled, state: &State) -> Result<Request, Error> {
+        let (object, caller) = (&trigger.object, on_behalf_of(trigger));
+        let start = if due.skip { None } else { Some(self.start_of(&caller, trigger, &Map::new(), state).await?) };
         let command = FireTrigger {
             name: object.key.name.clone(),
             uid: object.uid,
@@ -138,16 +135,18 @@ impl Service {
             missed: due.missed,
             start,
         };
-        let request = Request { origin: caller.origin(), command: Command::FireTrigger(command) };
-        let outcome = self.shared.handle.propose_here(vec![request]).await?.into_iter().next();
-        match outcome.ok_or(Error::OutcomeUnknown)? {
-            Ok(_) => {
-                self.shared.metrics.trigger_firings.inc();
-                Ok(())
+        Ok(Request { origin: caller.origin(), command: Command::FireTrigger(command) })
+    }
+
+    /// Cancels the job or run of the last firing, or its latest retry, unless that was asked for already.
+    pub(super) async fn cancel_last(&self, trigger: &Trigger, state: &State) -> Result<(), Error> {
+        let caller = on_behalf_of(trigger);
+        match last_started(state, &trigger.status) {
+            Some(Started::Run(run)) => self.cancel_chain_run(&caller, &run.id.execution()).await.map(drop),
+            Some(Started::Job(job)) if job.reason != Reason::Cancelling => {
+                self.cancel(&caller, job.id, true).await.map(drop)
             }
-            // Another firing was first, or the trigger has changed: the next look sees that.
-            Err(Rejection::NotDue | Rejection::ObjectChanged { .. } | Rejection::UnknownObject) => Ok(()),
-            Err(rejection) => Err(rejection.into()),
+            Some(Started::Job(_)) | None => Ok(()),
         }
     }
 
@@ -157,7 +156,7 @@ impl Service {
         caller: &Caller,
         trigger: &Trigger,
         more: &Map<String, Value>,
-        state: &atlas_state::State,
+        state: &State,
     ) -> Result<TriggerStart, Error> {
         let mut start = trigger.definition.submission(trigger.object.key.name.as_str());
         start.input.extend(more.clone());
@@ -197,8 +196,34 @@ impl Service {
     }
 }
 
+/// What a firing started.
+pub(super) enum Started<'s> {
+    Run(&'s Arc<Run>),
+    Job(&'s Arc<Job>),
+}
+
+/// The run or job of the last firing, or the latest retry of that job, as long as the state has it.
+pub(super) fn last_started<'s>(state: &'s State, status: &TriggerStatus) -> Option<Started<'s>> {
+    if let Some(run) = RunId::of_execution(&status.last_job_id).and_then(|run| state.run(run)) {
+        return Some(Started::Run(run));
+    }
+    let mut job = state.job(status.last_job_id.parse().ok()?)?;
+    while let Some(successor) = job.successor.and_then(|id| state.job(id)) {
+        job = successor;
+    }
+    Some(Started::Job(job))
+}
+
+/// The caller of what the cluster does for a trigger: a job has the rights of the one who wants it.
+fn on_behalf_of(trigger: &Trigger) -> Caller {
+    let object = &trigger.object;
+    let mut caller = Caller::cluster(Door::Duty);
+    (caller.namespace, caller.principal) = (object.key.namespace.clone(), object.by.clone());
+    caller
+}
+
 /// The stored chain that a trigger names.
-pub(super) fn chain(caller: &Caller, name: &str, state: &atlas_state::State) -> Result<ObjectName, Error> {
+pub(super) fn chain(caller: &Caller, name: &str, state: &State) -> Result<ObjectName, Error> {
     let unknown = || Error::UnknownObject(format!("no such chain: \"{name}\""));
     let name = ObjectName::new(name).map_err(|_| unknown())?;
     let key = ObjectKey { namespace: caller.namespace.clone(), kind: ObjectKind::new("chain")?, name };

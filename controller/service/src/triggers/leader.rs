@@ -11,9 +11,9 @@ use atlas_objects::TriggerStatus;
 use atlas_raft::Leadership;
 use atlas_state::State;
 use atlas_triggers::Due;
-use atlas_types::{EventSeq, Job, JobId, Object, ObjectKey, Observation, RunId, Timestamp};
+use atlas_types::{EventSeq, Object, ObjectKey, Observation, Rejection, Request, Timestamp};
 
-use super::firing::Scheduled;
+use super::firing::{Scheduled, Started, last_started};
 use super::{Trigger, seconds};
 use crate::service::Shared;
 use crate::{Error, Service};
@@ -23,7 +23,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How long a trigger that could not fire waits until it is tried again (compatibility §14.4).
 const RETRY_AFTER: Duration = Duration::from_secs(10);
 /// Most triggers that are planned or fired in one look.
-const BATCH_MAX: usize = 64;
+const BATCH_MAX: usize = 256;
 
 /// Plans and fires triggers while this member leads.
 pub(crate) async fn fire(shared: Arc<Shared>) {
@@ -33,8 +33,9 @@ pub(crate) async fn fire(shared: Arc<Shared>) {
     while leadership.wait_for(leads).await.is_ok() {
         let mut turn = Turn { service: &service, retry_at: BTreeMap::new(), suspended: BTreeSet::new() };
         while leads(&leadership.borrow()) {
-            turn.look().await;
-            shared.env.clock.sleep(LOOK_EVERY).await;
+            if !turn.look().await {
+                shared.env.clock.sleep(LOOK_EVERY).await;
+            }
         }
     }
 }
@@ -49,19 +50,20 @@ struct Turn<'s> {
 }
 
 impl Turn<'_> {
-    async fn look(&mut self) {
+    /// Plans and fires what is due, at most [`BATCH_MAX`] of each. True if more may be due already.
+    async fn look(&mut self) -> bool {
         let shared = &self.service.shared;
         let state = shared.handle.applied();
-        self.plan(&state).await;
+        let planned = self.plan(&state).await;
         let (now, monotonic) = (shared.env.clock.wall(), shared.env.clock.monotonic());
         self.retry_at.retain(|_, at| *at > monotonic);
         let doubt = *shared.handle.clock_doubt().borrow();
         if doubt.is_none() && !self.suspended.is_empty() {
             self.resume(&state).await;
         }
-        let mut fired = 0;
+        let mut due = Vec::new();
         for (tick, key) in state.next_fires().take_while(|(tick, _)| *tick <= now) {
-            if fired >= BATCH_MAX {
+            if due.len() >= BATCH_MAX {
                 break;
             }
             let Some(object) = state.object(key).filter(|object| !self.retry_at.contains_key(&object.uid)) else {
@@ -69,13 +71,15 @@ impl Turn<'_> {
             };
             match doubt {
                 Some(doubt) => self.suspend(object, &format!("firing is suspended: {doubt}")).await,
-                None => fired += usize::from(self.fire(&state, object, *tick, now).await),
+                None => due.extend(self.prepare(&state, object, *tick, now).await),
             }
         }
+        let more = planned >= BATCH_MAX || due.len() >= BATCH_MAX;
+        more & self.fire(due).await
     }
 
-    /// Computes the next times of triggers that are new or have changed.
-    async fn plan(&self, state: &State) {
+    /// Computes the next times of triggers that are new or have changed. Returns the number of them.
+    async fn plan(&self, state: &State) -> usize {
         let mut observations = Vec::new();
         for object in state.unplanned_triggers().take(BATCH_MAX).filter_map(|key| state.object(key)) {
             let status = match Trigger::read(object) {
@@ -89,27 +93,72 @@ impl Turn<'_> {
             };
             observations.extend(observation(object, &status));
         }
+        let count = observations.len();
         self.observe(observations).await;
+        count
     }
 
-    /// Does what is due for one trigger. Whether anything was proposed.
-    async fn fire(&mut self, state: &State, object: &Arc<Object>, tick: Timestamp, now: Timestamp) -> bool {
-        let trigger = match Trigger::read(object) {
-            Ok(trigger) => trigger,
+    /// The firing of one trigger. None if it waits, cancels its last job, or cannot fire.
+    async fn prepare(
+        &mut self,
+        state: &State,
+        object: &Arc<Object>,
+        tick: Timestamp,
+        now: Timestamp,
+    ) -> Option<(Arc<Object>, Request)> {
+        let prepared = self.firing(state, object, tick, now).await;
+        match prepared {
+            Ok(request) => request.map(|request| (Arc::clone(object), request)),
             Err(error) => {
                 self.failed(object, &error).await;
-                return true;
+                None
             }
-        };
+        }
+    }
+
+    async fn firing(
+        &self,
+        state: &State,
+        object: &Arc<Object>,
+        tick: Timestamp,
+        now: Timestamp,
+    ) -> Result<Option<Request>, Error> {
+        let trigger = Trigger::read(object)?;
         let busy = is_busy(state, &trigger.status);
         let (next, missed, skip) = match trigger.definition.due(seconds(tick), seconds(now), busy) {
-            Due::Wait => return false,
+            Due::Wait => return Ok(None),
+            Due::Cancel => {
+                self.service.cancel_last(&trigger, state).await?;
+                return Ok(None);
+            }
             Due::Fire { next, missed } => (next, missed, false),
             Due::Skip { next, missed } => (next, missed, true),
         };
         let due = Scheduled { tick, next: trigger.delayed(next), missed, skip };
-        if let Err(error) = self.service.fire_due(&trigger, due).await {
-            self.failed(object, &error).await;
+        self.service.due_firing(&trigger, due, state).await.map(Some)
+    }
+
+    /// Proposes firings together, because each would wait for the log. False if that failed, so that it is not tried again at once.
+    async fn fire(&mut self, due: Vec<(Arc<Object>, Request)>) -> bool {
+        let (objects, requests): (Vec<_>, Vec<_>) = due.into_iter().unzip();
+        if requests.is_empty() {
+            return true;
+        }
+        let outcomes = match self.service.shared.handle.propose_here(requests).await {
+            Ok(outcomes) => outcomes,
+            Err(error) => {
+                // All stay due. Whether the log has them is seen by the next look, or by the next leader.
+                tracing::warn!(error = &error as &dyn std::error::Error, "triggers could not fire");
+                return false;
+            }
+        };
+        for (object, outcome) in objects.iter().zip(outcomes) {
+            match outcome {
+                Ok(_) => drop(self.service.shared.metrics.trigger_firings.inc()),
+                // Another firing was first, or the trigger has changed: the next look sees that.
+                Err(Rejection::NotDue | Rejection::ObjectChanged { .. } | Rejection::UnknownObject) => {}
+                Err(rejection) => self.failed(object, &rejection.into()).await,
+            }
         }
         true
     }
@@ -162,14 +211,10 @@ fn observation(object: &Object, status: &TriggerStatus) -> Option<Observation> {
     Some(Observation { key: object.key.clone(), uid: object.uid, revision: object.revision, status })
 }
 
-/// Whether the run or job of the last firing, or a retry of it, has not ended.
+/// Whether what the last firing started has not ended.
 fn is_busy(state: &State, status: &TriggerStatus) -> bool {
-    if let Some(run) = RunId::of_execution(&status.last_job_id).and_then(|run| state.run(run)) {
-        return !run.status.is_terminal();
-    }
-    let mut job: Option<&Arc<Job>> = status.last_job_id.parse().ok().and_then(|id: JobId| state.job(id));
-    while let Some(successor) = job.and_then(|job| job.successor).and_then(|id| state.job(id)) {
-        job = Some(successor);
-    }
-    job.is_some_and(|job| !job.status.is_terminal())
+    last_started(state, status).is_some_and(|started| match started {
+        Started::Run(run) => !run.status.is_terminal(),
+        Started::Job(job) => !job.status.is_terminal(),
+    })
 }
