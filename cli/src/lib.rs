@@ -41,6 +41,7 @@ use std::process::ExitCode;
 
 pub use crate::client::Client;
 pub use crate::command::mcp::bridge as mcp_bridge;
+pub use crate::command::peer::{AddedPeer, add_peer};
 pub use crate::ending::wait_quietly as wait;
 pub use crate::exit::Exit;
 pub use crate::failure::Failure;

@@ -15,6 +15,14 @@ pub struct Remote {
     pub timeout: f64,
 }
 
+/// Without the token.
+impl std::fmt::Debug for Remote {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { name, url, transport, timeout, token: _ } = self;
+        write!(f, "{name}={url} ({transport}, {timeout} s)")
+    }
+}
+
 impl Remote {
     /// Reads a text. Name and address are trimmed; the token is what follows the last `@` of the rest, so an address with a user name is
     /// cut there.

@@ -123,7 +123,7 @@ async fn serve(options: &Options) -> Result<(), Refusal> {
     });
     let (cluster, served) = options.folders.serve(cluster).await?;
     let selected = match &options.orchestrator {
-        Some(name) => orchestrator::select_at(&format!("http://{}", local(cluster.http())), Some(name)).await,
+        Some(name) => orchestrator::select_at(&format!("http://{}", server::local(cluster.http())), Some(name)).await,
         None => Ok(String::new()),
     };
     let selected = match selected {
@@ -148,11 +148,6 @@ async fn serve(options: &Options) -> Result<(), Refusal> {
     };
     cluster.shutdown().await;
     done
-}
-
-/// The address at which this machine reaches a door that listens on all of its addresses.
-fn local(address: SocketAddr) -> SocketAddr {
-    if address.ip().is_unspecified() { SocketAddr::from((Ipv4Addr::LOCALHOST, address.port())) } else { address }
 }
 
 #[cfg(test)]

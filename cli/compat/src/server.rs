@@ -1,10 +1,12 @@
 //! What `atlas serve` and `atlas mcp` share: a cluster in this process with the agents and skills of two folders.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use atlas_cli::{Client, Failure};
 use atlas_dev::Cluster;
 use atlas_env::Env;
+use atlas_mcp_spec::Remote;
 
 use super::{Refusal, folder};
 
@@ -17,6 +19,9 @@ pub(super) struct Folders {
     /// Folder of skills.
     #[arg(long, alias = "skills", default_value = "./skills", value_name = "DIR")]
     pub(super) skills_path: PathBuf,
+    /// Another Atlas whose tools and agents are used here; repeatable.
+    #[arg(long, value_name = "NAME=URL[@TOKEN]", value_parser = Remote::parse)]
+    pub(super) remote: Vec<Remote>,
 }
 
 /// How many agents and skills a cluster got.
@@ -32,7 +37,7 @@ impl Folders {
         let agents = folder::agents(&self.agents_path);
         let cluster = Cluster::start(options, Env::system()).await.map_err(|error| refused(&error))?;
         let filled = async {
-            let client = Client::new(&format!("http://{}", cluster.http()))?;
+            let client = Client::new(&format!("http://{}", local(cluster.http())))?;
             let mut served = Served { agents: 0, skills: 0 };
             for found in &agents {
                 let package = atlas_package::pack(&found.dir);
@@ -47,11 +52,33 @@ impl Folders {
             Ok(served)
         };
         match filled.await {
-            Ok(served) => Ok((cluster, served)),
+            Ok(served) => {
+                self.connect(&cluster).await;
+                Ok((cluster, served))
+            }
             Err(error) => {
                 let error: Failure = error;
                 cluster.shutdown().await;
                 Err(told(&error))
+            }
+        }
+    }
+}
+
+impl Folders {
+    /// Adds the other instances. One that cannot be reached is left out with a warning.
+    async fn connect(&self, cluster: &Cluster) {
+        for Remote { name, url, token, .. } in &self.remote {
+            let token = token.as_deref().filter(|token| !token.is_empty());
+            let added = match Client::new(&format!("http://{}", local(cluster.http()))) {
+                Ok(client) => atlas_cli::add_peer(&client, name, url, token).await,
+                Err(failure) => Err(failure),
+            };
+            match added {
+                Ok(added) => added.left_out.iter().for_each(|why| folder::warn("atlas.remote", why)),
+                Err(failure) => {
+                    folder::warn("atlas.remote", &format!("Could not connect to remote '{name}': {}", failure.message));
+                }
             }
         }
     }
@@ -70,6 +97,11 @@ fn skills(path: &Path) -> Vec<Vec<u8>> {
         }
     }
     packages
+}
+
+/// The address at which this machine reaches a door that listens on all of its addresses.
+pub(super) fn local(address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() { SocketAddr::from((Ipv4Addr::LOCALHOST, address.port())) } else { address }
 }
 
 /// Completes when this process should end.

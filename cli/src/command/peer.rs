@@ -4,6 +4,8 @@
 mod add;
 mod agents;
 
+pub use self::add::{AddedPeer, add_peer};
+
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -6,6 +6,8 @@ mod readers;
 mod set;
 mod value;
 
+pub(in crate::command) use self::value::store;
+
 use serde::Deserialize;
 
 use crate::command::object;

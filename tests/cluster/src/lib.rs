@@ -99,6 +99,8 @@ mod questions;
 #[cfg(test)]
 mod reload;
 #[cfg(test)]
+mod remotes;
+#[cfg(test)]
 mod rolling;
 #[cfg(test)]
 mod skills;

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use atlas_mcp_spec::{Remote, ServerSpec, Transport};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{LABEL, agents};
-use crate::command::mcp::server::{KIND, add, ask};
+use crate::client::Client;
+use crate::command::mcp::server::{self, KIND, ask};
+use crate::command::secret;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -40,21 +42,60 @@ pub(crate) struct Options {
 /// What the peer is asked for may take this long.
 const WAIT: Duration = Duration::from_secs(90);
 
-pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
-    let (name, spec) = options.spec()?;
-    let mut spec = serde_json::to_value(&spec).map_err(|error| Failure::usage(format!("the definition: {error}")))?;
+/// Adds a peer, with what it has now. Returns the names of its tools, and what became of its agents.
+async fn add(
+    client: &Client,
+    name: &str,
+    spec: &ServerSpec,
+    replace: bool,
+    context: Option<&Context>,
+) -> Result<(Vec<String>, agents::Found), Failure> {
+    let mut spec = serde_json::to_value(spec).map_err(|error| Failure::usage(format!("the definition: {error}")))?;
     let labels = json!({ LABEL: "true" });
-    add::put(context, &name, &spec, &labels, options.replace).await?;
-    let answer = ask::ask(context, &name, ask::Question::Tools, WAIT).await?;
-    let tools = answer["tools"].as_array().cloned().unwrap_or_default();
+    server::add::put(client, name, &spec, &labels, replace).await?;
+    let answer = ask::ask(client, name, ask::Question::Tools, WAIT, context).await?;
+    let tools = answer["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let tools: Vec<String> = tools.iter().filter_map(|tool| tool["name"].as_str().map(str::to_owned)).collect();
     // Its tools are known here by these names, as its agents are, until they are renewed.
-    spec["tools"] = tools.iter().map(|tool| tool["name"].clone()).collect();
-    add::put(context, &name, &spec, &labels, true).await?;
-    let has = |wanted: &str| tools.iter().any(|tool| tool["name"] == wanted);
+    spec["tools"] = json!(tools);
+    server::add::put(client, name, &spec, &labels, true).await?;
+    let has = |wanted: &str| tools.iter().any(|tool| tool == wanted);
     let mut found = agents::Found::default();
     if has("atlas.registry.list") && has("atlas.exec.run") {
-        found = agents::register(context, &name, WAIT).await?;
+        found = agents::register(client, name, WAIT, context).await?;
     }
+    Ok((tools, found))
+}
+
+/// What [`add_peer`] added.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AddedPeer {
+    /// The number of its tools.
+    pub tools: usize,
+    /// Its agents, as they are called here.
+    pub agents: Vec<String>,
+    /// Sentences about the agents that could not be registered.
+    pub left_out: Vec<String>,
+}
+
+/// Adds another cluster, or renews what is known of it. A token becomes a secret with the name of the peer.
+pub async fn add_peer(client: &Client, name: &str, url: &str, token: Option<&str>) -> Result<AddedPeer, Failure> {
+    let mut spec = ServerSpec::http(url.to_owned());
+    // Atlas for Python calls any address.
+    spec.plain_http = true;
+    if let Some(token) = token {
+        let secret = format!("peer-{name}");
+        spec.headers.insert("Authorization".to_owned(), format!("Bearer {{{{{secret}}}}}"));
+        secret::store(client, &secret, token, false).await?;
+    }
+    spec.check().map_err(|error| Failure::usage(format!("the definition is refused: {error}")))?;
+    let (tools, found) = add(client, name, &spec, true, None).await?;
+    Ok(AddedPeer { tools: tools.len(), agents: found.registered, left_out: found.left_out })
+}
+
+pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let (name, spec) = options.spec()?;
+    let (tools, found) = add(&context.client()?, &name, &spec, options.replace, Some(context)).await?;
     for why in &found.left_out {
         context.note(why);
     }
@@ -62,8 +103,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     for agent in &found.registered {
         text += &format!("  {agent}\n");
     }
-    let names: Vec<Value> =
-        tools.iter().map(|tool| json!(format!("{name}.{}", tool["name"].as_str().unwrap_or_default()))).collect();
+    let names: Vec<String> = tools.iter().map(|tool| format!("{name}.{tool}")).collect();
     let value = json!({ "peer": name, "tools": names, "agents": found.registered, "left_out": found.left_out });
     context.show(&Shown { value, text, names: vec![format!("{KIND}/{name}")] })?;
     Ok(Exit::Done)

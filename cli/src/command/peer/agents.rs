@@ -22,16 +22,20 @@ pub(super) struct Found {
 }
 
 /// Registers the agents that the peer has now.
-pub(super) async fn register(context: &Context, peer: &str, wait: Duration) -> Result<Found, Failure> {
-    let client = context.client()?;
-    let listed = ask::ask(context, peer, Question::Call("atlas.registry.list", json!({})), wait).await?;
+pub(super) async fn register(
+    client: &Client,
+    peer: &str,
+    wait: Duration,
+    context: Option<&Context>,
+) -> Result<Found, Failure> {
+    let listed = ask::ask(client, peer, Question::Call("atlas.registry.list", json!({})), wait, context).await?;
     let mut found = Found::default();
     for agent in listed["agents"].as_array().map(Vec::as_slice).unwrap_or_default() {
         let Some(name) = agent["name"].as_str() else { continue };
-        let asked =
-            ask::ask(context, peer, Question::Call("atlas.registry.describe", json!({ "name": name })), wait).await;
+        let describe = Question::Call("atlas.registry.describe", json!({ "name": name }));
+        let asked = ask::ask(client, peer, describe, wait, context).await;
         let registered = match asked {
-            Ok(described) => ask::register(&client, &contract(peer, name, &described).to_string()).await,
+            Ok(described) => ask::register(client, &contract(peer, name, &described).to_string()).await,
             Err(failure) => Err(failure),
         };
         match registered {

@@ -91,7 +91,12 @@ pub(super) fn check_private(client: &Client) -> Result<(), Failure> {
 }
 
 /// Stores a value; the answer is the object of the secret.
-pub(super) async fn store(client: &Client, name: &str, value: &str, rotate: bool) -> Result<Value, Failure> {
+pub(in crate::command) async fn store(
+    client: &Client,
+    name: &str,
+    value: &str,
+    rotate: bool,
+) -> Result<Value, Failure> {
     check_private(client)?;
     let body = json!({ "value": value, "rotate": rotate });
     client.put(&["api", "secrets", name], &[], &body).await

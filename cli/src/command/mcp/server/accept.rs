@@ -29,7 +29,9 @@ pub(super) async fn accept(
     let client = context.client()?;
     let path = ["api", "objects", KIND, name];
     let object = client.get(&path, &[]).await?;
-    let answer = ask::ask(context, name, ask::Question::Tools, timeout.unwrap_or(Duration::from_secs(90))).await?;
+    let answer =
+        ask::ask(&client, name, ask::Question::Tools, timeout.unwrap_or(Duration::from_secs(90)), Some(context))
+            .await?;
     let mut tools = answer["tools"].as_array().cloned().unwrap_or_default();
     let pins: Map<String, Value> =
         tools.iter().filter_map(|tool| Some((tool["name"].as_str()?.to_owned(), tool["pin"].clone()))).collect();

@@ -7,6 +7,7 @@ use atlas_mcp_spec::{Imported, ServerSpec, Transport};
 use serde_json::{Value, json};
 
 use super::{KIND, accept};
+use crate::client::Client;
 use crate::command::mcp::import;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -80,7 +81,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
             "try it: atlasctl mcp test"
         };
         let spec = serde_json::to_value(&spec).map_err(|error| Failure::usage(format!("the definition: {error}")))?;
-        values.push(put(context, &name, &spec, &json!({}), options.replace).await?);
+        values.push(put(&context.client()?, &name, &spec, &json!({}), options.replace).await?);
         if options.pin {
             values.pop();
             values.push(accept::accept(context, &name, None).await?.0);
@@ -95,13 +96,12 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 
 /// Writes the object of a server.
 pub(crate) async fn put(
-    context: &Context,
+    client: &Client,
     name: &str,
     spec: &Value,
     labels: &Value,
     replace: bool,
 ) -> Result<Value, Failure> {
-    let client = context.client()?;
     let path = ["api", "objects", KIND, name];
     let body = json!({ "labels": labels, "spec": spec });
     let answer = if replace { client.put(&path, &[], &body).await } else { client.put_new(&path, &[], &body).await };

@@ -35,15 +35,15 @@ pub(crate) enum Question<'a> {
     Call(&'a str, Value),
 }
 
-/// Asks a server, and returns the answer.
+/// Asks a server, and returns the answer. A `context` shows people that something is waited for.
 pub(crate) async fn ask(
-    context: &Context,
+    client: &Client,
     server: &str,
     question: Question<'_>,
     timeout: Duration,
+    context: Option<&Context>,
 ) -> Result<Value, Failure> {
-    let client = context.client()?;
-    let version = register(&client, CONTRACT).await?;
+    let version = register(client, CONTRACT).await?;
     let mut input = json!({"server": server});
     match question {
         Question::Tools => {}
@@ -56,7 +56,7 @@ pub(crate) async fn ask(
     let body = json!({"agent": AGENT, "version": version, "input": input});
     let submitted = client.post(&["api", "jobs"], &[("validate", "refuse")], &body).await?;
     let id = submitted["id"].as_str().ok_or_else(|| Failure::answer("a submission is answered with an id"))?;
-    let value = ending::wait(&client, id, Some(timeout), Some(context)).await?;
+    let value = ending::wait(client, id, Some(timeout), context).await?;
     let job: Job = api::read(&value)?;
     match ending::exit(&job) {
         Exit::Done => Ok(value["output_data"].clone()),

@@ -43,7 +43,7 @@ pub(crate) async fn run(context: &Context, options: &TestOptions) -> Result<Exit
     let name = &options.which.name;
     context.client()?.get(&["api", "objects", KIND, name], &[]).await?;
     let question = if options.probe { Question::Probe } else { Question::Tools };
-    let value = ask::ask(context, name, question, options.which.timeout).await?;
+    let value = ask::ask(&context.client()?, name, question, options.which.timeout, Some(context)).await?;
     let text = if options.probe { format!("{KIND} {name}   ok\n") } else { shown(&value) };
     context.show(&Shown { text, value, names: vec![format!("{KIND}/{name}")] })?;
     Ok(Exit::Done)
