@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use atlas_llm_server::{Reply, Server};
@@ -20,10 +21,10 @@ use crate::trio::{leader, trio, worker_command};
 /// Helpers of the first test.
 const HELPERS: usize = 3;
 
-fn agent(folder: &Path, name: &str, leads: bool) -> Vec<u8> {
+fn agent(folder: &Path, name: &str, settings: &str) -> Vec<u8> {
     let agent = folder.join(name);
     fs::create_dir_all(&agent).expect("a folder");
-    fs::write(agent.join("config.yaml"), format!("name: {name}\ncan_spawn_agents: {leads}\n")).expect("a file");
+    fs::write(agent.join("config.yaml"), format!("name: {name}\n{settings}\n")).expect("a file");
     pack(&agent).expect("a package").bytes
 }
 
@@ -52,8 +53,8 @@ fn calls(calls: &[(&str, Value)]) -> Reply {
 
 async fn start(folder: &Path, members: &[Member; 3], server: &Server) -> (Api, Process) {
     let api = Api::new(&members[0].http.to_string());
-    api.register(agent(folder, "lead", true)).await;
-    api.register(agent(folder, "kid", false)).await;
+    api.register(agent(folder, "lead", "can_spawn_agents: true")).await;
+    api.register(agent(folder, "kid", "")).await;
     (api, worker(folder, members, server))
 }
 
@@ -204,6 +205,40 @@ async fn questions_and_messages_reach_the_team() {
     let done = api.wait(&job).await;
     let text = done["output_data"]["text"].as_str().unwrap_or_else(|| panic!("{done}"));
     assert_eq!(text, r#""1 \"lead\" \"hurry\"" | "it is blue" true"#);
+    assert_eq!(worker.end(Signal::SIGTERM), Some(0));
+}
+
+#[tokio::test]
+async fn a_helper_goes_on_when_its_question_is_open_for_too_long() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let went_on = Arc::new(AtomicBool::new(false));
+    let noted = Arc::clone(&went_on);
+    let answer = move |request: &Value, _: usize| {
+        let (first, round, results) = read(request);
+        let result = results.first().cloned().unwrap_or_default();
+        match (first.as_str(), round) {
+            // The time is that of its own definition, whatever the model says.
+            ("kid", 0) => calls(&[("user__input", json!({"question": "Which?", "timeout_seconds": 3600}))]),
+            ("kid", _) => {
+                noted.store(true, Ordering::SeqCst);
+                Reply::text(&format!("{} {}", result["error"], result["fallback"]))
+            }
+            (_, 0) => calls(&[("agent__spawn", json!({"agent": "brief", "prompt": "kid"}))]),
+            // It does nothing until the helper goes on.
+            (_, 1) => Reply::Held(Box::new(calls(&[("agent__collect", json!({"id": result["id"]}))]))),
+            (_, _) => Reply::text(result["output"].as_str().unwrap_or("no output")),
+        }
+    };
+    let server = Server::start(answer).expect("a server");
+    let members = trio(folder.path(), &[]).await;
+    let (api, worker) = start(folder.path(), &members, &server).await;
+    api.register(agent(folder.path(), "brief", "escalation_timeout: 1")).await;
+    let job = api.submit("lead", json!({"message": "lead"})).await;
+    eventually("the helper goes on", LONG, || went_on.load(Ordering::SeqCst).then_some(()));
+    server.release();
+    let done = api.wait(&job).await;
+    let text = done["output_data"]["text"].as_str().unwrap_or_else(|| panic!("{done}"));
+    assert_eq!(text, r#""the question was not answered in time" "use your own judgment and go on""#);
     assert_eq!(worker.end(Signal::SIGTERM), Some(0));
 }
 

@@ -100,8 +100,9 @@ fn read_ask(call: &Call<'_>, job: &Job, contract: &Known) -> Result<Ask, String>
         _ => return Err(format!("Unknown tool: {}", call.tool)),
     };
     let provider = |name: &str| contract.value.pointer(&format!("/provider/{name}"));
-    // A graph says how long each of its questions is open. Models do not.
-    let own = call.arguments.get("timeout_seconds").filter(|_| provider("type").is_some_and(|kind| kind == "graph"));
+    // A graph, and a `config.yaml`, say how long each of their questions is open. Models do not.
+    let says = provider("type").is_some_and(|kind| kind == "graph" || kind == "normal");
+    let own = call.arguments.get("timeout_seconds").filter(|_| says);
     let timeout = own.or_else(|| provider("question_timeout_seconds")).and_then(Value::as_f64);
     let timeout = timeout.map(|seconds| Micros((seconds * 1e6) as u64));
     let ask = Ask {

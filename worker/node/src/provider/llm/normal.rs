@@ -34,6 +34,8 @@ const SAME_CALLS: u32 = 2;
 const SAME_CALLS_OF_HELPERS: u32 = 4;
 /// Calls of one answer that run at the same time.
 const PARALLEL: usize = 4;
+/// The argument of a question that says how many seconds it is open.
+const TIMEOUT: &str = "timeout_seconds";
 
 /// What `config.yaml` says, with the values of this job.
 pub(super) struct Normal {
@@ -112,6 +114,18 @@ impl Normal {
         settings.limits.parallel = PARALLEL;
         settings.plan = continuation.enabled.then(|| Plan { continuation, ..Plan::default() });
         Ok(())
+    }
+
+    /// A question to people with the time for its answer, which only a helper's has. Models do not set it.
+    pub(super) fn timed(&self, call: &ToolCall, depth: u32) -> ToolCall {
+        let mut call = call.clone();
+        if let Some(arguments) = call.arguments.as_object_mut() {
+            arguments.remove(TIMEOUT);
+            if depth > 0 {
+                arguments.insert(TIMEOUT.to_owned(), (self.config.helpers.escalation_timeout_ms / 1000).into());
+            }
+        }
+        call
     }
 
     /// Calls a tool of the agent.

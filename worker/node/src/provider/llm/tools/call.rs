@@ -152,9 +152,11 @@ impl Driver<'_, '_> {
         Ok(Returned { call: call.id.clone(), outcome: redacted(outcome, self.control.secrets.redactor()) })
     }
 
-    /// A question to people.
+    /// A question to people. An agent with a `config.yaml` says how long one of a helper is open.
     async fn question(&mut self, call: &Asked) -> Result<Returned, Fault> {
-        let outcome = self.journal.question(call).await?.outcome();
+        let depth = self.work.assignment.spawn.map_or(0, |rule| rule.depth);
+        let timed = self.normal.as_ref().map(|normal| normal.timed(call, depth));
+        let outcome = self.journal.question(timed.as_ref().unwrap_or(call)).await?.outcome();
         Ok(Returned { call: call.id.clone(), outcome: redacted(outcome, self.control.secrets.redactor()) })
     }
 
