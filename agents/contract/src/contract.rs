@@ -336,6 +336,8 @@ pub struct Contract {
     pub permissions: Permissions,
     /// Whether the contract has the block `permissions`. Without it, a security policy may give other defaults.
     pub has_permissions: bool,
+    /// True if that block states what the agent's processes may do: `filesystem` or `network`.
+    pub states_access: bool,
     /// The program that runs the agent.
     pub provider: Provider,
     /// Time limit of one execution in seconds.

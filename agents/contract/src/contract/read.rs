@@ -167,6 +167,9 @@ fn typed(agent: &Members<'_>, name: AgentName, version: Version, conversions: &m
         retry: retry(*agent, conversions),
         permissions: permissions(*agent, conversions),
         has_permissions: !agent.get("permissions").is_none_or(Value::is_null),
+        states_access: ["filesystem", "file_system", "network"]
+            .iter()
+            .any(|name| !agent.members("permissions").get(name).is_none_or(Value::is_null)),
         provider: provider(*agent, conversions),
         execution_timeout: conversions.seconds(*agent, "/agent", "execution_timeout").unwrap_or(60.0),
         effects: text_of("effects").map(|word| match word {
