@@ -112,6 +112,8 @@ impl Cluster {
         let before = epoch(&controller, &node);
         worker.controllers = vec![address];
         worker.noop |= options.noop;
+        // The controller's data, and its key of secrets.
+        worker.sandbox_hidden.push(data.path().to_owned());
         worker.hardware_checks &= options.hardware_checks;
         worker.environments = worker.environments.or_else(atlas_worker::shared_environments);
         worker.places = options.places.or(worker.places);

@@ -84,6 +84,7 @@ catalogue! {
     NOT_ANSWERER = "E3042" Denied "the question is for others to answer";
     ANSWER_REFUSED = "E3043" Invalid "the answer does not fit the question";
     UNATTENDED = "E3044" Denied "nobody is there to answer the job's question";
+    UNCONFINED = "E3106" Unavailable "the agent could not be confined";
     MODEL_CALL = "E3201" Unavailable "a call of the model failed";
     NO_MODEL = "E3202" NotFound "there is no model for the agent";
     BUDGET_SPENT = "E3203" Denied "the budget of the job does not suffice";

@@ -96,6 +96,8 @@ impl<'a> Session<'a> {
         let mut shell = Command::new(start);
         shell.args(arguments).current_dir(self.folder).stdin(Stdio::null());
         shell.env("PATH", format!("{}:{path}", programs.display())).env("NO_COLOR", "1").env_remove("ATLAS_SERVER");
+        // What a machine offers for sandboxes is a label of its node.
+        shell.env("ATLAS_SANDBOX", "off");
         shell.env("ATLAS_CONFIG", self.folder.join("no-config.toml")).env_remove("ATLAS_CONTEXT");
         if let Some(server) = self.server {
             shell.env("ATLAS_SERVER", server);

@@ -200,6 +200,7 @@ impl Environments {
                 stderr: log.into(),
                 passed: Vec::new(),
                 limits: Limits::default(),
+                sandbox: None,
                 // The environment does not belong to one attempt, so the program is not bound to a lease.
                 leased: false,
             })
@@ -220,6 +221,7 @@ impl Environments {
         match change {
             Some(Change::Exited(status)) if status.success() => Ok(()),
             Some(Change::Exited(_)) => Err(failed(last_words(&directory.join(LOG)))),
+            Some(Change::NotConfined(refused)) => Err(failed(refused.to_string())),
             Some(Change::NotStarted { errno }) => Err(failed(nix::errno::Errno::from_raw(errno).desc().to_owned())),
             None => Err(EnvironmentError::TimedOut { doing: installing.to_owned(), limit: preparing.limit }),
         }

@@ -33,6 +33,8 @@ pub(crate) struct Added<'a> {
     pub(crate) held: Option<&'a Allocation>,
     /// The enforced limits of the contract. None if the contract states none.
     pub(crate) limits: Option<String>,
+    /// How its processes were confined. None if they had the rights of the worker.
+    pub(crate) sandbox: Option<String>,
     /// The places where the output breaks its schema.
     pub(crate) error_at: Option<String>,
 }
@@ -46,10 +48,11 @@ pub(crate) fn merged(metadata: &[u8], added: &Added<'_>) -> Option<Arc<[u8]>> {
     let captured = CAPTURED.iter().filter_map(|&(from, to)| Some((to, bounded(added.measured.get(from)?))));
     let held = added.held.map(|held| ("_hardware_allocation", hardware(held)));
     let limits = added.limits.as_ref().map(|limits| ("_limits", limits.as_str().into()));
+    let sandbox = added.sandbox.as_ref().map(|sandbox| ("_sandbox", sandbox.as_str().into()));
     let error_at = added.error_at.as_ref().map(|at| ("_error_at", bounded(&at.as_str().into())));
     // Bounded where it is made: few models, with short texts.
     let models = added.measured.get("_models").map(|models| ("_models", models.clone()));
-    let added = captured.chain(held).chain(limits).chain(error_at).chain(models);
+    let added = captured.chain(held).chain(limits).chain(sandbox).chain(error_at).chain(models);
     merged.extend(added.map(|(key, value)| (key.to_owned(), value)));
     if merged == before {
         return None;

@@ -11,8 +11,8 @@ use atlas_types::{IdError, NodeId};
 use clap::Parser;
 use serde::{Deserialize, Serialize};
 
-use self::values::{cgroup, confinement, duration, label, prepare_timeout, secrets_prefix, size, switch};
-use crate::{Cgroup, Confinement, Inside, ModelEnvironment, SecretSources};
+use self::values::{cgroup, confinement, duration, label, prepare_timeout, sandbox, secrets_prefix, size, switch};
+use crate::{Cgroup, Confinement, Inside, ModelEnvironment, SandboxMeans, SandboxMode, SecretSources};
 
 #[cfg(test)]
 mod reference;
@@ -93,6 +93,16 @@ pub struct Options {
     pub confinement: Option<Confinement>,
     /// Whether the limits of contracts are enforced by control groups.
     pub cgroup: Cgroup,
+    /// Whether agents are confined to the permissions of their contracts.
+    pub sandbox: SandboxMode,
+    /// Places that no confined agent sees, besides those of the worker and known places of credentials.
+    pub sandbox_hidden: Vec<PathBuf>,
+    /// The size of a confined agent's folder for temporary files.
+    pub sandbox_scratch_bytes: u64,
+    /// The most processes and threads of a confined agent.
+    pub sandbox_processes: u64,
+    /// What the machine offers for sandboxes. None asks the machine (tests use less).
+    pub sandbox_means: Option<SandboxMeans>,
     /// Serves the command `@noop` in this process (benchmarks).
     pub noop: bool,
     /// Serves the command `@inside` by a function of the embedding program (tests).
@@ -138,6 +148,11 @@ impl Options {
             supervisor: None,
             confinement: None,
             cgroup: Cgroup::Auto,
+            sandbox: SandboxMode::default(),
+            sandbox_hidden: Vec::new(),
+            sandbox_scratch_bytes: atlas_sandbox::Sandbox::SCRATCH_BYTES,
+            sandbox_processes: atlas_sandbox::Sandbox::PROCESSES,
+            sandbox_means: None,
             noop: false,
             inside: None,
             models: ModelEnvironment::of_process(),
@@ -309,6 +324,19 @@ pub struct Configuration {
     /// the path of a cgroup; defaults to auto.
     #[arg(long, env = "ATLAS_CGROUP", value_name = "WAY")]
     pub cgroup: Option<String>,
+    /// Whether agents are confined to the permissions of their contracts: off, best-effort (those that state permissions, as far as this
+    /// machine can) or required (all, and an attempt fails where it cannot); defaults to best-effort.
+    #[arg(long, env = "ATLAS_SANDBOX", value_name = "MODE")]
+    pub sandbox: Option<String>,
+    /// Path that confined agents do not see; repeatable.
+    #[arg(long = "sandbox-hide", env = "ATLAS_SANDBOX_HIDE", value_delimiter = ',', value_name = "PATH")]
+    pub sandbox_hide: Option<Vec<PathBuf>>,
+    /// Size of a confined agent's folder for temporary files, which is in memory; defaults to 1GiB.
+    #[arg(long, env = "ATLAS_SANDBOX_SCRATCH", value_name = "SIZE")]
+    pub sandbox_scratch: Option<String>,
+    /// Maximum number of processes and threads of a confined agent; defaults to 4096.
+    #[arg(long, env = "ATLAS_SANDBOX_PROCESSES", value_name = "N")]
+    pub sandbox_processes: Option<u64>,
     /// Serve the command @noop in this process, for benchmarks.
     #[arg(long, env = "ATLAS_NOOP", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub noop: Option<bool>,
@@ -367,6 +395,10 @@ impl Configuration {
             python: self.python.or(file.python),
             confinement: self.confinement.or(file.confinement),
             cgroup: self.cgroup.or(file.cgroup),
+            sandbox: self.sandbox.or(file.sandbox),
+            sandbox_hide: self.sandbox_hide.or(file.sandbox_hide),
+            sandbox_scratch: self.sandbox_scratch.or(file.sandbox_scratch),
+            sandbox_processes: self.sandbox_processes.or(file.sandbox_processes),
             noop: self.noop.or(file.noop),
             log: self.log.or(file.log),
         }
@@ -405,6 +437,10 @@ impl Configuration {
         options.python.clone_from(&self.python);
         options.confinement = self.confinement.as_deref().map(confinement).transpose()?;
         set(&mut options.cgroup, self.cgroup.as_deref(), cgroup)?;
+        set(&mut options.sandbox, self.sandbox.as_deref(), sandbox)?;
+        options.sandbox_hidden = self.sandbox_hide.clone().unwrap_or_default();
+        set(&mut options.sandbox_scratch_bytes, self.sandbox_scratch.as_deref(), |text| Ok(size(text)? as u64))?;
+        options.sandbox_processes = self.sandbox_processes.unwrap_or(options.sandbox_processes);
         options.noop = self.noop.unwrap_or(false);
         Ok(options)
     }

@@ -19,6 +19,7 @@ mod warm_exec;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::task::Context;
@@ -40,6 +41,7 @@ pub(crate) use self::mcp::Programs;
 use crate::mailbox::Mailbox;
 use crate::process::Tree;
 use crate::python::Finder;
+use crate::sandbox::Sandboxes;
 use crate::secrets::SecretSources;
 use crate::slot::{Control, Shared, Work};
 
@@ -49,6 +51,9 @@ pub(crate) const NOOP: &str = "@noop";
 
 /// The name of this program in a command.
 const ATLAS: &str = "@atlas";
+
+/// The code for an agent whose processes could not be confined.
+const UNCONFINED: &str = "E3106";
 
 /// The error text for a program that failed without a message.
 const UNKNOWN: &str = "unknown error";
@@ -81,6 +86,8 @@ pub(crate) struct Settings {
     pub(crate) unchecked: bool,
     /// The unique ids of GPU slices by their inventory index.
     pub(crate) slices: BTreeMap<u32, String>,
+    /// How agents are confined.
+    pub(crate) sandboxes: Sandboxes,
     /// Where values of secrets are, apart from leases.
     pub(crate) secrets: SecretSources,
     /// Serves agents inside this process.
@@ -111,6 +118,7 @@ impl Program {
     /// Runs one job. Returns within the job's time limit, or soon after a requested stop.
     pub(crate) async fn execute(&mut self, work: &Arc<Work>, control: &mut Control<'_>) -> Execution {
         control.limits = self.tree().and_then(|tree| tree.enforced().text());
+        control.sandbox = self.tree().and_then(Tree::confined).map(str::to_owned);
         let (execution, why) = match self {
             Self::Exec(program) => return program.execute(work, control).await,
             Self::Inside(agent) => return agent.execute(work, control).await,
@@ -216,6 +224,12 @@ impl Execution {
         self
     }
 
+    /// The program was not started, because it could not be confined.
+    fn unconfined(why: impl fmt::Display) -> Self {
+        let code = Map::from_iter([("_error_code".to_owned(), UNCONFINED.into())]);
+        Self::failed(FailureKind::Internal, format!("the agent was not started: {why}")).measured(code)
+    }
+
     /// The execution took too long.
     fn timed_out(limit: Micros) -> Self {
         Self::failed(FailureKind::Timeout, format!("Execution timed out after {}s", seconds(limit)))
@@ -266,8 +280,18 @@ pub(crate) enum StartError {
     /// The node cannot run agents of this kind.
     #[error("{0}")]
     NodeLacks(String),
+    /// The process cannot be confined, or could not.
+    #[error("{0}")]
+    Unconfined(String),
     #[error("the attempt was stopped while it started")]
     Stopped,
+}
+
+impl StartError {
+    /// The code of the error, if it has one.
+    pub(crate) fn code(&self) -> Option<&'static str> {
+        matches!(self, Self::Unconfined(_)).then_some(UNCONFINED)
+    }
 }
 
 /// Starts the program of `work`'s agent.

@@ -155,6 +155,8 @@ pub(crate) struct Control<'a> {
     pub(crate) mailbox: &'a Mailbox,
     /// The enforced limits of the contract for the attempt's program. None if the contract states none.
     pub(crate) limits: Option<String>,
+    /// How the attempt's programs are confined. None if they have the rights of the worker.
+    pub(crate) sandbox: Option<String>,
     /// The secrets of the attempt.
     pub(crate) secrets: Secrets,
     said: Said,
@@ -263,6 +265,7 @@ pub(crate) async fn serve(slot: SlotId, mailbox: Arc<Mailbox>, shared: Shared) {
             env: &shared.env,
             mailbox: &mailbox,
             limits: None,
+            sandbox: None,
             secrets: Secrets::default(),
             said: Said::default(),
             told: &shared.told,
@@ -334,7 +337,12 @@ async fn run(program: &mut Option<Program>, work: &Arc<Work>, shared: &Shared, c
                     usage.warmup = Micros::from(control.now().saturating_sub(began)).max(Micros(1));
                     program.insert(started)
                 }
-                Err(error) => return Ended { usage, ..Ended::failed(not_started(&error)) },
+                Err(error) => {
+                    let code = error.code().map(|code| ("_error_code".to_owned(), code.into()));
+                    let added = metadata::Added { measured: code.into_iter().collect(), ..metadata::Added::default() };
+                    let metadata = metadata::merged(&work.assignment.metadata, &added);
+                    return Ended { usage, metadata, ..Ended::failed(not_started(&error)) };
+                }
             }
         }
     };
@@ -351,13 +359,14 @@ async fn run(program: &mut Option<Program>, work: &Arc<Work>, shared: &Shared, c
         program.set_busy(false);
     }
     let (declared, limits) = (shared.settings.declared, control.limits.take());
+    let confined = Limited { limits, sandbox: control.sandbox.take() };
     let bytes = match &execution {
         Execution::Output { output, .. } => output.get().len(),
         Execution::Failed { .. } => 0,
     };
     let work = Arc::clone(work);
     let end =
-        provider::elsewhere(control.env, bytes, move || conclude(execution, &work, usage, declared, limits)).await;
+        provider::elsewhere(control.env, bytes, move || conclude(execution, &work, usage, declared, confined)).await;
     end.unwrap_or_else(|| {
         let error = "checking the output was interrupted".into();
         Ended { usage, ..Ended::failed(Failure { kind: FailureKind::Internal, error }) }
@@ -380,8 +389,15 @@ async fn check_input(work: &Arc<Work>, control: &Control<'_>) -> Option<Failure>
     Some(Failure { kind, error: provider::bounded(format!("Input validation: {why}")).into() })
 }
 
+/// What bounded the processes of an attempt, as text.
+struct Limited {
+    limits: Option<String>,
+    sandbox: Option<String>,
+}
+
 /// Validates the output (compatibility §7.1). An invalid output is kept, and so is the slot.
-fn conclude(execution: Execution, work: &Work, usage: Usage, declared: bool, limits: Option<String>) -> Ended {
+fn conclude(execution: Execution, work: &Work, usage: Usage, declared: bool, limited: Limited) -> Ended {
+    let Limited { limits, sandbox } = limited;
     let held = declared.then_some(&work.assignment.allocation);
     match execution {
         Execution::Output { output, metadata, usable } => {
@@ -391,12 +407,12 @@ fn conclude(execution: Execution, work: &Work, usage: Usage, declared: bool, lim
                 Err(fault @ OutputFault::Unusable(_)) => (None, Some(fault)),
             };
             let error_at = wrong.as_ref().and_then(OutputFault::places);
-            let added = metadata::Added { measured: metadata, held, limits, error_at };
+            let added = metadata::Added { measured: metadata, held, limits, sandbox, error_at };
             let metadata = metadata::merged(&work.assignment.metadata, &added);
             Ended { output, failure: wrong.map(|fault| fault.into_failure()), usage, metadata, slot_usable: usable }
         }
         Execution::Failed { failure, metadata, usable } => {
-            let added = metadata::Added { measured: metadata, held, limits, error_at: None };
+            let added = metadata::Added { measured: metadata, held, limits, sandbox, error_at: None };
             let metadata = metadata::merged(&work.assignment.metadata, &added);
             Ended { output: None, failure: Some(failure), usage, metadata, slot_usable: usable }
         }
@@ -410,7 +426,7 @@ fn not_started(error: &StartError) -> Failure {
             return Failure { kind: FailureKind::Dependency, error: error.to_string().into() };
         }
         StartError::NoImplementation { .. } | StartError::Import(_) => FailureKind::NoAgent,
-        StartError::NodeLacks { .. } => FailureKind::Internal,
+        StartError::NodeLacks { .. } | StartError::Unconfined(_) => FailureKind::Internal,
         _ => FailureKind::Startup,
     };
     Failure { kind, error: provider::bounded(format!("Pool error: {error}")).into() }

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use atlas_env::{Env, Task, Vitals};
 use atlas_llm::client::{Client, Trust};
 use atlas_mcp::{Network, Pool};
+use atlas_sandbox::Means;
 use atlas_slots::{Slots, Spool};
 use atlas_types::{BootId, Inventory, Micros, NodeId};
 use tokio::sync::{mpsc, watch};
@@ -22,6 +23,7 @@ use crate::provider::{Programs, Settings, preflight};
 use crate::pump::{Identity, Inbox, News, Parts, Pump};
 use crate::python::{Finder, unpack_sdk};
 use crate::results::Results;
+use crate::sandbox::{SandboxMode, Sandboxes};
 use crate::slot::Shared;
 use crate::tls::{self, JoinError};
 use crate::{Cgroup, Options};
@@ -89,11 +91,12 @@ impl Worker {
             .map_err(|error: SupervisorError| StartError::Supervisor(Box::new(error)))?;
         info!(confinement = %supervisor.confinement(), "agents' process trees are contained");
         open_groups(&mut supervisor, &options);
+        let sandboxes = sandboxes(&supervisor, &options, &sdk);
         let (files, node, at) = (Arc::clone(&env.files), options.node.clone(), options.data_dir.clone());
         let opened = env.spawn_blocking("results", move || Results::open(files, &at, &node)).join().await;
         let opened = opened.unwrap_or_else(|_| Err(std::io::ErrorKind::Interrupted.into()));
         let (results, earlier) = opened.map_err(|source| StartError::DataDir { path: path(), source })?;
-        let (settings, mut identity) = prepare(&options, &env, sdk)?;
+        let (settings, mut identity) = prepare(&options, &env, sdk, sandboxes)?;
         let (told, told_inbox) = mpsc::channel(INPUTS_WAITING_MAX);
         let (news, news_inbox) = mpsc::channel(INPUTS_WAITING_MAX);
         let (events, link_inbox) = mpsc::channel(INPUTS_WAITING_MAX);
@@ -189,6 +192,36 @@ impl Worker {
     }
 }
 
+/// Finds out how agents can be confined, and logs it.
+fn sandboxes(supervisor: &Supervisor, options: &Options, sdk: &Path) -> Sandboxes {
+    let means = match options.sandbox {
+        SandboxMode::Off => Means::default(),
+        SandboxMode::BestEffort | SandboxMode::Required => options.sandbox_means.unwrap_or_else(|| supervisor.means()),
+    };
+    match options.sandbox {
+        SandboxMode::Off => info!("agents are not confined to the permissions of their contracts"),
+        SandboxMode::BestEffort => info!(%means, "agents are confined to the permissions that their contracts state"),
+        SandboxMode::Required => info!(%means, "all agents are confined to the permissions of their contracts"),
+    }
+    let secrets = [&options.secrets.directory, &options.secrets.file, &options.token_file, &options.tls_dir];
+    let own = secrets.into_iter().flatten().chain([&options.data_dir]).chain(&options.sandbox_hidden).cloned();
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let programs = [options.atlas_program.clone().or_else(|| std::env::current_exe().ok()), Some(sdk.to_owned())];
+    let scratch = options.data_dir.join("scratch");
+    // Left by an earlier process.
+    let _ = std::fs::remove_dir_all(&scratch);
+    Sandboxes {
+        mode: options.sandbox,
+        means,
+        hidden: Sandboxes::hidden(own, home.as_deref()),
+        visible: programs.into_iter().flatten().filter_map(|path| path.canonicalize().ok()).collect(),
+        scratch_bytes: options.sandbox_scratch_bytes,
+        processes_max: options.sandbox_processes,
+        scratch,
+        all_gpus: !options.hardware_checks,
+    }
+}
+
 /// Sets up control groups and logs which limits of contracts are enforced.
 fn open_groups(supervisor: &mut Supervisor, options: &Options) {
     let reasons = supervisor.open_groups(&options.cgroup, &options.node, &options.data_dir);
@@ -214,10 +247,19 @@ fn trust(options: &Options, env: &Env) -> Result<Trust, StartError> {
     Trust::with(&pem).map_err(|error| failed(error.into()))
 }
 
-fn prepare(options: &Options, env: &Env, sdk: PathBuf) -> Result<(Arc<Settings>, Identity), StartError> {
+fn prepare(
+    options: &Options,
+    env: &Env,
+    sdk: PathBuf,
+    sandboxes: Sandboxes,
+) -> Result<(Arc<Settings>, Identity), StartError> {
     let mut inventory = atlas_inventory::probe(&options.declared).map_err(StartError::Inventory)?;
     let atlas_program = options.atlas_program.clone();
     let atlas_program = atlas_program.or_else(|| std::env::current_exe().ok()).unwrap_or_default();
+    let level = match sandboxes.mode {
+        SandboxMode::Off => None,
+        SandboxMode::BestEffort | SandboxMode::Required => Some(sandboxes.means.level()),
+    };
     let settings = Arc::new(Settings {
         output_bytes_max: options.output_bytes_max,
         stderr_bytes_max: options.stderr_bytes_max,
@@ -232,6 +274,7 @@ fn prepare(options: &Options, env: &Env, sdk: PathBuf) -> Result<(Arc<Settings>,
         declared: inventory.declared,
         unchecked: !options.hardware_checks,
         slices: slices(&inventory),
+        sandboxes,
         secrets: options.secrets.clone(),
         inside: options.inside.clone(),
         models: options.models.clone(),
@@ -246,6 +289,7 @@ fn prepare(options: &Options, env: &Env, sdk: PathBuf) -> Result<(Arc<Settings>,
     inventory.unchecked = !options.hardware_checks;
     inventory.places = options.places.unwrap_or_else(|| inventory.cores.max(4));
     inventory.llm_places = options.llm_places;
+    inventory.labels.extend(level.map(|level| ("sandbox".to_owned(), level.to_owned())));
     inventory.labels.extend(options.labels.clone());
     if matches!(settings.python.known(), Some(Err(_))) {
         inventory.labels.insert("python".to_owned(), "none".to_owned());

@@ -98,6 +98,9 @@ fn head(job: &Job) -> String {
     if let Some(limits) = job.metadata.get("_limits").and_then(Value::as_str) {
         text += &format!("  limits     {limits}\n");
     }
+    if let Some(sandbox) = job.metadata.get("_sandbox").and_then(Value::as_str) {
+        text += &format!("  sandbox    {sandbox}\n");
+    }
     if job.priority != 0 {
         text += &format!("  priority   {}\n", job.priority);
     }
@@ -134,7 +137,11 @@ mod tests {
             door: "http".to_owned(),
             warmup_ms: 38.0,
             retried_by: "job-00000000000000aa".to_owned(),
-            metadata: [("_limits".to_owned(), "memory 2 GiB a process by rlimit, cpu not enforced".into())].into(),
+            metadata: [
+                ("_limits".to_owned(), "memory 2 GiB a process by rlimit, cpu not enforced".into()),
+                ("_sandbox".to_owned(), "files read-only, no network (namespaces, landlock 7, seccomp)".into()),
+            ]
+            .into(),
             ..Job::default()
         };
         expect![[r#"
@@ -143,6 +150,7 @@ mod tests {
               where      laptop · cold start 38 ms · attempt 1 of 3
               retried    as job-00000000000000aa
               limits     memory 2 GiB a process by rlimit, cpu not enforced
+              sandbox    files read-only, no network (namespaces, landlock 7, seccomp)
               error      Process exited with code 3: no
         "#]]
         .assert_eq(&head(&job));

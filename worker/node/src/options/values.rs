@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{ConfigurationError, PREPARE_MAX};
-use crate::{Cgroup, Confinement};
+use crate::{Cgroup, Confinement, SandboxMode};
 
 /// Without a prefix, agents could have every variable of the worker.
 pub(super) fn secrets_prefix(text: &str) -> Result<String, ConfigurationError> {
@@ -23,6 +23,11 @@ pub(super) fn switch(text: &str) -> Result<bool, ConfigurationError> {
 pub(super) fn confinement(text: &str) -> Result<Confinement, ConfigurationError> {
     let what = "a confinement (pid-namespace, user-pid-namespace, subreaper)";
     Confinement::parse(text).ok_or_else(|| ConfigurationError::Value { value: text.to_owned(), what })
+}
+
+pub(super) fn sandbox(text: &str) -> Result<SandboxMode, ConfigurationError> {
+    let what = "off, best-effort or required";
+    SandboxMode::parse(text).ok_or_else(|| ConfigurationError::Value { value: text.to_owned(), what })
 }
 
 pub(super) fn cgroup(text: &str) -> Result<Cgroup, ConfigurationError> {

@@ -12,6 +12,7 @@ use std::process::{Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use atlas_sandbox::{Means, Refused, Sandbox};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, unshare};
@@ -55,6 +56,7 @@ pub fn run_if_asked() {
     atlas_env::huge_pages_as_the_system_does();
     let ended = Orders::parse(arguments).map(|orders| match orders {
         Orders::Probe(confinement) => probe(confinement).is_ok(),
+        Orders::Means => tell_means().is_ok(),
         Orders::Enter(groups) => groups.iter().all(|group| nix::unistd::write(group, b"0").is_ok()),
         Orders::Keep(keep) => keep.run().is_ok(),
     });
@@ -63,9 +65,11 @@ pub fn run_if_asked() {
 
 enum Orders {
     Probe(Confinement),
+    /// Says on standard output what this machine offers for sandboxes.
+    Means,
     /// Tries to enter control groups.
     Enter(Vec<OwnedFd>),
-    Keep(Keep),
+    Keep(Box<Keep>),
 }
 
 struct Keep {
@@ -79,17 +83,22 @@ struct Keep {
     groups: Vec<OwnedFd>,
     /// The memory rlimit of each process; 0 for no limit.
     memory_max: u64,
+    /// None for an agent with the rights of this user.
+    sandbox: Option<Sandbox>,
     program: OsString,
     arguments: Vec<OsString>,
 }
 
 impl Orders {
-    /// `probe MODE`, `enter FD,FD…`, or `keep MODE CONTROL UNTIL FD,FD… FD,FD… MEMORY PROGRAM ARGUMENT…`.
+    /// `probe MODE`, `means`, `enter FD,FD…`, or `keep MODE CONTROL UNTIL FD,FD… FD,FD… MEMORY SANDBOX PROGRAM ARGUMENT…`.
     fn parse(mut arguments: impl Iterator<Item = OsString>) -> Option<Self> {
         let mut word = || arguments.next()?.into_string().ok();
         let verb = word()?;
         if verb == "enter" {
             return Some(Self::Enter(adopt_all(&word()?)?));
+        }
+        if verb == "means" {
+            return Some(Self::Means);
         }
         let confinement = Confinement::parse(&word()?)?;
         if verb == "probe" {
@@ -100,17 +109,23 @@ impl Orders {
         let passed = numbers(&word()?)?;
         let groups = adopt_all(&word()?)?;
         let memory_max = word()?.parse().ok()?;
+        let sandbox = match word()?.as_str() {
+            "" => None,
+            // Text that cannot be read must not mean that there is no sandbox.
+            text => Some(Sandbox::parse(text).ok()?),
+        };
         let program = arguments.next()?;
-        Some(Self::Keep(Keep {
+        Some(Self::Keep(Box::new(Keep {
             confinement,
             control,
             until,
             passed,
             groups,
             memory_max,
+            sandbox,
             program,
             arguments: arguments.collect(),
-        }))
+        })))
     }
 }
 
@@ -138,6 +153,22 @@ fn probe(confinement: Confinement) -> nix::Result<()> {
     }
 }
 
+/// Prints what this machine offers, as JSON.
+fn tell_means() -> nix::Result<()> {
+    let means = Means::probe(|sandbox| in_child(|| sandbox.enter().is_ok() && in_child(|| sandbox.confine().is_ok())));
+    let text = serde_json::to_string(&means).map_err(|_| Errno::EINVAL)?;
+    std::io::stdout().write_all(text.as_bytes()).map_err(|_| Errno::EPIPE)
+}
+
+/// True if `work` succeeds in a child of this process.
+fn in_child(work: impl FnOnce() -> bool) -> bool {
+    match pre_exec::fork() {
+        Ok(None) => std::process::exit(if work() { 0 } else { 1 }),
+        Ok(Some(child)) => matches!(waitpid(child, None), Ok(WaitStatus::Exited(_, 0))),
+        Err(_) => false,
+    }
+}
+
 /// Makes the next child the first process of a new PID namespace.
 fn enter_namespaces(confinement: Confinement) -> nix::Result<()> {
     if confinement == Confinement::PidNamespace {
@@ -153,11 +184,17 @@ fn enter_namespaces(confinement: Confinement) -> nix::Result<()> {
 
 impl Keep {
     fn run(self) -> nix::Result<()> {
-        if self.confinement == Confinement::Subreaper {
+        let own = self.sandbox.as_ref().filter(|sandbox| sandbox.means.namespaces.is_some());
+        if let Some(sandbox) = own {
+            if let Err(refused) = sandbox.enter() {
+                return self.refuse(refused);
+            }
+        } else if self.confinement == Confinement::Subreaper {
             prctl::set_child_subreaper(true)?;
             return self.hold();
+        } else {
+            enter_namespaces(self.confinement)?;
         }
-        enter_namespaces(self.confinement)?;
         match pre_exec::fork()? {
             // The first process of the namespace. When it ends, the kernel kills the others.
             None => {
@@ -174,6 +211,14 @@ impl Keep {
                 }
             }
         }
+    }
+
+    /// Reports that the agent was not started because it could not be confined.
+    fn refuse(self, refused: Refused) -> nix::Result<()> {
+        let change = Change::NotConfined(refused);
+        // If the worker has ended, there is no one to report to.
+        let _ = UnixStream::from(self.control).write_all(&change.to_bytes());
+        Ok(())
     }
 
     /// Closes the agent's descriptors in this process, so that only the agent's tree keeps its pipes open.
@@ -198,6 +243,9 @@ impl Keep {
             // The agent inherits the limit. This process needs very little memory.
             setrlimit(Resource::RLIMIT_DATA, self.memory_max, self.memory_max)?;
         }
+        if let Some(Err(refused)) = self.sandbox.as_ref().map(Sandbox::confine) {
+            return self.refuse(refused);
+        }
         let mut agent = Command::new(&self.program);
         agent.args(&self.arguments).process_group(0);
         // Only the agent enters the groups: a limit that kills the agent must not kill this process, which reports the
@@ -221,7 +269,9 @@ impl Keep {
                 return Ok(());
             }
         };
-        let tree = Held { confinement: self.confinement, agent };
+        let in_namespace = self.confinement != Confinement::Subreaper
+            || self.sandbox.as_ref().is_some_and(|sandbox| sandbox.means.namespaces.is_some());
+        let tree = Held { in_namespace, agent };
         let ended = tree.wait(&mut control, &signals, &end)?;
         tree.end();
         if let Some(status) = ended {
@@ -252,7 +302,8 @@ impl End {
 }
 
 struct Held {
-    confinement: Confinement,
+    /// The kernel kills the tree with this process.
+    in_namespace: bool,
     agent: Pid,
 }
 
@@ -311,7 +362,7 @@ impl Held {
 
     /// Kills all remaining processes. With a namespace, the kernel does this when this process ends.
     fn end(&self) {
-        if self.confinement != Confinement::Subreaper {
+        if self.in_namespace {
             return;
         }
         loop {

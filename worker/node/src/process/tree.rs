@@ -14,6 +14,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use atlas_env::Env;
+use atlas_sandbox::{Means, Refused};
 use atlas_types::NodeId;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::io::Interest;
@@ -25,6 +26,7 @@ use super::watchdog::Hold;
 use super::{Confinement, LeaseWatchdog, pre_exec};
 use crate::cgroup::{Cgroup, Enforced, Group, Groups, Limits};
 use crate::readiness::{at_once, watch};
+use crate::sandbox::Confined;
 
 /// Starts process trees with a supervisor program and a way of containment.
 pub(crate) struct Supervisor {
@@ -61,6 +63,8 @@ pub(crate) struct Spawn<'a> {
     pub(crate) passed: Vec<OwnedFd>,
     /// The limits of its contract.
     pub(crate) limits: Limits,
+    /// Its confinement. None for a program with the rights of the worker.
+    pub(crate) sandbox: Option<Confined>,
     /// True if it runs an attempt and must be killed when the leases end.
     pub(crate) leased: bool,
 }
@@ -73,6 +77,8 @@ pub(crate) enum Change {
         /// The system's error number.
         errno: i32,
     },
+    /// The program was not started because it could not be confined.
+    NotConfined(Refused),
     /// The agent's process ended, and its tree with it.
     Exited(ExitStatus),
 }
@@ -81,6 +87,7 @@ impl Change {
     pub(super) fn to_bytes(self) -> [u8; 5] {
         let (kind, value) = match self {
             Self::NotStarted { errno } => (b'n', errno),
+            Self::NotConfined(refused) => (b'c', refused.code()),
             Self::Exited(status) => (b'x', status.into_raw()),
         };
         let mut bytes = [kind, 0, 0, 0, 0];
@@ -92,6 +99,7 @@ impl Change {
         let value = i32::from_be_bytes([a, b, c, d]);
         match kind {
             b'n' => Some(Self::NotStarted { errno: value }),
+            b'c' => Some(Self::NotConfined(Refused::of_code(value))),
             b'x' => Some(Self::Exited(ExitStatus::from_raw(value))),
             _ => None,
         }
@@ -121,6 +129,14 @@ impl Supervisor {
             Confinement::ALL.into_iter().filter(|&confinement| wanted.is_none_or(|wanted| wanted == confinement));
         let confinement = tried.into_iter().find(works).ok_or(SupervisorError::NoConfinement)?;
         Ok(Self { env, program, confinement, watchdog: LeaseWatchdog::default(), groups: Groups::default() })
+    }
+
+    /// What this machine offers for sandboxes. Blocks.
+    pub(crate) fn means(&self) -> Means {
+        let mut probe = Command::new(&self.program);
+        probe.args([ARGUMENT, "means"]).env_clear().stdin(Stdio::null()).stderr(Stdio::null());
+        let told = probe.output().ok().filter(|output| output.status.success());
+        told.and_then(|output| serde_json::from_slice(&output.stdout).ok()).unwrap_or_default()
     }
 
     /// Sets up control groups of the worker `node` for trees with limits, as far as the machine permits. Returns why
@@ -172,8 +188,13 @@ impl Supervisor {
         command.args([ARGUMENT, "keep", self.confinement.as_str()]);
         command.args([theirs.as_raw_fd().to_string(), until.to_string(), numbers(&passed), numbers(&entered)]);
         command.arg(enforced.rlimit().unwrap_or(0).to_string());
+        command.arg(spawn.sandbox.as_ref().map(|confined| confined.sandbox.to_json()).unwrap_or_default());
         command.arg(spawn.program).args(spawn.arguments);
-        command.current_dir(spawn.directory).env_clear().envs(spawn.environment);
+        let mut environment = spawn.environment;
+        if let Some(confined) = &spawn.sandbox {
+            confined.environment(&mut environment);
+        }
+        command.current_dir(spawn.directory).env_clear().envs(environment);
         command.stdin(spawn.stdin).stdout(spawn.stdout).stderr(spawn.stderr).process_group(0);
         let inherited = [&[theirs.as_raw_fd()][..], &passed, &entered].concat();
         pre_exec::inherit(&mut command, inherited);
@@ -187,6 +208,8 @@ impl Supervisor {
             heard: Vec::new(),
             own: None,
             enforced,
+            confined: spawn.sandbox.as_ref().map(Confined::text),
+            sandbox: spawn.sandbox,
             group,
             kills: 0,
             kills_told: 0,
@@ -207,6 +230,10 @@ pub(crate) struct Tree {
     /// Its own processes, once it has settled.
     own: Option<Below>,
     enforced: Enforced,
+    /// How it is confined, as text.
+    confined: Option<String>,
+    /// Its confinement, until the tree has ended.
+    sandbox: Option<Confined>,
     /// Its control group, until the tree has ended.
     group: Option<Group>,
     /// The number of its processes killed at the memory limit, at the last count and at the last report by
@@ -256,6 +283,11 @@ impl Tree {
     /// The limits of its contract and how they are enforced.
     pub(crate) fn enforced(&self) -> &Enforced {
         &self.enforced
+    }
+
+    /// How it is confined. None if it has the rights of the worker.
+    pub(crate) fn confined(&self) -> Option<&str> {
+        self.confined.as_deref()
     }
 
     /// An explanation if processes of the tree were killed at its memory limit since the last call.
@@ -361,6 +393,7 @@ impl Tree {
         let _ = self.supervisor.wait();
         self.count_kills();
         self.group = None;
+        self.sandbox = None;
         self.ended = true;
     }
 }

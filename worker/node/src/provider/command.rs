@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, PipeReader, Read as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +25,8 @@ pub(super) struct Launch {
     pub(super) environment: Vec<(OsString, OsString)>,
     pub(super) stdout: Keep,
     pub(super) stderr: Keep,
+    /// Places besides its own to which it writes.
+    pub(super) writable: Vec<PathBuf>,
 }
 
 /// Which bytes of a stream are kept.
@@ -48,11 +50,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Runs a process. Dropping the future kills its tree.
 pub(super) async fn run(shared: &Shared, agent: &Arc<Agent>, launch: Launch) -> io::Result<Ended> {
     let (supervisor, limits) = (Arc::clone(&shared.supervisor), agent.limits());
+    let (agent, settings) = (Arc::clone(agent), Arc::clone(&shared.settings));
     let keep = (launch.stdout, launch.stderr);
     // A fork would delay other tasks of the runtime.
     let started = shared.env.spawn_blocking("start process", move || {
         let (from_agent, stdout) = io::pipe()?;
         let (errors, stderr) = io::pipe()?;
+        let writable: Vec<&Path> = launch.writable.iter().map(PathBuf::as_path).collect();
+        let sandbox = settings.sandboxes.of(&agent.contract, &launch.directory, &[&agent.directory], &writable);
         let tree = supervisor.spawn(Spawn {
             program: launch.program,
             arguments: launch.arguments,
@@ -63,6 +68,7 @@ pub(super) async fn run(shared: &Shared, agent: &Arc<Agent>, launch: Launch) -> 
             stderr: stderr.into(),
             passed: Vec::new(),
             limits,
+            sandbox: sandbox.map_err(io::Error::other)?,
             leased: true,
         })?;
         Ok((tree, watch(from_agent, Interest::READABLE)?, watch(errors, Interest::READABLE)?))
@@ -82,6 +88,7 @@ pub(super) async fn run(shared: &Shared, agent: &Arc<Agent>, launch: Launch) -> 
     };
     let (change, stdout, stderr) = tokio::join!(ended, read(&stdout, keep.0), read(&stderr, keep.1));
     match change {
+        Change::NotConfined(refused) => Err(io::Error::other(refused)),
         Change::NotStarted { errno } => Err(io::Error::from_raw_os_error(errno)),
         Change::Exited(status) => Ok(Ended { status, stdout: stdout?, stderr: stderr? }),
     }

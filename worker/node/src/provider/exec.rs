@@ -18,6 +18,7 @@ use super::io_loop::{Lines, ReadResult, Sink, Source, Wait, Woken};
 use super::{ATLAS, Execution, Settings, UNKNOWN, elsewhere, json_text};
 use crate::agent::Agent;
 use crate::process::{Change, Spawn, Supervisor, Tree};
+use crate::sandbox::Unconfined;
 use crate::secrets::Secrets;
 use crate::slot::{Control, Shared, Work};
 
@@ -44,6 +45,7 @@ impl Exec {
             Err(failed) => return *failed,
         };
         control.limits = process.tree.enforced().text();
+        control.sandbox = process.tree.confined().map(str::to_owned);
         process.stdin.send(&document(work));
         process.stdin.finish();
         let limit = work.assignment.execution_timeout;
@@ -67,6 +69,24 @@ impl Exec {
                 Woken::Stopped => return Execution::stopped(),
             }
         }
+    }
+}
+
+/// Why there is no process.
+pub(super) enum NotStarted {
+    Spawn(io::Error),
+    Unconfined(Unconfined),
+}
+
+impl From<io::Error> for NotStarted {
+    fn from(error: io::Error) -> Self {
+        Self::Spawn(error)
+    }
+}
+
+impl From<Unconfined> for NotStarted {
+    fn from(unconfined: Unconfined) -> Self {
+        Self::Unconfined(unconfined)
     }
 }
 
@@ -103,15 +123,22 @@ impl Process {
         // Runs on a blocking thread, because a fork would delay other tasks of the runtime.
         let started =
             control.env.spawn_blocking("start process", move || Self::start(&work, &secrets, &supervisor, &settings));
-        let started = started.join().await.unwrap_or_else(|_| Err(io::ErrorKind::Interrupted.into()));
+        let started = started.join().await.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::Interrupted).into()));
         started.map_err(|error| {
-            Box::new(Execution::failed(FailureKind::Internal, format!("could not start a process: {error}")))
+            Box::new(match error {
+                NotStarted::Spawn(error) => {
+                    Execution::failed(FailureKind::Internal, format!("could not start a process: {error}"))
+                }
+                NotStarted::Unconfined(unconfined) => Execution::unconfined(unconfined),
+            })
         })
     }
 
-    fn start(work: &Work, secrets: &Secrets, supervisor: &Supervisor, settings: &Settings) -> io::Result<Self> {
+    fn start(work: &Work, secrets: &Secrets, supervisor: &Supervisor, settings: &Settings) -> Result<Self, NotStarted> {
         let command = &work.agent.contract.provider.command;
-        let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        let (program, arguments) = command.split_first().ok_or(io::Error::from(io::ErrorKind::InvalidInput))?;
+        let (contract, directory) = (&work.agent.contract, &work.agent.directory);
+        let sandbox = settings.sandboxes.of(contract, directory, &[], &[])?;
         let (stdin, to_agent) = io::pipe()?;
         let (from_agent, stdout) = io::pipe()?;
         let (errors, stderr) = io::pipe()?;
@@ -131,6 +158,7 @@ impl Process {
             stderr: stderr.into(),
             passed: Vec::new(),
             limits: work.agent.limits(),
+            sandbox,
             leased: true,
         })?;
         Ok(Self {
@@ -236,6 +264,7 @@ impl Process {
                 let command = work.agent.contract.provider.command.first().map_or("", String::as_str);
                 format!("[Errno {errno}] {}: '{command}'", nix::errno::Errno::from_raw(errno).desc())
             }
+            Change::NotConfined(refused) => return Some(Execution::unconfined(refused)),
             Change::Exited(status) if status.success() => return None,
             Change::Exited(status) => self.exit_text(status, redactor),
         };

@@ -7,6 +7,7 @@ mod frame;
 
 use std::io::{self, PipeReader};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +25,7 @@ use super::{Execution, Settings, StartError, elsewhere, explained, seconds};
 use crate::agent::Agent;
 use crate::mailbox::Answer;
 use crate::process::{Change, Spawn, Supervisor, Tree};
+use crate::sandbox::Unconfined;
 use crate::secrets::Secrets;
 use crate::slot::{Control, Shared, Work};
 
@@ -40,6 +42,8 @@ pub(crate) struct PythonProgram {
 enum Silence {
     TimedOut,
     Stopped,
+    /// The host was not started, because it could not be confined.
+    Unconfined(String),
     /// The host ended or violated the protocol.
     Broken(String),
 }
@@ -66,6 +70,7 @@ impl PythonProgram {
         let host = host.map_err(|error| match error {
             HostError::NoPython(why) => StartError::NodeLacks(why),
             HostError::Spawn(source) => StartError::Spawn { agent: agent(), source },
+            HostError::Unconfined(unconfined) => StartError::Unconfined(unconfined.to_string()),
         })?;
         let mut program = Self { host, settings };
         let directory = work.agent.directory.display().to_string();
@@ -80,6 +85,7 @@ impl PythonProgram {
             Ok(frame) => frame,
             Err(Silence::TimedOut) => return Err(StartError::TimedOut { agent: agent(), limit: seconds(limit) }),
             Err(Silence::Stopped) => return Err(StartError::Stopped),
+            Err(Silence::Unconfined(why)) => return Err(StartError::Unconfined(why)),
             Err(Silence::Broken(why)) => {
                 let why = match program.host.tree.out_of_memory() {
                     Some(killed) => explained(&why, &killed),
@@ -109,6 +115,8 @@ impl PythonProgram {
             Ok(frame) => frame,
             Err(Silence::TimedOut) => return Execution::timed_out(limit),
             Err(Silence::Stopped) => return Execution::stopped(),
+            // Told by the first answer, which is that to the start.
+            Err(Silence::Unconfined(why)) => return Execution::unconfined(why),
             Err(Silence::Broken(why)) => return Execution::failed(FailureKind::Agent, why),
         };
         match frame.kind {
@@ -144,12 +152,24 @@ impl PythonProgram {
 enum HostError {
     NoPython(String),
     Spawn(io::Error),
+    Unconfined(Unconfined),
+}
+
+impl From<Unconfined> for HostError {
+    fn from(unconfined: Unconfined) -> Self {
+        Self::Unconfined(unconfined)
+    }
 }
 
 impl From<io::Error> for HostError {
     fn from(error: io::Error) -> Self {
         Self::Spawn(error)
     }
+}
+
+/// The folder with an interpreter's libraries: that above its folder `bin`.
+fn root_of(program: &Path) -> &Path {
+    program.parent().and_then(Path::parent).unwrap_or(program)
 }
 
 struct Host {
@@ -210,6 +230,11 @@ impl Host {
             Some(own) => &own.python,
             None => &settings.python.get().map_err(|why| HostError::NoPython(why.to_owned()))?.program,
         };
+        let contract = &work.agent.contract;
+        // An environment's interpreter is a link to that of the machine, which has the standard library.
+        let linked = program.canonicalize().unwrap_or_else(|_| program.clone());
+        let own = [settings.sdk.as_path(), root_of(program), root_of(&linked)];
+        let sandbox = settings.sandboxes.of(contract, &work.agent.directory, &own, &[])?;
         let (host_reads, we_write) = io::pipe()?;
         let (we_read, host_writes) = io::pipe()?;
         let (stdout, host_stdout) = io::pipe()?;
@@ -229,6 +254,7 @@ impl Host {
             stderr: host_stderr.into(),
             passed: vec![OwnedFd::from(host_reads), OwnedFd::from(host_writes)],
             limits: work.agent.limits(),
+            sandbox,
             leased: true,
         })?;
         Ok(Self {
@@ -341,6 +367,9 @@ impl Host {
                             }
                         }
                     }
+                    if let Some(Change::NotConfined(refused)) = change {
+                        return Err(Silence::Unconfined(refused.to_string()));
+                    }
                     if let Some(change) = change {
                         return Err(Silence::Broken(self.epitaph(change, control).await));
                     }
@@ -407,6 +436,7 @@ impl Host {
             Change::NotStarted { errno } => {
                 format!("could not start Python: {}", nix::errno::Errno::from_raw(errno).desc())
             }
+            Change::NotConfined(refused) => refused.to_string(),
             Change::Exited(status) => match status.code() {
                 Some(code) => format!("Agent process exited with code {code} before it answered"),
                 None => format!("Agent process was ended by a signal before it answered ({status})"),

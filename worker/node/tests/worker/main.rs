@@ -10,6 +10,7 @@ mod parks;
 mod python;
 mod results;
 mod room;
+mod sandbox;
 mod secrets;
 mod session;
 mod spawn;

@@ -291,6 +291,7 @@ impl Host for Surroundings<'_> {
             environment,
             stdout: Keep::First(process.stdout_max),
             stderr: Keep::First(process.stderr_max),
+            writable: Vec::new(),
         };
         let command::Ended { status, stdout, stderr } = command::run(self.shared, self.agent, launch).await?;
         for line in String::from_utf8_lossy(&stderr).lines() {

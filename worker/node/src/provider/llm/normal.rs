@@ -6,6 +6,7 @@ pub(in crate::provider) mod toolbox;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use atlas_model::{Message, ToolCall};
@@ -169,7 +170,9 @@ impl Launcher {
         let Process { program, arguments, directory, environment, stream_bytes } = process;
         let environment: Vec<(OsString, OsString)> = environment.into_iter().collect();
         let keep = Keep::Last(stream_bytes);
-        let start = Start { program, arguments, directory, environment, stdout: keep, stderr: keep };
+        // The folder of the attempt: its own work, and results, which this process reads.
+        let writable = directory.parent().map(Path::to_owned).into_iter().collect();
+        let start = Start { program, arguments, directory, environment, stdout: keep, stderr: keep, writable };
         let command::Ended { status, stdout, stderr } = command::run(&self.shared, &self.agent, start).await?;
         Ok(Left { status, stdout, stderr })
     }

@@ -95,6 +95,7 @@ fn begin(start: Start, supervisor: &Supervisor) -> io::Result<Begun> {
         stderr: stderr.into(),
         passed: Vec::new(),
         limits: Limits::default(),
+        sandbox: None,
         // It belongs to the worker and not to one lease.
         leased: false,
     })?;
@@ -135,6 +136,9 @@ impl Running {
             return Some(io::Error::from_raw_os_error(errno).to_string());
         }
         self.read();
+        if let Some(Change::NotConfined(refused)) = change {
+            return Some(refused.to_string());
+        }
         let errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&errors);
         let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty())?;

@@ -1,0 +1,239 @@
+//! Which programs of a worker are confined, and to what ([ADR 45](../../../docs/adr/0045-sandbox.md)).
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use atlas_contract::Contract;
+use atlas_sandbox::{Access, Enforced, Means, Sandbox, Secrets};
+
+/// Whether agents are confined to the permissions of their contracts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SandboxMode {
+    /// No agent is.
+    Off,
+    /// Those whose contract states permissions for files or the network are, as far as the machine can enforce it.
+    #[default]
+    BestEffort,
+    /// All are, and an attempt fails where the machine cannot enforce the permissions.
+    Required,
+}
+
+impl SandboxMode {
+    /// Parses a mode as named by [`Self::as_str`].
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Off, Self::BestEffort, Self::Required].into_iter().find(|mode| mode.as_str() == text)
+    }
+
+    /// The name on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::BestEffort => "best-effort",
+            Self::Required => "required",
+        }
+    }
+}
+
+/// The permissions cannot be enforced here, and must be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{agent} cannot be confined on this node, which is required: not enforced: {}", .missing.join(", "))]
+pub(crate) struct Unconfined {
+    agent: String,
+    missing: Vec<&'static str>,
+}
+
+/// Makes the confinements of programs.
+#[derive(Debug)]
+pub(crate) struct Sandboxes {
+    pub(crate) mode: SandboxMode,
+    pub(crate) means: Means,
+    /// Places that no agent sees.
+    pub(crate) hidden: Vec<PathBuf>,
+    /// Places that every agent sees, such as our Python package.
+    pub(crate) visible: Vec<PathBuf>,
+    /// The size of the folder for temporary files of a tree.
+    pub(crate) scratch_bytes: u64,
+    /// The most processes and threads of a tree.
+    pub(crate) processes_max: u64,
+    /// Where folders for temporary files are on a machine without namespaces.
+    pub(crate) scratch: PathBuf,
+    /// True if all GPUs are seen by all jobs.
+    pub(crate) all_gpus: bool,
+}
+
+/// The confinement of one process tree.
+#[derive(Debug)]
+pub(crate) struct Confined {
+    pub(crate) sandbox: Sandbox,
+    /// Its folder for temporary files, if it has none in memory.
+    folder: Option<Folder>,
+}
+
+impl Sandboxes {
+    /// Places that the operator and the worker keep from agents.
+    pub(crate) fn hidden(own: impl IntoIterator<Item = PathBuf>, home: Option<&Path>) -> Vec<PathBuf> {
+        let own = own.into_iter().filter_map(|path| path.canonicalize().ok());
+        own.chain(Secrets::find(home).places().iter().cloned()).collect()
+    }
+
+    /// The confinement of a program of an agent that runs in `directory`; none for one with the rights of the worker. It sees
+    /// `visible` and writes to `writable`. Blocks.
+    pub(crate) fn of(
+        &self,
+        contract: &Contract,
+        directory: &Path,
+        visible: &[&Path],
+        writable: &[&Path],
+    ) -> Result<Option<Confined>, Unconfined> {
+        let Some(access) = self.access(contract)? else { return Ok(None) };
+        let folder = if self.means.namespaces.is_none() { Folder::new(&self.scratch).ok() } else { None };
+        let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+        let all = |given: &[&Path], more: &[PathBuf]| {
+            let given = given.iter().filter_map(|path| path.canonicalize().ok());
+            // The root would be everything.
+            given.chain(more.iter().cloned()).filter(|path| path.parent().is_some()).collect::<Vec<PathBuf>>()
+        };
+        let mut visible = all(visible, &self.visible);
+        visible.push(directory.clone());
+        let mut writable = all(writable, &[]);
+        writable.extend(folder.iter().map(|folder| folder.0.clone()));
+        let sandbox = Sandbox {
+            access,
+            means: self.means,
+            directory,
+            visible,
+            writable,
+            hidden: self.hidden.clone(),
+            devices: self.devices(contract),
+            scratch_bytes: self.scratch_bytes,
+            processes_max: self.processes_max,
+        };
+        Ok(Some(Confined { sandbox, folder }))
+    }
+
+    /// What an agent may do; none if it has the rights of the worker.
+    pub(crate) fn access(&self, contract: &Contract) -> Result<Option<Access>, Unconfined> {
+        let confines = match self.mode {
+            SandboxMode::Off => false,
+            SandboxMode::BestEffort => contract.states_access,
+            SandboxMode::Required => true,
+        };
+        if !confines {
+            return Ok(None);
+        }
+        let access = Access::of(&contract.permissions.filesystem, &contract.permissions.network);
+        let missing = Enforced::of(access, self.means).missing;
+        if self.mode == SandboxMode::Required && !missing.is_empty() {
+            return Err(Unconfined { agent: contract.name.to_string(), missing });
+        }
+        Ok(Some(access))
+    }
+
+    /// The device files of its hardware.
+    fn devices(&self, contract: &Contract) -> Vec<PathBuf> {
+        let hardware = &contract.hardware;
+        let mut devices: Vec<PathBuf> = hardware.device_access.iter().map(PathBuf::from).collect();
+        let has_gpu = hardware.gpu || hardware.gpu_count.is_some() || hardware.gpu_vram_bytes.is_some();
+        if has_gpu || self.all_gpus {
+            let entries = fs::read_dir("/dev").into_iter().flatten().flatten();
+            let is_gpu = |name: &OsString| {
+                name.to_str().is_some_and(|name| name.starts_with("nvidia") || ["dri", "kfd"].contains(&name))
+            };
+            devices.extend(entries.filter(|entry| is_gpu(&entry.file_name())).map(|entry| entry.path()));
+        }
+        devices
+    }
+}
+
+impl Confined {
+    /// The variables of the program: `TMPDIR` is its own folder for temporary files.
+    pub(crate) fn environment(&self, environment: &mut Vec<(OsString, OsString)>) {
+        let folder = self.folder.as_ref().map_or(Path::new("/tmp"), |folder| &folder.0);
+        environment.push(("TMPDIR".into(), folder.into()));
+    }
+
+    /// What is enforced, for the job's metadata.
+    pub(crate) fn text(&self) -> String {
+        self.sandbox.enforced().to_string()
+    }
+}
+
+/// A folder for the temporary files of one tree. It is removed with this value.
+#[derive(Debug)]
+struct Folder(PathBuf);
+
+/// Numbers folders.
+static FOLDERS: AtomicU64 = AtomicU64::new(0);
+
+impl Folder {
+    fn new(under: &Path) -> io::Result<Self> {
+        let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
+        let path = under.join(format!("{}-{number}", std::process::id()));
+        fs::create_dir_all(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What is left is removed at the next start.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sandboxes(mode: SandboxMode, means: Means) -> Sandboxes {
+        Sandboxes {
+            mode,
+            means,
+            hidden: Vec::new(),
+            visible: Vec::new(),
+            scratch_bytes: 1,
+            processes_max: 1,
+            scratch: std::env::temp_dir(),
+            all_gpus: false,
+        }
+    }
+
+    fn contract(members: &str) -> Contract {
+        let text = format!("agent:\n  name: a\n  version: 1.0.0\n{members}");
+        atlas_contract::parse(text.as_bytes()).expect("a contract")
+    }
+
+    #[test]
+    fn an_agent_is_confined_by_what_its_contract_states() {
+        let (plain, stated) = (contract(""), contract("  permissions: {network: []}\n"));
+        let named = contract("  permissions: {secrets: [A], max_memory_mb: 7}\n");
+        let check = |mode, contract: &Contract| {
+            let access = sandboxes(mode, Means::default()).access(contract);
+            access.map(|access| access.map(|access| access.network)).map_err(|error| error.to_string())
+        };
+        assert_eq!(check(SandboxMode::Off, &stated), Ok(None));
+        assert_eq!(check(SandboxMode::BestEffort, &plain), Ok(None));
+        assert_eq!(check(SandboxMode::BestEffort, &named), Ok(None));
+        assert_eq!(check(SandboxMode::BestEffort, &stated), Ok(Some(false)));
+        let why = "a cannot be confined on this node, which is required: not enforced: files, secrets of the machine, processes, system calls";
+        assert_eq!(check(SandboxMode::Required, &plain), Err(why.to_owned()));
+    }
+
+    #[test]
+    fn where_all_can_be_enforced_agents_without_permissions_get_the_defaults() {
+        let full = Means { namespaces: Some(Means::NAMESPACES[0]), landlock: 7, seccomp: true };
+        let access = sandboxes(SandboxMode::Required, full).access(&contract("")).expect("it can");
+        assert_eq!(access, Some(Access::of(&["read".to_owned()], &["outbound".to_owned()])));
+    }
+
+    #[test]
+    fn modes_have_names() {
+        for mode in [SandboxMode::Off, SandboxMode::BestEffort, SandboxMode::Required] {
+            assert_eq!(SandboxMode::parse(mode.as_str()), Some(mode));
+        }
+        assert_eq!(SandboxMode::parse("on"), None);
+    }
+}

@@ -1,0 +1,76 @@
+//! Why a process could not be confined.
+
+use nix::errno::Errno;
+
+/// The part of the confinement that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Creating namespaces.
+    Namespaces,
+    /// Setting up the files that the agent sees.
+    Mounts,
+    /// Setting up the loopback device of an agent without network.
+    Loopback,
+    /// Setting rlimits and giving up capabilities.
+    Privileges,
+    /// Landlock.
+    Landlock,
+    /// The filter of system calls.
+    Filter,
+}
+
+impl Step {
+    const ALL: [Self; 6] =
+        [Self::Namespaces, Self::Mounts, Self::Loopback, Self::Privileges, Self::Landlock, Self::Filter];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Namespaces => "create namespaces",
+            Self::Mounts => "set up its files",
+            Self::Loopback => "set up its loopback device",
+            Self::Privileges => "give up privileges",
+            Self::Landlock => "set up Landlock",
+            Self::Filter => "set up the filter of system calls",
+        }
+    }
+}
+
+/// A step that failed. The agent was not started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("could not {}: {}", .step.as_str(), .errno.desc())]
+pub struct Refused {
+    /// The step.
+    pub step: Step,
+    /// The error of the system.
+    pub errno: Errno,
+}
+
+impl Refused {
+    /// The refusal as a number, for the report of a supervisor.
+    pub fn code(self) -> i32 {
+        let step = Step::ALL.iter().position(|step| *step == self.step).unwrap_or(0);
+        i32::try_from(step).unwrap_or(0) << 16 | (self.errno as i32 & 0xffff)
+    }
+
+    /// Reads [`Self::code`].
+    pub fn of_code(code: i32) -> Self {
+        let step = usize::try_from(code >> 16).ok().and_then(|step| Step::ALL.get(step).copied());
+        Self { step: step.unwrap_or(Step::Namespaces), errno: Errno::from_raw(code & 0xffff) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_a_number() {
+        for step in Step::ALL {
+            let refused = Refused { step, errno: Errno::EPERM };
+            assert_eq!(Refused::of_code(refused.code()), refused);
+        }
+        assert_eq!(Refused::of_code(-1).step, Step::Namespaces);
+        let text = Refused { step: Step::Mounts, errno: Errno::EACCES }.to_string();
+        assert_eq!(text, "could not set up its files: Permission denied");
+    }
+}
