@@ -5,8 +5,8 @@
 //! nothing while it runs. The ids of spans follow from the ids of jobs.
 //!
 //! * [`Config`] reads the variables that OpenTelemetry defines;
-//! * [`spans`](job_spans), `metrics` and `logs` make messages from what Atlas has, without I/O;
-//! * `send` is the protocol, [`Otlp`] the queues and the tasks that empty them.
+//! * [`spans`](job_spans) and `logs` make what the exporters of `opentelemetry-otlp` take, `metrics` a message, without I/O;
+//! * `send` makes the exporters, [`Otlp`] has the queues and the tasks that empty them.
 //!
 //! Contents of jobs (inputs, outputs, messages to and from models) are never sent.
 
@@ -22,6 +22,5 @@ mod value;
 
 pub use config::{Config, ConfigError};
 pub use logs::Logs;
-pub use opentelemetry_proto::tonic::trace::v1::Span;
 pub use pipeline::{Otlp, Running};
-pub use spans::{job_spans, run_spans};
+pub use spans::{execution, job_spans, run_spans};

@@ -2,24 +2,27 @@
 
 use std::fmt::{Debug, Write as _};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use atlas_env::Clock;
-use opentelemetry_proto::tonic::common::v1::KeyValue;
-use opentelemetry_proto::tonic::logs::v1::{LogRecord, SeverityNumber};
+use opentelemetry::logs::{AnyValue, LogRecord as _, Logger as _, Severity};
+use opentelemetry_sdk::logs::{SdkLogRecord, SdkLogger};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
 use crate::pipeline::Queue;
-use crate::value::{count, flag, share, text, word};
+use crate::value::{text, whole};
 
-/// Programs parts whose lines are not sent, because sending causes them.
-const OWN: [&str; 5] = ["atlas_otlp", "hyper", "h2", "rustls", "tower"];
+/// Parts of the program whose lines are not sent, because sending causes them.
+const OWN: [&str; 6] = ["atlas_otlp", "h2", "rustls", "tonic", "tower", "want"];
 
 /// Puts each line of the log into the queue. It never waits.
 pub struct Logs {
-    pub(crate) queue: Queue<LogRecord>,
+    pub(crate) queue: Queue<SdkLogRecord>,
+    /// Makes empty records; the SDK has no other way.
+    pub(crate) logger: SdkLogger,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
@@ -27,43 +30,37 @@ impl<S: Subscriber> Layer<S> for Logs {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let target = event.metadata().target();
         let part = target.split("::").next().unwrap_or_default();
-        if OWN.contains(&part) || part.starts_with("hyper") {
+        if OWN.contains(&part) || part.starts_with("hyper") || part.starts_with("opentelemetry") {
             return;
         }
-        let mut fields = Fields::default();
-        event.record(&mut fields);
-        let at = u64::try_from(self.clock.wall().0).unwrap_or(0).saturating_mul(1_000);
+        let micros = u64::try_from(self.clock.wall().0).unwrap_or(0);
+        let at = SystemTime::UNIX_EPOCH + Duration::from_micros(micros);
         let level = *event.metadata().level();
-        fields.attributes.push(word("code.namespace", target));
-        self.queue.put(LogRecord {
-            time_unix_nano: at,
-            observed_time_unix_nano: at,
-            severity_number: severity(level).into(),
-            severity_text: level.as_str().to_owned(),
-            body: Some(text(&fields.message)),
-            attributes: fields.attributes,
-            ..LogRecord::default()
-        });
+        let mut record = self.logger.create_log_record();
+        record.set_timestamp(at);
+        record.set_observed_timestamp(at);
+        record.set_severity_number(severity(level));
+        record.set_severity_text(level.as_str());
+        event.record(&mut Fields(&mut record));
+        record.add_attribute("code.namespace", target);
+        self.queue.put(record);
     }
 }
 
-fn severity(level: Level) -> SeverityNumber {
+fn severity(level: Level) -> Severity {
     match level {
-        Level::ERROR => SeverityNumber::Error,
-        Level::WARN => SeverityNumber::Warn,
-        Level::INFO => SeverityNumber::Info,
-        Level::DEBUG => SeverityNumber::Debug,
-        Level::TRACE => SeverityNumber::Trace,
+        Level::ERROR => Severity::Error,
+        Level::WARN => Severity::Warn,
+        Level::INFO => Severity::Info,
+        Level::DEBUG => Severity::Debug,
+        Level::TRACE => Severity::Trace,
     }
 }
 
-#[derive(Default)]
-struct Fields {
-    message: String,
-    attributes: Vec<KeyValue>,
-}
+/// Writes the fields of a line into a record.
+struct Fields<'r>(&'r mut SdkLogRecord);
 
-impl Visit for Fields {
+impl Visit for Fields<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         let mut shown = String::new();
         // Writing to a string cannot fail; a field that cannot be shown is shown as far as it goes.
@@ -72,26 +69,27 @@ impl Visit for Fields {
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
+        let value = AnyValue::from(text(value));
         if field.name() == "message" {
-            value.clone_into(&mut self.message);
+            self.0.set_body(value);
         } else {
-            self.attributes.push(word(field.name(), value));
+            self.0.add_attribute(field.name(), value);
         }
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.attributes.push(count(field.name(), value));
+        self.0.add_attribute(field.name(), whole(value));
     }
 
     fn record_f64(&mut self, field: &Field, value: f64) {
-        self.attributes.push(share(field.name(), value));
+        self.0.add_attribute(field.name(), value);
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
-        self.attributes.push(flag(field.name(), value));
+        self.0.add_attribute(field.name(), value);
     }
 
     fn record_error(&mut self, field: &Field, value: &(dyn std::error::Error + 'static)) {
-        self.attributes.push(word(field.name(), &atlas_env::chain(value)));
+        self.record_str(field, &atlas_env::chain(value));
     }
 }

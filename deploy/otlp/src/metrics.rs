@@ -10,7 +10,7 @@ use opentelemetry_proto::tonic::metrics::v1::{
     AggregationTemporality, Gauge, Histogram, HistogramDataPoint, Metric, NumberDataPoint, Sum,
 };
 
-use crate::value::word;
+use crate::value::label;
 
 /// The labels of a series.
 type Labels = Vec<(String, String)>;
@@ -110,7 +110,7 @@ impl Page {
 }
 
 fn attributes(labels: &Labels) -> Vec<KeyValue> {
-    labels.iter().map(|(name, value)| word(name, value)).collect()
+    labels.iter().map(|(name, value)| label(name, value)).collect()
 }
 
 /// A line such as `name{label="value"} 1.5`.
@@ -172,7 +172,7 @@ mod tests {
         let Some(Data::Sum(sum)) = find("atlas.job.submissions").data else { panic!("a counter") };
         assert_eq!(sum.data_points[0].value, Some(Value::AsDouble(3.0)));
         let Some(Data::Gauge(gauge)) = find("atlas.agent.health.status").data else { panic!("a gauge") };
-        assert_eq!(gauge.data_points[0].attributes, [word("agent", "a \"b\"\\\nc")]);
+        assert_eq!(gauge.data_points[0].attributes, [label("agent", "a \"b\"\\\nc")]);
         let wait = find("atlas.job.queue.wait");
         assert_eq!(wait.unit, "s");
         let Some(Data::Histogram(histogram)) = wait.data else { panic!("a histogram") };

@@ -7,24 +7,22 @@ use std::time::Duration;
 use atlas_env::{Env, Task};
 use atlas_telemetry::{BySignal, Metrics};
 use atlas_types::TraceContext;
-use opentelemetry_proto::tonic::collector::logs::v1::{ExportLogsServiceRequest, ExportLogsServiceResponse};
-use opentelemetry_proto::tonic::collector::metrics::v1::{ExportMetricsServiceRequest, ExportMetricsServiceResponse};
-use opentelemetry_proto::tonic::collector::trace::v1::{ExportTraceServiceRequest, ExportTraceServiceResponse};
-use opentelemetry_proto::tonic::logs::v1::{LogRecord, ResourceLogs, ScopeLogs};
+use opentelemetry::InstrumentationScope;
+use opentelemetry::logs::LoggerProvider as _;
+use opentelemetry_otlp::{ExporterBuildError, LogExporter, SpanExporter};
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+use opentelemetry_proto::tonic::common::v1 as proto;
 use opentelemetry_proto::tonic::metrics::v1::{ResourceMetrics, ScopeMetrics};
-use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
-use prost::Message;
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use opentelemetry_sdk::error::OTelSdkResult;
+use opentelemetry_sdk::logs::{LogBatch, LogExporter as _, SdkLogRecord, SdkLoggerProvider};
+use opentelemetry_sdk::trace::{SpanData, SpanExporter as _};
 use tokio::sync::{mpsc, watch};
 
-use crate::config::{Receiver, Signal};
+use crate::config::Signal;
 use crate::logs::Logs;
-use crate::send::{SendError, Sender};
-use crate::{Config, metrics, spans, value};
+use crate::{Config, metrics, send, spans, value};
 
-/// How often a batch is sent again before it is dropped.
-const ATTEMPTS_MAX: u32 = 5;
-/// The pause before a batch is sent again; it doubles with each attempt.
-const PAUSE: Duration = Duration::from_millis(500);
 /// How long a program that stops waits for what is in the queues.
 const FLUSH_MAX: Duration = Duration::from_secs(3);
 
@@ -62,14 +60,14 @@ struct Waiting<T> {
 }
 
 /// The reading ends of both queues.
-type Ends = (Waiting<Span>, Waiting<LogRecord>);
+type Ends = (Waiting<SpanData>, Waiting<SdkLogRecord>);
 
 /// Records telemetry. Clones share the queues.
 #[derive(Clone)]
 pub struct Otlp {
     config: Arc<Config>,
-    spans: Queue<Span>,
-    logs: Queue<LogRecord>,
+    spans: Queue<SpanData>,
+    logs: Queue<SdkLogRecord>,
     /// None once the tasks have started.
     waiting: Arc<Mutex<Option<Ends>>>,
 }
@@ -92,11 +90,12 @@ impl Otlp {
     /// The part of the log that sends its lines; none if they are not sent.
     pub fn logs(&self, env: &Env) -> Option<Logs> {
         self.config.logs.as_ref()?;
-        Some(Logs { queue: self.logs.clone(), clock: env.clock.clone() })
+        let logger = SdkLoggerProvider::builder().build().logger("atlas");
+        Some(Logs { queue: self.logs.clone(), logger, clock: env.clock.clone() })
     }
 
     /// Records the spans of a job or a run, if its trace is among those that are sent. `trace` is what its caller decided.
-    pub fn record(&self, spans: Vec<Span>, trace: Option<TraceContext>) {
+    pub fn record(&self, spans: Vec<SpanData>, trace: Option<TraceContext>) {
         let Some((id, parent)) = spans::sampled_by(&spans, trace) else { return };
         if self.config.traces.is_some() && self.config.sampler.takes(id, parent) {
             spans.into_iter().for_each(|span| self.spans.put(span));
@@ -114,25 +113,30 @@ impl Otlp {
         let mut tasks = Vec::new();
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some((spans, logs)) = waiting else { return Running { stop, tasks, env: env.clone() } };
-        let make = |receiver: &Receiver, signal| Courier {
-            sender: Sender::new(&self.config, receiver, signal),
+        let make = |signal| Courier {
             config: self.config.clone(),
             metrics: metrics.clone(),
             env: env.clone(),
             signal,
             stopped: stopped.clone(),
         };
-        if let Some(receiver) = &self.config.traces {
-            tasks.push(env.spawn("otlp-traces", make(receiver, Signal::Traces).traces(spans)));
+        if let Some(exporter) = self.config.traces.as_ref().and_then(|to| built(send::spans(&self.config, to))) {
+            tasks.push(env.spawn("otlp-traces", make(Signal::Traces).traces(exporter, spans)));
         }
-        if let Some(receiver) = &self.config.logs {
-            tasks.push(env.spawn("otlp-logs", make(receiver, Signal::Logs).logs(logs)));
+        if let Some(exporter) = self.config.logs.as_ref().and_then(|to| built(send::logs(&self.config, to))) {
+            tasks.push(env.spawn("otlp-logs", make(Signal::Logs).logs(exporter, logs)));
         }
         if let Some(receiver) = &self.config.metrics {
-            tasks.push(env.spawn("otlp-metrics", make(receiver, Signal::Metrics).metrics()));
+            let sender = send::Metrics::new(&self.config, receiver);
+            tasks.push(env.spawn("otlp-metrics", make(Signal::Metrics).metrics(sender)));
         }
         Running { stop, tasks, env: env.clone() }
     }
+}
+
+/// The configuration was checked when it was read, so this does not fail in practice; if it does, the signal is not sent.
+fn built<T>(exporter: Result<T, ExporterBuildError>) -> Option<T> {
+    exporter.inspect_err(|error| tracing::error!(%error, "telemetry is not sent")).ok()
 }
 
 /// The tasks that send.
@@ -169,7 +173,6 @@ async fn until_finished(task: &Task<()>, env: &Env) {
 
 /// Sends one signal.
 struct Courier {
-    sender: Sender,
     config: Arc<Config>,
     metrics: Metrics,
     env: Env,
@@ -178,34 +181,23 @@ struct Courier {
 }
 
 impl Courier {
-    async fn traces(self, mut waiting: Waiting<Span>) {
+    async fn traces(self, exporter: SpanExporter, mut waiting: Waiting<SpanData>) {
         while let Some(spans) = self.batch(&mut waiting).await {
             let count = spans.len() as u64;
-            let scope_spans = vec![ScopeSpans { scope: Some(value::scope()), spans, ..ScopeSpans::default() }];
-            let resource = Some(value::resource(&self.config.resource));
-            let request = ExportTraceServiceRequest {
-                resource_spans: vec![ResourceSpans { resource, scope_spans, ..ResourceSpans::default() }],
-            };
-            let rejected = |answer: ExportTraceServiceResponse| answer.partial_success.map(|part| part.rejected_spans);
-            self.deliver(count, &request, rejected).await;
+            self.ended(count, &exporter.export(spans).await);
         }
     }
 
-    async fn logs(self, mut waiting: Waiting<LogRecord>) {
-        while let Some(log_records) = self.batch(&mut waiting).await {
-            let count = log_records.len() as u64;
-            let scope_logs = vec![ScopeLogs { scope: Some(value::scope()), log_records, ..ScopeLogs::default() }];
-            let resource = Some(value::resource(&self.config.resource));
-            let request = ExportLogsServiceRequest {
-                resource_logs: vec![ResourceLogs { resource, scope_logs, ..ResourceLogs::default() }],
-            };
-            let rejected =
-                |answer: ExportLogsServiceResponse| answer.partial_success.map(|part| part.rejected_log_records);
-            self.deliver(count, &request, rejected).await;
+    async fn logs(self, exporter: LogExporter, mut waiting: Waiting<SdkLogRecord>) {
+        let scope = value::scope();
+        while let Some(lines) = self.batch(&mut waiting).await {
+            let batch: Vec<(&SdkLogRecord, &InstrumentationScope)> = lines.iter().map(|line| (line, &scope)).collect();
+            let sent = exporter.export(LogBatch::new(&batch)).await;
+            self.ended(lines.len() as u64, &sent);
         }
     }
 
-    async fn metrics(self) {
+    async fn metrics(self, sender: send::Metrics) {
         let nanos = || u64::try_from(self.env.clock.wall().0).unwrap_or(0).saturating_mul(1_000);
         let began = nanos();
         let mut stopped = self.stopped.clone();
@@ -215,20 +207,25 @@ impl Courier {
                 _ = stopped.wait_for(|stopped| *stopped) => false,
                 () = self.env.clock.sleep(self.config.interval) => true,
             };
-            let metrics = metrics::metrics(&self.metrics.render(), began, nanos());
-            let scope_metrics = vec![ScopeMetrics { scope: Some(value::scope()), metrics, ..ScopeMetrics::default() }];
-            let resource = Some(value::resource(&self.config.resource));
-            let request = ExportMetricsServiceRequest {
-                resource_metrics: vec![ResourceMetrics { resource, scope_metrics, ..ResourceMetrics::default() }],
-            };
-            let refused = |answer: ExportMetricsServiceResponse| {
-                answer.partial_success.map(|part| part.rejected_data_points.min(1))
-            };
-            self.deliver(1, &request, refused).await;
+            let message = self.message(metrics::metrics(&self.metrics.render(), began, nanos()));
+            self.ended(1, &sender.send(message).await);
             if !goes_on {
                 return;
             }
         }
+    }
+
+    fn message(&self, metrics: Vec<opentelemetry_proto::tonic::metrics::v1::Metric>) -> ExportMetricsServiceRequest {
+        let scope = proto::InstrumentationScope {
+            name: "atlas".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            ..Default::default()
+        };
+        let scope_metrics = vec![ScopeMetrics { scope: Some(scope), metrics, ..ScopeMetrics::default() }];
+        let attributes = self.config.resource.iter().map(|(key, value)| value::label(key, value)).collect();
+        let resource = Some(Resource { attributes, ..Resource::default() });
+        let resource_metrics = vec![ResourceMetrics { resource, scope_metrics, ..ResourceMetrics::default() }];
+        ExportMetricsServiceRequest { resource_metrics }
     }
 
     /// The next batch; none once the program stops and the queue is empty.
@@ -258,41 +255,12 @@ impl Courier {
         (!batch.is_empty()).then_some(batch)
     }
 
-    /// Sends a request until it is accepted, refused, or sent often enough.
-    async fn deliver<A: Message + Default>(
-        &self,
-        count: u64,
-        request: &impl Message,
-        rejected: impl Fn(A) -> Option<i64>,
-    ) {
-        let mut pause = PAUSE;
-        for attempt in 1..=ATTEMPTS_MAX {
-            match self.sender.send::<A>(request).await {
-                Ok(answer) => {
-                    let rejected = rejected(answer).map_or(0, |rejected| rejected.max(0).unsigned_abs().min(count));
-                    self.count(false, rejected);
-                    self.count(true, count - rejected);
-                    return;
-                }
-                Err(error) if error.is_passing() && attempt < ATTEMPTS_MAX && !*self.stopped.borrow() => {
-                    let mut stopped = self.stopped.clone();
-                    tokio::select! {
-                        _ = stopped.wait_for(|stopped| *stopped) => {}
-                        () = self.env.clock.sleep(pause) => {}
-                    }
-                    pause *= 2;
-                }
-                Err(error) => {
-                    self.dropped(count, &error);
-                    return;
-                }
-            }
+    /// Counts what was sent, or dropped because the receiver did not take it in time.
+    fn ended(&self, count: u64, sent: &OTelSdkResult) {
+        if let Err(error) = sent {
+            tracing::warn!(signal = ?self.signal, count, %error, "telemetry was dropped");
         }
-    }
-
-    fn dropped(&self, count: u64, error: &SendError) {
-        tracing::warn!(signal = ?self.signal, count, %error, "telemetry was dropped");
-        self.count(false, count);
+        self.count(sent.is_ok(), count);
     }
 
     fn count(&self, sent: bool, count: u64) {

@@ -1,143 +1,158 @@
-//! The protocol: one request, by gRPC or by HTTP with protobuf.
+//! What sends: the exporters of `opentelemetry-otlp` for spans and log lines, and one request for metrics, all over connections of the
+//! same kind.
+//!
+//! The SDK lets only its own pipeline make the metrics that its exporter takes, and Atlas counts elsewhere ([`crate::metrics`]). So a
+//! message with metrics goes through the generated client or the same HTTP client. It is not repeated after a failure: it has totals,
+//! and the next one contains them.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use bytes::{BufMut, Bytes, BytesMut};
-use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, TE, USER_AGENT};
-use http::{HeaderMap, Method, Request, StatusCode, Uri};
-use http_body_util::{BodyExt, Full, Limited};
+use http::header::{CONTENT_TYPE, HeaderValue, USER_AGENT};
+use http::{HeaderMap, Method, Request, Uri};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
+use opentelemetry::KeyValue;
+use opentelemetry_http::HttpClient;
+use opentelemetry_http::hyper::HyperClient;
+use opentelemetry_otlp::{
+    ExporterBuildError, LogExporter, Protocol as Encoding, SpanExporter, WithExportConfig, WithHttpConfig,
+    WithTonicConfig,
+};
+use opentelemetry_proto::tonic::collector::metrics::v1::metrics_service_client::MetricsServiceClient;
+use opentelemetry_proto::tonic::collector::metrics::v1::{ExportMetricsServiceRequest, ExportMetricsServiceResponse};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
+use opentelemetry_sdk::logs::LogExporter as _;
+use opentelemetry_sdk::trace::SpanExporter as _;
 use prost::Message;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
+use tonic::metadata::MetadataMap;
+use tonic::transport::{Channel, Endpoint};
 
-use crate::config::{Config, Protocol, Receiver, Signal};
+use crate::config::{Config, Protocol, Receiver};
 
-/// The most bytes of an answer that are read.
-const ANSWER_BYTES_MAX: usize = 64 << 10;
 const AGENT: &str = concat!("OTel-OTLP-Exporter-Atlas/", env!("CARGO_PKG_VERSION"));
 
-/// Why something was not accepted.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum SendError {
-    #[error("the receiver cannot be reached: {0}")]
-    Unreachable(String),
-    #[error("no answer within {0:?}")]
-    Late(Duration),
-    #[error("the receiver answered {0}")]
-    Status(StatusCode),
-    #[error("the receiver answered with the gRPC status {code}: {message}")]
-    Grpc { code: u32, message: String },
-    #[error("the answer cannot be read")]
-    Answer,
-}
-
-impl SendError {
-    /// Whether the same request can be accepted later, by the rules of OTLP.
-    pub(crate) fn is_passing(&self) -> bool {
-        match self {
-            Self::Unreachable(_) | Self::Late(_) => true,
-            Self::Status(status) => matches!(status.as_u16(), 429 | 502..=504),
-            Self::Grpc { code, .. } => matches!(code, 1 | 4 | 8 | 10 | 11 | 14 | 15),
-            Self::Answer => false,
+/// The exporter of spans. It repeats requests by the rules of OTLP within the timeout.
+pub(crate) fn spans(config: &Config, receiver: &Receiver) -> Result<SpanExporter, ExporterBuildError> {
+    let (builder, timeout) = (SpanExporter::builder(), config.timeout);
+    let mut exporter = match receiver.protocol {
+        Protocol::Grpc => {
+            let metadata = MetadataMap::from_headers(config.headers.clone());
+            let builder = builder.with_tonic().with_channel(channel(config, receiver));
+            builder.with_metadata(metadata).with_timeout(timeout).build()?
         }
-    }
-}
-
-/// Sends requests to a receiver, over connections that are kept open.
-pub(crate) struct Sender {
-    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
-    protocol: Protocol,
-    uri: Uri,
-    headers: HeaderMap,
-    timeout: Duration,
-}
-
-impl Sender {
-    pub(crate) fn new(config: &Config, receiver: &Receiver, signal: Signal) -> Self {
-        let is_grpc = receiver.protocol == Protocol::Grpc;
-        let builder = HttpsConnectorBuilder::new().with_tls_config(tls(config)).https_or_http();
-        let connector = if is_grpc { builder.enable_http2().build() } else { builder.enable_http1().build() };
-        let client = Client::builder(TokioExecutor::new()).http2_only(is_grpc).build(connector);
-        let mut headers = config.headers.clone();
-        let kind = if is_grpc { "application/grpc" } else { "application/x-protobuf" };
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-        headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
-        if is_grpc {
-            headers.insert(TE, HeaderValue::from_static("trailers"));
+        Protocol::Http => {
+            let builder = builder.with_http().with_http_client(client(config)).with_headers(headers(config));
+            let builder = builder.with_protocol(Encoding::HttpBinary).with_timeout(timeout);
+            builder.with_endpoint(receiver.uri.to_string()).build()?
         }
-        let uri = if is_grpc { method(&receiver.uri, signal) } else { receiver.uri.clone() };
-        Self { client, protocol: receiver.protocol, uri, headers, timeout: config.timeout }
-    }
-
-    /// Sends a message and returns the receiver's.
-    pub(crate) async fn send<A: Message + Default>(&self, message: &impl Message) -> Result<A, SendError> {
-        let exchanged = tokio::time::timeout(self.timeout, self.exchange(message)).await;
-        exchanged.map_err(|_| SendError::Late(self.timeout))?
-    }
-
-    async fn exchange<A: Message + Default>(&self, message: &impl Message) -> Result<A, SendError> {
-        let mut request = Request::new(Full::new(self.framed(message)));
-        (*request.method_mut(), *request.uri_mut()) = (Method::POST, self.uri.clone());
-        *request.headers_mut() = self.headers.clone();
-        let unreachable = |error: &dyn std::error::Error| SendError::Unreachable(atlas_env::chain(error));
-        let answer = self.client.request(request).await.map_err(|error| unreachable(&error))?;
-        let (head, body) = answer.into_parts();
-        if !head.status.is_success() {
-            return Err(SendError::Status(head.status));
-        }
-        let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await.map_err(|_| SendError::Answer)?;
-        if self.protocol == Protocol::Http {
-            return A::decode(body.to_bytes()).map_err(|_| SendError::Answer);
-        }
-        let trailers = body.trailers().cloned();
-        status(&head.headers).or_else(|| status(trailers.as_ref()?)).ok_or(SendError::Answer)??;
-        let bytes = body.to_bytes();
-        // A flag and the length come before the message.
-        A::decode(bytes.get(5..).unwrap_or_default()).map_err(|_| SendError::Answer)
-    }
-
-    fn framed(&self, message: &impl Message) -> Bytes {
-        let len = message.encoded_len();
-        let mut bytes = BytesMut::with_capacity(5 + len);
-        if self.protocol == Protocol::Grpc {
-            bytes.put_u8(0);
-            bytes.put_u32(u32::try_from(len).unwrap_or(u32::MAX));
-        }
-        // The buffer grows as needed, so this cannot fail.
-        let _ = message.encode(&mut bytes);
-        bytes.freeze()
-    }
-}
-
-/// The status of a call in headers or trailers; none if they have none.
-fn status(headers: &HeaderMap) -> Option<Result<(), SendError>> {
-    let name = HeaderName::from_static("grpc-status");
-    let code = headers.get(name)?.to_str().ok().and_then(|code| code.parse().ok()).unwrap_or(2);
-    if code == 0 {
-        return Some(Ok(()));
-    }
-    let message = headers.get(HeaderName::from_static("grpc-message")).and_then(|text| text.to_str().ok());
-    let message = message.unwrap_or_default().chars().take(200).collect();
-    Some(Err(SendError::Grpc { code, message }))
-}
-
-/// The address of the method that takes a signal.
-fn method(uri: &Uri, signal: Signal) -> Uri {
-    let (package, service) = match signal {
-        Signal::Traces => ("trace", "TraceService"),
-        Signal::Metrics => ("metrics", "MetricsService"),
-        Signal::Logs => ("logs", "LogsService"),
     };
-    let path = format!("/opentelemetry.proto.collector.{package}.v1.{service}/Export");
-    let mut parts = uri.clone().into_parts();
-    parts.path_and_query = path.parse().ok();
-    Uri::from_parts(parts).unwrap_or_else(|_| uri.clone())
+    exporter.set_resource(&resource(config));
+    Ok(exporter)
+}
+
+/// The exporter of log lines, like [`spans`].
+pub(crate) fn logs(config: &Config, receiver: &Receiver) -> Result<LogExporter, ExporterBuildError> {
+    let (builder, timeout) = (LogExporter::builder(), config.timeout);
+    let mut exporter = match receiver.protocol {
+        Protocol::Grpc => {
+            let metadata = MetadataMap::from_headers(config.headers.clone());
+            let builder = builder.with_tonic().with_channel(channel(config, receiver));
+            builder.with_metadata(metadata).with_timeout(timeout).build()?
+        }
+        Protocol::Http => {
+            let builder = builder.with_http().with_http_client(client(config)).with_headers(headers(config));
+            let builder = builder.with_protocol(Encoding::HttpBinary).with_timeout(timeout);
+            builder.with_endpoint(receiver.uri.to_string()).build()?
+        }
+    };
+    exporter.set_resource(&resource(config));
+    Ok(exporter)
+}
+
+/// Sends messages with metrics.
+pub(crate) enum Metrics {
+    Grpc { client: MetricsServiceClient<Channel>, metadata: MetadataMap },
+    Http { client: Box<Client>, uri: Uri, headers: HeaderMap },
+}
+
+type Client = HyperClient<HttpsConnector<HttpConnector>>;
+
+impl Metrics {
+    pub(crate) fn new(config: &Config, receiver: &Receiver) -> Self {
+        match receiver.protocol {
+            Protocol::Grpc => {
+                let client = MetricsServiceClient::new(channel(config, receiver));
+                Self::Grpc { client, metadata: MetadataMap::from_headers(config.headers.clone()) }
+            }
+            Protocol::Http => {
+                let mut headers = config.headers.clone();
+                headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"));
+                headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
+                Self::Http { client: Box::new(client(config)), uri: receiver.uri.clone(), headers }
+            }
+        }
+    }
+
+    /// Sends a message once.
+    pub(crate) async fn send(&self, message: ExportMetricsServiceRequest) -> OTelSdkResult {
+        let failed = |text: String| OTelSdkError::InternalFailure(text);
+        let answer = match self {
+            Self::Grpc { client, metadata } => {
+                let mut request = tonic::Request::new(message);
+                *request.metadata_mut() = metadata.clone();
+                let answer = client.clone().export(request).await;
+                answer.map_err(|status| failed(atlas_env::chain(&status)))?.into_inner()
+            }
+            Self::Http { client, uri, headers } => {
+                let mut request = Request::new(message.encode_to_vec().into());
+                (*request.method_mut(), *request.uri_mut()) = (Method::POST, uri.clone());
+                *request.headers_mut() = headers.clone();
+                let answer =
+                    client.send_bytes(request).await.map_err(|error| failed(atlas_env::chain(error.as_ref())))?;
+                if !answer.status().is_success() {
+                    return Err(failed(format!("the receiver answered {}", answer.status())));
+                }
+                let answer = ExportMetricsServiceResponse::decode(answer.into_body());
+                answer.map_err(|_| failed("the answer cannot be read".to_owned()))?
+            }
+        };
+        match answer.partial_success {
+            Some(part) if part.rejected_data_points > 0 => {
+                Err(failed(format!("the receiver rejected {} points", part.rejected_data_points)))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn channel(config: &Config, receiver: &Receiver) -> Channel {
+    let connector = HttpsConnectorBuilder::new().with_tls_config(tls(config)).https_or_http().enable_http2().build();
+    let endpoint = Endpoint::from(receiver.uri.clone()).timeout(config.timeout).connect_timeout(config.timeout);
+    let endpoint = match endpoint.clone().user_agent(AGENT) {
+        Ok(named) => named,
+        Err(_) => endpoint,
+    };
+    endpoint.connect_with_connector_lazy(connector)
+}
+
+fn client(config: &Config) -> Client {
+    let connector = HttpsConnectorBuilder::new().with_tls_config(tls(config)).https_or_http().enable_http1().build();
+    HyperClient::new(connector, config.timeout, None)
+}
+
+fn headers(config: &Config) -> std::collections::HashMap<String, String> {
+    let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    config.headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect()
+}
+
+/// What sends: the program.
+fn resource(config: &Config) -> Resource {
+    let attributes = config.resource.iter().map(|(key, value)| KeyValue::new(key.clone(), value.clone()));
+    Resource::builder_empty().with_attributes(attributes).build()
 }
 
 fn tls(config: &Config) -> ClientConfig {

@@ -7,13 +7,15 @@
 //! Ids of spans follow from the id of the job, so a span that is sent twice is the same span, and a job can name the span of its
 //! parent without asking.
 
+use std::time::{Duration, SystemTime};
+
 use atlas_types::{FailureKind, Job, JobId, PayloadBody, Run, Step, StepKind, Timestamp, TraceContext};
-use opentelemetry_proto::tonic::trace::v1::span::{Link, SpanKind};
-use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
-use opentelemetry_proto::tonic::trace::v1::{Span, Status};
+use opentelemetry::KeyValue;
+use opentelemetry::trace::{Link, SpanContext, SpanId, SpanKind, Status, TraceFlags, TraceId, TraceState};
+use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 use serde_json::Value;
 
-use crate::value::{count, flag, share, word};
+use crate::value::{count, flag, scope, share, word};
 
 /// The spans of one job, as numbers from which their ids follow.
 const WHOLE: u64 = 0x0107_0001;
@@ -28,19 +30,23 @@ const STEP: u64 = 0x0108_0000;
 /// The most spans of steps of one job; the oldest are left out.
 const STEPS_MAX: usize = 256;
 
-fn span_id(id: JobId, part: u64) -> Vec<u8> {
-    id.derive(part).0.max(1).to_be_bytes().to_vec()
+fn span_id(id: JobId, part: u64) -> SpanId {
+    SpanId::from(id.derive(part).0.max(1))
+}
+
+fn context(trace_id: TraceId, span_id: SpanId) -> SpanContext {
+    SpanContext::new(trace_id, span_id, TraceFlags::SAMPLED, false, TraceState::NONE)
 }
 
 /// The trace of what began with `first`, if its caller gave none.
-fn own_trace(first: JobId) -> u128 {
-    u128::from(first.derive(WHOLE ^ 0xFF).0) << 64 | u128::from(first.0.max(1))
+fn own_trace(first: JobId) -> TraceId {
+    TraceId::from(u128::from(first.derive(WHOLE ^ 0xFF).0) << 64 | u128::from(first.0.max(1)))
 }
 
 /// The trace of a job.
-fn trace_of(job: &Job) -> u128 {
+fn trace_of(job: &Job) -> TraceId {
     match (job.trace, job.step, job.spawned) {
-        (Some(context), ..) => context.trace_id,
+        (Some(context), ..) => TraceId::from(context.trace_id),
         (None, Some(step), _) => own_trace(JobId(step.run.0)),
         (None, None, Some(spawned)) => own_trace(spawned.by),
         (None, None, None) => own_trace(job.first()),
@@ -48,67 +54,84 @@ fn trace_of(job: &Job) -> u128 {
 }
 
 /// The span above a job's: that of its run, of its parent's execution, or of its caller.
-fn parent_of(job: &Job) -> Vec<u8> {
+fn parent_of(job: &Job) -> SpanId {
     match (job.step, job.spawned, job.trace) {
         (Some(step), ..) => span_id(JobId(step.run.0), RUN),
         // Below the first generation, the trace of the oldest ancestor is not known here; a link names the parent.
         (None, Some(spawned), trace) if trace.is_some() || spawned.depth <= 1 => span_id(spawned.by, EXECUTE),
-        (None, Some(_), _) => Vec::new(),
+        (None, Some(_), _) => SpanId::INVALID,
         (None, None, Some(context)) => caller(context),
-        (None, None, None) => Vec::new(),
+        (None, None, None) => SpanId::INVALID,
     }
 }
 
-fn caller(context: TraceContext) -> Vec<u8> {
-    context.span_id.to_be_bytes().to_vec()
+fn caller(context: TraceContext) -> SpanId {
+    SpanId::from(context.span_id)
+}
+
+/// The trace context of what a job does, for its agent: that of its execution in the trace of its caller. None if its caller gave no
+/// trace, because whether its own is sent is decided when it ends.
+pub fn execution(job: &Job) -> Option<TraceContext> {
+    let span_id = u64::from_be_bytes(span_id(job.id, EXECUTE).to_bytes());
+    job.trace.map(|caller| TraceContext { span_id, ..caller })
 }
 
 /// What decides whether a trace is sent: its id, and what the caller decided.
-pub(crate) fn sampled_by(spans: &[Span], trace: Option<TraceContext>) -> Option<(u128, Option<bool>)> {
-    let id = spans.first()?.trace_id.as_slice().try_into().ok()?;
-    Some((u128::from_be_bytes(id), trace.map(|context| context.flags & 1 == 1)))
+pub(crate) fn sampled_by(spans: &[SpanData], trace: Option<TraceContext>) -> Option<(u128, Option<bool>)> {
+    let id = spans.first()?.span_context.trace_id();
+    Some((u128::from_be_bytes(id.to_bytes()), trace.map(|context| context.flags & 1 == 1)))
 }
 
 /// Makes the spans of one job.
 struct Maker<'j> {
     job: &'j Job,
-    trace_id: Vec<u8>,
-    spans: Vec<Span>,
+    trace_id: TraceId,
+    spans: Vec<SpanData>,
 }
 
 impl Maker<'_> {
-    fn add(&mut self, part: u64, parent: Vec<u8>, name: String, (start, end): (u64, u64)) -> &mut Span {
-        let span = Span {
-            trace_id: self.trace_id.clone(),
-            span_id: span_id(self.job.id, part),
-            parent_span_id: parent,
-            name,
-            kind: SpanKind::Internal.into(),
-            start_time_unix_nano: start,
-            end_time_unix_nano: end.max(start),
-            ..Span::default()
-        };
-        self.spans.push(span);
+    fn add(&mut self, part: u64, parent: SpanId, name: String, times: (u64, u64)) -> &mut SpanData {
+        self.spans.push(span(context(self.trace_id, span_id(self.job.id, part)), parent, name, times));
         // It was pushed just now.
         let last = self.spans.len() - 1;
         &mut self.spans[last]
     }
 }
 
+/// A span without attributes. Times are in nanoseconds since 1970.
+fn span(span_context: SpanContext, parent: SpanId, name: String, (start, end): (u64, u64)) -> SpanData {
+    let time = |nanos| SystemTime::UNIX_EPOCH + Duration::from_nanos(nanos);
+    SpanData {
+        span_context,
+        parent_span_id: parent,
+        parent_span_is_remote: false,
+        span_kind: SpanKind::Internal,
+        name: name.into(),
+        start_time: time(start),
+        end_time: time(end.max(start)),
+        attributes: Vec::new(),
+        dropped_attributes_count: 0,
+        events: SpanEvents::default(),
+        links: SpanLinks::default(),
+        status: Status::Unset,
+        instrumentation_scope: scope(),
+    }
+}
+
 /// The spans of a job that has ended. The first is that of the whole job.
-pub fn job_spans(job: &Job) -> Vec<Span> {
-    let trace_id = trace_of(job).to_be_bytes().to_vec();
-    let mut maker = Maker { job, trace_id: trace_id.clone(), spans: Vec::new() };
+pub fn job_spans(job: &Job) -> Vec<SpanData> {
+    let trace_id = trace_of(job);
+    let mut maker = Maker { job, trace_id, spans: Vec::new() };
     let (created, completed) = (nanos(job.created_at), nanos(job.completed_at));
     let whole = maker.add(WHOLE, parent_of(job), format!("job {}", job.agent), (created, completed));
-    whole.kind = SpanKind::Consumer.into();
+    whole.span_kind = SpanKind::Consumer;
     whole.attributes = about(job);
     whole.status = status(job);
-    whole.links = links(job, &trace_id);
+    whole.links.links = links(job, trace_id);
     let of_whole = span_id(job.id, WHOLE);
     let has_run = job.started_at != Timestamp::NOT_YET && job.attempt.0 > 0;
     let started = if has_run { nanos(job.started_at) } else { completed };
-    maker.add(QUEUE, of_whole.clone(), "queue".to_owned(), (created, started));
+    maker.add(QUEUE, of_whole, "queue".to_owned(), (created, started));
     if has_run {
         attempt(&mut maker, of_whole, (started, completed));
     }
@@ -116,7 +139,7 @@ pub fn job_spans(job: &Job) -> Vec<Span> {
 }
 
 /// The last attempt, and what happened in it.
-fn attempt(maker: &mut Maker<'_>, of_whole: Vec<u8>, (started, completed): (u64, u64)) {
+fn attempt(maker: &mut Maker<'_>, of_whole: SpanId, (started, completed): (u64, u64)) {
     let job = maker.job;
     let attempt = maker.add(ATTEMPT, of_whole, format!("attempt {}", job.attempt), (started, completed));
     attempt.attributes = vec![count("atlas.job.attempt", job.attempt.0.into()), flag("atlas.slot.warm", job.warm)];
@@ -125,14 +148,14 @@ fn attempt(maker: &mut Maker<'_>, of_whole: Vec<u8>, (started, completed): (u64,
     let of_attempt = span_id(job.id, ATTEMPT);
     let warm_until = started.saturating_add(job.warmup.0.saturating_mul(1_000)).min(completed);
     if !job.warm && job.warmup.0 > 0 {
-        maker.add(WARM_UP, of_attempt.clone(), "warm-up".to_owned(), (started, warm_until));
+        maker.add(WARM_UP, of_attempt, "warm-up".to_owned(), (started, warm_until));
     }
     if job.execution.0 == 0 {
         return;
     }
     let begun = if job.warm { started } else { warm_until };
     let ended = begun.saturating_add(job.execution.0.saturating_mul(1_000)).min(completed);
-    let execute = maker.add(EXECUTE, of_attempt.clone(), format!("execute {}", job.agent), (begun, ended));
+    let execute = maker.add(EXECUTE, of_attempt, format!("execute {}", job.agent), (begun, ended));
     execute.attributes =
         vec![word("gen_ai.operation.name", "invoke_agent"), word("gen_ai.agent.name", job.agent.as_str())];
     steps(maker, begun);
@@ -156,8 +179,8 @@ fn steps(maker: &mut Maker<'_>, begun: u64) {
     for (number, step) in &numbered[numbered.len().saturating_sub(STEPS_MAX)..] {
         let end = at.saturating_add(step.usage.duration.0.saturating_mul(1_000));
         let (name, kind, attributes) = told(step);
-        let span = maker.add(STEP + number, of_execution.clone(), name, (at, end));
-        span.kind = kind.into();
+        let span = maker.add(STEP + number, of_execution, name, (at, end));
+        span.span_kind = kind;
         span.attributes = attributes;
         span.attributes.push(count("atlas.step.number", *number));
         at = end;
@@ -165,7 +188,7 @@ fn steps(maker: &mut Maker<'_>, begun: u64) {
 }
 
 /// The name, kind and attributes of a step, by the conventions for generative AI. Contents are left out.
-fn told(step: &Step) -> (String, SpanKind, Vec<opentelemetry_proto::tonic::common::v1::KeyValue>) {
+fn told(step: &Step) -> (String, SpanKind, Vec<KeyValue>) {
     match step.kind {
         StepKind::Model => {
             let answer = answer(step);
@@ -193,7 +216,7 @@ fn answer(step: &Step) -> Value {
     serde_json::from_slice(bytes).unwrap_or_default()
 }
 
-fn about(job: &Job) -> Vec<opentelemetry_proto::tonic::common::v1::KeyValue> {
+fn about(job: &Job) -> Vec<KeyValue> {
     let mut attributes = vec![
         word("atlas.job.id", &job.id.to_string()),
         word("atlas.namespace", job.namespace.as_str()),
@@ -216,48 +239,40 @@ fn about(job: &Job) -> Vec<opentelemetry_proto::tonic::common::v1::KeyValue> {
 }
 
 /// Failed jobs have the status of an error. Its message is the kind of failure, because texts of errors can repeat contents.
-fn status(job: &Job) -> Option<Status> {
-    let failure = job.failure.as_ref()?;
-    Some(Status { message: failure.kind.as_str().to_owned(), code: StatusCode::Error.into() })
+fn status(job: &Job) -> Status {
+    job.failure.as_ref().map_or(Status::Unset, |failure| Status::error(failure.kind.as_str()))
 }
 
 /// Links to the parent that spawned the job, and to the first job of its family.
-fn links(job: &Job, trace_id: &[u8]) -> Vec<Link> {
+fn links(job: &Job, trace_id: TraceId) -> Vec<Link> {
     let spawned = job.spawned.map(|spawned| (spawned.by, EXECUTE, "parent"));
     let original = job.original.map(|first| (first, WHOLE, "original"));
-    let link = |(id, part, role): (JobId, u64, &str)| Link {
-        trace_id: trace_id.to_vec(),
-        span_id: span_id(id, part),
-        attributes: vec![word("atlas.link", role), word("atlas.job.id", &id.to_string())],
-        ..Link::default()
+    let link = |(id, part, role): (JobId, u64, &str)| {
+        let attributes = vec![word("atlas.link", role), word("atlas.job.id", &id.to_string())];
+        Link::new(context(trace_id, span_id(id, part)), attributes, 0)
     };
     spawned.into_iter().chain(original).map(link).collect()
 }
 
 /// The span of a run of a chain that has ended. The jobs of its steps are below it.
-pub fn run_spans(run: &Run) -> Vec<Span> {
+pub fn run_spans(run: &Run) -> Vec<SpanData> {
     let id = JobId(run.id.0);
-    let trace_id = run.trace.map_or_else(|| own_trace(id), |context| context.trace_id);
-    let error = run.error();
-    let (start, end) = (nanos(run.created_at), nanos(run.completed_at));
-    vec![Span {
-        trace_id: trace_id.to_be_bytes().to_vec(),
-        span_id: span_id(id, RUN),
-        parent_span_id: run.trace.map(caller).unwrap_or_default(),
-        name: format!("chain {}", run.chain),
-        kind: SpanKind::Consumer.into(),
-        start_time_unix_nano: start,
-        end_time_unix_nano: end.max(start),
-        attributes: vec![
-            word("atlas.run.id", &run.id.to_string()),
-            word("atlas.namespace", run.namespace.as_str()),
-            word("atlas.chain.name", &run.chain),
-            word("atlas.run.status", run.status.as_str()),
-            count("atlas.run.steps", run.steps.len() as u64),
-        ],
-        status: (!error.is_empty()).then(|| Status { message: String::new(), code: StatusCode::Error.into() }),
-        ..Span::default()
-    }]
+    let trace_id = run.trace.map_or_else(|| own_trace(id), |context| TraceId::from(context.trace_id));
+    let parent = run.trace.map_or(SpanId::INVALID, caller);
+    let times = (nanos(run.created_at), nanos(run.completed_at));
+    let mut whole = span(context(trace_id, span_id(id, RUN)), parent, format!("chain {}", run.chain), times);
+    whole.span_kind = SpanKind::Consumer;
+    whole.attributes = vec![
+        word("atlas.run.id", &run.id.to_string()),
+        word("atlas.namespace", run.namespace.as_str()),
+        word("atlas.chain.name", &run.chain),
+        word("atlas.run.status", run.status.as_str()),
+        count("atlas.run.steps", run.steps.len() as u64),
+    ];
+    if !run.error().is_empty() {
+        whole.status = Status::error("");
+    }
+    vec![whole]
 }
 
 /// A time in nanoseconds since 1970.

@@ -3,17 +3,18 @@
 mod job;
 mod receiver;
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use atlas_env::Env;
 use atlas_telemetry::{BySignal, Metrics, Signal};
 use atlas_types::{Failure, FailureKind, TraceContext};
 use expect_test::expect;
+use opentelemetry::trace::{SpanId, Status, TraceId};
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
-use opentelemetry_proto::tonic::trace::v1::Span;
+use opentelemetry_sdk::trace::SpanData;
 use tracing_subscriber::layer::SubscriberExt;
 
-use crate::{Config, Otlp, job_spans};
+use crate::{Config, Otlp, execution, job_spans};
 use job::job;
 use receiver::Receiver;
 
@@ -84,6 +85,36 @@ async fn traces_metrics_and_logs_arrive_by_http() {
 }
 
 #[tokio::test]
+async fn a_receiver_with_tls_gets_telemetry_if_its_certificate_is_trusted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("receiver.pem");
+    let path = path.to_str().expect("text");
+    for protocol in ["grpc", "http/protobuf"] {
+        let (receiver, certificate) = Receiver::secure().await;
+        std::fs::write(path, certificate).expect("written");
+        let trusting = [("OTEL_EXPORTER_OTLP_PROTOCOL", protocol), ("OTEL_EXPORTER_OTLP_CERTIFICATE", path)];
+        for (variables, arrives) in [(&trusting[..], true), (&trusting[..1], false)] {
+            let (env, metrics) = (Env::system(), Metrics::new());
+            let running = {
+                // A short timeout, because a failed handshake is tried again until then.
+                let limits = [("OTEL_EXPORTER_OTLP_TIMEOUT", if arrives { "60000" } else { "500" })];
+                let otlp = otlp(&receiver, &[variables, &limits].concat());
+                otlp.record(job_spans(&job(1)), None);
+                otlp.start(&metrics, &env)
+            };
+            while sent(&metrics) + dropped(&metrics) < 8 {
+                env.clock.sleep(Duration::from_millis(10)).await;
+            }
+            running.stop().await;
+            assert_eq!((sent(&metrics), dropped(&metrics)), if arrives { (8, 0) } else { (0, 8) }, "{protocol}");
+        }
+        let got = receiver.got();
+        assert_eq!(got.spans.len(), 8, "{protocol}");
+        assert!(got.metrics.iter().any(|metric| metric.name == "atlas.job.submissions"), "{protocol}");
+    }
+}
+
+#[tokio::test]
 async fn a_receiver_that_is_away_costs_telemetry_and_nothing_else() {
     let receiver = Receiver::start(Vec::new()).await;
     let (env, metrics) = (Env::system(), Metrics::new());
@@ -142,23 +173,22 @@ async fn a_caller_that_is_not_sampled_is_not_sent() {
     assert_eq!((receiver.got().spans.len(), dropped(&metrics)), (0, 0));
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// The tree of spans, with times in milliseconds from the first one's begin.
-fn drawn(spans: &[Span]) -> String {
-    fn draw(spans: &[Span], of: &Span, depth: usize, begin: u64, text: &mut String) {
-        let millis = |at: u64| (at - begin) / 1_000_000;
-        let (start, end) = (millis(of.start_time_unix_nano), millis(of.end_time_unix_nano));
-        let status = of.status.as_ref().map_or(String::new(), |status| format!(" error {}", status.message));
+fn drawn(spans: &[SpanData]) -> String {
+    fn draw(spans: &[SpanData], of: &SpanData, depth: usize, begin: SystemTime, text: &mut String) {
+        let millis = |at: SystemTime| at.duration_since(begin).expect("after the beginning").as_millis();
+        let (start, end) = (millis(of.start_time), millis(of.end_time));
+        let status = match &of.status {
+            Status::Error { description } => format!(" error {description}"),
+            _ => String::new(),
+        };
         text.push_str(&format!("{}{} {start}..{end}{status}\n", "  ".repeat(depth), of.name));
-        for below in spans.iter().filter(|span| span.parent_span_id == of.span_id) {
+        for below in spans.iter().filter(|span| span.parent_span_id == of.span_context.span_id()) {
             draw(spans, below, depth + 1, begin, text);
         }
     }
     let mut text = String::new();
-    draw(spans, &spans[0], 0, spans[0].start_time_unix_nano, &mut text);
+    draw(spans, &spans[0], 0, spans[0].start_time, &mut text);
     text
 }
 
@@ -197,19 +227,32 @@ fn a_trace_goes_from_the_caller_to_the_job_and_from_a_job_to_its_children() {
     let mut called = job(1);
     called.trace = Some(context);
     let spans = job_spans(&called);
-    assert_eq!(hex(&spans[0].trace_id), format!("{:032x}", 0xabc));
-    assert_eq!(hex(&spans[0].parent_span_id), format!("{:016x}", 0xdef));
+    assert_eq!(spans[0].span_context.trace_id(), TraceId::from(0xabc_u128));
+    assert_eq!(spans[0].parent_span_id, SpanId::from(0xdef_u64));
     // A child without a context of its own is in the trace of its parent, below the parent's execution.
     let (parent, mut child) = (job(2), job(3));
     child.spawned = Some(atlas_types::Spawned { by: parent.id, depth: 1, awaited: false });
     let (above, below) = (job_spans(&parent), job_spans(&child));
     let execution = above.iter().find(|span| span.name == "execute summarize").expect("it ran");
-    assert_eq!((&below[0].trace_id, &below[0].parent_span_id), (&above[0].trace_id, &execution.span_id));
-    assert_eq!(below[0].links[0].span_id, execution.span_id);
+    let trace = |span: &SpanData| span.span_context.trace_id();
+    assert_eq!((trace(&below[0]), below[0].parent_span_id), (trace(&above[0]), execution.span_context.span_id()));
+    assert_eq!(below[0].links[0].span_context.span_id(), execution.span_context.span_id());
     // A retry is in the trace of the first job.
     let mut retry = job(4);
     retry.original = Some(parent.id);
-    assert_eq!(job_spans(&retry)[0].trace_id, above[0].trace_id);
+    assert_eq!(trace(&job_spans(&retry)[0]), trace(&above[0]));
+}
+
+#[test]
+fn an_agent_continues_the_trace_of_its_execution() {
+    let mut called = job(1);
+    assert_eq!(execution(&called), None, "the sampler decides on it when the job ends");
+    called.trace = Some(TraceContext { trace_id: 0xabc, span_id: 0xdef, flags: 1 });
+    let spans = job_spans(&called);
+    let executed = spans.iter().find(|span| span.name == "execute summarize").expect("it ran");
+    let context = execution(&called).expect("the caller's trace");
+    assert_eq!((context.trace_id, context.flags), (0xabc, 1));
+    assert_eq!(SpanId::from(context.span_id), executed.span_context.span_id());
 }
 
 #[test]
@@ -219,5 +262,5 @@ fn damaged_times_give_spans_that_end_after_they_begin() {
     job.started_at = atlas_types::Timestamp(i64::MAX);
     job.warmup.0 = u64::MAX;
     let spans = job_spans(&job);
-    assert!(spans.iter().all(|span| span.start_time_unix_nano <= span.end_time_unix_nano));
+    assert!(spans.iter().all(|span| span.start_time <= span.end_time));
 }

@@ -1,56 +1,52 @@
-//! Attributes of spans, metrics and logs.
+//! Attributes of spans and log lines, and what messages with metrics say of themselves.
 
-use opentelemetry_proto::tonic::common::v1::any_value::Value;
-use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
-use opentelemetry_proto::tonic::resource::v1::Resource;
+use opentelemetry::{InstrumentationScope, KeyValue, StringValue, Value};
+use opentelemetry_proto::tonic::common::v1 as proto;
 
 /// The longest text of an attribute.
 const TEXT_BYTES_MAX: usize = 4 << 10;
 
 /// A text, shortened.
-pub(crate) fn text(text: &str) -> AnyValue {
+pub(crate) fn text(text: &str) -> String {
     let mut end = text.len().min(TEXT_BYTES_MAX);
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    AnyValue { value: Some(Value::StringValue(text[..end].to_owned())) }
+    text[..end].to_owned()
 }
 
 /// An attribute with a text.
-pub(crate) fn word(key: &str, value: &str) -> KeyValue {
-    attribute(key, text(value))
+pub(crate) fn word(key: &'static str, value: &str) -> KeyValue {
+    KeyValue::new(key, StringValue::from(text(value)))
 }
 
 /// An attribute with a number.
-pub(crate) fn count(key: &str, value: u64) -> KeyValue {
-    attribute(key, AnyValue { value: Some(Value::IntValue(i64::try_from(value).unwrap_or(i64::MAX))) })
+pub(crate) fn count(key: &'static str, value: u64) -> KeyValue {
+    KeyValue::new(key, Value::I64(whole(value)))
+}
+
+/// A number as OTLP has them.
+pub(crate) fn whole(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
 }
 
 /// An attribute with a fraction.
-pub(crate) fn share(key: &str, value: f64) -> KeyValue {
-    attribute(key, AnyValue { value: Some(Value::DoubleValue(value)) })
+pub(crate) fn share(key: &'static str, value: f64) -> KeyValue {
+    KeyValue::new(key, Value::F64(value))
 }
 
 /// An attribute that is true or false.
-pub(crate) fn flag(key: &str, value: bool) -> KeyValue {
-    attribute(key, AnyValue { value: Some(Value::BoolValue(value)) })
-}
-
-pub(crate) fn attribute(key: &str, value: AnyValue) -> KeyValue {
-    KeyValue { key: key.to_owned(), value: Some(value), ..KeyValue::default() }
-}
-
-/// What sends: the program.
-pub(crate) fn resource(attributes: &[(String, String)]) -> Resource {
-    let attributes = attributes.iter().map(|(key, value)| word(key, value)).collect();
-    Resource { attributes, ..Resource::default() }
+pub(crate) fn flag(key: &'static str, value: bool) -> KeyValue {
+    KeyValue::new(key, Value::Bool(value))
 }
 
 /// What records.
 pub(crate) fn scope() -> InstrumentationScope {
-    InstrumentationScope {
-        name: "atlas".to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        ..Default::default()
-    }
+    InstrumentationScope::builder("atlas").with_version(env!("CARGO_PKG_VERSION")).build()
+}
+
+/// An attribute of a metric.
+pub(crate) fn label(key: &str, value: &str) -> proto::KeyValue {
+    let value = proto::AnyValue { value: Some(proto::any_value::Value::StringValue(text(value))) };
+    proto::KeyValue { key: key.to_owned(), value: Some(value), ..proto::KeyValue::default() }
 }

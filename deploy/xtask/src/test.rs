@@ -28,6 +28,7 @@ pub(crate) fn run_all(options: &Options) -> Result<()> {
     tools::want("initdb", "postgresql");
     tools::want("promtool", "prometheus");
     let schemathesis = tools::want_python("schemathesis", "4.32.5");
+    let oteltap = tools::want_python("oteltap", "1.0.0");
     let model = tools::want_model();
     let mcp = tools::want_mcp();
     let conformance = tools::want_mcp_conformance();
@@ -45,6 +46,9 @@ pub(crate) fn run_all(options: &Options) -> Result<()> {
     };
     if let Some(program) = schemathesis {
         tests.env("ATLAS_TEST_SCHEMATHESIS", program);
+    }
+    if let Some(program) = oteltap {
+        tests.env("ATLAS_TEST_OTELTAP", program);
     }
     if let Some(python) = model {
         tests.env("ATLAS_TEST_MODEL_PYTHON", python);

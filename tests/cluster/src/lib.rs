@@ -89,6 +89,8 @@ mod operating;
 #[cfg(test)]
 mod orchestrators;
 #[cfg(test)]
+mod otlp;
+#[cfg(test)]
 mod parallel_changes;
 #[cfg(test)]
 mod permissions;

@@ -144,6 +144,7 @@ class Host:
         context = self._agent.context
         bare = {}
         try:
+            _set_variables(frame["context"])
             context._begin(frame["context"])
             output = await self._agent.execute(frame["input"])
             answer = {"type": "result", "number": number, "output": output}
@@ -216,6 +217,16 @@ def _start(coroutine, loop):
     if sys.version_info >= (3, 12):
         return asyncio.Task(coroutine, loop=loop, eager_start=True)
     return loop.create_task(coroutine)
+
+
+def _set_variables(fields):
+    """A slot serves many jobs; the variables that it was started with are those of the first one."""
+    os.environ["ATLAS_JOB_ID"] = fields.get("job_id", "")
+    for name, value in (("ATLAS_ATTEMPT", fields.get("attempt")), ("TRACEPARENT", fields.get("traceparent"))):
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = str(value)
 
 
 def _plain(values):

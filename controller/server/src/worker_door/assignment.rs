@@ -32,7 +32,7 @@ pub(super) fn assignment(state: &State, job: &Job, lease: &Lease, package_bytes_
         execution_timeout: job.execution_left()?,
         needs_start: spec.needs_start(),
         retry_count: job.retry_count,
-        trace: job.trace,
+        trace: atlas_otlp::execution(job),
         spawn: Some(SpawnRule {
             depth: job.depth(),
             depth_max: state.config().spawn_depth_max,

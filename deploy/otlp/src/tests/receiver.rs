@@ -1,10 +1,10 @@
 //! A receiver of OTLP by gRPC and HTTP that refuses what the protocol does not allow.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use atlas_env::Env;
+use base64::Engine as _;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, Request, Response};
 use http_body::Frame;
@@ -22,7 +22,10 @@ use opentelemetry_proto::tonic::metrics::v1::Metric;
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
+use rustls::ServerConfig;
+use rustls::pki_types::PrivateKeyDer;
 use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
 
 /// What arrived.
 #[derive(Debug, Clone, Default)]
@@ -39,13 +42,32 @@ pub(super) struct Got {
 type Answer = Response<BoxBody<Bytes, std::convert::Infallible>>;
 
 pub(super) struct Receiver {
-    address: SocketAddr,
+    address: String,
     got: Arc<Mutex<Got>>,
     open: watch::Sender<bool>,
 }
 
 impl Receiver {
     pub(super) async fn start(refusals: Vec<u16>) -> Self {
+        Self::start_with(refusals, None).await
+    }
+
+    /// A receiver with TLS for `localhost`, and its certificate in PEM.
+    pub(super) async fn secure() -> (Self, String) {
+        let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
+        let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let config = config.expect("versions").with_no_client_auth();
+        let mut config = config.with_single_cert(vec![made.cert.der().clone()], key).expect("a key");
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        let text = base64::engine::general_purpose::STANDARD.encode(made.cert.der());
+        let pem = format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n");
+        (Self::start_with(Vec::new(), Some(TlsAcceptor::from(Arc::new(config)))).await, pem)
+    }
+
+    async fn start_with(refusals: Vec<u16>, tls: Option<TlsAcceptor>) -> Self {
+        let scheme = if tls.is_some() { "https://localhost" } else { "http://127.0.0.1" };
         let env = Env::system();
         let listener = env.net.listen(([127, 0, 0, 1], 0).into()).await.expect("a free port");
         let address = listener.local_addr().expect("bound");
@@ -57,17 +79,23 @@ impl Receiver {
             while let Ok(connection) = listener.accept().await {
                 let (got, opened) = (shared.clone(), opened.clone());
                 let service = service_fn(move |request| answer(request, got.clone(), opened.clone()));
+                let tls = tls.clone();
                 let _serving = spawner.spawn("connection", async move {
                     let builder = Builder::new(TokioExecutor::new());
-                    drop(builder.serve_connection(TokioIo::new(connection), service).await);
+                    let Some(tls) = tls else {
+                        return drop(builder.serve_connection(TokioIo::new(connection), service).await);
+                    };
+                    if let Ok(connection) = tls.accept(connection).await {
+                        drop(builder.serve_connection(TokioIo::new(connection), service).await);
+                    }
                 });
             }
         });
-        Self { address, got, open }
+        Self { address: format!("{scheme}:{}", address.port()), got, open }
     }
 
     pub(super) fn address(&self) -> String {
-        format!("http://{}", self.address)
+        self.address.clone()
     }
 
     pub(super) fn got(&self) -> Got {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use atlas_contract::ExecMode;
 use atlas_env::Env;
 use atlas_secrets::Redactor;
-use atlas_types::{FailureKind, GpuShare, StreamKind};
+use atlas_types::{Assignment, FailureKind, GpuShare, StreamKind};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
@@ -351,6 +351,10 @@ pub(super) fn document(work: &Work) -> Vec<u8> {
             context[name] = value.clone();
         }
     }
+    // A warm program has the variables of its first job.
+    if let Some(trace) = traceparent(&work.assignment) {
+        context["traceparent"] = trace.into();
+    }
     let mut document = b"{\"input\": ".to_vec();
     document.extend_from_slice(&work.input);
     document.extend_from_slice(format!(", \"context\": {context}}}").as_bytes());
@@ -368,6 +372,12 @@ fn resolve(program: &str, work: &Work, settings: &Settings) -> OsString {
     program.into()
 }
 
+/// The W3C trace context of the execution; none if the caller of the job gave none.
+pub(super) fn traceparent(assignment: &Assignment) -> Option<String> {
+    let trace = assignment.trace.as_ref()?;
+    Some(format!("00-{:032x}-{:016x}-{:02x}", trace.trace_id, trace.span_id, trace.flags))
+}
+
 /// The variables of the operator's allow-list and those of this attempt. No other variables of the worker are included.
 pub(super) fn environment(work: &Work, settings: &Settings) -> Vec<(OsString, OsString)> {
     let assignment = &work.assignment;
@@ -377,8 +387,8 @@ pub(super) fn environment(work: &Work, settings: &Settings) -> Vec<(OsString, Os
     set("ATLAS_AGENT", assignment.agent.to_string());
     set("ATLAS_AGENT_VERSION", assignment.version.to_string());
     set("ATLAS_ATTEMPT", assignment.attempt.to_string());
-    if let Some(trace) = &assignment.trace {
-        set("TRACEPARENT", format!("00-{:032x}-{:016x}-{:02x}", trace.trace_id, trace.span_id, trace.flags));
+    if let Some(trace) = traceparent(assignment) {
+        set("TRACEPARENT", trace);
     }
     if settings.unchecked {
         return environment;

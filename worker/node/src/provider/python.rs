@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use self::frame::{Frame, Kind, level, spawn_call, tools};
-use super::exec::environment;
+use super::exec::{environment, traceparent};
 use super::io_loop::{Lines, ReadResult, Ready, Sink, Source, Wait, Woken};
 use super::platform::skill_names;
 use super::{Execution, Settings, StartError, elsewhere, explained, seconds};
@@ -282,6 +282,8 @@ impl Host {
         let rule = assignment.spawn.unwrap_or(SpawnRule { depth: 0, depth_max: 3, permitted: false });
         let context = json!({
             "job_id": assignment.job.to_string(),
+            "attempt": assignment.attempt.0,
+            "traceparent": traceparent(assignment),
             "spawn_allowed": rule.permitted,
             "depth": rule.depth,
             "max_depth": rule.depth_max,
