@@ -16,7 +16,7 @@ fn a_message_goes_to_a_job_that_has_not_ended() {
     session.run("atlasctl job message $(atlasctl job list -o name --limit 1) --text go --id third");
     session.run("atlasctl job message $(atlasctl job list -o name --limit 1) go");
     session.run("atlasctl job message $(atlasctl job list -o name --limit 1)");
-    session.run("atlasctl job message job-0 --text go");
+    session.run("atlasctl job message job-00000000 --text go");
     session.run("atlasctl job cancel $(atlasctl job list -o name --limit 1)");
     session.run("atlasctl job message $(atlasctl job list -o name --limit 1) --text go");
     expect_file!["../transcripts/messages.txt"].assert_eq(&session.page());

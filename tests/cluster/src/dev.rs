@@ -32,7 +32,8 @@ impl Dev {
         command.args(["dev", "--port", "0", "--node", "laptop"]).args(arguments).current_dir(folder);
         // Clusters that keep their data make a key of secrets in the user's folder.
         command.env("XDG_CONFIG_HOME", folder.join(".config"));
-        command.envs(environment);
+        // What a machine offers for sandboxes is a label of its node.
+        command.env("ATLAS_SANDBOX", "off").envs(environment);
         let mut process = Process::start(&mut command);
         let server = process.says("atlasctl dev is ready", |text| {
             let api = text.lines().find_map(|line| line.trim().strip_prefix("API ")?.split_whitespace().next());

@@ -74,10 +74,10 @@ const ARROWS: &[(&str, &str)] = &[
         "atlas-cli",
         "access bundled checks contract dev env graph mcp-spec model oauth operator package secrets tls turn types",
     ),
-    ("atlas-compat", "bundled cli contract dev env package policy types"),
+    ("atlas-compat", "bundled cli contract dev env mcp-spec package policy types"),
     ("atlas-dev", "controller env telemetry types worker"),
     ("atlas-operator", "format raft recovery types"),
-    ("atlas-bench", "cluster-tests dev env format log package raft types wire"),
+    ("atlas-bench", "cluster-tests dev env format log mediation package raft types wire"),
     ("atlas-cli-tests", ""),
     ("atlas-cluster-tests", "bundled contract env linearizability notice package"),
     (
