@@ -6,7 +6,7 @@ use atlas_types::EventSeq;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::record::split_event;
-use crate::writer::column;
+use crate::writer::{column, remove_jobs};
 use crate::{HistoryError, schema, sum};
 
 /// Writes a copy with all data up to `through` to `to`, which must not exist. The copy then matches a state whose last
@@ -19,9 +19,8 @@ pub(crate) fn copy(connection: &Connection, to: &Path, through: EventSeq) -> Res
     copy.pragma_update(None, "synchronous", 0).map_err(sql())?;
     let transaction = copy.transaction().map_err(sql())?;
     let last = column(through);
+    remove_jobs(&transaction, "event_seq > ?1", last)?;
     for statement in [
-        "DELETE FROM jobs WHERE event_seq > ?1",
-        "DELETE FROM artifacts WHERE event_seq > ?1",
         "DELETE FROM events WHERE first_seq > ?1",
         "DELETE FROM gaps WHERE after >= ?1",
         "UPDATE gaps SET through = min(through, ?1)",

@@ -21,6 +21,7 @@ mod retention;
 mod schema;
 mod sqlite;
 mod sum;
+mod words;
 mod writer;
 
 use std::path::PathBuf;
@@ -34,6 +35,7 @@ pub use copy::rebind;
 pub use error::HistoryError;
 pub use gap::{Gap, Part, Record};
 pub use sqlite::{Options, SqliteHistory};
+pub use words::{has_words, words};
 pub use writer::Progress;
 
 /// A boxed answer of a history.
@@ -113,6 +115,12 @@ pub struct JobFilter {
     pub since: Option<Timestamp>,
     /// Submitted at or before.
     pub until: Option<Timestamp>,
+    /// Submitted before the job with this place in the order of submission.
+    pub before: Option<u64>,
+    /// With all these labels.
+    pub labels: Vec<(String, String)>,
+    /// With all these [`words`] in their errors and labels.
+    pub words: Vec<String>,
     /// Completed and failed jobs by their end, the latest first, instead of by submission.
     pub by_end: bool,
     /// The most jobs to return.

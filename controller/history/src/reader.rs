@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::record::{decode_event, id_column, id_of};
 use crate::writer::column;
-use crate::{HistoryError, JobFilter, Listed, StoredEvent, sum};
+use crate::{HistoryError, JobFilter, Listed, StoredEvent, sum, words};
 
 fn read<T>(result: rusqlite::Result<T>) -> Result<T, HistoryError> {
     result.map_err(HistoryError::sql("read"))
@@ -40,11 +40,52 @@ pub(crate) fn jobs_between(
     read(rows.and_then(Iterator::collect))
 }
 
+/// The places in the order of submission between which a time lies: those of the first job since, and of the last job until. `None`
+/// if no job lies there.
+fn places(connection: &Connection, filter: &JobFilter) -> Result<Option<(i64, i64)>, HistoryError> {
+    let place = |sql: &str, time: i64| -> Result<Option<i64>, HistoryError> {
+        read(read(connection.prepare_cached(sql))?.query_row([time], |row| row.get(0)).optional())
+    };
+    let (mut first, mut last) = (0, i64::MAX);
+    if let Some(since) = filter.since {
+        let Some(found) = place(FIRST_SINCE, since.0)? else { return Ok(None) };
+        first = found;
+    }
+    if let Some(until) = filter.until {
+        let Some(found) = place(LAST_UNTIL, until.0)? else { return Ok(None) };
+        last = found;
+    }
+    if let Some(before) = filter.before {
+        last = last.min(i64::try_from(before).unwrap_or(i64::MAX) - 1);
+    }
+    Ok(Some((first, last)))
+}
+
+const FIRST_SINCE: &str = "SELECT queue_seq FROM jobs WHERE created_at >= ?1 ORDER BY created_at, queue_seq LIMIT 1";
+const LAST_UNTIL: &str =
+    "SELECT queue_seq FROM jobs WHERE created_at <= ?1 ORDER BY created_at DESC, queue_seq DESC LIMIT 1";
+
 /// The statement of a list, and its values.
-fn list_statement(filter: &JobFilter) -> (String, Vec<Value>) {
+///
+/// A text is looked up first, then the first label; `CROSS JOIN` keeps that order.
+fn list_statement(filter: &JobFilter, (first, last): (i64, i64)) -> (String, Vec<Value>) {
     let mut wanted: Vec<(&str, Value)> = Vec::new();
+    let mut labels = filter.labels.iter();
+    let (tables, place) = if !filter.words.is_empty() {
+        wanted.push(("words MATCH ?", words::question(&filter.words).into()));
+        ("words CROSS JOIN jobs ON jobs.queue_seq = words.rowid", "words.rowid")
+    } else if let Some((key, value)) = labels.next() {
+        if let Some(namespace) = &filter.namespace {
+            wanted.push(("labels.namespace = ?", namespace.as_str().to_owned().into()));
+        }
+        wanted.push(("labels.key = ?", key.clone().into()));
+        wanted.push(("labels.value = ?", value.clone().into()));
+        ("labels CROSS JOIN jobs ON jobs.queue_seq = labels.queue_seq", "labels.queue_seq")
+    } else {
+        ("jobs", "jobs.queue_seq")
+    };
     if let Some(namespace) = &filter.namespace {
-        wanted.push(("namespace = ?", namespace.as_str().to_owned().into()));
+        wanted.push(("jobs.namespace = ?", namespace.as_str().to_owned().into()));
     }
     if let Some(status) = filter.status {
         wanted.push(("status = ?", status.as_str().to_owned().into()));
@@ -61,17 +102,32 @@ fn list_statement(filter: &JobFilter) -> (String, Vec<Value>) {
     if filter.by_end {
         wanted.push(("status <> ?", JobStatus::Cancelled.as_str().to_owned().into()));
     }
-    let order = if filter.by_end { "event_seq" } else { "queue_seq" };
-    let conditions: Vec<_> = wanted.iter().map(|(condition, _)| *condition).collect();
-    let conditions = if conditions.is_empty() { "1".to_owned() } else { conditions.join(" AND ") };
-    let sql = format!("SELECT event_seq, id, queue_seq FROM jobs WHERE {conditions} ORDER BY {order} DESC LIMIT ?");
+    let mut conditions: Vec<String> = wanted.iter().map(|(condition, _)| (*condition).to_owned()).collect();
     let mut values: Vec<Value> = wanted.into_iter().map(|(_, value)| value).collect();
+    for (key, value) in labels {
+        conditions.push(
+            "EXISTS (SELECT 1 FROM labels AS other WHERE other.namespace = jobs.namespace AND other.key = ? \
+             AND other.value = ? AND other.queue_seq = jobs.queue_seq)"
+                .to_owned(),
+        );
+        values.extend([key.clone().into(), value.clone().into()]);
+    }
+    if (first, last) != (0, i64::MAX) {
+        conditions.push(format!("{place} BETWEEN ? AND ?"));
+        values.extend([first.into(), last.into()]);
+    }
+    let order = if filter.by_end { "jobs.event_seq" } else { place };
+    let conditions = if conditions.is_empty() { "1".to_owned() } else { conditions.join(" AND ") };
+    let sql = format!(
+        "SELECT jobs.event_seq, jobs.id, jobs.queue_seq FROM {tables} WHERE {conditions} ORDER BY {order} DESC LIMIT ?"
+    );
     values.push(i64::try_from(filter.limit).unwrap_or(i64::MAX).into());
     (sql, values)
 }
 
 pub(crate) fn list(connection: &Connection, filter: &JobFilter) -> Result<Vec<Listed>, HistoryError> {
-    let (sql, values) = list_statement(filter);
+    let Some(places) = places(connection, filter)? else { return Ok(Vec::new()) };
+    let (sql, values) = list_statement(filter, places);
     let mut query = read(connection.prepare_cached(&sql))?;
     let rows = query.query_map(rusqlite::params_from_iter(values), |row| {
         let (event, queue_seq): (i64, i64) = (row.get(0)?, row.get(2)?);
@@ -176,55 +232,111 @@ mod tests {
     use super::*;
     use crate::{Options, SqliteHistory, schema};
 
-    /// How SQLite answers a list.
-    fn check(filter: &JobFilter, expected: &Expect) {
+    /// How SQLite answers each of these statements.
+    fn check(statements: &[(String, Vec<Value>)], expected: &Expect) {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("history.sqlite");
         let _history = SqliteHistory::open(Options::new(path.clone()), Env::system(), |_| ()).expect("opens");
         let connection = schema::open_reader(&path).expect("opens");
-        let (sql, values) = list_statement(filter);
-        let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("a plan");
-        let steps = plan.query_map(rusqlite::params_from_iter(values), |row| row.get::<_, String>(3)).expect("steps");
-        let steps: Vec<String> = steps.collect::<Result<_, _>>().expect("texts");
-        expected.assert_eq(&(steps.join("\n") + "\n"));
+        let mut told = String::new();
+        for (sql, values) in statements {
+            let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("a plan");
+            let steps = plan.query_map(rusqlite::params_from_iter(values), |row| row.get::<_, String>(3));
+            for step in steps.expect("steps") {
+                told.push_str(&format!("{}\n", step.expect("a text")));
+            }
+        }
+        expected.assert_eq(&told);
     }
 
-    fn filter(change: impl FnOnce(&mut JobFilter)) -> JobFilter {
+    fn check_list(change: impl FnOnce(&mut JobFilter), expected: &Expect) {
         let mut filter =
             JobFilter { namespace: Some(Namespace::default_namespace()), limit: 50, ..JobFilter::default() };
         change(&mut filter);
-        filter
+        let bounded = filter.before.is_some() || filter.since.is_some() || filter.until.is_some();
+        check(&[list_statement(&filter, if bounded { (7, 9) } else { (0, i64::MAX) })], expected);
     }
 
     fn agent() -> Option<AgentName> {
         Some("echo".parse().expect("a name"))
     }
 
+    fn label(key: &str) -> (String, String) {
+        (key.to_owned(), "blue".to_owned())
+    }
+
     #[test]
     fn lists_read_what_they_show_in_its_order_and_sort_nothing() {
-        check(
-            &filter(|filter| filter.agent = agent()),
-            &expect![[r#"
+        check_list(|_| (), &expect![[r#"
+            SEARCH jobs USING INDEX jobs_of_namespace (namespace=?)
+        "#]]);
+        check_list(|filter| filter.agent = agent(), &expect![[r#"
             SEARCH jobs USING INDEX jobs_of_agent (namespace=? AND agent=?)
-        "#]],
-        );
-        check(
-            &filter(|filter| filter.status = Some(JobStatus::Failed)),
-            &expect![[r#"
+        "#]]);
+        check_list(|filter| filter.status = Some(JobStatus::Failed), &expect![[r#"
             SEARCH jobs USING INDEX jobs_of_status (namespace=? AND status=?)
-        "#]],
-        );
-        check(
-            &filter(|filter| (filter.agent, filter.by_end) = (agent(), true)),
-            &expect![[r#"
-            SEARCH jobs USING INDEX jobs_by_end_of_agent (namespace=? AND agent=?)
-        "#]],
-        );
-        check(
-            &JobFilter { limit: 50, ..JobFilter::default() },
-            &expect![[r#"
+        "#]]);
+        check_list(|filter| (filter.agent, filter.status) = (agent(), Some(JobStatus::Failed)), &expect![[r#"
+            SEARCH jobs USING INDEX jobs_of_agent_and_status (namespace=? AND agent=? AND status=?)
+        "#]]);
+        check_list(|filter| filter.namespace = None, &expect![[r#"
             SCAN jobs USING INDEX jobs_by_queue_seq
-        "#]],
+        "#]]);
+    }
+
+    #[test]
+    fn pages_and_times_begin_at_their_place() {
+        check_list(|filter| filter.before = Some(10), &expect![[r#"
+            SEARCH jobs USING INDEX jobs_of_namespace (namespace=? AND queue_seq>? AND queue_seq<?)
+        "#]]);
+        check_list(|filter| (filter.agent, filter.before) = (agent(), Some(10)), &expect![[r#"
+            SEARCH jobs USING INDEX jobs_of_agent (namespace=? AND agent=? AND queue_seq>? AND queue_seq<?)
+        "#]]);
+        check_list(|filter| filter.until = Some(atlas_types::Timestamp(5)), &expect![[r#"
+            SEARCH jobs USING INDEX jobs_of_namespace (namespace=? AND queue_seq>? AND queue_seq<?)
+        "#]]);
+        let bound = |sql: &str| (sql.to_owned(), vec![Value::Integer(5)]);
+        check(&[bound(FIRST_SINCE), bound(LAST_UNTIL)], &expect![[r#"
+            SEARCH jobs USING COVERING INDEX jobs_by_time (created_at>?)
+            SEARCH jobs USING COVERING INDEX jobs_by_time (created_at<?)
+        "#]]);
+    }
+
+    #[test]
+    fn labels_and_words_are_looked_up() {
+        check_list(|filter| filter.labels = vec![label("team")], &expect![[r#"
+            SEARCH labels USING PRIMARY KEY (namespace=? AND key=? AND value=?)
+            SEARCH jobs USING INDEX jobs_of_namespace (namespace=? AND queue_seq=?)
+        "#]]);
+        check_list(|filter| filter.labels = vec![label("team"), label("wave")], &expect![[r#"
+            SEARCH labels USING PRIMARY KEY (namespace=? AND key=? AND value=?)
+            SEARCH jobs USING INDEX jobs_of_namespace (namespace=? AND queue_seq=?)
+            SEARCH other EXISTS USING COVERING INDEX labels_of_job (queue_seq=? AND namespace=? AND key=? AND value=?)
+        "#]]);
+        check_list(|filter| filter.words = vec!["refused".to_owned()], &expect![[r#"
+            SCAN words VIRTUAL TABLE INDEX 192:M1
+            SEARCH jobs USING INDEX jobs_of_namespace (namespace=? AND queue_seq=?)
+        "#]]);
+        check_list(
+            |filter| {
+                (filter.words, filter.labels, filter.before) =
+                    (vec!["refused".to_owned()], vec![label("team")], Some(9))
+            },
+            &expect![[r#"
+                SCAN words VIRTUAL TABLE INDEX 192:M1><
+                SEARCH jobs USING INDEX jobs_of_namespace (namespace=? AND queue_seq=?)
+                SEARCH other EXISTS USING COVERING INDEX labels_of_job (queue_seq=? AND namespace=? AND key=? AND value=?)
+            "#]],
         );
+    }
+
+    #[test]
+    fn traces_are_read_in_the_order_of_their_end() {
+        check_list(|filter| filter.by_end = true, &expect![[r#"
+            SEARCH jobs USING INDEX jobs_by_end (namespace=?)
+        "#]]);
+        check_list(|filter| (filter.agent, filter.by_end) = (agent(), true), &expect![[r#"
+            SEARCH jobs USING INDEX jobs_by_end_of_agent (namespace=? AND agent=?)
+        "#]]);
     }
 }

@@ -10,7 +10,7 @@ use atlas_types::{EventSeq, Timestamp};
 use rusqlite::Connection;
 
 use crate::HistoryError;
-use crate::writer::column;
+use crate::writer::{column, remove_jobs};
 
 /// The most jobs that are dropped in one transaction.
 const DROPPED_MAX: i64 = 4_096;
@@ -71,9 +71,7 @@ fn drop_jobs(connection: &Connection, before: Timestamp) -> Result<bool, History
     let (last, count): (Option<i64>, i64) =
         connection.query_row(oldest, [before.0, DROPPED_MAX], |row| Ok((row.get(0)?, row.get(1)?))).map_err(sql())?;
     let Some(last) = last else { return Ok(true) };
-    for table in ["DELETE FROM jobs WHERE event_seq <= ?1", "DELETE FROM artifacts WHERE event_seq <= ?1"] {
-        connection.execute(table, [last]).map_err(sql())?;
-    }
+    remove_jobs(connection, "event_seq <= ?1", last)?;
     let through = EventSeq(last.unsigned_abs());
     drop_events(connection, through)?;
     raise_floor(connection, through)?;

@@ -11,10 +11,10 @@ use atlas_format::decode_job;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction};
 
 use crate::HistoryError;
-use crate::writer::refer;
+use crate::writer::{index, refer};
 
 /// The version that this program writes, in `PRAGMA user_version`.
-pub(crate) const VERSION: i64 = 4;
+pub(crate) const VERSION: i64 = 5;
 
 const TABLES: &str = "
 CREATE TABLE jobs (
@@ -72,6 +72,27 @@ const INDEXES_4: &str = "
 CREATE INDEX jobs_of_agent ON jobs (namespace, agent, queue_seq);
 CREATE INDEX jobs_of_status ON jobs (namespace, status, queue_seq);
 CREATE INDEX jobs_by_end_of_agent ON jobs (namespace, agent, event_seq);
+";
+
+/// Added in version 5: lists by any filter read only what they show, also those of one namespace among many, of old jobs, and by label
+/// or text. The order of submission is that of time, so a time is translated into a place in that order.
+const TABLES_5: &str = "
+CREATE INDEX jobs_by_time ON jobs (created_at, queue_seq);
+CREATE INDEX jobs_of_namespace ON jobs (namespace, queue_seq);
+CREATE INDEX jobs_of_agent_and_status ON jobs (namespace, agent, status, queue_seq);
+CREATE INDEX jobs_by_end ON jobs (namespace, event_seq);
+
+CREATE TABLE labels (
+    namespace TEXT NOT NULL,
+    key       TEXT NOT NULL,
+    value     TEXT NOT NULL,
+    queue_seq INTEGER NOT NULL, -- the job
+    PRIMARY KEY (namespace, key, value, queue_seq)
+) WITHOUT ROWID;
+CREATE INDEX labels_of_job ON labels (queue_seq);
+
+-- The words of a job's error and labels; `rowid` is its `queue_seq`. Words come in lower case, separated by spaces.
+CREATE VIRTUAL TABLE words USING fts5 (text, content = '', contentless_delete = 1, detail = 'none', tokenize = 'ascii');
 ";
 
 /// Files up to this size are checked completely when they are opened. In larger files, only rows that are read are
@@ -145,6 +166,10 @@ fn prepare(connection: &mut Connection, path: &Path) -> Result<(), HistoryError>
             check(connection, path)?;
             upgrade(connection, from_3)?;
         }
+        4 => {
+            check(connection, path)?;
+            upgrade(connection, from_4)?;
+        }
         VERSION => check(connection, path)?,
         found => return Err(HistoryError::TooNew { path: path.to_owned(), found, known: VERSION }),
     }
@@ -186,7 +211,21 @@ fn from_2(transaction: &Transaction<'_>) -> Result<(), HistoryError> {
 
 /// Version 3 had indexes for ids and for the order of submission only.
 fn from_3(transaction: &Transaction<'_>) -> Result<(), HistoryError> {
-    transaction.execute_batch(INDEXES_4).map_err(HistoryError::sql("upgrade"))
+    transaction.execute_batch(INDEXES_4).map_err(HistoryError::sql("upgrade"))?;
+    from_4(transaction)
+}
+
+/// Version 4 had neither labels nor words, so every job is read once.
+fn from_4(transaction: &Transaction<'_>) -> Result<(), HistoryError> {
+    let sql = || HistoryError::sql("upgrade");
+    transaction.execute_batch(TABLES_5).map_err(sql())?;
+    let mut jobs = transaction.prepare("SELECT job FROM jobs").map_err(sql())?;
+    let mut rows = jobs.query([]).map_err(sql())?;
+    while let Some(row) = rows.next().map_err(sql())? {
+        let bytes = row.get_ref(0).map_err(sql())?.as_bytes().map_err(|_| HistoryError::Field("a job"))?;
+        index(transaction, &decode_job(bytes).map_err(HistoryError::Record)?)?;
+    }
+    Ok(())
 }
 
 fn check(connection: &Connection, path: &Path) -> Result<(), HistoryError> {

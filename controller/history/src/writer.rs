@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::fill::{self, Filling};
 use crate::record::{encode_event, id_column};
 use crate::retention::{self, Retention};
-use crate::{Ended, Gap, HistoryError, Options, gap, sum};
+use crate::{Ended, Gap, HistoryError, Options, gap, sum, words};
 
 /// A request to the writer.
 pub(crate) enum Input {
@@ -334,7 +334,7 @@ fn insert_with(
     job: &Job,
 ) -> Result<(), HistoryError> {
     let body = encode_job(job);
-    insert
+    let inserted = insert
         .execute(params![
             column(seq),
             id_column(job.id),
@@ -348,7 +348,43 @@ fn insert_with(
             sum::of(column(seq), &body),
         ])
         .map_err(HistoryError::sql("write"))?;
-    refer(connection, column(seq), job)
+    if inserted == 0 {
+        // It is already stored, with all that follows from it.
+        return Ok(());
+    }
+    refer(connection, column(seq), job)?;
+    index(connection, job)
+}
+
+/// Writes the labels and words of a job.
+pub(crate) fn index(connection: &Connection, job: &Job) -> Result<(), HistoryError> {
+    let sql = || HistoryError::sql("write");
+    let place = i64::try_from(job.queue_seq).unwrap_or(i64::MAX);
+    for (key, value) in job.labels.iter() {
+        connection
+            .prepare_cached("INSERT OR IGNORE INTO labels VALUES (?1, ?2, ?3, ?4)")
+            .and_then(|mut insert| insert.execute(params![job.namespace.as_str(), key, value, place]))
+            .map_err(sql())?;
+    }
+    let Some(words) = words::stored(job) else { return Ok(()) };
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO words (rowid, text) VALUES (?1, ?2)")
+        .and_then(|mut insert| insert.execute(params![place, words]))
+        .map(|_| ())
+        .map_err(sql())
+}
+
+/// Removes the jobs that `condition` selects with the number of an event, and all that was stored with them.
+pub(crate) fn remove_jobs(connection: &Connection, condition: &str, event: i64) -> Result<(), HistoryError> {
+    for statement in [
+        format!("DELETE FROM labels WHERE queue_seq IN (SELECT queue_seq FROM jobs WHERE {condition})"),
+        format!("DELETE FROM words WHERE rowid IN (SELECT queue_seq FROM jobs WHERE {condition})"),
+        format!("DELETE FROM jobs WHERE {condition}"),
+        format!("DELETE FROM artifacts WHERE {condition}"),
+    ] {
+        connection.execute(&statement, [event]).map_err(HistoryError::sql("prune"))?;
+    }
+    Ok(())
 }
 
 /// Writes the references of an ended job to artifacts.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_history::JobFilter;
+use atlas_history::{JobFilter, has_words};
 use atlas_state::State;
 use atlas_types::{
     AgentName, CancelJob, Command, EventSeq, FailureKind, Job, JobId, JobStatus, Outcome, PayloadBody, Reason,
@@ -20,10 +20,16 @@ use crate::{Caller, Consistency, Error, Service};
 pub struct JobQuery {
     pub status: Option<JobStatus>,
     pub agent: Option<AgentName>,
+    /// With all these labels.
+    pub labels: Vec<(String, String)>,
+    /// With all these [`words`](atlas_history::words) in their errors and labels.
+    pub words: Vec<String>,
     /// Submitted at or after.
     pub since: Option<Timestamp>,
     /// Submitted at or before.
     pub until: Option<Timestamp>,
+    /// Submitted before this job.
+    pub before: Option<JobId>,
     /// The most jobs to return.
     pub limit: usize,
     /// How many jobs to skip.
@@ -36,6 +42,8 @@ impl JobQuery {
             && self.agent.as_ref().is_none_or(|agent| job.agent == *agent)
             && self.since.is_none_or(|since| job.created_at >= since)
             && self.until.is_none_or(|until| job.created_at <= until)
+            && self.labels.iter().all(|(key, wanted)| job.labels.get(key) == Some(wanted))
+            && has_words(job, &self.words)
     }
 }
 
@@ -99,7 +107,11 @@ impl Service {
         let state = self.state(consistency).await?;
         let limit = query.limit.clamp(1, self.shared.limits.list_max);
         let wanted = limit + query.offset.min(OFFSET_MAX);
-        let live = state.jobs(&caller.namespace, query.status, None).take(LOOKED_AT_MAX);
+        let before = match query.before {
+            Some(id) => Some(self.job_in(caller, &state, id).await?.queue_seq),
+            None => None,
+        };
+        let live = state.jobs(&caller.namespace, query.status, before).take(LOOKED_AT_MAX);
         let live = live.filter(|job| query.admits(job)).take(wanted);
         let mut places: Vec<(u64, JobLocation)> =
             live.map(|job| (job.queue_seq, JobLocation::Live(job.clone()))).collect();
@@ -109,6 +121,9 @@ impl Service {
             agent: query.agent.clone(),
             since: query.since,
             until: query.until,
+            before,
+            labels: query.labels.clone(),
+            words: query.words.clone(),
             by_end: false,
             // Jobs that are also in the state must not take the place of others.
             limit: wanted + places.len(),
@@ -125,7 +140,8 @@ impl Service {
         let mut fetched = fetched.into_iter();
         let jobs = page.into_iter().filter_map(|place| match place {
             JobLocation::Live(job) => Some(job),
-            JobLocation::Archived(_) => fetched.next(),
+            // A member of an older release answers without the filters that it does not know.
+            JobLocation::Archived(_) => fetched.next().filter(|job| query.admits(job)),
         });
         let waits = |job: &Job| if view == View::Full { self.why(&state, job) } else { None };
         Ok(jobs.map(|job| Shown { waiting: waits(&job), ..Shown::inline(job).with_usage(&state) }).collect())

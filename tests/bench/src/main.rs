@@ -11,6 +11,7 @@ mod compose;
 mod etcd;
 mod failover;
 mod figures;
+mod history;
 mod http;
 mod jobs;
 mod limits;
@@ -33,7 +34,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Every benchmark with its name, in the order of execution. The limits come first, because other benchmarks are
 /// compared with them.
-const BENCHMARKS: [(&str, Benchmark); 12] = [
+const BENCHMARKS: [(&str, Benchmark); 13] = [
     ("limits", limits::run),
     ("log", log::run),
     ("commit", commit::run),
@@ -44,6 +45,7 @@ const BENCHMARKS: [(&str, Benchmark); 12] = [
     ("start", process::start),
     ("memory", process::memory),
     ("recovery", recovery::run),
+    ("history", history::run),
     ("cluster", etcd::run),
     ("failover", failover::run),
 ];

@@ -33,6 +33,9 @@ pub(crate) struct Options {
     /// Only jobs with this label; repeatable.
     #[arg(short, long = "label", value_name = "KEY=VALUE", value_parser = words::parse_label)]
     pub(crate) labels: Vec<(String, String)>,
+    /// Only jobs with these words in their error or labels.
+    #[arg(long, value_name = "WORDS")]
+    pub(crate) text: Option<String>,
     /// Only jobs submitted within this time.
     #[arg(long, value_name = "DURATION", value_parser = words::parse_duration)]
     pub(crate) since: Option<std::time::Duration>,
@@ -51,9 +54,22 @@ impl Options {
         let admitted = self.status.as_ref().is_none_or(|status| job.status == *status)
             && self.agent.as_ref().is_none_or(|agent| job.agent_name == *agent)
             && self.since.is_none_or(|since| job.created_at >= now - since.as_secs_f64())
-            && self.labels.iter().all(|(key, wanted)| job.labels.get(key) == Some(wanted));
+            && self.labels.iter().all(|(key, wanted)| job.labels.get(key) == Some(wanted))
+            && self.text.as_ref().is_none_or(|text| has_words(job, text));
         Ok(admitted && self.list.admits(value)?)
     }
+}
+
+/// Whether all words of a text are in the error or the labels of a job, as the server decides it.
+fn has_words(job: &Job, text: &str) -> bool {
+    let cut = |text: &str| -> Vec<String> {
+        let words = text.split(|character: char| !character.is_alphanumeric());
+        words.filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
+    };
+    let mut known = cut(&job.error_text());
+    known.extend(job.labels.iter().flat_map(|(key, value)| [cut(key), cut(value)]).flatten());
+    let wanted = cut(text);
+    !wanted.is_empty() && wanted.iter().all(|word| known.contains(word))
 }
 
 /// Options of `atlasctl job list`.
@@ -226,11 +242,13 @@ enum Beyond {
     NotLookedAt(usize),
 }
 
-/// A reader of the selected jobs; it ignores labels and filters, which the caller checks.
+/// A reader of the selected jobs; it ignores filters, which the caller checks.
 pub(super) fn pages<'a>(client: &'a Client, options: &Options, now: f64) -> Pages<'a> {
     let mut query = Vec::new();
     query.extend(options.status.clone().map(|status| ("status", status)));
     query.extend(options.agent.clone().map(|agent| ("agent", agent)));
+    query.extend(options.labels.iter().map(|(key, value)| ("label", format!("{key}={value}"))));
+    query.extend(options.text.clone().map(|text| ("text", text)));
     query.extend(options.since.map(|since| ("since", format!("{:.6}", now - since.as_secs_f64()))));
     Pages::new(client, query)
 }
@@ -238,7 +256,7 @@ pub(super) fn pages<'a>(client: &'a Client, options: &Options, now: f64) -> Page
 /// Fetches up to the requested number of matching jobs, newest first. With another sort order, it fetches all
 /// candidates, because any of them can come first.
 async fn fetch(client: &Client, options: &Options, now: f64) -> Result<JobPage, Failure> {
-    let selects = options.list.selects() || !options.labels.is_empty();
+    let selects = options.list.selects() || !options.labels.is_empty() || options.text.is_some();
     let default = if selects { PAGE as u32 } else { LIMIT_DEFAULT };
     let wanted = options.list.limit().unwrap_or(default) as usize;
     let mut pages = pages(client, options, now);
@@ -322,6 +340,15 @@ mod tests {
         assert!(known.takes(&job("a", "completed"), false));
         assert!(known.takes(&job("d", "completed"), true));
         assert!(known.open.is_empty() && known.ended.is_empty(), "what has ended is forgotten");
+    }
+
+    #[test]
+    fn a_text_is_looked_for_in_errors_and_labels() {
+        let labels = [("team".to_owned(), "Blue-Sky".to_owned())].into();
+        let job = Job { labels, ..Job::default() };
+        let found = |text: &str| has_words(&job, text);
+        assert!(found("blue") && found("SKY, team"));
+        assert!(!found("blu") && !found("blue green") && !found(" - "));
     }
 
     #[test]

@@ -251,7 +251,7 @@ async fn damage_and_newer_files_are_named() {
     connection.pragma_update(None, "user_version", 99).expect("writable");
     drop(connection);
     let error = open(&path).err().expect("too new");
-    assert!(error.to_string().contains("has schema 99, this program knows up to 4"), "{error}");
+    assert!(error.to_string().contains("has schema 99, this program knows up to 5"), "{error}");
 }
 
 #[tokio::test]
@@ -262,9 +262,8 @@ async fn a_file_of_version_1_learns_what_its_jobs_refer_to() {
     history.close().await.expect("closes");
     let connection = Connection::open(&path).expect("opens");
     connection
-        .execute_batch("DROP TABLE artifacts; DROP TABLE gaps;
-             DROP INDEX jobs_of_agent; DROP INDEX jobs_of_status; DROP INDEX jobs_by_end_of_agent; ALTER TABLE jobs DROP COLUMN sum; ALTER TABLE events DROP COLUMN sum;
-             PRAGMA user_version = 1")
+        .execute_batch(&format!("{BEFORE_5} {BEFORE_4} DROP TABLE artifacts; DROP TABLE gaps;
+             ALTER TABLE jobs DROP COLUMN sum; ALTER TABLE events DROP COLUMN sum; PRAGMA user_version = 1"))
         .expect("as version 1 left it");
     drop(connection);
     let history = open(&path).expect("opens");
@@ -280,14 +279,72 @@ async fn a_file_of_version_3_gets_its_indexes() {
     history.append(life(1, 2)).await.expect("queued");
     history.close().await.expect("closes");
     let connection = Connection::open(&path).expect("opens");
-    let older =
-        "DROP INDEX jobs_of_agent; DROP INDEX jobs_of_status; DROP INDEX jobs_by_end_of_agent; PRAGMA user_version = 3";
-    connection.execute_batch(older).expect("as version 3 left it");
+    let older = format!("{BEFORE_5} {BEFORE_4} PRAGMA user_version = 3");
+    connection.execute_batch(&older).expect("as version 3 left it");
     let history = open(&path).expect("opens");
     assert!(history.job(JobId(2)).await.expect("reads").is_some());
     let count = "SELECT count(*) FROM sqlite_schema WHERE type = 'index' AND name LIKE 'jobs_%of_%'";
     let indexes: i64 = connection.query_row(count, [], |row| row.get(0)).expect("reads");
-    assert_eq!(indexes, 3);
+    assert_eq!(indexes, 5);
+}
+
+/// Make a file as the version before left it.
+const BEFORE_4: &str = "DROP INDEX jobs_of_agent; DROP INDEX jobs_of_status; DROP INDEX jobs_by_end_of_agent;";
+const BEFORE_5: &str = "DROP TABLE words; DROP TABLE labels; DROP INDEX jobs_by_time; DROP INDEX jobs_of_namespace;
+    DROP INDEX jobs_of_agent_and_status; DROP INDEX jobs_by_end;";
+
+/// Selects jobs by their label and a word.
+fn blue(word: &str) -> JobFilter {
+    let labels = vec![("team".to_owned(), "blue".to_owned())];
+    JobFilter { namespace: Some(Namespace::default_namespace()), labels, words: crate::words(word), limit: 9, ..JobFilter::default() }
+}
+
+async fn places(history: &SqliteHistory, filter: JobFilter) -> Vec<u64> {
+    history.list(filter).await.expect("reads").into_iter().map(|listed| listed.queue_seq).collect()
+}
+
+#[tokio::test]
+async fn a_file_of_version_4_learns_labels_and_words() {
+    let (_dir, path) = file();
+    let history = open(&path).expect("opens");
+    history.append(life(1, 2)).await.expect("queued");
+    history.close().await.expect("closes");
+    let connection = Connection::open(&path).expect("opens");
+    connection.execute_batch(&format!("{BEFORE_5} PRAGMA user_version = 4")).expect("as version 4 left it");
+    let history = open(&path).expect("opens");
+    assert_eq!(places(&history, blue("")).await, [2]);
+    assert_eq!(places(&history, blue("team")).await, [2]);
+}
+
+#[tokio::test]
+async fn jobs_are_found_by_label_text_and_place() {
+    let (_dir, path) = file();
+    let history = open(&path).expect("opens");
+    for id in 1..=6 {
+        let status = if id == 3 { JobStatus::Failed } else { JobStatus::Completed };
+        let end = event(id, id, JobStatus::Running, status);
+        history.append([end].into()).await.expect("queued");
+    }
+    synced(&history, 6).await;
+    assert_eq!(places(&history, blue("")).await, [6, 5, 4, 3, 2, 1]);
+    assert_eq!(places(&history, JobFilter { before: Some(4), limit: 2, ..blue("") }).await, [3, 2]);
+    assert_eq!(places(&history, JobFilter { before: Some(1), ..blue("") }).await, [0; 0]);
+    // The error of the job that failed is: too "slow" é
+    assert_eq!(places(&history, blue("SLOW")).await, [3]);
+    assert_eq!(places(&history, blue("é slow, too")).await, [3]);
+    assert_eq!(places(&history, blue("slow fast")).await, [0; 0]);
+    assert_eq!(places(&history, JobFilter { before: Some(3), ..blue("slow") }).await, [0; 0]);
+    let none = vec![("team".to_owned(), "red".to_owned())];
+    assert_eq!(places(&history, JobFilter { labels: none.clone(), ..blue("") }).await, [0; 0]);
+    assert_eq!(places(&history, JobFilter { labels: [blue("").labels, none].concat(), ..blue("") }).await, [0; 0]);
+    let elsewhere = Some(Namespace::new("elsewhere").expect("a name"));
+    assert_eq!(places(&history, JobFilter { namespace: elsewhere, ..blue("slow") }).await, [0; 0]);
+    // A repeated event writes nothing again.
+    history.resync(Vec::new(), EventSeq(6)).await.expect("queued");
+    let old = JobFilter { until: Some(Timestamp(1_000_002)), ..blue("") };
+    assert_eq!(places(&history, old).await, [2, 1]);
+    assert_eq!(places(&history, JobFilter { since: Some(Timestamp(1_000_007)), ..blue("") }).await, [0; 0]);
+    assert_eq!(places(&history, JobFilter { until: Some(Timestamp(1)), ..blue("") }).await, [0; 0]);
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use atlas_model::NanoDollars;
 use atlas_service::{Caller, Decision, Error, ForkRequest, JobQuery, Shown, StepQuery, Submission, View};
-use atlas_types::{AgentName, JobStatus, Micros, QuestionRule, Timestamp};
+use atlas_types::{AgentName, JobStatus, LABELS_MAX, Micros, QuestionRule, Timestamp};
 use bytes::Bytes;
 use http::StatusCode;
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 
 use super::HttpDoor;
 use super::answer::{Answer, Problem, Response, ready_json};
+use super::query::Query;
 use super::request::Request;
 
 /// When a list has reached this size, further large payloads are left out.
@@ -67,9 +68,21 @@ pub(crate) async fn list(door: &HttpDoor, caller: &Caller, request: &Request) ->
         let seconds: f64 = text.parse().map_err(|_| Problem::malformed(format!("'{name}' must be Unix seconds")))?;
         Ok(Some(Timestamp((seconds * 1e6) as i64)))
     };
+    let text = query.filled("text");
+    let words = text.as_deref().map(atlas_history::words).unwrap_or_default();
+    if text.is_some() && words.is_empty() {
+        return nothing();
+    }
+    let before = match query.filled("before") {
+        Some(id) => Some(door.service.job_id(caller, &id).await?),
+        None => None,
+    };
     let wanted = JobQuery {
         status,
         agent,
+        labels: labels(&query)?,
+        words,
+        before,
         since: time("since")?,
         until: time("until")?,
         limit: query.limit(),
@@ -90,6 +103,20 @@ pub(crate) async fn list(door: &HttpDoor, caller: &Caller, request: &Request) ->
     }
     body.push(b']');
     Ok(ready_json(StatusCode::OK, body))
+}
+
+/// The labels that a list asks for: each is a member `label=key=value`.
+fn labels(query: &Query<'_>) -> Result<Vec<(String, String)>, Problem> {
+    let given = query.members().filter(|(name, value)| name == "label" && !value.is_empty());
+    let labels = given.map(|(_, label)| {
+        let (key, value) = label.split_once('=').ok_or_else(|| Problem::malformed("'label' must be KEY=VALUE"))?;
+        Ok((key.to_owned(), value.to_owned()))
+    });
+    let labels: Vec<_> = labels.collect::<Result<_, Problem>>()?;
+    if labels.len() > LABELS_MAX {
+        return Err(Problem::malformed(format!("'label' can be given at most {LABELS_MAX} times")));
+    }
+    Ok(labels)
 }
 
 /// `GET /api/jobs/{id}`; with `?wait=` as [`wait`].

@@ -56,6 +56,9 @@ pub(super) fn query_out(query: Query) -> Question {
             since: filter.since.map(|time| time.0),
             until: filter.until.map(|time| time.0),
             by_end: filter.by_end,
+            before: filter.before,
+            labels: filter.labels.into_iter().map(|(key, value)| wire::JobLabel { key, value }).collect(),
+            words: filter.words,
             limit: count_out(filter.limit),
         }),
         Query::EndedBy(events) => {
@@ -79,6 +82,10 @@ pub(super) fn query_in(question: Option<Question>) -> Result<Query, ConvertError
             since: filter.since.map(Timestamp),
             until: filter.until.map(Timestamp),
             by_end: filter.by_end,
+            before: filter.before,
+            labels: filter.labels.into_iter().map(|label| (label.key, label.value)).collect(),
+            // Cut again, because only words of this form have no meaning in the language of the history's index.
+            words: filter.words.iter().flat_map(|word| atlas_history::words(word)).collect(),
             limit: count_in("filter.limit", filter.limit as usize)?,
         })),
         Question::EndedBy(wire::EndedBy { events }) => {

@@ -29,6 +29,9 @@ fn questions_come_back_as_they_were_asked() {
         agent: Some("echo".parse().expect("a name")),
         since: Some(Timestamp(-1)),
         until: None,
+        before: Some(9),
+        labels: vec![("team".to_owned(), "blue".to_owned())],
+        words: vec!["refused".to_owned()],
         by_end: true,
         limit: 7,
     };

@@ -70,6 +70,13 @@ pub(super) const OPERATIONS: &[Operation] = &[
         .takes(&[
             query("status", Kind::Text, "only jobs with this status"),
             query("agent", Kind::Text, "only jobs of this agent"),
+            query("label", Kind::Text, "only jobs with this label, as `KEY=VALUE`; repeatable"),
+            query("text", Kind::Text, "only jobs with these words in their error or labels"),
+            query(
+                "before",
+                Kind::Text,
+                "only jobs submitted before this job: the id of the last job of a page gets the next page",
+            ),
             query("since", Kind::Number, "submitted at or after this time, Unix seconds"),
             query("until", Kind::Number, "submitted at or before this time, Unix seconds"),
             LIMIT,
