@@ -19,7 +19,7 @@ pub(crate) fn copy(connection: &Connection, to: &Path, through: EventSeq) -> Res
     copy.pragma_update(None, "synchronous", 0).map_err(sql())?;
     let transaction = copy.transaction().map_err(sql())?;
     let last = column(through);
-    remove_jobs(&transaction, "event_seq > ?1", last)?;
+    remove_jobs(&transaction, "event_seq > ?1", [last])?;
     for statement in [
         "DELETE FROM events WHERE first_seq > ?1",
         "DELETE FROM gaps WHERE after >= ?1",

@@ -4,7 +4,7 @@ use atlas_types::{EventSeq, Job};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::reader::blob_of;
-use crate::record::{concerns_job, split_event};
+use crate::record::{concerns_job, split_event, without_job};
 use crate::writer::column;
 use crate::{HistoryError, StoredEvent, sum};
 
@@ -154,7 +154,9 @@ pub(crate) fn part(connection: &Connection, gap: Gap, bytes_max: usize) -> Resul
             let bytes_of = |row: &Row<'_>| Ok(job_bytes(&view, row));
             let ended = raw.ended.then(|| job.query_row([column(raw.seq)], bytes_of).optional());
             let ended = ended.transpose().map_err(sql())?.flatten().transpose()?;
-            let record = Record { seq: raw.seq, event: raw.bytes.to_vec(), job: ended.unwrap_or_default() };
+            // The namespace keeps no such old jobs. Its event is passed on as one that says nothing but its number.
+            let event = if raw.ended && ended.is_none() { without_job(raw.bytes) } else { raw.bytes.to_vec() };
+            let record = Record { seq: raw.seq, event, job: ended.unwrap_or_default() };
             (bytes, part.reached) = (bytes + record.len(), record.seq);
             part.records.push(record);
         }

@@ -27,6 +27,7 @@ mod writer;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use atlas_types::{AgentName, Digest, Event, EventRecord, EventSeq, Job, JobId, JobStatus, Namespace, Timestamp};
 use tokio::sync::watch;
@@ -90,6 +91,9 @@ pub trait History: Send + Sync + 'static {
     /// Events after `after`, in order, at most `limit`; [`HistoryError::Gone`] if the first of them was dropped.
     fn events(&self, after: EventSeq, limit: usize) -> Answer<'_, Vec<StoredEvent>>;
 
+    /// Sets how much of each namespace is kept. Older ended jobs are removed with the next writes.
+    fn keep(&self, kept: Arc<[Kept]>) -> Answer<'_, ()>;
+
     /// Writes a copy of everything up to `through` to a file that must not exist.
     fn copy(&self, to: PathBuf, through: EventSeq) -> Answer<'_, ()>;
 
@@ -102,6 +106,16 @@ pub trait History: Send + Sync + 'static {
 pub struct Ended {
     pub event: EventSeq,
     pub job: Arc<Job>,
+}
+
+/// How much of a namespace is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    pub namespace: Namespace,
+    /// How many ended jobs; none for all.
+    pub jobs_max: Option<u64>,
+    /// For how long, by event times as far as this process has run; none for ever.
+    pub age_max: Option<Duration>,
 }
 
 /// Selects ended jobs.

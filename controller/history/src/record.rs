@@ -100,6 +100,15 @@ pub(crate) fn split_event<'b>(blob: &mut &'b [u8]) -> Result<Raw<'b>, HistoryErr
     Ok(Raw { seq, bytes: &all[..HEAD + len], ended: ended && len == 0 })
 }
 
+/// An encoded event without its job: only its number and time are left.
+pub(crate) fn without_job(event: &[u8]) -> Vec<u8> {
+    let mut bare = event.get(..HEAD).unwrap_or(event).to_vec();
+    if let Some(rest) = bare.get_mut(16..) {
+        rest.fill(0);
+    }
+    bare
+}
+
 /// Whether an encoded event is that of a job.
 pub(crate) fn concerns_job(event: &[u8]) -> bool {
     event.get(16).is_some_and(|change| *change != NOT_A_JOB)

@@ -4,18 +4,23 @@
 //! the same jobs, so a wrong time must not delete jobs early: event times count only as far as this process has run. If
 //! they jump ahead, jobs are kept longer than configured until the next start.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_types::{EventSeq, Timestamp};
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::HistoryError;
 use crate::writer::{column, remove_jobs};
+use crate::{HistoryError, Kept};
 
 /// The most jobs that are dropped in one transaction.
 const DROPPED_MAX: i64 = 4_096;
 /// How often jobs are dropped during the time that a job is kept.
 const DROPS_PER_TIME: u32 = 24;
+
+/// After so many events, or so much time, namespaces are looked at again.
+const LOOK_EVENTS: u64 = 1_024;
+const LOOK_EVERY: Duration = Duration::from_secs(60);
 
 /// Decides when jobs have been kept long enough.
 pub(crate) struct Retention {
@@ -25,11 +30,62 @@ pub(crate) struct Retention {
     began: Option<(Timestamp, Duration)>,
     /// When jobs were last dropped.
     dropped_at: Timestamp,
+    /// What is kept of single namespaces.
+    namespaces: Arc<[Kept]>,
+    /// The event and the time up to which their jobs were dropped; none if they have to be looked at again.
+    looked_at: Option<(EventSeq, Timestamp)>,
 }
 
 impl Retention {
     pub(crate) fn new(kept: Option<Duration>) -> Self {
-        Self { kept, began: None, dropped_at: Timestamp::NOT_YET }
+        let namespaces = [].into();
+        Self { kept, began: None, dropped_at: Timestamp::NOT_YET, namespaces, looked_at: None }
+    }
+
+    /// Sets what is kept of single namespaces.
+    pub(crate) fn keep(&mut self, kept: &Arc<[Kept]>) {
+        if self.namespaces != *kept {
+            self.namespaces = Arc::clone(kept);
+            self.looked_at = None;
+        }
+    }
+
+    /// The time of an event, as far as this process has run.
+    fn time(&mut self, at: Timestamp, now: Duration) -> Timestamp {
+        let (began, since) = *self.began.get_or_insert((at, now));
+        at.min(Timestamp(began.0.saturating_add(micros(now.saturating_sub(since)))))
+    }
+
+    /// If a check is due, drops jobs of which their namespaces keep no more. Events keep their numbers. Returns the argument for
+    /// [`Self::dropped_of_namespaces`], to be passed once the transaction is committed.
+    pub(crate) fn drop_of_namespaces(
+        &mut self,
+        connection: &Connection,
+        at: Option<Timestamp>,
+        through: EventSeq,
+        now: Duration,
+    ) -> Result<Option<(EventSeq, Timestamp)>, HistoryError> {
+        if self.namespaces.is_empty() {
+            return Ok(None);
+        }
+        // Without an event there is no time, and only counts are looked at.
+        let now = at.map_or(Timestamp(i64::MIN), |at| self.time(at, now));
+        let is_due = self.looked_at.is_none_or(|(event, time)| {
+            through.0.saturating_sub(event.0) >= LOOK_EVENTS || now.0.saturating_sub(time.0) >= micros(LOOK_EVERY)
+        });
+        if !is_due {
+            return Ok(None);
+        }
+        let mut is_done = true;
+        for kept in self.namespaces.iter() {
+            is_done &= drop_of_namespace(connection, kept, now)?;
+        }
+        Ok(is_done.then_some((through, now)))
+    }
+
+    /// Records how far the jobs of namespaces are dropped.
+    pub(crate) fn dropped_of_namespaces(&mut self, looked_at: Option<(EventSeq, Timestamp)>) {
+        self.looked_at = looked_at.or(self.looked_at);
     }
 
     /// If a check is due, drops jobs that are old enough at `at`, the time of the latest event. Returns the argument
@@ -41,8 +97,7 @@ impl Retention {
         now: Duration,
     ) -> Result<Option<Timestamp>, HistoryError> {
         let Some(kept) = self.kept else { return Ok(None) };
-        let (began, since) = *self.began.get_or_insert((at, now));
-        let now = at.min(Timestamp(began.0.saturating_add(micros(now.saturating_sub(since)))));
+        let now = self.time(at, now);
         if now.0.saturating_sub(self.dropped_at.0) < micros(kept / DROPS_PER_TIME) {
             return Ok(None);
         }
@@ -71,10 +126,40 @@ fn drop_jobs(connection: &Connection, before: Timestamp) -> Result<bool, History
     let (last, count): (Option<i64>, i64) =
         connection.query_row(oldest, [before.0, DROPPED_MAX], |row| Ok((row.get(0)?, row.get(1)?))).map_err(sql())?;
     let Some(last) = last else { return Ok(true) };
-    remove_jobs(connection, "event_seq <= ?1", last)?;
+    remove_jobs(connection, "event_seq <= ?1", [last])?;
     let through = EventSeq(last.unsigned_abs());
     drop_events(connection, through)?;
     raise_floor(connection, through)?;
+    Ok(count < DROPPED_MAX)
+}
+
+/// Drops jobs of one namespace, the oldest first, at most [`DROPPED_MAX`]. True if no more are left to drop.
+fn drop_of_namespace(connection: &Connection, kept: &Kept, now: Timestamp) -> Result<bool, HistoryError> {
+    let sql = || HistoryError::sql("prune");
+    let namespace = kept.namespace.as_str();
+    let mut last = None;
+    if let Some(max) = kept.jobs_max {
+        let beyond = "SELECT event_seq FROM jobs WHERE namespace = ?1 ORDER BY event_seq DESC LIMIT 1 OFFSET ?2";
+        let max = i64::try_from(max).unwrap_or(i64::MAX);
+        let found = connection.query_row(beyond, params![namespace, max], |row| row.get(0)).optional();
+        last = found.map_err(sql())?;
+    }
+    if let Some(age) = kept.age_max {
+        let oldest = "SELECT max(event_seq) FROM
+            (SELECT event_seq, completed_at FROM jobs WHERE namespace = ?1 ORDER BY event_seq LIMIT ?3)
+            WHERE completed_at < ?2";
+        let before = now.0.saturating_sub(micros(age));
+        let found = connection.query_row(oldest, params![namespace, before, DROPPED_MAX], |row| row.get(0));
+        last = last.max(found.map_err(sql())?);
+    }
+    let Some(last): Option<i64> = last else { return Ok(true) };
+    let some = "SELECT max(event_seq), count(*) FROM
+        (SELECT event_seq FROM jobs WHERE namespace = ?1 AND event_seq <= ?2 ORDER BY event_seq LIMIT ?3)";
+    let (last, count): (Option<i64>, i64) = connection
+        .query_row(some, params![namespace, last, DROPPED_MAX], |row| Ok((row.get(0)?, row.get(1)?)))
+        .map_err(sql())?;
+    let Some(last) = last else { return Ok(true) };
+    remove_jobs(connection, "namespace = ?1 AND event_seq <= ?2", (namespace, last))?;
     Ok(count < DROPPED_MAX)
 }
 

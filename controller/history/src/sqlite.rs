@@ -13,7 +13,7 @@ use crate::fill::Filling;
 use crate::retention::Retention;
 use crate::writer::{Input, Progress, Writer};
 use crate::{
-    Answer, Ended, Gap, History, HistoryError, JobFilter, Listed, Part, StoredEvent, copy, gap, reader, schema,
+    Answer, Ended, Gap, History, HistoryError, JobFilter, Kept, Listed, Part, StoredEvent, copy, gap, reader, schema,
 };
 
 /// Options of a history file.
@@ -202,6 +202,10 @@ impl History for SqliteHistory {
 
     fn events(&self, after: EventSeq, limit: usize) -> Answer<'_, Vec<StoredEvent>> {
         self.read(move |connection| reader::events(connection, after, limit))
+    }
+
+    fn keep(&self, kept: Arc<[Kept]>) -> Answer<'_, ()> {
+        Box::pin(async move { self.inputs.send(Input::Keep(kept)).await.map_err(|_| HistoryError::Stopped) })
     }
 
     fn close(&self) -> Answer<'_, ()> {

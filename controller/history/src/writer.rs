@@ -12,13 +12,13 @@ use std::time::Duration;
 use atlas_env::Clock;
 use atlas_format::encode_job;
 use atlas_types::{Event, EventRecord, EventSeq, Job, PayloadBody, Timestamp};
-use rusqlite::{Connection, ffi, params};
+use rusqlite::{Connection, Params, ffi, params};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::fill::{self, Filling};
 use crate::record::{encode_event, id_column};
 use crate::retention::{self, Retention};
-use crate::{Ended, Gap, HistoryError, Options, gap, sum, words};
+use crate::{Ended, Gap, HistoryError, Kept, Options, gap, sum, words};
 
 /// A request to the writer.
 pub(crate) enum Input {
@@ -26,6 +26,7 @@ pub(crate) enum Input {
     Resync { ended: Vec<Ended>, through: EventSeq },
     Fill { filling: Box<Filling>, done: oneshot::Sender<()> },
     GiveUp { gap: Gap, done: oneshot::Sender<()> },
+    Keep(Arc<[Kept]>),
     Close,
 }
 
@@ -174,6 +175,7 @@ impl Writer {
                     Input::Resync { ended, through } => batch.resync(&transaction, &mut insert, ended, *through)?,
                     Input::Fill { filling, .. } => filling.write(&transaction)?,
                     Input::GiveUp { gap, .. } => fill::give_up(&transaction, *gap)?,
+                    Input::Keep(kept) => self.retention.keep(kept),
                     Input::Close => {}
                 }
             }
@@ -194,8 +196,11 @@ impl Writer {
             Some(at) => self.retention.drop_jobs(&transaction, at, self.clock.monotonic())?,
             None => None,
         };
+        let now = self.clock.monotonic();
+        let of_namespaces = self.retention.drop_of_namespaces(&transaction, batch.at, batch.through, now)?;
         transaction.commit().map_err(sql())?;
         self.retention.dropped(dropped);
+        self.retention.dropped_of_namespaces(of_namespaces);
         Ok(batch.through)
     }
 
@@ -374,15 +379,19 @@ pub(crate) fn index(connection: &Connection, job: &Job) -> Result<(), HistoryErr
         .map_err(sql())
 }
 
-/// Removes the jobs that `condition` selects with the number of an event, and all that was stored with them.
-pub(crate) fn remove_jobs(connection: &Connection, condition: &str, event: i64) -> Result<(), HistoryError> {
+/// Removes the jobs that `condition` selects with `values`, and all that was stored with them.
+pub(crate) fn remove_jobs(
+    connection: &Connection,
+    condition: &str,
+    values: impl Params + Copy,
+) -> Result<(), HistoryError> {
     for statement in [
         format!("DELETE FROM labels WHERE queue_seq IN (SELECT queue_seq FROM jobs WHERE {condition})"),
         format!("DELETE FROM words WHERE rowid IN (SELECT queue_seq FROM jobs WHERE {condition})"),
+        format!("DELETE FROM artifacts WHERE event_seq IN (SELECT event_seq FROM jobs WHERE {condition})"),
         format!("DELETE FROM jobs WHERE {condition}"),
-        format!("DELETE FROM artifacts WHERE {condition}"),
     ] {
-        connection.execute(&statement, [event]).map_err(HistoryError::sql("prune"))?;
+        connection.execute(&statement, values).map_err(HistoryError::sql("prune"))?;
     }
     Ok(())
 }
@@ -414,7 +423,7 @@ fn len(input: &Input) -> usize {
         Input::Resync { ended, .. } => ended.len(),
         // Each counts as a full transaction.
         Input::Fill { .. } => EVENTS_MAX,
-        Input::GiveUp { .. } | Input::Close => 0,
+        Input::GiveUp { .. } | Input::Keep(_) | Input::Close => 0,
     }
 }
 

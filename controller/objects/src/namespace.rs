@@ -18,6 +18,12 @@ pub struct NamespaceSpec {
     /// Most agent versions.
     #[serde(default)]
     pub agents_max: Option<u64>,
+    /// How many ended jobs its history keeps, the latest ones.
+    #[serde(default)]
+    pub history_jobs_max: Option<u64>,
+    /// For how many seconds its history keeps an ended job.
+    #[serde(default)]
+    pub history_seconds_max: Option<u64>,
 }
 
 impl NamespaceSpec {
@@ -63,6 +69,14 @@ impl Kind for NamespaceKind {
                 "agents_max": {
                     "type": ["integer", "null"], "minimum": 0,
                     "description": "Maximum number of registered agent versions."
+                },
+                "history_jobs_max": {
+                    "type": ["integer", "null"], "minimum": 0,
+                    "description": "Maximum number of ended jobs in the history; the oldest ones are removed."
+                },
+                "history_seconds_max": {
+                    "type": ["integer", "null"], "minimum": 0,
+                    "description": "Time after which an ended job is removed from the history, in seconds."
                 }
             }
         })
@@ -94,6 +108,8 @@ mod tests {
                 r#"{}"#,
                 r#"{"agents_max":5,"description":"tests","jobs_pending_max":10}"#,
                 r#"{"agents_max":null,"later":[1]}"#,
+                r#"{"history_jobs_max":1000,"history_seconds_max":86400}"#,
+                r#"{"history_jobs_max":-1}"#,
                 r#"{"agents_max":-1}"#,
                 r#"{"agents_max":"5"}"#,
                 r#"{"agents_max": 5}"#,
@@ -129,6 +145,8 @@ mod tests {
             description: Some("the data team".into()),
             jobs_pending_max: Some(200),
             agents_max: Some(50),
+            history_jobs_max: Some(1_000),
+            history_seconds_max: Some(86_400),
         };
         assert_eq!(spec, expected);
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_history::{Ended, HistoryError};
+use atlas_history::{Ended, HistoryError, Kept};
 use atlas_raft::{AppliedBatch, Leadership};
 use atlas_state::State;
 use atlas_types::{Command, Event, EventRecord, EventSeq, Job, Namespace, Origin, Reason, Request, SinkAck};
@@ -96,6 +96,9 @@ fn missed(shared: &Shared, state: &State) {
 pub(crate) async fn history(shared: Arc<Shared>) {
     let (early, mut batches) = shared.handle.subscribe_from_start();
     let mut handed = *shared.history.synced().borrow();
+    if keep(&shared, &shared.handle.applied()).await.is_err() {
+        return;
+    }
     for batch in early {
         if hand(&shared, &batch, &mut handed).await.is_err() {
             return;
@@ -133,6 +136,9 @@ async fn hand(shared: &Shared, batch: &AppliedBatch, handed: &mut EventSeq) -> R
         close_gap(shared, &batch.state, before).await?;
     }
     *handed = batch.state.event_seq().max(*handed);
+    if batch.events.iter().any(|event| changes_namespace(&event.event)) {
+        keep(shared, &batch.state).await?;
+    }
     if batch.events.is_empty() { Ok(()) } else { shared.history.append(batch.events.clone()).await }
 }
 
@@ -141,7 +147,23 @@ async fn hand(shared: &Shared, batch: &AppliedBatch, handed: &mut EventSeq) -> R
 async fn close_gap(shared: &Shared, state: &State, through: EventSeq) -> Result<(), HistoryError> {
     let ended = state.ended().take_while(|(event, _)| *event <= through);
     let jobs = ended.filter_map(|(event, id)| Some(Ended { event, job: state.job(id)?.clone() }));
-    shared.history.resync(jobs.collect(), through).await
+    shared.history.resync(jobs.collect(), through).await?;
+    keep(shared, state).await
+}
+
+fn changes_namespace(event: &Event) -> bool {
+    matches!(event, Event::ObjectPut { object, .. } | Event::ObjectDeleted { object, .. } if object.key.kind.as_str() == "namespace")
+}
+
+/// Tells the history how much each namespace keeps.
+async fn keep(shared: &Shared, state: &State) -> Result<(), HistoryError> {
+    let limited = state.limited_namespaces().map(|(namespace, limits)| Kept {
+        namespace: namespace.clone(),
+        jobs_max: limits.history_jobs_max,
+        age_max: limits.history_seconds_max.map(Duration::from_secs),
+    });
+    let kept: Vec<Kept> = limited.filter(|kept| kept.jobs_max.is_some() || kept.age_max.is_some()).collect();
+    shared.history.keep(kept.into()).await
 }
 
 fn lag(shared: &Shared, batch: &AppliedBatch) {

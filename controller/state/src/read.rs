@@ -369,6 +369,11 @@ impl State {
     pub fn limits_of(&self, namespace: &Namespace) -> Option<&NamespaceSpec> {
         self.index.objects.limits(namespace)
     }
+
+    /// The namespaces that have an object, with the limits that it sets.
+    pub fn limited_namespaces(&self) -> impl Iterator<Item = (&Namespace, &NamespaceSpec)> {
+        self.index.objects.all_limits()
+    }
 }
 
 impl View for State {

@@ -262,8 +262,10 @@ async fn a_file_of_version_1_learns_what_its_jobs_refer_to() {
     history.close().await.expect("closes");
     let connection = Connection::open(&path).expect("opens");
     connection
-        .execute_batch(&format!("{BEFORE_5} {BEFORE_4} DROP TABLE artifacts; DROP TABLE gaps;
-             ALTER TABLE jobs DROP COLUMN sum; ALTER TABLE events DROP COLUMN sum; PRAGMA user_version = 1"))
+        .execute_batch(&format!(
+            "{BEFORE_5} {BEFORE_4} DROP TABLE artifacts; DROP TABLE gaps;
+             ALTER TABLE jobs DROP COLUMN sum; ALTER TABLE events DROP COLUMN sum; PRAGMA user_version = 1"
+        ))
         .expect("as version 1 left it");
     drop(connection);
     let history = open(&path).expect("opens");
@@ -296,7 +298,13 @@ const BEFORE_5: &str = "DROP TABLE words; DROP TABLE labels; DROP INDEX jobs_by_
 /// Selects jobs by their label and a word.
 fn blue(word: &str) -> JobFilter {
     let labels = vec![("team".to_owned(), "blue".to_owned())];
-    JobFilter { namespace: Some(Namespace::default_namespace()), labels, words: crate::words(word), limit: 9, ..JobFilter::default() }
+    JobFilter {
+        namespace: Some(Namespace::default_namespace()),
+        labels,
+        words: crate::words(word),
+        limit: 9,
+        ..JobFilter::default()
+    }
 }
 
 async fn places(history: &SqliteHistory, filter: JobFilter) -> Vec<u64> {
@@ -345,6 +353,76 @@ async fn jobs_are_found_by_label_text_and_place() {
     assert_eq!(places(&history, old).await, [2, 1]);
     assert_eq!(places(&history, JobFilter { since: Some(Timestamp(1_000_007)), ..blue("") }).await, [0; 0]);
     assert_eq!(places(&history, JobFilter { until: Some(Timestamp(1)), ..blue("") }).await, [0; 0]);
+}
+
+/// The end of a job of a namespace, at second `seq`.
+fn end_in(namespace: &str, seq: u64) -> Arc<[EventRecord]> {
+    let at = Timestamp(1_000_000 * seq as i64);
+    let mut ended = job(seq, JobStatus::Completed);
+    (ended.namespace, ended.completed_at) = (Namespace::new(namespace).expect("a name"), at);
+    let (change, old_status) = (JobChange::Ended, JobStatus::Running);
+    [EventRecord { seq: EventSeq(seq), at, event: Event::Job { change, old_status, job: Arc::new(ended) } }].into()
+}
+
+fn kept(namespace: &str, jobs_max: Option<u64>, seconds: Option<u64>) -> Kept {
+    let namespace = Namespace::new(namespace).expect("a name");
+    Kept { namespace, jobs_max, age_max: seconds.map(Duration::from_secs) }
+}
+
+#[tokio::test]
+async fn a_namespace_keeps_its_latest_jobs_and_others_keep_theirs() {
+    let (_dir, path) = file();
+    let history = open(&path).expect("opens");
+    for seq in 1..=8 {
+        history.append(end_in(if seq % 2 == 0 { "even" } else { "odd" }, seq)).await.expect("queued");
+    }
+    history.keep([kept("even", Some(2), None), kept("empty", Some(0), None)].into()).await.expect("queued");
+    history.append(end_in("odd", 9)).await.expect("queued");
+    synced(&history, 9).await;
+    let all = JobFilter { limit: 9, ..JobFilter::default() };
+    assert_eq!(places(&history, all.clone()).await, [9, 8, 7, 6, 5, 3, 1]);
+    assert!(history.job(JobId(4)).await.expect("reads").is_none());
+    let even = Some(Namespace::new("even").expect("a name"));
+    assert_eq!(places(&history, JobFilter { namespace: even, ..blue("") }).await, [8, 6], "labels are gone as well");
+    let referred: Vec<u64> =
+        history.artifacts(EventSeq(0), 100).await.expect("reads").iter().map(|(event, _)| event.0).collect();
+    assert_eq!(referred, [1, 3, 5, 6, 7, 8, 9]);
+    // Another history that missed everything gets what is left, and all numbers.
+    let (_other_dir, other) = file();
+    let other = open(&other).expect("opens");
+    other.resync(Vec::new(), EventSeq(9)).await.expect("queued");
+    synced(&other, 9).await;
+    let gap = Gap { after: EventSeq(0), through: EventSeq(9) };
+    other.fill(gap, history.part(gap, 1 << 20).await.expect("reads")).await.expect("it fits");
+    assert_eq!(places(&other, all.clone()).await, [9, 8, 7, 6, 5, 3, 1]);
+    for history in [&history, &other] {
+        let events = history.events(EventSeq(0), 100).await.expect("reads");
+        let told: Vec<bool> = events.iter().map(|event| event.event.is_some()).collect();
+        assert_eq!(told, [true, false, true, false, true, true, true, true, true]);
+    }
+    // Without a limit nothing more is removed.
+    history.keep([].into()).await.expect("queued");
+    history.append(end_in("even", 10)).await.expect("queued");
+    synced(&history, 10).await;
+    assert_eq!(places(&history, all).await, [10, 9, 8, 7, 6, 5, 3, 1]);
+}
+
+#[tokio::test]
+async fn a_namespace_forgets_old_jobs_by_the_times_of_events_as_far_as_the_process_has_run() {
+    let (_dir, path) = file();
+    let history = open(&path).expect("opens");
+    history.append(end_in("short", 1)).await.expect("queued");
+    history.append(end_in("long", 1_000)).await.expect("queued");
+    history.close().await.expect("closes");
+    // The time of the first event after a start counts: it is later than what it looks at.
+    let history = open(&path).expect("opens");
+    history.keep([kept("short", None, Some(100)), kept("long", None, Some(10_000))].into()).await.expect("queued");
+    history.append(end_in("short", 1_001)).await.expect("queued");
+    synced(&history, 1_001).await;
+    history.append(end_in("long", 1_000_000)).await.expect("queued");
+    synced(&history, 1_000_000).await;
+    let all = JobFilter { limit: 9, ..JobFilter::default() };
+    assert_eq!(places(&history, all).await, [1_000_000, 1_001, 1_000], "a wrong time removes nothing early");
 }
 
 #[tokio::test]

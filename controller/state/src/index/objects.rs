@@ -94,6 +94,11 @@ impl Objects {
     pub(crate) fn limits(&self, namespace: &Namespace) -> Option<&NamespaceSpec> {
         self.limits.get(namespace)
     }
+
+    /// The limits of all namespaces.
+    pub(crate) fn all_limits(&self) -> impl Iterator<Item = (&Namespace, &NamespaceSpec)> {
+        self.limits.iter()
+    }
 }
 
 /// The namespace that an object limits, and how.
