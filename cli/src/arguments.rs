@@ -9,7 +9,7 @@ use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::command::{
     agent, apply, auth, chain, cluster, complete, completion, config, context, conversation, deploy, dev, dev_member,
     diff, docs, doctor, edit, event, explain_error, generic, graph, import, init, job, label, logs, mcp, model, node,
-    operator, orchestrator, peer, question, run, secret, skill, test, top, trace, trigger, wait,
+    operator, orchestrator, peer, policy, question, run, secret, skill, test, top, trace, trigger, wait,
 };
 use crate::context::TimeForm;
 use crate::exit;
@@ -151,6 +151,9 @@ pub(crate) enum Command {
     /// Orchestrators: programs that decide on jobs before they run.
     #[command(subcommand)]
     Orchestrator(orchestrator::Verb),
+    /// Policies: what agents may have, and rules on deploying and submitting.
+    #[command(subcommand)]
+    Policy(policy::Verb),
     /// Access: tokens of people and programs, and what they may do.
     #[command(subcommand)]
     Auth(auth::Verb),

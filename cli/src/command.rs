@@ -33,6 +33,7 @@ mod object;
 pub(crate) mod operator;
 pub(crate) mod orchestrator;
 pub(crate) mod peer;
+pub(crate) mod policy;
 pub(crate) mod question;
 pub(crate) mod run;
 pub(crate) mod secret;
@@ -81,6 +82,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Chain(verb) => block_on(chain::run(context, &verb)),
         Command::Trigger(verb) => block_on(trigger::run(context, &verb)),
         Command::Orchestrator(verb) => block_on(orchestrator::run(context, &verb)),
+        Command::Policy(verb) => block_on(policy::run(context, &verb)),
         Command::Auth(verb) => block_on(auth::run(context, &verb)),
         Command::Trace(verb) => block_on(trace::run(context, &verb)),
         Command::Mcp(verb) => block_on(mcp::run(context, &verb)),
@@ -122,6 +124,7 @@ fn prints_list(command: &Command) -> bool {
         Command::Skill(verb) => matches!(verb, skill::Verb::List(_)),
         Command::Chain(verb) => matches!(verb, chain::Verb::List(_)),
         Command::Trigger(verb) => matches!(verb, trigger::Verb::List(_)),
+        Command::Policy(verb) => matches!(verb, policy::Verb::List(_)),
         Command::Auth(verb) => auth::prints_list(verb),
         Command::Cluster(verb) => matches!(verb, cluster::Verb::Members(_)),
         Command::Get(_) => true,

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::words::shell;
 
 /// Kinds that may precede a name.
-const KINDS: [&str; 12] = [
+const KINDS: [&str; 13] = [
     "job",
     "agent",
     "node",
@@ -18,6 +18,7 @@ const KINDS: [&str; 12] = [
     "secret",
     "chain",
     "orchestrator",
+    "policy",
     "mcp-server",
 ];
 
@@ -44,6 +45,11 @@ pub(crate) fn model(text: &str) -> Result<String, String> {
 /// A chain's name.
 pub(crate) fn chain(text: &str) -> Result<String, String> {
     bare(text, "chain")
+}
+
+/// A policy's name.
+pub(crate) fn policy(text: &str) -> Result<String, String> {
+    bare(text, "policy")
 }
 
 /// A question's id.

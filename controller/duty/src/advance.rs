@@ -1,7 +1,7 @@
 //! Runs of chains go on in the entry that ended their last step, as long as little data is concerned.
 //!
 //! What is left out here is done beside the leader loop, by the same engine: new runs, large data, schemas that take long to compare,
-//! conversions by a model. Inputs are validated by the worker, so no expression of a schema is evaluated here.
+//! conversions by a model, and all runs of a cluster with policies. Inputs are validated by the worker, so no expression of a schema is evaluated here.
 
 use std::sync::Arc;
 
@@ -26,7 +26,8 @@ pub fn advance(state: &State, budget: usize) -> Vec<Request> {
         Some(request(&run.namespace, Command::AdvanceRun(command)))
     };
     // One that has to wait for room would be proposed again and again.
-    let room = state.steps_admitted(2 * BYTES_MAX * budget as u64, budget as u64);
+    // Policies decide on each step, beside the leader loop as well.
+    let room = !state.has_policies() && state.steps_admitted(2 * BYTES_MAX * budget as u64, budget as u64);
     state.runs_ready().filter(|_| room).filter_map(next).take(budget).collect()
 }
 

@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use crate::canonical::parse;
 use crate::{
-    binding, chain, conversation, enrollment, mcp_server, model, namespace, orchestrator, pin, role, routing, secret,
-    skill, tier, token, trigger, webhook,
+    binding, chain, conversation, enrollment, mcp_server, model, namespace, orchestrator, pin, policy, role, routing,
+    secret, skill, tier, token, trigger, webhook,
 };
 
 /// All kinds, by name.
-pub const KINDS: [&dyn Kind; 17] = [
+pub const KINDS: [&dyn Kind; 18] = [
     &binding::BindingKind,
     &chain::ChainKind,
     &conversation::ConversationKind,
@@ -21,6 +21,7 @@ pub const KINDS: [&dyn Kind; 17] = [
     &namespace::NamespaceKind,
     &orchestrator::OrchestratorKind,
     &pin::PinKind,
+    &policy::PolicyKind,
     &role::RoleKind,
     &routing::RoutingKind,
     &secret::SecretKind,

@@ -24,6 +24,7 @@ mod messages;
 mod nodes;
 mod objects;
 mod orchestrator;
+mod policies;
 mod query;
 mod questions;
 mod request;
@@ -193,6 +194,7 @@ impl HttpDoor {
             (Route::JobFork(id), &Method::POST) => jobs::fork(self, &caller, request, &id).await,
             (Route::JobEvents(id), &Method::GET) => events::job(self, &caller, request, &id).await,
             (Route::JobTree(id), &Method::GET) => jobs::tree(self, &caller, request, &id).await,
+            (Route::JobPolicies(id), &Method::GET) => policies::of_job(self, &caller, &id).await,
             (Route::JobSteps(id), &Method::GET) => jobs::steps(self, &caller, request, &id).await,
             (Route::JobLogs(id), &Method::GET) => logs::get(self, &caller, request, &id).await,
             (Route::ClusterEvents, &Method::GET) => cluster_events::all(self, &caller, request).await,
@@ -272,6 +274,7 @@ impl HttpDoor {
             (Route::Skill(name), &Method::GET) => skills::get(self, &caller, request, &name).await,
             (Route::SkillTest(name), &Method::POST) => skills::test(self, &caller, request, &name).await,
             (Route::Skill(name), &Method::DELETE) => objects::delete(self, &caller, request, "skill", &name).await,
+            (Route::ExplainPolicies, &Method::POST) => policies::explain(self, &caller, request).await,
             (Route::Whoami, &Method::GET) => access::whoami(self, request),
             (Route::Tokens, &Method::POST) => access::create(self, &caller, request).await,
             (Route::SecurityPolicy, &Method::GET) => Err(Error::NotConfigured("No security policy configured").into()),

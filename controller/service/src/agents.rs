@@ -12,6 +12,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use crate::contracts::Known;
+use crate::policy::{Operation, PolicyOperation};
 use crate::submit::{find_version, unknown_agent};
 use crate::{Caller, Consistency, Error, Service, View};
 
@@ -150,6 +151,15 @@ impl Service {
 
     /// Registers an agent from its package: checks it, stores it durably, then publishes the version.
     pub async fn register(&self, caller: &Caller, package: Bytes) -> Result<Registered, Error> {
+        self.register_under(caller, package, true).await
+    }
+
+    /// Registers an agent that the cluster makes of something that is deployed already: a chain, or a skill.
+    pub(crate) async fn register_made(&self, caller: &Caller, package: Bytes) -> Result<Registered, Error> {
+        self.register_under(caller, package, false).await
+    }
+
+    async fn register_under(&self, caller: &Caller, package: Bytes, policies: bool) -> Result<Registered, Error> {
         let limit = self.shared.limits.package_bytes_max;
         if package.len() as u64 > limit {
             return Err(Error::TooLarge { what: "the package", limit });
@@ -158,6 +168,19 @@ impl Service {
         let read = self.shared.env.spawn_blocking("read-package", move || atlas_package::contract_of(&bytes));
         let contract = read.join().await.map_err(|_| Error::Internal)?.map_err(refused)?;
         let (name, version, package_bytes) = (contract.name.clone(), contract.version, package.len() as u64);
+        let normalised = contract.to_json();
+        if policies {
+            let state = self.shared.current().await?;
+            let operation = Operation {
+                kind: PolicyOperation::Deploy,
+                namespace: &caller.namespace,
+                principal: &caller.principal,
+                contract: &normalised,
+                input: None,
+                priority: 0,
+            };
+            self.allowed(&state, &operation).await?;
+        }
         if let Some(steps) = &contract.provider.steps {
             let document = serde_json::json!({ "steps": steps });
             let chain = atlas_runs::Chain::stored(name.as_str(), &document)
@@ -192,8 +215,7 @@ impl Service {
             // Older members count one kind of places.
             spec.demand.place = Place::Process;
         }
-        let json =
-            serde_json::to_vec(&contract.to_json()).map_err(|error| Error::internal("write a contract", &error))?;
+        let json = serde_json::to_vec(&normalised).map_err(|error| Error::internal("write a contract", &error))?;
         self.shared.contracts.keep(digest, &json);
         let command = Command::RegisterAgent(RegisterAgent {
             name: name.clone(),

@@ -51,6 +51,9 @@ pub enum Withheld {
     /// The agent is not among the readers.
     #[error("Secret resolution failed: agent \"{agent}\" is not a reader of secret \"{name}\"")]
     NotReader { name: String, agent: String },
+    /// A policy does not let agents have it.
+    #[error("Secret resolution failed: {}", crate::policy::not_allowed(name))]
+    NotAllowed { name: String },
     /// The value is there, and cannot be read.
     #[error("Secret resolution failed: Secret '{name}' cannot be unsealed: {why}")]
     Sealed { name: String, why: String },
@@ -121,6 +124,9 @@ impl Service {
             true => Some(self.shared.bearers.of(job.id).ok_or(Withheld::CredentialLost)?),
             false => None,
         };
+        if let Some(secret) = self.forbidden_secret(state, job) {
+            return Err(Withheld::NotAllowed { name: secret.to_owned() });
+        }
         let Named { models, servers, secrets } = self.named_by(state, job)?;
         let secrets = (!secrets.is_empty()).then_some(Attachment::Secrets(secrets));
         let models = (!models.is_empty()).then_some(Attachment::Models(models));

@@ -61,6 +61,7 @@ catalogue! {
     NOT_ENROLLED = "E2108" Denied "the node may not connect";
     NO_TLS = "E2109" Denied "the cluster has no TLS";
     BAD_SIGNATURE = "E2110" Denied "the signature of a call is wrong";
+    POLICY_DENIED = "E2111" Denied "a policy does not allow it";
     UNKNOWN_JOB = "E3001" NotFound "no such job";
     AMBIGUOUS_JOB = "E3002" Conflict "several jobs match this prefix";
     QUEUE_FULL = "E3003" Busy "the queue is full";

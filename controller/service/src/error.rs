@@ -112,6 +112,16 @@ pub enum Error {
         /// Where it is needed.
         place: Place,
     },
+    /// A policy does not allow it.
+    #[error("{}", denied_by(policy, rule.as_deref(), why.as_deref()))]
+    PolicyDenied {
+        /// The policy.
+        policy: String,
+        /// Its rule; none if another part of it denies.
+        rule: Option<String>,
+        /// Why, for people.
+        why: Option<String>,
+    },
     /// The body did not arrive in time.
     #[error("the request body was not received in time")]
     Late,
@@ -330,6 +340,13 @@ fn no_such_step(steps: u64, recorded: u64) -> String {
     }
 }
 
+/// `denied by the rule "no network" of the policy "production": ask the platform team`
+fn denied_by(policy: &str, rule: Option<&str>, why: Option<&str>) -> String {
+    let rule = rule.map(|rule| format!("the rule \"{rule}\" of ")).unwrap_or_default();
+    let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+    format!("denied by {rule}the policy \"{policy}\"{why}")
+}
+
 /// A place in a sentence.
 fn in_place(place: &Place) -> String {
     match place {
@@ -357,6 +374,7 @@ impl Error {
             Self::NotPrivate => catalogue::NOT_PRIVATE,
             Self::Unauthenticated(_) => catalogue::UNAUTHENTICATED,
             Self::Forbidden { .. } => catalogue::FORBIDDEN,
+            Self::PolicyDenied { .. } => catalogue::POLICY_DENIED,
             Self::Late => catalogue::LATE,
             Self::PackageRefused(_) => catalogue::PACKAGE_REFUSED,
             Self::UnknownJob => catalogue::UNKNOWN_JOB,
@@ -442,6 +460,7 @@ impl Error {
                 "give a token: export ATLAS_TOKEN=TOKEN   or: atlasctl context add NAME --server URL --token-file FILE".to_owned()
             }
             Self::Forbidden { .. } => "show what is granted: atlasctl auth whoami".to_owned(),
+            Self::PolicyDenied { .. } => "show what policies decide: atlasctl policy why AGENT".to_owned(),
             Self::NotPrivate => "send it to a controller with TLS, or to one that listens on 127.0.0.1".to_owned(),
             Self::NoSecretsKey => {
                 "make a key, (umask 077; head -c 32 /dev/urandom | base64 > FILE), and start all controllers with --secrets-key FILE"

@@ -62,6 +62,7 @@ impl Service {
             return Err(Error::JournalGone);
         }
         let agent = self.version_of_fork(caller, &state, &job, fork).await?;
+        self.may_run_again(caller, &state, &job, &agent).await?;
         let model = fork.model.as_deref().map(|name| model(caller, &state, name)).transpose()?;
         let Folded { cut, usage } = self.folded(&journal, fork.steps).await?;
         let command = ForkJob {

@@ -245,11 +245,15 @@ impl Service {
     ) -> Result<JobId, Error> {
         let state = self.shared.current().await?;
         if let Some(job) = state.job(id).filter(|job| job.namespace == caller.namespace) {
-            if let Some(pin) = &job.pin
-                && state.agent(&job.namespace, &job.agent, pin.version).is_none()
-            {
-                let version = pin.version.to_string();
-                return Err(unknown_agent(&state, caller, job.agent.as_str(), Some(&version)));
+            let pinned = job.pin.as_ref().map(|pin| pin.version);
+            let agent = pinned.and_then(|version| state.agent(&job.namespace, &job.agent, version));
+            match (pinned, agent) {
+                (_, Some(agent)) => self.may_run_again(caller, &state, job, agent).await?,
+                (Some(version), None) => {
+                    let version = version.to_string();
+                    return Err(unknown_agent(&state, caller, job.agent.as_str(), Some(&version)));
+                }
+                (None, None) => {}
             }
             if lacked_agents(job) {
                 // An agent that was missing when the job was submitted may be registered now.

@@ -48,6 +48,7 @@ mod orchestrators;
 mod park;
 mod peers;
 mod pins;
+mod policy;
 mod questions;
 mod resolve;
 mod runs;
@@ -105,6 +106,7 @@ pub use peers::{
     QueryResult,
 };
 pub use pins::{PinChanges, Pinned};
+pub use policy::{PolicyOperation, PolicyQuestion};
 pub use questions::{QuestionQuery, shown as shown_question};
 pub use resolve::Decision;
 pub use runs::{ChainSource, ChainStart};

@@ -244,6 +244,11 @@ fn accepted(kind: &dyn Kind, key: &ObjectKey, spec: &Value, kept: Vec<(String, V
     {
         return Err(refused_at(key, "spec.rules", text));
     }
+    if kind.name() == "policy"
+        && let Some(text) = crate::policy::refusal_of(&bytes)
+    {
+        return Err(refused_at(key, "spec.rules", text));
+    }
     if kind.name() == "chain"
         && let Err(error) = atlas_runs::Chain::stored(key.name.as_str(), &spec)
     {
@@ -281,7 +286,7 @@ fn unknown(key: &ObjectKey) -> Error {
     Error::UnknownObject(format!("no such {}: \"{}\"", key.kind, key.name))
 }
 
-/// Tokens, roles and bindings are shown to those who may change them.
+/// Tokens, roles, bindings and policies are shown to those who may change them.
 fn may_read(caller: &Caller, kind: &dyn Kind) -> Result<(), Error> {
     match right(kind) {
         Right::AccessManage => caller.needs_in_cluster(Right::AccessManage),

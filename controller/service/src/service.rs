@@ -20,6 +20,7 @@ use crate::fill::Wanted;
 use crate::logins::{Issuers, Renewals};
 use crate::orchestrators::Externals;
 use crate::peers::Peers;
+use crate::policy::Policies;
 use crate::questions::QuestionSignal;
 use crate::seal::Keys;
 use crate::stats::Stats;
@@ -122,6 +123,7 @@ pub(crate) struct Shared {
     pub(crate) streams: Streams,
     pub(crate) stats: Stats,
     pub(crate) evals: Evals,
+    pub(crate) policies: Policies,
     pub(crate) bearers: Bearers,
     pub(crate) keys: Option<Keys>,
     pub(crate) authentication: Option<Authentication>,
@@ -169,6 +171,7 @@ impl Service {
             streams: Streams::default(),
             stats: Stats::default(),
             evals: Evals::default(),
+            policies: Policies::default(),
             bearers: Bearers::default(),
             keys,
             authentication,

@@ -72,7 +72,7 @@ impl Service {
         let made = self.shared.env.spawn_blocking("make-skill-agent", move || atlas_package::skill_agent(&package));
         let made = made.join().await.map_err(|_| Error::Internal)?;
         let made = made.map_err(|error| Error::PackageRefused(chain(&error)))?;
-        let registered = self.register(&caller.clone().with_request_id(None), made.bytes.into()).await?;
+        let registered = self.register_made(&caller.clone().with_request_id(None), made.bytes.into()).await?;
         Ok((registered.name, registered.version))
     }
 }

@@ -8,7 +8,7 @@ use atlas_contract::requirement::Requirement;
 use atlas_contract::{Violation, joined};
 use atlas_state::State;
 use atlas_types::{
-    AgentKind, AgentName, AgentPin, AgentVersion, Command, Failure, FailureKind, JobId, Micros, Origin, Outcome,
+    AgentKind, AgentName, AgentPin, AgentVersion, Command, Door, Failure, FailureKind, JobId, Micros, Origin, Outcome,
     Payload, QuestionRule, Rejection, Request, RequestId, RequiredAgent, SpawnedBy, Spawner, SubmitJob, Timestamp,
     Verdict,
 };
@@ -16,6 +16,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::contracts::Known;
+use crate::policy::{Operation, PolicyOperation};
 use crate::service::hash;
 use crate::view::{Shown, View};
 use crate::{Caller, Consistency, Error, Service, json, labels, runs};
@@ -395,10 +396,11 @@ impl Service {
         &self,
         caller: &Caller,
         agent: &AgentVersion,
-        input: &Bytes,
+        (input, priority): (&Bytes, i64),
         state: &State,
     ) -> Result<Verdict, Error> {
-        self.judge_submission(caller, &Submission::new(agent.name.clone(), input.clone()), agent, state).await
+        let submission = Submission { priority, ..Submission::new(agent.name.clone(), input.clone()) };
+        self.judge_submission(caller, &submission, agent, state).await
     }
 
     async fn judge_submission(
@@ -413,11 +415,24 @@ impl Service {
         if let Some(failure) = lacks(caller, submission, agent, &known, state)? {
             return Ok(Verdict::Refused { pin: Some(pin), failure });
         }
-        if !known.checks_input() {
-            return Ok(Verdict::Accepted(pin));
-        }
-        match self.check(known, &submission.input).await? {
-            Ok(()) => Ok(Verdict::Accepted(pin)),
+        let checked = match known.checks_input() {
+            true => self.check(known.clone(), &submission.input).await?,
+            false => Ok(()),
+        };
+        match checked {
+            Ok(()) => {
+                let operation = Operation {
+                    kind: PolicyOperation::Submit,
+                    namespace: &caller.namespace,
+                    principal: &caller.principal,
+                    contract: &known.value,
+                    input: Some(&submission.input),
+                    priority: submission.priority,
+                };
+                // A child is a job that its parent waits for, so that it can tell what failed.
+                let is_client = caller.door != Door::Duty && submission.family.is_none();
+                self.under_policies(state, agent, operation, is_client).await
+            }
             Err(refusal) if submission.refuse => Err(Error::InputRefused {
                 agent: agent.name.clone(),
                 version: agent.version,

@@ -345,6 +345,12 @@ impl State {
         objects.into_iter().flat_map(move |objects| objects.range((after.clone(), Bound::Unbounded)).map(|(_, o)| o))
     }
 
+    /// Whether there are policies, in whatever namespaces they count.
+    pub fn has_policies(&self) -> bool {
+        let kinds = self.objects.get(&Namespace::default_namespace());
+        kinds.is_some_and(|kinds| kinds.iter().any(|(kind, objects)| kind.as_str() == "policy" && !objects.is_empty()))
+    }
+
     /// The objects of a kind in all namespaces, the oldest first.
     pub fn objects_of_kind<'a>(&'a self, kind: &ObjectKind) -> impl Iterator<Item = &'a Arc<Object>> + use<'a> {
         self.index.objects.keys(kind).filter_map(|key| self.object(key))

@@ -30,7 +30,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-gateway", "access contract env service types"),
     (
         "atlas-service",
-        "access contract duty env expressions format history mcp-spec mediation model oauth objects package raft runs secrets state telemetry triggers types",
+        "access contract duty env expressions format history mcp-spec mediation model oauth objects package policy raft runs secrets state telemetry triggers types",
     ),
     ("atlas-objects", "access mcp-spec model types"),
     ("atlas-mediation", ""),
@@ -55,7 +55,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-model", "secrets"),
     ("atlas-secrets", "types"),
     ("atlas-oauth", "model secrets types"),
-    ("atlas-policy", "contract secrets"),
+    ("atlas-policy", "contract expressions secrets"),
     ("atlas-knowledge", "contract"),
     ("atlas-turn", "model"),
     ("atlas-tools", ""),

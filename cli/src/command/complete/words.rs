@@ -40,7 +40,7 @@ pub(super) struct CompletionContext {
 const KINDS: &[&str] = &["job", "agent", "node", "controller"];
 const KINDS_TO_EDIT: &[&str] = &["agent", "node"];
 const KINDS_TO_LABEL: &[&str] =
-    &["chain", "node", "model", "namespace", "secret", "skill", "tier", "trigger", "webhook"];
+    &["chain", "node", "model", "namespace", "policy", "secret", "skill", "tier", "trigger", "webhook"];
 
 impl CompletionContext {
     /// The context of the last word; `words` excludes the program's name. None if the last word is not a name.
@@ -183,6 +183,8 @@ fn of_positional(line: &Line<'_>, argument: &Arg) -> Option<Vec<Names>> {
         (["conversation", ..], "ID") => vec![Names::Conversations],
         (["question", ..], "ID") => vec![Names::Questions],
         (["orchestrator", "set"], _) => vec![Names::Orchestrators, Names::Objects("orchestrator")],
+        (["policy", "why"], _) => vec![Names::Agents],
+        (["policy", "show" | "remove"], "NAME") => vec![Names::Objects("policy")],
         (["skill", "show" | "test" | "remove"], "NAME") => vec![Names::Skills],
         (["secret", "set" | "rotate" | "show" | "who-can-read" | "remove"], "NAME") => vec![Names::Secrets],
         (["trigger", verb], "NAME") if *verb != "create" => vec![Names::Triggers],
@@ -214,6 +216,7 @@ fn of_kind(kind: &str) -> Option<Names> {
         "trigger" => Some(Names::Triggers),
         "question" => Some(Names::Questions),
         "orchestrator" => Some(Names::Objects("orchestrator")),
+        "policy" => Some(Names::Objects("policy")),
         "context" => Some(Names::Contexts),
         _ => None,
     }

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::api::{self, Job, JobEvent};
 use crate::command::job::events;
+use crate::command::policy;
 use crate::context::Context;
 use crate::ending::{self, waits};
 use crate::exit::Exit;
@@ -31,6 +32,7 @@ pub(crate) async fn show(context: &Context, id: &str) -> Result<Exit, Failure> {
     let job: Job = api::read(&value)?;
     let mut text = head(&job);
     if context.form.is_text() {
+        text += &policy::left(&client.get(&["api", "jobs", &job.id, "policies"], &[]).await?);
         text.push('\n');
         client
             .events(&["api", "jobs", &job.id, "events"], &[("view", "full"), ("follow", "false")], |frame| {

@@ -131,6 +131,7 @@ const IN_NAMESPACE: &[&str] = &[
     "/.well-known/mcp/",
     "/api/traces",
     "/api/orchestrator",
+    "/api/policies/",
     "/api/questions",
 ];
 

@@ -9,6 +9,7 @@ mod large;
 mod messages;
 mod names;
 mod namespaces;
+mod policies;
 mod registry;
 mod shapes;
 mod skills;

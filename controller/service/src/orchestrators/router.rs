@@ -182,8 +182,10 @@ impl Router {
             let short: String = agent.chars().take(255).collect();
             return Ok(Decision::Reject(format!("Pool error: Agent not found or no implementation: {short}").into()));
         };
-        let caller = Caller { namespace: self.namespace.clone(), ..Caller::cluster(Door::Duty) };
-        let submission = Submission::new(agent.clone(), self.service.bytes(&job.input).await?);
+        let (namespace, principal) = (self.namespace.clone(), job.principal.clone());
+        let caller = Caller { namespace, principal, ..Caller::cluster(Door::Duty) };
+        let input = self.service.bytes(&job.input).await?;
+        let submission = Submission { priority: job.priority, ..Submission::new(agent.clone(), input) };
         let verdict = match self.service.judge(&caller, &submission, &self.service.shared.handle.applied()).await {
             Ok(verdict) => verdict,
             Err(Error::Malformed(why)) => {

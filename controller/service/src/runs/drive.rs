@@ -323,7 +323,11 @@ async fn verdict(
     let version = planned.version.parse::<Version>().ok();
     let agent = version.and_then(|version| state.agent(&run.namespace, name, version));
     match agent.filter(|agent| agent.digest.hex() == planned.digest) {
-        Some(agent) => service.judge_version(&caller_of(run), agent, input, state).await,
+        Some(agent) => {
+            // The step is the job of the one who started the run.
+            let caller = Caller { principal: run.principal.clone(), ..caller_of(run) };
+            service.judge_version(&caller, agent, (input, run.priority), state).await
+        }
         None => {
             let error = format!("No agent implementation found for: {name}");
             Ok(Verdict::Refused { pin: None, failure: Failure { kind: FailureKind::NoAgent, error: error.into() } })

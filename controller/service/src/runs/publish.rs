@@ -110,7 +110,7 @@ impl Service {
             PackFile { path: "agent.yaml".to_owned(), bytes: document.to_string().into_bytes(), executable: false };
         let package = pack_files(vec![file]).map_err(|error| Error::internal("pack a chain", &error))?;
         let cluster = Caller { namespace: caller.namespace.clone(), ..Caller::cluster(Door::Duty) };
-        self.register(&cluster, package.bytes.into()).await?;
+        self.register_made(&cluster, package.bytes.into()).await?;
         Ok(Some(self.shared.read().await?))
     }
 

@@ -86,10 +86,15 @@ impl Service {
                 (String::new(), name, None, error.unwrap_or_default())
             }
             Target::Agent(name) => {
-                let submission = Submission::new(name.parse()?, Bytes::from(input.to_string()));
-                let (version, error) = match self.judge(caller, &submission, &state).await? {
-                    Verdict::Accepted(pin) => (Some(pin.version), String::new()),
-                    Verdict::Refused { pin, failure } => (pin.map(|pin| pin.version), failure.error.to_string()),
+                let submission = Submission {
+                    priority: start.priority,
+                    ..Submission::new(name.parse()?, Bytes::from(input.to_string()))
+                };
+                let (version, error) = match self.judge(caller, &submission, &state).await {
+                    Ok(Verdict::Accepted(pin)) => (Some(pin.version), String::new()),
+                    Ok(Verdict::Refused { pin, failure }) => (pin.map(|pin| pin.version), failure.error.to_string()),
+                    Err(error @ Error::PolicyDenied { .. }) => (None, error.to_string()),
+                    Err(error) => return Err(error),
                 };
                 (name, String::new(), version, error)
             }

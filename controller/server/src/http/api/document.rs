@@ -58,7 +58,7 @@ const TAGS: &[(&str, &str, &[&str])] = &[
     (
         "policies",
         "Skills, policies, orchestrators and logins at MCP servers.",
-        &["/api/skills", "/api/security/", "/api/orchestrator", "/api/mcp-servers"],
+        &["/api/skills", "/api/security/", "/api/policies/", "/api/orchestrator", "/api/mcp-servers"],
     ),
 ];
 

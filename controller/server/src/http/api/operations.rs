@@ -11,6 +11,7 @@ mod nodes;
 mod objects;
 mod orchestrators;
 mod parts;
+mod policies;
 mod questions;
 mod triggers;
 
@@ -27,6 +28,7 @@ const SUBJECTS: &[&[Operation]] = &[
     nodes::OPERATIONS,
     objects::OPERATIONS,
     orchestrators::OPERATIONS,
+    policies::OPERATIONS,
     triggers::OPERATIONS,
     figures::OPERATIONS,
     cluster::OPERATIONS,

@@ -29,6 +29,7 @@ const RIGHTS: &[(Right, &[&str])] = &[
             "getJob",
             "waitForJob",
             "getJobTree",
+            "getJobPolicies",
             "listSteps",
             "followJob",
             "jobLogs",
@@ -60,7 +61,10 @@ const RIGHTS: &[(Right, &[&str])] = &[
         ],
     ),
     (Right::QuestionsAnswer, &["answerQuestion"]),
-    (Right::AgentsRead, &["listAgents", "getAgent", "listVersions", "getVersion", "skills", "getSkill"]),
+    (
+        Right::AgentsRead,
+        &["listAgents", "getAgent", "listVersions", "getVersion", "skills", "getSkill", "explainPolicies"],
+    ),
     (
         Right::AgentsPublish,
         &["registerAgent", "retireAgent", "deprecateAgent", "deleteAgent", "deploySkill", "removeSkill"],

@@ -2,7 +2,7 @@
 
 use atlas_service::catalogue::{
     AGENT_IN_USE, CHAIN_CYCLE, CONTRACT_REFUSED, LIMIT_REACHED, NAMESPACE_LIMIT, PACKAGE_REFUSED, PEERS_AWAY,
-    UNKNOWN_AGENT,
+    POLICY_DENIED, UNKNOWN_AGENT,
 };
 
 use super::super::{Body, Content, Kind, Operation};
@@ -36,7 +36,15 @@ pub(super) const OPERATIONS: &[Operation] = &[
         .refuses(&[
             WRITE,
             BODY,
-            &[PACKAGE_REFUSED, CONTRACT_REFUSED, CHAIN_CYCLE, LIMIT_REACHED, NAMESPACE_LIMIT, PEERS_AWAY],
+            &[
+                PACKAGE_REFUSED,
+                CONTRACT_REFUSED,
+                CHAIN_CYCLE,
+                POLICY_DENIED,
+                LIMIT_REACHED,
+                NAMESPACE_LIMIT,
+                PEERS_AWAY,
+            ],
         ]),
     get("getAgent", "/api/agents/{name}", "One version with its schemas and its contract.")
         .takes(&[query("version", Kind::Text, "a requirement such as `^1.2.0`; defaults to the latest"), CONSISTENCY])

@@ -2,7 +2,7 @@
 
 use atlas_service::catalogue::{
     DEPENDENCY_MISSING, INPUT_REFUSED, JOURNAL_GONE, LIMIT_REACHED, NAMESPACE_LIMIT, NO_SUCH_STEP, NOT_IN_DOUBT,
-    OUTPUT_REFUSED, QUEUE_FULL, STEP_DIFFERS, TOO_LARGE, UNKNOWN_AGENT, UNKNOWN_OBJECT, WRONG_STATUS,
+    OUTPUT_REFUSED, POLICY_DENIED, QUEUE_FULL, STEP_DIFFERS, TOO_LARGE, UNKNOWN_AGENT, UNKNOWN_OBJECT, WRONG_STATUS,
 };
 use http::StatusCode;
 
@@ -36,7 +36,15 @@ pub(super) const OPERATIONS: &[Operation] = &[
             WRITE,
             BODY,
             STORED,
-            &[UNKNOWN_AGENT, INPUT_REFUSED, DEPENDENCY_MISSING, QUEUE_FULL, LIMIT_REACHED, NAMESPACE_LIMIT],
+            &[
+                UNKNOWN_AGENT,
+                INPUT_REFUSED,
+                DEPENDENCY_MISSING,
+                POLICY_DENIED,
+                QUEUE_FULL,
+                LIMIT_REACHED,
+                NAMESPACE_LIMIT,
+            ],
         ]),
     post(
         "submitJobs",
@@ -122,6 +130,9 @@ pub(super) const OPERATIONS: &[Operation] = &[
     .takes(&[CONSISTENCY])
     .answers(&[ok("the job in its full view, with its children", &[Content::Json("JobTree")])])
     .refuses(&[READ, STORED, JOB]),
+    get("getJobPolicies", "/api/jobs/{id}/policies", "The permissions that policies leave the agent of a job.")
+        .answers(&[ok("the permissions and the policies", &[Content::Json("LeftPermissions")])])
+        .refuses(&[READ, STORED, JOB]),
     get("listSteps", "/api/jobs/{id}/steps", "The recorded steps of a job, in order.")
         .takes(&[query("after", Kind::Whole, "only the steps after this number"), LIMIT, CONSISTENCY])
         .answers(&[ok("the steps; large outcomes of a long list are null", &[Content::List("Step")])])
@@ -140,7 +151,16 @@ pub(super) const OPERATIONS: &[Operation] = &[
             WRITE,
             STORED,
             JOB,
-            &[WRONG_STATUS, UNKNOWN_AGENT, QUEUE_FULL, LIMIT_REACHED, NAMESPACE_LIMIT, TOO_LARGE, JOURNAL_GONE],
+            &[
+                WRONG_STATUS,
+                UNKNOWN_AGENT,
+                POLICY_DENIED,
+                QUEUE_FULL,
+                LIMIT_REACHED,
+                NAMESPACE_LIMIT,
+                TOO_LARGE,
+                JOURNAL_GONE,
+            ],
         ]),
     post("forkJob", "/api/jobs/{id}/fork", "Begins a new job with the first recorded steps of another one.")
         .takes(&[IDEMPOTENCY_KEY])
@@ -154,6 +174,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             &[
                 NO_SUCH_STEP,
                 STEP_DIFFERS,
+                POLICY_DENIED,
                 UNKNOWN_AGENT,
                 UNKNOWN_OBJECT,
                 INPUT_REFUSED,

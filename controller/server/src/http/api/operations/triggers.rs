@@ -1,8 +1,8 @@
 //! Triggers and their addresses.
 
 use atlas_service::catalogue::{
-    BAD_SIGNATURE, LIMIT_REACHED, NAMESPACE_LIMIT, NO_SECRETS_KEY, OBJECT_CHANGED, OBJECT_REFUSED, QUEUE_FULL,
-    UNKNOWN_OBJECT,
+    BAD_SIGNATURE, LIMIT_REACHED, NAMESPACE_LIMIT, NO_SECRETS_KEY, OBJECT_CHANGED, OBJECT_REFUSED, POLICY_DENIED,
+    QUEUE_FULL, UNKNOWN_OBJECT,
 };
 
 use super::super::{Body, Content, Kind, Operation, Parameter, ParameterLocation};
@@ -53,7 +53,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         .lenient()
         .takes(&[IDEMPOTENCY_KEY])
         .answers(&[created("the job", &[Content::Json("Fired")])])
-        .refuses(&[WRITE, STORED, &[UNKNOWN_OBJECT, QUEUE_FULL, LIMIT_REACHED, NAMESPACE_LIMIT, OBJECT_CHANGED]]),
+        .refuses(&[WRITE, STORED, &[UNKNOWN_OBJECT, POLICY_DENIED, QUEUE_FULL, LIMIT_REACHED, NAMESPACE_LIMIT, OBJECT_CHANGED]]),
     get("nextFirings", "/api/triggers/{id}/next", "The next times at which a trigger fires.")
         .takes(&[query("count", Kind::Whole, "how many, at most 100; defaults to 5")])
         .answers(&[ok("the times", &[Content::Json("NextFirings")])])
@@ -73,7 +73,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     post("backfillTrigger", "/api/triggers/{id}/backfill", "Fires a trigger for times that have passed, each once.")
         .body(Body::Json("BackfillRequest"))
         .answers(&[ok("the times, with their jobs", &[Content::Json("Backfilled")])])
-        .refuses(&[WRITE, BODY, STORED, &[UNKNOWN_OBJECT, QUEUE_FULL, LIMIT_REACHED, NAMESPACE_LIMIT, OBJECT_CHANGED]]),
+        .refuses(&[WRITE, BODY, STORED, &[UNKNOWN_OBJECT, POLICY_DENIED, QUEUE_FULL, LIMIT_REACHED, NAMESPACE_LIMIT, OBJECT_CHANGED]]),
     post("callHook", "/api/hooks/{id}", "Fires a webhook. The members of the body replace those of its input.")
         .lenient()
         .takes(&[
@@ -104,7 +104,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             BODY,
             STORED,
             &[
-                UNKNOWN_OBJECT, BAD_SIGNATURE, NO_SECRETS_KEY, QUEUE_FULL, LIMIT_REACHED, NAMESPACE_LIMIT, OBJECT_CHANGED,
+                UNKNOWN_OBJECT, BAD_SIGNATURE, POLICY_DENIED, NO_SECRETS_KEY, QUEUE_FULL, LIMIT_REACHED, NAMESPACE_LIMIT, OBJECT_CHANGED,
             ],
         ]),
 ];

@@ -1,0 +1,221 @@
+//! Policies: what agents may have, and rules on deploying and submitting ([ADR 43](../../../docs/adr/0043-policies.md)).
+
+use std::collections::BTreeSet;
+
+use atlas_types::{Level, Namespace, ObjectKey, level};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::kind::{Kind, Refusal, Scope, read};
+
+/// Most rules of a policy.
+const RULES_MAX: usize = 64;
+/// Most names in a list.
+const NAMES_MAX: usize = 256;
+/// Most bytes of a name, a message, and an expression.
+const NAME_BYTES_MAX: usize = 255;
+const MESSAGE_BYTES_MAX: usize = 1_024;
+const WHEN_BYTES_MAX: usize = 2_048;
+
+/// The document of a policy.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PolicySpec {
+    /// The namespaces in which it counts; none for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespaces: Option<BTreeSet<String>>,
+    /// The secrets that agents may have; none for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed_secrets: Option<BTreeSet<String>>,
+    /// Upper bound of the memory of an agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_memory_mb: Option<i64>,
+    /// Upper bound of the processor time of an agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cpu_seconds: Option<i64>,
+    /// The first rule of an operation that holds decides.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<PolicyRule>,
+}
+
+/// A rule of a policy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PolicyRule {
+    /// Its name in answers.
+    pub name: String,
+    /// The operations that it is about: `deploy` and `submit`.
+    pub on: BTreeSet<String>,
+    /// When it holds, in CEL.
+    pub when: String,
+    /// `allow` or `deny`.
+    pub effect: String,
+    /// Why, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+impl PolicySpec {
+    /// Reads the spec of a policy.
+    pub fn read(spec: &[u8]) -> Result<Self, Refusal> {
+        read(spec)
+    }
+
+    /// Whether it counts in a namespace.
+    pub fn is_in(&self, namespace: &Namespace) -> bool {
+        self.namespaces.as_ref().is_none_or(|names| names.contains(namespace.as_str()))
+    }
+}
+
+pub(crate) struct PolicyKind;
+
+impl Kind for PolicyKind {
+    fn name(&self) -> &'static str {
+        "policy"
+    }
+
+    fn about(&self) -> &'static str {
+        "What agents may have, and rules on deploying agents and submitting jobs."
+    }
+
+    fn scope(&self) -> Scope {
+        Scope::Cluster
+    }
+
+    fn level(&self) -> Level {
+        level::POLICIES
+    }
+
+    fn right(&self) -> &'static str {
+        "access.manage"
+    }
+
+    fn schema(&self) -> Value {
+        let name = json!({ "type": "string", "minLength": 1, "maxLength": NAME_BYTES_MAX });
+        let names = |text: &str| {
+            json!({
+                "type": ["array", "null"], "maxItems": NAMES_MAX, "uniqueItems": true, "items": name, "description": text
+            })
+        };
+        json!({
+            "type": "object",
+            "additionalProperties": false,
+            "properties": {
+                "namespaces": names("The namespaces in which the policy counts; all by default."),
+                "allowed_secrets": names("The secrets that agents may have; all by default, none with an empty list."),
+                "max_memory_mb": {
+                    "type": ["integer", "null"], "minimum": 1, "description": "Upper bound of max_memory_mb of a contract."
+                },
+                "max_cpu_seconds": {
+                    "type": ["integer", "null"], "minimum": 1, "description": "Upper bound of max_cpu_seconds of a contract."
+                },
+                "rules": {
+                    "type": "array", "maxItems": RULES_MAX,
+                    "description": "Rules; the first one of an operation that holds decides, and what no rule decides is allowed.",
+                    "items": {
+                        "type": "object",
+                        "additionalProperties": false,
+                        "required": ["name", "on", "when", "effect"],
+                        "properties": {
+                            "name": { "type": "string", "minLength": 1, "maxLength": NAME_BYTES_MAX },
+                            "on": {
+                                "type": "array", "minItems": 1, "uniqueItems": true,
+                                "items": { "type": "string", "enum": ["deploy", "submit"] }
+                            },
+                            "when": { "type": "string", "minLength": 1, "maxLength": WHEN_BYTES_MAX },
+                            "effect": { "type": "string", "enum": ["allow", "deny"] },
+                            "message": { "type": ["string", "null"], "maxLength": MESSAGE_BYTES_MAX }
+                        }
+                    }
+                }
+            }
+        })
+    }
+
+    fn admit(&self, _: &ObjectKey, spec: &[u8]) -> Result<(), Refusal> {
+        let spec = PolicySpec::read(spec)?;
+        for (field, names) in [("spec.namespaces", &spec.namespaces), ("spec.allowed_secrets", &spec.allowed_secrets)] {
+            let Some(names) = names else { continue };
+            if names.len() > NAMES_MAX || names.iter().any(|name| name.is_empty() || name.len() > NAME_BYTES_MAX) {
+                return Err(Refusal::new(field, format!("has more than {NAMES_MAX} names, or one that is too long")));
+            }
+        }
+        if [spec.max_memory_mb, spec.max_cpu_seconds].into_iter().flatten().any(|amount| amount < 1) {
+            return Err(Refusal::new("spec", "has an upper bound below 1"));
+        }
+        if spec.rules.len() > RULES_MAX {
+            return Err(Refusal::new("spec.rules", format!("has more than {RULES_MAX} rules")));
+        }
+        for rule in &spec.rules {
+            let known = |word: &String| ["deploy", "submit"].contains(&word.as_str());
+            if rule.on.is_empty() || !rule.on.iter().all(known) || !["allow", "deny"].contains(&rule.effect.as_str()) {
+                return Err(Refusal::new("spec.rules", "has an unknown operation or effect"));
+            }
+            let long = rule.name.len() > NAME_BYTES_MAX
+                || rule.when.len() > WHEN_BYTES_MAX
+                || rule.message.as_ref().is_some_and(|text| text.len() > MESSAGE_BYTES_MAX);
+            if long || rule.name.is_empty() {
+                return Err(Refusal::new("spec.rules", "has a rule without a name, or a text that is too long"));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+    use crate::tests::check;
+
+    #[test]
+    fn documents() {
+        check(
+            "policy",
+            &[
+                "{}",
+                r#"{"allowed_secrets":[],"max_memory_mb":1024,"namespaces":["a"]}"#,
+                r#"{"rules":[{"effect":"deny","name":"r","on":["deploy"],"when":"true"}]}"#,
+                r#"{"max_cpu_seconds":0}"#,
+                r#"{"allowed_secrets":[""]}"#,
+                r#"{"rules":[{"effect":"ask","name":"r","on":["deploy"],"when":"true"}]}"#,
+                r#"{"rules":[{"effect":"deny","name":"r","on":[],"when":"true"}]}"#,
+                r#"{"rules":[{"effect":"deny","name":"","on":["submit"],"when":"true"}]}"#,
+                r#"{"rules":[{"effect":"deny"}]}"#,
+            ],
+            &expect![[r#"
+                ok {}
+                ok {"allowed_secrets":[],"max_memory_mb":1024,"namespaces":["a"]}
+                ok {"rules":[{"effect":"deny","name":"r","on":["deploy"],"when":"true"}]}
+                ! `spec` has an upper bound below 1
+                ! `spec.allowed_secrets` has more than 256 names, or one that is too long
+                ! `spec.rules` has an unknown operation or effect
+                ! `spec.rules` has an unknown operation or effect
+                ! `spec.rules` has a rule without a name, or a text that is too long
+                ! `spec` cannot be read: missing field `name` at line 1 column 27
+            "#]],
+        );
+    }
+
+    #[test]
+    fn the_golden_document_reads_as_ever() {
+        let spec = PolicySpec::read(include_bytes!("../golden/policy.json")).expect("a spec");
+        let rule = PolicyRule {
+            name: "no network".into(),
+            on: ["deploy".to_owned(), "submit".to_owned()].into(),
+            when: "'outbound' in agent.permissions.network".into(),
+            effect: "deny".into(),
+            message: Some("ask the platform team".into()),
+        };
+        let expected = PolicySpec {
+            namespaces: Some(["team-a".to_owned()].into()),
+            allowed_secrets: Some(["db".to_owned()].into()),
+            max_memory_mb: Some(1_024),
+            max_cpu_seconds: Some(300),
+            rules: vec![rule],
+        };
+        assert_eq!(spec, expected);
+        let namespace = |name: &str| Namespace::new(name).expect("a name");
+        assert!(spec.is_in(&namespace("team-a")) && !spec.is_in(&namespace("team-b")));
+        assert!(PolicySpec::default().is_in(&namespace("team-b")));
+    }
+}

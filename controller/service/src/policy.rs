@@ -1,0 +1,323 @@
+//! Policies: what agents may have, and rules on deploying and submitting ([ADR 43](../../../docs/adr/0043-policies.md)).
+//!
+//! They are evaluated where a version is registered and where the verdict of a job is made, so that triggers, steps of chains, children
+//! and retries pass them as well; allowed secrets also where a lease goes out. Each replica keeps them as objects; `apply` knows none.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use atlas_objects::{PolicyRule, PolicySpec};
+use atlas_policy::{Asked, Decision, Rule, RuleText, decide};
+use atlas_state::State;
+use atlas_types::{
+    AgentName, AgentVersion, EventSeq, Failure, FailureKind, Job, Namespace, Object, ObjectKind, Principal, Verdict,
+};
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+
+use crate::submit::{find_version, unknown_agent};
+use crate::{Caller, Consistency, Error, Service};
+
+/// The kind of their objects.
+const KIND: &str = "policy";
+/// Members of the permissions that a policy bounds.
+const MEMORY: &str = "max_memory_mb";
+const CPU: &str = "max_cpu_seconds";
+
+/// A policy that was read.
+struct Policy {
+    name: String,
+    spec: PolicySpec,
+    /// Its rules; what is wrong with them, if another release wrote them.
+    rules: Result<Vec<Rule>, String>,
+}
+
+/// All policies, as of some revisions.
+#[derive(Default)]
+pub(crate) struct Policies(Mutex<(Vec<EventSeq>, Vec<Arc<Policy>>)>);
+
+/// What policies decide on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PolicyOperation {
+    Deploy,
+    Submit,
+}
+
+/// An operation that policies decide on.
+pub(crate) struct Operation<'a> {
+    pub(crate) kind: PolicyOperation,
+    pub(crate) namespace: &'a Namespace,
+    pub(crate) principal: &'a Principal,
+    /// The normalised contract of the agent.
+    pub(crate) contract: &'a Value,
+    /// The input of a job.
+    pub(crate) input: Option<&'a Bytes>,
+    pub(crate) priority: i64,
+}
+
+/// A question which policies would decide what.
+#[derive(Debug, Clone)]
+pub struct PolicyQuestion {
+    pub agent: String,
+    /// The version, as for a submission.
+    pub version: Option<String>,
+    pub operation: PolicyOperation,
+    /// The input of the job.
+    pub input: Bytes,
+    pub priority: i64,
+}
+
+/// An operation, in the terms of its rules.
+struct Question {
+    asked: Asked,
+    input: Option<Bytes>,
+    secrets: Vec<String>,
+}
+
+impl PolicyOperation {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Deploy => "deploy",
+            Self::Submit => "submit",
+        }
+    }
+}
+
+impl Service {
+    /// Refuses an operation that a policy does not allow.
+    pub(crate) async fn allowed(&self, state: &State, operation: &Operation<'_>) -> Result<(), Error> {
+        let policies = self.policies(state, operation.namespace);
+        let decisions = self.decisions(&policies, operation).await?;
+        match policies.iter().zip(decisions).find(|(_, decision)| !decision.allowed) {
+            None => Ok(()),
+            Some((policy, Decision { rule, why, .. })) => {
+                Err(Error::PolicyDenied { policy: policy.name.clone(), rule, why })
+            }
+        }
+    }
+
+    /// The verdict on a job whose input its contract accepts. A client is refused; what nobody waits for becomes a failed job.
+    pub(crate) async fn under_policies(
+        &self,
+        state: &State,
+        agent: &AgentVersion,
+        operation: Operation<'_>,
+        is_client: bool,
+    ) -> Result<Verdict, Error> {
+        let pin = atlas_types::AgentPin { version: agent.version, digest: agent.digest };
+        match self.allowed(state, &operation).await {
+            Ok(()) => Ok(Verdict::Accepted(pin)),
+            Err(error @ Error::PolicyDenied { .. }) if !is_client => {
+                let error = format!("{}: {error}", error.entry().code);
+                let failure = Failure { kind: FailureKind::Rejected, error: error.into() };
+                Ok(Verdict::Refused { pin: Some(pin), failure })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Refuses to run a job again that a policy does not allow.
+    pub(crate) async fn may_run_again(
+        &self,
+        caller: &Caller,
+        state: &State,
+        job: &Job,
+        agent: &AgentVersion,
+    ) -> Result<(), Error> {
+        if self.policies(state, &job.namespace).is_empty() {
+            return Ok(());
+        }
+        let (known, input) = (self.known(agent).await?, self.bytes(&job.input).await?);
+        let operation = Operation {
+            kind: PolicyOperation::Submit,
+            namespace: &job.namespace,
+            principal: &caller.principal,
+            contract: &known.value,
+            input: Some(&input),
+            priority: job.priority,
+        };
+        self.allowed(state, &operation).await
+    }
+
+    /// The secret of a job that a policy of its namespace keeps from it.
+    pub(crate) fn forbidden_secret<'a>(&self, state: &State, job: &'a Job) -> Option<&'a str> {
+        let policies = self.policies(state, &job.namespace);
+        let mut secrets = job.spec.iter().flat_map(|spec| &spec.secrets).map(|secret| &**secret);
+        secrets.find(|secret| policies.iter().any(|policy| !policy.allows(secret)))
+    }
+
+    /// The permissions that policies leave the agent of a job, and the names of these policies.
+    pub async fn policies_of_job(&self, caller: &Caller, text: &str) -> Result<Value, Error> {
+        let id = self.job_id(caller, text).await?;
+        let state = self.state(Consistency::Linearizable).await?;
+        let job = self.job_in(caller, &state, id).await?;
+        let version = job.pin.as_ref().and_then(|pin| state.agent(&job.namespace, &job.agent, pin.version));
+        let contract = match version {
+            Some(version) => self.known(version).await?.value.clone(),
+            None => Value::Null,
+        };
+        Ok(shown(&self.policies(&state, &job.namespace), &contract))
+    }
+
+    /// Which policies would allow or deny an operation of this caller, and why.
+    pub async fn explain_policies(&self, caller: &Caller, question: &PolicyQuestion) -> Result<Value, Error> {
+        let name = AgentName::new(&question.agent)?;
+        let state = self.state(Consistency::Linearizable).await?;
+        let version = question.version.as_deref();
+        let found = find_version(&state, caller, &name, version)?;
+        let agent = found.ok_or_else(|| unknown_agent(&state, caller, name.as_str(), version))?;
+        let known = self.known(&agent).await?;
+        let operation = Operation {
+            kind: question.operation,
+            namespace: &caller.namespace,
+            principal: &caller.principal,
+            contract: &known.value,
+            input: (question.operation == PolicyOperation::Submit).then_some(&question.input),
+            priority: question.priority,
+        };
+        let policies = self.policies(&state, operation.namespace);
+        let decisions = self.decisions(&policies, &operation).await?;
+        let mut answer = shown(&policies, &known.value);
+        answer["operation"] = operation.kind.as_str().into();
+        answer["principal"] = caller.principal.as_str().into();
+        answer["agent"] = agent.name.as_str().into();
+        answer["version"] = agent.version.to_string().into();
+        answer["allowed"] = decisions.iter().all(|decision| decision.allowed).into();
+        let decision = |(policy, Decision { rule, allowed, why }): (&Arc<Policy>, Decision)| json!({ "policy": policy.name, "rule": rule, "allowed": allowed, "why": why });
+        answer["decisions"] = policies.iter().zip(decisions).map(decision).collect();
+        Ok(answer)
+    }
+
+    /// The policies that count in a namespace, by name.
+    fn policies(&self, state: &State, namespace: &Namespace) -> Vec<Arc<Policy>> {
+        let Ok(kind) = ObjectKind::new(KIND) else { return Vec::new() };
+        let objects: Vec<&Arc<Object>> = state.objects(&Namespace::default_namespace(), &kind, None).collect();
+        if objects.is_empty() {
+            return Vec::new();
+        }
+        // A revision is the number of an event, so it names the object as well.
+        let revisions: Vec<EventSeq> = objects.iter().map(|object| object.revision).collect();
+        let mut kept = self.shared.policies.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.0 != revisions {
+            *kept = (revisions, objects.into_iter().map(|object| Arc::new(Policy::read(object))).collect());
+        }
+        kept.1.iter().filter(|policy| policy.spec.is_in(namespace)).cloned().collect()
+    }
+
+    /// What each policy decides. Rules take their time, so they are evaluated on a blocking thread.
+    async fn decisions(&self, policies: &[Arc<Policy>], operation: &Operation<'_>) -> Result<Vec<Decision>, Error> {
+        if policies.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (policies, question) = (policies.to_vec(), Question::of(policies, operation));
+        if !policies.iter().any(|policy| policy.is_about(question.asked.operation)) {
+            return Ok(question.decided(&policies));
+        }
+        let decided = self.shared.env.spawn_blocking("evaluate-policies", move || question.decided(&policies));
+        decided.join().await.map_err(|_| Error::Internal)
+    }
+}
+
+impl Policy {
+    fn read(object: &Object) -> Self {
+        let name = object.key.name.to_string();
+        match PolicySpec::read(&object.spec) {
+            Ok(spec) => Self { name, rules: rules_of(&spec), spec },
+            Err(error) => Self { name, spec: PolicySpec::default(), rules: Err(error.to_string()) },
+        }
+    }
+
+    fn allows(&self, secret: &str) -> bool {
+        self.spec.allowed_secrets.as_ref().is_none_or(|allowed| allowed.contains(secret))
+    }
+
+    /// Whether it has rules to evaluate on an operation.
+    fn is_about(&self, operation: &str) -> bool {
+        self.rules.as_ref().is_ok_and(|rules| rules.iter().any(|rule| rule.is_about(operation)))
+    }
+}
+
+impl Question {
+    fn of(policies: &[Arc<Policy>], operation: &Operation<'_>) -> Self {
+        let agent = capped(policies, operation.contract);
+        let secrets = agent.pointer("/permissions/secrets").and_then(Value::as_array).into_iter().flatten();
+        Self {
+            secrets: secrets.filter_map(Value::as_str).map(str::to_owned).collect(),
+            asked: Asked {
+                operation: operation.kind.as_str(),
+                principal: operation.principal.to_string(),
+                namespace: operation.namespace.to_string(),
+                agent,
+                input: Value::Null,
+                priority: operation.priority,
+            },
+            input: operation.input.cloned(),
+        }
+    }
+
+    /// What each policy decides.
+    fn decided(mut self, policies: &[Arc<Policy>]) -> Vec<Decision> {
+        if let Some(input) = &self.input {
+            self.asked.input = serde_json::from_slice(input).unwrap_or_default();
+        }
+        let mut steps = 0;
+        policies.iter().map(|policy| self.decision(policy, &mut steps)).collect()
+    }
+
+    fn decision(&self, policy: &Policy, steps: &mut u64) -> Decision {
+        let denied = |why: String| Decision { rule: None, allowed: false, why: Some(why) };
+        if let Some(secret) = self.secrets.iter().find(|secret| !policy.allows(secret)) {
+            return denied(not_allowed(secret));
+        }
+        match &policy.rules {
+            Ok(rules) => decide(rules, &self.asked, steps),
+            Err(error) => denied(format!("the policy cannot be read: {error}")),
+        }
+    }
+}
+
+/// Why an agent does not get a secret, as Atlas for Python says it.
+pub(crate) fn not_allowed(secret: &str) -> String {
+    format!("Secret '{secret}' is not in the allowed secrets whitelist")
+}
+
+/// What is wrong with the rules of a policy. Doors refuse it.
+pub(crate) fn refusal_of(spec: &[u8]) -> Option<String> {
+    rules_of(&PolicySpec::read(spec).ok()?).err()
+}
+
+fn rules_of(spec: &PolicySpec) -> Result<Vec<Rule>, String> {
+    let text = |rule: &PolicyRule| {
+        Rule::parse(&RuleText {
+            name: &rule.name,
+            on: rule.on.iter().map(String::as_str).collect(),
+            when: &rule.when,
+            denies: rule.effect == "deny",
+            message: rule.message.as_deref(),
+        })
+    };
+    spec.rules.iter().map(text).collect()
+}
+
+/// A contract with the permissions that are left to the agent.
+fn capped(policies: &[Arc<Policy>], contract: &Value) -> Value {
+    let mut contract = contract.clone();
+    let caps = [
+        (MEMORY, policies.iter().filter_map(|policy| policy.spec.max_memory_mb).min()),
+        (CPU, policies.iter().filter_map(|policy| policy.spec.max_cpu_seconds).min()),
+    ];
+    if let Some(permissions) = contract.get_mut("permissions").and_then(Value::as_object_mut) {
+        for (member, cap) in caps {
+            let Some(cap) = cap else { continue };
+            // An amount of 0 or less means no limit, so the limit of the policy counts.
+            let asked = permissions.get(member).and_then(Value::as_i64).filter(|asked| *asked > 0);
+            permissions.insert(member.to_owned(), asked.map_or(cap, |asked| asked.min(cap)).into());
+        }
+    }
+    contract
+}
+
+fn shown(policies: &[Arc<Policy>], contract: &Value) -> Value {
+    let permissions = capped(policies, contract).get_mut("permissions").map(Value::take);
+    let names: Vec<&str> = policies.iter().map(|policy| policy.name.as_str()).collect();
+    json!({ "permissions": permissions.unwrap_or_else(|| Value::Object(Map::new())), "policies": names })
+}
