@@ -103,16 +103,28 @@ async fn ask_at(
     body: &Value,
 ) -> Heard {
     let body = if body.is_null() { String::new() } else { body.to_string() };
+    send_at(address, method, path, token, headers, body.as_bytes()).await
+}
+
+async fn send_at(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    token: Option<&str>,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Heard {
     let authorization = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
     let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let request = format!(
         "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n\
-         Accept: application/problem+json, application/json, text/event-stream\r\n{authorization}{headers}Content-Length: {}\r\n\r\n{body}",
+         Accept: application/problem+json, application/json, text/event-stream\r\n{authorization}{headers}Content-Length: {}\r\n\r\n",
         body.len()
     );
+    let request = [request.as_bytes(), body].concat();
     let heard = async {
         let mut stream = TcpStream::connect(address).await.expect("connects");
-        stream.write_all(request.as_bytes()).await.expect("sends");
+        stream.write_all(&request).await.expect("sends");
         let mut text = Vec::new();
         let is_json = |text: &[u8]| String::from_utf8_lossy(text).contains("json; charset");
         let has_head = |text: &[u8]| text.windows(4).any(|part| part == b"\r\n\r\n");
@@ -351,5 +363,123 @@ async fn without_authentication_everybody_may_do_everything() {
         (Some("local"), Some(false))
     );
     assert_eq!(cluster.ask("GET", "/api/jobs", None, &Value::Null).await.status, 200);
+    cluster.controller.shutdown().await;
+}
+
+/// What everything in the namespace `b` contains, and nothing else.
+const MARK: &str = "zebra7";
+
+/// Things in the namespace `b`, by what their paths begin with.
+struct Things(Vec<(&'static str, String)>);
+
+impl Things {
+    async fn make(cluster: &Cluster) -> Self {
+        let root = Some(cluster.root.as_str());
+        let dir = tempfile::tempdir().expect("a folder");
+        let contract = format!("name: only-in-b\nversion: 1.0.0\ndescription: {MARK}\n");
+        fs::write(dir.path().join("agent.yaml"), contract).expect("a file");
+        fs::write(dir.path().join("agent.py"), "").expect("a file");
+        let package = atlas_package::pack(dir.path()).expect("packs");
+        let address = cluster.controller.http_addr();
+        let made = send_at(address, "POST", "/api/agents?namespace=b", root, &[], &package.bytes).await;
+        assert_eq!(made.status, 201, "{}", made.text);
+        let webhook = json!({"labels": {"m": MARK}, "spec": {"url": "http://127.0.0.1:9/", "events": ["node"]}});
+        let made = cluster.ask("PUT", "/api/objects/webhook/hook-of-b?namespace=b", root, &webhook).await;
+        assert_eq!(made.status, 200, "{}", made.text);
+        let id = async |path: &str, body: Value| {
+            let made = cluster.ask("POST", &format!("{path}?namespace=b"), root, &body).await;
+            assert_eq!(made.status, 201, "{path}: {}", made.text);
+            made.body()["id"].as_str().expect("an id").to_owned()
+        };
+        let job = id("/api/jobs", json!({"agent": "only-in-b", "input": {"m": MARK}})).await;
+        let chain = json!({"name": MARK, "steps": [{"agent": "only-in-b"}]});
+        let run = id("/api/chains", json!({"chain": chain, "input": {"m": MARK}})).await;
+        let trigger = json!({"name": MARK, "trigger_type": "webhook", "agent_name": "only-in-b"});
+        let trigger = id("/api/triggers", trigger).await;
+        let things = Self(vec![
+            ("/api/jobs/", job.clone()),
+            ("/api/chains/", run),
+            ("/api/agents/", "only-in-b".to_owned()),
+            ("/api/objects/", "hook-of-b".to_owned()),
+            ("/api/triggers/", trigger.clone()),
+            ("/api/hooks/", trigger),
+            ("/api/traces/", job),
+        ]);
+        let ready = async {
+            while things.seen(cluster).await["jobs"].as_array().is_none_or(|jobs| jobs.len() < 2) {
+                Env::system().clock.sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(SOON, ready).await.expect("the step of the chain has a job");
+        things
+    }
+
+    /// A path of the table with the names of these things.
+    fn path(&self, path: &str) -> String {
+        let thing = self.0.iter().find(|(begins, _)| path.starts_with(begins)).map_or("nothing", |(_, name)| name);
+        let part = |part: &str| match part {
+            "{kind}" => "webhook".to_owned(),
+            "{version}" => "1.0.0".to_owned(),
+            part if part.starts_with('{') => thing.to_owned(),
+            part => part.to_owned(),
+        };
+        path.split('/').map(part).collect::<Vec<_>>().join("/")
+    }
+
+    /// All of them as they are, without what changes by itself.
+    async fn seen(&self, cluster: &Cluster) -> Value {
+        let get = async |path: &str| {
+            let heard = cluster.ask("GET", &format!("{path}?namespace=b"), Some(&cluster.root), &Value::Null).await;
+            assert_eq!(heard.status, 200, "{}", heard.text);
+            let body = heard.text.split_once("\r\n\r\n").map(|(_, body)| body).expect("a body");
+            serde_json::from_str::<Value>(body).unwrap_or_else(|error| panic!("{error}: {}", heard.text))
+        };
+        let hook = get("/api/objects/webhook/hook-of-b").await;
+        let run = get(&self.path("/api/chains/{id}")).await;
+        json!({
+            "jobs": get("/api/jobs").await,
+            "agents": get("/api/agents").await,
+            "triggers": get("/api/triggers").await,
+            "hook": [hook["metadata"], hook["spec"]],
+            "run": run["status"],
+        })
+    }
+}
+
+#[tokio::test]
+async fn no_operation_reaches_into_another_namespace() {
+    let cluster = Cluster::start(true).await;
+    let things = Things::make(&cluster).await;
+    let before = things.seen(&cluster).await;
+    assert!(before.to_string().contains(MARK), "{before}");
+    let eve = cluster.principal("eve", "admin", Some("a")).await;
+    let mut wrong = Vec::new();
+    let mut asked = 0;
+    for operation in operations().filter(|operation| operation.is_in_namespace()) {
+        let path = things.path(operation.path());
+        // Somebody who may do everything in one namespace asks for another. What is public asks for no right.
+        if operation.right() != Right::Public {
+            let heard = cluster.ask(operation.method(), &format!("{path}?namespace=b"), Some(&eve), &Value::Null).await;
+            if heard.code != "E2107" || heard.text.contains(MARK) {
+                wrong.push(format!("{} in b gives {} {}", operation.id(), heard.status, heard.code));
+            }
+        }
+        // The names of one namespace mean nothing in another, whoever asks.
+        for token in [&eve, &cluster.root] {
+            let heard =
+                cluster.ask(operation.method(), &format!("{path}?namespace=a"), Some(token), &Value::Null).await;
+            let names = operation.path().contains("{id}") || operation.path().contains("{name}");
+            let found = (200..300).contains(&heard.status) && names;
+            // Whether a job was cancelled is an answer of Atlas for Python, also about one that does not exist.
+            let denied = heard.text.contains(r#""cancelled": false"#) || heard.text.contains(r#""cancelled":false"#);
+            if found && !denied || heard.text.contains(MARK) {
+                wrong.push(format!("{} in a gives {} {}", operation.id(), heard.status, heard.text));
+            }
+        }
+        asked += 1;
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+    assert!(asked > 50, "{asked} operations");
+    assert_eq!(things.seen(&cluster).await, before, "something in b was changed from a");
     cluster.controller.shutdown().await;
 }
