@@ -1,6 +1,8 @@
 //! Grants leases to waiting jobs, and explains why a job has none.
 
-use atlas_scheduler::{Strategy, Waiting, describe, plan};
+use std::collections::BTreeMap;
+
+use atlas_scheduler::{Brief, Counterfactual, Strategy, Waiting, describe, plan};
 use atlas_state::State;
 use atlas_types::{Command, FailPending, Failure, FailureKind, Job, JobId, Request};
 
@@ -36,4 +38,20 @@ fn reroute(state: &State, job: JobId) -> Option<Command> {
 /// Says for what a job waits.
 pub fn explain(state: &State, job: &Job) -> Waiting {
     atlas_scheduler::explain(&View(state), job)
+}
+
+/// The number of jobs that wait for a node, by what holds the first job of their class back.
+/// The classes after `classes_max` count as [`Brief::Turn`].
+pub fn waiting_by_reason(state: &State, classes_max: usize) -> BTreeMap<Brief, usize> {
+    let mut counts = BTreeMap::new();
+    for (index, (class, job)) in state.class_heads().filter(|(_, job)| !job.is_system()).enumerate() {
+        let brief = if index < classes_max { atlas_scheduler::brief(&View(state), job) } else { Brief::Turn };
+        *counts.entry(brief).or_default() += state.waiting_count(class);
+    }
+    counts
+}
+
+/// What would start a waiting job. `ends` ranks running jobs by their expected end.
+pub fn counterfactuals(state: &State, job: &Job, ends: &dyn Fn(&Job) -> u64) -> Vec<Counterfactual> {
+    atlas_scheduler::counterfactuals(&View(state), job, ends)
 }

@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use atlas_allocation::ConcurrencyPermits;
-use atlas_scheduler::{Cluster, NodeView, Strategy};
+use atlas_scheduler::{Cluster, Held, NodeView, Strategy};
 use atlas_state::{Class, NodeState, State};
-use atlas_types::{AgentName, Demand, Digest, Job, Namespace, NodeId};
+use atlas_types::{AgentName, Demand, Digest, Job, JobStatus, Namespace, NodeId, Reason};
 
 /// A state, read as a [`Cluster`].
 #[derive(Debug, Clone, Copy)]
@@ -14,6 +14,14 @@ pub struct View<'s>(pub &'s State);
 
 fn node_view(node: &Arc<NodeState>) -> NodeView<'_> {
     NodeView { node: &node.node, free: &node.free }
+}
+
+/// The class of a job that waits for a node.
+fn class(job: &Job) -> Option<Class> {
+    let spec = job.spec.as_ref()?;
+    let limit = spec.concurrency.map(|limit| (job.agent.clone(), limit));
+    let (namespace, demand, depth) = (job.namespace.clone(), spec.demand.clone(), job.depth());
+    Some(Class { namespace, demand, limit, depth, parked: job.has_parked() })
 }
 
 impl Cluster for View<'_> {
@@ -28,11 +36,20 @@ impl Cluster for View<'_> {
     }
 
     fn ahead(&self, job: &Job, limit: usize) -> Option<usize> {
-        let spec = job.spec.as_ref()?;
-        let limited = spec.concurrency.map(|limit| (job.agent.clone(), limit));
-        let (namespace, demand, depth) = (job.namespace.clone(), spec.demand.clone(), job.depth());
-        let class = Class { namespace, demand, limit: limited, depth, parked: job.has_parked() };
-        self.0.waiting_in(&class).take(limit).position(|other| other.id == job.id)
+        self.0.waiting_in(&class(job)?).take(limit).position(|other| other.id == job.id)
+    }
+
+    fn class_len(&self, job: &Job) -> Option<usize> {
+        let waits = job.status == JobStatus::Pending && matches!(job.reason, Reason::Queued | Reason::Lost);
+        let class = class(job).filter(|_| waits && !job.is_for_a_run())?;
+        Some(self.0.waiting_count(&class))
+    }
+
+    fn leases(&self, node: &NodeId) -> impl Iterator<Item = Held<'_>> {
+        self.0.leases_of(node).filter_map(|lease| {
+            let lends = self.0.children_awaited(lease.job) > 0;
+            Some(Held { job: self.0.job(lease.job)?, allocation: &lease.allocation, lends })
+        })
     }
 
     fn running(&self, namespace: &Namespace, agent: &AgentName) -> Option<&ConcurrencyPermits> {

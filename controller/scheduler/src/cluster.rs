@@ -1,7 +1,7 @@
 //! The data that the scheduler reads: a narrow view of the indexes of the replicated state.
 
 use atlas_allocation::{ConcurrencyPermits, Free};
-use atlas_types::{AgentName, Demand, Digest, Job, Namespace, Node, NodeId};
+use atlas_types::{AgentName, Allocation, Demand, Digest, Job, Namespace, Node, NodeId};
 
 use crate::{Strategy, could_ever};
 
@@ -36,6 +36,12 @@ pub trait Cluster {
     /// The nodes that have idle warm slots of a package, with the number of these slots.
     fn warm<'a>(&'a self, digest: &'a Digest) -> impl Iterator<Item = (NodeView<'a>, u32)> + 'a;
 
+    /// The leases of a node with their jobs.
+    fn leases(&self, node: &NodeId) -> impl Iterator<Item = Held<'_>>;
+
+    /// The number of jobs in the class of `job`; none if it does not wait for a node.
+    fn class_len(&self, job: &Job) -> Option<usize>;
+
     /// One node by name.
     fn node(&self, id: &NodeId) -> Option<NodeView<'_>>;
 
@@ -60,4 +66,13 @@ pub trait Cluster {
 pub struct NodeView<'a> {
     pub node: &'a Node,
     pub free: &'a Free,
+}
+
+/// A running job with what it holds of its node.
+#[derive(Debug, Clone, Copy)]
+pub struct Held<'a> {
+    pub job: &'a Job,
+    pub allocation: &'a Allocation,
+    /// It waits for a child and lends its place, so it does not end before the child.
+    pub lends: bool,
 }

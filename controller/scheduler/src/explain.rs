@@ -19,6 +19,8 @@ pub struct Waiting {
     /// Its position among the waiting jobs of its class, from 1. None if it is not in a queue, or after
     /// [`Waiting::POSITION_MAX`].
     pub position: Option<usize>,
+    /// The number of waiting jobs of its class. None if it is not in a queue.
+    pub class_len: Option<usize>,
 }
 
 impl Waiting {
@@ -91,12 +93,50 @@ pub fn explain<C: Cluster>(cluster: &C, job: &Job) -> Waiting {
     Waiting {
         why: why(cluster, job),
         position: cluster.ahead(job, Waiting::POSITION_MAX).filter(|&n| n < Waiting::POSITION_MAX).map(|n| n + 1),
+        class_len: cluster.class_len(job),
     }
+}
+
+/// What holds the first job of a class back. The answer comes from the indexes: no node is read that has no room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Brief {
+    /// Nothing: it is placed by the next plan.
+    Turn,
+    NoNode,
+    NoRoom,
+    NeverSatisfiable,
+    Concurrency,
+}
+
+/// A shorter [`explain`] of a job that waits for a node.
+pub fn brief<C: Cluster>(cluster: &C, job: &Job) -> Brief {
+    let Some(spec) = &job.spec else { return Brief::NeverSatisfiable };
+    if at_its_limit(cluster, job).is_some() {
+        return Brief::Concurrency;
+    }
+    let fits = |view: NodeView<'_>| short_now(&spec.demand, job.depth(), view).is_empty();
+    let lending = job.depth() > 0 && cluster.lending().any(fits);
+    if lending || cluster.room(&spec.demand, crate::Strategy::BinPack).any(fits) {
+        Brief::Turn
+    } else if cluster.could_ever(&spec.demand) {
+        Brief::NoRoom
+    } else if cluster.nodes().next().is_some() {
+        Brief::NeverSatisfiable
+    } else {
+        Brief::NoNode
+    }
+}
+
+/// The running jobs of the agent and its limit, if no further job of it may run.
+fn at_its_limit<C: Cluster>(cluster: &C, job: &Job) -> Option<(u32, u32)> {
+    let limit = job.spec.as_ref()?.concurrency?;
+    let running = cluster.running(&job.namespace, &job.agent)?;
+    (running.taken() >= limit && !running.lends_to(job.depth())).then(|| (running.taken(), limit))
 }
 
 /// The wall-clock time at which the cluster's clock reaches `until`, unless the cluster's clock stops before. People
 /// read wall-clock times.
-fn by_the_wall(job: &Job, until: ClusterTime) -> Timestamp {
+pub(crate) fn by_the_wall(job: &Job, until: ClusterTime) -> Timestamp {
     let left = until.0.saturating_sub(job.queued_at.0);
     Timestamp(job.created_at.0.saturating_add(i64::try_from(left).unwrap_or(i64::MAX)))
 }
@@ -116,11 +156,8 @@ fn why<C: Cluster>(cluster: &C, job: &Job) -> Why {
         (status, ..) => return Why::NotWaiting { status },
     }
     let Some(spec) = &job.spec else { return Why::NotWaiting { status: job.status } };
-    if let Some(limit) = spec.concurrency {
-        let running = cluster.running(&job.namespace, &job.agent);
-        if let Some(running) = running.filter(|running| running.taken() >= limit && !running.lends_to(job.depth())) {
-            return Why::Concurrency { running: running.taken(), limit };
-        }
+    if let Some((running, limit)) = at_its_limit(cluster, job) {
+        return Why::Concurrency { running, limit };
     }
     let mut nodes = 0;
     let mut short = BTreeMap::new();
@@ -187,7 +224,7 @@ fn write_waits(f: &mut fmt::Formatter<'_>, waits: &[Wait]) -> fmt::Result {
     until.map_or(Ok(()), |until| write!(f, "{separator}until {}", rfc3339(until)))
 }
 
-fn rfc3339(time: Timestamp) -> String {
+pub(crate) fn rfc3339(time: Timestamp) -> String {
     match DateTime::from_timestamp_micros(time.0) {
         Some(time) => time.format("%Y-%m-%dT%H:%M:%SZ").to_string(),
         None => "the end of time".to_owned(),

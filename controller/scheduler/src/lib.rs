@@ -1,6 +1,7 @@
 //! Decides which node runs which waiting job, and explains why the other jobs wait.
 //!
-//! [`plan()`] proposes placements, [`explain()`] returns why a job has none. Both use the same function to check
+//! [`plan()`] proposes placements, [`explain()`] returns why a job has none, and [`counterfactuals()`] what would start it, which
+//! the planner confirms on a cluster with these changes. All use the same function to check
 //! whether a [`Demand`](atlas_types::Demand) fits a node. The crate owns that decision and the order in which jobs are
 //! placed. It owns no state: it reads a [`Cluster`], changes nothing, and `apply` checks every placement again.
 //!
@@ -10,17 +11,22 @@
 //! * GPU: the lowest indexes with capacity (compatibility §8.3), shared by bytes unless an operator declared them.
 //! * No full scans: a plan reads the classes, the nodes it uses, and the nodes that it skips once per class.
 
+mod change;
 mod choice;
 mod cluster;
+mod counterfactual;
 mod describe;
 mod explain;
 mod fit;
 mod plan;
 #[cfg(test)]
 mod tests;
+mod what_if;
 
-pub use cluster::{Cluster, NodeView};
+pub use change::{Ask, Change, Closed, Counterfactual, More};
+pub use cluster::{Cluster, Held, NodeView};
+pub use counterfactual::counterfactuals;
 pub use describe::describe;
-pub use explain::{Closest, Waiting, Why, explain};
+pub use explain::{Brief, Closest, Waiting, Why, brief, explain};
 pub use fit::{Dimension, Shortage, allocate, could_ever};
 pub use plan::{Never, Placement, Plan, Strategy, plan};

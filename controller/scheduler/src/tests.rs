@@ -5,10 +5,10 @@ mod property;
 
 use expect_test::{Expect, expect};
 
-use crate::{Strategy, explain, plan};
+use crate::{Strategy, counterfactuals, explain, plan};
 use fake::Fake;
 
-/// Builds a cluster from sentences (see [`Fake::parse`]), then runs the queries `plan [BUDGET]`, `spread` and `why`.
+/// Builds a cluster from sentences (see [`Fake::parse`]), then runs the queries `plan [BUDGET]`, `spread`, `why` and `starts`.
 #[expect(clippy::needless_pass_by_value, reason = "`expect!` makes values; a hundred tests read better without `&`")]
 fn check(script: &str, expected: Expect) {
     let mut fake = Fake::default();
@@ -20,6 +20,11 @@ fn check(script: &str, expected: Expect) {
             ["plan"] => out += &run(&mut fake, Strategy::BinPack, 100),
             ["plan", budget] => out += &run(&mut fake, Strategy::BinPack, budget.parse().expect("a number")),
             ["spread"] => out += &run(&mut fake, Strategy::Spread, 100),
+            ["starts", job] => {
+                for found in counterfactuals(&fake, fake.job(job), &|job| job.id.0) {
+                    out += &format!("{job} starts if {found}\n");
+                }
+            }
             ["why", job] => out += &format!("{job} {}\n", explain(&fake, fake.job(job))),
             _ => {
                 fake.parse(sentence);
@@ -440,6 +445,91 @@ fn an_agents_limit_is_lent_as_well() {
             nothing
             j2 on a: cores=0 mem=0
             j3 waiting for another job of its agent to end: 1 of at most 1 are running
+        "#]],
+    );
+}
+
+#[test]
+fn a_job_without_room_starts_when_others_end_or_a_node_changes() {
+    check(
+        "node n1 places=4 mem=32; node n2 places=4 mem=64 label=zone:us cordoned; node n3 places=4 mem=64 down; run j8 n1 mem=4; run \
+         j9 n1 mem=20; job j1 mem=24; plan; starts j1",
+        expect![[r#"
+            nothing
+            j1 starts if job-0000000000000009 ends
+            j1 starts if node "n2" is uncordoned
+            j1 starts if node "n1" has 16GB more memory free
+            j1 starts if its agent asks for at most 8GB memory
+            j1 starts if another node registers for: 24GB RAM
+        "#]],
+    );
+}
+
+#[test]
+fn the_amounts_are_those_that_the_node_does_not_have() {
+    check(
+        "node n1 places=9 gpu=24,24; run j8 n1 gpus=1 vram=10; run j9 n1 gpus=1 vram=20; job j1 gpus=2 vram=16; plan; starts j1",
+        expect![[r#"
+            nothing
+            j1 starts if job-0000000000000008 and job-0000000000000009 end
+            j1 starts if node "n1" has 2GB more VRAM on GPU 0 and 12GB more VRAM on GPU 1 free
+            j1 starts if its agent asks for at most 4GB VRAM
+            j1 starts if another node registers for: 2 GPUs (16GB VRAM each)
+        "#]],
+    );
+    check(
+        "node n1 places=2 label=zone:us; node n2 places=1 label=zone:eu; run j9 n2; job j2 label=zone:eu; plan; starts j2",
+        expect![[r#""#]],
+    );
+}
+
+#[test]
+fn jobs_ahead_are_counted_in() {
+    check(
+        "node n1 places=2; run j8 n1; run j9 n1; job j1; job j2; job j3; plan; starts j1; starts j2; starts j3",
+        expect![[r#"
+            nothing
+            j1 starts if job-0000000000000008 ends
+            j1 starts if node "n1" has 1 more concurrency permit free
+            j1 starts if another node registers for: default
+            j2 starts if job-0000000000000008 and job-0000000000000009 end
+            j2 starts if node "n1" has 1 more concurrency permit free and its priority is at least 1
+            j2 starts if another node registers for: default and its priority is at least 1
+            j3 starts if job-0000000000000008 ends and its priority is at least 1
+            j3 starts if node "n1" has 1 more concurrency permit free and its priority is at least 1
+            j3 starts if another node registers for: default and its priority is at least 1
+        "#]],
+    );
+}
+
+#[test]
+fn other_reasons_come_before_capacity() {
+    check(
+        "node n1 places=1; run j9 n1 agent=solo limit=1; job j1 backoff=90; job j2 doubt; job j3 agent=solo limit=1; job j4 agent=solo \
+         limit=1; plan; starts j1; starts j2; starts j3; starts j4",
+        expect![[r#"
+            nothing
+            j1 starts if it is 1970-01-01T00:01:30Z and job-0000000000000009 ends
+            j1 starts if it is 1970-01-01T00:01:30Z and node "n1" has 1 more concurrency permit free
+            j1 starts if it is 1970-01-01T00:01:30Z and another node registers for: default
+            j2 starts if an operator resolves it as not done and job-0000000000000009 ends
+            j2 starts if an operator resolves it as not done and node "n1" has 1 more concurrency permit free
+            j2 starts if an operator resolves it as not done and another node registers for: default
+            j3 starts if job-0000000000000009 ends
+            j3 starts if its agent may run 2 jobs at once and job-0000000000000009 ends
+            j3 starts if its agent may run 2 jobs at once and node "n1" has 1 more concurrency permit free
+            j3 starts if its agent may run 2 jobs at once and another node registers for: default
+            j4 starts if job-0000000000000009 ends and its priority is at least 1
+            j4 starts if its agent may run 2 jobs at once, job-0000000000000009 ends and its priority is at least 1
+            j4 starts if its agent may run 2 jobs at once, node "n1" has 1 more concurrency permit free and its priority is at least 1
+            j4 starts if its agent may run 2 jobs at once, another node registers for: default and its priority is at least 1
+        "#]],
+    );
+    check(
+        "job j1 gpus=1 vram=16; plan; starts j1",
+        expect![[r#"
+            nothing
+            j1 starts if another node registers for: GPU (16GB VRAM)
         "#]],
     );
 }

@@ -195,6 +195,7 @@ impl HttpDoor {
             (Route::JobEvents(id), &Method::GET) => events::job(self, &caller, request, &id).await,
             (Route::JobTree(id), &Method::GET) => jobs::tree(self, &caller, request, &id).await,
             (Route::JobPolicies(id), &Method::GET) => policies::of_job(self, &caller, &id).await,
+            (Route::JobExplain(id), &Method::GET) => jobs::explain(self, &caller, request, &id).await,
             (Route::JobSteps(id), &Method::GET) => jobs::steps(self, &caller, request, &id).await,
             (Route::JobLogs(id), &Method::GET) => logs::get(self, &caller, request, &id).await,
             (Route::ClusterEvents, &Method::GET) => cluster_events::all(self, &caller, request).await,

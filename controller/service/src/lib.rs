@@ -25,6 +25,7 @@ mod dependencies;
 mod enrollment;
 mod error;
 mod events;
+mod explain;
 mod fill;
 mod follow;
 mod fork;

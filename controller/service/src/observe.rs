@@ -1,7 +1,8 @@
 //! Metrics from events: counted once, from the log, whichever door or leader task caused them.
 
+use atlas_duty::Brief;
 use atlas_state::State;
-use atlas_telemetry::{ByDecision, ByHealth, ByOutcome, ByStatus, Metrics, NodeHealth, Outcome, Status};
+use atlas_telemetry::{ByDecision, ByHealth, ByOutcome, ByReason, ByStatus, Metrics, NodeHealth, Outcome, Status};
 use atlas_types::{Event, EventRecord, FailureKind, Job, JobChange, JobStatus, RouteAction, Timestamp};
 
 /// Updates the metrics for the events of an entry.
@@ -95,6 +96,31 @@ fn seconds(start: Timestamp, end: Timestamp) -> f64 {
     (end.0 - start.0).max(0) as f64 / 1e6
 }
 
+/// The most classes of waiting jobs that one scrape examines.
+const CLASSES_MAX: usize = 1_000;
+
+/// Sets the gauges of waiting jobs. Reasons without jobs are set to 0, so that their series do not stay at an old value.
+fn waiting(metrics: &Metrics, state: &State) {
+    let classes = atlas_duty::waiting_by_reason(state, CLASSES_MAX);
+    let of = |brief| classes.get(&brief).map_or(0, |count| *count as u64);
+    let held = state.held_back();
+    for (atlas_job_reason, count) in [
+        ("queued", of(Brief::Turn) + held.carried),
+        ("no_node", of(Brief::NoNode)),
+        ("no_room", of(Brief::NoRoom)),
+        ("unsatisfiable", of(Brief::NeverSatisfiable)),
+        ("concurrency", of(Brief::Concurrency)),
+        ("backoff", held.backoff),
+        ("delayed", held.delayed),
+        ("parked", held.parked),
+        ("routing", held.routing),
+        ("in_doubt", held.in_doubt),
+    ] {
+        let gauge = metrics.job_waiting.get_or_create(&ByReason { atlas_job_reason });
+        gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+}
+
 /// Sets the gauges that are computed from a state.
 pub(crate) fn gauges(metrics: &Metrics, state: &State) {
     let set = |status, count: u64| {
@@ -103,6 +129,7 @@ pub(crate) fn gauges(metrics: &Metrics, state: &State) {
     };
     set(Status::pending, state.pending());
     set(Status::running, state.running());
+    waiting(metrics, state);
     let ready = state.nodes().filter(|node| node.node.health == atlas_types::NodeHealth::Ready).count();
     for (health, count) in [(NodeHealth::ready, ready), (NodeHealth::down, state.nodes().len() - ready)] {
         let gauge = metrics.node_count.get_or_create(&ByHealth { atlas_node_health: health });

@@ -115,6 +115,14 @@ impl Stats {
         Some(agent.show())
     }
 
+    /// The measured execution times of an agent's jobs in ascending order.
+    pub(crate) fn durations(&self, agent: &AgentName) -> Vec<u64> {
+        let mut sorted: Vec<u64> =
+            self.lock().get(agent).map(|agent| agent.samples.iter().copied().collect()).unwrap_or_default();
+        sorted.sort_unstable();
+        sorted
+    }
+
     fn lock(&self) -> MutexGuard<'_, BTreeMap<AgentName, Agent>> {
         self.agents.lock().unwrap_or_else(PoisonError::into_inner)
     }

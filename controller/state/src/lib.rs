@@ -35,7 +35,7 @@ mod state;
 mod tests;
 
 pub use image::ImageError;
-pub use index::{Class, EXECUTION_GRACE, PREPARATION_MAX, Routing, Timer, TimerKey, TimerKind, job_timer};
+pub use index::{Class, EXECUTION_GRACE, HeldBack, PREPARATION_MAX, Routing, Timer, TimerKey, TimerKind, job_timer};
 pub use invariant::Violation;
 pub use node::NodeState;
 pub use state::{Applied, Halt, State};

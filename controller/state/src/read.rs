@@ -14,7 +14,7 @@ use atlas_types::{
     requirement::Requirement,
 };
 
-use crate::index::{Class, Timer};
+use crate::index::{Class, HeldBack, Timer};
 use crate::node::NodeState;
 use crate::state::State;
 
@@ -74,6 +74,11 @@ impl State {
     /// Waiting jobs, for any reason.
     pub fn pending(&self) -> u64 {
         self.index.pending
+    }
+
+    /// Waiting jobs that cannot be granted yet.
+    pub fn held_back(&self) -> HeldBack {
+        self.index.held
     }
 
     /// Jobs that run.

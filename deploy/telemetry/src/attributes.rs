@@ -77,6 +77,13 @@ pub struct ByStatus {
     pub atlas_job_status: Status,
 }
 
+/// Attribute of gauges of waiting jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ByReason {
+    /// The word of a job's `reason`.
+    pub atlas_job_reason: &'static str,
+}
+
 /// Attribute of node gauges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ByHealth {

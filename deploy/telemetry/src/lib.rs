@@ -16,7 +16,7 @@ mod rules;
 
 pub use attributes::{
     ByAgent, ByAgentPort, ByDecision, ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens, ByLoopEnd, ByMessageOutcome,
-    ByOutcome, ByProvider, ByReportResult, ByServer, BySignal, ByStatus, ByStatusCode, ByTool, ByToolCall,
+    ByOutcome, ByProvider, ByReason, ByReportResult, ByServer, BySignal, ByStatus, ByStatusCode, ByTool, ByToolCall,
     DeliveryResult, LoopEnd, MessageOutcome, NodeHealth, Outcome, ReportResult, Signal, Status, TokenKind,
 };
 pub use instrument::{Declaration, Kind};

@@ -11,6 +11,32 @@ use crate::names;
 use crate::output::Shown;
 use crate::words;
 
+/// The part of an explanation that is printed.
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default)]
+struct Explained {
+    position: usize,
+    class_jobs: usize,
+    estimate: Estimate,
+    starts_if: Vec<Counterfactual>,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default)]
+struct Estimate {
+    known: bool,
+    seconds: f64,
+    seconds_low: f64,
+    seconds_high: f64,
+    says: String,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default)]
+struct Counterfactual {
+    says: String,
+}
+
 /// Options of `atlasctl job explain`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
@@ -27,11 +53,18 @@ async fn explain(context: &Context, id: &str) -> Result<Exit, Failure> {
     let value = context.client()?.get(&["api", "jobs", id], &[("view", "full")]).await?;
     let job: Job = api::read(&value)?;
     let (id, now) = (&job.id, context.look.now);
+    let why = match job.status.as_str() {
+        "pending" => context.client()?.get(&["api", "jobs", id, "explain"], &[]).await?,
+        _ => json!({}),
+    };
+    let explained: Explained = api::read(&why)?;
     let value = json!({
         "id": id, "status": job.status, "reason": job.reason, "waiting_for": job.waiting_for, "since": job.created_at,
         "needs_answer": job.needs_answer, "route": value["route"],
+        "position": why["position"], "class_jobs": why["class_jobs"], "estimate": why["estimate"],
+        "starts_if": why["starts_if"],
     });
-    context.show(&Shown { value, text: text(&job, now), names: vec![format!("job/{id}")] })?;
+    context.show(&Shown { value, text: text(&job, &explained, now), names: vec![format!("job/{id}")] })?;
     if !job.needs_answer.is_empty() {
         context.next(&format!("answer: {}", ending::answer(id)));
         return Ok(Exit::Done);
@@ -48,19 +81,48 @@ async fn explain(context: &Context, id: &str) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn text(job: &Job, now: f64) -> String {
+fn text(job: &Job, explained: &Explained, now: f64) -> String {
     let asked = job.needs_answer.iter().map(|id| format!("  asks         {id}\n"));
     let routed = job.route.as_ref().and_then(Route::words).map(|words| format!("  orchestrator {words}\n"));
-    standing(job, now) + &routed.unwrap_or_default() + &asked.collect::<String>()
+    standing(job, explained, now) + &routed.unwrap_or_default() + &asked.collect::<String>()
 }
 
-fn standing(job: &Job, now: f64) -> String {
+/// When the job starts, and what would start it.
+fn starts(explained: &Explained) -> String {
+    let mut text = String::new();
+    let Estimate { known, seconds, seconds_low, seconds_high, says } = &explained.estimate;
+    let words = |seconds: &f64| words::brief_seconds(seconds.round());
+    let mut ways = explained.starts_if.iter().map(|way| way.says.as_str()).peekable();
+    if *known && *seconds < 1.0 && explained.starts_if.is_empty() {
+        text += "  starts       with the next plan\n";
+    } else if *known {
+        let when = ways.next_if(|_| true).map(|says| format!(", when {says}")).unwrap_or_default();
+        let range = match seconds_low == seconds_high {
+            true => String::new(),
+            false => format!(" (80 %: {} to {})", words(seconds_low), words(seconds_high)),
+        };
+        text += &format!("  starts       in about {}{when}{range}\n", words(seconds));
+    } else if !says.is_empty() {
+        text += &format!("  starts       unknown: {says}\n");
+    }
+    for (index, says) in ways.enumerate() {
+        text += &format!("  {:<12} if {says}\n", if index == 0 { "starts now" } else { "" });
+    }
+    text
+}
+
+fn standing(job: &Job, explained: &Explained, now: f64) -> String {
     let since = |from: f64| words::milliseconds((now - from) * 1000.0);
     let head = |what: &str| format!("{}   {}   {what}\n", job.id, job.agent());
     match job.status.as_str() {
         "pending" => {
             let why = if job.waiting_for.is_empty() { &job.reason } else { &job.waiting_for };
-            head(&format!("waiting {}", since(job.created_at))) + &format!("  blocked by   {why}\n")
+            let position = match explained {
+                Explained { position: 0, .. } => String::new(),
+                Explained { position, class_jobs, .. } => format!("   position {position} of {class_jobs}"),
+            };
+            let waiting = format!("waiting {}{position}", since(job.created_at));
+            head(&waiting) + &format!("  blocked by   {why}\n") + &starts(explained)
         }
         "running" => {
             let mut text = head(&format!("running {}", since(job.started_at)));
@@ -118,7 +180,8 @@ mod tests {
         };
         let carried = Job { route: Some(route), ..carried };
         let all = [waits, job("running", "cancelling"), carried, Job { error: "no".to_owned(), ..job("failed", "") }];
-        let all: String = all.iter().map(|job| text(job, 231.0)).collect();
+        let nothing = Explained::default();
+        let all: String = all.iter().map(|job| text(job, &nothing, 231.0)).collect();
         expect![[r#"
             job-4f3a09c1d27be685   vision 1.4.0   waiting 2 min 11 s
               blocked by   waiting for a worker: none is registered
@@ -132,5 +195,28 @@ mod tests {
               error        no
         "#]]
         .assert_eq(&all);
+    }
+
+    #[test]
+    fn a_waiting_job_says_what_would_start_it() {
+        let explained = |estimate: serde_json::Value, ways: &[&str]| -> Explained {
+            let ways: Vec<_> = ways.iter().map(|says| json!({ "says": says, "changes": [] })).collect();
+            let value = json!({ "position": 3, "class_jobs": 17, "estimate": estimate, "starts_if": ways });
+            api::read(&value).expect("an explanation")
+        };
+        let known = json!({ "known": true, "seconds": 35.2, "seconds_low": 20.0, "seconds_high": 70.4 });
+        let unknown =
+            json!({ "known": false, "says": "no job of agent \"a\" has ended since this controller started" });
+        let ways = ["job-1 ends", "node \"n1\" is uncordoned", "its agent asks for at most 12GB VRAM"];
+        let soon = json!({ "known": true, "seconds": 0.0, "seconds_low": 0.0, "seconds_high": 0.0 });
+        let time = json!({ "known": true, "seconds": 90.0, "seconds_low": 90.0, "seconds_high": 90.0 });
+        let all = [
+            explained(known, &ways),
+            explained(unknown, &ways[1..]),
+            explained(soon, &[]),
+            explained(time, &["it is 2026-01-01T00:00:00Z"]),
+        ];
+        let all: Vec<String> = all.iter().map(starts).collect();
+        expect![[r#""#]].assert_eq(&all.join("--\n"));
     }
 }

@@ -11,7 +11,7 @@ use atlas_types::{
     Principal, Reason, RetryRule, RunSpec, Seq, Spawned, Timeouts, Timestamp, Version,
 };
 
-use crate::{Cluster, NodeView, Strategy};
+use crate::{Cluster, Held, NodeView, Strategy};
 
 const GB: u64 = 1 << 30;
 
@@ -23,7 +23,7 @@ pub(super) fn gb(bytes: u64) -> u64 {
 /// Demand, depth, limited agent, and whether its jobs have parked.
 type Class = (Demand, u32, Option<(AgentName, u32)>, bool);
 
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(super) struct Fake {
     pub(super) nodes: BTreeMap<NodeId, (Node, Free)>,
     pub(super) jobs: BTreeMap<JobId, Job>,
@@ -106,6 +106,26 @@ impl Fake {
         self.index();
     }
 
+    /// Changes a node and counts again what its leases leave free.
+    pub(super) fn change_node(&mut self, id: &NodeId, change: impl FnOnce(&mut Node)) {
+        let (node, free) = self.nodes.get_mut(id).expect("a node");
+        change(node);
+        *free = Free::of(&node.inventory);
+        for (job, (_, allocation)) in self.allocations.iter().filter(|(_, (on, _))| on == id) {
+            let depth = self.jobs[job].depth();
+            free.take(allocation, depth);
+            if self.lending.contains(job) {
+                free.change_permits(allocation.place, |permits| permits.wait(depth));
+            }
+        }
+    }
+
+    /// Changes jobs, of which none runs.
+    pub(super) fn change_jobs(&mut self, change: impl FnMut(&mut Job)) {
+        self.jobs.values_mut().filter(|job| job.status == JobStatus::Pending).for_each(change);
+        self.index();
+    }
+
     fn index(&mut self) {
         let mut waiting: Vec<&Job> = self.jobs.values().filter(|job| waits(job)).collect();
         waiting.sort_by_key(|job| (Reverse(job.priority), job.queue_seq));
@@ -154,6 +174,15 @@ impl Cluster for Fake {
         let class = class(job);
         let ahead = self.waiting(&class).take(limit).position(|other| other.id == job.id);
         if waits(job) { ahead } else { None }
+    }
+
+    fn class_len(&self, job: &Job) -> Option<usize> {
+        waits(job).then(|| self.waiting(&class(job)).count())
+    }
+
+    fn leases(&self, node: &NodeId) -> impl Iterator<Item = Held<'_>> {
+        let on = self.allocations.iter().filter(move |(_, (on, _))| on == node);
+        on.map(|(job, (_, allocation))| Held { job: &self.jobs[job], allocation, lends: self.lending.contains(job) })
     }
 
     fn running(&self, _: &Namespace, agent: &AgentName) -> Option<&ConcurrencyPermits> {

@@ -1,14 +1,18 @@
 //! Properties of every plan: safety (never above capacity) and, separately, liveness (a job that fits is placed).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use atlas_types::{JobId, JobStatus, Place};
+use atlas_types::{Demand, Gpu, Inventory, JobId, JobStatus, Node, NodeHealth, Place, Reason};
 use proptest::prelude::*;
 use proptest::strategy::Strategy as Generate;
 
 use super::fake::{Fake, job, node};
 use crate::fit::short_now;
-use crate::{NodeView, Plan, Strategy, allocate, could_ever, plan};
+use crate::{
+    Ask, Brief, Change, More, NodeView, Plan, Strategy, Why, allocate, brief, could_ever, counterfactuals, explain,
+    plan,
+};
 
 fn nodes() -> impl Generate<Value = Vec<String>> {
     let gpus = prop_oneof![Just(""), Just(" gpu=24"), Just(" gpu=24,80"), Just(" gpu=0,8")];
@@ -111,6 +115,118 @@ fn assert_nothing_left_that_fits(fake: &Fake) {
     }
 }
 
+/// Jobs that also wait for something else than capacity, or are children.
+fn more_jobs() -> impl Generate<Value = Vec<String>> {
+    let waits = prop_oneof![
+        6 => Just(""),
+        1 => Just(" backoff=9"),
+        1 => Just(" doubt"),
+        2 => Just(" depth=1"),
+        1 => Just(" parks=1"),
+        1 => Just(" parks=1 label=zone:mars pin=n1"),
+        1 => Just(" parks=1 pin=n77 gpus=3 arch=arm64 dev=/dev/a")
+    ];
+    jobs().prop_flat_map(move |jobs| {
+        let count = jobs.len();
+        (Just(jobs), prop::collection::vec(waits.clone(), count))
+            .prop_map(|(jobs, waits)| jobs.iter().zip(waits).map(|(job, waits)| format!("{job}{waits}")).collect())
+    })
+}
+
+/// Makes the changes as an operator or time would, without the code that found them.
+fn make(fake: &mut Fake, asked: JobId, changes: &[Change]) {
+    for change in changes {
+        match change {
+            Change::Time { .. } | Change::Wake | Change::Allow | Change::Resolve => fake.change_jobs(|job| {
+                if job.id == asked {
+                    job.reason = Reason::Queued;
+                }
+            }),
+            Change::End { jobs } => jobs.iter().for_each(|job| fake.remove(*job)),
+            Change::Priority { at_least } => fake.change_jobs(|job| {
+                if job.id == asked {
+                    job.priority = *at_least;
+                }
+            }),
+            Change::Limit { at_least } => {
+                let agent = fake.jobs[&asked].agent.clone();
+                fake.change_jobs(|job| {
+                    if job.agent == agent {
+                        Arc::make_mut(job.spec.as_mut().expect("a spec")).concurrency = Some(*at_least);
+                    }
+                });
+            }
+            Change::Open { node, .. } => fake.change_node(node, |node| {
+                node.health = NodeHealth::Ready;
+                node.cordoned = false;
+                node.draining = false;
+            }),
+            Change::Label { node, labels } => {
+                fake.change_node(node, |node| node.operator_labels.extend(labels.clone()));
+            }
+            Change::Room { node, more } => {
+                let place = fake.jobs[&asked].spec.as_ref().expect("a spec").demand.place;
+                fake.change_node(node, |node| more.iter().for_each(|more| grow(&mut node.inventory, place, *more)));
+            }
+            Change::Register { demand } => fake.add_node(registered(demand)),
+            Change::Ask { at_most } => fake.change_jobs(|job| {
+                if job.id == asked {
+                    let demand = &mut Arc::make_mut(job.spec.as_mut().expect("a spec")).demand;
+                    match *at_most {
+                        Ask::Cores(cores) => demand.cores = cores,
+                        Ask::MemoryBytes(bytes) => demand.memory_bytes = bytes,
+                        Ask::VramBytes(bytes) => demand.vram_bytes = bytes,
+                    }
+                }
+            }),
+        }
+    }
+}
+
+fn grow(inventory: &mut Inventory, place: Place, more: More) {
+    match (more, place) {
+        (More::Places(places), Place::Process) => inventory.places += places,
+        (More::Places(places), Place::Llm) => inventory.llm_places += places,
+        (More::Cores(cores), _) => inventory.cores += cores,
+        (More::MemoryBytes(bytes), _) => inventory.memory_bytes += bytes,
+        (More::VramBytes { gpu, bytes }, _) => inventory.gpus[gpu as usize].memory_bytes += bytes,
+        (More::Gpus { count, vram_bytes }, _) => {
+            for _ in 0..count {
+                let gpu = gpu(inventory.gpus.len() as u32, vram_bytes);
+                inventory.gpus.push(gpu);
+            }
+        }
+    }
+}
+
+fn gpu(index: u32, memory_bytes: u64) -> Gpu {
+    let model = String::new();
+    Gpu { index, uuid: String::new(), vendor: String::new(), model, memory_bytes, mig_profile: None, healthy: true }
+}
+
+/// A node that is as large as the demand says.
+fn registered(demand: &Demand) -> Node {
+    let name = demand.node.as_ref().map_or_else(|| "zz".to_owned(), ToString::to_string);
+    let place = if demand.place == Place::Llm { "llm=1" } else { "places=1" };
+    let mut node = node(&name, &[place]);
+    let inventory = &mut node.inventory;
+    (inventory.cores, inventory.memory_bytes) = (demand.cores, demand.memory_bytes);
+    (inventory.architecture, inventory.devices) = (demand.architecture, demand.devices.clone());
+    inventory.labels = demand.labels.clone();
+    inventory.gpus = (0..demand.gpus).map(|index| gpu(index, demand.vram_bytes)).collect();
+    node
+}
+
+fn plan_all(fake: &mut Fake) {
+    loop {
+        let next = plan(fake, Strategy::BinPack, 8);
+        apply(fake, &next);
+        if !next.more {
+            return;
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -131,6 +247,17 @@ proptest! {
             }
         }
         assert_nothing_left_that_fits(&fake);
+        for job in fake.jobs.values().filter(|job| job.status == JobStatus::Pending) {
+            let expected = match explain(&fake, job).why {
+                Why::Turn => Brief::Turn,
+                Why::NoNode => Brief::NoNode,
+                Why::NoRoom { .. } => Brief::NoRoom,
+                Why::NeverSatisfiable { .. } => Brief::NeverSatisfiable,
+                Why::Concurrency { .. } => Brief::Concurrency,
+                why => panic!("{why:?}"),
+            };
+            prop_assert_eq!(brief(&fake, job), expected);
+        }
         prop_assert_eq!(plan(&fake, strategy, budget), Plan::default(), "planning a solved plan again changes nothing");
     }
 
@@ -160,6 +287,35 @@ proptest! {
                 if let (true, Some(later)) = (a_first, placed(b.id)) {
                     prop_assert!(placed(a.id).is_some_and(|earlier| earlier < later), "{} before {}", b.id, a.id);
                 }
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 192, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_counterfactual_starts_its_job(
+        nodes in nodes(), jobs in more_jobs(), lends in prop::collection::vec(any::<bool>(), 24),
+    ) {
+        let mut fake = build(&nodes, &jobs);
+        plan_all(&mut fake);
+        let running: Vec<JobId> = fake.allocations.keys().copied().collect();
+        for (job, _) in running.iter().zip(&lends).filter(|(_, lends)| **lends) {
+            fake.parse(&format!("lend j{}", job.0));
+        }
+        plan_all(&mut fake);
+        let waiting: Vec<_> = fake.jobs.values().filter(|job| job.status == JobStatus::Pending).cloned().collect();
+        for job in waiting {
+            let found = counterfactuals(&fake, &job, &|job| job.id.0);
+            prop_assert!(!found.is_empty(), "nothing starts j{}: {}", job.id.0, explain(&fake, &job));
+            for counterfactual in found {
+                let mut changed = fake.clone();
+                make(&mut changed, job.id, &counterfactual.changes);
+                plan_all(&mut changed);
+                let status = changed.jobs.get(&job.id).map(|job| job.status);
+                prop_assert_eq!(status, Some(JobStatus::Running), "j{}: {}", job.id.0, counterfactual);
             }
         }
     }

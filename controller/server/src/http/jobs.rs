@@ -157,6 +157,13 @@ pub(crate) async fn tree(door: &HttpDoor, caller: &Caller, request: &Request, id
     Ok(ready_json(StatusCode::OK, body))
 }
 
+/// `GET /api/jobs/{id}/explain`: why the job waits, and what would start it.
+pub(crate) async fn explain(door: &HttpDoor, caller: &Caller, request: &Request, id: &str) -> Answer {
+    let id = door.service.job_id(caller, id).await?;
+    let explained = door.service.explain(caller, id, request.consistency()).await?;
+    Ok(ready_json(StatusCode::OK, explained.to_string().into_bytes()))
+}
+
 /// `DELETE /api/jobs/{id}`: cancels a pending job. The answer is false for any other job (compatibility §6.2).
 pub(crate) async fn delete(door: &HttpDoor, caller: &Caller, id: &str) -> Answer {
     let cancelled = match door.service.job_id(caller, id).await {

@@ -2,6 +2,7 @@
 
 mod batch;
 mod client;
+mod explain;
 mod externals;
 mod family;
 mod hostile;

@@ -5,6 +5,7 @@
 
 mod artifacts;
 mod chains;
+mod held;
 mod listing;
 mod objects;
 mod questions;
@@ -23,6 +24,7 @@ use atlas_types::{
     RunSpec, Version, label_bytes,
 };
 
+pub use self::held::HeldBack;
 pub use self::objects::Routing;
 pub use self::timer::{EXECUTION_GRACE, PREPARATION_MAX, Timer, TimerKey, TimerKind, job_timer};
 pub use self::waiting::Class;
@@ -58,6 +60,7 @@ pub(crate) struct Index {
     /// Waiting jobs by namespace; namespaces without any are absent.
     pub(crate) pending_of: Map<Namespace, u64>,
     pub(crate) pending: u64,
+    pub(crate) held: HeldBack,
     pub(crate) running: u64,
     /// Jobs of the cluster itself that have not ended; the two counts above leave them out.
     pub(crate) system: u64,
@@ -85,6 +88,7 @@ impl Index {
         self.listing.change(old, new);
         self.artifacts.job(old, new);
         self.spawns.change(old, new);
+        self.held.change(old, new);
         if let Some(old) = old {
             self.job_bytes -= inline_bytes(old);
             self.text_bytes -= label_bytes(&old.labels);

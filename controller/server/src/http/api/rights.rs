@@ -30,6 +30,7 @@ const RIGHTS: &[(Right, &[&str])] = &[
             "waitForJob",
             "getJobTree",
             "getJobPolicies",
+            "explainJob",
             "listSteps",
             "followJob",
             "jobLogs",

@@ -133,6 +133,10 @@ pub(super) const OPERATIONS: &[Operation] = &[
     get("getJobPolicies", "/api/jobs/{id}/policies", "The permissions that policies leave the agent of a job.")
         .answers(&[ok("the permissions and the policies", &[Content::Json("LeftPermissions")])])
         .refuses(&[READ, STORED, JOB]),
+    get("explainJob", "/api/jobs/{id}/explain", "Why a job waits, since when, and what would start it.")
+        .takes(&[CONSISTENCY])
+        .answers(&[ok("the reason, the estimate and the changes that start the job", &[Content::Json("Explained")])])
+        .refuses(&[READ, STORED, JOB]),
     get("listSteps", "/api/jobs/{id}/steps", "The recorded steps of a job, in order.")
         .takes(&[query("after", Kind::Whole, "only the steps after this number"), LIMIT, CONSISTENCY])
         .answers(&[ok("the steps; large outcomes of a long list are null", &[Content::List("Step")])])

@@ -1,0 +1,344 @@
+//! A cluster with some changes, which the planner reads like the real one.
+//!
+//! It has the job in question and the jobs before it, because later jobs take nothing from it.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use atlas_allocation::{ConcurrencyPermits, Free, GpuFree};
+use atlas_types::{
+    AgentName, BootId, Demand, Digest, Gpu, Inventory, Job, JobId, JobStatus, Namespace, Node, NodeHealth, NodeId,
+    Place, Reason, RunSpec, Timestamp,
+};
+
+use crate::change::{Ask, Change, More};
+use crate::cluster::{Cluster, Held, NodeView};
+use crate::plan::{Strategy, plan};
+
+/// With more classes before the job, no plan is made, and the job is taken as not started.
+const CLASSES_MAX: usize = 2_048;
+/// The placements after which a plan is given up, and the job is taken as not started.
+const PLACEMENTS_MAX: usize = 512;
+
+/// A cluster with changes, and one job that asks whether it would start.
+pub(crate) struct WhatIf<'c, C: Cluster> {
+    base: &'c C,
+    job: Job,
+    classes: Vec<Class<'c, C::Class>>,
+    /// Changed and added nodes.
+    nodes: BTreeMap<NodeId, (Node, Free)>,
+    running: BTreeMap<(Namespace, AgentName), ConcurrencyPermits>,
+    ended: BTreeSet<JobId>,
+}
+
+/// A class that is planned before the job, or the job by itself.
+pub(crate) enum Class<'c, K> {
+    Ahead(&'c K),
+    Asked,
+}
+
+impl<K> Clone for Class<'_, K> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Ahead(class) => Self::Ahead(class),
+            Self::Asked => Self::Asked,
+        }
+    }
+}
+
+impl<C: Cluster> Clone for WhatIf<'_, C> {
+    fn clone(&self) -> Self {
+        let Self { base, job, classes, nodes, running, ended } = self;
+        Self {
+            base,
+            job: job.clone(),
+            classes: classes.clone(),
+            nodes: nodes.clone(),
+            running: running.clone(),
+            ended: ended.clone(),
+        }
+    }
+}
+
+fn turn(job: &Job) -> (Reverse<i64>, u64) {
+    (Reverse(job.priority), job.queue_seq)
+}
+
+impl<'c, C: Cluster> WhatIf<'c, C> {
+    /// The cluster as it is, where nothing but capacity holds the job back.
+    pub(crate) fn new(base: &'c C, job: &Job) -> Self {
+        let job = Job { status: JobStatus::Pending, reason: Reason::Queued, ..job.clone() };
+        let (nodes, running, ended) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+        let mut what_if = Self { base, job, classes: Vec::new(), nodes, running, ended };
+        what_if.line_up();
+        what_if
+    }
+
+    pub(crate) fn job(&self) -> &Job {
+        &self.job
+    }
+
+    /// Whether the planner would start the job now.
+    pub(crate) fn starts(&self) -> bool {
+        if self.classes.len() > CLASSES_MAX {
+            return false;
+        }
+        let plan = plan(self, Strategy::BinPack, PLACEMENTS_MAX);
+        plan.placements.iter().any(|placement| placement.grant.job == self.job.id)
+    }
+
+    /// The first of the waiting jobs.
+    pub(crate) fn first(&self) -> Option<&'c Job> {
+        self.base.classes().next().and_then(|class| self.base.waiting(class).next())
+    }
+
+    /// Whether another job of the same agent is before it.
+    pub(crate) fn has_sibling_ahead(&self) -> bool {
+        let same = |job: &Job| job.namespace == self.job.namespace && job.agent == self.job.agent;
+        let mut ahead = self.classes.iter().filter_map(|class| match class {
+            Class::Ahead(class) => self.base.waiting(class).next(),
+            Class::Asked => None,
+        });
+        self.classes.len() > CLASSES_MAX || ahead.any(|job| job.id != self.job.id && same(job))
+    }
+
+    /// Finds the classes before the job.
+    fn line_up(&mut self) {
+        let base = self.base;
+        let own = turn(&self.job);
+        let before = |class: &&'c C::Class| base.waiting(class).next().is_some_and(|job| turn(job) < own);
+        let ahead = base.classes().take_while(before).take(CLASSES_MAX + 1).map(Class::Ahead);
+        self.classes = ahead.chain([Class::Asked]).collect();
+    }
+
+    /// Ends a running job, which frees what it holds of its node.
+    pub(crate) fn end(&mut self, node: &NodeId, job: JobId) {
+        let Some(held) = self.base.leases(node).find(|held| held.job.id == job) else { return };
+        let key = (held.job.namespace.clone(), held.job.agent.clone());
+        let known = || self.base.running(&key.0, &key.1).cloned().unwrap_or_default();
+        let mut permits = self.running.get(&key).cloned().unwrap_or_else(known);
+        if permits.taken() > 0 {
+            permits.remove(held.job.depth(), held.lends);
+        }
+        self.running.insert(key, permits);
+        self.ended.insert(job);
+        self.recount(node);
+    }
+
+    /// Makes a change. Jobs end with [`Self::end`]; the other causes why a job waits do not count here.
+    pub(crate) fn make(&mut self, change: &Change) {
+        match change {
+            Change::Time { .. } | Change::Wake | Change::Allow | Change::Resolve | Change::End { .. } => {}
+            Change::Priority { at_least } => {
+                self.job.priority = *at_least;
+                self.line_up();
+            }
+            Change::Limit { at_least } => self.spec(|spec| spec.concurrency = Some(*at_least)),
+            Change::Ask { at_most } => self.spec(|spec| match *at_most {
+                Ask::Cores(cores) => spec.demand.cores = cores,
+                Ask::MemoryBytes(bytes) => spec.demand.memory_bytes = bytes,
+                Ask::VramBytes(bytes) => spec.demand.vram_bytes = bytes,
+            }),
+            Change::Open { node, .. } => self.change(node, |node, _| {
+                node.health = NodeHealth::Ready;
+                (node.cordoned, node.draining) = (false, false);
+            }),
+            Change::Label { node, labels } => {
+                self.change(node, |node, _| node.operator_labels.extend(labels.clone()));
+            }
+            Change::Room { node, more } => {
+                let place = self.demand_place();
+                self.change(node, |node, free| {
+                    more.iter().for_each(|more| add(&mut node.inventory, free, place, *more))
+                });
+            }
+            Change::Register { demand } => {
+                let Some(node) = self.added(demand) else { return };
+                self.nodes.insert(node.id.clone(), (node.clone(), Free::of(&node.inventory)));
+            }
+        }
+    }
+
+    fn demand_place(&self) -> Place {
+        self.job.spec.as_ref().map(|spec| spec.demand.place).unwrap_or_default()
+    }
+
+    fn spec(&mut self, change: impl FnOnce(&mut RunSpec)) {
+        let Some(spec) = &mut self.job.spec else { return };
+        change(Arc::make_mut(spec));
+    }
+
+    fn change(&mut self, id: &NodeId, change: impl FnOnce(&mut Node, &mut Free)) {
+        let Some(view) = self.node(id) else { return };
+        let (mut node, mut free) = (view.node.clone(), view.free.clone());
+        change(&mut node, &mut free);
+        self.nodes.insert(id.clone(), (node, free));
+    }
+
+    fn recount(&mut self, id: &NodeId) {
+        let Some(view) = self.node(id) else { return };
+        let node = view.node.clone();
+        let mut free = Free::of(&node.inventory);
+        for Held { job, allocation, lends } in self.leases(id) {
+            free.take(allocation, job.depth());
+            if lends {
+                free.change_permits(allocation.place, |permits| permits.wait(job.depth()));
+            }
+        }
+        self.nodes.insert(id.clone(), (node, free));
+    }
+
+    /// A node that is just large enough.
+    fn added(&self, demand: &Demand) -> Option<Node> {
+        let unused = |id: &NodeId| self.node(id).is_none();
+        let named = |number: u32| NodeId::new(&format!("another-node-{number}")).ok();
+        let id = demand.node.clone().or_else(|| (0..u32::MAX).filter_map(named).find(unused))?;
+        let gpu = |index| new_gpu(index, demand.vram_bytes);
+        let places = |place| u32::from(demand.place == place);
+        let inventory = Inventory {
+            cores: demand.cores,
+            memory_bytes: demand.memory_bytes,
+            architecture: demand.architecture,
+            gpus: (0..demand.gpus).map(gpu).collect(),
+            devices: demand.devices.clone(),
+            labels: demand.labels.clone(),
+            places: places(Place::Process),
+            llm_places: places(Place::Llm),
+            declared: false,
+            unchecked: false,
+        };
+        Some(Node::new(id, BootId(0), inventory, Timestamp::NOT_YET))
+    }
+}
+
+fn new_gpu(index: u32, memory_bytes: u64) -> Gpu {
+    let (uuid, vendor, model) = (String::new(), String::new(), String::new());
+    Gpu { index, uuid, vendor, model, memory_bytes, mig_profile: None, healthy: true }
+}
+
+/// Adds free resources to a node.
+fn add(inventory: &mut Inventory, free: &mut Free, place: Place, more: More) {
+    match more {
+        More::Places(places) => {
+            let (total, counted) = match place {
+                Place::Process => (&mut inventory.places, &mut free.processes),
+                Place::Llm => (&mut inventory.llm_places, &mut free.llm),
+            };
+            *total += places;
+            counted.total += places;
+            counted.free = counted.total.saturating_sub(counted.permits.taken());
+        }
+        More::Cores(cores) => (inventory.cores, free.cores) = (inventory.cores + cores, free.cores + cores),
+        More::MemoryBytes(bytes) => {
+            inventory.memory_bytes += bytes;
+            free.memory_bytes += bytes;
+        }
+        More::VramBytes { gpu, bytes } => {
+            for known in inventory.gpus.iter_mut().filter(|known| known.index == gpu) {
+                known.memory_bytes += bytes;
+            }
+            for known in free.gpus.iter_mut().filter(|known| known.index == gpu) {
+                known.total_bytes += bytes;
+                known.free_bytes += bytes;
+            }
+        }
+        More::Gpus { count, vram_bytes } => {
+            let next = inventory.gpus.iter().map(|gpu| gpu.index + 1).max().unwrap_or(0);
+            for index in next..next.saturating_add(count) {
+                inventory.gpus.push(new_gpu(index, vram_bytes));
+                free.gpus.push(GpuFree { index, total_bytes: vram_bytes, free_bytes: vram_bytes, holders: 0 });
+            }
+        }
+    }
+}
+
+impl<'c, C: Cluster> WhatIf<'c, C> {
+    fn changed(&self) -> impl Iterator<Item = NodeView<'_>> {
+        self.nodes.values().map(|(node, free)| NodeView { node, free })
+    }
+
+    fn is_as_before(&self, view: &NodeView<'_>) -> bool {
+        !self.nodes.contains_key(&view.node.id)
+    }
+}
+
+impl<'c, C: Cluster> Cluster for WhatIf<'c, C> {
+    type Class = Class<'c, C::Class>;
+
+    fn classes(&self) -> impl Iterator<Item = &Self::Class> {
+        self.classes.iter()
+    }
+
+    fn waiting<'a>(&'a self, class: &'a Self::Class) -> impl Iterator<Item = &'a Job> + 'a {
+        let jobs: Box<dyn Iterator<Item = &'a Job> + 'a> = match class {
+            Class::Asked => Box::new(std::iter::once(&self.job)),
+            Class::Ahead(class) => {
+                let own = turn(&self.job);
+                let ahead = self.base.waiting(class).take_while(move |job| turn(job) < own);
+                Box::new(ahead.filter(|job| job.id != self.job.id))
+            }
+        };
+        jobs
+    }
+
+    fn ahead(&self, job: &Job, limit: usize) -> Option<usize> {
+        self.base.ahead(job, limit)
+    }
+
+    fn class_len(&self, job: &Job) -> Option<usize> {
+        self.base.class_len(job)
+    }
+
+    fn running(&self, namespace: &Namespace, agent: &AgentName) -> Option<&ConcurrencyPermits> {
+        let changed = self.running.get(&(namespace.clone(), agent.clone()));
+        changed.or_else(|| self.base.running(namespace, agent))
+    }
+
+    fn room<'a>(&'a self, demand: &'a Demand, strategy: Strategy) -> impl Iterator<Item = NodeView<'a>> + 'a {
+        let places = move |view: &NodeView<'a>| {
+            let free = view.free.places(demand.place).free;
+            if strategy == Strategy::Spread { u32::MAX - free } else { free }
+        };
+        let mut changed: Vec<NodeView<'a>> = self.changed().collect();
+        changed.sort_by_key(|view| (places(view), &view.node.id));
+        let mut changed = changed.into_iter().peekable();
+        let mut others = self.base.room(demand, strategy).filter(|view| self.is_as_before(view)).peekable();
+        std::iter::from_fn(move || {
+            let rank = |view: &NodeView<'a>| (places(view), view.node.id.clone());
+            let changed_first = match (changed.peek(), others.peek()) {
+                (Some(changed), Some(other)) => rank(changed) < rank(other),
+                (changed, _) => changed.is_some(),
+            };
+            if changed_first { changed.next() } else { others.next() }
+        })
+    }
+
+    fn lending(&self) -> impl Iterator<Item = NodeView<'_>> {
+        let others = self.base.lending().filter(|view| self.is_as_before(view));
+        others.chain(self.changed().filter(|view| view.free.lends()))
+    }
+
+    fn warm<'a>(&'a self, digest: &'a Digest) -> impl Iterator<Item = (NodeView<'a>, u32)> + 'a {
+        let others = self.base.warm(digest).filter(|(view, _)| self.is_as_before(view));
+        others.chain(self.changed().filter_map(|view| Some((view, *view.node.warm.get(digest)?))))
+    }
+
+    fn leases(&self, node: &NodeId) -> impl Iterator<Item = Held<'_>> {
+        self.base.leases(node).filter(|held| !self.ended.contains(&held.job.id))
+    }
+
+    fn node(&self, id: &NodeId) -> Option<NodeView<'_>> {
+        let changed = self.nodes.get(id).map(|(node, free)| NodeView { node, free });
+        changed.or_else(|| self.base.node(id))
+    }
+
+    fn nodes(&self) -> impl Iterator<Item = NodeView<'_>> {
+        self.base.nodes().filter(|view| self.is_as_before(view)).chain(self.changed())
+    }
+
+    fn capable<'a>(&'a self, demand: &'a Demand) -> impl Iterator<Item = NodeView<'a>> + 'a {
+        let others = self.base.capable(demand).filter(|view| self.is_as_before(view));
+        others.chain(self.changed())
+    }
+}
