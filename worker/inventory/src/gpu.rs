@@ -1,8 +1,10 @@
 //! GPUs, queried through NVML. A machine without its library has no GPUs.
 
 use std::ffi::OsString;
+use std::fmt;
 
 use atlas_types::Gpu;
+use nvml_wrapper::enum_wrappers::device::{EccCounter, MemoryError};
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{Device, Nvml};
 
@@ -19,7 +21,7 @@ pub struct GpuFacts {
     pub name: String,
     /// Its memory; 0 if the driver does not report it.
     pub memory_bytes: u64,
-    /// False if the driver reports the GPU as lost.
+    /// False if the driver reports the GPU as lost, or memory errors that its error correction could not repair.
     pub healthy: bool,
     /// Its MIG slices, if it is partitioned.
     pub slices: Vec<MigFacts>,
@@ -37,7 +39,7 @@ pub struct MigFacts {
 }
 
 /// Queries a driver.
-pub trait GpuProbe {
+pub trait GpuProbe: fmt::Debug + Send + Sync {
     /// All GPUs; none without a driver.
     fn gpus(&self) -> Result<Vec<GpuFacts>, ProbeError>;
 }
@@ -135,12 +137,19 @@ fn ask(nvml: &Nvml, index: u32) -> Result<GpuFacts, NvmlError> {
             uuid: device.uuid().unwrap_or_default(),
             name,
             memory_bytes: device.memory_info().map_or(0, |memory| memory.total),
-            healthy: true,
+            healthy: !is_broken(&device),
             slices: slices(&device),
         }),
         Err(NvmlError::GpuLost) => Ok(lost()),
         Err(error) => Err(error),
     }
+}
+
+/// Whether the driver counts memory errors since its start that were not repaired, or has pages to retire at the next reset. Both
+/// end with a reset of the GPU. GPUs without error correction do not support the calls, and are healthy.
+fn is_broken(device: &Device<'_>) -> bool {
+    let unrepaired = device.total_ecc_errors(MemoryError::Uncorrected, EccCounter::Volatile);
+    unrepaired.is_ok_and(|count| count > 0) || device.are_pages_pending_retired().unwrap_or(false)
 }
 
 fn slices(device: &Device<'_>) -> Vec<MigFacts> {

@@ -6,6 +6,7 @@
 mod cgroup;
 mod declared;
 mod gpu;
+mod health;
 mod host;
 mod line;
 
@@ -14,6 +15,7 @@ use atlas_types::{Architecture, Inventory};
 pub use cgroup::{CgroupLimits, limits as cgroup_limits};
 pub use declared::Declared;
 pub use gpu::{GpuFacts, GpuProbe, MigFacts, NvmlProbe};
+pub use health::changed;
 pub use host::{HostFacts, HostProbe, SystemHost};
 pub use line::line;
 
@@ -29,15 +31,15 @@ pub enum ProbeError {
 }
 
 /// The inventory of this machine, or the one that the operator declared.
-pub fn probe(declared: &Declared) -> Result<Inventory, ProbeError> {
+pub fn probe(declared: &Declared, gpus: &dyn GpuProbe) -> Result<Inventory, ProbeError> {
     match declared.inventory() {
         Some(inventory) => Ok(inventory),
-        None => inventory_of(&SystemHost::default(), &NvmlProbe::default()),
+        None => inventory_of(&SystemHost::default(), gpus),
     }
 }
 
 /// Builds an inventory from the results of the probes.
-pub fn inventory_of(host: &impl HostProbe, gpus: &impl GpuProbe) -> Result<Inventory, ProbeError> {
+pub fn inventory_of(host: &impl HostProbe, gpus: &dyn GpuProbe) -> Result<Inventory, ProbeError> {
     let facts = host.facts()?;
     let gpus = gpus.gpus()?.into_iter().flat_map(GpuFacts::into_devices).collect();
     Ok(Inventory {

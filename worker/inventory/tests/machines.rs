@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use atlas_inventory::{GpuFacts, GpuProbe, HostFacts, HostProbe, MigFacts, ProbeError, inventory_of, line};
-use atlas_types::NodeId;
+use atlas_inventory::{GpuFacts, GpuProbe, HostFacts, HostProbe, MigFacts, ProbeError, changed, inventory_of, line};
+use atlas_types::{Inventory, NodeId};
 use expect_test::{Expect, expect};
 
 /// Recorded probe results: `key value` lines, with the fields of a GPU separated by `|`.
+#[derive(Debug)]
 struct Recorded {
     host: HostFacts,
     gpus: BTreeMap<u32, GpuFacts>,
@@ -104,6 +105,51 @@ fn a_workstation_with_one_gpu() {
           Some(X86_64) places=32
           0 GPU-5b1c1f1e-6a0e-7c62-9d0b-2d4c1c3b0a11 "-" healthy=true"#]],
     );
+}
+
+#[test]
+fn an_arm_board_whose_gpu_shares_the_main_memory() {
+    check("jetson", &expect![[r#""#]]);
+}
+
+#[test]
+fn changes_of_health_are_found_and_nothing_else() {
+    for name in ["laptop", "rtx4090", "h100x8", "mig", "jetson"] {
+        let machine = recorded(name);
+        let advertised = inventory_of(&machine, &machine).expect("recorded answers are no error");
+        assert_eq!(changed(&advertised, &machine).expect("it answers"), None, "{name}");
+    }
+    let mut machine = recorded("h100x8");
+    let advertised = inventory_of(&machine, &machine).expect("recorded answers are no error");
+    let broken = |inventory: &Inventory| -> Vec<u32> {
+        inventory.gpus.iter().filter(|gpu| !gpu.healthy).map(|gpu| gpu.index).collect()
+    };
+    let before = broken(&advertised);
+    // One falls off its bus, one is not reported any more, one has memory errors, and one is new.
+    let lost = machine.gpus.get_mut(&1).expect("GPU 1");
+    (lost.uuid, lost.memory_bytes, lost.healthy) = (String::new(), 0, false);
+    machine.gpus.remove(&2);
+    machine.gpus.get_mut(&3).expect("GPU 3").healthy = false;
+    let new = GpuFacts { index: 9, uuid: "GPU-new".to_owned(), ..machine.gpus[&0].clone() };
+    machine.gpus.insert(9, new);
+    let now = changed(&advertised, &machine).expect("it answers").expect("GPUs broke");
+    assert_eq!(broken(&now), [&[1, 2, 3], &before[..]].concat());
+    assert_eq!(now.gpus.len(), advertised.gpus.len(), "a new one counts from the next start");
+    let repaired = recorded("h100x8");
+    assert_eq!(changed(&now, &repaired).expect("it answers"), Some(advertised));
+}
+
+#[test]
+fn slices_go_with_their_gpu_and_declared_gpus_are_never_asked_for() {
+    let mut machine = recorded("mig");
+    let advertised = inventory_of(&machine, &machine).expect("recorded answers are no error");
+    machine.gpus.get_mut(&0).expect("GPU 0").slices.remove(1);
+    let now = changed(&advertised, &machine).expect("it answers").expect("a slice is gone");
+    let healthy: Vec<bool> = now.gpus.iter().map(|gpu| gpu.healthy).collect();
+    assert_eq!(healthy, [true, false, true]);
+    machine.gpus.clear();
+    let declared = Inventory { declared: true, ..advertised };
+    assert_eq!(changed(&declared, &machine).expect("it is not asked"), None);
 }
 
 #[test]

@@ -16,10 +16,11 @@ fn gpus_are_read_through_the_library() {
         return;
     }
     let gpus = NvmlProbe::with_library(&library).gpus().expect("the fake answers");
-    assert_eq!(gpus.len(), 2);
+    assert_eq!(gpus.len(), 3);
     assert_eq!((gpus[0].name.as_str(), gpus[0].memory_bytes >> 30), ("NVIDIA GeForce RTX 4090", 24));
     assert_eq!((gpus[0].uuid.as_str(), gpus[0].healthy), ("GPU-fake", true));
     assert!(!gpus[1].healthy, "a lost GPU is told as broken");
+    assert_eq!((gpus[2].memory_bytes >> 30, gpus[2].healthy), (24, false), "its memory has errors");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-/* A stand-in for NVIDIA's management library: two GPUs, the second of them lost. Built by tests/nvml.rs. */
+/* A stand-in for NVIDIA's management library: three GPUs, the second of them lost, the third with memory errors. Built by tests/nvml.rs. */
 #include <string.h>
 
 typedef int result;
@@ -9,18 +9,18 @@ struct memory_v2 {
     unsigned long long total, reserved, free, used;
 };
 
-static int devices[2];
+static int devices[3];
 
 result nvmlInit_v2(void) { return SUCCESS; }
 result nvmlShutdown(void) { return SUCCESS; }
 
 result nvmlDeviceGetCount_v2(unsigned int *count) {
-    *count = 2;
+    *count = 3;
     return SUCCESS;
 }
 
 result nvmlDeviceGetHandleByIndex_v2(unsigned int index, void **device) {
-    if (index >= 2) return INVALID_ARGUMENT;
+    if (index >= 3) return INVALID_ARGUMENT;
     *device = &devices[index];
     return SUCCESS;
 }
@@ -49,4 +49,11 @@ result nvmlDeviceGetMemoryInfo_v2(void *device, struct memory_v2 *memory) {
 result nvmlDeviceGetMigMode(void *device, unsigned int *current, unsigned int *pending) {
     (void)device, (void)current, (void)pending;
     return NOT_SUPPORTED;
+}
+
+result nvmlDeviceGetTotalEccErrors(void *device, int kind, int counter, unsigned long long *count) {
+    /* 1 is uncorrected, 0 is since the start of the driver. */
+    if (device == &devices[0] || kind != 1 || counter != 0) return NOT_SUPPORTED;
+    *count = 2;
+    return SUCCESS;
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_inventory::Declared;
+use atlas_inventory::{Declared, GpuProbe, NvmlProbe};
 use atlas_secrets::Rules;
 use atlas_types::{IdError, NodeId};
 use clap::Parser;
@@ -107,6 +108,10 @@ pub struct Options {
     pub noop: bool,
     /// Serves the command `@inside` by a function of the embedding program (tests).
     pub inside: Option<Inside>,
+    /// Who is asked for the GPUs.
+    pub gpus: Arc<dyn GpuProbe>,
+    /// How often they are asked for their health.
+    pub gpu_health_every: Duration,
     /// The models of the environment, for llm agents.
     pub models: ModelEnvironment,
     /// How long an attempt with a journal waits before its job is parked.
@@ -155,6 +160,8 @@ impl Options {
             sandbox_means: None,
             noop: false,
             inside: None,
+            gpus: Arc::new(NvmlProbe::default()),
+            gpu_health_every: Duration::from_secs(15),
             models: ModelEnvironment::of_process(),
             park_after: atlas_slots::PARK_AFTER,
         }

@@ -65,6 +65,8 @@ pub(crate) enum News {
     SpawnStored { number: u64, input: Result<Payload, String> },
     /// The large output of a child was loaded.
     SpawnLoaded { asker: Asker, answer: Answer },
+    /// GPUs broke or were repaired.
+    Inventory(Inventory),
     /// Stop: let attempts end, then end the worker.
     Drain,
     /// The time for attempts to end has passed.
@@ -243,10 +245,22 @@ impl Pump {
                 self.end_later(token, slot, end);
                 self.settle();
             }
+            News::Inventory(inventory) => self.advertise(inventory),
             News::Drain => self.drain(),
             News::Abandon => self.step(Input::Abandon),
             News::Leave => self.drained = true,
         }
+    }
+
+    /// Advertises another inventory: it is a part of the hello, so the stream is opened again. Leases and attempts stay.
+    fn advertise(&mut self, inventory: Inventory) {
+        if self.identity.inventory == inventory {
+            return;
+        }
+        self.identity.inventory = inventory;
+        self.stream = None;
+        self.welcomed = false;
+        self.step(Input::Disconnected);
     }
 
     fn on_told(&mut self, told: SlotEvent) {

@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use atlas_env::{Env, Task, Vitals};
+use atlas_inventory::GpuProbe;
 use atlas_llm::client::{Client, Trust};
 use atlas_mcp::{Network, Pool};
 use atlas_sandbox::Means;
 use atlas_slots::{Slots, Spool};
 use atlas_types::{BootId, Inventory, Micros, NodeId};
 use tokio::sync::{mpsc, watch};
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use crate::environment::Environments;
 use crate::link::Link;
@@ -164,6 +166,12 @@ impl Worker {
             prepare_timeout: options.prepare_timeout,
             stop_grace: options.stop_grace,
         });
+        if !inventory.declared && !inventory.gpus.is_empty() {
+            let watch =
+                GpuWatch { env: env.clone(), probe: options.gpus, every: options.gpu_health_every, news: news.clone() };
+            // Ends with the pump.
+            drop(env.spawn("gpu health", watch.run(inventory.clone())));
+        }
         let inbox = Inbox { link: link_inbox, told: told_inbox, news: news_inbox };
         let pump = env.spawn_vital("pump", pump.run(inbox));
         Ok(Self { node: options.node, inventory, news, pump, vitals: env.vitals })
@@ -222,6 +230,37 @@ fn sandboxes(supervisor: &Supervisor, options: &Options, sdk: &Path) -> Sandboxe
     }
 }
 
+/// Asks the driver for the health of the GPUs and tells the pump when it changed.
+struct GpuWatch {
+    env: Env,
+    probe: Arc<dyn GpuProbe>,
+    every: Duration,
+    news: mpsc::Sender<News>,
+}
+
+impl GpuWatch {
+    async fn run(self, mut advertised: Inventory) {
+        while !self.news.is_closed() {
+            self.env.clock.sleep(self.every).await;
+            let (known, probe) = (advertised.clone(), Arc::clone(&self.probe));
+            // The driver may take seconds to answer about a GPU that is breaking.
+            let asked = self.env.spawn_blocking("ask gpus", move || atlas_inventory::changed(&known, &*probe));
+            match asked.join().await {
+                Ok(Ok(Some(now))) => {
+                    let broken = now.gpus.iter().filter(|gpu| !gpu.healthy).count();
+                    warn!(broken, of = now.gpus.len(), "the health of GPUs changed");
+                    advertised = now.clone();
+                    // If the pump has ended, so has the worker.
+                    let _ = self.news.send(News::Inventory(now)).await;
+                }
+                Ok(Ok(None)) => {}
+                Ok(Err(error)) => debug!(?error, "could not ask for the health of GPUs"),
+                Err(_) => return,
+            }
+        }
+    }
+}
+
 /// Sets up control groups and logs which limits of contracts are enforced.
 fn open_groups(supervisor: &mut Supervisor, options: &Options) {
     let reasons = supervisor.open_groups(&options.cgroup, &options.node, &options.data_dir);
@@ -253,7 +292,7 @@ fn prepare(
     sdk: PathBuf,
     sandboxes: Sandboxes,
 ) -> Result<(Arc<Settings>, Identity), StartError> {
-    let mut inventory = atlas_inventory::probe(&options.declared).map_err(StartError::Inventory)?;
+    let mut inventory = atlas_inventory::probe(&options.declared, &*options.gpus).map_err(StartError::Inventory)?;
     let atlas_program = options.atlas_program.clone();
     let atlas_program = atlas_program.or_else(|| std::env::current_exe().ok()).unwrap_or_default();
     let level = match sandboxes.mode {

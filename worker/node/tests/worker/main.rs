@@ -2,6 +2,7 @@
 
 mod environment;
 mod exec;
+mod gpus;
 mod hostile;
 mod journal;
 mod limits;
