@@ -56,6 +56,14 @@ impl Cluster for View<'_> {
         self.0.running_of(namespace, agent)
     }
 
+    fn running_in(&self, namespace: &Namespace) -> Option<&ConcurrencyPermits> {
+        self.0.running_in(namespace)
+    }
+
+    fn running_max(&self, namespace: &Namespace) -> Option<u32> {
+        self.0.running_max(namespace)
+    }
+
     fn room<'a>(&'a self, demand: &'a Demand, strategy: Strategy) -> impl Iterator<Item = NodeView<'a>> + 'a {
         let packed = self.0.nodes_with_room(demand).map(node_view);
         let nodes: Box<dyn Iterator<Item = NodeView<'a>> + 'a> = match strategy {

@@ -15,6 +15,9 @@ pub struct NamespaceSpec {
     /// Most jobs that wait; more are refused.
     #[serde(default)]
     pub jobs_pending_max: Option<u64>,
+    /// Most jobs that run on nodes at once; further ones wait.
+    #[serde(default)]
+    pub jobs_running_max: Option<u32>,
     /// Most agent versions.
     #[serde(default)]
     pub agents_max: Option<u64>,
@@ -66,6 +69,10 @@ impl Kind for NamespaceKind {
                     "type": ["integer", "null"], "minimum": 0,
                     "description": "Maximum number of pending jobs; further ones are refused. Retries after a failure are not counted."
                 },
+                "jobs_running_max": {
+                    "type": ["integer", "null"], "minimum": 0, "maximum": u32::MAX,
+                    "description": "Maximum number of jobs that run at once; further ones wait. Jobs that runs of chains carry are not counted, and a job that waits for its child lends its place to it."
+                },
                 "agents_max": {
                     "type": ["integer", "null"], "minimum": 0,
                     "description": "Maximum number of registered agent versions."
@@ -107,6 +114,8 @@ mod tests {
             &[
                 r#"{}"#,
                 r#"{"agents_max":5,"description":"tests","jobs_pending_max":10}"#,
+                r#"{"jobs_running_max":8}"#,
+                r#"{"jobs_running_max":4294967296}"#,
                 r#"{"agents_max":null,"later":[1]}"#,
                 r#"{"history_jobs_max":1000,"history_seconds_max":86400}"#,
                 r#"{"history_jobs_max":-1}"#,
@@ -118,6 +127,8 @@ mod tests {
             &expect![[r#"
                 ok {}
                 ok {"agents_max":5,"description":"tests","jobs_pending_max":10}
+                ok {"jobs_running_max":8}
+                ! `spec` cannot be read: invalid value: integer `4294967296`, expected u32 at line 1 column 30
                 ok {"agents_max":null,"later":[1]}
                 ! `spec` cannot be read: invalid value: integer `-1`, expected u64 at line 1 column 16
                 ! `spec` cannot be read: invalid type: string "5", expected u64 at line 1 column 17
@@ -144,6 +155,7 @@ mod tests {
         let expected = NamespaceSpec {
             description: Some("the data team".into()),
             jobs_pending_max: Some(200),
+            jobs_running_max: None,
             agents_max: Some(50),
             history_jobs_max: Some(1_000),
             history_seconds_max: Some(86_400),

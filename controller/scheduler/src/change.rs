@@ -41,6 +41,8 @@ pub enum Change {
     Priority { at_least: i64 },
     /// At least this many jobs of the job's agent may run at once.
     Limit { at_least: u32 },
+    /// At least this many jobs of the job's namespace may run at once.
+    NamespaceLimit { at_least: u32 },
     /// A node accepts leases.
     Open { node: NodeId, now: Closed },
     /// A node has these labels.
@@ -131,6 +133,7 @@ impl fmt::Display for Change {
             }
             Self::Priority { at_least } => write!(f, "its priority is at least {at_least}"),
             Self::Limit { at_least } => write!(f, "its agent may run {at_least} jobs at once"),
+            Self::NamespaceLimit { at_least } => write!(f, "its namespace may run {at_least} jobs at once"),
             Self::Open { node, now } => match now {
                 Closed::Down => write!(f, "node \"{node}\" comes back"),
                 Closed::Draining | Closed::Cordoned => write!(f, "node \"{node}\" is uncordoned"),

@@ -23,6 +23,7 @@ pub(crate) struct Taken<'a> {
     nodes: BTreeMap<&'a NodeId, Free>,
     warm: BTreeMap<(&'a NodeId, &'a Digest), u32>,
     running: BTreeMap<(&'a Namespace, &'a AgentName), ConcurrencyPermits>,
+    running_in: BTreeMap<&'a Namespace, ConcurrencyPermits>,
 }
 
 impl<'a> Taken<'a> {
@@ -30,6 +31,12 @@ impl<'a> Taken<'a> {
     pub(crate) fn running<C: Cluster>(&mut self, cluster: &C, job: &'a Job) -> &mut ConcurrencyPermits {
         let known = || cluster.running(&job.namespace, &job.agent).cloned().unwrap_or_default();
         self.running.entry((&job.namespace, &job.agent)).or_insert_with(known)
+    }
+
+    /// The concurrency permits taken by a namespace's running jobs, including those of this plan.
+    pub(crate) fn running_in<C: Cluster>(&mut self, cluster: &C, job: &'a Job) -> &mut ConcurrencyPermits {
+        let known = || cluster.running_in(&job.namespace).cloned().unwrap_or_default();
+        self.running_in.entry(&job.namespace).or_insert_with(known)
     }
 
     fn free<'b>(&'b self, view: NodeView<'b>) -> &'b Free {

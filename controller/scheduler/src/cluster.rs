@@ -26,6 +26,12 @@ pub trait Cluster {
     /// The running jobs of this agent; none if there are none.
     fn running(&self, namespace: &Namespace, agent: &AgentName) -> Option<&ConcurrencyPermits>;
 
+    /// The running jobs of a namespace; none if there are none.
+    fn running_in(&self, namespace: &Namespace) -> Option<&ConcurrencyPermits>;
+
+    /// How many jobs of a namespace may run at once; none if that is not limited.
+    fn running_max(&self, namespace: &Namespace) -> Option<u32>;
+
     /// Every node that has room for `demand`, and possibly others, in the order of `strategy`: fewest free places first
     /// for packing, most first for spreading.
     fn room<'a>(&'a self, demand: &'a Demand, strategy: Strategy) -> impl Iterator<Item = NodeView<'a>> + 'a;

@@ -3,14 +3,14 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use atlas_allocation::{Free, amount};
+use atlas_allocation::{ConcurrencyPermits, Free, amount};
 use atlas_types::{Demand, Job, JobId, JobStatus, Node, NodeHealth, NodeId, Reason};
 
 use crate::change::{Ask, Change, Closed, Counterfactual, More};
 use crate::cluster::{Cluster, Held, NodeView};
 use crate::explain::by_the_wall;
 use crate::fit::{Dimension, could_ever, short_now};
-use crate::what_if::WhatIf;
+use crate::what_if::{Limited, WhatIf};
 
 /// The most answers.
 const FOUND_MAX: usize = 5;
@@ -30,7 +30,9 @@ pub fn counterfactuals<C: Cluster>(cluster: &C, job: &Job, ends: &dyn Fn(&Job) -
     if start.what_if.starts() && start.changes.is_empty() {
         return Vec::new();
     }
-    for attempt in search.with_permit(start) {
+    let permitted = search.with_permit(Limited::Agent, start);
+    let permitted = permitted.into_iter().flat_map(|start| search.with_permit(Limited::Namespace, start));
+    for attempt in permitted.collect::<Vec<_>>() {
         if attempt.what_if.starts() {
             search.keep(attempt);
         } else {
@@ -118,22 +120,27 @@ impl Search<'_> {
         }
     }
 
-    /// The ways to a concurrency permit of the job's agent.
-    fn with_permit<'c, C: Cluster>(&self, start: Attempt<'c, C>) -> Vec<Attempt<'c, C>> {
+    /// The ways to a permit within a limit.
+    fn with_permit<'c, C: Cluster>(&self, limited: Limited, start: Attempt<'c, C>) -> Vec<Attempt<'c, C>> {
         let job = start.what_if.job();
-        let (namespace, agent, depth) = (job.namespace.clone(), job.agent.clone(), job.depth());
-        let Some(limit) = job.spec.as_ref().and_then(|spec| spec.concurrency) else { return vec![start] };
-        let Some(running) = start.what_if.running(&namespace, &agent) else { return vec![start] };
-        let taken = running.taken();
-        if taken < limit || running.lends_to(depth) {
+        let (limit, running) = match limited {
+            Limited::Agent => {
+                let limit = job.spec.as_ref().and_then(|spec| spec.concurrency);
+                (limit, start.what_if.running(&job.namespace, &job.agent))
+            }
+            Limited::Namespace => (start.what_if.running_max(&job.namespace), start.what_if.running_in(&job.namespace)),
+        };
+        let Some(limit) = limit else { return vec![start] };
+        let taken = running.map_or(0, ConcurrencyPermits::taken);
+        if taken < limit || running.is_some_and(|running| running.lends_to(job.depth())) {
             return vec![start];
         }
         let mut attempts = Vec::new();
         let needed = (taken - limit + 1) as usize;
         let mut siblings = Vec::new();
         for view in start.what_if.nodes() {
-            let of_agent = |held: &Held<'_>| held.job.namespace == namespace && held.job.agent == agent && !held.lends;
-            let held = start.what_if.leases(&view.node.id).filter(of_agent);
+            let counted = |held: &Held<'_>| limited.counts(job, held.job) && !held.lends;
+            let held = start.what_if.leases(&view.node.id).filter(counted);
             siblings.extend(held.map(|held| ((self.ends)(held.job), view.node.id.clone(), held.job.id)));
         }
         siblings.sort_unstable();
@@ -143,8 +150,13 @@ impl Search<'_> {
             let enough = counts.map(|count| start.and_ends(&siblings[..count])).find(|next| next.starts());
             attempts.push(enough.unwrap_or_else(|| start.and_ends(ended)));
         }
-        let first = start.what_if.has_sibling_ahead();
-        attempts.push(Attempt { first, ..start.and(vec![Change::Limit { at_least: taken.saturating_add(1) }]) });
+        let first = start.first || start.what_if.has_sibling_ahead(limited);
+        let at_least = taken.saturating_add(1);
+        let raised = match limited {
+            Limited::Agent => Change::Limit { at_least },
+            Limited::Namespace => Change::NamespaceLimit { at_least },
+        };
+        attempts.push(Attempt { first, ..start.and(vec![raised]) });
         attempts
     }
 

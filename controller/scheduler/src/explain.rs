@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use atlas_allocation::ConcurrencyPermits;
 use atlas_types::{ClusterTime, Job, JobStatus, NodeId, Reason, Timestamp, Wait};
 use chrono::DateTime;
 
@@ -60,6 +61,13 @@ pub enum Why {
         /// The limit.
         limit: u32,
     },
+    /// It waits until another job of its namespace ends.
+    NamespaceLimit {
+        /// The number of running jobs.
+        running: u32,
+        /// The limit.
+        limit: u32,
+    },
     /// It waits until its backoff ends.
     Backoff {
         /// The end of the backoff by the wall clock.
@@ -106,6 +114,7 @@ pub enum Brief {
     NoRoom,
     NeverSatisfiable,
     Concurrency,
+    NamespaceLimit,
 }
 
 /// A shorter [`explain`] of a job that waits for a node.
@@ -113,6 +122,9 @@ pub fn brief<C: Cluster>(cluster: &C, job: &Job) -> Brief {
     let Some(spec) = &job.spec else { return Brief::NeverSatisfiable };
     if at_its_limit(cluster, job).is_some() {
         return Brief::Concurrency;
+    }
+    if is_namespace_full(cluster, job).is_some() {
+        return Brief::NamespaceLimit;
     }
     let fits = |view: NodeView<'_>| short_now(&spec.demand, job.depth(), view).is_empty();
     let lending = job.depth() > 0 && cluster.lending().any(fits);
@@ -132,6 +144,15 @@ fn at_its_limit<C: Cluster>(cluster: &C, job: &Job) -> Option<(u32, u32)> {
     let limit = job.spec.as_ref()?.concurrency?;
     let running = cluster.running(&job.namespace, &job.agent)?;
     (running.taken() >= limit && !running.lends_to(job.depth())).then(|| (running.taken(), limit))
+}
+
+/// The running jobs of the namespace and its limit, if no further job of it may run.
+fn is_namespace_full<C: Cluster>(cluster: &C, job: &Job) -> Option<(u32, u32)> {
+    let limit = cluster.running_max(&job.namespace)?;
+    let running = cluster.running_in(&job.namespace);
+    let lends = running.is_some_and(|running| running.lends_to(job.depth()));
+    let taken = running.map_or(0, ConcurrencyPermits::taken);
+    (taken >= limit && !lends).then_some((taken, limit))
 }
 
 /// The wall-clock time at which the cluster's clock reaches `until`, unless the cluster's clock stops before. People
@@ -158,6 +179,9 @@ fn why<C: Cluster>(cluster: &C, job: &Job) -> Why {
     let Some(spec) = &job.spec else { return Why::NotWaiting { status: job.status } };
     if let Some((running, limit)) = at_its_limit(cluster, job) {
         return Why::Concurrency { running, limit };
+    }
+    if let Some((running, limit)) = is_namespace_full(cluster, job) {
+        return Why::NamespaceLimit { running, limit };
     }
     let mut nodes = 0;
     let mut short = BTreeMap::new();
@@ -254,6 +278,9 @@ impl fmt::Display for Why {
             }
             Self::Concurrency { running, limit } => {
                 write!(f, "waiting for another job of its agent to end: {running} of at most {limit} are running")
+            }
+            Self::NamespaceLimit { running, limit } => {
+                write!(f, "waiting for another job of its namespace to end: {running} of at most {limit} are running")
             }
             Self::Backoff { until } => {
                 write!(f, "waiting until {} to be retried", rfc3339(*until))

@@ -119,10 +119,20 @@ impl<'a> Turn<'a> {
                 return Decision::SetAside;
             }
         }
+        let running_max = cluster.running_max(&job.namespace);
+        if let Some(limit) = running_max {
+            let running = taken.running_in(cluster, job);
+            if running.taken() >= limit && !running.lends_to(job.depth()) {
+                return Decision::SetAside;
+            }
+        }
         let choice = self.choice.get_or_insert_with(|| Choice::new(cluster, &spec.demand, job.depth(), strategy));
         if let Some((node, allocation)) = choice.next(cluster, &pin.digest, taken) {
             if spec.concurrency.is_some() {
                 taken.running(cluster, job).add(job.depth());
+            }
+            if running_max.is_some() {
+                taken.running_in(cluster, job).add(job.depth());
             }
             let grant = GrantLease { job: job.id, node: node.id.clone(), epoch: node.epoch, allocation };
             return Decision::Place(Placement { namespace: job.namespace.clone(), grant });

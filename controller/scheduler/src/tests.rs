@@ -509,6 +509,21 @@ fn jobs_ahead_are_counted_in() {
 }
 
 #[test]
+fn a_namespaces_limit_holds_across_its_agents_and_within_a_plan() {
+    check(
+        "node n1 places=9; namespace 2; run j9 n1; job j1 agent=a; job j2 agent=b; job j3 agent=c; plan; why j2; starts j2; starts j3",
+        expect![[r#"
+            j1 on n1: cores=0 mem=0
+            j2 waiting for another job of its namespace to end: 2 of at most 2 are running
+            j2 starts if job-0000000000000001 ends
+            j2 starts if its namespace may run 3 jobs at once
+            j3 starts if job-0000000000000001 and job-0000000000000009 end
+            j3 starts if its namespace may run 3 jobs at once and its priority is at least 1
+        "#]],
+    );
+}
+
+#[test]
 fn other_reasons_come_before_capacity() {
     check(
         "node n1 places=1; run j9 n1 agent=solo limit=1; job j1 backoff=90; job j2 doubt; job j3 agent=solo limit=1; job j4 agent=solo \

@@ -29,7 +29,24 @@ pub(crate) struct WhatIf<'c, C: Cluster> {
     /// Changed and added nodes.
     nodes: BTreeMap<NodeId, (Node, Free)>,
     running: BTreeMap<(Namespace, AgentName), ConcurrencyPermits>,
+    running_in: BTreeMap<Namespace, ConcurrencyPermits>,
+    /// Another limit of the job's namespace.
+    running_max: Option<u32>,
     ended: BTreeSet<JobId>,
+}
+
+/// A limit on running jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Limited {
+    Agent,
+    Namespace,
+}
+
+impl Limited {
+    /// Whether the limit that holds for `asked` counts another job as well.
+    pub(crate) fn counts(self, asked: &Job, other: &Job) -> bool {
+        asked.namespace == other.namespace && (self == Self::Namespace || asked.agent == other.agent)
+    }
 }
 
 /// A class that is planned before the job, or the job by itself.
@@ -49,13 +66,15 @@ impl<K> Clone for Class<'_, K> {
 
 impl<C: Cluster> Clone for WhatIf<'_, C> {
     fn clone(&self) -> Self {
-        let Self { base, job, classes, nodes, running, ended } = self;
+        let Self { base, job, classes, nodes, running, running_in, running_max, ended } = self;
         Self {
             base,
             job: job.clone(),
             classes: classes.clone(),
             nodes: nodes.clone(),
             running: running.clone(),
+            running_in: running_in.clone(),
+            running_max: *running_max,
             ended: ended.clone(),
         }
     }
@@ -69,8 +88,9 @@ impl<'c, C: Cluster> WhatIf<'c, C> {
     /// The cluster as it is, where nothing but capacity holds the job back.
     pub(crate) fn new(base: &'c C, job: &Job) -> Self {
         let job = Job { status: JobStatus::Pending, reason: Reason::Queued, ..job.clone() };
-        let (nodes, running, ended) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
-        let mut what_if = Self { base, job, classes: Vec::new(), nodes, running, ended };
+        let (nodes, running, running_in) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let (classes, ended) = (Vec::new(), BTreeSet::new());
+        let mut what_if = Self { base, job, classes, nodes, running, running_in, running_max: None, ended };
         what_if.line_up();
         what_if
     }
@@ -93,9 +113,9 @@ impl<'c, C: Cluster> WhatIf<'c, C> {
         self.base.classes().next().and_then(|class| self.base.waiting(class).next())
     }
 
-    /// Whether another job of the same agent is before it.
-    pub(crate) fn has_sibling_ahead(&self) -> bool {
-        let same = |job: &Job| job.namespace == self.job.namespace && job.agent == self.job.agent;
+    /// Whether another job that the same limit counts is before it.
+    pub(crate) fn has_sibling_ahead(&self, limit: Limited) -> bool {
+        let same = |job: &Job| limit.counts(&self.job, job);
         let mut ahead = self.classes.iter().filter_map(|class| match class {
             Class::Ahead(class) => self.base.waiting(class).next(),
             Class::Asked => None,
@@ -115,13 +135,15 @@ impl<'c, C: Cluster> WhatIf<'c, C> {
     /// Ends a running job, which frees what it holds of its node.
     pub(crate) fn end(&mut self, node: &NodeId, job: JobId) {
         let Some(held) = self.base.leases(node).find(|held| held.job.id == job) else { return };
-        let key = (held.job.namespace.clone(), held.job.agent.clone());
-        let known = || self.base.running(&key.0, &key.1).cloned().unwrap_or_default();
-        let mut permits = self.running.get(&key).cloned().unwrap_or_else(known);
-        if permits.taken() > 0 {
+        let (namespace, agent) = (&held.job.namespace, &held.job.agent);
+        let mut of_agent = self.running(namespace, agent).cloned().unwrap_or_default();
+        let mut in_namespace = self.running_in(namespace).cloned().unwrap_or_default();
+        for permits in [&mut of_agent, &mut in_namespace] {
             permits.remove(held.job.depth(), held.lends);
         }
-        self.running.insert(key, permits);
+        let (namespace, agent) = (namespace.clone(), agent.clone());
+        self.running_in.insert(namespace.clone(), in_namespace);
+        self.running.insert((namespace, agent), of_agent);
         self.ended.insert(job);
         self.recount(node);
     }
@@ -135,6 +157,7 @@ impl<'c, C: Cluster> WhatIf<'c, C> {
                 self.line_up();
             }
             Change::Limit { at_least } => self.spec(|spec| spec.concurrency = Some(*at_least)),
+            Change::NamespaceLimit { at_least } => self.running_max = Some(*at_least),
             Change::Ask { at_most } => self.spec(|spec| match *at_most {
                 Ask::Cores(cores) => spec.demand.cores = cores,
                 Ask::MemoryBytes(bytes) => spec.demand.memory_bytes = bytes,
@@ -293,6 +316,15 @@ impl<'c, C: Cluster> Cluster for WhatIf<'c, C> {
     fn running(&self, namespace: &Namespace, agent: &AgentName) -> Option<&ConcurrencyPermits> {
         let changed = self.running.get(&(namespace.clone(), agent.clone()));
         changed.or_else(|| self.base.running(namespace, agent))
+    }
+
+    fn running_in(&self, namespace: &Namespace) -> Option<&ConcurrencyPermits> {
+        self.running_in.get(namespace).or_else(|| self.base.running_in(namespace))
+    }
+
+    fn running_max(&self, namespace: &Namespace) -> Option<u32> {
+        let changed = self.running_max.filter(|_| *namespace == self.job.namespace);
+        changed.or_else(|| self.base.running_max(namespace))
     }
 
     fn room<'a>(&'a self, demand: &'a Demand, strategy: Strategy) -> impl Iterator<Item = NodeView<'a>> + 'a {

@@ -151,6 +151,7 @@ fn shown(change: &Change) -> Value {
         Change::End { jobs } => json!({ "kind": "end", "jobs": jobs.iter().map(JobId::to_string).collect::<Vec<_>>() }),
         Change::Priority { at_least } => json!({ "kind": "priority", "at_least": at_least }),
         Change::Limit { at_least } => json!({ "kind": "limit", "at_least": at_least }),
+        Change::NamespaceLimit { at_least } => json!({ "kind": "namespace_limit", "at_least": at_least }),
         Change::Open { node, now } => json!({ "kind": "open", "node": node.as_str(), "now": now.as_str() }),
         Change::Label { node, labels } => json!({ "kind": "label", "node": node.as_str(), "labels": labels }),
         Change::Room { node, more } => {

@@ -110,6 +110,7 @@ fn waiting(metrics: &Metrics, state: &State) {
         ("no_room", of(Brief::NoRoom)),
         ("unsatisfiable", of(Brief::NeverSatisfiable)),
         ("concurrency", of(Brief::Concurrency)),
+        ("namespace_limit", of(Brief::NamespaceLimit)),
         ("backoff", held.backoff),
         ("delayed", held.delayed),
         ("parked", held.parked),

@@ -297,6 +297,7 @@ pub mod words {
         "no_room",
         "unsatisfiable",
         "concurrency",
+        "namespace_limit",
         "budget",
     ];
     /// The words of `change`.
@@ -366,6 +367,7 @@ pub(crate) fn waiting(state: &State, job: &Job) -> Option<(&'static str, String)
         Why::NoRoom { .. } => "no_room",
         Why::NeverSatisfiable { .. } => "unsatisfiable",
         Why::Concurrency { .. } => "concurrency",
+        Why::NamespaceLimit { .. } => "namespace_limit",
         Why::Backoff { .. } => "backoff",
         Why::Delayed { .. } => "delayed",
         Why::Parked { .. } => "parked",

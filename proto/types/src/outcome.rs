@@ -328,7 +328,7 @@ pub enum Rejection {
 impl Rejection {
     /// Every `what` of [`Self::LimitReached`], [`Self::ObjectInUse`] and [`Self::NamespaceLimit`]. A format reads a text back only if it
     /// is one of these.
-    pub const LIMITS: [&'static str; 24] = [
+    pub const LIMITS: [&'static str; 25] = [
         "jobs",
         "payload bytes",
         "nodes",
@@ -353,5 +353,6 @@ impl Rejection {
         "questions of a job",
         "options of a question",
         "calls of orchestrators",
+        "running jobs",
     ];
 }

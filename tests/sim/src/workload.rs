@@ -336,7 +336,7 @@ pub fn configure(state: &State, rng: &mut Rng) -> Command {
     let hook = r#"{"events":["job"],"url":"http://a"}"#;
     let selection = r#"{"deadline_ms":1500,"orchestrator":"r"}"#;
     let (kind, name, specs) = match rng.below(3) {
-        0 => ("namespace", "default", [r#"{}"#, r#"{"jobs_pending_max":30}"#]),
+        0 => ("namespace", "default", [r#"{}"#, r#"{"jobs_pending_max":30,"jobs_running_max":3}"#]),
         1 => ("webhook", "ci", [hook, r#"{"events":["job.ended"],"later":1,"url":"http://a"}"#]),
         _ => ("routing", "default", [selection, r#"{"deadline_ms":500,"fallback":"reject","orchestrator":"s"}"#]),
     };

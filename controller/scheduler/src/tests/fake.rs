@@ -31,16 +31,20 @@ pub(super) struct Fake {
     pub(super) allocations: BTreeMap<JobId, (NodeId, Allocation)>,
     lending: BTreeSet<JobId>,
     running: BTreeMap<AgentName, ConcurrencyPermits>,
+    running_in: ConcurrencyPermits,
+    /// The limit of the only namespace.
+    pub(super) running_max: Option<u32>,
 }
 
 impl Fake {
-    /// Reads one sentence: `node NAME key=value…`, `job jN key=value…`, `run jN NODE key=value…`, or `lend jN` for a
-    /// job that waits for its child.
+    /// Reads one sentence: `node NAME key=value…`, `job jN key=value…`, `run jN NODE key=value…`, `namespace LIMIT`, or
+    /// `lend jN` for a job that waits for its child.
     pub(super) fn parse(&mut self, sentence: &str) {
         let words: Vec<&str> = sentence.split_whitespace().collect();
         match words[..] {
             ["node", name, ref rest @ ..] => self.add_node(node(name, rest)),
             ["job", name, ref rest @ ..] => self.add_job(job(name, rest)),
+            ["namespace", limit] => self.running_max = Some(number(limit)),
             ["lend", name] => {
                 let job = self.job(name).clone();
                 let (node, allocation) = &self.allocations[&job.id];
@@ -137,11 +141,13 @@ impl Fake {
         }
         self.classes = classes;
         self.running.clear();
+        self.running_in = ConcurrencyPermits::default();
         for job in self.jobs.values().filter(|job| job.status == JobStatus::Running) {
-            let permits = self.running.entry(job.agent.clone()).or_default();
-            permits.add(job.depth());
-            if self.lending.contains(&job.id) {
-                permits.wait(job.depth());
+            for permits in [self.running.entry(job.agent.clone()).or_default(), &mut self.running_in] {
+                permits.add(job.depth());
+                if self.lending.contains(&job.id) {
+                    permits.wait(job.depth());
+                }
             }
         }
     }
@@ -187,6 +193,14 @@ impl Cluster for Fake {
 
     fn running(&self, _: &Namespace, agent: &AgentName) -> Option<&ConcurrencyPermits> {
         self.running.get(agent)
+    }
+
+    fn running_in(&self, _: &Namespace) -> Option<&ConcurrencyPermits> {
+        Some(&self.running_in)
+    }
+
+    fn running_max(&self, _: &Namespace) -> Option<u32> {
+        self.running_max
     }
 
     fn lending(&self) -> impl Iterator<Item = NodeView<'_>> {

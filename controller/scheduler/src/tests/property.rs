@@ -87,6 +87,8 @@ fn assert_within_capacity(fake: &Fake) {
 }
 
 fn assert_within_limits(fake: &Fake) {
+    let all = fake.jobs.values().filter(|job| job.status == JobStatus::Running).count();
+    assert!(fake.running_max.is_none_or(|limit| all <= limit as usize), "{all} jobs run");
     let mut running = BTreeMap::<_, u32>::new();
     for job in fake.jobs.values().filter(|job| job.status == JobStatus::Running) {
         *running.entry(&job.agent).or_default() += 1;
@@ -98,6 +100,10 @@ fn assert_within_limits(fake: &Fake) {
 
 /// Every job that still waits has a reason that an exhaustive search confirms.
 fn assert_nothing_left_that_fits(fake: &Fake) {
+    let all = fake.jobs.values().filter(|job| job.status == JobStatus::Running).count();
+    if fake.running_max.is_some_and(|limit| all >= limit as usize) {
+        return;
+    }
     for job in fake.jobs.values().filter(|job| job.status == JobStatus::Pending) {
         let spec = job.spec.as_ref().expect("a spec");
         let running = |other: &&atlas_types::Job| other.status == JobStatus::Running && other.agent == job.agent;
@@ -156,6 +162,7 @@ fn make(fake: &mut Fake, asked: JobId, changes: &[Change]) {
                     }
                 });
             }
+            Change::NamespaceLimit { at_least } => fake.running_max = Some(*at_least),
             Change::Open { node, .. } => fake.change_node(node, |node| {
                 node.health = NodeHealth::Ready;
                 node.cordoned = false;
@@ -232,10 +239,11 @@ proptest! {
 
     #[test]
     fn plans_keep_to_capacity_and_leave_nothing_that_fits(
-        nodes in nodes(), jobs in jobs(), spread: bool, budget in 1..30usize,
+        nodes in nodes(), jobs in jobs(), spread: bool, budget in 1..30usize, limit in prop::option::weighted(0.3, 0..6u32),
     ) {
         let strategy = if spread { Strategy::Spread } else { Strategy::BinPack };
         let mut fake = build(&nodes, &jobs);
+        fake.running_max = limit;
         for _ in 0..jobs.len() + 1 {
             let plan = plan(&fake, strategy, budget);
             prop_assert!(plan.placements.len() + plan.never.len() <= budget);
@@ -254,6 +262,7 @@ proptest! {
                 Why::NoRoom { .. } => Brief::NoRoom,
                 Why::NeverSatisfiable { .. } => Brief::NeverSatisfiable,
                 Why::Concurrency { .. } => Brief::Concurrency,
+                Why::NamespaceLimit { .. } => Brief::NamespaceLimit,
                 why => panic!("{why:?}"),
             };
             prop_assert_eq!(brief(&fake, job), expected);
@@ -298,8 +307,10 @@ proptest! {
     #[test]
     fn every_counterfactual_starts_its_job(
         nodes in nodes(), jobs in more_jobs(), lends in prop::collection::vec(any::<bool>(), 24),
+        limit in prop::option::weighted(0.3, 0..6u32),
     ) {
         let mut fake = build(&nodes, &jobs);
+        fake.running_max = limit;
         plan_all(&mut fake);
         let running: Vec<JobId> = fake.allocations.keys().copied().collect();
         for (job, _) in running.iter().zip(&lends).filter(|(_, lends)| **lends) {

@@ -22,6 +22,11 @@ pub(super) fn apply(command: &GrantLease, change: &mut Change<'_>) -> Result<Out
     {
         return Err(Rejection::LimitReached { what: "running jobs of this agent", limit: u64::from(limit) });
     }
+    if let Some(limit) = change.state.running_max(&job.namespace)
+        && !change.state.may_run_in(&job.namespace, depth)
+    {
+        return Err(Rejection::NamespaceLimit { what: "running jobs", limit: u64::from(limit) });
+    }
 
     let mut job = (**job).clone();
     change.state.grant_seq = change.state.grant_seq.next();
@@ -136,6 +141,43 @@ mod tests {
                 ! the placement does not fit
                 j1 Ended running→completed
                 j2 Granted pending→running on n1 token 2 attempt 1
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_namespace_bounds_its_running_jobs_over_all_its_agents() {
+        check(
+            r#"level 6; agent a ns=t; agent b ns=t; agent a; node n1; put namespace t {"jobs_running_max":1}; job j1 ns=t; job j2 agent=b ns=t; job j3 --
+            grant j1 n1; grant j2 n1; grant j3 n1; complete j1; grant j2 n1; put namespace t {"jobs_running_max":0}; job j4 ns=t; grant j4 n1;
+            put namespace t {}; grant j4 n1"#,
+            expect![[r#"
+                j1 Granted pending→running on n1 token 1 attempt 1
+                ! the namespace's limit of 1 for running jobs is reached
+                j3 Granted pending→running on n1 token 2 attempt 1
+                j1 Ended running→completed
+                j2 Granted pending→running on n1 token 3 attempt 1
+                namespace t uid 5 revision 13 {"jobs_running_max":0}
+                j4 Submitted pending→pending Queued
+                ! the namespace's limit of 0 for running jobs is reached
+                namespace t uid 5 revision 15 {}
+                j4 Granted pending→running on n1 token 4 attempt 1
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_parent_lends_its_permit_of_the_namespace() {
+        check(
+            r#"level 6; agent a spawns=true; node n1; put namespace default {"jobs_running_max":1}; job j1; grant j1 n1 --
+            spawn j1 c1; grant c1 n1; spawn j1 c2; grant c2 n1; complete c1; grant c2 n1"#,
+            expect![[r#"
+                c1 Submitted pending→pending Queued
+                c1 Granted pending→running on n1 token 2 attempt 1
+                c2 Submitted pending→pending Queued
+                ! the namespace's limit of 1 for running jobs is reached
+                c1 Ended running→completed
+                c2 Granted pending→running on n1 token 3 attempt 1
             "#]],
         );
     }

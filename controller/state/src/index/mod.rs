@@ -53,6 +53,8 @@ pub(crate) struct Index {
     pub(crate) spawns: Spawns,
     /// Running jobs by agent name, carried ones left out; agents without one are absent.
     pub(crate) running_of: Map<Namespace, Map<AgentName, ConcurrencyPermits>>,
+    /// Running jobs by namespace, carried ones left out; namespaces without any are absent.
+    pub(crate) running_in: Map<Namespace, ConcurrencyPermits>,
     /// How many jobs that have not ended each agent version has; those without any are absent.
     pub(crate) active_of: Map<Namespace, Map<(AgentName, Version), u64>>,
     pub(crate) objects: Objects,
@@ -167,15 +169,17 @@ impl Index {
         self.objects.change(old, new);
     }
 
-    /// A running job begins to wait for its children, or waits no longer: its agent's limit has room for one of those. One that a run
+    /// A running job begins to wait for its children, or waits no longer: the limits of its agent and its namespace have room for one of those. One that a run
     /// carries takes no place, so it has none to lend.
     pub(crate) fn lend(&mut self, job: &Job, waits: bool) {
         if job.carried.is_some() {
             return;
         }
         let agents = self.running_of.get_mut(&job.namespace);
-        let Some(permits) = agents.and_then(|agents| agents.get_mut(&job.agent)) else { return };
-        if waits { permits.wait(job.depth()) } else { permits.resume(job.depth()) }
+        let of_agent = agents.and_then(|agents| agents.get_mut(&job.agent));
+        for permits in of_agent.into_iter().chain(self.running_in.get_mut(&job.namespace)) {
+            if waits { permits.wait(job.depth()) } else { permits.resume(job.depth()) }
+        }
     }
 
     fn count(&mut self, job: Option<&Job>, more: bool) {
@@ -228,13 +232,18 @@ impl Index {
     }
 
     fn count_agent(&mut self, job: &Job, more: bool) {
+        let waits = self.spawns.awaited(job.id) > 0;
+        let count = |permits: &mut ConcurrencyPermits| {
+            if more { permits.add(job.depth()) } else { permits.remove(job.depth(), waits) }
+        };
+        let in_namespace = self.running_in.entry(job.namespace.clone()).or_default();
+        count(in_namespace);
+        if *in_namespace == ConcurrencyPermits::default() {
+            self.running_in.remove(&job.namespace);
+        }
         let agents = self.running_of.entry(job.namespace.clone()).or_default();
         let permits = agents.entry(job.agent.clone()).or_default();
-        if more {
-            permits.add(job.depth());
-        } else {
-            permits.remove(job.depth(), self.spawns.awaited(job.id) > 0);
-        }
+        count(permits);
         if *permits == ConcurrencyPermits::default() {
             agents.remove(&job.agent);
         }

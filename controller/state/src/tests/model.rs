@@ -72,6 +72,7 @@ proptest! {
         let demand = job.spec.as_ref().map(|spec| spec.demand.clone()).unwrap_or_default();
         let limited = job.spec.as_ref().and_then(|spec| spec.concurrency);
         let full = limited.is_some_and(|limit| !run.state.may_run(&job.namespace, &job.agent, limit, job.depth()));
+        let full = full || !run.state.may_run_in(&job.namespace, job.depth());
         let Some(node) = run.state.nodes_with_room(&demand).next().cloned() else { return Ok(()) };
         let allocation = node.free.fit(&node.node.inventory, &demand, job.depth()).expect("it has room");
         let step = Step::GrantExactly { job: job.id, node: node.node.id.clone(), epoch: node.node.epoch, allocation };
