@@ -14,6 +14,7 @@ mod pack;
 mod registry;
 mod skill;
 mod skill_agent;
+mod toolbox;
 mod unpack;
 mod walk;
 
@@ -31,6 +32,7 @@ pub use skill::{
     SKILL_CODE, SKILL_FILE, SkillError, SkillFolder, SkillPackage, SkillRuntime, discover_skills, pack_skill, skill_of,
 };
 pub use skill_agent::{skill_agent, skill_agent_name};
+pub use toolbox::{TOOLS_FOLDER, is_packaged_tool, tool_file};
 pub use unpack::{Inspected, PARTIAL, UnpackError, contract_of, file_of, inspect, unpack};
 pub use walk::{ArchiveError, Limits};
 

@@ -9,7 +9,7 @@ use atlas_types::Digest;
 use flate2::{Compression, GzBuilder};
 use tar::{EntryType, Header};
 
-use crate::{CONTRACT_FILE, DefinitionError, Limits, derive};
+use crate::{CONTRACT_FILE, DefinitionError, Limits, derive, toolbox};
 
 /// One file of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,8 +112,9 @@ pub fn pack_with_contract(dir: &Path, contract: Vec<u8>) -> Result<Package, Pack
     pack_files(files)
 }
 
-/// Packs files that are already in memory.
+/// Packs files that are already in memory, together with the packaged tools that their definition names.
 pub fn pack_files(mut files: Vec<PackFile>) -> Result<Package, PackError> {
+    toolbox::complete(&mut files);
     order(&mut files)?;
     let contract = files.iter().find(|file| file.path == CONTRACT_FILE).ok_or(PackError::NoContract)?;
     let contract = crate::offered(&contract.bytes).map_err(PackError::Contract)?;

@@ -9,6 +9,8 @@ pub struct Declared {
     pub tools: Vec<Declaration>,
     /// Whether the file has a function `_instructions`, which computes the instructions of its agent. It is never offered to a model.
     pub instructions: bool,
+    /// The names of tools that a person should allow before they are called, as the source says with `@guard`.
+    pub guarded: Vec<String>,
 }
 
 /// One tool.

@@ -1,8 +1,13 @@
 //! A source, and the function that reads it.
 
 use crate::declaration::{Declaration, Declared};
-use crate::error::{DeclarationError, Fault};
+use crate::error::{DeclarationError, Fault, Place};
 use crate::{bash, limits, python, typescript};
+
+/// The tag of tools that a person should allow.
+const GUARD: &str = "@guard";
+/// The tag in Bash, whose unknown tags are errors.
+const GUARD_OF_BASH: &str = "@meta guard";
 
 /// The language of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +55,35 @@ pub fn declare(language: Language, scope: Scope<'_>, source: &str) -> Result<Dec
         Language::TypeScript => typescript::declare(scope, source)?,
         Language::Bash => bash::declare(scope, source)?,
     };
-    check(scope, declared)
+    guarded(scope, source, check(scope, declared)?)
+}
+
+/// Adds the tools that a comment `@guard` names, or all of them if it names none. The comment is a line of its own.
+fn guarded(scope: Scope<'_>, source: &str, mut declared: Declared) -> Result<Declared, DeclarationError> {
+    for (number, line) in source.lines().enumerate() {
+        let comment = line.strip_prefix('#').or_else(|| line.strip_prefix("//")).map(str::trim_start);
+        let rest =
+            comment.and_then(|comment| comment.strip_prefix(GUARD).or_else(|| comment.strip_prefix(GUARD_OF_BASH)));
+        let Some(rest) = rest else { continue };
+        if !rest.is_empty() && !rest.starts_with(char::is_whitespace) {
+            continue;
+        }
+        let functions: Vec<&str> = match scope {
+            Scope::File { .. } => Vec::new(),
+            Scope::Agent => rest.split([' ', '\t', ',']).filter(|name| !name.is_empty()).collect(),
+        };
+        let is_meant = |tool: &&Declaration| functions.is_empty() || functions.contains(&tool.function.as_str());
+        if let Some(unknown) = functions.iter().find(|name| declared.tools.iter().all(|tool| tool.function != **name)) {
+            let place = Place { line: number + 1, column: 1 };
+            let detail = format!("{GUARD} names \"{unknown}\", which is no tool of the file");
+            return Err(DeclarationError::new(Fault::Annotation, Some(place), detail));
+        }
+        let names: Vec<String> = declared.tools.iter().filter(is_meant).map(|tool| tool.name.clone()).collect();
+        declared.guarded.extend(names);
+    }
+    declared.guarded.sort_unstable();
+    declared.guarded.dedup();
+    Ok(declared)
 }
 
 /// Checks what all languages have in common.

@@ -19,6 +19,9 @@ fn shown(language: Language, scope: Scope<'_>, source: &str) -> String {
     if declared.instructions {
         out.push_str("with instructions\n");
     }
+    if !declared.guarded.is_empty() {
+        out.push_str(&format!("guarded: {}\n", declared.guarded.join(" ")));
+    }
     for tool in &declared.tools {
         let function = if tool.function == tool.name { String::new() } else { format!(" = {}", tool.function) };
         out.push_str(&format!("{}{function}: {:?}\n", tool.name, tool.description));
@@ -38,4 +41,55 @@ fn check(language: Language, source: &str, expected: &Expect) {
 #[track_caller]
 fn check_agent(language: Language, source: &str, expected: &Expect) {
     expected.assert_eq(&shown(language, Scope::Agent, source));
+}
+
+#[test]
+fn a_comment_guards_tools() {
+    let python = "# @guard\ndef run():\n    'D.'\n";
+    check(
+        Language::Python,
+        python,
+        &expect_test::expect![[r#"
+        guarded: sample_tool
+        sample_tool = run: "D."
+    "#]],
+    );
+    let several = "def a():\n    'D.'\n\ndef b():\n    'D.'\n\n# @guard b\n# @guarded a\n";
+    check_agent(
+        Language::Python,
+        several,
+        &expect_test::expect![[r#"
+        guarded: b
+        a: "D."
+        b: "D."
+    "#]],
+    );
+    check_agent(
+        Language::Python,
+        "# @guard c\ndef a():\n    'D.'\n",
+        &expect_test::expect![[r#"
+        annotation: line 1, column 1: @guard names "c", which is no tool of the file
+    "#]],
+    );
+    let typescript = "// @guard\n/** D. */\nexport function run(a: string) { return a; }\n";
+    check(
+        Language::TypeScript,
+        typescript,
+        &expect_test::expect![[r#"
+        guarded: sample_tool
+        sample_tool = run: "D."
+          a! {"type":"string"}
+    "#]],
+    );
+    let bash = "# @meta guard two\n\n# @cmd One.\none() { :; }\n\n# @cmd Two.\n# @option --x! X\ntwo() { :; }\n";
+    check_agent(
+        Language::Bash,
+        bash,
+        &expect_test::expect![[r#"
+        guarded: two
+        one: "One."
+        two: "Two."
+          x! {"type":"string","description":"X"}
+    "#]],
+    );
 }

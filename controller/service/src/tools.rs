@@ -173,8 +173,11 @@ fn permits(contract: &Known, call: &Call<'_>) -> bool {
         skills.is_some_and(|skills| skills.iter().any(|skill| skill == name))
     };
     let platform = requires.and_then(|requires| requires.get("platform_tools")) == Some(&Value::Bool(true));
-    // An agent whose calls need a permission asks for it.
-    let asks = call.tool == "user__ask" && contract.value.pointer("/provider/tool_permissions").is_some();
+    // An agent whose calls need a permission asks for it. Tools of these providers can have guards of their own.
+    let provider = contract.value.get("provider");
+    let kind = provider.and_then(|provider| provider.get("type").unwrap_or(provider).as_str());
+    let has_rules = provider.is_some_and(|provider| provider.get("tool_permissions").is_some());
+    let asks = call.tool == "user__ask" && (has_rules || matches!(kind, Some("normal" | "graph")));
     asks || (platform && !user::is_one(call.tool))
         || named(call.tool)
         || (call.tool == LOOKUP && named(call.text("name")))

@@ -91,6 +91,8 @@ mod orchestrators;
 #[cfg(test)]
 mod otlp;
 #[cfg(test)]
+mod packaged_tools;
+#[cfg(test)]
 mod parallel_changes;
 #[cfg(test)]
 mod permissions;

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use atlas_contract::yaml::{Budget, load_core};
-use atlas_package::{CONFIG_FILE, GRAPH_FILE, GraphFolder, PackFile, Package};
+use atlas_package::{CONFIG_FILE, GRAPH_FILE, GraphFolder, PackFile, Package, TOOLS_FOLDER};
 use serde_json::{Value, json};
 
 use crate::context::Context;
@@ -127,6 +127,8 @@ fn package(
     for name in tools {
         match tool(root, &name) {
             Ok(file) => files.push(file),
+            // Packing adds it.
+            Err(_) if atlas_package::is_packaged_tool(&name) && !root.join(TOOLS_FOLDER).join(&name).exists() => {}
             Err(why) => skipped(&format!("the tool {name}"), &why),
         }
     }
@@ -138,7 +140,7 @@ fn tool(root: &Path, name: &str) -> Result<PackFile, String> {
     if Path::new(name).file_name().is_none_or(|file| file != name) {
         return Err("it is no file name".to_owned());
     }
-    let path = format!("functions/tools/{name}");
+    let path = format!("{TOOLS_FOLDER}/{name}");
     let mut bytes = Vec::new();
     let file = fs::File::open(root.join(&path)).map_err(|error| error.to_string())?;
     file.take(TOOL_BYTES_MAX).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
@@ -186,7 +188,7 @@ mod tests {
                 ("agents/flow/graph.yaml", "name: f\nstart: e\nnodes:\n  e: {type: end}\n"),
                 (
                     "agents/talk/config.yaml",
-                    "name: T\nversion: '2'\nglobal_tools: [fs_cat.sh, none.sh, ../x]\ncan_spawn_agents: true\n",
+                    "name: T\nversion: '2'\nglobal_tools: [fs_cat.sh, fs_ls.sh, none.sh, ../x]\ncan_spawn_agents: true\n",
                 ),
                 ("agents/odd/README.md", ""),
                 ("agents/broken/graph.yaml", "name: ["),
@@ -197,7 +199,7 @@ mod tests {
             ],
             &expect![[r#"
                 flow 1.0.0: 2 files
-                talk 2.0.0: 3 files
+                talk 2.0.0: 5 files
                 not taken: agents/broken: graph.yaml cannot be read: the file is not YAML: line 1, column 7: unclosed bracket '['
                 not taken: agents/odd: it has neither graph.yaml nor config.yaml
                 not taken: agents/talk: the tool none.sh: No such file or directory (os error 2)

@@ -3,6 +3,7 @@
 
 mod book;
 mod host;
+mod permitted;
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -19,6 +20,7 @@ use tokio::sync::{mpsc, watch};
 
 use self::book::Book;
 use self::host::{Surroundings, Tokens, Told};
+use self::permitted::Permitted;
 use super::llm::fault::Fault;
 use super::llm::fixed::Fixed;
 use super::llm::model::{Listener as _, Models};
@@ -85,10 +87,10 @@ impl GraphAgent {
         loaded.graph.initial_state.extend(input.others);
         let book = Book::open(Journal::new(&self.shared, &work.assignment)).await?;
         let models = self.models(work, control, &loaded, &book).await?;
-        let toolbox = self.toolbox(work, control, &loaded).await?;
-        let (told, mut hears) = mpsc::unbounded_channel();
         let workspace = Workspace::new(&work.assignment.job.to_string())
             .map_err(|error| Fault::internal(format!("could not make the folder of the run: {error}")))?;
+        let toolbox = self.toolbox(work, control, &loaded, &workspace).await?;
+        let (told, mut hears) = mpsc::unbounded_channel();
         let environment = exec::environment(work, &self.shared.settings);
         let secrets = Mutex::new(control.secrets.clone());
         let graph = loaded.graph.clone();
@@ -98,6 +100,7 @@ impl GraphAgent {
             graph: &graph,
             job: work.assignment.job.to_string(),
             book,
+            permits: Permitted::new(&work.agent.contract, toolbox.as_ref()),
             toolbox,
             models,
             environment: environment.clone(),
@@ -163,6 +166,7 @@ impl GraphAgent {
         work: &Arc<Work>,
         control: &Control<'_>,
         loaded: &Loaded,
+        workspace: &Workspace,
     ) -> Result<Option<Toolbox>, Fault> {
         let calls =
             |kind: &Kind| matches!(kind, Kind::Llm(llm) if llm.tools.as_ref().is_some_and(|tools| !tools.is_empty()));
@@ -174,10 +178,11 @@ impl GraphAgent {
         let (variables, files) = (variables.collect(), loaded.graph.global_tools.clone());
         let (work, secrets) = (Arc::clone(work), control.secrets.clone());
         let environment = exec::environment(&work, &self.shared.settings);
-        let opened = self
-            .shared
-            .env
-            .spawn_blocking("read tools", move || Toolbox::open(&work, &files, &variables, &secrets, environment));
+        // Tools see what scripts have written, and the other way round.
+        let workspace = Some(workspace.0.clone());
+        let opened = self.shared.env.spawn_blocking("read tools", move || {
+            Toolbox::open(&work, &files, &variables, &secrets, environment, workspace)
+        });
         opened.join().await.unwrap_or_else(|_| Err(Fault::internal("reading the tools was interrupted"))).map(Some)
     }
 

@@ -10,6 +10,8 @@ import sys
 
 def main():
     path, function, _, arguments = sys.argv[1:]
+    # The folder of a package stays as it is.
+    sys.dont_write_bytecode = True
     sys.path.insert(0, os.path.dirname(path))
     spec = importlib.util.spec_from_file_location("tool", path)
     module = importlib.util.module_from_spec(spec)

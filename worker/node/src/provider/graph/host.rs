@@ -9,8 +9,8 @@ use atlas_graph::run::{Effect, Fault, FaultKind, Note, Question, Work};
 use atlas_graph::{Graph, Kind};
 use atlas_graph_run::{Asked, Ended, Host, NodePlace, Process};
 use atlas_model::{Answer, CallError, CallErrorKind, Request, ToolCall};
-use atlas_turn::record::Answered as Recorded;
-use atlas_turn::{Offered, Returned, Turn};
+use atlas_turn::record::{Answered as Recorded, QuestionEnd};
+use atlas_turn::{Offered, Outcome, Returned, Turn};
 use atlas_types::{Micros, SecretText, StepKey, StepKind, StepUsage};
 use futures::stream::{self, StreamExt as _};
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::book::Book;
+use super::permitted::Permitted;
 use crate::agent::Agent;
 use crate::journal::{ChildCall, JournalError, Made, UNATTENDED, hashed};
 use crate::mailbox::Answer as Called;
@@ -51,6 +52,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) book: Book,
     /// None if no node calls tools.
     pub(super) toolbox: Option<Toolbox>,
+    /// Which tools may be called.
+    pub(super) permits: Permitted,
     /// None for a graph that calls no models.
     pub(super) models: Option<(Fixed, Models)>,
     /// Access tokens of models are added while it runs.
@@ -338,14 +341,26 @@ impl Host for Surroundings<'_> {
         let Some(toolbox) = &self.toolbox else { return Vec::new() };
         let launcher = Launcher { shared: self.shared.clone(), agent: Arc::clone(self.agent) };
         let key = self.book.key(&CallKey { call: "tools", work: work_key(place, "work").0, request: &calls });
+        let mut refused = Vec::new();
+        // What was recorded was allowed or refused before.
+        if self.book.known(key).is_none() {
+            for (number, call) in calls.iter().enumerate() {
+                let question = hashed(&("permit", key.0, number));
+                refused.extend(self.refusal(call, question).await.map(|outcome| (call.id.clone(), outcome)));
+            }
+        }
         let (env, secrets) = (&self.shared.env, self.secrets());
         let redactor = secrets.redactor();
         let make = || async {
             let began = env.clock.monotonic();
             let call = |call: ToolCall| {
-                let launcher = &launcher;
+                let (launcher, refused) = (&launcher, &refused);
                 async move {
-                    let outcome = redacted(toolbox.call(&call, launcher).await, redactor);
+                    let outcome = match refused.iter().find(|(id, _)| *id == call.id) {
+                        Some((_, outcome)) => outcome.clone(),
+                        None => toolbox.call(&call, launcher).await,
+                    };
+                    let outcome = redacted(outcome, redactor);
                     Returned { call: call.id, outcome }
                 }
             };
@@ -422,6 +437,26 @@ impl Host for Surroundings<'_> {
 }
 
 impl Surroundings<'_> {
+    /// The outcome of a call that is not made, because a rule or a person does not allow it.
+    async fn refusal(&self, call: &ToolCall, key: StepKey) -> Option<Outcome> {
+        let question = match self.permits.check(call) {
+            Ok(question) => question?,
+            Err(outcome) => return Some(outcome),
+        };
+        self.tell(Told::Progress(
+            json!({"event": "question_opened", "tool": call.name, "question": question.arguments["question"]}),
+        ));
+        let end = match self.book.question(key, &question.name, &question.arguments).await {
+            Ok(Called::Completed(result)) => QuestionEnd::Ended(serde_json::from_slice(&result).unwrap_or_default()),
+            Ok(Called::Failed(why) | Called::Refused(why)) if why.starts_with(UNATTENDED) => {
+                return self.fail(JournalError::Unattended(why)).await;
+            }
+            Ok(Called::Failed(why) | Called::Refused(why)) => QuestionEnd::Refused(why),
+            Err(error) => return self.fail(error).await,
+        };
+        self.permits.answered(call, &end)
+    }
+
     /// Whether a node names the model that the whole graph has.
     fn is_model_of_graph(&self, name: &str) -> bool {
         self.graph.model.as_deref() == Some(name)

@@ -138,11 +138,16 @@ fn settings(contract: &Contract) -> Settings {
             parallel: llm.parallel_tools.map_or(defaults.parallel, |most| most as usize),
             ..defaults
         },
-        permissions: llm.tool_permissions.iter().filter_map(permission).collect(),
+        permissions: permissions(contract),
         // The providers of the environment have no declarations; they refuse what a model does not accept.
         vision: true,
         ..Settings::default()
     }
+}
+
+/// The rules of a contract about calls of tools.
+pub(in crate::provider) fn permissions(contract: &Contract) -> Vec<ToolRule> {
+    contract.provider.llm.tool_permissions.iter().filter_map(permission).collect()
 }
 
 fn permission(rule: &ToolPermission) -> Option<ToolRule> {

@@ -58,7 +58,7 @@ impl Normal {
                 serde_json::from_slice(&work.input).map_err(|error| Fault::Input(error.to_string()))?;
             let variables = values(&config, &input)?;
             let message = input.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
-            let toolbox = Toolbox::open(&work, &config.global_tools, &variables, &secrets, environment)?;
+            let toolbox = Toolbox::open(&work, &config.global_tools, &variables, &secrets, environment, None)?;
             Ok(Self { config, message, variables, toolbox })
         });
         opened.join().await.unwrap_or_else(|_| Err(Fault::internal("reading the definition was interrupted")))
@@ -100,6 +100,11 @@ impl Normal {
             false => config.instructions.clone(),
         };
         let settings = &mut fixed.settings;
+        // A contract without rules leaves them to the definition.
+        if settings.permissions.is_empty() {
+            settings.permissions.clone_from(&config.tool_permissions);
+        }
+        settings.permissions.extend(self.toolbox.guards());
         let blocks = Blocks {
             todo: continuation.enabled && continuation.inject,
             helpers: leads && config.inject_spawn_instructions,

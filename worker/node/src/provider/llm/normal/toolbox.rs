@@ -9,7 +9,7 @@ use std::sync::Arc;
 use atlas_model::{Tool as ModelTool, ToolCall};
 use atlas_tool_runner::{Limits, Owner, Script, Surroundings, Tool};
 use atlas_tools::Declaration;
-use atlas_turn::{Offered, Outcome};
+use atlas_turn::{Offered, Outcome, ToolAction, ToolRule};
 use serde_json::{Value, json};
 
 use super::Launcher;
@@ -19,8 +19,10 @@ use crate::slot::Work;
 
 /// The files with tools of an agent's own. The first one counts.
 const OWN: [&str; 3] = ["tools.sh", "tools.py", "tools.ts"];
-/// The folder of the files that `global_tools` lists, in the package.
+/// The folder of the files that shared tools see as their root, in the package.
 const FUNCTIONS: &str = "functions";
+/// The variable with which an agent lets guarded tools pass.
+const AUTO_CONFIRM: &str = "auto_confirm";
 /// The function that computes the instructions.
 const INSTRUCTIONS: &str = "_instructions";
 
@@ -30,17 +32,23 @@ pub(in crate::provider) struct Toolbox {
     /// In the order of the files.
     order: Vec<String>,
     instructions: Option<Tool>,
+    /// Tools that a person should allow before they are called.
+    guarded: Vec<String>,
+    /// Whether the agent's variable `auto_confirm` lets all of them pass.
+    auto_confirm: bool,
     /// Removed with the attempt.
     _folder: Folder,
 }
 
 impl Toolbox {
+    /// Reads the files. Without a workspace, the tools run in an empty folder of their own.
     pub(in crate::provider) fn open(
         work: &Work,
         global_tools: &[String],
         variables: &BTreeMap<String, String>,
         secrets: &Secrets,
         environment: Vec<(OsString, OsString)>,
+        workspace: Option<PathBuf>,
     ) -> Result<Self, Fault> {
         let directory = &work.agent.directory;
         let folder = Folder::new(&work.assignment.job.to_string());
@@ -49,15 +57,24 @@ impl Toolbox {
         let surroundings = Arc::new(Surroundings {
             root: directory.clone(),
             functions: directory.join(FUNCTIONS),
-            workspace: folder.0.join("work"),
+            workspace: workspace.unwrap_or_else(|| folder.0.join("work")),
             scratch: folder.0.join("scratch"),
             inherited: environment,
             variables: variables.iter().map(reveal).collect(),
             auto_confirm: false,
         });
-        let mut toolbox = Self { tools: BTreeMap::new(), order: Vec::new(), instructions: None, _folder: folder };
+        let mut toolbox = Self {
+            tools: BTreeMap::new(),
+            order: Vec::new(),
+            instructions: None,
+            guarded: Vec::new(),
+            auto_confirm: variables
+                .get(AUTO_CONFIRM)
+                .is_some_and(|value| !matches!(value.trim(), "" | "0" | "false" | "no")),
+            _folder: folder,
+        };
         for name in global_tools {
-            let path = directory.join(FUNCTIONS).join("tools").join(plain(name)?);
+            let path = atlas_package::tool_file(directory, plain(name)?);
             toolbox.add(Script::read(&path, Owner::Shared).map_err(|error| refused(&error))?, &surroundings)?;
         }
         let own = OWN.iter().map(|file| directory.join(file)).find(|path| path.is_file());
@@ -73,6 +90,7 @@ impl Toolbox {
     }
 
     fn add(&mut self, script: Script, surroundings: &Arc<Surroundings>) -> Result<(), Fault> {
+        self.guarded.extend(script.declared.guarded.iter().cloned());
         for tool in script.prepare(surroundings).map_err(|error| refused(&error))? {
             let name = tool.declaration.name.clone();
             if self.tools.insert(name.clone(), tool).is_some() {
@@ -92,6 +110,12 @@ impl Toolbox {
             Some(Offered { name: name.clone(), tool: ModelTool { name: legal, description, input_schema } })
         });
         tools.collect()
+    }
+
+    /// The rules of guarded tools: they count where the agent's own rules say nothing.
+    pub(in crate::provider) fn guards(&self) -> impl Iterator<Item = ToolRule> {
+        let guarded = self.guarded.iter().filter(|_| !self.auto_confirm);
+        guarded.map(|tool| ToolRule { tool: tool.clone(), action: ToolAction::Ask })
     }
 
     /// Calls a tool. Whatever happens, the model gets a value.
