@@ -21,7 +21,7 @@ use self::prompt::Blocks;
 use self::toolbox::Toolbox;
 use super::fault::Fault;
 use super::fixed::Fixed;
-use super::team::Team;
+use super::team::{PROJECT, Team};
 use crate::agent::Agent;
 use crate::provider::command::{self, Keep, Launch as Start};
 use crate::provider::exec;
@@ -72,7 +72,9 @@ impl Normal {
     /// The agent with its helpers.
     pub(super) fn team(&self, assignment: &Assignment) -> Team {
         let depth = assignment.spawn.map_or(0, |rule| rule.depth);
-        Team::new(assignment.job, assignment.agent.as_str(), depth, self.config.helpers.clone())
+        // A folder of the attempt is not there for others.
+        let project = self.variables.get(PROJECT).filter(|folder| folder.starts_with('/')).cloned();
+        Team::new(assignment.job, assignment.agent.as_str(), depth, self.config.helpers.clone(), project)
     }
 
     /// Adds what the definition says to the settings that a job at this depth below the first one is fixed to.

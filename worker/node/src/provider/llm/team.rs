@@ -2,7 +2,7 @@
 //! [`atlas_supervisor::Tree`]; a record of each call lets a later attempt decide the same and find the same jobs.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use atlas_model::ToolCall as Asked;
 use atlas_supervisor::{AgentId, Agents, Answer, Call, Effect, Escalation, Outcome, Settings, Stop, Tree, Waiting};
@@ -28,7 +28,13 @@ pub(super) struct News {
     /// The agent that the call names: how it takes a prompt, or why it cannot be started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     found: Option<(String, Result<String, String>)>,
+    /// Whether that agent has a variable for the folder of a project.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    for_projects: bool,
 }
+
+/// The variable with the folder of a project, which helpers share with their agent.
+pub(super) const PROJECT: &str = "project_dir";
 
 /// A helper that ended.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -58,6 +64,10 @@ pub(super) struct Team {
     helpers: BTreeMap<AgentId, Helper>,
     /// The member of an agent's input that takes the prompt.
     members: BTreeMap<String, String>,
+    /// The folder of the project on which the agent works, if it is not in the folder of its attempt.
+    project: Option<String>,
+    /// The agents that can work on a project.
+    for_projects: BTreeSet<String>,
     /// Jobs to cancel.
     cancelled: Vec<JobId>,
 }
@@ -98,10 +108,19 @@ impl Agents for Known<'_> {
 
 impl Team {
     /// The team of a job at this depth below the first one.
-    pub(super) fn new(job: JobId, name: &str, depth: u32, settings: Settings) -> Self {
+    pub(super) fn new(job: JobId, name: &str, depth: u32, settings: Settings, project: Option<String>) -> Self {
         let tree = Tree::below(0, name, depth as usize, settings);
         let root = tree.root().clone();
-        Self { tree, root, job, helpers: BTreeMap::new(), members: BTreeMap::new(), cancelled: Vec::new() }
+        Self {
+            tree,
+            root,
+            job,
+            helpers: BTreeMap::new(),
+            members: BTreeMap::new(),
+            project,
+            for_projects: BTreeSet::new(),
+            cancelled: Vec::new(),
+        }
     }
 
     /// Whether helpers work, as far as is known.
@@ -158,6 +177,9 @@ impl Team {
         self.tree.set_questions(news.questions.iter().cloned().map(Question::escalation).collect());
         if let Some((agent, Ok(member))) = &news.found {
             self.members.insert(agent.clone(), member.clone());
+            if news.for_projects {
+                self.for_projects.insert(agent.clone());
+            }
         }
     }
 
@@ -168,7 +190,11 @@ impl Team {
                     let step = steps.iter().rev().find(|(digits, _)| id.0.ends_with(digits.as_str()));
                     let Some((_, step)) = step else { continue };
                     let member = self.members.get(&agent).map_or("message", String::as_str);
-                    let input = RawValue::from_string(json!({ member: prompt }).to_string());
+                    let mut input = json!({ member: prompt });
+                    if let Some(project) = self.project.as_ref().filter(|_| self.for_projects.contains(&agent)) {
+                        input["variables"] = json!({ PROJECT: project });
+                    }
+                    let input = RawValue::from_string(input.to_string());
                     let input = input.unwrap_or_else(|_| RawValue::NULL.to_owned());
                     let call = ChildCall { agent, input, priority: 0, skill: false };
                     self.helpers.insert(id, Helper { step: *step, call, begun: None });
@@ -240,6 +266,10 @@ impl News {
 
     /// Notes what is known of an agent: its schema of inputs, or why it cannot be started.
     pub(super) fn found(&mut self, agent: &str, schema: Result<Value, String>) {
+        let variable = |schema: &Value| {
+            schema.pointer("/properties/variables/properties").and_then(|all| all.get(PROJECT)).is_some()
+        };
+        self.for_projects = schema.as_ref().is_ok_and(variable);
         let member = schema.and_then(|schema| member(agent, &schema));
         self.found = Some((agent.to_owned(), member));
     }
@@ -331,10 +361,12 @@ mod tests {
             opaque: Value::Null,
         };
         let mut news = News::at(5);
-        news.found("kid", Ok(json!({"properties": {"text": {"type": "string"}}, "required": ["text"]})));
+        let variables = json!({"properties": {"project_dir": {"type": "string"}}});
+        let properties = json!({"text": {"type": "string"}, "variables": variables});
+        news.found("kid", Ok(json!({"properties": properties, "required": ["text"]})));
         let spawn = call("agent__spawn", json!({"agent": "kid", "prompt": "go"}));
         let play = || {
-            let mut team = Team::new(JobId(7), "boss", 0, settings.clone());
+            let mut team = Team::new(JobId(7), "boss", 0, settings.clone(), Some("/p".to_owned()));
             let Answer::Now(spawned) = team.call(&spawn, 3, &news) else { panic!("an answer") };
             (team, spawned)
         };
@@ -342,7 +374,7 @@ mod tests {
         assert_eq!(spawned, same);
         let jobs: Vec<_> = team.unbegun().into_iter().map(|(_, step, call)| (step, call.input.to_string())).collect();
         let found: Vec<_> = again.unbegun().into_iter().map(|(_, step, call)| (step, call.input.to_string())).collect();
-        assert_eq!((&jobs, jobs[0].1.as_str()), (&found, r#"{"text":"go"}"#));
+        assert_eq!((&jobs, jobs[0].1.as_str()), (&found, r#"{"text":"go","variables":{"project_dir":"/p"}}"#));
         // The id of a helper has the digits of its job.
         let id = spawned["id"].as_str().expect("an id");
         assert_eq!(id, format!("agent_kid_{}", jobs[0].0.child(JobId(7)).short()));
