@@ -33,6 +33,8 @@ mod chain_bridge;
 #[cfg(test)]
 mod chains;
 #[cfg(test)]
+mod coder;
+#[cfg(test)]
 mod crashed_change;
 #[cfg(test)]
 mod damage;
@@ -104,6 +106,8 @@ mod questions;
 mod reload;
 #[cfg(test)]
 mod remotes;
+#[cfg(test)]
+mod research;
 #[cfg(test)]
 mod rolling;
 #[cfg(test)]

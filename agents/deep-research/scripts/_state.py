@@ -1,0 +1,18 @@
+"""The state of the run."""
+
+import json
+import os
+import sys
+
+sys.dont_write_bytecode = True
+
+
+def state():
+    if "GRAPH_STATE_FILE" in os.environ:
+        with open(os.environ["GRAPH_STATE_FILE"], encoding="utf-8") as file:
+            return json.load(file)
+    return json.loads(os.environ["GRAPH_STATE"])
+
+
+def give(**changes):
+    print(json.dumps(changes))

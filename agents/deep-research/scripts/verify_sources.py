@@ -1,0 +1,33 @@
+"""Asks each address of the report whether it exists."""
+
+import concurrent.futures
+import re
+import os
+import sys
+
+import _state
+
+# Packing adds this part of the tools for pages.
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "functions", "tools"))
+
+import _atlas
+
+ADDRESSES_MAX = 60
+SECONDS = 5
+
+report = _state.state().get("report", "")
+found = re.findall(r"https?://[^\s<>\"'`\])}]+", report)
+found += [f"https://doi.org/{doi}" for doi in re.findall(r"(?<!doi\.org/)\b10\.\d{4,9}/[^\s<>\"'`\])}]+", report)]
+addresses = list(dict.fromkeys(address.rstrip(".,;:!?") for address in found))[:ADDRESSES_MAX]
+
+
+def check(address):
+    good, why = _atlas.exists(address, SECONDS)
+    return f"{'OK' if good else 'NOT FOUND'} {_atlas.shown(address)}{'' if good else f' ({why})'}"
+
+
+with concurrent.futures.ThreadPoolExecutor(8) as pool:
+    lines = list(pool.map(check, addresses))
+missing = sum(not line.startswith("OK") for line in lines)
+summary = f"{len(lines)} addresses checked, {missing} not found." if lines else "The report has no addresses."
+_state.give(source_check="\n".join([summary, *lines]))
