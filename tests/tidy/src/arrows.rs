@@ -42,7 +42,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-inventory", "types"),
     (
         "atlas-worker",
-        "bundled checks contract env format graph graph-run inventory llm mcp model normal otlp package sandbox secrets slots supervisor telemetry tls tool-runner tools turn types wire",
+        "bundled checks contract env format graph graph-run inventory llm mcp model normal otlp package policy sandbox secrets slots supervisor telemetry tls tool-runner tools turn types wire",
     ),
     ("atlas-sandbox", ""),
     ("atlas-slots", "allocation types"),

@@ -104,6 +104,10 @@ pub struct Options {
     pub sandbox_processes: u64,
     /// What the machine offers for sandboxes. None asks the machine (tests use less).
     pub sandbox_means: Option<SandboxMeans>,
+    /// The client of the container engine. None tries those of Docker and Podman.
+    pub container_engine: Option<String>,
+    /// The network of agents in containers that may use one.
+    pub container_network: String,
     /// Serves the command `@noop` in this process (benchmarks).
     pub noop: bool,
     /// Serves the command `@inside` by a function of the embedding program (tests).
@@ -158,6 +162,8 @@ impl Options {
             sandbox_scratch_bytes: atlas_sandbox::Sandbox::SCRATCH_BYTES,
             sandbox_processes: atlas_sandbox::Sandbox::PROCESSES,
             sandbox_means: None,
+            container_engine: None,
+            container_network: "bridge".to_owned(),
             noop: false,
             inside: None,
             gpus: Arc::new(NvmlProbe::default()),
@@ -344,6 +350,13 @@ pub struct Configuration {
     /// Maximum number of processes and threads of a confined agent; defaults to 4096.
     #[arg(long, env = "ATLAS_SANDBOX_PROCESSES", value_name = "N")]
     pub sandbox_processes: Option<u64>,
+    /// Program that starts containers, for agents whose contract asks for one; defaults to the first of docker and podman whose engine
+    /// answers.
+    #[arg(long, env = "ATLAS_CONTAINER_ENGINE", value_name = "PROGRAM")]
+    pub container_engine: Option<String>,
+    /// Network of containers of agents that may use one; defaults to bridge.
+    #[arg(long, env = "ATLAS_CONTAINER_NETWORK", value_name = "NAME")]
+    pub container_network: Option<String>,
     /// Serve the command @noop in this process, for benchmarks.
     #[arg(long, env = "ATLAS_NOOP", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub noop: Option<bool>,
@@ -406,6 +419,8 @@ impl Configuration {
             sandbox_hide: self.sandbox_hide.or(file.sandbox_hide),
             sandbox_scratch: self.sandbox_scratch.or(file.sandbox_scratch),
             sandbox_processes: self.sandbox_processes.or(file.sandbox_processes),
+            container_engine: self.container_engine.or(file.container_engine),
+            container_network: self.container_network.or(file.container_network),
             noop: self.noop.or(file.noop),
             log: self.log.or(file.log),
         }
@@ -448,6 +463,10 @@ impl Configuration {
         options.sandbox_hidden = self.sandbox_hide.clone().unwrap_or_default();
         set(&mut options.sandbox_scratch_bytes, self.sandbox_scratch.as_deref(), |text| Ok(size(text)? as u64))?;
         options.sandbox_processes = self.sandbox_processes.unwrap_or(options.sandbox_processes);
+        options.container_engine.clone_from(&self.container_engine);
+        if let Some(network) = &self.container_network {
+            options.container_network.clone_from(network);
+        }
         options.noop = self.noop.unwrap_or(false);
         Ok(options)
     }

@@ -4,6 +4,7 @@
 //! reading a large answer, runs on other threads.
 
 mod command;
+mod container;
 mod exec;
 mod graph;
 mod inside;
@@ -33,6 +34,7 @@ use atlas_types::{Failure, FailureKind, Micros, StreamKind};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+pub(crate) use self::container::Containers;
 pub use self::inside::{Inside, InsideJob};
 pub(crate) use self::io_loop::Lines;
 pub use self::llm::ModelEnvironment;
@@ -41,7 +43,7 @@ pub(crate) use self::mcp::Programs;
 use crate::mailbox::Mailbox;
 use crate::process::Tree;
 use crate::python::Finder;
-use crate::sandbox::Sandboxes;
+use crate::sandbox::{SandboxMode, Sandboxes};
 use crate::secrets::SecretSources;
 use crate::slot::{Control, Shared, Work};
 
@@ -88,6 +90,8 @@ pub(crate) struct Settings {
     pub(crate) slices: BTreeMap<u32, String>,
     /// How agents are confined.
     pub(crate) sandboxes: Sandboxes,
+    /// How agents run in containers.
+    pub(crate) containers: Containers,
     /// Where values of secrets are, apart from leases.
     pub(crate) secrets: SecretSources,
     /// Serves agents inside this process.
@@ -100,6 +104,8 @@ pub(crate) struct Settings {
 pub(crate) enum Program {
     /// One process per job: there is no process between jobs, and the slot ends with the job.
     Exec(exec::Exec),
+    /// A container per job. Its slot ends with the job.
+    Container(Box<container::ContainerAgent>),
     /// A process that serves many jobs, one after the other.
     Warm(Box<warm_exec::WarmExec>),
     /// A Python host process with its agent.
@@ -121,6 +127,7 @@ impl Program {
         control.sandbox = self.tree().and_then(Tree::confined).map(str::to_owned);
         let (execution, why) = match self {
             Self::Exec(program) => return program.execute(work, control).await,
+            Self::Container(agent) => return agent.execute(work, control).await,
             Self::Inside(agent) => return agent.execute(work, control).await,
             Self::Llm(agent) => return agent.execute(work, control).await,
             Self::Graph(agent) => return agent.execute(work, control).await,
@@ -131,9 +138,22 @@ impl Program {
         execution.explained(why, control).await
     }
 
+    /// How an attempt was confined: `text` is how its process was.
+    pub(crate) fn confinement(&self, text: Option<String>, work: &Work, mode: SandboxMode) -> Option<String> {
+        let asks = mode != SandboxMode::Off && container::asks_for_one(&work.agent.contract);
+        if !asks || matches!(self, Self::Container(_)) {
+            return text;
+        }
+        let missing = "not enforced: container";
+        Some(text.map_or_else(|| missing.to_owned(), |text| format!("{text}; {missing}")))
+    }
+
     /// False if its process exists only while a job runs.
     pub(crate) fn outlives_job(&self) -> bool {
-        !matches!(self, Self::Exec(_) | Self::Inside(_) | Self::Llm(_) | Self::Graph(_) | Self::Mcp(_))
+        !matches!(
+            self,
+            Self::Exec(_) | Self::Container(_) | Self::Inside(_) | Self::Llm(_) | Self::Graph(_) | Self::Mcp(_)
+        )
     }
 
     /// True if the idle program has ended.
@@ -166,7 +186,7 @@ impl Program {
     /// Stops the program, gracefully at first.
     pub(crate) async fn stop(mut self, env: &Env) {
         match &mut self {
-            Self::Exec(_) | Self::Inside(_) | Self::Llm(_) | Self::Graph(_) | Self::Mcp(_) => {}
+            Self::Exec(_) | Self::Container(_) | Self::Inside(_) | Self::Llm(_) | Self::Graph(_) | Self::Mcp(_) => {}
             Self::Warm(program) => program.stop(env).await,
             Self::Python(program) => program.stop(env).await,
         }
@@ -174,7 +194,7 @@ impl Program {
 
     fn tree(&self) -> Option<&Tree> {
         match self {
-            Self::Exec(_) | Self::Inside(_) | Self::Llm(_) | Self::Graph(_) | Self::Mcp(_) => None,
+            Self::Exec(_) | Self::Container(_) | Self::Inside(_) | Self::Llm(_) | Self::Graph(_) | Self::Mcp(_) => None,
             Self::Warm(program) => Some(program.tree()),
             Self::Python(program) => Some(program.tree()),
         }
@@ -303,6 +323,12 @@ pub(crate) async fn start(work: &Arc<Work>, shared: &Shared, control: &mut Contr
     }
     if let Some(agent) = inside::InsideAgent::of(work, shared) {
         return Ok(Program::Inside(Box::new(agent)));
+    }
+    if shared.settings.sandboxes.mode != SandboxMode::Off
+        && container::asks_for_one(contract)
+        && let Some(agent) = container::ContainerAgent::of(work, shared).await?
+    {
+        return Ok(Program::Container(Box::new(agent)));
     }
     match (contract.provider.kind, contract.provider.mode) {
         (ProviderKind::Python, _) => {

@@ -132,6 +132,11 @@ impl Sandboxes {
         Ok(Some(access))
     }
 
+    /// True if an attempt fails where something is missing.
+    pub(crate) fn is_required(&self) -> bool {
+        self.mode == SandboxMode::Required
+    }
+
     /// The device files of its hardware.
     fn devices(&self, contract: &Contract) -> Vec<PathBuf> {
         let hardware = &contract.hardware;

@@ -359,7 +359,8 @@ async fn run(program: &mut Option<Program>, work: &Arc<Work>, shared: &Shared, c
         program.set_busy(false);
     }
     let (declared, limits) = (shared.settings.declared, control.limits.take());
-    let confined = Limited { limits, sandbox: control.sandbox.take() };
+    let sandbox = program.confinement(control.sandbox.take(), work, shared.settings.sandboxes.mode);
+    let confined = Limited { limits, sandbox };
     let bytes = match &execution {
         Execution::Output { output, .. } => output.get().len(),
         Execution::Failed { .. } => 0,

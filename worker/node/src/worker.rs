@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use atlas_env::{Env, Task, Vitals};
@@ -21,7 +21,7 @@ use crate::link::Link;
 use crate::packages::Packages;
 use crate::payloads::Transfers;
 use crate::process::{Supervisor, SupervisorError};
-use crate::provider::{Programs, Settings, preflight};
+use crate::provider::{Containers, Programs, Settings, preflight};
 use crate::pump::{Identity, Inbox, News, Parts, Pump};
 use crate::python::{Finder, unpack_sdk};
 use crate::results::Results;
@@ -314,6 +314,12 @@ fn prepare(
         unchecked: !options.hardware_checks,
         slices: slices(&inventory),
         sandboxes,
+        containers: Containers {
+            chosen: options.container_engine.clone(),
+            network: options.container_network.clone(),
+            node: options.node.to_string(),
+            found: OnceLock::new(),
+        },
         secrets: options.secrets.clone(),
         inside: options.inside.clone(),
         models: options.models.clone(),

@@ -17,8 +17,9 @@ use serde_json::{Map, Value, json};
 use super::io_loop::{Lines, ReadResult, Sink, Source, Wait, Woken};
 use super::{ATLAS, Execution, Settings, UNKNOWN, elsewhere, json_text};
 use crate::agent::Agent;
+use crate::cgroup::Limits;
 use crate::process::{Change, Spawn, Supervisor, Tree};
-use crate::sandbox::Unconfined;
+use crate::sandbox::{Confined, Unconfined};
 use crate::secrets::Secrets;
 use crate::slot::{Control, Shared, Work};
 
@@ -72,6 +73,17 @@ impl Exec {
     }
 }
 
+/// What to start.
+pub(super) struct Start {
+    pub(super) program: OsString,
+    pub(super) arguments: Vec<OsString>,
+    /// The complete environment.
+    pub(super) environment: Vec<(OsString, OsString)>,
+    pub(super) limits: Limits,
+    /// None for the rights of the worker.
+    pub(super) sandbox: Option<Confined>,
+}
+
 /// Why there is no process.
 pub(super) enum NotStarted {
     Spawn(io::Error),
@@ -120,10 +132,32 @@ impl Process {
         }
         let (work, supervisor, settings) = (Arc::clone(work), Arc::clone(supervisor), Arc::clone(settings));
         let secrets = control.secrets.clone();
-        // Runs on a blocking thread, because a fork would delay other tasks of the runtime.
-        let started =
-            control.env.spawn_blocking("start process", move || Self::start(&work, &secrets, &supervisor, &settings));
-        let started = started.join().await.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::Interrupted).into()));
+        Self::begin(control, move || {
+            let start = Self::command(&work, &secrets, &settings)?;
+            Self::start(&work, start, &supervisor, &settings)
+        })
+        .await
+    }
+
+    /// Starts another program than that of the contract. A failure counts as a failure of the job.
+    pub(super) async fn spawn_with(
+        start: Start,
+        work: &Arc<Work>,
+        supervisor: &Arc<Supervisor>,
+        settings: &Arc<Settings>,
+        control: &Control<'_>,
+    ) -> Result<Self, Box<Execution>> {
+        let (work, supervisor, settings) = (Arc::clone(work), Arc::clone(supervisor), Arc::clone(settings));
+        Self::begin(control, move || Self::start(&work, start, &supervisor, &settings)).await
+    }
+
+    /// Starts on a blocking thread, because a fork would delay other tasks of the runtime.
+    async fn begin(
+        control: &Control<'_>,
+        start: impl FnOnce() -> Result<Self, NotStarted> + Send + 'static,
+    ) -> Result<Self, Box<Execution>> {
+        let started = control.env.spawn_blocking("start process", start).join().await;
+        let started = started.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::Interrupted).into()));
         started.map_err(|error| {
             Box::new(match error {
                 NotStarted::Spawn(error) => {
@@ -134,31 +168,42 @@ impl Process {
         })
     }
 
-    fn start(work: &Work, secrets: &Secrets, supervisor: &Supervisor, settings: &Settings) -> Result<Self, NotStarted> {
+    /// The contract's command.
+    fn command(work: &Work, secrets: &Secrets, settings: &Settings) -> Result<Start, NotStarted> {
         let command = &work.agent.contract.provider.command;
         let (program, arguments) = command.split_first().ok_or(io::Error::from(io::ErrorKind::InvalidInput))?;
         let (contract, directory) = (&work.agent.contract, &work.agent.directory);
         let sandbox = settings.sandboxes.of(contract, directory, &[], &[])?;
-        let (stdin, to_agent) = io::pipe()?;
-        let (from_agent, stdout) = io::pipe()?;
-        let (errors, stderr) = io::pipe()?;
         let mut environment = environment(work, settings);
         // A process of many jobs gets the secrets of each with its input.
         if work.agent.contract.provider.mode != Some(ExecMode::Warm) {
             let variables = secrets.variables(&environment);
             environment.extend(variables);
         }
-        let tree = supervisor.spawn(Spawn {
+        Ok(Start {
             program: resolve(program, work, settings),
             arguments: arguments.iter().map(OsString::from).collect(),
-            directory: &work.agent.directory,
             environment,
+            limits: work.agent.limits(),
+            sandbox,
+        })
+    }
+
+    fn start(work: &Work, start: Start, supervisor: &Supervisor, settings: &Settings) -> Result<Self, NotStarted> {
+        let (stdin, to_agent) = io::pipe()?;
+        let (from_agent, stdout) = io::pipe()?;
+        let (errors, stderr) = io::pipe()?;
+        let tree = supervisor.spawn(Spawn {
+            program: start.program,
+            arguments: start.arguments,
+            directory: &work.agent.directory,
+            environment: start.environment,
             stdin: stdin.into(),
             stdout: stdout.into(),
             stderr: stderr.into(),
             passed: Vec::new(),
-            limits: work.agent.limits(),
-            sandbox,
+            limits: start.limits,
+            sandbox: start.sandbox,
             leased: true,
         })?;
         Ok(Self {
@@ -220,7 +265,7 @@ impl Process {
     }
 
     /// Reads the remaining data from the pipes of an ended tree. True if it is too large.
-    async fn drain(&mut self, control: &mut Control<'_>, output_bytes_max: usize) -> bool {
+    pub(super) async fn drain(&mut self, control: &mut Control<'_>, output_bytes_max: usize) -> bool {
         self.tree.kill().await;
         if self.read_output(output_bytes_max) {
             return true;
@@ -274,12 +319,16 @@ impl Process {
     /// `Process exited with code 3: <stderr>`. A signal is shown as a negative code, as in Python.
     fn exit_text(&self, status: ExitStatus, redactor: &Redactor) -> String {
         let code = status.code().unwrap_or_else(|| -status.signal().unwrap_or(0));
+        format!("Process exited with code {code}: {}", self.complaint(redactor))
+    }
+
+    /// What the process said on its standard error.
+    pub(super) fn complaint(&self, redactor: &Redactor) -> String {
         let complaint = String::from_utf8_lossy(&self.complaint);
         let is_cut = self.complaint.len() >= self.complaint_bytes_max;
         let complaint = if is_cut { redactor.fragment(&complaint) } else { redactor.text(&complaint) };
         let complaint = complaint.trim();
-        let why = if complaint.is_empty() { UNKNOWN } else { complaint };
-        format!("Process exited with code {code}: {why}")
+        if complaint.is_empty() { UNKNOWN.to_owned() } else { complaint.to_owned() }
     }
 
     /// Stops the process: closes its stdin, and kills it after `patience`.

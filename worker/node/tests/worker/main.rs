@@ -1,5 +1,6 @@
 //! Tests the worker with a simulated controller: real streams, real processes.
 
+mod container;
 mod environment;
 mod exec;
 mod gpus;
