@@ -130,6 +130,8 @@ mod tests {
                 ok {"jobs_running_max":8}
                 ! `spec` cannot be read: invalid value: integer `4294967296`, expected u32 at line 1 column 30
                 ok {"agents_max":null,"later":[1]}
+                ok {"history_jobs_max":1000,"history_seconds_max":86400}
+                ! `spec` cannot be read: invalid value: integer `-1`, expected u64 at line 1 column 22
                 ! `spec` cannot be read: invalid value: integer `-1`, expected u64 at line 1 column 16
                 ! `spec` cannot be read: invalid type: string "5", expected u64 at line 1 column 17
                 ! `spec` cannot be read: the document is not canonical JSON

@@ -217,6 +217,18 @@ mod tests {
             explained(time, &["it is 2026-01-01T00:00:00Z"]),
         ];
         let all: Vec<String> = all.iter().map(starts).collect();
-        expect![[r#""#]].assert_eq(&all.join("--\n"));
+        expect![[r#"
+              starts       in about 35 s, when job-1 ends (80 %: 20 s to 1 min 10 s)
+              starts now   if node "n1" is uncordoned
+                           if its agent asks for at most 12GB VRAM
+            --
+              starts       unknown: no job of agent "a" has ended since this controller started
+              starts now   if node "n1" is uncordoned
+                           if its agent asks for at most 12GB VRAM
+            --
+              starts       with the next plan
+            --
+              starts       in about 1 min 30 s, when it is 2026-01-01T00:00:00Z
+        "#]].assert_eq(&all.join("--\n"));
     }
 }
