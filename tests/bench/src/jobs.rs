@@ -46,7 +46,7 @@ class Nothing(AgentBase):
 ";
 
 /// The hidden command that runs this program as the warm exec agent. A shell would read its input byte by byte.
-const AGENT_VERB: &str = "__answer-lines";
+pub(crate) const AGENT_VERB: &str = "__answer-lines";
 
 /// If this program was started as an agent, answers every line and returns true.
 pub(crate) fn answer_if_asked() -> bool {
@@ -82,7 +82,7 @@ pub(crate) fn run(env: &Env, rows: &[Row]) -> Result<Vec<Row>> {
         job("jobs_python_warm", "warm-python"),
         Kind { name: "chain_step", request: start_chain("noop"), parts: STEPS },
     ];
-    let [noop, exec, python, step] = in_turn(env, http, kinds)?;
+    let [noop, exec, python, step] = in_turn(env, http, TURNS, kinds)?;
     let step = step.median_against("a single no-op job", noop.p50_us);
     let no_op = noop.p50_us.zip(median(rows, "limit_pipe", 1));
     let mut measured = vec![noop.median_against("its limit", limit(rows))];
@@ -99,20 +99,20 @@ pub(crate) fn run(env: &Env, rows: &[Row]) -> Result<Vec<Row>> {
 }
 
 /// A request that is measured, and the number of equal parts by which its time is divided.
-struct Kind {
-    name: &'static str,
-    request: Vec<u8>,
-    parts: u32,
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
+    pub(crate) request: Vec<u8>,
+    pub(crate) parts: u32,
 }
 
 /// Runs one job at a time and alternates the kinds, so that other load on the machine affects all kinds equally and
 /// only their own difference remains.
-fn in_turn<const N: usize>(env: &Env, http: SocketAddr, kinds: [Kind; N]) -> Result<[Row; N]> {
+pub(crate) fn in_turn<const N: usize>(env: &Env, http: SocketAddr, turns: usize, kinds: [Kind; N]) -> Result<[Row; N]> {
     let client = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut latencies = [const { Vec::new() }; N];
     client.block_on(async {
         let mut connection = Connection::open(http).await?;
-        for turn in 0..TURNS_NOT_COUNTED + TURNS {
+        for turn in 0..TURNS_NOT_COUNTED + turns {
             for (kind, latencies) in kinds.iter().zip(&mut latencies) {
                 for number in 0..JOBS_A_TURN {
                     let begun = env.clock.monotonic();
@@ -166,7 +166,7 @@ fn load(env: &Env, http: SocketAddr, name: &str, agent: &str, concurrency: usize
 }
 
 /// The request that submits a job and waits for its end.
-fn submit(agent: &str) -> Vec<u8> {
+pub(crate) fn submit(agent: &str) -> Vec<u8> {
     request("POST", "/api/jobs?wait=30", json!({"agent": agent, "input": {}}).to_string().as_bytes())
 }
 

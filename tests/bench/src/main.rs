@@ -21,6 +21,7 @@ mod mcp;
 mod process;
 mod record;
 mod recovery;
+mod sandbox;
 
 use anyhow::{Result, bail};
 use atlas_env::Env;
@@ -34,7 +35,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Every benchmark with its name, in the order of execution. The limits come first, because other benchmarks are
 /// compared with them.
-const BENCHMARKS: [(&str, Benchmark); 13] = [
+const BENCHMARKS: [(&str, Benchmark); 14] = [
     ("limits", limits::run),
     ("log", log::run),
     ("commit", commit::run),
@@ -42,6 +43,7 @@ const BENCHMARKS: [(&str, Benchmark); 13] = [
     ("compose", compose::run),
     ("mcp", mcp::run),
     ("llm", llm::run),
+    ("sandbox", sandbox::run),
     ("start", process::start),
     ("memory", process::memory),
     ("recovery", recovery::run),
