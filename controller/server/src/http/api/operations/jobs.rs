@@ -93,7 +93,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             CONSISTENCY,
         ])
         .answers(&[ok("the jobs; large payloads of a long list are null", &[Content::List("Job")])])
-        .refuses(&[READ, STORED]),
+        .refuses(&[READ, STORED, JOB]),
     get("getJob", "/api/jobs/{id}", "One job.")
         .lenient()
         .takes(&[
