@@ -109,10 +109,13 @@ fn a_workstation_with_one_gpu() {
 
 #[test]
 fn an_arm_board_whose_gpu_shares_the_main_memory() {
-    check("jetson", &expect![[r#"
+    check(
+        "jetson",
+        &expect![[r#"
         jetson: 12 cores, 61 GiB, 1 × Orin (nvgpu)
           Some(Arm64) places=12
-          0 GPU-7f0c4d52-aaaa-5bbb-8ccc-dddddddddddd "-" healthy=true"#]]);
+          0 GPU-7f0c4d52-aaaa-5bbb-8ccc-dddddddddddd "-" healthy=true"#]],
+    );
 }
 
 #[test]

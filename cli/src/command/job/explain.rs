@@ -229,6 +229,7 @@ mod tests {
               starts       with the next plan
             --
               starts       in about 1 min 30 s, when it is 2026-01-01T00:00:00Z
-        "#]].assert_eq(&all.join("--\n"));
+        "#]]
+        .assert_eq(&all.join("--\n"));
     }
 }
