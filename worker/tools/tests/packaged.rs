@@ -327,6 +327,7 @@ fn statements_of_sql_are_checked() {
 }
 
 /// A server that answers each request by its first line, until the program ends.
+#[expect(clippy::disallowed_methods, reason = "the server of a test has a thread of its own")]
 fn server(answer: fn(&str) -> String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
