@@ -127,8 +127,8 @@ async fn coder_changes_and_verifies_a_project() {
     assert_eq!(controller.end(), Some(0));
 }
 
-fn call(name: &str, input: Value) -> Reply {
-    Reply::call("call-1", name, &input)
+fn call(name: &str, input: &Value) -> Reply {
+    Reply::call("call-1", name, input)
 }
 
 /// The id of the helper that the last call has started.
@@ -146,15 +146,15 @@ fn play(request: &Value) -> Reply {
     let has = |text: &str| system.contains(text);
     if has("You lead work on a project") {
         return match round {
-            0 => call("agent__spawn", json!({"agent": "explore", "prompt": "Where is add?"})),
-            1 | 3 => call("agent__collect", json!({"id": helper(messages)})),
-            2 => call("agent__spawn", json!({"agent": "coder", "prompt": "Goal: add adds."})),
+            0 => call("agent__spawn", &json!({"agent": "explore", "prompt": "Where is add?"})),
+            1 | 3 => call("agent__collect", &json!({"id": helper(messages)})),
+            2 => call("agent__spawn", &json!({"agent": "coder", "prompt": "Goal: add adds."})),
             _ => Reply::text(&format!("Summary: {}", messages.last().expect("a message"))),
         };
     }
     if has("You find things in a project") {
         return match round {
-            0 => call("fs_grep", json!({"pattern": "^add"})),
+            0 => call("fs_grep", &json!({"pattern": "^add"})),
             _ => Reply::text(&format!("FINDINGS:\n- {}\n\nEXPLORE_COMPLETE", messages.last().expect("a message"))),
         };
     }
@@ -164,7 +164,7 @@ fn play(request: &Value) -> Reply {
         );
     }
     match round {
-        0 => call("fs_patch", json!({"path": "calc.sh", "contents": "-  echo 0\n+  echo $(($1 + $2))\n"})),
+        0 => call("fs_patch", &json!({"path": "calc.sh", "contents": "-  echo 0\n+  echo $(($1 + $2))\n"})),
         _ => Reply::text("calc.sh adds now."),
     }
 }

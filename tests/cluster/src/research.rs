@@ -12,6 +12,7 @@ use crate::coder::{answer, package};
 use crate::pair::{Controller, worker};
 
 /// A server with a search and one page.
+#[expect(clippy::disallowed_methods, reason = "the server of a test has a thread of its own")]
 fn sources() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = format!("http://{}", listener.local_addr().expect("an address"));
@@ -40,7 +41,7 @@ fn sources() -> String {
 }
 
 const RESEARCH: &str = r#"
-- match: { text: Plan the research of this topic: leases }
+- match: { text: "Plan the research of this topic: leases" }
   text: '{"research_plan": "Both sides.", "questions": ["What is a lease?", "What speaks against leases?"]}'
 - match: { regex: "Research this question: What is(?s:.)*", round: 1 }
   tool_calls:
