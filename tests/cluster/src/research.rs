@@ -84,7 +84,7 @@ async fn deep_research_loops_until_critic_and_reader_are_content() {
     let variables = json!({"search_url": format!("{server}/search"), "allow_private_addresses": "true"});
     let submit = |message: &str| json!({"agent": "deep-research", "input": {"message": message, "variables": variables}, "questions": "wait"});
     let job = api.post("/api/jobs", submit(" ")).await["id"].as_str().expect("an id").to_owned();
-    let asked = answer(&api, &job, "leases").await;
+    let asked = answer(&api, &job, "leases and their sources").await;
     assert!(asked.contains("What should be researched?"), "{asked}");
     let asked = answer(&api, &job, "more about clocks").await;
     assert!(asked.contains("Report two") && asked.contains("1 addresses checked, 0 not found."), "{asked}");
