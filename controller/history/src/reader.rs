@@ -267,56 +267,92 @@ mod tests {
 
     #[test]
     fn lists_read_what_they_show_in_its_order_and_sort_nothing() {
-        check_list(|_| (), &expect![[r#"
+        check_list(
+            |_| (),
+            &expect![[r#"
             SEARCH jobs USING INDEX jobs_of_namespace (namespace=?)
-        "#]]);
-        check_list(|filter| filter.agent = agent(), &expect![[r#"
+        "#]],
+        );
+        check_list(
+            |filter| filter.agent = agent(),
+            &expect![[r#"
             SEARCH jobs USING INDEX jobs_of_agent (namespace=? AND agent=?)
-        "#]]);
-        check_list(|filter| filter.status = Some(JobStatus::Failed), &expect![[r#"
+        "#]],
+        );
+        check_list(
+            |filter| filter.status = Some(JobStatus::Failed),
+            &expect![[r#"
             SEARCH jobs USING INDEX jobs_of_status (namespace=? AND status=?)
-        "#]]);
-        check_list(|filter| (filter.agent, filter.status) = (agent(), Some(JobStatus::Failed)), &expect![[r#"
+        "#]],
+        );
+        check_list(
+            |filter| (filter.agent, filter.status) = (agent(), Some(JobStatus::Failed)),
+            &expect![[r#"
             SEARCH jobs USING INDEX jobs_of_agent_and_status (namespace=? AND agent=? AND status=?)
-        "#]]);
-        check_list(|filter| filter.namespace = None, &expect![[r#"
+        "#]],
+        );
+        check_list(
+            |filter| filter.namespace = None,
+            &expect![[r#"
             SCAN jobs USING INDEX jobs_by_queue_seq
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn pages_and_times_begin_at_their_place() {
-        check_list(|filter| filter.before = Some(10), &expect![[r#"
+        check_list(
+            |filter| filter.before = Some(10),
+            &expect![[r#"
             SEARCH jobs USING INDEX jobs_of_namespace (namespace=? AND queue_seq>? AND queue_seq<?)
-        "#]]);
-        check_list(|filter| (filter.agent, filter.before) = (agent(), Some(10)), &expect![[r#"
+        "#]],
+        );
+        check_list(
+            |filter| (filter.agent, filter.before) = (agent(), Some(10)),
+            &expect![[r#"
             SEARCH jobs USING INDEX jobs_of_agent (namespace=? AND agent=? AND queue_seq>? AND queue_seq<?)
-        "#]]);
-        check_list(|filter| filter.until = Some(atlas_types::Timestamp(5)), &expect![[r#"
+        "#]],
+        );
+        check_list(
+            |filter| filter.until = Some(atlas_types::Timestamp(5)),
+            &expect![[r#"
             SEARCH jobs USING INDEX jobs_of_namespace (namespace=? AND queue_seq>? AND queue_seq<?)
-        "#]]);
+        "#]],
+        );
         let bound = |sql: &str| (sql.to_owned(), vec![Value::Integer(5)]);
-        check(&[bound(FIRST_SINCE), bound(LAST_UNTIL)], &expect![[r#"
+        check(
+            &[bound(FIRST_SINCE), bound(LAST_UNTIL)],
+            &expect![[r#"
             SEARCH jobs USING COVERING INDEX jobs_by_time (created_at>?)
             SEARCH jobs USING COVERING INDEX jobs_by_time (created_at<?)
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn labels_and_words_are_looked_up() {
-        check_list(|filter| filter.labels = vec![label("team")], &expect![[r#"
+        check_list(
+            |filter| filter.labels = vec![label("team")],
+            &expect![[r#"
             SEARCH labels USING PRIMARY KEY (namespace=? AND key=? AND value=?)
             SEARCH jobs USING INDEX jobs_of_namespace (namespace=? AND queue_seq=?)
-        "#]]);
-        check_list(|filter| filter.labels = vec![label("team"), label("wave")], &expect![[r#"
+        "#]],
+        );
+        check_list(
+            |filter| filter.labels = vec![label("team"), label("wave")],
+            &expect![[r#"
             SEARCH labels USING PRIMARY KEY (namespace=? AND key=? AND value=?)
             SEARCH jobs USING INDEX jobs_of_namespace (namespace=? AND queue_seq=?)
             SEARCH other EXISTS USING COVERING INDEX labels_of_job (queue_seq=? AND namespace=? AND key=? AND value=?)
-        "#]]);
-        check_list(|filter| filter.words = vec!["refused".to_owned()], &expect![[r#"
+        "#]],
+        );
+        check_list(
+            |filter| filter.words = vec!["refused".to_owned()],
+            &expect![[r#"
             SCAN words VIRTUAL TABLE INDEX 192:M1
             SEARCH jobs USING INDEX jobs_of_namespace (namespace=? AND queue_seq=?)
-        "#]]);
+        "#]],
+        );
         check_list(
             |filter| {
                 (filter.words, filter.labels, filter.before) =
@@ -332,11 +368,17 @@ mod tests {
 
     #[test]
     fn traces_are_read_in_the_order_of_their_end() {
-        check_list(|filter| filter.by_end = true, &expect![[r#"
+        check_list(
+            |filter| filter.by_end = true,
+            &expect![[r#"
             SEARCH jobs USING INDEX jobs_by_end (namespace=?)
-        "#]]);
-        check_list(|filter| (filter.agent, filter.by_end) = (agent(), true), &expect![[r#"
+        "#]],
+        );
+        check_list(
+            |filter| (filter.agent, filter.by_end) = (agent(), true),
+            &expect![[r#"
             SEARCH jobs USING INDEX jobs_by_end_of_agent (namespace=? AND agent=?)
-        "#]]);
+        "#]],
+        );
     }
 }

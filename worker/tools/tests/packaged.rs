@@ -29,6 +29,7 @@ struct Bench {
     variables: Vec<(String, String)>,
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "tests write values in place")]
 impl Bench {
     fn new() -> Self {
         let bench = Self { root: TempDir::new().expect("a folder"), variables: Vec::new() };
