@@ -1,5 +1,5 @@
 //! Ended jobs that have left the state, and old events: read from this controller's history, or from another member
-//! while the history has a gap.
+//! while the history has a gap or does not catch up.
 //!
 //! A job leaves the state when the histories of a majority have it. This controller may not be part of that majority:
 //! it waits until its own history has caught up with the pruned state, and asks another member for events that it
@@ -31,13 +31,14 @@ impl Shared {
         if let Some(job) = self.history.job(id).await.map_err(|error| reading(&error))? {
             return Ok(Some(job));
         }
-        if !known {
-            self.known(state.pruned_through()).await?;
-            if let Some(job) = self.history.job(id).await.map_err(|error| reading(&error))? {
-                return Ok(Some(job));
-            }
+        let has_all = self.has_all(state).await;
+        if !known
+            && has_all
+            && let Some(job) = self.history.job(id).await.map_err(|error| reading(&error))?
+        {
+            return Ok(Some(job));
         }
-        if self.is_whole() {
+        if has_all {
             return Ok(None);
         }
         Ok(self.ask(state, Query::Job(id)).await?.jobs.pop())
@@ -50,8 +51,7 @@ impl Shared {
         (first, last): (JobId, JobId),
         limit: usize,
     ) -> Result<Vec<JobId>, Error> {
-        self.known(state.pruned_through()).await?;
-        if self.is_whole() {
+        if self.has_all(state).await {
             return self.history.jobs_between(first, last, limit).await.map_err(|error| reading(&error));
         }
         Ok(self.ask(state, Query::Between { first, last, limit }).await?.ids)
@@ -59,8 +59,7 @@ impl Shared {
 
     /// Ended jobs, newest submission first. Returns their keys.
     pub(crate) async fn archived_list(&self, state: &State, filter: JobFilter) -> Result<Vec<Listed>, Error> {
-        self.known(state.pruned_through()).await?;
-        if self.is_whole() {
+        if self.has_all(state).await {
             return self.history.list(filter).await.map_err(|error| reading(&error));
         }
         Ok(self.ask(state, Query::List(filter)).await?.listed)
@@ -97,6 +96,11 @@ impl Shared {
             }
         }
         Err(Error::HistoryBehind)
+    }
+
+    /// Whether this history has all jobs that have left the state, soon at the latest. One on a full disk does not: others are asked.
+    async fn has_all(&self, state: &State) -> bool {
+        self.known(state.pruned_through()).await.is_ok() && self.is_whole()
     }
 
     /// True if this history has no gap.

@@ -65,9 +65,11 @@ async fn level(member: &Member) -> u64 {
     get(member, "/api/cluster").await.expect("it answers")["level"].as_u64().expect("a number")
 }
 
-/// How many places for jobs of `llm` agents the cluster counts on a node.
+/// How many places for jobs of `llm` agents the cluster counts on a node, once it is registered.
 async fn llm_places(member: &Member, node: &str) -> u64 {
-    get(member, &format!("/api/nodes/{node}")).await.expect("it answers")["llm_places"].as_u64().expect("a number")
+    let path = format!("/api/nodes/{node}");
+    let found = eventually_async("the node is registered", async || get(member, &path).await).await;
+    found["llm_places"].as_u64().expect("a number")
 }
 
 /// Stops a member in order and starts it again. As the page says, it then waits until all members are voters and up to
