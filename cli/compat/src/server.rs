@@ -7,6 +7,7 @@ use atlas_cli::{Client, Failure};
 use atlas_dev::Cluster;
 use atlas_env::Env;
 use atlas_mcp_spec::Remote;
+use futures::future::join_all;
 
 use super::{Refusal, folder};
 
@@ -66,11 +67,12 @@ impl Folders {
 }
 
 impl Folders {
-    /// Adds the other instances. One that cannot be reached is left out with a warning.
+    /// Adds the other instances, all at the same time. One that cannot be reached has no tools and agents, and a warning says so.
     async fn connect(&self, cluster: &Cluster) {
-        for Remote { name, url, token, .. } in &self.remote {
+        let server = format!("http://{}", local(cluster.http()));
+        let connect = async |Remote { name, url, token, .. }: &Remote| {
             let token = token.as_deref().filter(|token| !token.is_empty());
-            let added = match Client::new(&format!("http://{}", local(cluster.http()))) {
+            let added = match Client::new(&server) {
                 Ok(client) => atlas_cli::add_peer(&client, name, url, token).await,
                 Err(failure) => Err(failure),
             };
@@ -80,7 +82,8 @@ impl Folders {
                     folder::warn("atlas.remote", &format!("Could not connect to remote '{name}': {}", failure.message));
                 }
             }
-        }
+        };
+        join_all(self.remote.iter().map(connect)).await;
     }
 }
 

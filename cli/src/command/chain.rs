@@ -9,7 +9,7 @@ mod tree;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::command::object;
+use crate::command::object::{self, Metadata};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -58,14 +58,6 @@ pub(crate) struct Names {
 struct Chain {
     metadata: Metadata,
     spec: Spec,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Metadata {
-    name: String,
-    namespace: String,
-    revision: u64,
 }
 
 #[derive(Debug, Default, Deserialize)]

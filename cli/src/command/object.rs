@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::api;
@@ -34,14 +35,15 @@ struct Status {
     reason: String,
 }
 
+/// What all objects have.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Metadata {
-    name: String,
-    namespace: String,
+pub(in crate::command) struct Metadata {
+    pub(in crate::command) name: String,
+    pub(in crate::command) namespace: String,
     labels: BTreeMap<String, String>,
-    revision: u64,
-    updated_by: String,
+    pub(in crate::command) revision: u64,
+    pub(in crate::command) updated_by: String,
 }
 
 const COLUMNS: [Column<Object>; 7] = [
@@ -69,6 +71,21 @@ pub(super) async fn all(client: &Client, kind: &str) -> Result<Vec<Value>, Failu
             return Ok(objects);
         }
     }
+}
+
+/// Lists the objects of a kind in a namespace as the kind shows them. `none` says what to do if there are none.
+pub(super) async fn list_as<T: DeserializeOwned>(
+    context: &Context,
+    kind: &str,
+    options: &ListOptions,
+    list: &List<'_, T>,
+    none: &str,
+) -> Result<Exit, Failure> {
+    let objects = all(&context.client()?, kind).await?;
+    if context.list(Value::Array(objects), options, list)? == 0 {
+        context.note(none);
+    }
+    Ok(Exit::Done)
 }
 
 /// Lists the objects of a kind in a namespace.

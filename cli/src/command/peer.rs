@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::command::mcp::server::KIND;
-use crate::command::object;
+use crate::command::object::{self, Metadata};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -52,13 +52,6 @@ pub(crate) struct Names {
 struct Peer {
     metadata: Metadata,
     spec: Value,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Metadata {
-    name: String,
-    namespace: String,
 }
 
 const COLUMNS: [Column<Peer>; 4] = [

@@ -5,7 +5,7 @@ mod why;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::command::object;
+use crate::command::object::{self, Metadata};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -55,13 +55,6 @@ struct Policy {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Metadata {
-    name: String,
-    updated_by: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
 struct Spec {
     namespaces: Option<Vec<String>>,
     allowed_secrets: Option<Vec<String>>,
@@ -87,7 +80,11 @@ fn named(names: Option<&[String]>) -> String {
 
 pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
     match verb {
-        Verb::List(options) => list(context, options).await,
+        Verb::List(options) => {
+            let name = |policy: &Policy| format!("{KIND}/{}", policy.metadata.name);
+            let list = List { columns: &COLUMNS, members: members::OBJECT, name };
+            object::list_as(context, KIND, &options.list, &list, "no policies: atlasctl apply FILE").await
+        }
         Verb::Show(options) => {
             names::each(context, &options.names, async |name| object::show(context, KIND, name).await).await
         }
@@ -96,14 +93,4 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
             names::each(context, &options.names, async |name| object::remove(context, KIND, name).await).await
         }
     }
-}
-
-async fn list(context: &Context, options: &Options) -> Result<Exit, Failure> {
-    let policies = object::all(&context.client()?, KIND).await?;
-    let name = |policy: &Policy| format!("{KIND}/{}", policy.metadata.name);
-    let list = List { columns: &COLUMNS, members: members::OBJECT, name };
-    if context.list(Value::Array(policies), &options.list, &list)? == 0 {
-        context.note("no policies: atlasctl apply FILE");
-    }
-    Ok(Exit::Done)
 }

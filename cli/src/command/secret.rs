@@ -10,7 +10,7 @@ pub(in crate::command) use self::value::store;
 
 use serde::Deserialize;
 
-use crate::command::object;
+use crate::command::object::{self, Metadata};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -68,13 +68,6 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
 struct Secret {
     metadata: Metadata,
     spec: Spec,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Metadata {
-    name: String,
-    namespace: String,
 }
 
 #[derive(Debug, Default, Deserialize)]

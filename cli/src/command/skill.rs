@@ -4,9 +4,8 @@ mod deploy;
 mod test;
 
 use serde::Deserialize;
-use serde_json::Value;
 
-use crate::command::object;
+use crate::command::object::{self, Metadata};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -56,13 +55,6 @@ struct Skill {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Metadata {
-    name: String,
-    namespace: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
 struct Spec {
     version: String,
     runtime: String,
@@ -81,7 +73,11 @@ const COLUMNS: [Column<Skill>; 6] = [
 
 pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
     match verb {
-        Verb::List(options) => list(context, options).await,
+        Verb::List(options) => {
+            let name = |skill: &Skill| format!("{KIND}/{}", skill.metadata.name);
+            let list = List { columns: &COLUMNS, members: members::OBJECT, name };
+            object::list_as(context, KIND, &options.list, &list, "no skills: atlasctl skill deploy FOLDER").await
+        }
         Verb::Show(options) => {
             names::each(context, &options.names, async |name| object::show(context, KIND, name).await).await
         }
@@ -91,14 +87,4 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
             names::each(context, &options.names, async |name| object::remove(context, KIND, name).await).await
         }
     }
-}
-
-async fn list(context: &Context, options: &Options) -> Result<Exit, Failure> {
-    let skills = object::all(&context.client()?, KIND).await?;
-    let name = |skill: &Skill| format!("{KIND}/{}", skill.metadata.name);
-    let list = List { columns: &COLUMNS, members: members::OBJECT, name };
-    if context.list(Value::Array(skills), &options.list, &list)? == 0 {
-        context.note("no skills: atlasctl skill deploy FOLDER");
-    }
-    Ok(Exit::Done)
 }

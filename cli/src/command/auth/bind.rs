@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::command::object;
+use crate::command::object::{self, Metadata};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -43,12 +43,6 @@ pub(crate) struct ListOptionsOfBindings {
 struct Binding {
     metadata: Metadata,
     spec: Spec,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Metadata {
-    name: String,
 }
 
 #[derive(Debug, Default, Deserialize)]

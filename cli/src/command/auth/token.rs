@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::write_token;
-use crate::command::object;
+use crate::command::object::{self, Metadata};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -72,13 +72,6 @@ pub(crate) struct Names {
 struct Token {
     metadata: Metadata,
     spec: Spec,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Metadata {
-    name: String,
-    updated_by: String,
 }
 
 #[derive(Debug, Default, Deserialize)]

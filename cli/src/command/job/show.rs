@@ -32,7 +32,7 @@ pub(crate) async fn show(context: &Context, id: &str) -> Result<Exit, Failure> {
     let job: Job = api::read(&value)?;
     let mut text = head(&job);
     if context.form.is_text() {
-        text += &policy::left(&client.get(&["api", "jobs", &job.id, "policies"], &[]).await?);
+        text += &policy::left(&client.get_if_known(&["api", "jobs", &job.id, "policies"]).await?);
         text.push('\n');
         client
             .events(&["api", "jobs", &job.id, "events"], &[("view", "full"), ("follow", "false")], |frame| {

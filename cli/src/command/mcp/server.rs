@@ -8,7 +8,7 @@ pub(super) mod test;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::command::object;
+use crate::command::object::{self, Metadata};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -39,13 +39,6 @@ pub(crate) struct Names {
 struct Server {
     metadata: Metadata,
     spec: Value,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Metadata {
-    name: String,
-    namespace: String,
 }
 
 impl Server {

@@ -135,11 +135,10 @@ mod tests {
               permits    files read · network none · secrets db · memory 512 MB · processor no limit
         "#]]
         .assert_eq(&told(&value));
-        expect![[r#"
-              policies   base, night, production, secrets
-              permits    files read · network none · secrets db · memory 512 MB · processor no limit
-        "#]]
-        .assert_eq(&left(&value));
+        // An `expect!` takes away the indentation that all lines share.
+        let expected = "  policies   base, night, production, secrets\n\
+                        \x20 permits    files read · network none · secrets db · memory 512 MB · processor no limit\n";
+        assert_eq!(left(&value), expected);
         assert_eq!(left(&json!({"permissions": {}, "policies": []})), "");
     }
 }
