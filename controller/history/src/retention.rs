@@ -13,13 +13,14 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::writer::{column, remove_jobs};
 use crate::{HistoryError, Kept};
 
-/// The most jobs that are dropped in one transaction.
+/// The most jobs that are dropped in one transaction, of all namespaces together.
 const DROPPED_MAX: i64 = 4_096;
 /// How often jobs are dropped during the time that a job is kept.
 const DROPS_PER_TIME: u32 = 24;
 
-/// After so many events, or so much time, namespaces are looked at again.
+/// After so many events, but not sooner than after a second, or after so much time, namespaces are looked at again.
 const LOOK_EVENTS: u64 = 1_024;
+const LOOK_PAUSE: Duration = Duration::from_secs(1);
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 
 /// Decides when jobs have been kept long enough.
@@ -71,16 +72,21 @@ impl Retention {
         // Without an event there is no time, and only counts are looked at.
         let now = at.map_or(Timestamp(i64::MIN), |at| self.time(at, now));
         let is_due = self.looked_at.is_none_or(|(event, time)| {
-            through.0.saturating_sub(event.0) >= LOOK_EVENTS || now.0.saturating_sub(time.0) >= micros(LOOK_EVERY)
+            let (events, passed) = (through.0.saturating_sub(event.0), now.0.saturating_sub(time.0));
+            (events >= LOOK_EVENTS && passed >= micros(LOOK_PAUSE)) || passed >= micros(LOOK_EVERY)
         });
         if !is_due {
             return Ok(None);
         }
-        let mut is_done = true;
+        let mut left = DROPPED_MAX;
         for kept in self.namespaces.iter() {
-            is_done &= drop_of_namespace(connection, kept, now)?;
+            left -= drop_of_namespace(connection, kept, (now, left))?;
+            if left <= 0 {
+                // The next transaction goes on.
+                return Ok(None);
+            }
         }
-        Ok(is_done.then_some((through, now)))
+        Ok(Some((through, now)))
     }
 
     /// Records how far the jobs of namespaces are dropped.
@@ -133,8 +139,8 @@ fn drop_jobs(connection: &Connection, before: Timestamp) -> Result<bool, History
     Ok(count < DROPPED_MAX)
 }
 
-/// Drops jobs of one namespace, the oldest first, at most [`DROPPED_MAX`]. True if no more are left to drop.
-fn drop_of_namespace(connection: &Connection, kept: &Kept, now: Timestamp) -> Result<bool, HistoryError> {
+/// Drops jobs of one namespace that are too old now, or too many, the oldest first, at most `most`. Returns how many.
+fn drop_of_namespace(connection: &Connection, kept: &Kept, (now, most): (Timestamp, i64)) -> Result<i64, HistoryError> {
     let sql = || HistoryError::sql("prune");
     let namespace = kept.namespace.as_str();
     let mut last = None;
@@ -149,18 +155,18 @@ fn drop_of_namespace(connection: &Connection, kept: &Kept, now: Timestamp) -> Re
             (SELECT event_seq, completed_at FROM jobs WHERE namespace = ?1 ORDER BY event_seq LIMIT ?3)
             WHERE completed_at < ?2";
         let before = now.0.saturating_sub(micros(age));
-        let found = connection.query_row(oldest, params![namespace, before, DROPPED_MAX], |row| row.get(0));
+        let found = connection.query_row(oldest, params![namespace, before, most], |row| row.get(0));
         last = last.max(found.map_err(sql())?);
     }
-    let Some(last): Option<i64> = last else { return Ok(true) };
+    let Some(last): Option<i64> = last else { return Ok(0) };
     let some = "SELECT max(event_seq), count(*) FROM
         (SELECT event_seq FROM jobs WHERE namespace = ?1 AND event_seq <= ?2 ORDER BY event_seq LIMIT ?3)";
     let (last, count): (Option<i64>, i64) = connection
-        .query_row(some, params![namespace, last, DROPPED_MAX], |row| Ok((row.get(0)?, row.get(1)?)))
+        .query_row(some, params![namespace, last, most], |row| Ok((row.get(0)?, row.get(1)?)))
         .map_err(sql())?;
-    let Some(last) = last else { return Ok(true) };
+    let Some(last) = last else { return Ok(0) };
     remove_jobs(connection, "namespace = ?1 AND event_seq <= ?2", (namespace, last))?;
-    Ok(count < DROPPED_MAX)
+    Ok(count)
 }
 
 /// Drops events up to `through`.

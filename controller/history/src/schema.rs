@@ -148,6 +148,10 @@ fn prepare(connection: &mut Connection, path: &Path) -> Result<(), HistoryError>
     }
     let version: i64 =
         connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(HistoryError::sql("open"))?;
+    if (1..VERSION).contains(&version) {
+        // Reading each job once takes seconds for a million, and nothing is answered meanwhile.
+        tracing::info!(path = %path.display(), from = version, to = VERSION, "upgrading the history");
+    }
     match version {
         0 => upgrade(connection, |transaction| {
             transaction.execute_batch(TABLES).map_err(HistoryError::sql("create"))?;
@@ -219,11 +223,17 @@ fn from_3(transaction: &Transaction<'_>) -> Result<(), HistoryError> {
 fn from_4(transaction: &Transaction<'_>) -> Result<(), HistoryError> {
     let sql = || HistoryError::sql("upgrade");
     transaction.execute_batch(TABLES_5).map_err(sql())?;
-    let mut jobs = transaction.prepare("SELECT job FROM jobs").map_err(sql())?;
+    let mut jobs = transaction.prepare("SELECT event_seq, job FROM jobs").map_err(sql())?;
     let mut rows = jobs.query([]).map_err(sql())?;
     while let Some(row) = rows.next().map_err(sql())? {
-        let bytes = row.get_ref(0).map_err(sql())?.as_bytes().map_err(|_| HistoryError::Field("a job"))?;
-        index(transaction, &decode_job(bytes).map_err(HistoryError::Record)?)?;
+        let (event, bytes): (i64, Vec<u8>) = (row.get(0).map_err(sql())?, row.get(1).map_err(sql())?);
+        match decode_job(&bytes) {
+            Ok(job) => index(transaction, &job)?,
+            // Reading it fails as before; the others are found.
+            Err(error) => {
+                tracing::warn!(event, %error, "a job of the history cannot be read and is not found by label or text")
+            }
+        }
     }
     Ok(())
 }

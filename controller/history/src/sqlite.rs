@@ -222,4 +222,6 @@ impl History for SqliteHistory {
 #[cfg(test)]
 mod gap_tests;
 #[cfg(test)]
+mod retention_tests;
+#[cfg(test)]
 mod tests;

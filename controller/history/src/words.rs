@@ -25,11 +25,11 @@ fn shortened(word: &str) -> String {
     word
 }
 
-/// The words of a job's error and labels.
+/// The words of a job's labels and error. Those of the labels come first: of a long error, the last words are left out.
 fn words_of(job: &Job) -> Vec<String> {
     let labels = job.labels.iter().flat_map(|(key, value)| [key.as_str(), value.as_str()]);
     let error = job.failure.as_ref().map(|failure| &*failure.error);
-    let mut found: Vec<String> = error.into_iter().chain(labels).flat_map(words).collect();
+    let mut found: Vec<String> = labels.chain(error).flat_map(words).collect();
     found.truncate(WORDS_MAX);
     found
 }

@@ -96,7 +96,10 @@ fn missed(shared: &Shared, state: &State) {
 pub(crate) async fn history(shared: Arc<Shared>) {
     let (early, mut batches) = shared.handle.subscribe_from_start();
     let mut handed = *shared.history.synced().borrow();
-    if keep(&shared, &shared.handle.applied()).await.is_err() {
+    let state = shared.handle.applied();
+    // After a crash the state can be older than the history. What it says of namespaces may have changed since; the batch that changes it
+    // comes again.
+    if state.event_seq() >= handed && keep(&shared, &state).await.is_err() {
         return;
     }
     for batch in early {
@@ -136,7 +139,8 @@ async fn hand(shared: &Shared, batch: &AppliedBatch, handed: &mut EventSeq) -> R
         close_gap(shared, &batch.state, before).await?;
     }
     *handed = batch.state.event_seq().max(*handed);
-    if batch.events.iter().any(|event| changes_namespace(&event.event)) {
+    let catches_up = batch.state.event_seq() >= *handed && before < *handed;
+    if catches_up || batch.events.iter().any(|event| changes_namespace(&event.event)) {
         keep(shared, &batch.state).await?;
     }
     if batch.events.is_empty() { Ok(()) } else { shared.history.append(batch.events.clone()).await }
