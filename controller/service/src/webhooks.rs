@@ -70,24 +70,26 @@ impl Service {
     /// Notes statuses of objects. Refused unless this member leads: a former leader must not overwrite what its
     /// successor noted.
     pub async fn observe_objects(&self, observations: Vec<Observation>) -> Result<(), ProposeError> {
-        self.shared.observe_objects(observations).await
+        self.shared.observe_objects(observations).await.map(drop)
     }
 }
 
 impl Shared {
-    /// See [`Service::observe_objects`].
-    pub(crate) async fn observe_objects(&self, observations: Vec<Observation>) -> Result<(), ProposeError> {
+    /// See [`Service::observe_objects`]. Returns whether all of them were accepted.
+    pub(crate) async fn observe_objects(&self, observations: Vec<Observation>) -> Result<bool, ProposeError> {
         let request = |observations: &[Observation]| Request {
             origin: Origin::duty(Namespace::default_namespace()),
             command: Command::ObserveObjects(ObserveObjects { observations: observations.to_vec() }),
         };
         let requests = observations.chunks(OBSERVATIONS_MAX).map(request).collect();
+        let mut accepted = true;
         for answer in self.handle.propose_here(requests).await? {
             if let Err(rejection) = answer {
                 tracing::warn!(%rejection, "the status of objects was refused");
+                accepted = false;
             }
         }
-        Ok(())
+        Ok(accepted)
     }
 }
 

@@ -4,8 +4,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use atlas_dev::{Options, Ports, Settings};
 use atlas_env::Env;
 use atlas_mediation::{Context, Mediated, Plan, mediate};
+use clap::{Args as _, Command, FromArgMatches as _};
 use futures::future::try_join_all;
 use serde_json::{Map, Value, json};
 
@@ -33,7 +35,12 @@ const CONVERSIONS: usize = 20_000;
 pub(crate) fn run(env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
     let mut rows = vec![hop(env, "mediation_mapped", "record_")?, hop(env, "mediation_direct", "")?];
     let runtime = atlas_dev::runtime()?;
-    let cluster = runtime.block_on(cluster::start(env, 64))?;
+    // The queue takes the jobs of all triggers: a refused firing would be repeated 10 s later.
+    let matches =
+        Settings::augment_args(Command::new("bench")).try_get_matches_from(["bench", "--queue-max-size", "20000"])?;
+    let settings = Settings::from_arg_matches(&matches)?;
+    let options = Options { places: Some(64), noop: true, settings, ..Options::new(Ports::choose(0)?) };
+    let cluster = runtime.block_on(cluster::start_with(env, options))?;
     let http = cluster.http();
     runtime.block_on(cluster::register(http, "noop", "{ type: exec, command: [\"@noop\"] }", Vec::new()))?;
     // On a thread of its own, like the clients of other benchmarks.

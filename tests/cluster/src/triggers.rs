@@ -75,17 +75,22 @@ async fn each_time_of_a_trigger_starts_one_job_whatever_happens_to_leaders() {
     assert_eq!(after["fire_count"], paused["fire_count"]);
 }
 
-#[tokio::test]
-async fn a_firing_that_cancels_waits_for_the_end_of_the_last_job() {
+/// A trigger whose jobs sleep, and that cancels the last one: each job begins after the end of the one before.
+async fn restarts(target: Value) {
     let folder = tempfile::tempdir().expect("a folder");
     let controller = Controller::start(folder.path());
     let _worker = worker(folder.path(), &controller);
     let api = Api::new(&controller.http.to_string());
     register_sleeper(&api, folder.path()).await;
-    let trigger = json!({
-        "id": "restart", "trigger_type": "interval", "interval_seconds": 1, "agent_name": "sleeper",
-        "input_data": { "seconds": 600.0 }, "overlap": "cancel",
+    let chain = json!({ "spec": { "steps": [{ "agent": "sleeper" }] } });
+    let (status, _, stored) = api.try_put("/api/objects/chain/nap", chain).await;
+    assert_eq!(status, 200, "{stored}");
+    let mut trigger = json!({
+        "id": "restart", "trigger_type": "interval", "interval_seconds": 1, "input_data": { "seconds": 600.0 },
+        "overlap": "cancel",
     });
+    let members = trigger.as_object_mut().expect("an object");
+    members.extend(target.as_object().expect("an object").clone());
     api.post("/api/triggers", trigger).await;
     let jobs = eventually_async("two jobs were cancelled for the third", async || {
         let jobs = api.get("/api/jobs?view=full").await;
@@ -95,11 +100,20 @@ async fn a_firing_that_cancels_waits_for_the_end_of_the_last_job() {
     })
     .await;
     assert!(jobs.iter().filter(|job| job["status"] != "cancelled").count() <= 1, "{jobs:?}");
-    // Oldest first, each began after the end of the one before.
     let mut times: Vec<(f64, f64)> = jobs
         .iter()
         .map(|job| (job["created_at"].as_f64().expect("a time"), job["completed_at"].as_f64().unwrap_or(f64::MAX)))
         .collect();
     times.sort_by(|one, other| one.0.total_cmp(&other.0));
     assert!(times.windows(2).all(|pair| pair[1].0 >= pair[0].1), "{times:?}");
+}
+
+#[tokio::test]
+async fn a_firing_that_cancels_waits_for_the_end_of_the_last_job() {
+    restarts(json!({ "agent_name": "sleeper" })).await;
+}
+
+#[tokio::test]
+async fn a_firing_that_cancels_waits_for_the_end_of_the_jobs_of_a_run() {
+    restarts(json!({ "chain_name": "nap" })).await;
 }

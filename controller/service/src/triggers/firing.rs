@@ -6,8 +6,9 @@ use atlas_objects::TriggerStatus;
 use atlas_state::State;
 use atlas_triggers::{Kind, Target};
 use atlas_types::{
-    Command, Door, FireTrigger, FiredBy, Job, ObjectKey, ObjectKind, ObjectName, Origin, Outcome, Reason, Rejection,
-    Request, RequestId, Run, RunDefinition, RunId, StartRun, SubmitJob, Timestamp, TriggerStart,
+    CancelJob, CancelRun, Command, Door, FireTrigger, FiredBy, Job, JobId, ObjectKey, ObjectKind, ObjectName, Origin,
+    Outcome, Reason, Rejection, Request, RequestId, Run, RunDefinition, RunId, StartRun, SubmitJob, Timestamp,
+    TriggerStart,
 };
 use bytes::Bytes;
 use serde_json::{Map, Value};
@@ -138,18 +139,6 @@ impl Service {
         Ok(Request { origin: caller.origin(), command: Command::FireTrigger(command) })
     }
 
-    /// Cancels the job or run of the last firing, or its latest retry, unless that was asked for already.
-    pub(super) async fn cancel_last(&self, trigger: &Trigger, state: &State) -> Result<(), Error> {
-        let caller = on_behalf_of(trigger);
-        match last_started(state, &trigger.status) {
-            Some(Started::Run(run)) => self.cancel_chain_run(&caller, &run.id.execution()).await.map(drop),
-            Some(Started::Job(job)) if job.reason != Reason::Cancelling => {
-                self.cancel(&caller, job.id, true).await.map(drop)
-            }
-            Some(Started::Job(_)) | None => Ok(()),
-        }
-    }
-
     /// What a firing starts.
     async fn start_of(
         &self,
@@ -207,11 +196,27 @@ pub(super) fn last_started<'s>(state: &'s State, status: &TriggerStatus) -> Opti
     if let Some(run) = RunId::of_execution(&status.last_job_id).and_then(|run| state.run(run)) {
         return Some(Started::Run(run));
     }
-    let mut job = state.job(status.last_job_id.parse().ok()?)?;
+    latest(state, status.last_job_id.parse().ok()?).map(Started::Job)
+}
+
+/// A job, or its latest retry, as long as the state has it.
+pub(super) fn latest(state: &State, job: JobId) -> Option<&Arc<Job>> {
+    let mut job = state.job(job)?;
     while let Some(successor) = job.successor.and_then(|id| state.job(id)) {
         job = successor;
     }
-    Some(Started::Job(job))
+    Some(job)
+}
+
+/// The command that cancels what the last firing started; none if that was asked for already.
+pub(super) fn cancel_last(trigger: &Trigger, state: &State) -> Option<Request> {
+    let command = match last_started(state, &trigger.status)? {
+        Started::Run(run) if run.status.is_terminal() => return None,
+        Started::Run(run) => Command::CancelRun(CancelRun { run: run.id }),
+        Started::Job(job) if job.reason == Reason::Cancelling => return None,
+        Started::Job(job) => Command::CancelJob(CancelJob { job: job.id, running: true }),
+    };
+    Some(Request { origin: on_behalf_of(trigger).origin(), command })
 }
 
 /// The caller of what the cluster does for a trigger: a job has the rights of the one who wants it.

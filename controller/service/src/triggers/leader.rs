@@ -11,9 +11,9 @@ use atlas_objects::TriggerStatus;
 use atlas_raft::Leadership;
 use atlas_state::State;
 use atlas_triggers::Due;
-use atlas_types::{EventSeq, Object, ObjectKey, Observation, Rejection, Request, Timestamp};
+use atlas_types::{EventSeq, Object, ObjectKey, Observation, Outcome, Rejection, Request, RunStep, Timestamp};
 
-use super::firing::{Scheduled, Started, last_started};
+use super::firing::{Scheduled, Started, cancel_last, last_started, latest};
 use super::{Trigger, seconds};
 use crate::service::Shared;
 use crate::{Error, Service};
@@ -50,7 +50,8 @@ struct Turn<'s> {
 }
 
 impl Turn<'_> {
-    /// Plans and fires what is due, at most [`BATCH_MAX`] of each. True if more may be due already.
+    /// Plans and fires what is due, at most [`BATCH_MAX`] of each. True if more may be due already, and this look got something done: one
+    /// that could not is not repeated at once.
     async fn look(&mut self) -> bool {
         let shared = &self.service.shared;
         let state = shared.handle.applied();
@@ -61,24 +62,32 @@ impl Turn<'_> {
         if doubt.is_none() && !self.suspended.is_empty() {
             self.resume(&state).await;
         }
-        let mut due = Vec::new();
+        let (mut handled, mut due, mut cancels) = (0, Vec::new(), Vec::new());
         for (tick, key) in state.next_fires().take_while(|(tick, _)| *tick <= now) {
-            if due.len() >= BATCH_MAX {
+            if handled >= BATCH_MAX {
                 break;
             }
             let Some(object) = state.object(key).filter(|object| !self.retry_at.contains_key(&object.uid)) else {
                 continue;
             };
-            match doubt {
-                Some(doubt) => self.suspend(object, &format!("firing is suspended: {doubt}")).await,
-                None => due.extend(self.prepare(&state, object, *tick, now).await),
+            if let Some(doubt) = doubt {
+                self.suspend(object, &format!("firing is suspended: {doubt}")).await;
+                continue;
             }
+            match self.firing(&state, object, *tick, now).await {
+                Ok(Firing::Waits) => continue,
+                Ok(Firing::Cancels(request)) => cancels.push(request),
+                Ok(Firing::Fires(request)) => due.push((Arc::clone(object), request)),
+                Err(error) => self.failed(object, &error).await,
+            }
+            handled += 1;
         }
-        let more = planned >= BATCH_MAX || due.len() >= BATCH_MAX;
-        more & self.fire(due).await
+        let fired = self.fire(due).await;
+        let cancelled = self.cancel(cancels).await;
+        planned >= BATCH_MAX || (handled >= BATCH_MAX && (fired || cancelled))
     }
 
-    /// Computes the next times of triggers that are new or have changed. Returns the number of them.
+    /// Computes the next times of triggers that are new or have changed. Returns the number of those that were written.
     async fn plan(&self, state: &State) -> usize {
         let mut observations = Vec::new();
         for object in state.unplanned_triggers().take(BATCH_MAX).filter_map(|key| state.object(key)) {
@@ -94,73 +103,70 @@ impl Turn<'_> {
             observations.extend(observation(object, &status));
         }
         let count = observations.len();
-        self.observe(observations).await;
-        count
+        if self.observe(observations).await { count } else { 0 }
     }
 
-    /// The firing of one trigger. None if it waits, cancels its last job, or cannot fire.
-    async fn prepare(
-        &mut self,
-        state: &State,
-        object: &Arc<Object>,
-        tick: Timestamp,
-        now: Timestamp,
-    ) -> Option<(Arc<Object>, Request)> {
-        let prepared = self.firing(state, object, tick, now).await;
-        match prepared {
-            Ok(request) => request.map(|request| (Arc::clone(object), request)),
-            Err(error) => {
-                self.failed(object, &error).await;
-                None
-            }
-        }
-    }
-
+    /// What one trigger does now.
     async fn firing(
         &self,
         state: &State,
         object: &Arc<Object>,
         tick: Timestamp,
         now: Timestamp,
-    ) -> Result<Option<Request>, Error> {
+    ) -> Result<Firing, Error> {
         let trigger = Trigger::read(object)?;
         let busy = is_busy(state, &trigger.status);
         let (next, missed, skip) = match trigger.definition.due(seconds(tick), seconds(now), busy) {
-            Due::Wait => return Ok(None),
-            Due::Cancel => {
-                self.service.cancel_last(&trigger, state).await?;
-                return Ok(None);
-            }
+            Due::Wait => return Ok(Firing::Waits),
+            Due::Cancel => return Ok(cancel_last(&trigger, state).map_or(Firing::Waits, Firing::Cancels)),
             Due::Fire { next, missed } => (next, missed, false),
             Due::Skip { next, missed } => (next, missed, true),
         };
         let due = Scheduled { tick, next: trigger.delayed(next), missed, skip };
-        self.service.due_firing(&trigger, due, state).await.map(Some)
+        self.service.due_firing(&trigger, due, state).await.map(Firing::Fires)
     }
 
-    /// Proposes firings together, because each would wait for the log. False if that failed, so that it is not tried again at once.
+    /// Proposes firings together, because each would wait for the log. Whether one of them fired.
     async fn fire(&mut self, due: Vec<(Arc<Object>, Request)>) -> bool {
         let (objects, requests): (Vec<_>, Vec<_>) = due.into_iter().unzip();
-        if requests.is_empty() {
-            return true;
-        }
-        let outcomes = match self.service.shared.handle.propose_here(requests).await {
-            Ok(outcomes) => outcomes,
-            Err(error) => {
-                // All stay due. Whether the log has them is seen by the next look, or by the next leader.
-                tracing::warn!(error = &error as &dyn std::error::Error, "triggers could not fire");
-                return false;
-            }
-        };
-        for (object, outcome) in objects.iter().zip(outcomes) {
+        let mut fired = false;
+        for (object, outcome) in objects.iter().zip(self.propose(requests).await) {
             match outcome {
-                Ok(_) => drop(self.service.shared.metrics.trigger_firings.inc()),
-                // Another firing was first, or the trigger has changed: the next look sees that.
-                Err(Rejection::NotDue | Rejection::ObjectChanged { .. } | Rejection::UnknownObject) => {}
+                Ok(_) => {
+                    self.service.shared.metrics.trigger_firings.inc();
+                    fired = true;
+                }
+                // Another firing was first, or the trigger, its agent or its chain has changed, or another job drew the same id: the next
+                // look sees that.
+                Err(
+                    Rejection::NotDue
+                    | Rejection::ObjectChanged { .. }
+                    | Rejection::UnknownObject
+                    | Rejection::StaleAgent
+                    | Rejection::StaleRun
+                    | Rejection::DuplicateJob { .. },
+                ) => {}
                 Err(rejection) => self.failed(object, &rejection.into()).await,
             }
         }
-        true
+        fired
+    }
+
+    /// Cancels what earlier firings started. Whether something was cancelled.
+    async fn cancel(&self, cancels: Vec<Request>) -> bool {
+        // A refusal is a job or run that has ended meanwhile: the next look fires.
+        self.propose(cancels).await.iter().any(Result::is_ok)
+    }
+
+    /// Proposes requests. No outcomes if that failed: all stay due, and the next look, or the next leader, sees whether the log has them.
+    async fn propose(&self, requests: Vec<Request>) -> Vec<Result<Outcome, Rejection>> {
+        if requests.is_empty() {
+            return Vec::new();
+        }
+        self.service.shared.handle.propose_here(requests).await.unwrap_or_else(|error| {
+            tracing::warn!(error = &error as &dyn std::error::Error, "triggers could not fire");
+            Vec::new()
+        })
     }
 
     /// Notes why a trigger could not fire. It stays due, and is tried again later.
@@ -195,15 +201,25 @@ impl Turn<'_> {
         self.observe(observations).await;
     }
 
-    async fn observe(&self, observations: Vec<Observation>) {
+    /// Writes the status of triggers. False if some of it was not written: the next look finds that the state does not have it.
+    async fn observe(&self, observations: Vec<Observation>) -> bool {
         if observations.is_empty() {
-            return;
+            return true;
         }
-        if let Err(error) = self.service.observe_objects(observations).await {
-            // The next look finds that the state does not have them.
+        self.service.shared.observe_objects(observations).await.unwrap_or_else(|error| {
             tracing::debug!(error = &error as &dyn std::error::Error, "the status of triggers was not written");
-        }
+            false
+        })
     }
+}
+
+/// What a trigger does whose time has come.
+enum Firing {
+    /// It waits for what it started before.
+    Waits,
+    /// It cancels that first.
+    Cancels(Request),
+    Fires(Request),
 }
 
 fn observation(object: &Object, status: &TriggerStatus) -> Option<Observation> {
@@ -211,10 +227,13 @@ fn observation(object: &Object, status: &TriggerStatus) -> Option<Observation> {
     Some(Observation { key: object.key.clone(), uid: object.uid, revision: object.revision, status })
 }
 
-/// Whether what the last firing started has not ended.
+/// Whether what the last firing started has not ended. A cancelled run has, and the jobs of its steps may be on their way.
 fn is_busy(state: &State, status: &TriggerStatus) -> bool {
     last_started(state, status).is_some_and(|started| match started {
-        Started::Run(run) => !run.status.is_terminal(),
+        Started::Run(run) => {
+            let works = |step: &Arc<RunStep>| latest(state, step.job).is_some_and(|job| !job.status.is_terminal());
+            !run.status.is_terminal() || run.steps.iter().any(works)
+        }
         Started::Job(job) => !job.status.is_terminal(),
     })
 }
