@@ -12,7 +12,6 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use crate::contracts::Known;
-use crate::policy::{Operation, PolicyOperation};
 use crate::submit::{find_version, unknown_agent};
 use crate::{Caller, Consistency, Error, Service, View};
 
@@ -171,15 +170,7 @@ impl Service {
         let normalised = contract.to_json();
         if policies {
             let state = self.shared.current().await?;
-            let operation = Operation {
-                kind: PolicyOperation::Deploy,
-                namespace: &caller.namespace,
-                principal: &caller.principal,
-                contract: &normalised,
-                input: None,
-                priority: 0,
-            };
-            self.allowed(&state, &operation).await?;
+            self.may_deploy(caller, &state, &normalised).await?;
         }
         if let Some(steps) = &contract.provider.steps {
             let document = serde_json::json!({ "steps": steps });

@@ -95,6 +95,19 @@ impl Service {
         }
     }
 
+    /// Refuses to register a contract that a policy does not allow.
+    pub(crate) async fn may_deploy(&self, caller: &Caller, state: &State, contract: &Value) -> Result<(), Error> {
+        let operation = Operation {
+            kind: PolicyOperation::Deploy,
+            namespace: &caller.namespace,
+            principal: &caller.principal,
+            contract,
+            input: None,
+            priority: 0,
+        };
+        self.allowed(state, &operation).await
+    }
+
     /// The verdict on a job whose input its contract accepts. A client is refused; what nobody waits for becomes a failed job.
     pub(crate) async fn under_policies(
         &self,

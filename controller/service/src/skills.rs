@@ -42,6 +42,7 @@ impl Service {
         let read = self.shared.env.spawn_blocking("read-package", move || atlas_package::skill_of(&bytes));
         let read = read.join().await.map_err(|_| Error::Internal)?;
         let (skill, runtime) = read.map_err(|error| Error::PackageRefused(chain(&error)))?;
+        self.may_deploy_skill(caller, &package).await?;
         let key = ObjectKey {
             namespace: caller.namespace.clone(),
             kind: ObjectKind::new(KIND)?,
@@ -72,6 +73,19 @@ impl Service {
         let state = self.state(Consistency::Linearizable).await?;
         let gone = || Error::UnknownObject(format!("the skill \"{}\" was deleted", key.name));
         Ok(DeployedSkill { object: state.object(&key).map(with_revision).ok_or_else(gone)?, changed })
+    }
+
+    /// Refuses a skill that a policy does not allow to deploy: it runs as an agent, whose contract is judged.
+    async fn may_deploy_skill(&self, caller: &Caller, package: &Bytes) -> Result<(), Error> {
+        let state = self.shared.current().await?;
+        if !state.has_policies() {
+            return Ok(());
+        }
+        let package = package.clone();
+        let made = self.shared.env.spawn_blocking("make-skill-agent", move || atlas_package::skill_agent(&package));
+        let made = made.join().await.map_err(|_| Error::Internal)?;
+        let made = made.map_err(|error| Error::PackageRefused(chain(&error)))?;
+        self.may_deploy(caller, &state, &made.contract.to_json()).await
     }
 
     /// Writes the object with the labels that it has. Returns whether that changed it.

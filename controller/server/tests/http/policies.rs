@@ -136,6 +136,15 @@ async fn deployments_secrets_and_namespaces() {
     let versions = server.get("/api/agents/other/versions").await;
     assert_eq!(code(&versions), (404, "E1101"), "nothing was registered");
 
+    // A skill runs as an agent, so its contract is judged as well.
+    std::fs::write(dir.path().join("skill.yaml"), "skill: {name: half, version: 1.0.0, description: Halves.}\n")
+        .expect("writable");
+    std::fs::write(dir.path().join("skill.py"), "").expect("writable");
+    let skill = atlas_package::pack_skill(dir.path()).expect("packs");
+    let reply = server.send("POST", "/api/skills", "", &skill.bytes).await;
+    assert_eq!(code(&reply), DENIED, "{reply:?}");
+    assert_eq!(server.get("/api/skills/half").await.status, 404);
+
     // An empty list allows no secret.
     let reply = server.post("/api/jobs", r#"{"agent": "mail"}"#).await;
     assert_eq!(code(&reply), DENIED, "{reply:?}");
@@ -174,8 +183,10 @@ async fn deployments_secrets_and_namespaces() {
     server.submit(r#"{"agent": "mail"}"#).await;
     let gone = server.send("DELETE", "/api/objects/policy/network", "", b"").await;
     assert_eq!(gone.status, 200, "{gone:?}");
-    let reply = server.send("POST", "/api/agents", "", &package.bytes).await;
-    assert_eq!(reply.status, 201, "{reply:?}");
+    for (path, package) in [("/api/agents", &package.bytes), ("/api/skills", &skill.bytes)] {
+        let reply = server.send("POST", path, "", package).await;
+        assert_eq!(reply.status, 201, "{reply:?}");
+    }
     server.controller.shutdown().await;
 }
 

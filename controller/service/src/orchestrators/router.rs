@@ -185,7 +185,8 @@ impl Router {
         let (namespace, principal) = (self.namespace.clone(), job.principal.clone());
         let caller = Caller { namespace, principal, ..Caller::cluster(Door::Duty) };
         let input = self.service.bytes(&job.input).await?;
-        let submission = Submission { priority: job.priority, ..Submission::new(agent.clone(), input) };
+        let priority = wish.priority.unwrap_or(job.priority);
+        let submission = Submission { priority, ..Submission::new(agent.clone(), input) };
         let verdict = match self.service.judge(&caller, &submission, &self.service.shared.handle.applied()).await {
             Ok(verdict) => verdict,
             Err(Error::Malformed(why)) => {
