@@ -5,7 +5,7 @@
 //! it waits until its own history has caught up with the pruned state, and asks another member for events that it
 //! missed.
 
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use atlas_history::{Gap, HistoryError, JobFilter, Listed, Part, StoredEvent};
@@ -67,7 +67,9 @@ impl Shared {
 
     /// The jobs that these events ended, in this order.
     pub(crate) async fn archived_by(&self, state: &State, events: Vec<EventSeq>) -> Result<Vec<Arc<Job>>, Error> {
-        if self.is_whole() {
+        // Events of a list that another member answered may not be here yet.
+        let last = events.iter().max().copied().unwrap_or_default();
+        if self.is_whole() && self.is_known(last) {
             return self.history.ended_by(events).await.map_err(|error| reading(&error));
         }
         let (mut left, mut jobs) = (&events[..], Vec::with_capacity(events.len()));
@@ -98,9 +100,23 @@ impl Shared {
         Err(Error::HistoryBehind)
     }
 
-    /// Whether this history has all jobs that have left the state, soon at the latest. One on a full disk does not: others are asked.
+    /// Whether this history has all jobs that have left the state, soon at the latest. One on a full disk does not: others are asked, and
+    /// nobody waits for it again until it moves.
     async fn has_all(&self, state: &State) -> bool {
-        self.known(state.pruned_through()).await.is_ok() && self.is_whole()
+        let through = state.pruned_through();
+        let synced = *self.history.synced().borrow();
+        if synced < through && *self.stalled_history() == Some(synced) {
+            return false;
+        }
+        if self.known(through).await.is_err() {
+            *self.stalled_history() = Some(*self.history.synced().borrow());
+            return false;
+        }
+        self.is_whole()
+    }
+
+    fn stalled_history(&self) -> MutexGuard<'_, Option<EventSeq>> {
+        self.stalled_history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// True if this history has no gap.

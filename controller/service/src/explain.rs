@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use atlas_duty::{Ask, Change, Counterfactual, More, Why};
 use atlas_state::State;
@@ -19,7 +20,12 @@ impl Service {
         let state = self.state(consistency).await?;
         let job = self.job_in(caller, &state, id).await?;
         let now = self.shared.env.clock.wall();
-        Ok(explained(&state, &self.shared.stats, &job, now))
+        // Each is many plans. Two at a time leave the other cores to those that plan for real.
+        let _permit = self.shared.explanations.acquire().await.map_err(|_| Error::Internal)?;
+        let shared = Arc::clone(&self.shared);
+        let explained =
+            self.shared.env.spawn_blocking("explain-job", move || explained(&state, &shared.stats, &job, now));
+        explained.join().await.map_err(|_| Error::Internal)
     }
 }
 
@@ -46,7 +52,7 @@ fn explained(state: &State, stats: &Stats, job: &Job, now: Timestamp) -> Value {
     }
     let ends = Ends { stats, now, known: RefCell::default() };
     let found = atlas_duty::counterfactuals(state, job, &|running| ends.rank(running));
-    shown["estimate"] = estimate(state, &ends, &planned.why, &found);
+    shown["estimate"] = estimate(state, job, &ends, (&planned.why, &found));
     shown["starts_if"] = found.iter().map(|found| counterfactual(state, job, found)).collect();
     shown
 }
@@ -88,8 +94,8 @@ impl Ends<'_> {
     }
 }
 
-/// When the job starts if nothing but time passes.
-fn estimate(state: &State, ends: &Ends<'_>, why: &Why, found: &[Counterfactual]) -> Value {
+/// When the job starts if nothing but time passes. Nothing is told of jobs of other namespaces.
+fn estimate(state: &State, asked: &Job, ends: &Ends<'_>, (why, found): (&Why, &[Counterfactual])) -> Value {
     let known = |left: Left| {
         let [low, seconds, high] = left.map(|micros| micros as f64 / 1e6);
         json!({ "known": true, "seconds": seconds, "seconds_low": low, "seconds_high": high })
@@ -108,6 +114,7 @@ fn estimate(state: &State, ends: &Ends<'_>, why: &Why, found: &[Counterfactual])
     for job in jobs.iter().filter_map(|job| state.job(*job)) {
         let Some(left) = ends.left(job) else {
             let text = match ends.stats.durations(&job.agent).is_empty() {
+                _ if job.namespace != asked.namespace => "nothing is known of a job of another namespace".to_owned(),
                 true => format!("no job of agent \"{}\" has ended since this controller started", job.agent),
                 false => format!("{} has run longer than all measured jobs of its agent", job.id),
             };

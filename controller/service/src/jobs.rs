@@ -1,5 +1,6 @@
 //! Jobs: get, list, wait, cancel, retry, resolve.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,8 +52,8 @@ impl JobQuery {
 enum JobLocation {
     /// In the state.
     Live(Arc<Job>),
-    /// In the history, keyed by the event that ended it.
-    Archived(EventSeq),
+    /// In the history: the event that ended it, and its id.
+    Archived(EventSeq, JobId),
 }
 
 /// The most jobs that a list skips. For older jobs, clients must give a time.
@@ -129,19 +130,24 @@ impl Service {
             limit: wanted + places.len(),
         };
         let archived = self.shared.archived_list(&state, filter).await?;
-        let archived = archived.into_iter().filter(|listed| state.job(listed.id).is_none());
-        places.extend(archived.map(|listed| (listed.queue_seq, JobLocation::Archived(listed.event))));
+        // A member of an older release knows no `before`, and answers with newer jobs as well.
+        let archived = archived
+            .into_iter()
+            .filter(|listed| state.job(listed.id).is_none() && before.is_none_or(|before| listed.queue_seq < before));
+        places.extend(archived.map(|listed| (listed.queue_seq, JobLocation::Archived(listed.event, listed.id))));
         places.sort_by_key(|(queue_seq, _)| std::cmp::Reverse(*queue_seq));
         let page: Vec<JobLocation> =
             places.into_iter().skip(query.offset).take(limit).map(|(_, place)| place).collect();
-        let events =
-            page.iter().filter_map(|place| if let JobLocation::Archived(event) = place { Some(*event) } else { None });
-        let fetched = self.shared.archived_by(&state, events.collect()).await?;
-        let mut fetched = fetched.into_iter();
+        let event = |place: &JobLocation| match place {
+            JobLocation::Archived(event, _) => Some(*event),
+            JobLocation::Live(_) => None,
+        };
+        let fetched = self.shared.archived_by(&state, page.iter().filter_map(event).collect()).await?;
+        let mut fetched: BTreeMap<JobId, Arc<Job>> = fetched.into_iter().map(|job| (job.id, job)).collect();
         let jobs = page.into_iter().filter_map(|place| match place {
             JobLocation::Live(job) => Some(job),
             // A member of an older release answers without the filters that it does not know.
-            JobLocation::Archived(_) => fetched.next().filter(|job| query.admits(job)),
+            JobLocation::Archived(_, id) => fetched.remove(&id).filter(|job| query.admits(job)),
         });
         let waits = |job: &Job| if view == View::Full { self.why(&state, job) } else { None };
         Ok(jobs.map(|job| Shown { waiting: waits(&job), ..Shown::inline(job).with_usage(&state) }).collect())

@@ -1,6 +1,6 @@
 //! The service: data that all functions share, and the tasks that follow the log.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use atlas_env::{Env, Task};
@@ -8,8 +8,9 @@ use atlas_history::History;
 use atlas_raft::{Answers, Handle, Leadership, Room};
 use atlas_state::State;
 use atlas_telemetry::Metrics;
-use atlas_types::{Digest, Outcome, Payload, PayloadBody, Request, RequestId};
+use atlas_types::{Digest, EventSeq, Outcome, Payload, PayloadBody, Request, RequestId};
 use bytes::Bytes;
+use tokio::sync::Semaphore;
 
 use crate::access::Authentication;
 use crate::artifacts::{ArtifactError, Artifacts, digest_of};
@@ -31,6 +32,9 @@ use crate::{
     Error, catch_up, collect, conversations, fill, follow, health, model_health, model_probe, orchestrators, runs,
     scrub, triggers,
 };
+
+/// Explanations of jobs that are made at one time.
+const EXPLANATIONS_MAX: usize = 2;
 
 /// Limits of the doors. Each is an option of the controller.
 #[derive(Debug, Clone)]
@@ -124,6 +128,10 @@ pub(crate) struct Shared {
     pub(crate) stats: Stats,
     pub(crate) evals: Evals,
     pub(crate) policies: Policies,
+    /// One permit for each explanation of a job that is made at one time.
+    pub(crate) explanations: Semaphore,
+    /// How far the history was when it did not catch up in time.
+    pub(crate) stalled_history: Mutex<Option<EventSeq>>,
     pub(crate) bearers: Bearers,
     pub(crate) keys: Option<Keys>,
     pub(crate) authentication: Option<Authentication>,
@@ -172,6 +180,8 @@ impl Service {
             stats: Stats::default(),
             evals: Evals::default(),
             policies: Policies::default(),
+            explanations: Semaphore::new(EXPLANATIONS_MAX),
+            stalled_history: Mutex::default(),
             bearers: Bearers::default(),
             keys,
             authentication,
