@@ -4,6 +4,9 @@ use std::time::Duration;
 
 /// The largest message.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 8 << 20;
+/// Most messages of one connection in ten seconds.
+pub(crate) const MESSAGES_MAX: usize = 10_000;
+pub(crate) const MESSAGES_TIME: Duration = Duration::from_secs(10);
 /// Most of the text of an error.
 pub(crate) const ERROR_BYTES_MAX: usize = 4 << 10;
 /// Most pages of the list of tools, and most bytes of all definitions of a server.

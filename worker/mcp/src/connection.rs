@@ -12,12 +12,14 @@ use rmcp::model::{
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, NotificationContext, RunningService,
+    ServiceError,
 };
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{ClientHandler, RoleClient};
 use serde_json::{Map, Value};
 
-use crate::bounds::{CLOSE_MAX, DEFINITIONS_BYTES_MAX, MESSAGE_BYTES_MAX, PAGES_MAX};
+use crate::bounded::Bounded;
+use crate::bounds::{CLOSE_MAX, DEFINITIONS_BYTES_MAX, MESSAGE_BYTES_MAX, MESSAGES_MAX, PAGES_MAX};
 use crate::error::{McpError, McpErrorKind};
 use crate::network::Network;
 use crate::outcome::Called;
@@ -52,6 +54,8 @@ type Service = RunningService<RoleClient, Handler>;
 pub(crate) struct Connection {
     service: Service,
     changed: Arc<AtomicBool>,
+    /// Whether the connection ended because the server sent too many messages.
+    flooded: Arc<AtomicBool>,
     tools: Mutex<Option<Arc<[RemoteTool]>>>,
     /// Microseconds of the monotonic clock at the last use.
     used: AtomicU64,
@@ -70,11 +74,11 @@ impl Connection {
         launcher: &dyn Launcher,
     ) -> Result<Self, McpError> {
         let handler = Handler::default();
-        let changed = Arc::clone(&handler.changed);
+        let (changed, flooded) = (Arc::clone(&handler.changed), Arc::default());
         let (service, keeper) = match target.spec.transport {
-            Transport::Http => (Self::http(env, network, target, handler).await?, None),
+            Transport::Http => (Self::http((env, network), target, handler, &flooded).await?, None),
             Transport::Sse => {
-                let transport = sse::connect(env, network, target).await?;
+                let transport = Bounded::new(sse::connect(env, network, target).await?, env, &flooded);
                 (
                     Self::begun(
                         target,
@@ -83,14 +87,27 @@ impl Connection {
                     None,
                 )
             }
-            Transport::Stdio => Self::stdio(target, launcher, handler).await?,
+            Transport::Stdio => Self::stdio(env, target, (launcher, handler), &flooded).await?,
         };
         let used = AtomicU64::new(micros(env));
-        Ok(Self { service, changed, tools: Mutex::default(), used, open: AtomicUsize::new(0), _keeper: keeper })
+        Ok(Self {
+            service,
+            changed,
+            flooded,
+            tools: Mutex::default(),
+            used,
+            open: AtomicUsize::new(0),
+            _keeper: keeper,
+        })
     }
 
-    async fn http(env: &Env, network: &Network, target: &Target, handler: Handler) -> Result<Service, McpError> {
-        let transport = || http::transport(env, network, target);
+    async fn http(
+        (env, network): (&Env, &Network),
+        target: &Target,
+        handler: Handler,
+        flooded: &Arc<AtomicBool>,
+    ) -> Result<Service, McpError> {
+        let transport = || Ok(Bounded::new(http::transport(env, network, target)?, env, flooded));
         let first = handler.clone().serve_with_lifecycle(transport()?, ClientLifecycleMode::Initialize).await;
         let error = match first {
             Ok(service) => return Ok(service),
@@ -105,22 +122,24 @@ impl Connection {
     }
 
     async fn stdio(
+        env: &Env,
         target: &Target,
-        launcher: &dyn Launcher,
-        handler: Handler,
+        (launcher, handler): (&dyn Launcher, Handler),
+        flooded: &Arc<AtomicBool>,
     ) -> Result<(Service, Option<Box<dyn Send + Sync>>), McpError> {
-        let env: Vec<_> = target.env.iter().map(|(name, value)| (name.as_str(), value)).collect();
+        let variables: Vec<_> = target.env.iter().map(|(name, value)| (name.as_str(), value)).collect();
         let program = Program {
             server: &target.name,
             command: target.spec.command.as_deref().unwrap_or_default(),
             args: &target.args,
-            env: &env,
+            env: &variables,
             directory: target.spec.cwd.as_deref(),
         };
         let launched = launcher.launch(program).await.map_err(|why| {
             McpError::new(McpErrorKind::Unreachable, format!("the MCP server {} does not start: {why}", target.name))
         })?;
         let transport = AsyncRwTransport::new(launched.stdout, launched.stdin).with_max_line_length(MESSAGE_BYTES_MAX);
+        let transport = Bounded::new(transport, env, flooded);
         let begun = handler.serve_with_lifecycle(transport, ClientLifecycleMode::Initialize).await;
         let service = Self::begun(target, begun).map_err(|error| match (launched.complaint)() {
             Some(complaint) => McpError::new(error.kind, format!("{}; it said: {complaint}", error.text)),
@@ -161,7 +180,7 @@ impl Connection {
         let (mut tools, mut cursor, mut bytes): (Vec<RemoteTool>, Option<String>, usize) = (Vec::new(), None, 0);
         for _ in 0..PAGES_MAX {
             let asked = cursor.take().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
-            let page = self.service.list_tools(asked).await.map_err(|error| McpError::request(server, &error))?;
+            let page = self.service.list_tools(asked).await.map_err(|error| self.failed(server, &error))?;
             for tool in page.tools {
                 let tool = remote(tool);
                 bytes += tool.definition().to_string().len();
@@ -193,7 +212,7 @@ impl Connection {
     ) -> Result<Called, McpError> {
         let _in_use = InUse::new(self, env);
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        let answer = self.service.call_tool_once(params).await.map_err(|error| McpError::request(server, &error))?;
+        let answer = self.service.call_tool_once(params).await.map_err(|error| self.failed(server, &error))?;
         match answer {
             CallToolResponse::Complete(result) => Called::of(server, result),
             CallToolResponse::InputRequired(_) => {
@@ -208,6 +227,15 @@ impl Connection {
                 Err(McpError::new(McpErrorKind::Protocol, text))
             }
         }
+    }
+
+    /// What a failed request says about the server.
+    fn failed(&self, server: &str, error: &ServiceError) -> McpError {
+        if self.flooded.load(Ordering::Relaxed) {
+            let text = format!("the MCP server {server} sent more than {MESSAGES_MAX} messages in 10 s");
+            return McpError::new(McpErrorKind::Lost, text);
+        }
+        McpError::request(server, error)
     }
 
     /// Says goodbye, which ends the session at the server.

@@ -2,6 +2,7 @@
 //! idle, and opened again with a growing pause after failures. Answers, times and the number of tools are bounded, because a server is
 //! not trusted. A connection with the credential of a caller belongs to one attempt and is never shared.
 
+mod bounded;
 mod bounds;
 mod connection;
 mod error;

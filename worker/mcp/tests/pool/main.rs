@@ -3,5 +3,6 @@
 mod http;
 mod program;
 mod server;
+mod sse;
 mod support;
 mod tls;

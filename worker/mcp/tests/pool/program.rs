@@ -27,6 +27,8 @@ for line in sys.stdin:
         if mode == "floods":
             sys.stdout.write("x" * (9 << 20))
             sys.stdout.write("\n")
+        while mode == "talks":
+            sys.stdout.write('{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}\n' * 1000)
         described = "Two."
         say({"method": "notifications/tools/list_changed"})
         say({"id": id, "result": {"content": [{"type": "text", "text": os.environ.get("KEY", "")}]}})
@@ -61,6 +63,15 @@ async fn a_line_that_is_too_long_is_dropped() {
     let (pool, target) = (pool(), target(&spec("floods"), None));
     let called = pool.call(&target, "one", arguments(&json!({})), LIMIT).await.expect("the next line is read");
     assert_eq!(called.text(), "own");
+}
+
+#[tokio::test]
+async fn a_program_that_talks_without_end_is_ended() {
+    let (pool, target) = (pool(), target(&spec("talks"), None));
+    let lost = pool.call(&target, "one", arguments(&json!({})), LIMIT).await.expect_err("no answer");
+    let text = "the MCP server strict sent more than 10000 messages in 10 s";
+    assert_eq!((lost.kind, lost.text.as_str()), (McpErrorKind::Lost, text));
+    assert_eq!(pool.tools(&target).await.expect("it runs again").len(), 1);
 }
 
 #[tokio::test]
