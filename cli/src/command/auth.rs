@@ -1,6 +1,7 @@
 //! `atlasctl auth`: who may do what; one file per verb.
 
 mod bind;
+mod oidc;
 mod roles;
 mod root_token;
 mod token;
@@ -16,8 +17,8 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::words::could_not;
 
-/// Most bytes of a file with a token.
-const TOKEN_BYTES_MAX: u64 = 1_024;
+/// Most bytes of a file with a token: those of issuers are long.
+const TOKEN_BYTES_MAX: u64 = 17 << 10;
 
 /// Verbs of `atlasctl auth`.
 #[derive(Debug, clap::Subcommand)]
@@ -27,6 +28,9 @@ pub(crate) enum Verb {
     /// Tokens, by which people and programs show who they are.
     #[command(subcommand)]
     Token(token::Verb),
+    /// Issuers of OpenID Connect, whose tokens are accepted as well.
+    #[command(subcommand)]
+    Oidc(oidc::Verb),
     /// Grants a principal a role, in a namespace or in the whole cluster.
     Bind(bind::Options),
     /// Takes a role from a principal.
@@ -43,6 +47,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
     match verb {
         Verb::Whoami => whoami::run(context).await,
         Verb::Token(verb) => token::run(context, verb).await,
+        Verb::Oidc(verb) => oidc::run(context, verb).await,
         Verb::Bind(options) => bind::grant(context, options).await,
         Verb::Unbind(options) => bind::revoke(context, options).await,
         Verb::Bindings(options) => bind::list(context, options).await,
@@ -53,7 +58,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
 
 /// Whether the result is a list.
 pub(crate) fn prints_list(verb: &Verb) -> bool {
-    matches!(verb, Verb::Token(token::Verb::List(_)) | Verb::Bindings(_))
+    matches!(verb, Verb::Token(token::Verb::List(_)) | Verb::Oidc(oidc::Verb::List(_)) | Verb::Bindings(_))
 }
 
 /// Reads a token from a file, or from stdin.
@@ -66,11 +71,21 @@ pub(crate) fn read_token(path: &Path) -> Result<String, Failure> {
         File::open(path).map_err(failed)?.take(TOKEN_BYTES_MAX).read_to_string(&mut text).map_err(failed)?;
     }
     let token = text.trim();
-    if atlas_access::parts(token).is_none() {
+    if atlas_access::parts(token).is_none() && !is_of_issuer(token) {
         // Without the text: it may be most of a token.
-        return Err(Failure::usage(format!("\"{}\" has no token: one begins with atl_", path.display())));
+        let why = "one begins with atl_, and one of an issuer has three parts with dots between them";
+        return Err(Failure::usage(format!("\"{}\" has no token: {why}", path.display())));
     }
     Ok(token.to_owned())
+}
+
+/// Whether a text has the form of a token of an issuer.
+fn is_of_issuer(text: &str) -> bool {
+    let is_part = |part: &str| {
+        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+    };
+    let parts: Vec<&str> = text.split('.').collect();
+    parts.len() == 3 && parts.into_iter().all(is_part)
 }
 
 /// Writes a token to a new file that only the owner can read.

@@ -32,15 +32,64 @@ impl BindingSpec {
     pub fn read(spec: &[u8]) -> Result<Self, Refusal> {
         read(spec)
     }
+}
 
-    /// The roles that are objects, each once.
-    fn roles(&self) -> Vec<&str> {
-        let mut roles: Vec<&str> =
-            self.grants.iter().map(|grant| grant.role.as_str()).filter(|role| built_in(role).is_none()).collect();
-        roles.sort_unstable();
-        roles.dedup();
-        roles
+/// The roles of grants that are objects, each once.
+fn roles(grants: &[GrantSpec]) -> Vec<&str> {
+    let mut roles: Vec<&str> =
+        grants.iter().map(|grant| grant.role.as_str()).filter(|role| built_in(role).is_none()).collect();
+    roles.sort_unstable();
+    roles.dedup();
+    roles
+}
+
+/// The JSON Schema of grants.
+pub(crate) fn grants_schema(description: &str) -> Value {
+    json!({
+        "type": "array", "maxItems": GRANTS_MAX, "description": description,
+        "items": {
+            "type": "object",
+            "additionalProperties": false,
+            "required": ["role"],
+            "properties": {
+                "role": {
+                    "type": "string", "minLength": 1, "maxLength": 253,
+                    "description": "viewer, submitter, operator, admin, or the name of a role."
+                },
+                "namespace": {
+                    "type": ["string", "null"], "minLength": 1, "maxLength": 63,
+                    "description": "The namespace in which it counts; the whole cluster by default."
+                }
+            }
+        }
+    })
+}
+
+/// Refuses grants that are too many, or that name what cannot be a role or a namespace.
+pub(crate) fn check_grants(grants: &[GrantSpec]) -> Result<(), Refusal> {
+    if grants.len() > GRANTS_MAX {
+        return Err(Refusal::new("spec.grants", format!("has more than {GRANTS_MAX} items")));
     }
+    for GrantSpec { namespace, role } in grants {
+        let refused = |error| Refusal::new("spec.grants", format!("is refused: {error}"));
+        namespace.as_deref().map(Namespace::new).transpose().map_err(refused)?;
+        ObjectName::new(role).map_err(refused)?;
+    }
+    match roles(grants).len() <= REFERENCES_MAX {
+        true => Ok(()),
+        false => Err(Refusal::new("spec.grants", format!("names more than {REFERENCES_MAX} roles"))),
+    }
+}
+
+/// The roles that grants name, which exist as long as the object does.
+pub(crate) fn references_of(grants: &[GrantSpec]) -> Vec<Reference> {
+    let Ok(kind) = ObjectKind::new("role") else { return Vec::new() };
+    let key = |role: &str| {
+        let name = ObjectName::new(role).ok()?;
+        Some(ObjectKey { namespace: Namespace::default_namespace(), kind: kind.clone(), name })
+    };
+    let references = roles(grants).into_iter().filter_map(key).map(|key| Reference { field: "spec.grants", key });
+    references.take(REFERENCES_MAX).collect()
 }
 
 pub(crate) struct BindingKind;
@@ -72,25 +121,7 @@ impl Kind for BindingKind {
             "additionalProperties": false,
             "required": ["grants"],
             "properties": {
-                "grants": {
-                    "type": "array", "maxItems": GRANTS_MAX,
-                    "description": "The roles, each in a namespace or in the whole cluster.",
-                    "items": {
-                        "type": "object",
-                        "additionalProperties": false,
-                        "required": ["role"],
-                        "properties": {
-                            "role": {
-                                "type": "string", "minLength": 1, "maxLength": 253,
-                                "description": "viewer, submitter, operator, admin, or the name of a role."
-                            },
-                            "namespace": {
-                                "type": ["string", "null"], "minLength": 1, "maxLength": 63,
-                                "description": "The namespace in which it counts; the whole cluster by default."
-                            }
-                        }
-                    }
-                }
+                "grants": grants_schema("The roles, each in a namespace or in the whole cluster.")
             }
         })
     }
@@ -98,29 +129,11 @@ impl Kind for BindingKind {
     fn admit(&self, key: &ObjectKey, spec: &[u8]) -> Result<(), Refusal> {
         Principal::new(key.name.as_str())
             .map_err(|error| Refusal::new("metadata.name", format!("is refused: {error}")))?;
-        let spec = BindingSpec::read(spec)?;
-        if spec.grants.len() > GRANTS_MAX {
-            return Err(Refusal::new("spec.grants", format!("has more than {GRANTS_MAX} items")));
-        }
-        for GrantSpec { namespace, role } in &spec.grants {
-            let refused = |error| Refusal::new("spec.grants", format!("is refused: {error}"));
-            namespace.as_deref().map(Namespace::new).transpose().map_err(refused)?;
-            ObjectName::new(role).map_err(refused)?;
-        }
-        match spec.roles().len() <= REFERENCES_MAX {
-            true => Ok(()),
-            false => Err(Refusal::new("spec.grants", format!("names more than {REFERENCES_MAX} roles"))),
-        }
+        check_grants(&BindingSpec::read(spec)?.grants)
     }
 
     fn references(&self, _: &ObjectKey, spec: &[u8]) -> Vec<Reference> {
-        let (Ok(spec), Ok(kind)) = (BindingSpec::read(spec), ObjectKind::new("role")) else { return Vec::new() };
-        let key = |role: &str| {
-            let name = ObjectName::new(role).ok()?;
-            Some(ObjectKey { namespace: Namespace::default_namespace(), kind: kind.clone(), name })
-        };
-        let references = spec.roles().into_iter().filter_map(key).map(|key| Reference { field: "spec.grants", key });
-        references.take(REFERENCES_MAX).collect()
+        BindingSpec::read(spec).map(|spec| references_of(&spec.grants)).unwrap_or_default()
     }
 }
 

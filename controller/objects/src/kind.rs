@@ -6,16 +6,17 @@ use serde_json::Value;
 
 use crate::canonical::parse;
 use crate::{
-    binding, chain, conversation, enrollment, mcp_server, model, namespace, orchestrator, pin, policy, role, routing,
-    secret, skill, tier, token, trigger, webhook,
+    binding, chain, conversation, enrollment, issuer, mcp_server, model, namespace, orchestrator, pin, policy, role,
+    routing, secret, skill, tier, token, trigger, webhook,
 };
 
 /// All kinds, by name.
-pub const KINDS: [&dyn Kind; 18] = [
+pub const KINDS: [&dyn Kind; 19] = [
     &binding::BindingKind,
     &chain::ChainKind,
     &conversation::ConversationKind,
     &enrollment::EnrollmentKind,
+    &issuer::IssuerKind,
     &mcp_server::McpServerKind,
     &model::ModelKind,
     &namespace::NamespaceKind,

@@ -20,6 +20,7 @@ mod canonical;
 mod chain;
 mod conversation;
 mod enrollment;
+mod issuer;
 mod kind;
 mod mcp_server;
 mod model;
@@ -43,6 +44,7 @@ pub use canonical::{CanonicalError, canonical, parse};
 pub use chain::{ChainSpec, ChainStep};
 pub use conversation::{ConversationSpec, Piece, TurnUnderWay};
 pub use enrollment::EnrollmentSpec;
+pub use issuer::IssuerSpec;
 pub use kind::{
     KINDS, Kind, REFERENCES_MAX, Reference, Refusal, Scope, View, check, check_among, check_references, kind,
 };

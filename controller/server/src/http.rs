@@ -172,7 +172,8 @@ impl HttpDoor {
             return Err(Error::Behind.into());
         }
         let (trace, request_id) = (request.trace(), request.request_id()?);
-        let caller = access::caller(self, request, operation.right())?.with_trace(trace).with_request_id(request_id);
+        let caller =
+            access::caller(self, request, operation.right()).await?.with_trace(trace).with_request_id(request_id);
         let caller = match request.query().filled("namespace") {
             Some(namespace) if operation.is_in_namespace() => caller.in_namespace(&namespace)?,
             _ => caller,
@@ -263,6 +264,7 @@ impl HttpDoor {
             (Route::Conversation(id), &Method::GET) => conversations::get(self, &caller, request, &id).await,
             (Route::Conversation(id), &Method::DELETE) => conversations::delete(self, &caller, &id).await,
             (Route::McpRegistry, &Method::GET) => mcp::registry(self, &caller, request).await,
+            (Route::McpResource | Route::McpResourceOf(_), &Method::GET) => mcp::resource(self, request).await,
             (Route::Traces, &Method::GET) => traces::list(self, &caller, request).await,
             (Route::Trace(id), &Method::GET) => traces::get(self, &caller, request, &id).await,
             (Route::Questions, &Method::GET) => questions::list(self, &caller, request).await,
@@ -276,7 +278,7 @@ impl HttpDoor {
             (Route::SkillTest(name), &Method::POST) => skills::test(self, &caller, request, &name).await,
             (Route::Skill(name), &Method::DELETE) => objects::delete(self, &caller, request, "skill", &name).await,
             (Route::ExplainPolicies, &Method::POST) => policies::explain(self, &caller, request).await,
-            (Route::Whoami, &Method::GET) => access::whoami(self, request),
+            (Route::Whoami, &Method::GET) => access::whoami(self, request).await,
             (Route::Tokens, &Method::POST) => access::create(self, &caller, request).await,
             (Route::SecurityPolicy, &Method::GET) => Err(Error::NotConfigured("No security policy configured").into()),
             (Route::ErrorPage(code), &Method::GET) => {

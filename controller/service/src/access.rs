@@ -2,7 +2,8 @@
 //!
 //! A token is `atl_NAME_SECRET`. The object `token/NAME` has the hash of the secret and names the principal, and the object
 //! `binding/PRINCIPAL` has what the principal is granted. Both are read from the state as this controller has applied it: a request
-//! needs no other member, and a revoked token is refused as soon as the revocation has arrived here.
+//! needs no other member, and a revoked token is refused as soon as the revocation has arrived here. Other tokens are those of issuers
+//! (`sign_in.rs`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +19,7 @@ use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use crate::objects::{ShownObject, with_revision};
+use crate::sign_in::grants_of_issuer;
 use crate::{Caller, Consistency, Error, Service};
 
 /// How callers of this controller prove who they are.
@@ -61,13 +63,15 @@ pub struct CreatedToken {
 impl Service {
     /// Who sends a request with this value of `Authorization`. While authentication is off, everybody is the principal `local` and may
     /// do everything.
-    pub fn authenticate(&self, authorization: Option<&str>) -> Result<Option<Arc<Access>>, Error> {
+    pub async fn authenticate(&self, authorization: Option<&str>) -> Result<Option<Arc<Access>>, Error> {
         let Some(authentication) = &self.shared.authentication else { return Ok(None) };
         let value = authorization.ok_or(Error::Unauthenticated("the request has no token"))?;
         let token = value.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
         let (_, token) = token.ok_or(Error::Unauthenticated("the header Authorization is not \"Bearer TOKEN\""))?;
         let unknown = || Error::Unauthenticated("the token is not valid here");
-        let (name, secret) = parts(token.trim()).ok_or_else(unknown)?;
+        let Some((name, secret)) = parts(token.trim()) else {
+            return self.sign_in(token.trim()).await.map(Some);
+        };
         let shown = hash(secret);
         if name == ROOT {
             let is_root = authentication.root.is_some_and(|root| bool::from(root.ct_eq(&shown)));
@@ -183,7 +187,7 @@ impl Service {
 }
 
 /// What a principal is granted. Roles and namespaces that are not there grant nothing.
-fn access(state: &State, principal: Principal) -> Access {
+pub(crate) fn access(state: &State, principal: Principal) -> Access {
     let binding = key("binding", principal.as_str()).and_then(|key| BindingSpec::read(&state.object(&key)?.spec).ok());
     let rights = |role: &str| {
         let stored = || Some(RoleSpec::read(&state.object(&key("role", role)?)?.spec).ok()?.rights());
@@ -196,8 +200,10 @@ fn access(state: &State, principal: Principal) -> Access {
         };
         Some((place, rights(&role)))
     };
-    let grants = binding.map(|binding| binding.grants).unwrap_or_default();
-    Access::new(principal, grants.into_iter().filter_map(grant).collect())
+    let own = binding.map(|binding| binding.grants).unwrap_or_default();
+    let grants = own.into_iter().chain(grants_of_issuer(state, &principal));
+    let grants = grants.filter_map(grant).collect();
+    Access::new(principal, grants)
 }
 
 fn shown_grant(place: &Place, rights: Rights) -> Value {
@@ -214,7 +220,7 @@ fn root() -> Principal {
 }
 
 /// The key of an object whose kind belongs to the cluster; none if the name is that of no object.
-fn key(kind: &str, name: &str) -> Option<ObjectKey> {
+pub(crate) fn key(kind: &str, name: &str) -> Option<ObjectKey> {
     let (kind, name) = (ObjectKind::new(kind).ok()?, ObjectName::new(name).ok()?);
     Some(ObjectKey { namespace: Namespace::default_namespace(), kind, name })
 }

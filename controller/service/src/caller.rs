@@ -47,6 +47,11 @@ impl Caller {
         }
     }
 
+    /// Whether it showed a token. False while authentication is off.
+    pub fn is_authenticated(&self) -> bool {
+        self.access.is_some()
+    }
+
     /// Refuses a caller that lacks a right in its namespace.
     pub fn needs(&self, right: Right) -> Result<(), Error> {
         self.needs_at(right, Place::In(self.namespace.clone()))

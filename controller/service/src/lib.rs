@@ -58,6 +58,7 @@ mod seal;
 mod secrets;
 mod served;
 mod service;
+mod sign_in;
 mod skill_run;
 mod skills;
 mod spawn;

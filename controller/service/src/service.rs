@@ -24,6 +24,7 @@ use crate::peers::Peers;
 use crate::policy::Policies;
 use crate::questions::QuestionSignal;
 use crate::seal::Keys;
+use crate::sign_in::IssuerKeys;
 use crate::stats::Stats;
 use crate::streams::Streams;
 use crate::traces::Evals;
@@ -135,6 +136,7 @@ pub(crate) struct Shared {
     pub(crate) bearers: Bearers,
     pub(crate) keys: Option<Keys>,
     pub(crate) authentication: Option<Authentication>,
+    pub(crate) issuer_keys: IssuerKeys,
     pub(crate) issuers: Arc<dyn Issuers>,
     pub(crate) externals: Arc<dyn Externals>,
     pub(crate) renewals: Renewals,
@@ -185,6 +187,7 @@ impl Service {
             bearers: Bearers::default(),
             keys,
             authentication,
+            issuer_keys: IssuerKeys::default(),
             issuers,
             externals,
             renewals: Renewals::default(),

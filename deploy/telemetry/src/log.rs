@@ -42,13 +42,15 @@ pub fn start_with(filter: &str, sink: Option<Sink>) -> Result<(), LogError> {
     tracing_subscriber::registry().with(sink).with(parsed).with(stderr).try_init().map_err(|_| LogError::AlreadySet)
 }
 
-/// Adds limits for openraft unless the filter names it: `warn`, because it logs routine work at `info`, and `error` for
-/// heartbeats, because it logs each unanswered heartbeat, twenty per second, at `warn`.
+/// Libraries that log routine work at `info`, and the limits for them. openraft logs each unanswered heartbeat, twenty per second, at
+/// `warn`; rmcp logs three lines for each session.
+const LIMITS: [(&str, &str); 2] =
+    [("openraft", ",openraft=warn,openraft::core::heartbeat=error"), ("rmcp", ",rmcp=warn")];
+
+/// Adds the limits for libraries that the filter does not name.
 fn complete(filter: &str) -> String {
-    if filter.contains("openraft") {
-        return filter.to_owned();
-    }
-    format!("{filter},openraft=warn,openraft::core::heartbeat=error")
+    let limits = LIMITS.iter().filter(|(library, _)| !filter.contains(library)).map(|(_, limits)| *limits);
+    std::iter::once(filter).chain(limits).collect()
 }
 
 /// Writes the time of day in UTC, without the date, which readers know and system journals add.
@@ -78,9 +80,10 @@ mod tests {
     }
 
     #[test]
-    fn openraft_is_quiet_unless_it_is_named() {
-        assert_eq!(complete("info"), "info,openraft=warn,openraft::core::heartbeat=error");
-        assert_eq!(complete("openraft=debug"), "openraft=debug");
+    fn libraries_are_quiet_unless_they_are_named() {
+        assert_eq!(complete("info"), "info,openraft=warn,openraft::core::heartbeat=error,rmcp=warn");
+        assert_eq!(complete("openraft=debug"), "openraft=debug,rmcp=warn");
+        assert_eq!(complete("info,rmcp=info,openraft=off"), "info,rmcp=info,openraft=off");
     }
 
     #[test]

@@ -95,5 +95,6 @@ features! {
     6 MCP_SERVERS "Objects of the kind `mcp-server` describe MCP servers, and agent versions name those that their jobs use.";
     6 RUNNING_LIMITS "Objects of the kind `namespace` limit how many jobs run at once.";
     6 ORCHESTRATOR_RULES "Objects of the kind `orchestrator` hold rules that decide on jobs, and a job names the rule that decided.";
+    6 ISSUERS "Objects of the kind `issuer` name issuers whose tokens are accepted.";
     6 POLICIES "Objects of the kind `policy` restrict what is deployed and submitted.";
 }

@@ -30,9 +30,10 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-gateway", "access contract env service types"),
     (
         "atlas-service",
-        "access contract duty env expressions format history mcp-spec mediation model oauth objects package policy raft runs secrets state telemetry triggers types",
+        "access contract duty env expressions format history mcp-spec mediation model oauth objects oidc package policy raft runs secrets state telemetry triggers types",
     ),
     ("atlas-objects", "access mcp-spec model types"),
+    ("atlas-oidc", ""),
     ("atlas-mediation", ""),
     ("atlas-expressions", ""),
     ("atlas-retrieval", ""),

@@ -179,6 +179,7 @@ fn of_positional(line: &Line<'_>, argument: &Arg) -> Option<Vec<Names>> {
             vec![Names::Objects("mcp-server")]
         }
         (["auth", "token", "revoke"], "NAME") => vec![Names::Objects("token")],
+        (["auth", "oidc", "show" | "remove"], "NAME") => vec![Names::Objects("issuer")],
         (["graph", "run"], _) => vec![Names::Agents],
         (["conversation", ..], "ID") => vec![Names::Conversations],
         (["question", ..], "ID") => vec![Names::Questions],
@@ -251,6 +252,7 @@ mod tests {
             ("question answer que", Names::Questions),
             ("chain check gr", Names::Chains),
             ("auth token revoke ", Names::Objects("token")),
+            ("auth oidc remove ", Names::Objects("issuer")),
             ("mcp test se", Names::Objects("mcp-server")),
             ("model login ", Names::Models),
             ("graph history job-", Names::Jobs),
@@ -332,6 +334,7 @@ mod tests {
         let known = [
             "__complete",
             "agent search",
+            "auth oidc set",
             "auth token create",
             "context add",
             "docs",

@@ -20,8 +20,8 @@ use crate::identity;
 const VALID_FOR_MAX: u64 = 10 * 366 * 24 * 3_600;
 
 /// The caller of a request. What needs no right needs no token either, and a wrong one counts as none there.
-pub(crate) fn caller(door: &HttpDoor, request: &Request, right: Right) -> Result<Caller, Error> {
-    match door.service.authenticate(authorization(request)) {
+pub(crate) async fn caller(door: &HttpDoor, request: &Request, right: Right) -> Result<Caller, Error> {
+    match door.service.authenticate(authorization(request)).await {
         Err(_) if right == Right::Public => Ok(identity::nobody()),
         access => Ok(identity::http(access?)),
     }
@@ -57,8 +57,8 @@ pub(crate) async fn check(
 }
 
 /// `GET /api/auth/whoami`.
-pub(crate) fn whoami(door: &HttpDoor, request: &Request) -> Answer {
-    let access = door.service.authenticate(authorization(request))?;
+pub(crate) async fn whoami(door: &HttpDoor, request: &Request) -> Answer {
+    let access = door.service.authenticate(authorization(request)).await?;
     Ok(answer::json(StatusCode::OK, &door.service.whoami(&identity::http(access))))
 }
 

@@ -63,7 +63,10 @@ async fn compatible(
     }
     let body = request.body(door, door.limits.body_bytes_max).await?;
     // A server with a token of its own lets in whoever shows that one.
-    let access = if server.has_token() { None } else { door.service.authenticate(access::authorization(&request))? };
+    let access = match server.has_token() {
+        true => None,
+        false => door.service.authenticate(access::authorization(&request)).await?,
+    };
     let caller = identity::mcp(access).with_trace(request.trace());
     let (parts, body) = server.answer(&request.parts, &body, caller).await.into_parts();
     Ok(Response::from_parts(parts, Body::from_stream(door.until_stopped(body.into_data_stream()))))

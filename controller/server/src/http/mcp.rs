@@ -2,11 +2,12 @@
 
 use atlas_access::Right;
 use atlas_gateway::GatewayResponse;
-use atlas_service::Caller;
+use atlas_service::{Caller, Error};
 use axum::body::Body;
 use bytes::Bytes;
 use http::StatusCode;
 use http_body_util::{BodyExt as _, Full};
+use serde_json::json;
 
 use super::answer::{self, Answer, Problem, Response};
 use super::query::percent_decoded;
@@ -25,14 +26,14 @@ pub(crate) fn agent_of(path: &str) -> Option<String> {
 
 /// Answers a request to [`PATH`]. Its stream ends when the controller stops.
 pub(crate) async fn answer(door: &HttpDoor, request: Request) -> Answer {
-    let caller = caller(door, &request)?;
+    let caller = caller(door, &request).await?;
     let request = whole(door, request).await?;
     Ok(streamed(door, door.gateway.answer(request, caller).await))
 }
 
 /// Answers a request to the server of an agent.
 pub(crate) async fn answer_agent(door: &HttpDoor, request: Request, agent: &str, port: u16) -> Answer {
-    let caller = caller(door, &request)?;
+    let caller = caller(door, &request).await?;
     // Before the agent is looked for: who may not read agents does not learn which there are.
     caller.needs(Right::AgentsRead)?;
     let request = whole(door, request).await?;
@@ -41,10 +42,32 @@ pub(crate) async fn answer_agent(door: &HttpDoor, request: Request, agent: &str,
 
 /// The registry document of the agents.
 pub(crate) async fn registry(door: &HttpDoor, caller: &Caller, request: &Request) -> Answer {
-    let host = request.header("host").filter(|host| !host.is_empty());
-    let base = format!("http://{}", host.map_or_else(|| door.address.to_string(), str::to_owned));
-    let document = door.gateway.registry(caller, &base, &door.agent_ports).await?;
+    let document = door.gateway.registry(caller, &base(door, request), &door.agent_ports).await?;
     Ok(answer::json(StatusCode::OK, &document))
+}
+
+/// Which issuers give tokens for an MCP server (RFC 9728), so that its clients can ask a person to log in there.
+pub(crate) async fn resource(door: &HttpDoor, request: &Request) -> Answer {
+    let issuers = door.service.issuer_addresses().await?;
+    if issuers.is_empty() {
+        return Err(Error::UnknownObject("no issuer gives tokens for this cluster".to_owned()).into());
+    }
+    // The server is at the rest of the path.
+    let path = request.path().strip_prefix("/.well-known/oauth-protected-resource").unwrap_or(PATH);
+    let document = json!({
+        "resource": format!("{}{path}", base(door, request)),
+        "authorization_servers": issuers,
+        "bearer_methods_supported": ["header"],
+    });
+    Ok(answer::json(StatusCode::OK, &document))
+}
+
+/// The address by which a client reached this controller, as far as it says so; a proxy may end its TLS.
+fn base(door: &HttpDoor, request: &Request) -> String {
+    let host = request.header("host").filter(|host| !host.is_empty());
+    let encrypted = door.authority.is_some() || request.header("x-forwarded-proto") == Some("https");
+    let scheme = if encrypted { "https" } else { "http" };
+    format!("{scheme}://{}", host.map_or_else(|| door.address.to_string(), str::to_owned))
 }
 
 async fn whole(door: &HttpDoor, mut request: Request) -> Result<http::Request<Full<Bytes>>, Problem> {
@@ -57,8 +80,8 @@ fn streamed(door: &HttpDoor, response: GatewayResponse) -> Response {
     Response::from_parts(parts, Body::from_stream(door.until_stopped(body.into_data_stream())))
 }
 
-fn caller(door: &HttpDoor, request: &Request) -> Result<Caller, Problem> {
-    let access = door.service.authenticate(access::authorization(request))?;
+async fn caller(door: &HttpDoor, request: &Request) -> Result<Caller, Problem> {
+    let access = door.service.authenticate(access::authorization(request)).await?;
     let caller = identity::mcp(access).with_trace(request.trace());
     Ok(match request.query().filled("namespace") {
         Some(namespace) => caller.in_namespace(&namespace)?,

@@ -15,6 +15,8 @@ use tokio::net::TcpStream;
 use crate::http::api::operations;
 use crate::{Auth, Controller, Options};
 
+mod issuers;
+
 /// The time limit for every answer, even on a busy machine.
 const SOON: Duration = Duration::from_secs(60);
 

@@ -17,6 +17,8 @@ const RIGHTS: &[(Right, &[&str])] = &[
             "errorPage",
             "securityPolicy",
             "mcpRegistry",
+            "mcpResource",
+            "mcpResourceOfAgent",
             "callHook",
             "whoami",
             "listObjectKinds",

@@ -1,6 +1,6 @@
 //! Who may do what.
 
-use atlas_service::catalogue::{OBJECT_CHANGED, OBJECT_REFUSED, UNAUTHENTICATED};
+use atlas_service::catalogue::{OBJECT_CHANGED, OBJECT_REFUSED, UNAUTHENTICATED, UNKNOWN_OBJECT};
 
 use super::super::{Body, Content, Operation};
 use super::parts::{BODY, READ, WRITE, created, get, ok, post};
@@ -9,6 +9,20 @@ pub(super) const OPERATIONS: &[Operation] = &[
     get("whoami", "/api/auth/whoami", "Who sends the request, and what this principal is granted.")
         .answers(&[ok("the principal", &[Content::Json("Whoami")])])
         .refuses(&[READ, &[UNAUTHENTICATED]]),
+    get(
+        "mcpResource",
+        "/.well-known/oauth-protected-resource/mcp",
+        "Which issuers give tokens for the MCP server of the platform (RFC 9728).",
+    )
+    .answers(&[ok("the resource", &[Content::Json("ProtectedResource")])])
+    .refuses(&[READ, &[UNKNOWN_OBJECT]]),
+    get(
+        "mcpResourceOfAgent",
+        "/.well-known/oauth-protected-resource/agents/{name}/mcp",
+        "Which issuers give tokens for the MCP server of an agent (RFC 9728).",
+    )
+    .answers(&[ok("the resource", &[Content::Json("ProtectedResource")])])
+    .refuses(&[READ, &[UNKNOWN_OBJECT]]),
     post(
         "createToken",
         "/api/auth/tokens",
