@@ -256,6 +256,13 @@ def run(command, given="", seconds=SECONDS_MAX, environment=None):
     return status, "\n".join(shown(line.rstrip("\r")) for line in text.split("\n"))
 
 
+def said(status, text):
+    """What a program said, and how it ended."""
+    if status is None:
+        return f"{text}\n[ended after {SECONDS_MAX} s]"
+    return text if status == 0 and text else f"{text}\n[exit status {status}]".lstrip("\n")
+
+
 class Checked(urllib.request.HTTPRedirectHandler):
     """Follows redirects to addresses that are allowed."""
 

@@ -17,7 +17,4 @@ def run(command: str) -> str:
         _atlas.fail("there is no command")
     shell = shutil.which("bash") or "/bin/sh"
     # Read from a pipe, because the system limits the length of arguments.
-    status, text = _atlas.run([shell, "-c", 'eval "$(cat)" </dev/null'], command)
-    if status is None:
-        return f"{text}\n[ended after {_atlas.SECONDS_MAX} s]"
-    return text if status == 0 and text else f"{text}\n[exit status {status}]".lstrip("\n")
+    return _atlas.said(*_atlas.run([shell, "-c", 'eval "$(cat)" </dev/null'], command))

@@ -13,7 +13,4 @@ def run(code: str) -> str:
     Args:
         code: The program; print what you want to know
     """
-    status, text = _atlas.run([sys.executable, "-"], code)
-    if status is None:
-        return f"{text}\n[ended after {_atlas.SECONDS_MAX} s]"
-    return text if status == 0 and text else f"{text}\n[exit status {status}]".lstrip("\n")
+    return _atlas.said(*_atlas.run([sys.executable, "-"], code))

@@ -1,0 +1,177 @@
+//! A workspace with hostile files, and calls of tools in it.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use atlas_tool_runner::{Called, Limits, Owner, Script, Surroundings, Tool};
+use serde_json::Value;
+use tempfile::TempDir;
+
+pub fn is_here(program: &str) -> bool {
+    let found = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let found = found.is_ok_and(|status| status.success());
+    if !found {
+        atlas_notice::skip(format_args!("packaged tools need {program}, which is not here"));
+    }
+    found
+}
+
+/// A workspace beside a file that no tool may reach, with all packaged tools.
+pub struct Bench {
+    pub root: TempDir,
+    variables: Vec<(String, String)>,
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "tests write values in place")]
+impl Bench {
+    pub fn new() -> Self {
+        let bench = Self { root: TempDir::new().expect("a folder"), variables: Vec::new() };
+        for folder in ["work/src", "work/.git", "scratch", "functions/tools"] {
+            fs::create_dir_all(bench.root.path().join(folder)).expect("a folder");
+        }
+        for name in atlas_toolbox::names() {
+            for file in atlas_toolbox::files(name) {
+                fs::write(bench.root.path().join("functions/tools").join(file.name), file.source).expect("a file");
+            }
+        }
+        fs::write(bench.root.path().join("secret"), "top secret").expect("a file");
+        bench.write("src/a.py", "one\ntwo\nthree\n");
+        bench.write(".git/config", "one");
+        bench.write("binary", "a\0b");
+        bench.write("colors", "x\u{1b}[31mred\u{7}\n");
+        bench.write("giant", &"y".repeat(3 << 20));
+        bench.write("na\nme", "");
+        symlink("src", bench.path("inner")).expect("a link");
+        symlink("..", bench.path("up")).expect("a link");
+        symlink("../secret", bench.path("out")).expect("a link");
+        symlink("loop", bench.path("loop")).expect("a link");
+        nix::unistd::mkfifo(&bench.path("pipe"), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+        bench
+    }
+
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join("work").join(name)
+    }
+
+    pub fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).expect("a file");
+    }
+
+    pub fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).expect("a file")
+    }
+
+    pub fn tool(&self, name: &str) -> Tool {
+        let file = atlas_toolbox::files(name).first().expect("a tool");
+        let path = self.root.path().join("functions/tools").join(file.name);
+        self.prepare(&path, Owner::Shared).remove(0)
+    }
+
+    /// A tool of a bundled agent.
+    pub fn tool_of(&self, agent: &str, name: &str) -> Tool {
+        let owner = Owner::Agent { name: agent.to_owned(), folder: self.root.path().to_owned() };
+        let mut tools = self.prepare(&self.copy_tools_of(agent), owner);
+        tools.retain(|tool| tool.declaration.name == name);
+        tools.remove(0)
+    }
+
+    /// What the tool of an agent says about each of many arguments, all in one process; none for a call that succeeds.
+    pub fn refusals(&self, agent: &str, function: &str, arguments: &[&str]) -> Vec<Option<String>> {
+        const CALLS: &str =
+            "import contextlib, io, json, sys\nsys.path.insert(0, sys.argv[1])\nimport tools\nrefusals = []
+for argument in json.load(sys.stdin):
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            getattr(tools, sys.argv[2])(argument)
+        refusals.append(None)
+    except SystemExit:
+        refusals.append(said.getvalue())
+print(json.dumps(refusals))";
+        self.copy_tools_of(agent);
+        let mut python = Command::new("python3");
+        python.args(["-c", CALLS]).arg(self.root.path()).arg(function).current_dir(self.path("."));
+        for (name, value) in &self.variables {
+            python.env(format!("LLM_AGENT_VAR_{}", name.to_uppercase()), value);
+        }
+        let mut python = python.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("python runs");
+        serde_json::to_writer(python.stdin.take().expect("a pipe"), arguments).expect("it reads");
+        let output = python.wait_with_output().expect("it ends");
+        assert!(output.status.success(), "{agent}.{function} ends with an exception");
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    }
+
+    /// Each argument is refused with its words.
+    #[track_caller]
+    pub fn refuses(&self, agent: &str, function: &str, table: &[(&str, &str)]) {
+        let arguments: Vec<&str> = table.iter().map(|(argument, _)| *argument).collect();
+        for ((argument, words), refusal) in table.iter().zip(self.refusals(agent, function, &arguments)) {
+            assert!(refusal.as_ref().is_some_and(|said| said.contains(words)), "{argument:?}: {refusal:?}");
+        }
+    }
+
+    fn copy_tools_of(&self, agent: &str) -> PathBuf {
+        let path = self.root.path().join("tools.py");
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../agents");
+        fs::copy(Path::new(source).join(agent).join("tools.py"), &path).expect("a file");
+        path
+    }
+
+    fn prepare(&self, path: &Path, owner: Owner) -> Vec<Tool> {
+        let surroundings = Surroundings {
+            root: self.root.path().to_owned(),
+            functions: self.root.path().join("functions"),
+            workspace: self.root.path().join("work"),
+            scratch: self.root.path().join("scratch"),
+            inherited: std::env::vars_os().filter(|(name, _)| name == "PATH").collect(),
+            variables: self.variables.iter().cloned().collect(),
+            auto_confirm: false,
+        };
+        let script = Script::read(path, owner).expect("declarations");
+        script.prepare(&Arc::new(surroundings)).expect("a program")
+    }
+
+    pub fn call(&self, name: &str, arguments: &Value) -> Called {
+        call(&self.tool(name), arguments)
+    }
+
+    /// The text of a call that succeeds.
+    #[track_caller]
+    pub fn said(&self, name: &str, arguments: Value) -> String {
+        said(&self.tool(name), &arguments)
+    }
+
+    /// A call fails, and its error has these words.
+    #[track_caller]
+    pub fn fails(&self, name: &str, arguments: Value, words: &str) {
+        fails(&self.tool(name), &arguments, words);
+    }
+}
+
+fn call(tool: &Tool, arguments: &Value) -> Called {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(tool.call(arguments, &Limits::default()))
+}
+
+/// The text of a call that succeeds.
+#[track_caller]
+pub fn said(tool: &Tool, arguments: &Value) -> String {
+    let called = call(tool, arguments);
+    assert!(!called.failed, "{} {arguments}: {}", tool.declaration.name, called.value);
+    called.value["output"].as_str().map_or_else(|| called.value.to_string(), str::to_owned)
+}
+
+#[track_caller]
+pub fn fails(tool: &Tool, arguments: &Value, words: &str) {
+    let (name, called) = (&tool.declaration.name, call(tool, arguments));
+    let text = called.value.to_string();
+    assert!(called.failed && text.contains(words) && !text.contains("Traceback"), "{name} {arguments}: {text}");
+}
