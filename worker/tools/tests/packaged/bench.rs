@@ -1,7 +1,7 @@
 //! A workspace with hostile files, and calls of tools in it.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use atlas_tool_runner::{Called, Limits, Owner, Script, Surroundings, Tool};
 use serde_json::Value;
 use tempfile::TempDir;
 
-pub fn is_here(program: &str) -> bool {
+pub(crate) fn is_here(program: &str) -> bool {
     let found = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     let found = found.is_ok_and(|status| status.success());
     if !found {
@@ -20,16 +20,16 @@ pub fn is_here(program: &str) -> bool {
 }
 
 /// A workspace beside a file that no tool may reach, with all packaged tools.
-pub struct Bench {
-    pub root: TempDir,
+pub(crate) struct Bench {
+    pub(crate) root: TempDir,
     variables: Vec<(String, String)>,
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "tests write values in place")]
 impl Bench {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let bench = Self { root: TempDir::new().expect("a folder"), variables: Vec::new() };
-        for folder in ["work/src", "work/.git", "scratch", "functions/tools"] {
+        for folder in ["work/src", "work/.git", "scratch", "functions/tools", "bin"] {
             fs::create_dir_all(bench.root.path().join(folder)).expect("a folder");
         }
         for name in atlas_toolbox::names() {
@@ -52,31 +52,39 @@ impl Bench {
         bench
     }
 
-    pub fn with(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         self.variables.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.root.path().join("work").join(name)
     }
 
-    pub fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         fs::write(self.path(name), text).expect("a file");
     }
 
-    pub fn text(&self, name: &str) -> String {
+    /// A program that tools find before others.
+    pub(crate) fn program(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.root.path().join("bin").join(name);
+        fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("a file");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a mode");
+        path
+    }
+
+    pub(crate) fn text(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).expect("a file")
     }
 
-    pub fn tool(&self, name: &str) -> Tool {
+    pub(crate) fn tool(&self, name: &str) -> Tool {
         let file = atlas_toolbox::files(name).first().expect("a tool");
         let path = self.root.path().join("functions/tools").join(file.name);
         self.prepare(&path, Owner::Shared).remove(0)
     }
 
     /// A tool of a bundled agent.
-    pub fn tool_of(&self, agent: &str, name: &str) -> Tool {
+    pub(crate) fn tool_of(&self, agent: &str, name: &str) -> Tool {
         let owner = Owner::Agent { name: agent.to_owned(), folder: self.root.path().to_owned() };
         let mut tools = self.prepare(&self.copy_tools_of(agent), owner);
         tools.retain(|tool| tool.declaration.name == name);
@@ -84,7 +92,7 @@ impl Bench {
     }
 
     /// What the tool of an agent says about each of many arguments, all in one process; none for a call that succeeds.
-    pub fn refusals(&self, agent: &str, function: &str, arguments: &[&str]) -> Vec<Option<String>> {
+    pub(crate) fn refusals(&self, agent: &str, function: &str, arguments: &[&str]) -> Vec<Option<String>> {
         const CALLS: &str =
             "import contextlib, io, json, sys\nsys.path.insert(0, sys.argv[1])\nimport tools\nrefusals = []
 for argument in json.load(sys.stdin):
@@ -111,7 +119,7 @@ print(json.dumps(refusals))";
 
     /// Each argument is refused with its words.
     #[track_caller]
-    pub fn refuses(&self, agent: &str, function: &str, table: &[(&str, &str)]) {
+    pub(crate) fn refuses(&self, agent: &str, function: &str, table: &[(&str, &str)]) {
         let arguments: Vec<&str> = table.iter().map(|(argument, _)| *argument).collect();
         for ((argument, words), refusal) in table.iter().zip(self.refusals(agent, function, &arguments)) {
             assert!(refusal.as_ref().is_some_and(|said| said.contains(words)), "{argument:?}: {refusal:?}");
@@ -126,12 +134,15 @@ print(json.dumps(refusals))";
     }
 
     fn prepare(&self, path: &Path, owner: Owner) -> Vec<Tool> {
+        let mut programs = self.root.path().join("bin").into_os_string();
+        programs.push(":");
+        programs.push(std::env::var_os("PATH").unwrap_or_default());
         let surroundings = Surroundings {
             root: self.root.path().to_owned(),
             functions: self.root.path().join("functions"),
             workspace: self.root.path().join("work"),
             scratch: self.root.path().join("scratch"),
-            inherited: std::env::vars_os().filter(|(name, _)| name == "PATH").collect(),
+            inherited: vec![("PATH".into(), programs)],
             variables: self.variables.iter().cloned().collect(),
             auto_confirm: false,
         };
@@ -139,19 +150,19 @@ print(json.dumps(refusals))";
         script.prepare(&Arc::new(surroundings)).expect("a program")
     }
 
-    pub fn call(&self, name: &str, arguments: &Value) -> Called {
+    pub(crate) fn call(&self, name: &str, arguments: &Value) -> Called {
         call(&self.tool(name), arguments)
     }
 
     /// The text of a call that succeeds.
     #[track_caller]
-    pub fn said(&self, name: &str, arguments: Value) -> String {
+    pub(crate) fn said(&self, name: &str, arguments: Value) -> String {
         said(&self.tool(name), &arguments)
     }
 
     /// A call fails, and its error has these words.
     #[track_caller]
-    pub fn fails(&self, name: &str, arguments: Value, words: &str) {
+    pub(crate) fn fails(&self, name: &str, arguments: Value, words: &str) {
         fails(&self.tool(name), &arguments, words);
     }
 }
@@ -163,14 +174,14 @@ fn call(tool: &Tool, arguments: &Value) -> Called {
 
 /// The text of a call that succeeds.
 #[track_caller]
-pub fn said(tool: &Tool, arguments: &Value) -> String {
+pub(crate) fn said(tool: &Tool, arguments: &Value) -> String {
     let called = call(tool, arguments);
     assert!(!called.failed, "{} {arguments}: {}", tool.declaration.name, called.value);
     called.value["output"].as_str().map_or_else(|| called.value.to_string(), str::to_owned)
 }
 
 #[track_caller]
-pub fn fails(tool: &Tool, arguments: &Value, words: &str) {
+pub(crate) fn fails(tool: &Tool, arguments: &Value, words: &str) {
     let (name, called) = (&tool.declaration.name, call(tool, arguments));
     let text = called.value.to_string();
     assert!(called.failed && text.contains(words) && !text.contains("Traceback"), "{name} {arguments}: {text}");

@@ -148,9 +148,7 @@ fn programs_that_the_project_names_do_not_run() {
         git(&bench, &["config", name, &program]);
     }
     // A program is one word here.
-    let script = bench.root.path().join("gpg");
-    fs::write(&script, format!("#!/bin/sh\n{program}\n")).expect("a file");
-    fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a mode");
+    let script = bench.program("gpg", &program);
     for name in ["gpg.program", "gpg.ssh.program", "gpg.x509.program"] {
         git(&bench, &["config", name, &script.display().to_string()]);
     }
