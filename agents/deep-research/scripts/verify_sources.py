@@ -15,10 +15,21 @@ import _atlas
 ADDRESSES_MAX = 60
 SECONDS = 5
 
+
+def trimmed(address):
+    """An address without the signs of the sentence around it. Parentheses of its own belong to it."""
+    depth = 0
+    for place, sign in enumerate(address):
+        depth += (sign == "(") - (sign == ")")
+        if depth < 0:
+            return trimmed(address[:place])
+    return address.rstrip(".,;:!?")
+
+
 report = _state.state().get("report", "")
-found = re.findall(r"https?://[^\s<>\"'`\])}]+", report)
-found += [f"https://doi.org/{doi}" for doi in re.findall(r"(?<!doi\.org/)\b10\.\d{4,9}/[^\s<>\"'`\])}]+", report)]
-addresses = list(dict.fromkeys(address.rstrip(".,;:!?") for address in found))[:ADDRESSES_MAX]
+found = re.findall(r"https?://[^\s<>\"'`\]}]+", report)
+found += [f"https://doi.org/{doi}" for doi in re.findall(r"(?<!doi\.org/)\b10\.\d{4,9}/[^\s<>\"'`\]}]+", report)]
+addresses = list(dict.fromkeys(trimmed(address) for address in found))[:ADDRESSES_MAX]
 
 
 def check(address):

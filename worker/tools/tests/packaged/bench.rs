@@ -1,6 +1,7 @@
 //! A workspace with hostile files, and calls of tools in it.
 
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -105,16 +106,25 @@ for argument in json.load(sys.stdin):
         refusals.append(said.getvalue())
 print(json.dumps(refusals))";
         self.copy_tools_of(agent);
+        let root = self.root.path().display().to_string();
+        let said = self.python(CALLS, &[&root, function], &serde_json::json!(arguments).to_string());
+        serde_json::from_str(&said).expect("JSON")
+    }
+
+    /// What a program in Python prints, beside the parts of tools and with the variables.
+    #[track_caller]
+    pub(crate) fn python(&self, code: &str, arguments: &[&str], given: &str) -> String {
         let mut python = Command::new("python3");
-        python.args(["-c", CALLS]).arg(self.root.path()).arg(function).current_dir(self.path("."));
+        python.args(["-c", code]).args(arguments).current_dir(self.path("."));
+        python.env("PYTHONPATH", self.root.path().join("functions/tools"));
         for (name, value) in &self.variables {
             python.env(format!("LLM_AGENT_VAR_{}", name.to_uppercase()), value);
         }
         let mut python = python.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("python runs");
-        serde_json::to_writer(python.stdin.take().expect("a pipe"), arguments).expect("it reads");
+        python.stdin.take().expect("a pipe").write_all(given.as_bytes()).expect("it reads");
         let output = python.wait_with_output().expect("it ends");
-        assert!(output.status.success(), "{agent}.{function} ends with an exception");
-        serde_json::from_slice(&output.stdout).expect("JSON")
+        assert!(output.status.success(), "{code} ends with an error");
+        String::from_utf8(output.stdout).expect("text")
     }
 
     /// Each argument is refused with its words.
@@ -126,10 +136,19 @@ print(json.dumps(refusals))";
         }
     }
 
+    /// The scripts of a bundled agent.
+    pub(crate) fn copy_scripts_of(&self, agent: &str) -> PathBuf {
+        let folder = self.root.path().join("scripts");
+        fs::create_dir_all(&folder).expect("a folder");
+        for entry in fs::read_dir(source_of(agent).join("scripts")).expect("a folder").flatten() {
+            fs::copy(entry.path(), folder.join(entry.file_name())).expect("a file");
+        }
+        folder
+    }
+
     fn copy_tools_of(&self, agent: &str) -> PathBuf {
         let path = self.root.path().join("tools.py");
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../agents");
-        fs::copy(Path::new(source).join(agent).join("tools.py"), &path).expect("a file");
+        fs::copy(source_of(agent).join("tools.py"), &path).expect("a file");
         path
     }
 
@@ -165,6 +184,10 @@ print(json.dumps(refusals))";
     pub(crate) fn fails(&self, name: &str, arguments: Value, words: &str) {
         fails(&self.tool(name), &arguments, words);
     }
+}
+
+fn source_of(agent: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents").join(agent)
 }
 
 fn call(tool: &Tool, arguments: &Value) -> Called {

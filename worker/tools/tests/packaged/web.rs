@@ -41,6 +41,7 @@ fn pages_are_read_as_text() {
             "<html><head><title>T</title><style>x{}</style></head><body><h1>Héad</h1><p>a&amp;b <a href='https://x.org/y'>link</a></p><script>alert(1)</script><ul><li>one<li>two</ul>\u{1b}[0m</body></html>",
         ),
         "/broken" => ok("text/html", &"<div><script><p>".repeat(2000)),
+        "/%C3%A9?a%20b" => ok("text/plain", "accents\n"),
         "/odd" => ok("text/plain; charset=none-such", "plain\n"),
         "/binary" => ok("image/png", "a\0b"),
         "/giant" => ok("text/plain", &"z".repeat(5 << 20)),
@@ -59,6 +60,7 @@ fn pages_are_read_as_text() {
     assert!(!page.contains("alert") && !page.contains("x{}") && page.contains("\\x1b[0m"), "{page}");
     assert_eq!(bench.said("fetch_url_via_curl", read("/broken")), "(the page has no text)");
     assert_eq!(bench.said("fetch_url_via_curl", read("/odd")), "plain\n");
+    assert_eq!(bench.said("fetch_url_via_curl", read("/é?a b")), "accents\n");
     bench.fails("fetch_url_via_curl", read("/binary"), "is no text");
     bench.fails("fetch_url_via_curl", read("/giant"), "more than 4194304 bytes");
     bench.fails("fetch_url_via_curl", read("/cut"), "could not read");
@@ -100,6 +102,12 @@ fn searches_ask_their_servers() {
             "/perplexity" if body.contains("authorization: bearer k2") => {
                 ok("application/json", r#"{"choices":[{"message":{"content":"Yes"}}],"citations":["https://p"]}"#)
             }
+            "/moved" => {
+                let host = body.lines().find_map(|line| line.strip_prefix("host: 127.0.0.1")).unwrap_or_default();
+                format!("HTTP/1.1 302 Found\r\nLocation: http://localhost{host}/other\r\nContent-Length: 0\r\n\r\n")
+            }
+            "/other" if body.contains("authorization") => ok("application/json", r#"{"answer":"with a key"}"#),
+            "/other" => ok("application/json", r#"{"answer":"without a key"}"#),
             "/searx" => ok("application/json", r#"{"results":[{"title":"X","url":"https://x","content":"found"}]}"#),
             "/list" => ok("application/json", "[1]"),
             _ => ok("text/html", "<html>"),
@@ -122,6 +130,8 @@ fn searches_ask_their_servers() {
     let tavily = tavily.with("tavily_api_key", "k1");
     assert_eq!(tavily.said("web_search_tavily", query()), "It is.\n\n# T\nhttps://t\nC");
     assert_eq!(tavily.said("web_search_loki", query()), "It is.\n\n# T\nhttps://t\nC");
+    let moved = of("tavily_url", "/moved").with("tavily_api_key", "k1");
+    assert_eq!(moved.said("web_search_tavily", query()), "without a key");
     let perplexity = of("perplexity_url", "/perplexity").with("perplexity_api_key", "k2");
     assert_eq!(perplexity.said("web_search_perplexity", query()), "Yes\n[1] https://p");
     of("perplexity_url", "/list").with("perplexity_api_key", "k2").fails(
@@ -132,4 +142,69 @@ fn searches_ask_their_servers() {
     assert_eq!(of("search_url", "/searx").said("web_search_loki", query()), "# X\nhttps://x\nfound");
     of("search_url", "/none").fails("web_search_loki", query(), "not JSON");
     Bench::new().fails("web_search_loki", query(), "no search is configured");
+}
+
+/// A name service whose second answer is another one, and connections that only say where they would lead.
+const REBINDING: &str = "
+import os, socket
+import _atlas
+asked = []
+def resolve(host, port, *others, **named):
+    asked.append(host)
+    return [(socket.AF_INET, socket.SOCK_STREAM, 6, '', ('8.8.8.8' if len(asked) == 1 else '127.0.0.1', port or 80))]
+def connect(one, place):
+    raise OSError(f'tried {place[0]}')
+socket.getaddrinfo, socket.socket.connect = resolve, connect
+os.environ['http_proxy'] = 'http://127.0.0.1:1'
+print(_atlas.exists('http://rebound.example/', 5))";
+
+#[test]
+fn what_is_checked_is_what_is_reached() {
+    if !is_here("python3") {
+        return;
+    }
+    let bench = Bench::new();
+    assert_eq!(bench.python(REBINDING, &[], ""), "(False, 'tried 8.8.8.8')\n");
+    let public = "import json, sys, _atlas\nprint([_atlas.is_public(one) for one in json.load(sys.stdin)])";
+    let addresses = [
+        "8.8.8.8",
+        "2606:4700::1",
+        "::ffff:8.8.8.8",
+        "127.0.0.1",
+        "10.0.0.1",
+        "169.254.169.254",
+        "0.0.0.0",
+        "224.0.0.1",
+        "::1",
+        "::ffff:127.0.0.1",
+        "::7f00:1",
+        "64:ff9b::7f00:1",
+        "2002:7f00:1::",
+        "fec0::1",
+        "fe80::1%eth0",
+        "ff02::1",
+    ];
+    let expected = format!("[True, True, True{}]\n", ", False".repeat(addresses.len() - 3));
+    assert_eq!(bench.python(public, &[], &json!(addresses).to_string()), expected);
+}
+
+#[test]
+fn sources_of_a_report_are_found() {
+    if !is_here("python3") {
+        return;
+    }
+    let url = server(|request| match request.split(' ').nth(1).unwrap_or_default() {
+        "/a_(law)" | "/%C3%A9" => ok("text/plain", "x"),
+        _ => "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_owned(),
+    });
+    let report = format!("Laws ({url}/a_(law)), [one]({url}/é). Also {url}/gone.\n");
+    let bench = Bench::new().with("allow_private_addresses", "true");
+    let scripts = bench.copy_scripts_of("deep-research");
+    let run = "import os, runpy, sys\nos.environ['GRAPH_STATE'] = sys.stdin.read()\nsys.path.insert(0, os.path.dirname(sys.argv[1]))\nrunpy.run_path(sys.argv[1])";
+    let script = scripts.join("verify_sources.py").display().to_string();
+    let said = bench.python(run, &[&script], &json!({ "report": report }).to_string());
+    let checked = serde_json::from_str::<serde_json::Value>(&said).expect("JSON");
+    let expected =
+        format!("3 addresses checked, 1 not found.\nOK {url}/a_(law)\nOK {url}/é\nNOT FOUND {url}/gone (404)");
+    assert_eq!(checked["source_check"], expected);
 }
