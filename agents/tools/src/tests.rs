@@ -46,14 +46,11 @@ fn check_agent(language: Language, source: &str, expected: &Expect) {
 #[test]
 fn a_comment_guards_tools() {
     let python = "# @guard\ndef run():\n    'D.'\n";
-    check(
-        Language::Python,
-        python,
-        &expect_test::expect![[r#"
-        guarded: sample_tool
-        sample_tool = run: "D."
-    "#]],
-    );
+    let typescript = "// @guard\n/** D. */\nexport function run() {}\n";
+    for (language, source) in [(Language::Python, python), (Language::TypeScript, typescript)] {
+        let expected = "guarded: sample_tool\nsample_tool = run: \"D.\"\n";
+        assert_eq!(shown(language, Scope::File { stem: "sample_tool" }, source), expected);
+    }
     let several = "def a():\n    'D.'\n\ndef b():\n    'D.'\n\n# @guard b\n# @guarded a\n";
     check_agent(
         Language::Python,
@@ -69,16 +66,6 @@ fn a_comment_guards_tools() {
         "# @guard c\ndef a():\n    'D.'\n",
         &expect_test::expect![[r#"
         annotation: line 1, column 1: @guard names "c", which is no tool of the file
-    "#]],
-    );
-    let typescript = "// @guard\n/** D. */\nexport function run(a: string) { return a; }\n";
-    check(
-        Language::TypeScript,
-        typescript,
-        &expect_test::expect![[r#"
-        guarded: sample_tool
-        sample_tool = run: "D."
-          a! {"type":"string"}
     "#]],
     );
     let bash = "# @meta guard two\n\n# @cmd One.\none() { :; }\n\n# @cmd Two.\n# @option --x! X\ntwo() { :; }\n";
