@@ -19,7 +19,8 @@ def get_structure(depth: int = 3) -> str:
     """
     root, counts = _atlas.root(), {}
     depth = _atlas.whole(depth, 3, 1, 10)
-    for entry in _atlas.files(root):
+    notes = []
+    for entry in _atlas.files(root, notes):
         folder = os.path.relpath(os.path.dirname(entry.path), root)
         parts = [] if folder == "." else folder.split(os.sep)
         for length in range(min(len(parts), depth) + 1):
@@ -27,4 +28,4 @@ def get_structure(depth: int = 3) -> str:
             counts[name] = counts.get(name, 0) + 1
     lines = [f"{_atlas.shown(name)}/ {count}" for name, count in sorted(counts.items())]
     more = [f"({len(lines) - LINES_MAX} more folders)"] if len(lines) > LINES_MAX else []
-    return "\n".join(lines[:LINES_MAX] + more) or "(empty)"
+    return "\n".join(lines[:LINES_MAX] + more + notes) or "(empty)"

@@ -15,7 +15,7 @@ import _project
 
 def get_project_info() -> dict:
     """Shows the kind of the project, its commands to build, test and check it, and what is in its folder."""
-    return {**_project.project(), "files": sorted(os.listdir(_atlas.root()))[:200]}
+    return {**_project.project(), "files": sorted(map(_atlas.shown, os.listdir(_atlas.root())))[:200]}
 
 
 def run_build() -> str:

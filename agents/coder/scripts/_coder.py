@@ -1,6 +1,5 @@
 """What the scripts share: the state, and the folder of the project."""
 
-import json
 import os
 import sys
 
@@ -9,21 +8,13 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 sys.dont_write_bytecode = True
 
 import _atlas
+import _graph
 import _project
+
+state, give = _graph.state, _graph.give
 
 # Shows that a folder of the attempt still has the changes: a later attempt begins with an empty one.
 MARK = ".atlas-coder"
-
-
-def state():
-    if "GRAPH_STATE_FILE" in os.environ:
-        with open(os.environ["GRAPH_STATE_FILE"], encoding="utf-8") as file:
-            return json.load(file)
-    return json.loads(os.environ["GRAPH_STATE"])
-
-
-def give(**changes):
-    print(json.dumps(changes))
 
 
 def is_own():

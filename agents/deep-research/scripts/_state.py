@@ -1,18 +1,12 @@
 """The state of the run."""
 
-import json
 import os
 import sys
 
+# Packing adds this part of the packaged tools.
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "functions", "tools"))
 sys.dont_write_bytecode = True
 
+import _graph
 
-def state():
-    if "GRAPH_STATE_FILE" in os.environ:
-        with open(os.environ["GRAPH_STATE_FILE"], encoding="utf-8") as file:
-            return json.load(file)
-    return json.loads(os.environ["GRAPH_STATE"])
-
-
-def give(**changes):
-    print(json.dumps(changes))
+state, give = _graph.state, _graph.give

@@ -2,15 +2,11 @@
 
 import concurrent.futures
 import re
-import os
-import sys
 
+# Packing adds what is imported here; the first one says where it is.
 import _state
-
-# Packing adds this part of the tools for pages.
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "functions", "tools"))
-
 import _atlas
+import _web
 
 ADDRESSES_MAX = 60
 SECONDS = 5
@@ -33,7 +29,7 @@ addresses = list(dict.fromkeys(trimmed(address) for address in found))[:ADDRESSE
 
 
 def check(address):
-    good, why = _atlas.exists(address, SECONDS)
+    good, why = _web.exists(address, SECONDS)
     return f"{'OK' if good else 'NOT FOUND'} {_atlas.shown(address)}{'' if good else f' ({why})'}"
 
 

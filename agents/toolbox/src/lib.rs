@@ -32,9 +32,11 @@ macro_rules! sources {
 /// The parts.
 const PARTS: &[File] = &[
     File { name: "_atlas.py", source: include_str!("../tools/_atlas.py") },
+    File { name: "_graph.py", source: include_str!("../tools/_graph.py") },
     File { name: "_project.py", source: include_str!("../tools/_project.py") },
     File { name: "_search.py", source: include_str!("../tools/_search.py") },
     File { name: "_sql.py", source: include_str!("../tools/_sql.py") },
+    File { name: "_web.py", source: include_str!("../tools/_web.py") },
 ];
 
 sources! {
@@ -44,7 +46,7 @@ sources! {
     "execute_command.py": "_atlas.py";
     "execute_py_code.py": "_atlas.py";
     "execute_sql_code.py": "_sql.py" "_atlas.py";
-    "fetch_url_via_curl.py": "_atlas.py";
+    "fetch_url_via_curl.py": "_web.py" "_atlas.py";
     "fs_cat.py": "_atlas.py";
     "fs_glob.py": "_atlas.py";
     "fs_grep.py": "_atlas.py";
@@ -55,11 +57,11 @@ sources! {
     "fs_rm.py": "_atlas.py";
     "fs_write.py": "_atlas.py";
     "get_current_time.py":;
-    "search_arxiv.py": "_atlas.py";
-    "search_wikipedia.py": "_atlas.py";
-    "web_search_loki.py": "_search.py" "_atlas.py";
-    "web_search_perplexity.py": "_search.py" "_atlas.py";
-    "web_search_tavily.py": "_search.py" "_atlas.py";
+    "search_arxiv.py": "_web.py" "_atlas.py";
+    "search_wikipedia.py": "_web.py" "_atlas.py";
+    "web_search_loki.py": "_search.py" "_web.py" "_atlas.py";
+    "web_search_perplexity.py": "_search.py" "_web.py" "_atlas.py";
+    "web_search_tavily.py": "_search.py" "_web.py" "_atlas.py";
 }
 
 /// A part that tools share, by its name as Python imports it. Files of agents can import it too.

@@ -1,21 +1,16 @@
-"""What the packaged tools share: paths that stay in the workspace, limits, programs and requests.
+"""What the packaged tools share: paths that stay in the workspace, limits, searches and programs.
 
 These rules keep a model from mistakes. They are no isolation: a program that a tool starts can do what the worker's user can do.
 """
 
-import http.client
-import ipaddress
+import contextlib
 import os
 import re
-import socket
-import ssl
+import signal
 import stat
 import subprocess
 import sys
 import threading
-import urllib.error
-import urllib.parse
-import urllib.request
 
 # Bytes of a file that is read or written as a whole, and of a text for the model.
 FILE_MAX = 8 << 20
@@ -29,6 +24,11 @@ SKIPPED = {
     ".tox", ".mypy_cache", ".pytest_cache", ".gradle", ".idea", ".next", "coverage",
 }
 SECONDS_MAX = 100
+# Seconds of a search, and stars in one part of a pattern.
+SEARCH_SECONDS = 30
+STARS_MAX = 8
+# All control characters but tabs, and bytes of names that are no UTF-8.
+CONTROLS = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def fail(text):
@@ -87,14 +87,37 @@ def inside(path, follow=True):
     return real
 
 
-def shown(text):
+def shown(line):
     """A line without control characters."""
-    return "".join(sign if sign == "\t" or ord(sign) >= 32 and ord(sign) != 127 else f"\\x{ord(sign):02x}" for sign in text)
+    return CONTROLS.sub(lambda found: escaped(ord(found[0])), line)
+
+
+def escaped(number):
+    """A sign as a text. Bytes that are no UTF-8 are numbers from 0xdc80."""
+    return f"\\x{number - 0xDC00 if 0xDC80 <= number <= 0xDCFF else number:02x}"
+
+
+def shown_text(text):
+    """Lines without control characters. All that models read of files, programs and servers goes through this or the above."""
+    return "\n".join(shown(line.rstrip("\r")) for line in text.split("\n"))
 
 
 def relative(path):
     """A path as the model sees it."""
-    return shown(os.path.relpath(path, root()).encode("utf-8", "backslashreplace").decode())
+    return shown(os.path.relpath(path, root()))
+
+
+def listed(path, most=2000):
+    """The names in a folder: those of folders end with a slash, those of links with an @."""
+    try:
+        entries = sorted(os.scandir(inside(path)), key=lambda entry: entry.name)
+    except OSError as error:
+        fail(f"could not list {path!r}: {error.strerror}")
+    kind = lambda entry: "@" if entry.is_symlink() else "/" if entry.is_dir() else ""
+    lines = [shown(entry.name) + kind(entry) for entry in entries[:most]]
+    if len(entries) > most:
+        lines.append(f"({len(entries) - most} more)")
+    return "\n".join(lines) or "(empty)"
 
 
 def opened(path):
@@ -113,15 +136,18 @@ def is_binary(start):
     return b"\0" in start
 
 
-def text_of(path, most=FILE_MAX):
-    """The text of a file."""
+def text_of(path, most=FILE_MAX, strict=False):
+    """The text of a file. A strict one is UTF-8, so that it can be written again as it was."""
     with opened(path) as file:
         data = file.read(most + 1)
     if len(data) > most:
         fail(f"{path!r} has more than {most} bytes; read a part of it with fs_read")
     if is_binary(data[:8192]):
         fail(f"{path!r} is a binary file")
-    return data.decode("utf-8", "replace")
+    try:
+        return data.decode("utf-8", "strict" if strict else "replace")
+    except UnicodeDecodeError:
+        fail(f"{path!r} is not UTF-8; nothing was changed")
 
 
 def write(path, contents):
@@ -134,8 +160,8 @@ def write(path, contents):
         fail(f"{path!r} is a folder")
     old, mode = None, 0o644
     if os.path.lexists(target):
-        mode = stat.S_IMODE(os.stat(target).st_mode)
         with opened(path) as file:
+            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
             old = file.read(FILE_MAX).decode("utf-8", "replace")
     beside = f"{target}.{os.getpid()}.new"
     try:
@@ -152,19 +178,54 @@ def write(path, contents):
     return old
 
 
-def files(start, hidden=False):
-    """All files below a folder, without links to folders and without folders that hold no sources."""
+class TimeUp(Exception):
+    """The time of a search has ended."""
+
+
+@contextlib.contextmanager
+def limited(notes):
+    """A search of limited time. If the time ends, the search does, and a note says so."""
+
+    def end(*_):
+        raise TimeUp
+
+    signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, SEARCH_SECONDS)
+    try:
+        yield
+    except TimeUp:
+        notes.append(f"(the search ended after {SEARCH_SECONDS} s)")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def limit_memory(most):
+    """Limits the memory of the tool and of the programs that it starts, where the system can."""
+    try:
+        import resource
+
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+    except (ImportError, OSError, ValueError):
+        pass
+
+
+def files(start, notes, hidden=False):
+    """All files below a folder, without links to folders and without folders that hold no sources. A note says if there are more."""
     count = 0
     waiting = [(start, 0)]
     while waiting:
         folder, depth = waiting.pop()
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-        except OSError:
+        except OSError as error:
+            if folder == start:
+                fail(f"could not list {relative(start)!r}: {error.strerror}")
             continue
         for entry in entries:
             count += 1
             if count > ENTRIES_MAX:
+                notes.append(f"(the search ended after {ENTRIES_MAX} entries)")
                 return
             if entry.is_dir(follow_symlinks=False):
                 if depth < DEPTH_MAX and entry.name not in SKIPPED and (hidden or not entry.name.startswith(".")):
@@ -177,6 +238,9 @@ def pattern(glob):
     """A pattern for paths, such as `src/**/*.py` or `*.{ts,tsx}`. `*` stops at a slash."""
     if len(glob) > 1000:
         fail("the pattern has more than 1000 characters")
+    # Each of them multiplies the ways in which a name can match.
+    if max(part.count("*") for part in glob.replace("**/", "").split("/")) > STARS_MAX or glob.count("**") > STARS_MAX:
+        fail(f"the pattern has more than {STARS_MAX} stars in one part")
     made, place, braces = "", 0, 0
     while place < len(glob):
         sign = glob[place]
@@ -254,7 +318,7 @@ def run(command, given="", seconds=SECONDS_MAX, environment=None):
     reader.join(0.5 if status is not None else 0.1)
     middle = f"\n[{lost[0]} bytes are left out]\n" if lost[0] else ""
     text = bytes(first).decode("utf-8", "replace") + middle + bytes(last).decode("utf-8", "replace")
-    return status, "\n".join(shown(line.rstrip("\r")) for line in text.split("\n"))
+    return status, shown_text(text)
 
 
 def said(status, text):
@@ -264,139 +328,6 @@ def said(status, text):
     return text if status == 0 and text else f"{text}\n[exit status {status}]".lstrip("\n")
 
 
-# Networks that are global by their numbers, and stand for addresses of IPv4 that may be private, or are no longer in use.
-ELSEWHERE = [ipaddress.ip_network(network) for network in ("::/96", "64:ff9b::/96", "64:ff9b:1::/48", "2001::/32", "2002::/16", "fec0::/10")]
-
-
-class Refused(OSError):
-    """An address that may not be reached."""
-
-
-def is_public(address):
-    """Whether an IP address is one of the internet, and no other way into the worker's network."""
-    ip = ipaddress.ip_address(address.split("%")[0])
-    ip = getattr(ip, "ipv4_mapped", None) or ip
-    return ip.is_global and not ip.is_multicast and not any(ip in network for network in ELSEWHERE)
-
-
-def connected(host, port, timeout):
-    """A connection to a host. The name is resolved once, so what is checked is what is reached."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    if setting("ALLOW_PRIVATE_ADDRESSES", "") not in ("1", "true", "yes") and not all(is_public(one[4][0]) for one in found):
-        raise Refused(f"{shown(host)} is a private address; an agent with the variable allow_private_addresses: true may read it")
-    failed = OSError("the host has no address")
-    for family, kind, protocol, _, place in found:
-        one = socket.socket(family, kind, protocol)
-        try:
-            one.settimeout(timeout)
-            one.connect(place)
-            return one
-        except OSError as error:
-            one.close()
-            failed = error
-    raise failed
-
-
-class Connection(http.client.HTTPConnection):
-    def connect(self):
-        self.sock = connected(self.host, self.port, self.timeout)
-
-
-class SecureConnection(http.client.HTTPSConnection, Connection):
-    """Connects as the class above, then speaks TLS."""
-
-
-class Plain(urllib.request.HTTPHandler):
-    def http_open(self, request):
-        return self.do_open(Connection, request)
-
-
-class Secure(urllib.request.HTTPSHandler):
-    def https_open(self, request):
-        return self.do_open(SecureConnection, request, context=ssl.create_default_context())
-
-
-class Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows redirects to addresses with http and https alone."""
-
-    def redirect_request(self, request, file, code, message, headers, url):
-        try:
-            address_of(url)
-        except ValueError as error:
-            raise Refused(str(error)) from error
-        return super().redirect_request(request, file, code, message, headers, url)
-
-
-def address_of(url):
-    """An address with http or https in ASCII: its host as the name service knows it, other signs escaped."""
-    try:
-        parts = urllib.parse.urlsplit(url)
-        usable = parts.scheme in ("http", "https") and parts.hostname and not any(ord(sign) < 32 for sign in url) and " " not in parts.netloc
-        host = parts.netloc if parts.netloc.isascii() else parts.netloc.encode("idna").decode()
-    except ValueError:
-        usable = False
-    if not usable:
-        raise ValueError(f"{shown(url[:200])!r} is no address with http or https")
-    return urllib.parse.quote(parts._replace(netloc=host).geturl(), safe="%/:=&?~#+!$,;'@()*[]|")
-
-
-def answer_of(url, data=None, headers=(), configured=False, seconds=30, method=None):
-    """The answer of an address. A `configured` one was set by people: it may be private, and be reached through a proxy."""
-    request = urllib.request.Request(address_of(url), data, {"User-Agent": "atlas-tools/1"}, method=method)
-    for name, value in dict(headers).items():
-        # A redirect may lead to others, who must not get a key.
-        request.add_unredirected_header(name, value)
-    handlers = [] if configured else [urllib.request.ProxyHandler({}), Plain, Secure]
-    return urllib.request.build_opener(Redirects, *handlers).open(request, timeout=seconds)
-
-
-def fetch(url, data=None, headers=(), configured=False, seconds=30, most=4 << 20):
-    """Reads an address: its type and its bytes."""
-    try:
-        with answer_of(url, data, headers, configured, seconds) as answer:
-            body = answer.read(most + 1)
-            if answer.length and len(body) <= most:
-                raise OSError(f"{answer.length} bytes are missing")
-            kind = answer.headers.get_content_type()
-            charset = answer.headers.get_content_charset() or "utf-8"
-    except urllib.error.HTTPError as error:
-        said = error.read(500).decode("utf-8", "replace")
-        fail(f"{shown(url[:200])} answered {error.code} {error.reason}: {shown(said)}")
-    except (OSError, ValueError, http.client.HTTPException) as error:
-        fail(f"could not read {shown(url[:200])}: {shown(str(getattr(error, 'reason', error)))}")
-    if len(body) > most:
-        fail(f"{shown(url[:200])} has more than {most} bytes")
-    return kind, body, charset
-
-
-def decoded(body, charset="utf-8"):
-    """Bytes as text."""
-    try:
-        return body.decode(charset, "replace")
-    except LookupError:
-        return body.decode("utf-8", "replace")
-
-
 def cut(text, most=TEXT_MAX):
-    """The beginning of a text."""
-    return text if len(text) <= most else text[:most] + f"\n[cut: {len(text) - most} characters are left out]"
-
-
-def shown_lines(lines):
-    """Lines without control characters."""
-    return "\n".join(shown(line) for line in lines)
-
-
-def exists(url, seconds):
-    """Whether an address answers, and otherwise why not."""
-    for method in ("HEAD", "GET"):
-        try:
-            with answer_of(url, seconds=seconds, method=method):
-                return True, ""
-        except urllib.error.HTTPError as error:
-            # Some servers do not know HEAD.
-            if method == "GET" or error.code not in (403, 405, 501):
-                return False, str(error.code)
-        except (OSError, ValueError, http.client.HTTPException) as error:
-            return False, shown(str(getattr(error, "reason", error)))[:100]
-    return False, "no answer"
+    """The beginning of a text, without control characters."""
+    return shown_text(text[:most]) + (f"\n[cut: {len(text) - most} characters are left out]" if len(text) > most else "")

@@ -4,6 +4,7 @@ import json
 import urllib.parse
 
 import _atlas
+import _web
 
 
 def answer(url, body=None, key=None):
@@ -14,7 +15,7 @@ def answer(url, body=None, key=None):
     if body is not None:
         headers["Content-Type"] = "application/json"
         data = json.dumps(body).encode()
-    _, found, _ = _atlas.fetch(url, data, headers, configured=True, seconds=60)
+    _, found, _ = _web.fetch(url, data, headers, configured=True, seconds=60)
     try:
         found = json.loads(found)
     except ValueError as error:
@@ -27,8 +28,8 @@ def answer(url, body=None, key=None):
 def listed(results, text):
     """Results with their addresses."""
     results = [one for one in results if isinstance(one, dict)] if isinstance(results, list) else []
-    lines = [f"# {one.get('title') or ''}\n{one.get('url') or ''}\n{str(one.get(text) or '')[:2000]}" for one in results[:10]]
-    return _atlas.cut("\n\n".join(lines))
+    texts = [f"# {one.get('title') or ''}\n{one.get('url') or ''}\n{str(one.get(text) or '')[:2000]}" for one in results[:10]]
+    return "\n\n".join(texts)
 
 
 def key(name):
@@ -42,7 +43,7 @@ def tavily(query):
     url = _atlas.setting("TAVILY_URL", "https://api.tavily.com/search")
     found = answer(url, {"query": query[:400], "include_answer": True, "max_results": 5}, key("TAVILY_API_KEY"))
     parts = [str(found.get("answer") or ""), listed(found.get("results"), "content")]
-    return "\n\n".join(part for part in parts if part) or "(nothing was found)"
+    return _atlas.cut("\n\n".join(part for part in parts if part)) or "(nothing was found)"
 
 
 def perplexity(query):
@@ -55,10 +56,10 @@ def perplexity(query):
     except (KeyError, IndexError, TypeError):
         _atlas.fail("the search answered in an unknown form")
     sources = [str(one) for one in found.get("citations") or [] if isinstance(one, str)]
-    return _atlas.cut(str(text)) + "".join(f"\n[{number}] {source}" for number, source in enumerate(sources[:20], 1))
+    return _atlas.cut(str(text)) + _atlas.cut("".join(f"\n[{number}] {source}" for number, source in enumerate(sources[:20], 1)))
 
 
 def server(url, query):
     """A server with the API of SearXNG."""
     found = answer(f"{url}{'&' if '?' in url else '?'}{urllib.parse.urlencode({'q': query[:400], 'format': 'json'})}")
-    return listed(found.get("results"), "content") or "(nothing was found)"
+    return _atlas.cut(listed(found.get("results"), "content")) or "(nothing was found)"

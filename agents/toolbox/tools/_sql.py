@@ -109,13 +109,7 @@ def in_sqlite(path, code, reads):
 
 def bound(database):
     """Bounds the memory of SQLite, and its time where its own handler is not asked: in the middle of a function."""
-    try:
-        import resource
-
-        most = resource.getrlimit(resource.RLIMIT_AS)[1]
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_MAX if most == resource.RLIM_INFINITY else min(MEMORY_MAX, most), most))
-    except (ImportError, OSError, ValueError):
-        pass
+    _atlas.limit_memory(MEMORY_MAX)
     if hasattr(database, "setlimit"):
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, VALUE_MAX)
 

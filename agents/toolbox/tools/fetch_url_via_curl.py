@@ -4,6 +4,7 @@ import html.parser
 import re
 
 import _atlas
+import _web
 
 BLOCKS = {
     "address", "article", "aside", "blockquote", "br", "dd", "div", "dl", "dt", "figure", "footer", "form", "h1", "h2", "h3", "h4",
@@ -19,13 +20,13 @@ def run(url: str) -> str:
     Args:
         url: The address, with http or https
     """
-    kind, body, charset = _atlas.fetch(url)
+    kind, body, charset = _web.fetch(url)
     if kind in ("text/html", "application/xhtml+xml"):
-        return _atlas.cut(text_of(_atlas.decoded(body, charset)), TEXT_MAX) or "(the page has no text)"
+        return _atlas.cut(text_of(_web.decoded(body, charset)), TEXT_MAX) or "(the page has no text)"
     is_text = kind.startswith("text/") or kind.endswith(("json", "xml", "yaml", "javascript"))
     if not is_text and _atlas.is_binary(body[:8192]):
         _atlas.fail(f"the address is no text: {kind}, {len(body)} bytes")
-    return _atlas.cut(_atlas.decoded(body, charset), TEXT_MAX) or "(empty)"
+    return _atlas.cut(_web.decoded(body, charset), TEXT_MAX) or "(empty)"
 
 
 class Reader(html.parser.HTMLParser):
@@ -33,11 +34,14 @@ class Reader(html.parser.HTMLParser):
 
     def __init__(self):
         super().__init__(convert_charrefs=True)
-        self.pieces, self.hidden, self.links = [], [], []
+        self.pieces, self.links = [], []
+        # How many open elements are hidden, and which place among them the first of each kind has.
+        self.hidden, self.first = 0, {}
 
     def handle_starttag(self, tag, attributes):
         if tag in HIDDEN:
-            self.hidden.append(tag)
+            self.first.setdefault(tag, self.hidden)
+            self.hidden += 1
         if tag in BLOCKS:
             self.pieces.append("\n")
         if tag == "li":
@@ -50,9 +54,10 @@ class Reader(html.parser.HTMLParser):
             self.links.append(dict(attributes).get("href") or "")
 
     def handle_endtag(self, tag):
-        if tag in self.hidden:
+        if tag in self.first:
             # Also ends those inside it that were never closed.
-            del self.hidden[self.hidden.index(tag) :]
+            self.hidden = self.first[tag]
+            self.first = {other: place for other, place in self.first.items() if place < self.hidden}
         if tag == "a" and self.links:
             address = self.links.pop()
             if address.startswith(("http://", "https://")):
@@ -70,4 +75,4 @@ def text_of(page):
     reader.feed(page)
     reader.close()
     lines = [line.strip() for line in "".join(reader.pieces).split("\n")]
-    return _atlas.shown_lines(line for line in re.sub("\n{3,}", "\n\n", "\n".join(lines)).strip().split("\n"))
+    return re.sub("\n{3,}", "\n\n", "\n".join(lines)).strip()

@@ -1,4 +1,4 @@
-"""Reads a file as it is."""
+"""Reads a file as a whole."""
 
 import os
 
@@ -13,4 +13,4 @@ def run(path: str) -> str:
     """
     if os.path.isdir(_atlas.inside(path)):
         _atlas.fail(f"{path!r} is a folder; list it with fs_ls")
-    return _atlas.text_of(path, _atlas.TEXT_MAX) or "(the file is empty)"
+    return _atlas.shown_text(_atlas.text_of(path, _atlas.TEXT_MAX)) or "(the file is empty)"

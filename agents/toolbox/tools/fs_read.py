@@ -18,8 +18,7 @@ def run(path: str, offset: int = 1, limit: int = 2000) -> str:
     """
     real = _atlas.inside(path)
     if os.path.isdir(real):
-        names = sorted(os.scandir(real), key=lambda entry: entry.name)[:2000]
-        return "\n".join(_atlas.shown(entry.name) + ("/" if entry.is_dir() else "") for entry in names) or "(empty)"
+        return _atlas.listed(path)
     offset = _atlas.whole(offset, 1, 1, 1 << 40)
     limit = _atlas.whole(limit, 2000, 1, 2000)
     lines, number, size, more = [], 0, 0, False

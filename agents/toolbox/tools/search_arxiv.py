@@ -4,6 +4,7 @@ import urllib.parse
 import xml.etree.ElementTree as tree
 
 import _atlas
+import _web
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 
@@ -17,7 +18,7 @@ def run(query: str) -> str:
     count = _atlas.whole(_atlas.setting("ARXIV_MAX_RESULTS"), 3, 1, 20)
     base = _atlas.setting("ARXIV_URL", "https://export.arxiv.org/api/query")
     words = urllib.parse.urlencode({"search_query": f"all:{query[:500]}", "max_results": count})
-    _, body, _ = _atlas.fetch(f"{base}?{words}", configured=True)
+    _, body, _ = _web.fetch(f"{base}?{words}", configured=True)
     if b"<!DOCTYPE" in body or b"<!ENTITY" in body:
         _atlas.fail("arXiv answered with a document type, which is not read")
     try:

@@ -23,7 +23,8 @@ def main():
     if value is None:
         return
     text = str(value) if isinstance(value, (str, int, float)) else json.dumps(value, indent=2, ensure_ascii=False)
-    with open(os.environ["LLM_OUTPUT"], "a", encoding="utf-8") as output:
+    # Names of files can have bytes that are no text.
+    with open(os.environ["LLM_OUTPUT"], "a", encoding="utf-8", errors="backslashreplace") as output:
         output.write(text)
 
 

@@ -1,7 +1,9 @@
 //! A workspace with hostile files, and calls of tools in it.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -38,6 +40,8 @@ impl Bench {
                 fs::write(bench.root.path().join("functions/tools").join(file.name), file.source).expect("a file");
             }
         }
+        let part = atlas_toolbox::part("_graph").expect("a part");
+        fs::write(bench.root.path().join("functions/tools").join(part.name), part.source).expect("a file");
         fs::write(bench.root.path().join("secret"), "top secret").expect("a file");
         bench.write("src/a.py", "one\ntwo\nthree\n");
         bench.write(".git/config", "one");
@@ -45,6 +49,8 @@ impl Bench {
         bench.write("colors", "x\u{1b}[31mred\u{7}\n");
         bench.write("giant", &"y".repeat(3 << 20));
         bench.write("na\nme", "");
+        fs::create_dir(bench.path("odd")).expect("a folder");
+        fs::write(bench.path("odd").join(OsStr::from_bytes(b"\xff")), "").expect("a file");
         symlink("src", bench.path("inner")).expect("a link");
         symlink("..", bench.path("up")).expect("a link");
         symlink("../secret", bench.path("out")).expect("a link");
@@ -92,23 +98,36 @@ impl Bench {
         tools.remove(0)
     }
 
-    /// What the tool of an agent says about each of many arguments, all in one process; none for a call that succeeds.
-    pub(crate) fn refusals(&self, agent: &str, function: &str, arguments: &[&str]) -> Vec<Option<String>> {
-        const CALLS: &str =
-            "import contextlib, io, json, sys\nsys.path.insert(0, sys.argv[1])\nimport tools\nrefusals = []
-for argument in json.load(sys.stdin):
+    /// What a tool says about each of many arguments, all in one process; none for a call that succeeds.
+    fn refusals(&self, tool: (&str, &str), arguments: &[Value]) -> Vec<Option<String>> {
+        const CALLS: &str = "import contextlib, importlib, io, json, sys\nsys.path.insert(0, sys.argv[1])
+run, refusals = getattr(importlib.import_module(sys.argv[2]), sys.argv[3]), []
+for arguments in json.load(sys.stdin):
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
-            getattr(tools, sys.argv[2])(argument)
+            run(**arguments)
         refusals.append(None)
     except SystemExit:
         refusals.append(said.getvalue())
 print(json.dumps(refusals))";
-        self.copy_tools_of(agent);
         let root = self.root.path().display().to_string();
-        let said = self.python(CALLS, &[&root, function], &serde_json::json!(arguments).to_string());
+        let said = self.python(CALLS, &[&root, tool.0, tool.1], &serde_json::json!(arguments).to_string());
         serde_json::from_str(&said).expect("JSON")
+    }
+
+    /// A tool refuses each argument with its words. The tool is that of a file, or a function of a bundled agent.
+    #[track_caller]
+    pub(crate) fn refuses(&self, tool: (&str, &str), table: &[(Value, &str)]) {
+        let mut module = tool;
+        if tool.1 != "run" {
+            self.copy_tools_of(tool.0);
+            module.0 = "tools";
+        }
+        let arguments: Vec<Value> = table.iter().map(|(argument, _)| argument.clone()).collect();
+        for ((argument, words), refusal) in table.iter().zip(self.refusals(module, &arguments)) {
+            assert!(refusal.as_ref().is_some_and(|said| said.contains(words)), "{tool:?} {argument}: {refusal:?}");
+        }
     }
 
     /// What a program in Python prints, beside the parts of tools and with the variables.
@@ -125,15 +144,6 @@ print(json.dumps(refusals))";
         let output = python.wait_with_output().expect("it ends");
         assert!(output.status.success(), "{code} ends with an error");
         String::from_utf8(output.stdout).expect("text")
-    }
-
-    /// Each argument is refused with its words.
-    #[track_caller]
-    pub(crate) fn refuses(&self, agent: &str, function: &str, table: &[(&str, &str)]) {
-        let arguments: Vec<&str> = table.iter().map(|(argument, _)| *argument).collect();
-        for ((argument, words), refusal) in table.iter().zip(self.refusals(agent, function, &arguments)) {
-            assert!(refusal.as_ref().is_some_and(|said| said.contains(words)), "{argument:?}: {refusal:?}");
-        }
     }
 
     /// The scripts of a bundled agent.

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, fails, is_here};
+use crate::bench::{Bench, is_here};
 
 /// Paths that no tool for files may take, and a word of the refusal.
 const HOSTILE: [(&str, &str); 12] = [
@@ -39,24 +39,19 @@ fn tools_for_files_stay_in_the_workspace() {
         ("fs_patch", "contents"),
         ("fs_rm", ""),
     ];
-    std::thread::scope(|scope| {
-        // Prepared one after the other: they share the programs that call them.
-        for (tool, other) in tools.map(|(name, other)| (bench.tool(name), other)) {
-            scope.spawn(move || {
-                let arguments = |path: &str| match other {
-                    "" => json!({ "path": path }),
-                    other => json!({"path": path, other: "+x"}),
-                };
-                for (path, words) in HOSTILE {
-                    fails(&tool, &arguments(path), words);
-                }
-                fails(&tool, &arguments(&"x/".repeat(3000)), "4096 characters");
-                if tool.declaration.name != "fs_rm" {
-                    fails(&tool, &arguments("out"), "outside the workspace");
-                }
-            });
+    for (name, other) in tools {
+        let arguments = |path: &str| match other {
+            "" => json!({ "path": path }),
+            other => json!({"path": path, other: "+x"}),
+        };
+        let mut table = HOSTILE.map(|(path, words)| (arguments(path), words)).to_vec();
+        table.push((arguments(&"x/".repeat(3000)), "4096 characters"));
+        if name != "fs_rm" {
+            table.push((arguments("out"), "outside the workspace"));
         }
-    });
+        bench.refuses((name, "run"), &table);
+        bench.fails(name, arguments("../secret"), "outside the workspace");
+    }
     assert_eq!(fs::read_to_string(bench.root.path().join("secret")).expect("it is there"), "top secret");
     assert!(!bench.path("pipe").is_file());
 }
@@ -84,8 +79,17 @@ fn files_are_read_within_bounds() {
     let giant = read(json!({"path": "giant"}));
     assert!(giant.len() < 3000 && giant.contains("y…\n(the file is large, 3145728 bytes"), "{giant}");
     bench.fails("fs_read", json!({"path": "binary"}), "is a binary file");
+    assert!(bench.said("fs_read", json!({"path": "."})).contains("loop@\nna\\x0ame\nodd/\nout@\n"));
+    assert_eq!(bench.said("fs_ls", json!({"path": "odd"})), "\\xff");
+    assert_eq!(bench.said("fs_read", json!({"path": "odd"})), "\\xff");
+    assert_eq!(bench.said("fs_glob", json!({"pattern": "*", "path": "odd"})), "odd/\\xff");
+    assert_eq!(bench.said("fs_cat", json!({"path": "colors"})), "x\\x1b[31mred\\x07\n");
+    for (tool, path) in [("fs_glob", "none"), ("fs_glob", "src/a.py"), ("fs_grep", "none")] {
+        bench.fails(tool, json!({"pattern": "x", "path": path}), "could not list");
+    }
+    bench.fails("fs_glob", json!({"pattern": "*a*a*a*a*a*a*a*a*a"}), "more than 8 stars");
     let listed = bench.said("fs_ls", json!({"path": "."}));
-    assert!(listed.contains("na\\x0ame\nout@\npipe\nsrc/\nup@"), "{listed}");
+    assert!(listed.contains("na\\x0ame\nodd/\nout@\npipe\nsrc/\nup@"), "{listed}");
     assert_eq!(bench.said("fs_glob", json!({"pattern": "**/*.{py,rs}"})), "src/a.py");
     bench.fails("fs_glob", json!({"pattern": "[z-a]"}), "is not a pattern");
     assert_eq!(
@@ -112,6 +116,7 @@ fn files_are_changed_as_a_whole_or_not() {
     let diff = bench.said("fs_write", json!({"path": "new/b.txt", "contents": "a\nc\n"}));
     assert!(diff.ends_with("-b\n+c"), "{diff}");
     bench.fails("fs_write", json!({"path": "src", "contents": ""}), "is a folder");
+    bench.fails("fs_write", json!({"path": "loop", "contents": ""}), "Too many levels of symbolic links");
     bench.fails("fs_write", json!({"path": "pipe", "contents": ""}), "not a regular file");
     bench.fails("fs_write", json!({"path": "binary/x", "contents": ""}), "could not write");
     let patch = |contents: &str| json!({"path": "src/a.py", "contents": contents});
@@ -159,4 +164,49 @@ fn a_project_is_where_the_worker_opens_it() {
     let outside = Bench::new().with("project_dir", "..");
     outside.fails("fs_ls", json!({"path": "."}), "the worker does not open the folder");
     outside.fails("execute_command", json!({"command": "ls"}), "the worker does not open the folder");
+}
+
+#[test]
+fn a_patch_changes_what_it_names_alone() {
+    if !is_here("python3") {
+        return;
+    }
+    let bench = Bench::new();
+    let patched = |before: &str, contents: &str| {
+        bench.write("file", before);
+        bench.said("fs_patch", json!({"path": "file", "contents": contents}));
+        bench.text("file")
+    };
+    assert_eq!(patched("a \r\nb\r\nc\t\r\nd", "@@\n a\n-b\n+B\n+B2\n c\n"), "a \r\nB\r\nB2\r\nc\t\r\nd");
+    assert_eq!(patched("a\r\nb\r\n", "@@\n b\n+c\n"), "a\r\nb\r\nc\r\n");
+    assert_eq!(patched("a  \nb\n", "@@\n a\n-b\n+c\n"), "a  \nc\n");
+    assert_eq!(patched("1\n2\n3\n", "@@ -2,0 +3 @@\n+x\n"), "1\n2\nx\n3\n");
+    assert_eq!(patched("1\n2\n", "@@ -0,0 +1 @@\n+x\n@@ -2,0 +4 @@\n+y\n"), "x\n1\n2\ny\n");
+    assert_eq!(patched("1\n2\n", "@@ -9,0 +9 @@\n+x\n"), "1\n2\nx\n");
+    assert_eq!(patched("", "+x\n"), "x\n");
+    bench.write("file", "1\n");
+    bench.fails("fs_patch", json!({"path": "file", "contents": "+x\n"}), "add lines of context");
+    fs::write(bench.path("latin"), b"caf\xe9\nb\n").expect("a file");
+    bench.fails("fs_patch", json!({"path": "latin", "contents": "@@\n-b\n+c\n"}), "is not UTF-8; nothing was changed");
+    assert_eq!(fs::read(bench.path("latin")).expect("a file"), b"caf\xe9\nb\n");
+}
+
+#[test]
+fn searches_end() {
+    if !is_here("python3") {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write(&format!("{}b", "a".repeat(200)), "");
+    bench.write("long", &format!("{}x\n", "a".repeat(3000)));
+    let ends = "import _atlas, fs_glob, fs_grep\n_atlas.SEARCH_SECONDS = 0.2
+print(fs_glob.run('*a*a*a*a*a*a*a*c'))
+print(fs_grep.run(r'(.*)(.*)(.*)(.*)\\1\\2\\3\\4x', 'long'))
+_atlas.ENTRIES_MAX = 3
+print(fs_glob.run('none'))";
+    let after = "(the search ended after 0.2 s)\n";
+    let expected = format!(
+        "(no file matches)\n{after}(no line matches)\n{after}(no file matches)\n(the search ended after 3 entries)\n"
+    );
+    assert_eq!(bench.python(ends, &[], ""), expected);
 }

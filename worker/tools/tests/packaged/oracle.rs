@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::bench::{Bench, is_here, said};
 
@@ -73,7 +73,7 @@ fn repository() -> Bench {
     bench
 }
 
-fn command(text: &str) -> serde_json::Value {
+fn command(text: &str) -> Value {
     json!({ "command": text })
 }
 
@@ -114,7 +114,7 @@ fn commands_that_do_more_are_refused() {
         return;
     }
     let bench = repository();
-    bench.refuses("oracle", "run_read_only", &HOSTILE);
+    bench.refuses(("oracle", "run_read_only"), &HOSTILE.map(|(text, words)| (command(text), words)));
     assert!(!bench.path("made").exists());
 }
 
@@ -125,8 +125,8 @@ fn a_repository_above_the_project_is_not_read() {
     }
     let bench = repository().with("project_dir", "src");
     let table = ["git log", "git grep one", "git show HEAD:a", "git diff a.py a.py"]
-        .map(|text| (text, "has no history of git"));
-    bench.refuses("oracle", "run_read_only", &table);
+        .map(|text| (command(text), "has no history of git"));
+    bench.refuses(("oracle", "run_read_only"), &table);
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn programs_that_the_project_names_do_not_run() {
         assert!(!output.contains("top secret"), "{text}: {output}");
     }
     git(&bench, &["config", "filter.f.clean", &program]);
-    let table = ["git diff", "git status", "git blame a", "git ls-files -m"].map(|text| (text, "has filters"));
-    bench.refuses("oracle", "run_read_only", &table);
+    let table = ["git diff", "git status", "git blame a", "git ls-files -m"].map(|text| (command(text), "has filters"));
+    bench.refuses(("oracle", "run_read_only"), &table);
     assert!(!made.exists());
 }

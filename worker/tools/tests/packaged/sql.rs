@@ -87,7 +87,7 @@ fn statements_that_read_change_nothing_in_postgresql() {
     let Some(server) = Postgres::start() else { return };
     server.sql("create sequence s; create table t (a int, b text); insert into t values (1, 'x;y'), (2, null)");
     let bench = Bench::new().with("dsn", &server.url());
-    bench.refuses("sql", "read_query", &WRITES);
+    bench.refuses(("sql", "read_query"), &WRITES.map(|(query, words)| (json!({ "query": query }), words)));
     assert_eq!(server.sql("select count(*) from t"), "2");
     let read = bench.tool_of("sql", "read_query");
     let read = |query: &str| said(&read, &json!({ "query": query }));

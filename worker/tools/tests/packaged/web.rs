@@ -40,6 +40,8 @@ fn pages_are_read_as_text() {
             "text/html; charset=utf-8",
             "<html><head><title>T</title><style>x{}</style></head><body><h1>Héad</h1><p>a&amp;b <a href='https://x.org/y'>link</a></p><script>alert(1)</script><ul><li>one<li>two</ul>\u{1b}[0m</body></html>",
         ),
+        "/hidden" => ok("text/html", &format!("{}{}end", "<svg>".repeat(100_000), "</style>".repeat(100_000))),
+        "/colors" => ok("text/plain", "x\u{1b}[31m\r\ny\u{9b}\n"),
         "/broken" => ok("text/html", &"<div><script><p>".repeat(2000)),
         "/%C3%A9?a%20b" => ok("text/plain", "accents\n"),
         "/odd" => ok("text/plain; charset=none-such", "plain\n"),
@@ -61,6 +63,8 @@ fn pages_are_read_as_text() {
     assert_eq!(bench.said("fetch_url_via_curl", read("/broken")), "(the page has no text)");
     assert_eq!(bench.said("fetch_url_via_curl", read("/odd")), "plain\n");
     assert_eq!(bench.said("fetch_url_via_curl", read("/é?a b")), "accents\n");
+    assert_eq!(bench.said("fetch_url_via_curl", read("/hidden")), "(the page has no text)");
+    assert_eq!(bench.said("fetch_url_via_curl", read("/colors")), "x\\x1b[31m\ny\\x9b\n");
     bench.fails("fetch_url_via_curl", read("/binary"), "is no text");
     bench.fails("fetch_url_via_curl", read("/giant"), "more than 4194304 bytes");
     bench.fails("fetch_url_via_curl", read("/cut"), "could not read");
@@ -147,7 +151,7 @@ fn searches_ask_their_servers() {
 /// A name service whose second answer is another one, and connections that only say where they would lead.
 const REBINDING: &str = "
 import os, socket
-import _atlas
+import _web
 asked = []
 def resolve(host, port, *others, **named):
     asked.append(host)
@@ -156,7 +160,7 @@ def connect(one, place):
     raise OSError(f'tried {place[0]}')
 socket.getaddrinfo, socket.socket.connect = resolve, connect
 os.environ['http_proxy'] = 'http://127.0.0.1:1'
-print(_atlas.exists('http://rebound.example/', 5))";
+print(_web.exists('http://rebound.example/', 5))";
 
 #[test]
 fn what_is_checked_is_what_is_reached() {
@@ -165,7 +169,7 @@ fn what_is_checked_is_what_is_reached() {
     }
     let bench = Bench::new();
     assert_eq!(bench.python(REBINDING, &[], ""), "(False, 'tried 8.8.8.8')\n");
-    let public = "import json, sys, _atlas\nprint([_atlas.is_public(one) for one in json.load(sys.stdin)])";
+    let public = "import json, sys, _web\nprint([_web.is_public(one) for one in json.load(sys.stdin)])";
     let addresses = [
         "8.8.8.8",
         "2606:4700::1",
