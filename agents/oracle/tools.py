@@ -97,6 +97,8 @@ def run_read_only(command: str) -> str:
         status, found = _git("config", "--show-scope", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process)$")
         if status not in (0, 1) or any(line.startswith(("local", "worktree")) for line in found.split("\n")):
             _atlas.fail(f"git {name} is refused: the configuration of the project has filters, which are programs")
+    if name == "grep" and _leads_out():
+        _atlas.fail("git grep is refused: a link stands where a folder of the project was")
     return _atlas.said(*_git(name, *EXTRA.get(name, []), *options))
 
 
@@ -118,6 +120,13 @@ def _check(name, option):
             _atlas.fail("paths outside the project are refused")
         if os.path.lexists(os.path.join(_atlas.root(), option)):
             _atlas.inside(option)
+
+
+def _leads_out():
+    """Whether a tracked file is only there through a link in its path, which git grep alone follows."""
+    _, gone = _git("-c", "core.quotePath=false", "diff-files", "--name-only", "--diff-filter=D")
+    root = _atlas.root()
+    return "bytes are left out]" in gone or any(line and os.path.lexists(os.path.join(root, line)) for line in gone.split("\n"))
 
 
 def _git(*words):

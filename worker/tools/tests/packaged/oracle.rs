@@ -116,6 +116,16 @@ fn commands_that_do_more_are_refused() {
     let bench = repository();
     bench.refuses(("oracle", "run_read_only"), &HOSTILE.map(|(text, words)| (command(text), words)));
     assert!(!bench.path("made").exists());
+    // A link in place of a tracked folder.
+    fs::remove_dir_all(bench.path("src")).expect("a folder");
+    fs::write(bench.root.path().join("a.py"), "top secret").expect("a file");
+    std::os::unix::fs::symlink("..", bench.path("src")).expect("a link");
+    let table = [
+        ("git grep secret", "a link stands"),
+        ("git grep secret src/a.py", "outside the workspace"),
+        ("git blame src/a.py", "outside the workspace"),
+    ];
+    bench.refuses(("oracle", "run_read_only"), &table.map(|(text, words)| (command(text), words)));
 }
 
 #[test]

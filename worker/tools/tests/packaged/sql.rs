@@ -57,6 +57,7 @@ fn memory_and_passwords_stay_where_they_are() {
     let bench = Bench::new().with("dsn", "mysql://u:ses%40me@h/db");
     bench.program("usql", "echo \"$*\"; cat \"$3\"; echo ses@me; exit 1");
     let text = bench.call("execute_sql_code", &json!({"code": "select 1"})).value.to_string();
+    bench.fails("execute_sql_code", json!({"code": "select $$'$$ \\! id '"}), "a backslash");
     assert!(text.contains("select 1 atlas") && text.contains("mysql://u:***@h/db"), "{text}");
     assert!(!text.contains("ses%40me") && !text.contains("ses@me"), "{text}");
 }
