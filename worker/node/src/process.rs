@@ -9,6 +9,7 @@
 
 mod confinement;
 mod left;
+mod plan;
 mod pre_exec;
 mod supervisor;
 mod tree;

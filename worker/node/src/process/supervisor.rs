@@ -25,6 +25,7 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, getgid, getpid, getuid};
 
+use super::plan::Plan;
 use super::tree::Change;
 use super::watchdog::UNTIL;
 use super::{Confinement, pre_exec};
@@ -83,14 +84,13 @@ struct Keep {
     groups: Vec<OwnedFd>,
     /// The memory rlimit of each process; 0 for no limit.
     memory_max: u64,
-    /// None for an agent with the rights of this user.
-    sandbox: Option<Sandbox>,
+    plan: Plan,
     program: OsString,
     arguments: Vec<OsString>,
 }
 
 impl Orders {
-    /// `probe MODE`, `means`, `enter FD,FD…`, or `keep MODE CONTROL UNTIL FD,FD… FD,FD… MEMORY SANDBOX PROGRAM ARGUMENT…`.
+    /// `probe MODE`, `means`, `enter FD,FD…`, or `keep MODE CONTROL UNTIL FD,FD… FD,FD… MEMORY PLAN PROGRAM ARGUMENT…`.
     fn parse(mut arguments: impl Iterator<Item = OsString>) -> Option<Self> {
         let mut word = || arguments.next()?.into_string().ok();
         let verb = word()?;
@@ -109,11 +109,7 @@ impl Orders {
         let passed = numbers(&word()?)?;
         let groups = adopt_all(&word()?)?;
         let memory_max = word()?.parse().ok()?;
-        let sandbox = match word()?.as_str() {
-            "" => None,
-            // Text that cannot be read must not mean that there is no sandbox.
-            text => Some(Sandbox::parse(text).ok()?),
-        };
+        let plan = Plan::read(pre_exec::adopt(word()?.parse().ok()?).ok()?)?;
         let program = arguments.next()?;
         Some(Self::Keep(Box::new(Keep {
             confinement,
@@ -122,7 +118,7 @@ impl Orders {
             passed,
             groups,
             memory_max,
-            sandbox,
+            plan,
             program,
             arguments: arguments.collect(),
         })))
@@ -184,7 +180,7 @@ fn enter_namespaces(confinement: Confinement) -> nix::Result<()> {
 
 impl Keep {
     fn run(self) -> nix::Result<()> {
-        let own = self.sandbox.as_ref().filter(|sandbox| sandbox.means.namespaces.is_some());
+        let own = self.plan.sandbox.as_ref().filter(|sandbox| sandbox.means.namespaces.is_some());
         if let Some(sandbox) = own {
             if let Err(refused) = sandbox.enter() {
                 return self.refuse(refused);
@@ -243,11 +239,14 @@ impl Keep {
             // The agent inherits the limit. This process needs very little memory.
             setrlimit(Resource::RLIMIT_DATA, self.memory_max, self.memory_max)?;
         }
-        if let Some(Err(refused)) = self.sandbox.as_ref().map(Sandbox::confine) {
+        if let Some(Err(refused)) = self.plan.sandbox.as_ref().map(Sandbox::confine) {
             return self.refuse(refused);
         }
         let mut agent = Command::new(&self.program);
-        agent.args(&self.arguments).process_group(0);
+        agent.args(&self.arguments).process_group(0).env_clear().envs(std::mem::take(&mut self.plan.environment));
+        if self.plan.sandbox.is_none() {
+            agent.current_dir(&self.plan.directory);
+        }
         // Only the agent enters the groups: a limit that kills the agent must not kill this process, which reports the
         // agent's end.
         let groups = std::mem::take(&mut self.groups);
@@ -270,7 +269,7 @@ impl Keep {
             }
         };
         let in_namespace = self.confinement != Confinement::Subreaper
-            || self.sandbox.as_ref().is_some_and(|sandbox| sandbox.means.namespaces.is_some());
+            || self.plan.sandbox.as_ref().is_some_and(|sandbox| sandbox.means.namespaces.is_some());
         let tree = Held { in_namespace, agent };
         let ended = tree.wait(&mut control, &signals, &end)?;
         tree.end();

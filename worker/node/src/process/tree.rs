@@ -21,6 +21,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::left::{self, Below, Ended};
+use super::plan::Plan;
 use super::supervisor::{self, ARGUMENT, KILL, TERMINATE};
 use super::watchdog::Hold;
 use super::{Confinement, LeaseWatchdog, pre_exec};
@@ -182,21 +183,24 @@ impl Supervisor {
         let (group, enforced) = self.groups.create(spawn.limits);
         let entrances = group.as_ref().map(Group::entrances).transpose()?.unwrap_or_default();
         let numbers = |fds: &[RawFd]| fds.iter().map(RawFd::to_string).collect::<Vec<_>>().join(",");
+        let mut environment = spawn.environment;
+        if let Some(confined) = &spawn.sandbox {
+            confined.environment(&mut environment);
+        }
+        let sandbox = spawn.sandbox.as_ref().map(|confined| confined.sandbox.clone());
+        let plan = Plan { sandbox, directory: spawn.directory.to_owned(), environment }.write()?;
         let passed: Vec<RawFd> = spawn.passed.iter().map(AsRawFd::as_raw_fd).collect();
         let entered: Vec<RawFd> = entrances.iter().map(AsRawFd::as_raw_fd).collect();
         let mut command = Command::new(&self.program);
         command.args([ARGUMENT, "keep", self.confinement.as_str()]);
         command.args([theirs.as_raw_fd().to_string(), until.to_string(), numbers(&passed), numbers(&entered)]);
-        command.arg(enforced.rlimit().unwrap_or(0).to_string());
-        command.arg(spawn.sandbox.as_ref().map(|confined| confined.sandbox.to_json()).unwrap_or_default());
+        command.args([enforced.rlimit().unwrap_or(0).to_string(), plan.as_raw_fd().to_string()]);
         command.arg(spawn.program).args(spawn.arguments);
-        let mut environment = spawn.environment;
-        if let Some(confined) = &spawn.sandbox {
-            confined.environment(&mut environment);
-        }
-        command.current_dir(spawn.directory).env_clear().envs(environment);
+        // Neither the variables nor the directory of the agent: until it has confined itself, the supervisor has the
+        // rights of the worker.
+        command.current_dir("/").env_clear();
         command.stdin(spawn.stdin).stdout(spawn.stdout).stderr(spawn.stderr).process_group(0);
-        let inherited = [&[theirs.as_raw_fd()][..], &passed, &entered].concat();
+        let inherited = [&[theirs.as_raw_fd(), plan.as_raw_fd()][..], &passed, &entered].concat();
         pre_exec::inherit(&mut command, inherited);
         let supervisor = command.spawn()?;
         let control = watch(control, Interest::READABLE)?;

@@ -273,6 +273,37 @@ async fn a_confined_python_agent_stays_warm() {
     node.shutdown().await;
 }
 
+/// Variables of an agent act on the agent alone. They ask the loader of programs to write a file, which would lie in the
+/// folder for temporary files of a process that gets them: the agent has its own one.
+#[tokio::test]
+async fn variables_of_an_agent_reach_no_process_that_is_not_confined() {
+    let outside = tempfile::Builder::new().prefix("atlas-loader-").tempdir_in("/tmp").expect("temporary directory");
+    let secrets = outside.path().join("secrets");
+    let written = format!("{}.written", outside.path().display());
+    let values = json!({"LD_DEBUG": "libs", "LD_DEBUG_OUTPUT": written});
+    fs::write(&secrets, values.to_string()).expect("writable");
+    let mut controller = Controller::start().await;
+    let node = Node::start_with(&controller, |options| options.secrets.file = Some(secrets)).await;
+    let mut session = welcomed(&mut controller).await;
+    let more = "  permissions: {filesystem: [read], network: [], secrets: [LD_DEBUG, LD_DEBUG_OUTPUT]}\n";
+    let count =
+        format!("n=0; for file in {written}.*; do [ -e \"$file\" ] && n=$((n + 1)); done; echo \"{{\\\"n\\\": $n}}\"");
+    let agent = controller.publish_owned(&shell(&count, more));
+    let end = session.run(&controller.assignment(&agent, "{}")).await;
+    let text = metadata(&end)["_sandbox"].to_string();
+    if !text.contains("namespaces") {
+        return atlas_notice::skip(format_args!("this machine confines agents only in part ({text})"));
+    }
+    let in_agent: Value = serde_json::from_str(&end.output(&controller)).expect("JSON");
+    assert!(in_agent["n"].as_u64() > Some(0), "the agent has its variables: {in_agent}");
+    let entries = fs::read_dir("/tmp").expect("it is there").flatten().map(|entry| entry.path());
+    let left: Vec<PathBuf> =
+        entries.filter(|path| path.to_string_lossy().starts_with(&format!("{written}."))).collect();
+    left.iter().for_each(|path| fs::remove_file(path).expect("its own file"));
+    assert_eq!(left, Vec::<PathBuf>::new());
+    node.shutdown().await;
+}
+
 #[tokio::test]
 async fn a_node_that_must_confine_and_cannot_says_what_is_missing() {
     let mut controller = Controller::start().await;

@@ -1,0 +1,109 @@
+//! What a supervisor is told apart from its command line: the confinement, the directory and the environment of the
+//! program.
+//!
+//! It is a file in memory. The environment of a supervisor itself stays empty: the loader of programs and libraries obey
+//! variables such as `LD_PRELOAD`, and a supervisor has the rights of the worker until it has confined itself. The file
+//! also keeps hidden places out of `/proc/1/cmdline`, and it may be longer than an argument.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+
+use atlas_sandbox::Sandbox;
+use nix::sys::memfd::{MFdFlags, memfd_create};
+
+/// The plan of one program.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Plan {
+    /// None for a program with the rights of the worker.
+    pub(super) sandbox: Option<Sandbox>,
+    pub(super) directory: PathBuf,
+    /// The complete environment.
+    pub(super) environment: Vec<(OsString, OsString)>,
+}
+
+impl Plan {
+    /// A file with the plan, at its start.
+    pub(super) fn write(&self) -> io::Result<OwnedFd> {
+        let mut file = File::from(in_memory()?);
+        file.write_all(&self.to_bytes()?)?;
+        file.rewind()?;
+        Ok(file.into())
+    }
+
+    /// Reads [`Self::write`]. None for anything else: what cannot be read must not mean that there is no sandbox.
+    pub(super) fn read(file: OwnedFd) -> Option<Self> {
+        let mut bytes = Vec::new();
+        File::from(file).read_to_end(&mut bytes).ok()?;
+        Self::parse(&bytes)
+    }
+
+    /// Words that each end with a zero byte: the confinement, which is empty for none, the directory, and the name and
+    /// the value of each variable.
+    fn to_bytes(&self) -> io::Result<Vec<u8>> {
+        let sandbox = OsString::from(self.sandbox.as_ref().map(Sandbox::to_json).unwrap_or_default());
+        let variables = self.environment.iter().flat_map(|(name, value)| [name.as_os_str(), value.as_os_str()]);
+        let mut bytes = Vec::new();
+        for word in [sandbox.as_os_str(), self.directory.as_os_str()].into_iter().chain(variables) {
+            if word.as_bytes().contains(&0) {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, "nul byte found in provided data"));
+            }
+            bytes.extend_from_slice(word.as_bytes());
+            bytes.push(0);
+        }
+        Ok(bytes)
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let mut words = bytes.strip_suffix(&[0])?.split(|&byte| byte == 0);
+        let sandbox = match words.next()? {
+            [] => None,
+            text => Some(Sandbox::parse(std::str::from_utf8(text).ok()?).ok()?),
+        };
+        let directory = PathBuf::from(OsStr::from_bytes(words.next()?));
+        let own = |word: &[u8]| OsString::from_vec(word.to_vec());
+        let mut environment = Vec::new();
+        while let Some(name) = words.next() {
+            environment.push((own(name), own(words.next()?)));
+        }
+        Some(Self { sandbox, directory, environment })
+    }
+}
+
+/// An empty file in memory, which cannot be executed: some machines refuse others.
+fn in_memory() -> nix::Result<OwnedFd> {
+    /// Unknown to nix, and to kernels before 6.3.
+    const MFD_NOEXEC_SEAL: MFdFlags = MFdFlags::from_bits_retain(8);
+    let make = |flags| memfd_create(c"atlas-plan", flags);
+    make(MFdFlags::MFD_CLOEXEC | MFD_NOEXEC_SEAL).or_else(|_| make(MFdFlags::MFD_CLOEXEC))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(environment: &[(&str, &str)]) -> Plan {
+        let environment = environment.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        Plan { sandbox: None, directory: "/a b".into(), environment }
+    }
+
+    #[test]
+    fn a_plan_travels_as_a_file() {
+        let long = "x".repeat(1 << 20);
+        for environment in [&[][..], &[("A", ""), ("B\n", "é=")], &[("", ""), ("LONG", long.as_str())]] {
+            let plan = plan(environment);
+            assert_eq!(Plan::read(plan.write().expect("memory")), Some(plan));
+        }
+    }
+
+    #[test]
+    fn what_is_no_plan_starts_nothing() {
+        for bytes in [&b""[..], b"\0", b"\0/a", b"\0/a\0A\0", b"{}\0/a\0", b"\xff\0/a\0", b"\0/a\0A\0b"] {
+            assert_eq!(Plan::parse(bytes), None, "{bytes:?}");
+        }
+        assert!(plan(&[("A", "b\0c")]).write().is_err());
+    }
+}
