@@ -23,10 +23,11 @@ impl Enforced {
         let own_list = means.namespaces.is_some_and(|ways| ways.processes);
         let parts = [
             ("files", files || access.files == Files::Write),
-            // Landlock permits, it does not hide: only an agent that sees little else does not see them.
-            ("secrets of the machine", mounts || (files && access.files == Files::Own)),
+            // Landlock permits, it does not hide: with it alone, every agent reads `/etc`.
+            ("secrets of the machine", mounts),
             ("network", network),
-            ("processes", own_list || means.landlock >= LANDLOCK_SCOPES),
+            // Without a namespace, an agent that kills its supervisor outlives its lease.
+            ("processes", own_list || (mounts && means.landlock >= LANDLOCK_SCOPES)),
             ("system calls", means.seccomp),
         ];
         Self { access, means, missing: parts.iter().filter(|(_, done)| !done).map(|(part, _)| *part).collect() }
@@ -63,12 +64,24 @@ mod tests {
         let full = Means { namespaces: Some(Means::NAMESPACES[0]), landlock: 7, seccomp: true };
         check(Files::Read, false, full, "files read-only, no network (namespaces, landlock 7, seccomp)");
         let kernel = Means { namespaces: None, ..full };
-        check(Files::Own, false, kernel, "own files only, no network (landlock 7, seccomp)");
+        check(
+            Files::Own,
+            false,
+            kernel,
+            "own files only, no network (landlock 7, seccomp); not enforced: secrets of the machine, processes",
+        );
+        let without_list = Means { namespaces: Some(Means::NAMESPACES[3]), ..full };
+        check(
+            Files::Own,
+            false,
+            without_list,
+            "own files only, no network (namespaces without /proc, landlock 7, seccomp)",
+        );
         check(
             Files::Read,
             true,
             kernel,
-            "files read-only, network (landlock 7, seccomp); not enforced: secrets of the machine",
+            "files read-only, network (landlock 7, seccomp); not enforced: secrets of the machine, processes",
         );
         check(
             Files::Write,
