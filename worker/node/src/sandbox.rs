@@ -50,8 +50,11 @@ pub(crate) struct Unconfined {
 pub(crate) struct Sandboxes {
     pub(crate) mode: SandboxMode,
     pub(crate) means: Means,
-    /// Places that no agent sees.
+    /// Places that the operator and the worker keep from agents, as they were given. They are looked at when a program
+    /// starts: some are made later, and some are links that change.
     pub(crate) hidden: Vec<PathBuf>,
+    /// The home directory of the worker's user.
+    pub(crate) home: Option<PathBuf>,
     /// Places that every agent sees, such as our Python package.
     pub(crate) visible: Vec<PathBuf>,
     /// The size of the folder for temporary files of a tree.
@@ -73,12 +76,6 @@ pub(crate) struct Confined {
 }
 
 impl Sandboxes {
-    /// Places that the operator and the worker keep from agents.
-    pub(crate) fn hidden(own: impl IntoIterator<Item = PathBuf>, home: Option<&Path>) -> Vec<PathBuf> {
-        let own = own.into_iter().filter_map(|path| path.canonicalize().ok());
-        own.chain(Secrets::find(home).places().iter().cloned()).collect()
-    }
-
     /// The confinement of a program of an agent that runs in `directory`; none for one with the rights of the worker. It sees
     /// `visible` and writes to `writable`. Blocks.
     pub(crate) fn of(
@@ -106,7 +103,7 @@ impl Sandboxes {
             directory,
             visible,
             writable,
-            hidden: self.hidden.clone(),
+            hidden: self.hidden.iter().chain(Secrets::find(self.home.as_deref()).places()).cloned().collect(),
             devices: self.devices(contract),
             scratch_bytes: self.scratch_bytes,
             processes_max: self.processes_max,
@@ -198,6 +195,7 @@ mod tests {
             mode,
             means,
             hidden: Vec::new(),
+            home: None,
             visible: Vec::new(),
             scratch_bytes: 1,
             processes_max: 1,

@@ -212,17 +212,25 @@ fn sandboxes(supervisor: &Supervisor, options: &Options, sdk: &Path) -> Sandboxe
         SandboxMode::Required => info!(%means, "all agents are confined to the permissions of their contracts"),
     }
     let secrets = [&options.secrets.directory, &options.secrets.file, &options.token_file, &options.tls_dir];
-    let own = secrets.into_iter().flatten().chain([&options.data_dir]).chain(&options.sandbox_hidden).cloned();
-    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let own = secrets.into_iter().flatten().chain([&options.data_dir]).chain(&options.sandbox_hidden);
     let programs = [options.atlas_program.clone().or_else(|| std::env::current_exe().ok()), Some(sdk.to_owned())];
+    // A place that no agent may write has to exist before the first agent starts.
+    let environments = options.environments.clone().filter(|path| std::fs::create_dir_all(path).is_ok());
     let scratch = options.data_dir.join("scratch");
     // Left by an earlier process.
     let _ = std::fs::remove_dir_all(&scratch);
     Sandboxes {
         mode: options.sandbox,
         means,
-        hidden: Sandboxes::hidden(own, home.as_deref()),
-        visible: programs.into_iter().flatten().filter_map(|path| path.canonicalize().ok()).collect(),
+        // Fails only without a working directory.
+        hidden: own.filter_map(|path| std::path::absolute(path).ok()).collect(),
+        home: std::env::var_os("HOME").map(PathBuf::from),
+        visible: programs
+            .into_iter()
+            .chain([environments])
+            .flatten()
+            .filter_map(|path| path.canonicalize().ok())
+            .collect(),
         scratch_bytes: options.sandbox_scratch_bytes,
         processes_max: options.sandbox_processes,
         scratch,

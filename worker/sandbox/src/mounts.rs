@@ -83,11 +83,14 @@ pub(crate) fn set_up(sandbox: &Sandbox, ways: Namespaces) -> nix::Result<()> {
         covers.hide(Path::new(path))?;
     }
     let all = sandbox.access.files != Files::Write;
+    // The code of the worker and of other agents stays as it is, even for an agent that may write elsewhere.
+    let code: Vec<&Path> = kept.iter().filter(|place| !place.writable).map(|place| place.path.as_path()).collect();
     make_read_only(|mount| {
         let temporary = ["/tmp", "/var/tmp", "/dev/shm", "/dev/pts", "/proc"].map(Path::new).contains(&mount);
         let under = |place: &Path| writable.iter().any(|allowed| place.starts_with(allowed));
         let of_system = mount.starts_with("/proc") || mount.starts_with("/sys") || mount == Path::new("/dev");
-        !temporary && !under(mount) && (all || of_system || covers.has(mount))
+        let is_code = code.iter().any(|place| mount.starts_with(place));
+        !under(mount) && (is_code || (!temporary && (all || of_system || covers.has(mount))))
     })
 }
 

@@ -53,7 +53,8 @@ const OF_MACHINE: [&str; 9] = [
 pub struct Secrets(Vec<PathBuf>);
 
 impl Secrets {
-    /// Looks for them. `home` is the home directory of the worker's user. Blocks.
+    /// Lists them. `home` is the home directory of the worker's user. A place that does not exist is listed too: it may
+    /// exist when an agent starts. Blocks.
     pub fn find(home: Option<&Path>) -> Self {
         let entries = |directory: &str| {
             std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()).collect::<Vec<_>>()
@@ -66,7 +67,6 @@ impl Secrets {
             .flat_map(|home| OF_HOMES.map(|place| home.join(place)))
             .chain(OF_MACHINE.map(PathBuf::from))
             .chain(host_keys)
-            .filter(|path| path.symlink_metadata().is_ok())
             .collect();
         found.sort();
         found.dedup();
@@ -76,5 +76,18 @@ impl Secrets {
     /// The places.
     pub fn places(&self) -> &[PathBuf] {
         &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_that_may_be_made_later_are_listed() {
+        let found = Secrets::find(Some(Path::new("/nowhere")));
+        for place in ["/nowhere/.aws", "/nowhere/.ssh", "/etc/shadow"] {
+            assert!(found.places().contains(&PathBuf::from(place)), "{place}");
+        }
     }
 }

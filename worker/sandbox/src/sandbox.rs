@@ -18,7 +18,8 @@ pub struct Sandbox {
     pub means: Means,
     /// The working directory.
     pub directory: PathBuf,
-    /// Places that stay readable although they are inside a hidden one, such as the agent's package.
+    /// Places that stay readable although they are inside a hidden one, such as the agent's package. No agent writes to
+    /// them, unless they are inside a writable one.
     pub visible: Vec<PathBuf>,
     /// Places that stay writable.
     pub writable: Vec<PathBuf>,

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -111,7 +111,7 @@ impl Scene {
             "worker": worker.id(), "marker": mark, "forks": 200, "left": mark.replace("8634", "8635"),
             "data_secret": files[0], "secret": files[1], "hidden": files[2], "ssh_key": files[3],
             "elsewhere": files[4], "writable_elsewhere": files[5], "in_tmp": in_tmp.path().join("secret"),
-            "worker_program": supervisor(),
+            "worker_program": supervisor(), "data": place("data"),
         });
         let more = more.as_object().expect("an object").clone();
         target.as_object_mut().expect("an object").extend(more);
@@ -161,8 +161,6 @@ const OF_WRITERS: &[&str] = &[
     "rename_file_elsewhere",
     "change_mode_elsewhere",
     "write_system_file",
-    "write_worker_program",
-    "write_package",
 ];
 
 const OF_NETWORK: &[&str] = &["connect_tcp", "send_udp", "send_udp_to_internet", "connect_metadata_service"];
@@ -301,6 +299,58 @@ async fn variables_of_an_agent_reach_no_process_that_is_not_confined() {
         entries.filter(|path| path.to_string_lossy().starts_with(&format!("{written}."))).collect();
     left.iter().for_each(|path| fs::remove_file(path).expect("its own file"));
     assert_eq!(left, Vec::<PathBuf>::new());
+    node.shutdown().await;
+}
+
+#[tokio::test]
+async fn hidden_places_are_looked_at_when_an_agent_starts() {
+    let outside = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).expect("temporary directory");
+    let place = |name: &str| outside.path().join(name);
+    fs::write(place("first"), "CANARY\n").expect("writable");
+    symlink("first", place("link")).expect("writable");
+    let mut controller = Controller::start().await;
+    let node = Node::start_with(&controller, |options| {
+        options.sandbox_hidden = vec![place("link")];
+        options.secrets.directory = Some(place("later"));
+    })
+    .await;
+    let mut session = welcomed(&mut controller).await;
+    // As a volume of Kubernetes changes its files.
+    fs::write(place("second"), "CANARY\n").expect("writable");
+    symlink("second", place("new")).expect("writable");
+    fs::rename(place("new"), place("link")).expect("writable");
+    fs::create_dir(place("later")).expect("writable");
+    fs::write(place("later/key"), "CANARY\n").expect("writable");
+    let script = format!(
+        "cd {}; cat link later/key >/tmp/x; echo \"{{\\\"n\\\": $(wc -c </tmp/x)}}\"",
+        outside.path().display()
+    );
+    let agent = controller.publish_owned(&shell(&script, "  permissions: {filesystem: [read], network: []}\n"));
+    let end = session.run(&controller.assignment(&agent, "{}")).await;
+    let text = metadata(&end)["_sandbox"].to_string();
+    if !text.contains("namespaces") {
+        return atlas_notice::skip(format_args!("this machine confines agents only in part ({text})"));
+    }
+    assert_eq!(end.output(&controller), r#"{"n": 0}"#);
+    node.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_agent_that_may_write_does_not_change_python_environments() {
+    let outside = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).expect("temporary directory");
+    let environments = outside.path().join("environments");
+    let mut controller = Controller::start().await;
+    let node = Node::start_with(&controller, |options| options.environments = Some(environments.clone())).await;
+    let mut session = welcomed(&mut controller).await;
+    let at = outside.path().display();
+    let script = format!("mkdir -p {at}/environments; touch {at}/environments/x; touch {at}/y; echo '{{}}'");
+    let agent = controller.publish_owned(&shell(&script, "  permissions: {filesystem: [read, write], network: []}\n"));
+    let end = session.run(&controller.assignment(&agent, "{}")).await;
+    let text = metadata(&end)["_sandbox"].to_string();
+    if !text.contains("namespaces") {
+        return atlas_notice::skip(format_args!("this machine confines agents only in part ({text})"));
+    }
+    assert_eq!((outside.path().join("y").exists(), environments.join("x").exists()), (true, false));
     node.shutdown().await;
 }
 

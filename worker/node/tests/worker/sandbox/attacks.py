@@ -159,6 +159,14 @@ def write_worker_program(t):
 
 
 @attack
+def write_code_of_python_agents(t):
+    for root, _, files in os.walk(t["data"]):
+        if "_host.py" in files:
+            return opens(os.path.join(root, "_host.py"), os.O_WRONLY | os.O_APPEND)
+    raise OSError("it is not visible")
+
+
+@attack
 def write_package(t):
     with open(os.path.join(os.getcwd(), "planted.py"), "wb") as file:
         file.write(b"x")
