@@ -59,7 +59,7 @@ impl Container<'_> {
             }
             words.extend(["-e", secret]);
         }
-        let may = |scope: &str| filesystem.iter().any(|allowed| allowed == scope);
+        let may = |scope: &str| filesystem.iter().any(|allowed| allowed.eq_ignore_ascii_case(scope));
         let mount = match self.folder {
             Some(folder) if folder.is_empty() || folder.contains(':') || folder.split('/').any(|part| part == "..") => {
                 return Err(ContainerError::Folder(folder.to_owned()));
@@ -136,7 +136,7 @@ mod tests {
             ],
         );
         check(
-            &permissions("img", &["write"]),
+            &permissions("img", &["Write"]),
             &[],
             folder,
             &expect![

@@ -203,6 +203,7 @@ impl Environments {
                 sandbox: None,
                 // The environment does not belong to one attempt, so the program is not bound to a lease.
                 leased: false,
+                after: Vec::new(),
             })
         });
         let started = started.join().await.map_err(|_| EnvironmentError::CutShort)?;

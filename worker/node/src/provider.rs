@@ -326,7 +326,7 @@ pub(crate) async fn start(work: &Arc<Work>, shared: &Shared, control: &mut Contr
     }
     if shared.settings.sandboxes.mode != SandboxMode::Off
         && container::asks_for_one(contract)
-        && let Some(agent) = container::ContainerAgent::of(work, shared).await?
+        && let Some(agent) = container::ContainerAgent::of(work, shared, control).await?
     {
         return Ok(Program::Container(Box::new(agent)));
     }

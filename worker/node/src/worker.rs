@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::{Env, Task, Vitals};
@@ -151,6 +151,11 @@ impl Worker {
             Shared { env: env.clone(), settings, supervisor, transfers: transfers.clone(), told, models, servers };
         // Only warns, and nothing waits for it.
         drop(env.spawn("model preflight", preflight(shared.clone())));
+        if shared.settings.sandboxes.mode != SandboxMode::Off {
+            let shared = shared.clone();
+            let clean_up = async move { shared.settings.containers.clean_up(&shared.env, &shared.supervisor).await };
+            drop(env.spawn("clean up containers", clean_up));
+        }
         let inventory = identity.inventory.clone();
         let pump = Pump::new(Parts {
             env: env.clone(),
@@ -307,6 +312,7 @@ fn prepare(
         SandboxMode::Off => None,
         SandboxMode::BestEffort | SandboxMode::Required => Some(sandboxes.means.level()),
     };
+    let passed = environment(&options.agent_environment);
     let settings = Arc::new(Settings {
         output_bytes_max: options.output_bytes_max,
         stderr_bytes_max: options.stderr_bytes_max,
@@ -316,18 +322,13 @@ fn prepare(
         atlas_program,
         python: Finder::new(options.python.clone()),
         sdk,
-        environment: environment(&options.agent_environment),
+        environment: passed.clone(),
         pip_environment: pip_environment(options),
         declared: inventory.declared,
         unchecked: !options.hardware_checks,
         slices: slices(&inventory),
         sandboxes,
-        containers: Containers {
-            chosen: options.container_engine.clone(),
-            network: options.container_network.clone(),
-            node: options.node.to_string(),
-            found: OnceLock::new(),
-        },
+        containers: Containers::new(options, &passed),
         secrets: options.secrets.clone(),
         inside: options.inside.clone(),
         models: options.models.clone(),

@@ -21,6 +21,8 @@ pub(super) struct Plan {
     /// None for a program with the rights of the worker.
     pub(super) sandbox: Option<Sandbox>,
     pub(super) directory: PathBuf,
+    /// A program with its arguments that is started after a tree that did not end with success. Empty for none.
+    pub(super) after: Vec<OsString>,
     /// The complete environment.
     pub(super) environment: Vec<(OsString, OsString)>,
 }
@@ -41,13 +43,15 @@ impl Plan {
         Self::parse(&bytes)
     }
 
-    /// Words that each end with a zero byte: the confinement, which is empty for none, the directory, and the name and
-    /// the value of each variable.
+    /// Words that each end with a zero byte: the confinement, which is empty for none, the directory, the number of words of
+    /// the program after it, these words, and the name and the value of each variable.
     fn to_bytes(&self) -> io::Result<Vec<u8>> {
         let sandbox = OsString::from(self.sandbox.as_ref().map(Sandbox::to_json).unwrap_or_default());
+        let count = OsString::from(self.after.len().to_string());
         let variables = self.environment.iter().flat_map(|(name, value)| [name.as_os_str(), value.as_os_str()]);
         let mut bytes = Vec::new();
-        for word in [sandbox.as_os_str(), self.directory.as_os_str()].into_iter().chain(variables) {
+        let first = [sandbox.as_os_str(), self.directory.as_os_str(), count.as_os_str()].into_iter();
+        for word in first.chain(self.after.iter().map(OsString::as_os_str)).chain(variables) {
             if word.as_bytes().contains(&0) {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, "nul byte found in provided data"));
             }
@@ -65,11 +69,16 @@ impl Plan {
         };
         let directory = PathBuf::from(OsStr::from_bytes(words.next()?));
         let own = |word: &[u8]| OsString::from_vec(word.to_vec());
+        let count: usize = std::str::from_utf8(words.next()?).ok()?.parse().ok()?;
+        let mut after = Vec::new();
+        for _ in 0..count {
+            after.push(own(words.next()?));
+        }
         let mut environment = Vec::new();
         while let Some(name) = words.next() {
             environment.push((own(name), own(words.next()?)));
         }
-        Some(Self { sandbox, directory, environment })
+        Some(Self { sandbox, directory, after, environment })
     }
 }
 
@@ -87,7 +96,7 @@ mod tests {
 
     fn plan(environment: &[(&str, &str)]) -> Plan {
         let environment = environment.iter().map(|(name, value)| (name.into(), value.into())).collect();
-        Plan { sandbox: None, directory: "/a b".into(), environment }
+        Plan { sandbox: None, directory: "/a b".into(), after: vec!["rm".into(), "".into()], environment }
     }
 
     #[test]
@@ -101,9 +110,26 @@ mod tests {
 
     #[test]
     fn what_is_no_plan_starts_nothing() {
-        for bytes in [&b""[..], b"\0", b"\0/a", b"\0/a\0A\0", b"{}\0/a\0", b"\xff\0/a\0", b"\0/a\0A\0b"] {
-            assert_eq!(Plan::parse(bytes), None, "{bytes:?}");
+        // Each `|` stands for a zero byte.
+        let plan = |text: &str| Plan::parse(text.replace('|', "\0").as_bytes());
+        for text in [
+            "",
+            "|",
+            "|/a",
+            "|/a|",
+            "|/a|A|",
+            "|/a|0|A|",
+            "|/a|1|",
+            "|/a|-1|",
+            "|/a|18446744073709551615|A|",
+            "{}|/a|0|",
+            "é|/a|0|",
+            "|/a|0|A|b",
+        ] {
+            assert_eq!(plan(text), None, "{text}");
         }
-        assert!(plan(&[("A", "b\0c")]).write().is_err());
+        assert!(plan("|/a|1|rm|A|b|").is_some());
+        assert_eq!(Plan::parse(b"\xff|/a"), None);
+        assert!(self::plan(&[("A", "b\0c")]).write().is_err());
     }
 }

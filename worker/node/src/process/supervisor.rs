@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Command, ExitStatus};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -242,8 +242,13 @@ impl Keep {
         if let Some(Err(refused)) = self.plan.sandbox.as_ref().map(Sandbox::confine) {
             return self.refuse(refused);
         }
+        let environment = std::mem::take(&mut self.plan.environment);
         let mut agent = Command::new(&self.program);
-        agent.args(&self.arguments).process_group(0).env_clear().envs(std::mem::take(&mut self.plan.environment));
+        agent
+            .args(&self.arguments)
+            .process_group(0)
+            .env_clear()
+            .envs(environment.iter().map(|(name, value)| (name, value)));
         if self.plan.sandbox.is_none() {
             agent.current_dir(&self.plan.directory);
         }
@@ -276,8 +281,21 @@ impl Keep {
         if let Some(status) = ended {
             let _ = control.write_all(&Change::Exited(status).to_bytes());
         }
+        if !ended.is_some_and(|status| status.success()) {
+            children.thread_unblock()?;
+            follow(&self.plan.after, environment);
+        }
         Ok(())
     }
+}
+
+/// Starts the program that follows a tree, if there is one. Nothing waits for it: this process ends.
+fn follow(words: &[OsString], environment: Vec<(OsString, OsString)>) {
+    let Some((program, arguments)) = words.split_first() else { return };
+    let mut command = Command::new(program);
+    command.args(arguments).process_group(0).env_clear().envs(environment);
+    // If it cannot be started, there is no one to tell. What it would have done is done at the worker's next start.
+    let _ = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
 }
 
 /// The timer for the end of the tree. It uses the same clock as the worker's leases.

@@ -68,6 +68,9 @@ pub(crate) struct Spawn<'a> {
     pub(crate) sandbox: Option<Confined>,
     /// True if it runs an attempt and must be killed when the leases end.
     pub(crate) leased: bool,
+    /// A program with its arguments that is started when the tree has ended otherwise than with success, even if the
+    /// worker is dead. It has the same environment, and nothing waits for it. Empty for none.
+    pub(crate) after: Vec<OsString>,
 }
 
 /// A report of a supervisor.
@@ -188,11 +191,13 @@ impl Supervisor {
             confined.environment(&mut environment);
         }
         let sandbox = spawn.sandbox.as_ref().map(|confined| confined.sandbox.clone());
-        let plan = Plan { sandbox, directory: spawn.directory.to_owned(), environment }.write()?;
+        // What runs after a tree must not be in the tree's namespace, with which it would end.
+        let confinement = if spawn.after.is_empty() { self.confinement } else { Confinement::Subreaper };
+        let plan = Plan { sandbox, directory: spawn.directory.to_owned(), after: spawn.after, environment }.write()?;
         let passed: Vec<RawFd> = spawn.passed.iter().map(AsRawFd::as_raw_fd).collect();
         let entered: Vec<RawFd> = entrances.iter().map(AsRawFd::as_raw_fd).collect();
         let mut command = Command::new(&self.program);
-        command.args([ARGUMENT, "keep", self.confinement.as_str()]);
+        command.args([ARGUMENT, "keep", confinement.as_str()]);
         command.args([theirs.as_raw_fd().to_string(), until.to_string(), numbers(&passed), numbers(&entered)]);
         command.args([enforced.rlimit().unwrap_or(0).to_string(), plan.as_raw_fd().to_string()]);
         command.arg(spawn.program).args(spawn.arguments);

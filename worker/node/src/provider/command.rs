@@ -7,6 +7,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use atlas_env::Env;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -52,25 +53,38 @@ pub(super) async fn run(shared: &Shared, agent: &Arc<Agent>, launch: Launch) -> 
     let (supervisor, limits) = (Arc::clone(&shared.supervisor), agent.limits());
     let (agent, settings) = (Arc::clone(agent), Arc::clone(&shared.settings));
     let keep = (launch.stdout, launch.stderr);
-    // A fork would delay other tasks of the runtime.
-    let started = shared.env.spawn_blocking("start process", move || {
-        let (from_agent, stdout) = io::pipe()?;
-        let (errors, stderr) = io::pipe()?;
+    let start = move |stdout, stderr| {
         let writable: Vec<&Path> = launch.writable.iter().map(PathBuf::as_path).collect();
         let sandbox = settings.sandboxes.of(&agent.contract, &launch.directory, &[&agent.directory], &writable);
-        let tree = supervisor.spawn(Spawn {
+        supervisor.spawn(Spawn {
             program: launch.program,
             arguments: launch.arguments,
             directory: &launch.directory,
             environment: launch.environment,
             stdin: Stdio::null(),
-            stdout: stdout.into(),
-            stderr: stderr.into(),
+            stdout,
+            stderr,
             passed: Vec::new(),
             limits,
             sandbox: sandbox.map_err(io::Error::other)?,
             leased: true,
-        })?;
+            after: Vec::new(),
+        })
+    };
+    to_end(&shared.env, keep, start).await
+}
+
+/// Runs the tree that `start` starts with a standard output and a standard error. Dropping the future kills the tree.
+pub(super) async fn to_end(
+    env: &Env,
+    keep: (Keep, Keep),
+    start: impl FnOnce(Stdio, Stdio) -> io::Result<Tree> + Send + 'static,
+) -> io::Result<Ended> {
+    // A fork would delay other tasks of the runtime.
+    let started = env.spawn_blocking("start process", move || {
+        let (from_agent, stdout) = io::pipe()?;
+        let (errors, stderr) = io::pipe()?;
+        let tree = start(stdout.into(), stderr.into())?;
         Ok((tree, watch(from_agent, Interest::READABLE)?, watch(errors, Interest::READABLE)?))
     });
     let started: io::Result<(Tree, AsyncFd<PipeReader>, AsyncFd<PipeReader>)> =

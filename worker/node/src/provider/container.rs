@@ -3,21 +3,26 @@
 //! The client of the engine runs in a tree of its own and ends with the attempt. The container belongs to the engine, so
 //! it has a name, by which it is removed when the attempt ends otherwise than by its own answer.
 
-use std::ffi::{OsStr, OsString};
-use std::process::{Command, Stdio};
-use std::sync::{Arc, OnceLock};
+mod engine;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_contract::{Contract, ProviderKind};
-use atlas_env::Env;
 use atlas_policy::{Container, ContainerError};
+use atlas_secrets::Redactor;
 use atlas_types::FailureKind;
 use serde::Deserialize;
+use serde_json::Map;
 use serde_json::value::RawValue;
 
+pub(crate) use self::engine::Containers;
+use self::engine::is_of_client;
 use super::exec::{Process, Start, accept, document, too_large};
 use super::io_loop::{Wait, Woken};
-use super::{Execution, Settings, StartError, elsewhere};
+use super::{Execution, Settings, StartError, UNCONFINED, elsewhere, stopped};
 use crate::cgroup::Limits;
 use crate::process::{Change, Supervisor};
 use crate::slot::{Control, Shared, Work};
@@ -25,79 +30,13 @@ use crate::slot::{Control, Shared, Work};
 /// How much longer than the agent its container may take, for the start.
 const START_EXTRA: Duration = Duration::from_secs(5);
 
-/// Variables of the worker that clients of engines read.
-const OF_ENGINES: [&str; 7] = [
-    "DOCKER_HOST",
-    "DOCKER_CONFIG",
-    "DOCKER_CONTEXT",
-    "DOCKER_CERT_PATH",
-    "DOCKER_TLS_VERIFY",
-    "CONTAINER_HOST",
-    "XDG_RUNTIME_DIR",
-];
-
-/// Names of programs that start containers, in the order in which they are tried.
-const ENGINES: [&str; 2] = ["docker", "podman"];
-
-/// How agents run in containers on this node.
-#[derive(Debug)]
-pub(crate) struct Containers {
-    /// The client of the engine that the operator chose.
-    pub(crate) chosen: Option<String>,
-    /// The network of agents that may use one.
-    pub(crate) network: String,
-    /// The node, by which its containers are found again.
-    pub(crate) node: String,
-    /// The client whose engine answered.
-    pub(crate) found: OnceLock<OsString>,
-}
-
-impl Containers {
-    /// The client whose engine answers. An engine that does not is asked again by the next job. Blocks.
-    fn engine(&self) -> Option<OsString> {
-        if let Some(found) = self.found.get() {
-            return Some(found.clone());
-        }
-        let names: Vec<&str> = self.chosen.as_deref().map_or(ENGINES.to_vec(), |chosen| vec![chosen]);
-        let found = names.into_iter().find(|name| answers(name)).map(OsString::from)?;
-        self.remove_earlier(&found);
-        Some(self.found.get_or_init(|| found).clone())
-    }
-
-    /// Removes containers that an earlier process of this node left.
-    fn remove_earlier(&self, client: &OsStr) {
-        let filter = format!("label=atlas.node={}", self.node);
-        let mut list = Command::new(client);
-        list.args(["ps", "--all", "--quiet", "--filter", &filter]).stdin(Stdio::null()).stderr(Stdio::null());
-        let Ok(listed) = list.output() else { return };
-        let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
-        let ids: Vec<&str> = listed.split_whitespace().collect();
-        if !ids.is_empty() {
-            remove(client, &ids);
-        }
-    }
-}
-
-/// Removes containers, which ends them.
-fn remove(client: &OsStr, names: &[&str]) {
-    let mut remove = Command::new(client);
-    remove.args(["rm", "--force"]).args(names);
-    // One that has ended is removed by the engine itself.
-    let _ = remove.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
-}
+/// How much of an answer that is none is shown in an error.
+const SHOWN_CHARS: usize = 200;
 
 /// True if an agent asks for a container.
 pub(super) fn asks_for_one(contract: &Contract) -> bool {
     contract.permissions.isolation == "container"
         && matches!(contract.provider.kind, ProviderKind::Python | ProviderKind::Exec)
-}
-
-/// True if the engine behind a client answers.
-fn answers(client: &str) -> bool {
-    let mut ask = Command::new(client);
-    ask.args(["version", "--format", "{{.Server.Version}}"]);
-    ask.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    ask.status().is_ok_and(|status| status.success())
 }
 
 /// An agent whose slot ends with the job.
@@ -116,11 +55,14 @@ struct Answer {
 
 impl ContainerAgent {
     /// None if this machine has no engine and the agent may run without one.
-    pub(super) async fn of(work: &Work, shared: &Shared) -> Result<Option<Self>, StartError> {
+    pub(super) async fn of(work: &Work, shared: &Shared, control: &Control<'_>) -> Result<Option<Self>, StartError> {
         let settings = Arc::clone(&shared.settings);
-        let chosen = Arc::clone(&settings);
-        let found = shared.env.spawn_blocking("find engine", move || chosen.containers.engine());
-        let engine = match found.join().await.ok().flatten() {
+        let found = tokio::select! {
+            biased;
+            () = stopped(control.mailbox) => return Err(StartError::Stopped),
+            found = settings.containers.engine(&shared.env, &shared.supervisor) => found,
+        };
+        let engine = match found {
             Some(engine) => engine,
             None if settings.sandboxes.is_required() => {
                 let why = "the contract asks for a container, and no engine answers on this node";
@@ -133,18 +75,29 @@ impl ContainerAgent {
 
     pub(super) async fn execute(&mut self, work: &Arc<Work>, control: &mut Control<'_>) -> Execution {
         let name = format!("atlas-{}-{}", work.assignment.job, work.assignment.attempt.0);
-        let mut environment = self.settings.environment.clone();
-        environment.extend(OF_ENGINES.iter().filter_map(|name| Some((name.into(), std::env::var_os(name)?))));
-        let secrets = control.secrets.variables(&environment);
+        let mut environment = self.settings.containers.environment.clone();
+        let secrets = control.secrets.variables(&[]);
         let names: Vec<String> = secrets.iter().map(|(name, _)| name.to_string_lossy().into_owned()).collect();
+        if let Some(name) = names.iter().find(|name| is_of_client(name)) {
+            return self.refused(name);
+        }
+        // The client reads the last of two values of a name.
         environment.extend(secrets);
         let words = match self.words(work, &names, &name) {
             Ok(words) => words,
             Err(error) => return Execution::failed(FailureKind::Agent, error.to_string()),
         };
         control.sandbox = Some(format!("container of {}", self.engine.to_string_lossy()));
-        let (program, limits) = (self.engine.clone(), Limits::default());
-        let start = Start { program, arguments: words, environment, limits, sandbox: None };
+        let start = Start {
+            program: self.engine.clone(),
+            arguments: words,
+            directory: PathBuf::from("/"),
+            environment,
+            limits: Limits::default(),
+            sandbox: None,
+            // If this process is dead, the supervisor of the client asks for it.
+            after: [&self.engine, &"rm".into(), &"--force".into(), &name.clone().into()].map(OsString::clone).to_vec(),
+        };
         let mut process = match Process::spawn_with(start, work, &self.supervisor, &self.settings, control).await {
             Ok(process) => process,
             Err(failed) => return *failed,
@@ -157,9 +110,18 @@ impl ContainerAgent {
         let execution = self.wait(&mut process, work, control).await;
         // Removed by the engine after its own end; the request is only needed after another one, and does no harm.
         if matches!(execution, Execution::Failed { .. }) {
-            self.remove(&name, control.env).await;
+            // The client is dead by now: one that still fetches the image would start the container afterwards.
+            self.settings.containers.remove(&self.engine, &name, control.env, &self.supervisor).await;
         }
         execution
+    }
+
+    /// The end of an attempt whose secret would be a variable of the client.
+    fn refused(&self, name: &str) -> Execution {
+        let engine = self.engine.to_string_lossy();
+        let why = format!("the secret \"{name}\" would be a variable of {engine} itself");
+        let code = Map::from_iter([("_error_code".to_owned(), UNCONFINED.into())]);
+        Execution::failed(FailureKind::Agent, format!("the agent was not started: {why}")).measured(code)
     }
 
     /// The arguments of the engine's client.
@@ -177,14 +139,21 @@ impl ContainerAgent {
         let mut words = container.command_line()?;
         // The first word is the name of the client.
         words.remove(0);
-        if let (Some(cores), Some(at)) = (limits.cores, words.iter().position(|word| word == "--cpus")) {
-            words[at + 1] = cores.to_string();
+        if let Some(cores) = limits.cores {
+            // Options follow `run`; of two, the one of the permissions would count.
+            match words.iter().position(|word| word == "--cpus") {
+                Some(at) => words[at + 1] = cores.to_string(),
+                None => drop(words.splice(1..1, ["--cpus".to_owned(), cores.to_string()])),
+            }
         }
+        let [node, worker] = self.settings.containers.labels.clone();
         let own = [
             "--name".to_owned(),
             name.to_owned(),
             "--label".to_owned(),
-            format!("atlas.node={}", self.settings.containers.node),
+            node,
+            "--label".to_owned(),
+            worker,
             "--cap-drop".to_owned(),
             "ALL".to_owned(),
             "--security-opt".to_owned(),
@@ -251,19 +220,14 @@ impl ContainerAgent {
             }
             Change::NotConfined(refused) => return Execution::unconfined(refused),
         }
-        let output = std::mem::take(&mut process.output);
-        let read = elsewhere(control.env, output.len(), move || answer(&output)).await;
+        let (output, redactor) = (std::mem::take(&mut process.output), control.secrets.redactor().clone());
+        let read = elsewhere(control.env, output.len(), move || answer(&output, &redactor)).await;
         read.unwrap_or_else(Execution::cut_short)
-    }
-
-    async fn remove(&self, name: &str, env: &Env) {
-        let (engine, name) = (self.engine.clone(), name.to_owned());
-        let _ = env.spawn_blocking("remove container", move || remove(&engine, &[&name])).join().await;
     }
 }
 
 /// Reads the last line of an output.
-fn answer(output: &[u8]) -> Execution {
+fn answer(output: &[u8], redactor: &Redactor) -> Execution {
     let text = String::from_utf8_lossy(output);
     let Some(line) = text.lines().rev().map(str::trim).find(|line| !line.is_empty()) else {
         return Execution::failed(FailureKind::Agent, "Container produced no output");
@@ -274,7 +238,8 @@ fn answer(output: &[u8]) -> Execution {
         }
         Ok(Answer { output: Some(output), .. }) => accept(output, false),
         Ok(_) | Err(_) => {
-            let shown: String = line.chars().take(200).collect();
+            // Before it is cut, because a part of a value would not be found.
+            let shown: String = redactor.text(line).chars().take(SHOWN_CHARS).collect();
             Execution::failed(FailureKind::Agent, format!("Invalid response from container: {shown}"))
         }
     }

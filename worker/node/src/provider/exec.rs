@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,11 +78,14 @@ impl Exec {
 pub(super) struct Start {
     pub(super) program: OsString,
     pub(super) arguments: Vec<OsString>,
+    pub(super) directory: PathBuf,
     /// The complete environment.
     pub(super) environment: Vec<(OsString, OsString)>,
     pub(super) limits: Limits,
     /// None for the rights of the worker.
     pub(super) sandbox: Option<Confined>,
+    /// As in [`Spawn`].
+    pub(super) after: Vec<OsString>,
 }
 
 /// Why there is no process.
@@ -184,8 +188,10 @@ impl Process {
             program: resolve(program, work, settings),
             arguments: arguments.iter().map(OsString::from).collect(),
             environment,
+            directory: directory.clone(),
             limits: work.agent.limits(),
             sandbox,
+            after: Vec::new(),
         })
     }
 
@@ -196,7 +202,7 @@ impl Process {
         let tree = supervisor.spawn(Spawn {
             program: start.program,
             arguments: start.arguments,
-            directory: &work.agent.directory,
+            directory: &start.directory,
             environment: start.environment,
             stdin: stdin.into(),
             stdout: stdout.into(),
@@ -205,6 +211,7 @@ impl Process {
             limits: start.limits,
             sandbox: start.sandbox,
             leased: true,
+            after: start.after,
         })?;
         Ok(Self {
             tree,

@@ -256,6 +256,7 @@ impl Host {
             limits: work.agent.limits(),
             sandbox,
             leased: true,
+            after: Vec::new(),
         })?;
         Ok(Self {
             tree,

@@ -4,6 +4,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use atlas_wire::session::ToWorker;
 use atlas_worker::{SandboxMeans, SandboxMode};
@@ -11,17 +12,29 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{Controller, End, Node, PATIENCE, Session, shell, until};
+use crate::session::processes;
+use crate::support::{Controller, End, Node, PATIENCE, Session, in_time, shell, supervisor, until};
 
-/// What it does: `run` starts the words after the image in the mounted folder, `rm` kills that process.
+/// What it does: `run` starts the words after the image in the mounted folder, as a child that ends with it; `rm` says whether
+/// a `run` is still there.
 const CLIENT: &str = r#"#!/bin/sh
 here=$(dirname "$0")
+[ "$1" != rm ] || flock --nonblock "$here/running" true || echo "too early" >>"$here/calls"
 printf '%s\n' "$*" >>"$here/calls"
 case $1 in
-version) [ -e "$here/dead" ] && exit 1; echo 1 ;;
+version)
+    [ -e "$here/hangs" ] && exec sleep 86362
+    [ -e "$here/slow" ] && sleep 1
+    [ -e "$here/dead" ] && exit 1
+    echo 1
+    ;;
 ps) cat "$here/left" 2>/dev/null ;;
-rm) [ -e "$here/pid" ] && kill -9 "$(cat "$here/pid")"; exit 0 ;;
 run)
+    exec 4>"$here/running"
+    flock 4
+    env >"$here/environment"
+    # Like a client that fetches an image.
+    [ -e "$here/stubborn" ] && trap '' TERM
     while [ "$1" != img:1 ]; do
         case $1 in -v) folder=${2%%:*} ;; esac
         shift
@@ -29,9 +42,8 @@ run)
     shift
     cd "$folder" || exit 1
     exec 3<&0
-    setsid "$@" <&3 3<&- &
-    echo $! >"$here/pid.new"
-    mv "$here/pid.new" "$here/pid"
+    setsid "$@" <&3 3<&- 4>&- &
+    : >"$here/runs"
     wait $!
     ;;
 esac
@@ -46,11 +58,18 @@ struct Scene {
 
 impl Scene {
     async fn set(mode: SandboxMode) -> Self {
+        Self::set_with(mode, &[]).await
+    }
+
+    /// With files in the folder of the client.
+    async fn set_with(mode: SandboxMode, files: &[(&str, &str)]) -> Self {
         let engine = tempfile::tempdir().expect("temporary directory");
         let client = engine.path().join("client");
         fs::write(&client, CLIENT).expect("writable");
         fs::set_permissions(&client, fs::Permissions::from_mode(0o755)).expect("its own file");
-        fs::write(engine.path().join("left"), "c0ffee\n").expect("writable");
+        for (name, text) in [("left", "c0ffee\n")].iter().chain(files) {
+            fs::write(engine.path().join(name), text).expect("writable");
+        }
         let mut controller = Controller::start().await;
         let node = Node::start_with(&controller, |options| {
             options.sandbox = mode;
@@ -59,7 +78,10 @@ impl Scene {
             options.secrets.file = Some(engine.path().join("secrets"));
         })
         .await;
-        let session = controller.welcomed(Vec::new()).await;
+        let mut session = controller.session().await;
+        session.hello().await;
+        // A loaded machine does not exceed it.
+        session.welcome_for(PATIENCE, Vec::new()).await;
         Self { controller, node, session, engine }
     }
 
@@ -80,6 +102,11 @@ impl Scene {
         let lines = calls.lines().map(|line| match line.split_once(&packages) {
             Some((before, after)) => format!("{before}PACKAGE:{}", after.split_once(':').map_or("", |(_, rest)| rest)),
             None => line.to_owned(),
+        });
+        let lines = lines.map(|line| match line.split_once("atlas.worker=") {
+            // The hash of a folder that differs each time.
+            Some((before, after)) if after.len() >= 16 => format!("{before}atlas.worker=HASH{}", &after[16..]),
+            _ => line,
         });
         lines.map(|line| line + "\n").collect()
     }
@@ -110,9 +137,9 @@ async fn an_agent_runs_in_the_container_that_its_contract_asks_for() {
     assert!(!calls.contains("canary"), "{calls}");
     expect![[r#"
         version --format {{.Server.Version}}
-        ps --all --quiet --filter label=atlas.node=n1
+        ps --all --quiet --filter label=atlas.node=n1 --filter label=atlas.worker=HASH
         rm --force c0ffee
-        run --name atlas-job-0000000000000001-1 --label atlas.node=n1 --cap-drop ALL --security-opt no-new-privileges --pids-limit 4096 --rm -i --network none --memory 2048m --cpus 3 -e TOKEN -v PACKAGE:/workspace:ro -w /workspace img:1 sh run.sh
+        run --name atlas-job-0000000000000001-1 --label atlas.node=n1 --label atlas.worker=HASH --cap-drop ALL --security-opt no-new-privileges --pids-limit 4096 --rm -i --network none --memory 2048m --cpus 3 -e TOKEN -v PACKAGE:/workspace:ro -w /workspace img:1 sh run.sh
     "#]]
     .assert_eq(&calls);
     scene.node.shutdown().await;
@@ -136,27 +163,131 @@ async fn what_a_container_says_wrong_fails_the_job() {
 }
 
 #[tokio::test]
-async fn a_container_is_removed_when_its_job_is_cancelled() {
+async fn a_wrong_answer_is_shown_without_secrets() {
     let mut scene = Scene::set(SandboxMode::BestEffort).await;
+    fs::write(scene.at("secrets"), r#"{"TOKEN": "canary-in-a-coal-mine"}"#).expect("writable");
+    // The end of what is shown is within the value.
+    let script = "printf '%0190d' 0; echo \"$TOKEN\"";
+    let end = scene.run(script, &format!("{IN_CONTAINER}  requires: {{secrets: [TOKEN]}}\n")).await;
+    assert!(end.error().starts_with("Invalid response from container: 000"), "{}", end.error());
+    assert!(!end.error().contains("cana"), "{}", end.error());
+    scene.node.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_secret_is_no_variable_of_the_client_itself() {
+    let mut scene = Scene::set(SandboxMode::BestEffort).await;
+    fs::write(scene.at("secrets"), r#"{"LD_PRELOAD": "/evil.so", "TOKEN": "x"}"#).expect("writable");
+    let end = scene.run("echo '{}'", &format!("{IN_CONTAINER}  requires: {{secrets: [LD_PRELOAD, TOKEN]}}\n")).await;
+    assert!(
+        end.error().starts_with("the agent was not started: the secret \"LD_PRELOAD\" would be"),
+        "{}",
+        end.error()
+    );
+    assert_eq!(end.metadata()["_error_code"], "E3106");
+    assert!(!scene.at("environment").exists());
+    scene.node.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_limit_of_cores_counts_without_one_of_time() {
+    let mut scene = Scene::set(SandboxMode::BestEffort).await;
+    let more = "  permissions: {isolation: container, container_image: 'img:1', filesystem: [Read], max_cpu_seconds: 0}\n  hardware: {min_cpu_cores: 3}\n";
+    let end = scene.run("echo '{\"output\": {}}'", more).await;
+    assert_eq!(end.output(&scene.controller), "{}");
+    let calls = scene.calls();
+    assert!(calls.contains(" --cpus 3 ") && calls.contains("PACKAGE:/workspace:ro "), "{calls}");
+    scene.node.shutdown().await;
+}
+
+/// True if the container of the first job was asked to be removed.
+fn is_removed(calls: &Path) -> bool {
+    let asked = "rm --force atlas-job-0000000000000001-1";
+    fs::read_to_string(calls).is_ok_and(|text| text.lines().any(|line| line == asked))
+}
+
+#[tokio::test]
+async fn a_container_is_removed_when_its_job_is_cancelled() {
+    let mut scene = Scene::set_with(SandboxMode::BestEffort, &[("stubborn", "")]).await;
     let agent = scene.controller.publish_owned(&shell("exec sleep 86361", IN_CONTAINER));
     let assignment = scene.controller.assignment(&agent, "{}");
     scene.session.grant(&assignment).await;
-    let pid = scene.at("pid");
-    until("it runs", PATIENCE, || pid.exists()).await;
+    let (runs, calls) = (scene.at("runs"), scene.at("calls"));
+    until("it runs", PATIENCE, || runs.exists()).await;
     scene.session.say(ToWorker::Revoke { job: assignment.job, token: assignment.token }).await;
-    let gone = |name: &str, calls: &Path| {
-        fs::read_to_string(calls).is_ok_and(|text| text.lines().any(|line| line == format!("rm --force {name}")))
+    until("it is removed", PATIENCE, || is_removed(&calls)).await;
+    until("its processes have ended", PATIENCE, || processes("86361") == 0).await;
+    // A client that lives could still start the container.
+    assert!(!scene.calls().contains("too early"), "{}", scene.calls());
+    scene.node.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_container_is_removed_when_its_worker_is_killed() {
+    let engine = tempfile::tempdir().expect("temporary directory");
+    let (client, data) = (engine.path().join("client"), tempfile::tempdir().expect("temporary directory"));
+    fs::write(&client, CLIENT).expect("writable");
+    fs::set_permissions(&client, fs::Permissions::from_mode(0o755)).expect("its own file");
+    let mut controller = Controller::start().await;
+    let start = |controller: &Controller| {
+        let mut worker = Command::new(supervisor());
+        worker.args(["--node", "n1", "--log", "warn", "--controller", &controller.address.to_string()]);
+        worker.arg("--data-dir").arg(data.path()).arg("--container-engine").arg(&client);
+        worker.env_remove("ATLAS_WORKER_CONFIG").stdin(Stdio::null()).spawn().expect("the worker starts")
     };
-    let calls = scene.at("calls");
-    until("it is removed", PATIENCE, || gone("atlas-job-0000000000000001-1", &calls)).await;
+    let mut worker = start(&controller);
+    let mut session = controller.welcomed(Vec::new()).await;
+    let agent = controller.publish_owned(&shell("exec sleep 86363", IN_CONTAINER));
+    let assignment = controller.assignment(&agent, "{}");
+    session.grant(&assignment).await;
+    let (runs, calls) = (engine.path().join("runs"), engine.path().join("calls"));
+    until("it runs", PATIENCE, || runs.exists()).await;
+    worker.kill().expect("kill -9");
+    worker.wait().expect("it was a child");
+    until("it is removed", PATIENCE, || is_removed(&calls)).await;
+    until("its processes have ended", PATIENCE, || processes("86363") == 0).await;
+    // What nobody could remove, the next process of the worker does, before any job.
+    fs::write(engine.path().join("left"), "c0ffee\n").expect("writable");
+    let mut worker = start(&controller);
+    let gone = || fs::read_to_string(&calls).is_ok_and(|text| text.contains("rm --force c0ffee"));
+    until("it is removed", PATIENCE, gone).await;
+    worker.kill().expect("kill -9");
+    worker.wait().expect("it was a child");
+}
+
+/// Otherwise the second one would remove the container of the first.
+#[tokio::test]
+async fn earlier_containers_are_removed_once_before_any_job() {
+    let mut scene = Scene::set_with(SandboxMode::BestEffort, &[("slow", "")]).await;
+    let agent = scene.controller.publish_owned(&shell("echo '{\"output\": {}}'", IN_CONTAINER));
+    let both = [scene.controller.assignment(&agent, "{}"), scene.controller.assignment(&agent, "{}")];
+    for assignment in &both {
+        scene.session.grant(assignment).await;
+    }
+    for _ in both {
+        let (_, end) = scene.session.end().await;
+        assert_eq!(end.output(&scene.controller), "{}");
+    }
+    let calls = scene.calls();
+    let verbs: Vec<&str> = calls.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(verbs, ["version", "ps", "rm", "run", "run"]);
+    scene.node.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_engine_that_hangs_does_not_answer() {
+    let mut scene = Scene::set_with(SandboxMode::BestEffort, &[("hangs", "")]).await;
+    let end = in_time("an end", scene.run("echo '{}'", IN_CONTAINER)).await;
+    assert_eq!(end.output(&scene.controller), "{}");
+    assert!(sandbox_of(&end).as_str().is_some_and(|text| text.ends_with("not enforced: container")));
+    until("its client has ended", PATIENCE, || processes("86362") == 0).await;
     scene.node.shutdown().await;
 }
 
 #[tokio::test]
 async fn without_an_engine_the_job_says_so_or_fails() {
     for (mode, required) in [(SandboxMode::BestEffort, false), (SandboxMode::Required, true)] {
-        let mut scene = Scene::set(mode).await;
-        fs::write(scene.at("dead"), "").expect("writable");
+        let mut scene = Scene::set_with(mode, &[("dead", "")]).await;
         let end = scene.run("echo '{}'", "  permissions: {isolation: container, container_image: 'img:1'}\n").await;
         if required {
             let why = "Pool error: sh: the contract asks for a container, and no engine answers on this node";

@@ -98,6 +98,7 @@ fn begin(start: Start, supervisor: &Supervisor) -> io::Result<Begun> {
         sandbox: None,
         // It belongs to the worker and not to one lease.
         leased: false,
+        after: Vec::new(),
     })?;
     let receiver = |pipe: PipeReader| Receiver::from_owned_fd(OwnedFd::from(pipe));
     Ok((tree, Sender::from_owned_fd(OwnedFd::from(to_program))?, receiver(from_program)?, receiver(errors)?))
