@@ -123,8 +123,10 @@ pub(crate) enum Program {
 impl Program {
     /// Runs one job. Returns within the job's time limit, or soon after a requested stop.
     pub(crate) async fn execute(&mut self, work: &Arc<Work>, control: &mut Control<'_>) -> Execution {
-        control.limits = self.tree().and_then(|tree| tree.enforced().text());
-        control.sandbox = self.tree().and_then(Tree::confined).map(str::to_owned);
+        if let Some(tree) = self.tree() {
+            control.limits = tree.enforced().text();
+            control.sandbox = tree.confined().map(str::to_owned);
+        }
         let (execution, why) = match self {
             Self::Exec(program) => return program.execute(work, control).await,
             Self::Container(agent) => return agent.execute(work, control).await,
@@ -329,6 +331,13 @@ pub(crate) async fn start(work: &Arc<Work>, shared: &Shared, control: &mut Contr
         && let Some(agent) = container::ContainerAgent::of(work, shared, control).await?
     {
         return Ok(Program::Container(Box::new(agent)));
+    }
+    if matches!(contract.provider.kind, ProviderKind::Normal | ProviderKind::Graph) {
+        // Their tools and scripts are processes that start later, some of them for a model, which must not be the one to learn
+        // that they cannot be confined.
+        let confined = shared.settings.sandboxes.enforced(contract);
+        let confined = confined.map_err(|why| StartError::Unconfined(why.to_string()))?;
+        control.sandbox = confined.map(|enforced| enforced.to_string());
     }
     match (contract.provider.kind, contract.provider.mode) {
         (ProviderKind::Python, _) => {

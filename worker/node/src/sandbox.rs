@@ -138,6 +138,11 @@ impl Sandboxes {
     fn devices(&self, contract: &Contract) -> Vec<PathBuf> {
         let hardware = &contract.hardware;
         let mut devices: Vec<PathBuf> = hardware.device_access.iter().map(PathBuf::from).collect();
+    /// What is enforced on the programs of an agent; none if they have the rights of the worker.
+    pub(crate) fn enforced(&self, contract: &Contract) -> Result<Option<Enforced>, Unconfined> {
+        Ok(self.access(contract)?.map(|access| Enforced::of(access, self.means)))
+    }
+
         let has_gpu = hardware.gpu || hardware.gpu_count.is_some() || hardware.gpu_vram_bytes.is_some();
         if has_gpu || self.all_gpus {
             let entries = fs::read_dir("/dev").into_iter().flatten().flatten();

@@ -1,6 +1,7 @@
 //! Tests agents that are a model in a loop: steps are recorded before they are used, and a later attempt repeats none.
 
 mod anthropic;
+pub(crate) mod confined;
 mod mock;
 mod scene;
 mod servers;

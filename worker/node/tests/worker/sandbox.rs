@@ -13,6 +13,7 @@ use atlas_worker::{SandboxMeans, SandboxMode};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::llm::confined;
 use crate::session::processes;
 use crate::support::{
     Agent, Controller, End, Node, PATIENCE, Session, python, shell, supervisor, until, without_python,
@@ -372,6 +373,10 @@ async fn a_node_that_must_confine_and_cannot_says_what_is_missing() {
     let agent: Agent = controller.publish_owned(&shell("echo '{}'", ""));
     let end = session.run(&controller.assignment(&agent, "{}")).await;
     check(&end, "sh", "the agent was not started: ");
+    // The model of such an agent must not be the one to learn it.
+    let agent: Agent = controller.publish_owned(&confined::graph(""));
+    let end = session.run(&controller.assignment(&agent, "{}")).await;
+    check(&end, "g", "Pool error: ");
     if !without_python() {
         let code = "from atlas.runtime.base import AgentBase\nclass A(AgentBase):\n    async def execute(self, d):\n        return {}\n";
         let agent = controller.publish_owned(&python(code, ""));
