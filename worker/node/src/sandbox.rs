@@ -37,12 +37,15 @@ impl SandboxMode {
     }
 }
 
-/// The permissions cannot be enforced here, and must be.
+/// Why an agent is not confined, and must not run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{agent} cannot be confined on this node, which is required: not enforced: {}", .missing.join(", "))]
-pub(crate) struct Unconfined {
-    agent: String,
-    missing: Vec<&'static str>,
+pub(crate) enum Unconfined {
+    /// The permissions cannot be enforced here, and must be.
+    #[error("{agent} cannot be confined on this node, which is required: not enforced: {}", .missing.join(", "))]
+    Lacks { agent: String, missing: Vec<&'static str> },
+    /// It would have no place for temporary files.
+    #[error("could not make a folder for the temporary files of {agent}: {why}")]
+    Folder { agent: String, why: String },
 }
 
 /// Makes the confinements of programs.
@@ -86,7 +89,13 @@ impl Sandboxes {
         writable: &[&Path],
     ) -> Result<Option<Confined>, Unconfined> {
         let Some(access) = self.access(contract)? else { return Ok(None) };
-        let folder = if self.means.namespaces.is_none() { Folder::new(&self.scratch).ok() } else { None };
+        let folder = match self.means.namespaces {
+            Some(_) => None,
+            None => Some(
+                Folder::new(&self.scratch)
+                    .map_err(|error| Unconfined::Folder { agent: contract.name.to_string(), why: error.to_string() })?,
+            ),
+        };
         let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
         let all = |given: &[&Path], more: &[PathBuf]| {
             let given = given.iter().filter_map(|path| path.canonicalize().ok());
@@ -124,9 +133,14 @@ impl Sandboxes {
         let access = Access::of(&contract.permissions.filesystem, &contract.permissions.network);
         let missing = Enforced::of(access, self.means).missing;
         if self.mode == SandboxMode::Required && !missing.is_empty() {
-            return Err(Unconfined { agent: contract.name.to_string(), missing });
+            return Err(Unconfined::Lacks { agent: contract.name.to_string(), missing });
         }
         Ok(Some(access))
+    }
+
+    /// What is enforced on the programs of an agent; none if they have the rights of the worker.
+    pub(crate) fn enforced(&self, contract: &Contract) -> Result<Option<Enforced>, Unconfined> {
+        Ok(self.access(contract)?.map(|access| Enforced::of(access, self.means)))
     }
 
     /// True if an attempt fails where something is missing.
@@ -138,11 +152,6 @@ impl Sandboxes {
     fn devices(&self, contract: &Contract) -> Vec<PathBuf> {
         let hardware = &contract.hardware;
         let mut devices: Vec<PathBuf> = hardware.device_access.iter().map(PathBuf::from).collect();
-    /// What is enforced on the programs of an agent; none if they have the rights of the worker.
-    pub(crate) fn enforced(&self, contract: &Contract) -> Result<Option<Enforced>, Unconfined> {
-        Ok(self.access(contract)?.map(|access| Enforced::of(access, self.means)))
-    }
-
         let has_gpu = hardware.gpu || hardware.gpu_count.is_some() || hardware.gpu_vram_bytes.is_some();
         if has_gpu || self.all_gpus {
             let entries = fs::read_dir("/dev").into_iter().flatten().flatten();
@@ -228,6 +237,16 @@ mod tests {
         assert_eq!(check(SandboxMode::BestEffort, &stated), Ok(Some(false)));
         let why = "a cannot be confined on this node, which is required: not enforced: files, secrets of the machine, processes, system calls";
         assert_eq!(check(SandboxMode::Required, &plain), Err(why.to_owned()));
+    }
+
+    #[test]
+    fn an_agent_without_a_folder_for_temporary_files_does_not_run() {
+        let file = tempfile::NamedTempFile::new().expect("temporary file");
+        let sandboxes =
+            Sandboxes { scratch: file.path().to_owned(), ..sandboxes(SandboxMode::BestEffort, Means::default()) };
+        let stated = contract("  permissions: {network: []}\n");
+        let why = sandboxes.of(&stated, Path::new("/"), &[], &[]).expect_err("a file is no folder").to_string();
+        assert!(why.starts_with("could not make a folder for the temporary files of a: "), "{why}");
     }
 
     #[test]
