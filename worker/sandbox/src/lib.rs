@@ -23,6 +23,8 @@ mod sandbox;
 pub use access::{Access, Files};
 pub use enforced::Enforced;
 pub use means::{Means, Namespaces};
+pub use mounts::unescaped;
+pub use namespaces::map_user;
 pub use paths::Secrets;
 pub use refused::{Refused, Step};
 pub use sandbox::{ParseError, Sandbox};

@@ -17,6 +17,7 @@ use nix::mount::{MsFlags, mount};
 use nix::sys::stat::Mode;
 
 use self::table::Table;
+pub use self::table::unescaped;
 use crate::namespaces::errno;
 use crate::paths::{DEVICES, SYSTEM};
 use crate::{Files, Namespaces, Sandbox};

@@ -5,7 +5,7 @@ use std::fs;
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::socket::{AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, recv, sendto, socket};
-use nix::unistd::{getgid, getuid};
+use nix::unistd::{Gid, Uid, getgid, getuid};
 use std::os::fd::AsRawFd;
 
 /// Creates namespaces of mounts, processes, IPC and host names. A `user` namespace maps this user to itself.
@@ -19,6 +19,11 @@ pub(crate) fn enter(user: bool, network: bool) -> nix::Result<()> {
     if !user {
         return Ok(());
     }
+    map_user(uid, gid)
+}
+
+/// Maps the user to itself in the user namespace that this process has just created.
+pub fn map_user(uid: Uid, gid: Gid) -> nix::Result<()> {
     let write = |path: &str, text: String| fs::write(path, text).map_err(|error| errno(&error));
     write("/proc/self/setgroups", "deny".to_owned())?;
     write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;

@@ -1,9 +1,9 @@
 //! Finds the control groups of this process from `/proc/self/cgroup` and `/proc/self/mountinfo`.
 
-use std::ffi::OsString;
 use std::fmt;
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
+
+use atlas_sandbox::unescaped;
 
 /// Whether and where control groups for agents' process trees are created.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -158,27 +158,6 @@ impl<'a> Mount<'a> {
     fn has(&self, option: &str) -> bool {
         self.options.split(',').any(|listed| listed == option)
     }
-}
-
-/// Undoes the kernel's escaping: spaces, tabs, line breaks and backslashes are written as `\` and three octal digits.
-fn unescaped(text: &str) -> PathBuf {
-    let bytes = text.as_bytes();
-    let mut path = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let digits = text.get(at + 1..at + 4).filter(|_| byte == b'\\');
-        match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
-            Some(escaped) => {
-                path.push(escaped);
-                at += 4;
-            }
-            None => {
-                path.push(byte);
-                at += 1;
-            }
-        }
-    }
-    PathBuf::from(OsString::from_vec(path))
 }
 
 #[cfg(test)]

@@ -172,10 +172,7 @@ fn enter_namespaces(confinement: Confinement) -> nix::Result<()> {
     }
     let (uid, gid) = (getuid(), getgid());
     unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWPID)?;
-    let write = |path: &str, text: String| fs::write(path, text).map_err(|_| Errno::EPERM);
-    write("/proc/self/setgroups", "deny".to_owned())?;
-    write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
-    write("/proc/self/gid_map", format!("{gid} {gid} 1"))
+    atlas_sandbox::map_user(uid, gid)
 }
 
 impl Keep {

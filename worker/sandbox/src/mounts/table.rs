@@ -52,8 +52,8 @@ fn flag(option: &str) -> MsFlags {
     }
 }
 
-/// Undoes the kernel's escaping: spaces, tabs, line breaks and backslashes are written as `\` and three octal digits.
-fn unescaped(text: &str) -> PathBuf {
+/// A path in a table of mounts without the kernel's escaping: spaces, tabs, line breaks and backslashes are written as `\` and three octal digits.
+pub fn unescaped(text: &str) -> PathBuf {
     let bytes = text.as_bytes();
     let mut path = Vec::with_capacity(bytes.len());
     let mut at = 0;
@@ -76,6 +76,12 @@ fn unescaped(text: &str) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn spaces_are_octal_digits() {
+        assert_eq!(unescaped(r"/a\040b\134c\9"), PathBuf::from(r"/a b\c\9"));
+        assert_eq!(unescaped(r"/é\"), PathBuf::from(r"/é\"));
+    }
 
     #[test]
     fn the_last_mount_of_a_place_counts() {

@@ -88,12 +88,6 @@ fn a_given_group_and_a_worker_that_moved_itself() {
 }
 
 #[test]
-fn escaped_paths_are_read() {
-    assert_eq!(unescaped(r"/a\040b\134c\9"), Path::new(r"/a b\c\9"));
-    assert_eq!(unescaped(r"/é\"), Path::new(r"/é\"));
-}
-
-#[test]
 fn an_option_is_a_word_or_an_absolute_path() {
     assert_eq!((Cgroup::parse("auto"), Cgroup::parse("off")), (Some(Cgroup::Auto), Some(Cgroup::Off)));
     assert_eq!(Cgroup::parse("/atlas"), Some(Cgroup::Under("/atlas".into())));
