@@ -37,18 +37,10 @@ const AGENT: &str = concat!("OTel-OTLP-Exporter-Atlas/", env!("CARGO_PKG_VERSION
 
 /// The exporter of spans. It repeats requests by the rules of OTLP within the timeout.
 pub(crate) fn spans(config: &Config, receiver: &Receiver) -> Result<SpanExporter, ExporterBuildError> {
-    let (builder, timeout) = (SpanExporter::builder(), config.timeout);
+    let builder = SpanExporter::builder();
     let mut exporter = match receiver.protocol {
-        Protocol::Grpc => {
-            let metadata = MetadataMap::from_headers(config.headers.clone());
-            let builder = builder.with_tonic().with_channel(channel(config, receiver));
-            builder.with_metadata(metadata).with_timeout(timeout).build()?
-        }
-        Protocol::Http => {
-            let builder = builder.with_http().with_http_client(client(config)).with_headers(headers(config));
-            let builder = builder.with_protocol(Encoding::HttpBinary).with_timeout(timeout);
-            builder.with_endpoint(receiver.uri.to_string()).build()?
-        }
+        Protocol::Grpc => grpc(builder.with_tonic(), config, receiver).build()?,
+        Protocol::Http => http(builder.with_http(), config, receiver).build()?,
     };
     exporter.set_resource(&resource(config));
     Ok(exporter)
@@ -56,21 +48,24 @@ pub(crate) fn spans(config: &Config, receiver: &Receiver) -> Result<SpanExporter
 
 /// The exporter of log lines, like [`spans`].
 pub(crate) fn logs(config: &Config, receiver: &Receiver) -> Result<LogExporter, ExporterBuildError> {
-    let (builder, timeout) = (LogExporter::builder(), config.timeout);
+    let builder = LogExporter::builder();
     let mut exporter = match receiver.protocol {
-        Protocol::Grpc => {
-            let metadata = MetadataMap::from_headers(config.headers.clone());
-            let builder = builder.with_tonic().with_channel(channel(config, receiver));
-            builder.with_metadata(metadata).with_timeout(timeout).build()?
-        }
-        Protocol::Http => {
-            let builder = builder.with_http().with_http_client(client(config)).with_headers(headers(config));
-            let builder = builder.with_protocol(Encoding::HttpBinary).with_timeout(timeout);
-            builder.with_endpoint(receiver.uri.to_string()).build()?
-        }
+        Protocol::Grpc => grpc(builder.with_tonic(), config, receiver).build()?,
+        Protocol::Http => http(builder.with_http(), config, receiver).build()?,
     };
     exporter.set_resource(&resource(config));
     Ok(exporter)
+}
+
+fn grpc<B: WithTonicConfig + WithExportConfig>(builder: B, config: &Config, receiver: &Receiver) -> B {
+    let metadata = MetadataMap::from_headers(config.headers.clone());
+    builder.with_channel(channel(config, receiver)).with_metadata(metadata).with_timeout(config.timeout)
+}
+
+fn http<B: WithHttpConfig + WithExportConfig>(builder: B, config: &Config, receiver: &Receiver) -> B {
+    let builder = builder.with_http_client(client(config)).with_headers(headers(config));
+    let builder = builder.with_protocol(Encoding::HttpBinary).with_timeout(config.timeout);
+    builder.with_endpoint(receiver.uri.to_string())
 }
 
 /// Sends messages with metrics.
