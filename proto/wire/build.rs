@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::path::Path;
 
-const FILES: [&str; 8] = [
+const FILES: [&str; 9] = [
     "atlas/worker/v1/worker_service.proto",
     "atlas/worker/v1/enrollment_service.proto",
     "atlas/peer/v1/peer_service.proto",
@@ -12,6 +12,7 @@ const FILES: [&str; 8] = [
     "atlas/peer/v1/line_service.proto",
     "atlas/error/v1/error_detail.proto",
     "atlas/orchestrator/v1/orchestrator_service.proto",
+    "atlas/scaler/v1/external_scaler.proto",
 ];
 
 /// Messages with values of secrets. `convert/attachment.rs` has a `Debug` for them that shows none.
@@ -20,7 +21,7 @@ const WITHOUT_DEBUG: [&str; 3] =
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = Path::new("..");
-    for folder in ["atlas/worker", "atlas/peer", "atlas/error", "atlas/orchestrator"] {
+    for folder in ["atlas/worker", "atlas/peer", "atlas/error", "atlas/orchestrator", "atlas/scaler"] {
         println!("cargo:rerun-if-changed={}", root.join(folder).display());
     }
     let files = protox::Compiler::new([root])?.include_imports(true).open_files(FILES)?.file_descriptor_set();

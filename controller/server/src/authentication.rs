@@ -27,7 +27,7 @@ pub(crate) fn check_addresses(options: &Options) -> Result<(), StartError> {
     if options.tls_dir.is_some() || options.plain_ports {
         return Ok(());
     }
-    let machines = [Some(options.grpc), options.peer, options.compatible.listen].into_iter().flatten();
+    let machines = [Some(options.grpc), options.peer, options.compatible.listen, options.scaler].into_iter().flatten();
     match http().chain(machines).find(open) {
         Some(address) => Err(StartError::Plain { address }),
         None => Ok(()),

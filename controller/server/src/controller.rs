@@ -27,7 +27,7 @@ use crate::peer_door::store::Members;
 use crate::rules::{self, Rules};
 use crate::tls::{self, Tls};
 use crate::trace_export::TraceExport;
-use crate::{Mode, Options, StartError, authentication, peer_door, trigger_files, worker_door};
+use crate::{Mode, Options, StartError, authentication, peer_door, scaler_door, trigger_files, worker_door};
 
 /// A running controller.
 pub struct Controller {
@@ -35,6 +35,7 @@ pub struct Controller {
     grpc_addr: SocketAddr,
     peer_addr: Option<SocketAddr>,
     compatible_addr: Option<SocketAddr>,
+    scaler_addr: Option<SocketAddr>,
     peers: Option<Task<()>>,
     peer_stop: watch::Sender<bool>,
     duty: Task<()>,
@@ -83,6 +84,14 @@ impl Controller {
             }
             None => None,
         };
+        let scaler = match options.scaler {
+            Some(wanted) => {
+                let listener = listen(&env, wanted).await?;
+                let bound = address(&*listener, wanted)?;
+                Some((listener, bound))
+            }
+            None => None,
+        };
         let mut agents = Vec::new();
         for (agent, wanted) in &options.agent_listen {
             let listener = listen(&env, *wanted).await?;
@@ -117,6 +126,9 @@ impl Controller {
             (wrap(http)?, agents.collect::<Result<Vec<_>, TlsError>>()?, compatible.transpose()?)
         };
         let grpc = tls::wrap(tls.as_ref(), grpc, Clients::Nodes, &env)?;
+        let scaler_addr = scaler.as_ref().map(|(_, bound)| *bound);
+        let scaler =
+            scaler.map(|(listener, _)| tls::wrap(tls.as_ref(), listener, Clients::Scalers, &env)).transpose()?;
         own.name.clone_from(&who.name);
         let keys = options.secrets_key.as_deref().map(|path| Keys::read(path, &options.data_dir));
         let keys = keys.transpose().map_err(StartError::SecretsKey)?;
@@ -231,6 +243,10 @@ impl Controller {
             let front = Front::Agent { agent: agent.into(), port, loopback };
             doors.push(env.spawn("mcp-agent", serve(door.clone(), front, listener, stopped.clone())));
         }
+        if let Some(listener) = scaler {
+            let serving = scaler_door::serve(service.clone(), env.clone(), listener, stopped.clone());
+            doors.push(env.spawn("scaler-door", serving));
+        }
         if let Some((listener, bound)) = compatible {
             let server = compatible_mcp(&options, service.clone(), env.clone());
             let front = Front::Compatible { server, loopback: bound.ip().is_loopback() };
@@ -260,6 +276,7 @@ impl Controller {
             grpc_addr,
             peer_addr,
             compatible_addr,
+            scaler_addr,
             peers,
             peer_stop,
             duty,
@@ -297,6 +314,11 @@ impl Controller {
     /// The address of the MCP server that is compatible with Atlas for Python; none without one.
     pub fn compatible_addr(&self) -> Option<SocketAddr> {
         self.compatible_addr
+    }
+
+    /// The address of the door for autoscalers; none if there is none.
+    pub fn scaler_addr(&self) -> Option<SocketAddr> {
+        self.scaler_addr
     }
 
     /// The service functions, for programs that embed the controller.

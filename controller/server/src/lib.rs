@@ -16,6 +16,7 @@ mod listen;
 mod options;
 mod peer_door;
 mod rules;
+mod scaler_door;
 mod start_error;
 mod tls;
 mod trace_export;

@@ -93,6 +93,8 @@ pub struct Options {
     pub agent_listen: Vec<(String, SocketAddr)>,
     /// The MCP server that is compatible with Atlas for Python.
     pub compatible: CompatibleMcp,
+    /// The address of the door for autoscalers; none for no such door.
+    pub scaler: Option<SocketAddr>,
     /// The limits of the service functions.
     pub limits: Limits,
     /// The largest artifact.
@@ -187,6 +189,7 @@ impl Options {
             pallas_names: false,
             agent_listen: Vec::new(),
             compatible: CompatibleMcp::default(),
+            scaler: None,
             limits: Limits::default(),
             artifact_bytes_max: 64 << 20,
             artifact_hold: Duration::from_secs(3_600),

@@ -77,6 +77,7 @@ mod triggers;
 mod view;
 mod waiters;
 mod webhooks;
+mod work;
 
 pub use access::{Authentication, CreatedToken, NewToken, NotARootToken};
 pub use agent_health::{AgentHealth, MessageTiming};
@@ -127,3 +128,4 @@ pub use traces::TraceQuery;
 pub use tree::Tree;
 pub use triggers::{Backfill, Backfilled, HookCall, HookSender, LocalTime, TriggerFilter};
 pub use view::{Shown, View, words, write_frame};
+pub use work::WorkFilter;

@@ -57,3 +57,8 @@ imagePullSecrets:
   {{- end }}
 {{- end }}
 {{- end -}}
+
+{{/* Not empty if KEDA scales a group of workers. */}}
+{{- define "atlas.scales" -}}
+{{- range .Values.workers }}{{- if .autoscaling }}yes{{- end }}{{- end }}
+{{- end }}

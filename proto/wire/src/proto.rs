@@ -43,6 +43,20 @@ pub mod orchestrator {
     }
 }
 
+/// Autoscalers of Kubernetes.
+#[expect(
+    unused_qualifications,
+    clippy::allow_attributes,
+    clippy::allow_attributes_without_reason,
+    reason = "generated"
+)]
+pub mod scaler {
+    /// Version 1. The package is that of KEDA.
+    pub mod v1 {
+        tonic::include_proto!("externalscaler");
+    }
+}
+
 /// Details of a status.
 pub mod error {
     /// Version 1.

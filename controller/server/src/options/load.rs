@@ -218,6 +218,7 @@ fn typed(values: &BTreeMap<&'static str, (String, &'static str)>) -> Options {
     options.gateway.registry.url = Some(url.to_owned()).filter(|url| !url.is_empty());
     options.gateway.registry.namespace = text("mcp.registry-namespace").trim().to_owned();
     options.compatible.listen = address(text("mcp.compatible-listen"));
+    options.scaler = address(text("scaler.listen"));
     options.compatible.token = Token::new(text("mcp.compatible-token"));
     options.compatible.all_agents = text("mcp.all-agents") == "true";
     options.advertise = filled("advertise");

@@ -117,6 +117,14 @@ pub const OPTIONS: &[OptionRow] = &[
         "Idle time after which an MCP session ends.",
     ),
     row(
+        "scaler.listen",
+        "scaler-listen",
+        "ATLAS_SCALER_LISTEN",
+        Form::Address,
+        "",
+        "Address at which KEDA asks how many jobs need workers, over gRPC and without a token; without one it cannot.",
+    ),
+    row(
         "mcp.compatible-listen",
         "mcp-compatible-listen",
         "ATLAS_MCP_COMPATIBLE_LISTEN",

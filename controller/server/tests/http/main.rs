@@ -12,6 +12,7 @@ mod names;
 mod namespaces;
 mod policies;
 mod registry;
+mod scaler;
 mod shapes;
 mod skills;
 mod streams;

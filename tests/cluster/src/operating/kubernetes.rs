@@ -40,6 +40,7 @@ const VARIANTS: &[(&str, &str)] = &[
     ("two-groups", "workers: [{name: cpu, replicas: 4, image: worker}, {name: gpu, gpus: 1}]"),
     ("long-drain", "workers: [{name: slow, drainSeconds: 3600, scratch: 50Gi}]"),
     ("worker-options", "workers: [{name: a, options: {ATLAS_PLACES: '16', ATLAS_PYTHON: python3.13}}]"),
+    ("scaled", "workers: [{name: cpu, autoscaling: {max: 20, jobsPerWorker: 2.5, hardware: cpu}}, {name: b, replicas: 1}]"),
     ("own-secret", "auth: {existingSecret: mine}"),
     ("ingress", "ingress: {enabled: true, host: atlas.example.com, tlsSecret: tls, className: nginx}"),
     ("ingress-notes", "ingress: {enabled: true, host: a.example.com, tlsSecret: t, annotations: {a/b: 'true'}}"),
@@ -61,6 +62,8 @@ const WRONG: &[&str] = &[
     "workers: [{name: Bad_Name}]",
     "workers: [{name: a, gpus: -1}]",
     "workers: [{name: a, image: other}]",
+    "workers: [{name: a, autoscaling: {min: 1}}]",
+    "workers: [{name: a, autoscaling: {max: 3, hardware: tpu}}]",
     "ingress: {enabled: true}",
     "ingress: {enabled: true, host: a.example.com}",
     "auth: {token: secret}",
@@ -151,6 +154,22 @@ fn complaints(documents: &[Value]) -> Vec<String> {
     found
 }
 
+/// The Deployments that KEDA scales. They say no number of replicas, which would be set again by every upgrade, and KEDA reaches the door
+/// that it is told.
+fn scaled(documents: &[Value]) -> Vec<&str> {
+    let of_kind = |kind: &'static str| documents.iter().filter(move |document| document["kind"] == kind);
+    let objects: Vec<&str> =
+        of_kind("ScaledObject").filter_map(|object| object["spec"]["scaleTargetRef"]["name"].as_str()).collect();
+    let free = of_kind("Deployment").filter(|deployment| deployment["spec"].get("replicas").is_none());
+    assert_eq!(free.filter_map(|deployment| deployment["metadata"]["name"].as_str()).collect::<Vec<_>>(), objects);
+    let asks = of_kind("ScaledObject").map(|object| &object["spec"]["triggers"][0]["metadata"]["scalerAddress"]);
+    assert!(asks.clone().all(|address| address == "atlas.atlas.svc:7403"), "{:?}", asks.collect::<Vec<_>>());
+    let opens = |document: &&Value| document.to_string().contains("7403");
+    let doors = of_kind("Service").chain(of_kind("StatefulSet")).filter(opens).count();
+    assert_eq!(doors, if objects.is_empty() { 0 } else { 2 }, "a port of the controllers and of their Service");
+    objects
+}
+
 #[test]
 fn the_chart_is_right_in_every_variant() {
     let Some(helm) = tool(HELM) else { return };
@@ -163,6 +182,7 @@ fn the_chart_is_right_in_every_variant() {
         assert_eq!(complaints(&documents), Vec::<String>::new(), "{name}");
         let kinds = |kind: &str| documents.iter().filter(|document| document["kind"] == kind).count();
         assert_eq!(kinds("StatefulSet"), 1, "{name}");
+        assert_eq!(scaled(&documents), Vec::from_iter((*name == "scaled").then_some("atlas-worker-cpu")), "{name}");
         assert_eq!(kinds("Secret"), usize::from(*name != "own-secret"), "{name}");
         fs::write(folder.path().join(format!("{name}.rendered.yaml")), text).expect("a file");
     }
@@ -183,8 +203,8 @@ fn the_chart_is_right_in_every_variant() {
     for version in VERSIONS {
         let mut command = Command::new(&validate);
         command.args(["-k", version, "--strict", "--quiet"]);
-        // The schema of the Prometheus operator is not one of Kubernetes.
-        let names = VARIANTS.iter().map(|(name, _)| name).filter(|name| **name != "monitored");
+        // The schemas of the Prometheus operator and of KEDA are not among those of Kubernetes.
+        let names = VARIANTS.iter().map(|(name, _)| name).filter(|name| !["monitored", "scaled"].contains(name));
         command.args(names.map(|name| folder.path().join(format!("{name}.rendered.yaml"))));
         let output = command.output().expect("it starts");
         let text = String::from_utf8_lossy(&output.stdout);
