@@ -47,7 +47,8 @@ impl Http {
     /// A client of the server at `address`.
     pub(crate) fn new(address: &str) -> Result<Self, Stop> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let client = reqwest::Client::builder().no_proxy().timeout(REQUEST_MAX).build();
+        // The runtime sleeps between two requests and does not see that a server has closed an idle connection.
+        let client = reqwest::Client::builder().no_proxy().timeout(REQUEST_MAX).pool_max_idle_per_host(0).build();
         Ok(Self {
             runtime: runtime.map_err(|error| Stop::system("start an async runtime", error))?,
             client: client.map_err(|error| Stop::system("set up an HTTP client", error))?,
