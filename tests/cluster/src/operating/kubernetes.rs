@@ -40,7 +40,10 @@ const VARIANTS: &[(&str, &str)] = &[
     ("two-groups", "workers: [{name: cpu, replicas: 4, image: worker}, {name: gpu, gpus: 1}]"),
     ("long-drain", "workers: [{name: slow, drainSeconds: 3600, scratch: 50Gi}]"),
     ("worker-options", "workers: [{name: a, options: {ATLAS_PLACES: '16', ATLAS_PYTHON: python3.13}}]"),
-    ("scaled", "workers: [{name: cpu, autoscaling: {max: 20, jobsPerWorker: 2.5, hardware: cpu}}, {name: b, replicas: 1}]"),
+    (
+        "scaled",
+        "workers: [{name: cpu, autoscaling: {max: 20, jobsPerWorker: 2.5, hardware: cpu}}, {name: b, replicas: 1}]",
+    ),
     ("own-secret", "auth: {existingSecret: mine}"),
     ("ingress", "ingress: {enabled: true, host: atlas.example.com, tlsSecret: tls, className: nginx}"),
     ("ingress-notes", "ingress: {enabled: true, host: a.example.com, tlsSecret: t, annotations: {a/b: 'true'}}"),
