@@ -32,6 +32,10 @@ impl Dev {
         command.args(["dev", "--port", "0", "--node", "laptop"]).args(arguments).current_dir(folder);
         // Clusters that keep their data make a key of secrets in the user's folder.
         command.env("XDG_CONFIG_HOME", folder.join(".config"));
+        // A killed cluster cannot remove its folders: they go with that of the test.
+        let temporary = folder.join(".temporary");
+        std::fs::create_dir_all(&temporary).expect("a folder");
+        command.env("TMPDIR", temporary);
         // What a machine offers for sandboxes is a label of its node.
         command.env("ATLAS_SANDBOX", "off").envs(environment);
         let mut process = Process::start(&mut command);
