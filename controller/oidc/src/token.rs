@@ -132,7 +132,7 @@ pub fn verify(token: &str, keys: &Keys, expected: &Expected<'_>, now: i64) -> Re
     let principal = principal.ok_or_else(missing)?.to_owned();
     // An address that the issuer has not seen proved may be that of somebody else.
     if expected.principal_claim == "email"
-        && claims.get("email_verified").is_some_and(|proved| texts(proved) != ["true"])
+        && claims.get("email_verified").is_none_or(|proved| texts(proved) != ["true"])
     {
         return Err(TokenError::Claim("email_verified".to_owned()));
     }

@@ -51,24 +51,26 @@ struct Spec {
     grants: Vec<Grant>,
 }
 
+/// A role in a place.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Grant {
+pub(super) struct Grant {
     role: String,
     namespace: Option<String>,
 }
 
 const COLUMNS: [Column<Binding>; 2] = [
     column("WHO", "metadata", |binding, _| binding.metadata.name.clone()),
-    column("ROLES", "spec", |binding, _| roles(binding)),
+    column("ROLES", "spec", |binding, _| roles(&binding.spec.grants)),
 ];
 
-fn roles(binding: &Binding) -> String {
+/// Roles with their places, in words.
+pub(super) fn roles(grants: &[Grant]) -> String {
     let shown = |grant: &Grant| match &grant.namespace {
         Some(namespace) => format!("{} in {namespace}", grant.role),
         None => format!("{} in the cluster", grant.role),
     };
-    binding.spec.grants.iter().map(shown).collect::<Vec<_>>().join(", ")
+    grants.iter().map(shown).collect::<Vec<_>>().join(", ")
 }
 
 pub(super) async fn list(context: &Context, options: &ListOptionsOfBindings) -> Result<Exit, Failure> {
@@ -157,7 +159,7 @@ async fn change(
 fn show(context: &Context, options: &Options, value: Value) -> Result<Exit, Failure> {
     let binding: Binding = crate::api::read(&value)?;
     let names = vec![format!("{KIND}/{}", options.principal)];
-    let roles = roles(&binding);
+    let roles = roles(&binding.spec.grants);
     let roles = if roles.is_empty() { "nothing".to_owned() } else { roles };
     context.show(&Shown { value, text: format!("{}  {roles}\n", options.principal), names })?;
     Ok(Exit::Done)

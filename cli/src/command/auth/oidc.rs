@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::bind::{Grant, roles};
 use crate::command::object::{self, Metadata};
 use crate::context::Context;
 use crate::exit::Exit;
@@ -87,12 +88,14 @@ struct Spec {
     audiences: Vec<String>,
     principal_claim: String,
     claims: BTreeMap<String, Vec<String>>,
+    grants: Vec<Grant>,
 }
 
-const COLUMNS: [Column<Issuer>; 5] = [
+const COLUMNS: [Column<Issuer>; 6] = [
     column("NAME", "metadata", |issuer, _| issuer.metadata.name.clone()),
     column("URL", "spec", |issuer, _| issuer.spec.url.clone()),
     column("CLAIMS", "spec", |issuer, _| asked(&issuer.spec.claims)),
+    column("ROLES", "spec", |issuer, _| roles(&issuer.spec.grants)),
     wide("AUDIENCES", "spec", |issuer, _| issuer.spec.audiences.join(", ")),
     wide("PRINCIPAL", "spec", |issuer, _| format!("{}:{}", issuer.metadata.name, issuer.spec.principal_claim)),
 ];

@@ -92,6 +92,7 @@ fn claims_decide() {
             json!({"email": "ann@example.com", "email_verified": true}),
             json!({"email": "ann@example.com", "email_verified": "true"}),
             json!({"email": "ann@example.com", "email_verified": false}),
+            json!({"email": "ann@example.com"}),
             json!({"exp": 941}),
             json!({"exp": 940}),
             json!({"exp": "1100"}),
@@ -113,6 +114,7 @@ fn claims_decide() {
             {"email":"ann@example.com","email_verified":true} ok ann@example.com
             {"email":"ann@example.com","email_verified":"true"} ok ann@example.com
             {"email":"ann@example.com","email_verified":false} ! its claim "email_verified" does not have a value that is asked for
+            {"email":"ann@example.com"} ! its claim "email_verified" does not have a value that is asked for
             {"exp":941} ok ann
             {"exp":940} ! it has expired
             {"exp":"1100"} ! its claim "exp" does not have a value that is asked for
