@@ -12,7 +12,7 @@ const FILES: [&str; 9] = [
     "atlas/peer/v1/line_service.proto",
     "atlas/error/v1/error_detail.proto",
     "atlas/orchestrator/v1/orchestrator_service.proto",
-    "atlas/scaler/v1/external_scaler.proto",
+    "externalscaler/external_scaler.proto",
 ];
 
 /// Messages with values of secrets. `convert/attachment.rs` has a `Debug` for them that shows none.
@@ -21,7 +21,7 @@ const WITHOUT_DEBUG: [&str; 3] =
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = Path::new("..");
-    for folder in ["atlas/worker", "atlas/peer", "atlas/error", "atlas/orchestrator", "atlas/scaler"] {
+    for folder in ["atlas/worker", "atlas/peer", "atlas/error", "atlas/orchestrator", "externalscaler"] {
         println!("cargo:rerun-if-changed={}", root.join(folder).display());
     }
     let files = protox::Compiler::new([root])?.include_imports(true).open_files(FILES)?.file_descriptor_set();
