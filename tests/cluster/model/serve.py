@@ -4,20 +4,14 @@ Usage: serve.py SECONDS. Prints "serving ADDRESS" on stderr, and ends after SECO
 """
 
 import importlib.util
+import os
 import pathlib
-import socket
 import sys
 import time
 
 import xllamacpp
 
 WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def main():
@@ -30,9 +24,10 @@ def main():
     # The threads of the server wait by spinning: one leaves a core to the test.
     options.cpuparams.n_threads = 1
     options.cpuparams_batch.n_threads = 1
-    options.port = free_port()
+    options.port = 0
     server = xllamacpp.Server(options)
-    print(f"serving {server.listening_address}", file=sys.stderr, flush=True)
+    # One write that starts a line: the server's own threads write there too, in pieces of lines.
+    os.write(sys.stderr.fileno(), f"\nserving {server.listening_address}\n".encode())
     time.sleep(float(sys.argv[1]))
 
 
