@@ -1,6 +1,6 @@
 //! Whether an agent can answer, from what the cluster knows: no model is called. The members and texts are those of Pallas.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use atlas_state::State;
@@ -8,6 +8,7 @@ use atlas_telemetry::{ByAgent, ByAgentPort, ByMessageOutcome, MessageOutcome};
 use atlas_types::{Namespace, ObjectKey, ObjectKind, ObjectName, Timestamp};
 use serde_json::Value;
 
+use crate::service::Shared;
 use crate::{Caller, Consistency, Error, Service, ShownAgent};
 
 /// The kinds of health.
@@ -61,7 +62,7 @@ impl MessageTiming {
     pub fn ended(self, well: bool) {
         let metrics = &self.service.shared.metrics;
         let outcome = if well { MessageOutcome::ok } else { MessageOutcome::error };
-        let agent = self.agent.to_string();
+        let agent = self.service.shared.series_of(&self.agent);
         metrics.send_message.get_or_create(&ByMessageOutcome { agent: agent.clone(), outcome }).inc();
         let took = self.service.shared.env.clock.monotonic().saturating_sub(self.since);
         metrics.send_message_duration.get_or_create(&ByAgent { agent }).observe(took.as_secs_f64());
@@ -74,7 +75,7 @@ impl Service {
         let agent = self.agent(caller, name, None, Consistency::Linearizable).await?;
         let state = self.state(Consistency::Stale).await?;
         let (status, reasons) = judged(&state, &caller.namespace, &agent);
-        let by = ByAgent { agent: agent.agent.name.to_string() };
+        let by = ByAgent { agent: self.shared.series_of(agent.agent.name.as_str()) };
         self.shared.metrics.agent_health_status.get_or_create(&by).set(status.share());
         let message = (!reasons.is_empty()).then(|| reasons.join("; "));
         Ok(AgentHealth { status: status.as_str(), at: self.shared.env.clock.wall(), message })
@@ -82,12 +83,22 @@ impl Service {
 
     /// Notes that an agent is served on a port.
     pub fn agent_served(&self, agent: &str, port: u16) {
-        self.shared.metrics.agent_info.get_or_create(&ByAgentPort { agent: agent.to_owned(), port }).set(1);
+        let agent = self.shared.series_of(agent);
+        self.shared.metrics.agent_info.get_or_create(&ByAgentPort { agent, port }).set(1);
     }
 
     /// Begins to measure a call of `send_message`. The agent is known.
     pub fn message_began(&self, agent: &Arc<str>) -> MessageTiming {
         MessageTiming { service: self.clone(), agent: agent.clone(), since: self.shared.env.clock.monotonic() }
+    }
+}
+
+impl Shared {
+    /// The agent's name in metrics.
+    fn series_of(&self, agent: &str) -> String {
+        let mut series = self.agent_series.lock().unwrap_or_else(PoisonError::into_inner);
+        let [agent] = series.labels([agent.to_owned()]);
+        agent
     }
 }
 

@@ -56,6 +56,7 @@ mod runs;
 mod scrub;
 mod seal;
 mod secrets;
+mod series;
 mod served;
 mod service;
 mod sign_in;

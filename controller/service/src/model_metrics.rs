@@ -9,21 +9,22 @@ use atlas_telemetry::{ByLlmCall, ByLlmTokens, ByLoopEnd, ByServer, ByTool, ByToo
 use atlas_types::{Event, EventRecord, JobChange, JobId, Payload, PayloadBody, Step, StepKind, StepUsage};
 use serde::Deserialize;
 
-/// Most pairs of agent and model with series of their own.
-const PAIRS_MAX: usize = 512;
+use crate::series::{OTHER, PAIRS_MAX, Series, TOOLS_MAX};
+
 /// Longest name of a model that is shown.
 const NAME_BYTES_MAX: usize = 128;
-/// The label of what has no series of its own.
-const OTHER: &str = "other";
-
-/// Most triples of agent, server and tool with series of their own.
-const TOOLS_MAX: usize = 1_024;
 
 /// Records calls of models and tools. It remembers which of them have series.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct ModelMetrics {
-    pairs: BTreeSet<(String, String)>,
-    tools: BTreeSet<(String, String, String)>,
+    pairs: Series<2>,
+    tools: Series<3>,
+}
+
+impl Default for ModelMetrics {
+    fn default() -> Self {
+        Self { pairs: Series::new(PAIRS_MAX), tools: Series::new(TOOLS_MAX) }
+    }
 }
 
 /// The part of a round of tools that is counted.
@@ -73,7 +74,7 @@ impl ModelMetrics {
                 Event::Job { change: JobChange::Ended, job, .. } => {
                     let repeats = || String::from_utf8_lossy(&job.metadata).contains(r#""_halted":"repeat""#);
                     if !job.metadata.is_empty() && repeats() {
-                        let (agent, _) = self.pair(job.agent.as_str(), "");
+                        let [agent, _] = self.pair(job.agent.as_str(), "");
                         metrics.agent_loop_aborted.get_or_create(&ByLoopEnd { agent, reason: LoopEnd::repeat }).inc();
                     }
                 }
@@ -86,7 +87,7 @@ impl ModelMetrics {
         for step in steps.iter().filter(|step| step.kind == StepKind::Model) {
             let agent = state.job(job).map_or(OTHER, |job| job.agent.as_str());
             let counted = counted(&step.outcome);
-            let (agent, model) = self.pair(agent, &counted.model);
+            let [agent, model] = self.pair(agent, &counted.model);
             call(metrics, &ByLlmCall { agent, model }, &step.usage, counted.usage);
         }
         for step in steps.iter().filter(|step| matches!(step.kind, StepKind::Tools | StepKind::Effect)) {
@@ -101,7 +102,7 @@ impl ModelMetrics {
         // Rounds of other tools are lists.
         let Ok(Round { mcp }) = serde_json::from_slice(bytes) else { return };
         for call in mcp {
-            let (agent, server, operation) = self.triple(agent, &call);
+            let [agent, server, operation] = self.triple(agent, &call);
             let is_up = matches!(call.outcome.as_str(), "ok" | "error");
             let up = ByServer { agent: agent.clone(), server: server.clone() };
             metrics.downstream_up.get_or_create(&up).set(i64::from(is_up));
@@ -113,24 +114,18 @@ impl ModelMetrics {
     }
 
     /// The labels for a call of a tool.
-    fn triple(&mut self, agent: &str, call: &ToolCall) -> (String, String, String) {
-        let short = |name: &str| if name.len() > NAME_BYTES_MAX { OTHER.to_owned() } else { name.to_owned() };
-        let triple = (agent.to_owned(), short(&call.server), short(&call.tool));
-        if self.tools.contains(&triple) || (self.tools.len() < TOOLS_MAX && self.tools.insert(triple.clone())) {
-            return triple;
-        }
-        (OTHER.to_owned(), OTHER.to_owned(), OTHER.to_owned())
+    fn triple(&mut self, agent: &str, call: &ToolCall) -> [String; 3] {
+        self.tools.labels([agent.to_owned(), short(&call.server), short(&call.tool)])
     }
 
     /// The labels for a call.
-    fn pair(&mut self, agent: &str, model: &str) -> (String, String) {
-        let model = if model.len() > NAME_BYTES_MAX { OTHER } else { model };
-        let pair = (agent.to_owned(), model.to_owned());
-        if self.pairs.contains(&pair) || (self.pairs.len() < PAIRS_MAX && self.pairs.insert(pair.clone())) {
-            return pair;
-        }
-        (OTHER.to_owned(), OTHER.to_owned())
+    fn pair(&mut self, agent: &str, model: &str) -> [String; 2] {
+        self.pairs.labels([agent.to_owned(), short(model)])
     }
+}
+
+fn short(name: &str) -> String {
+    if name.len() > NAME_BYTES_MAX { OTHER.to_owned() } else { name.to_owned() }
 }
 
 fn counted(outcome: &Payload) -> Counted {
@@ -161,9 +156,15 @@ fn call(metrics: &Metrics, labels: &ByLlmCall, usage: &StepUsage, tokens: Tokens
 
 #[cfg(test)]
 mod tests {
+    use atlas_telemetry::{ByAgent, ByMessageOutcome, MessageOutcome};
     use atlas_types::Micros;
 
+    use crate::series::AGENTS_MAX;
+
     use super::*;
+
+    /// Most bytes of a scrape.
+    const SCRAPE_BYTES_MAX: usize = 2 * 1024 * 1024;
 
     #[test]
     fn a_call_counts_by_agent_and_model() {
@@ -171,7 +172,7 @@ mod tests {
         let outcome = Payload::inline(br#"{"parts":[],"model":"m-1","usage":{"input":10,"output":5,"reasoning":2}}"#);
         let usage = StepUsage { duration: Micros(2_000), tokens_input: 10, tokens_output: 5, cost_nanodollars: 20_000 };
         let counted = counted(&outcome);
-        let (agent, model) = models.pair("thinker", &counted.model);
+        let [agent, model] = models.pair("thinker", &counted.model);
         call(&metrics, &ByLlmCall { agent, model }, &usage, counted.usage);
         let text = metrics.render();
         for line in [
@@ -205,14 +206,31 @@ mod tests {
         }
     }
 
+    /// Names of agents, models, servers and tools are longer here than most are.
     #[test]
-    fn the_number_of_series_is_bounded() {
-        let mut models = ModelMetrics::default();
-        for number in 0..PAIRS_MAX {
-            assert_eq!(models.pair("a", &number.to_string()).0, "a");
+    fn a_scrape_is_small_however_many_agents_there_are() {
+        let (metrics, mut models) = (Metrics::new(), ModelMetrics::default());
+        let mut agents = Series::new(AGENTS_MAX);
+        let tokens = Tokens { cache_read: 1, cache_write: 1, reasoning: 1 };
+        let usage = StepUsage { duration: Micros(2_000), tokens_input: 10, tokens_output: 5, cost_nanodollars: 20_000 };
+        for number in 0..10_000 {
+            let agent = format!("reviewer-of-reports-{number}");
+            let round = format!(
+                r#"{{"mcp":[{{"server":"server-{number}","tool":"read_a_page","outcome":"ok","duration_us":2000}}]}}"#
+            );
+            models.round(&metrics, &agent, &Payload::inline(round.as_bytes()));
+            let [by_agent, model] = models.pair(&agent, "claude-sonnet-4-5");
+            call(&metrics, &ByLlmCall { agent: by_agent, model }, &usage, tokens);
+            let [agent] = agents.labels([agent]);
+            metrics
+                .send_message
+                .get_or_create(&ByMessageOutcome { agent: agent.clone(), outcome: MessageOutcome::ok })
+                .inc();
+            metrics.send_message_duration.get_or_create(&ByAgent { agent: agent.clone() }).observe(0.1);
+            metrics.agent_health_status.get_or_create(&ByAgent { agent }).set(1.0);
         }
-        assert_eq!(models.pair("a", "another"), (OTHER.to_owned(), OTHER.to_owned()));
-        assert_eq!(models.pair("a", "7"), ("a".to_owned(), "7".to_owned()));
-        assert_eq!(ModelMetrics::default().pair("a", &"x".repeat(NAME_BYTES_MAX + 1)).1, OTHER);
+        let text = metrics.render();
+        assert!(text.len() <= SCRAPE_BYTES_MAX, "{} bytes", text.len());
+        assert_eq!(models.pair("a", &"x".repeat(NAME_BYTES_MAX + 1)), [OTHER, OTHER]);
     }
 }

@@ -24,6 +24,7 @@ use crate::peers::Peers;
 use crate::policy::Policies;
 use crate::questions::QuestionSignal;
 use crate::seal::Keys;
+use crate::series::{AGENTS_MAX, Series};
 use crate::sign_in::IssuerKeys;
 use crate::stats::Stats;
 use crate::streams::Streams;
@@ -127,6 +128,8 @@ pub(crate) struct Shared {
     pub(crate) events: EventLog,
     pub(crate) streams: Streams,
     pub(crate) stats: Stats,
+    /// The agents with series of their own.
+    pub(crate) agent_series: Mutex<Series<1>>,
     pub(crate) evals: Evals,
     pub(crate) policies: Policies,
     /// One permit for each explanation of a job that is made at one time.
@@ -180,6 +183,7 @@ impl Service {
             events,
             streams: Streams::default(),
             stats: Stats::default(),
+            agent_series: Mutex::new(Series::new(AGENTS_MAX)),
             evals: Evals::default(),
             policies: Policies::default(),
             explanations: Semaphore::new(EXPLANATIONS_MAX),

@@ -95,7 +95,7 @@ pub fn command() -> Command {
         .arg(
             Arg::new("config")
                 .long("config")
-                .env("ATLAS_CONFIG")
+                .env("ATLAS_CONTROLLER_CONFIG")
                 .value_name("FILE")
                 .help("Read options from this TOML file"),
         )

@@ -516,8 +516,8 @@ pub const OPTIONS: &[OptionRow] = &[
 pub fn reference() -> String {
     let mut page = String::from(
         "# Options of the controller\n\n\
-         Flags take precedence over the environment, the environment over the file (`--config FILE`, TOML), the file over the default.\n\
-         Durations are written `30s`, sizes `8GiB`. `--print-config` shows the result, `--check-config` only checks it.\n\n\
+         Flags take precedence over the environment, the environment over the file (`--config FILE` or\n\
+         `ATLAS_CONTROLLER_CONFIG`, TOML), the file over the default. Durations are written `30s`, sizes `8GiB`. `--print-config` shows the result, `--check-config` only checks it.\n\n\
          | file | flag | environment | default | since | |\n|---|---|---|---|---|---|\n",
     );
     for option in OPTIONS {
