@@ -91,6 +91,8 @@ mod operating;
 #[cfg(test)]
 mod orchestrators;
 #[cfg(test)]
+mod ordering;
+#[cfg(test)]
 mod otlp;
 #[cfg(test)]
 mod packaged_tools;
