@@ -134,6 +134,7 @@ impl Connection {
             args: &target.args,
             env: &variables,
             directory: target.spec.cwd.as_deref(),
+            rights: target.rights.as_deref(),
         };
         let launched = launcher.launch(program).await.map_err(|why| {
             McpError::new(McpErrorKind::Unreachable, format!("the MCP server {} does not start: {why}", target.name))

@@ -13,6 +13,8 @@ pub struct Program<'a> {
     /// Its variables beside those that every program gets.
     pub env: &'a [(&'a str, &'a SecretText)],
     pub directory: Option<&'a str>,
+    /// What it may do, as [`crate::Target::confined`] was told.
+    pub rights: Option<&'a str>,
 }
 
 /// A program that runs. It is ended completely when `keeper` is dropped.

@@ -29,6 +29,16 @@ pub struct Surroundings<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key([u8; 32]);
 
+impl Key {
+    /// The key of something that differs in this too.
+    fn and(self, more: &[u8]) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(self.0);
+        hash.update(more);
+        Self(hash.finalize().into())
+    }
+}
+
 /// A server that can be called. It has no `Debug`, because it contains values.
 pub struct Target {
     pub(crate) name: String,
@@ -37,6 +47,8 @@ pub struct Target {
     pub(crate) args: Vec<SecretText>,
     pub(crate) env: BTreeMap<String, SecretText>,
     pub(crate) key: Key,
+    /// What its program may do, in the words of who starts programs; none if that is not restricted.
+    pub(crate) rights: Option<String>,
     /// Set if it gets the credential of a caller: its connection is its own, and ends with it.
     pub(crate) own: Option<Own>,
     /// Where the tokens of its login come from.
@@ -70,7 +82,7 @@ impl Target {
         let env = env.collect::<Result<BTreeMap<_, _>, McpError>>()?;
         let key = key(owner, name, spec, &headers, &args, &env);
         let own = bearer.is_some().then(Own::default);
-        Ok(Self { name: name.to_owned(), spec: spec.clone(), headers, args, env, key, own, login: None })
+        Ok(Self { name: name.to_owned(), spec: spec.clone(), headers, args, env, key, rights: None, own, login: None })
     }
 
     /// The same server, with the tokens of a login as its credential.
@@ -78,6 +90,16 @@ impl Target {
     pub fn with_login(self, login: Arc<dyn LoginTokens>) -> Self {
         let login = self.spec.login_refused().is_none().then_some(login);
         Self { login, ..self }
+    }
+
+    /// The same server, whose program may do only what these words of the one who starts programs say. It is not shared with agents
+    /// that have other rights.
+    #[must_use]
+    pub fn confined(self, rights: &str) -> Self {
+        if self.spec.transport != Transport::Stdio {
+            return self;
+        }
+        Self { key: self.key.and(rights.as_bytes()), rights: Some(rights.to_owned()), ..self }
     }
 
     /// The target for a call: with a token that is valid now, if it has a login. Each token has a connection of its own.
@@ -93,16 +115,14 @@ impl Target {
         let bearer = header(&self.name, "authorization", &SecretText::new(format!("Bearer {}", token.expose())))?;
         let mut headers = self.headers.clone();
         headers.push(bearer);
-        let mut hash = Sha256::new();
-        hash.update(self.key.0);
-        hash.update(token.expose().as_bytes());
         let with = Self {
             name: self.name.clone(),
             spec: self.spec.clone(),
             headers,
             args: Vec::new(),
             env: BTreeMap::new(),
-            key: Key(hash.finalize().into()),
+            key: self.key.and(token.expose().as_bytes()),
+            rights: None,
             own: None,
             login: None,
         };
@@ -268,6 +288,12 @@ mod tests {
         // What does not change the connection does not close it.
         let slower = ServerSpec { timeout_seconds: 9, ..stdio(&["a"]) };
         assert!(key(&slower) == key(&stdio(&["a"])));
+        let confined = |rights: &str| {
+            let target = resolve(&stdio(&["a"]), None).unwrap_or_else(|error| panic!("{error}"));
+            target.confined(rights).key
+        };
+        assert!(confined("files") != key(&stdio(&["a"])) && confined("files") != confined("network"));
+        assert!(confined("files") == confined("files"));
     }
 
     #[test]

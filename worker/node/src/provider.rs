@@ -332,9 +332,9 @@ pub(crate) async fn start(work: &Arc<Work>, shared: &Shared, control: &mut Contr
     {
         return Ok(Program::Container(Box::new(agent)));
     }
-    if matches!(contract.provider.kind, ProviderKind::Normal | ProviderKind::Graph) {
-        // Their tools and scripts are processes that start later, some of them for a model, which must not be the one to learn
-        // that they cannot be confined.
+    if matches!(contract.provider.kind, ProviderKind::Normal | ProviderKind::Graph) || mcp::has_programs(work) {
+        // Their tools, scripts and MCP servers are processes that start later, some of them for a model, which must not be the one to
+        // learn that they cannot be confined.
         let confined = shared.settings.sandboxes.enforced(contract);
         let confined = confined.map_err(|why| StartError::Unconfined(why.to_string()))?;
         control.sandbox = confined.map(|enforced| enforced.to_string());

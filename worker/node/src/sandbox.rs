@@ -78,6 +78,14 @@ pub(crate) struct Confined {
     folder: Option<Folder>,
 }
 
+/// The places of a program, and its devices.
+struct Places<'a> {
+    directory: &'a Path,
+    visible: &'a [&'a Path],
+    writable: &'a [&'a Path],
+    devices: Vec<PathBuf>,
+}
+
 impl Sandboxes {
     /// The confinement of a program of an agent that runs in `directory`; none for one with the rights of the worker. It sees
     /// `visible` and writes to `writable`. Blocks.
@@ -89,11 +97,22 @@ impl Sandboxes {
         writable: &[&Path],
     ) -> Result<Option<Confined>, Unconfined> {
         let Some(access) = self.access(contract)? else { return Ok(None) };
+        let places = Places { directory, visible, writable, devices: self.devices(contract) };
+        self.confined(access, places, contract.name.as_str()).map(Some)
+    }
+
+    /// The confinement of a program that has these rights and no devices, and runs in `directory`. Blocks.
+    pub(crate) fn with(&self, access: Access, directory: &Path, name: &str) -> Result<Confined, Unconfined> {
+        self.confined(access, Places { directory, visible: &[], writable: &[], devices: Vec::new() }, name)
+    }
+
+    fn confined(&self, access: Access, places: Places<'_>, name: &str) -> Result<Confined, Unconfined> {
+        let Places { directory, visible, writable, devices } = places;
         let folder = match self.means.namespaces {
             Some(_) => None,
             None => Some(
                 Folder::new(&self.scratch)
-                    .map_err(|error| Unconfined::Folder { agent: contract.name.to_string(), why: error.to_string() })?,
+                    .map_err(|error| Unconfined::Folder { agent: name.to_owned(), why: error.to_string() })?,
             ),
         };
         let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
@@ -113,11 +132,11 @@ impl Sandboxes {
             visible,
             writable,
             hidden: self.hidden.iter().chain(Secrets::find(self.home.as_deref()).places()).cloned().collect(),
-            devices: self.devices(contract),
+            devices,
             scratch_bytes: self.scratch_bytes,
             processes_max: self.processes_max,
         };
-        Ok(Some(Confined { sandbox, folder }))
+        Ok(Confined { sandbox, folder })
     }
 
     /// What an agent may do; none if it has the rights of the worker.

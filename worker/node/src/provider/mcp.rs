@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 pub(crate) use self::programs::Programs;
-pub(super) use self::servers::Servers;
+pub(super) use self::servers::{Servers, has_programs};
 use super::{Execution, stopped};
 use crate::slot::{Control, Shared, Work};
 

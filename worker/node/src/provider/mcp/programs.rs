@@ -14,6 +14,7 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use crate::cgroup::Limits;
 use crate::process::{Change, Spawn, Supervisor, Tree};
 use crate::provider::Settings;
+use crate::sandbox::Sandboxes;
 
 /// How much of a program's standard error is kept, and how much of it is told.
 const ERRORS_BYTES_MAX: usize = 4 << 10;
@@ -42,6 +43,9 @@ struct Start {
     directory: PathBuf,
     /// The directory is our own, and is made when it is missing.
     own_directory: bool,
+    /// The name of the server, and the rights of the agents that use it if these are restricted.
+    server: String,
+    rights: Option<String>,
 }
 
 #[async_trait]
@@ -56,10 +60,13 @@ impl Launcher for Programs {
             environment,
             directory: program.directory.map_or_else(|| self.directory.clone(), PathBuf::from),
             own_directory: program.directory.is_none(),
+            server: program.server.to_owned(),
+            rights: program.rights.map(str::to_owned),
         };
-        let supervisor = Arc::clone(&self.supervisor);
+        let (supervisor, settings) = (Arc::clone(&self.supervisor), Arc::clone(&self.settings));
         // A fork would delay other tasks of the runtime.
-        let started = self.env.spawn_blocking("start mcp server", move || begin(start, &supervisor));
+        let started =
+            self.env.spawn_blocking("start mcp server", move || begin(start, &supervisor, &settings.sandboxes));
         let started = started.join().await.unwrap_or_else(|_| Err(io::ErrorKind::Interrupted.into()));
         let (tree, stdin, stdout, stderr) = started.map_err(|error| error.to_string())?;
         let running =
@@ -78,10 +85,15 @@ impl Launcher for Programs {
 
 type Begun = (Tree, Sender, Receiver, Receiver);
 
-fn begin(start: Start, supervisor: &Supervisor) -> io::Result<Begun> {
+fn begin(start: Start, supervisor: &Supervisor, sandboxes: &Sandboxes) -> io::Result<Begun> {
     if start.own_directory {
         std::fs::create_dir_all(&start.directory)?;
     }
+    let confined = |rights: &str| {
+        let access = serde_json::from_str(rights).map_err(io::Error::other)?;
+        sandboxes.with(access, &start.directory, &format!("the MCP server {}", start.server)).map_err(io::Error::other)
+    };
+    let sandbox = start.rights.as_deref().map(confined).transpose()?;
     let (stdin, to_program) = io::pipe()?;
     let (from_program, stdout) = io::pipe()?;
     let (errors, stderr) = io::pipe()?;
@@ -95,7 +107,7 @@ fn begin(start: Start, supervisor: &Supervisor) -> io::Result<Begun> {
         stderr: stderr.into(),
         passed: Vec::new(),
         limits: Limits::default(),
-        sandbox: None,
+        sandbox,
         // It belongs to the worker and not to one lease.
         leased: false,
         after: Vec::new(),

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use atlas_mcp::{Called, McpError, McpErrorKind, Pool, RemoteTool, ServerSpec, Surroundings, Target, Verdict};
+use atlas_mcp::{
+    Called, McpError, McpErrorKind, Pool, RemoteTool, ServerSpec, Surroundings, Target, Transport, Verdict,
+};
 use atlas_types::AttachedServer;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::provider::login::Logins;
 use crate::provider::platform::Platform;
@@ -30,10 +32,20 @@ impl Servers {
         let secret = |name: &str| secrets.of_models(name).cloned();
         let variable = |name: &str| secrets.variable_of_models(name).cloned();
         let around = Surroundings { secret: &secret, variable: &variable, bearer: attachments.bearer() };
+        // The program of a server has the rights of the agent.
+        let rights = match shared.settings.sandboxes.access(&work.agent.contract) {
+            Ok(access) => Ok(access.map(|access| json!(access).to_string())),
+            Err(unconfined) => Err(refused(unconfined.to_string())),
+        };
         let resolve = |server: &AttachedServer| {
             let AttachedServer { name, spec, login } = server;
             let spec = ServerSpec::read(spec).map_err(|error| refused(format!("the MCP server {name}: {error}")))?;
             let target = Target::resolve(assignment.namespace.as_str(), name, &spec, &around)?;
+            let target = match &rights {
+                Err(refused) if spec.transport == Transport::Stdio => return Err(refused.clone()),
+                Ok(Some(rights)) => target.confined(rights),
+                Ok(None) | Err(_) => target,
+            };
             Ok(if *login { target.with_login(logins.server(name)) } else { target })
         };
         let servers = attachments.servers().iter();
@@ -115,6 +127,13 @@ impl Servers {
     ) -> Result<Called, McpError> {
         self.pool.call(target, tool, arguments, limit).await
     }
+}
+
+/// Whether the servers of an attempt include programs on this machine.
+pub(in crate::provider) fn has_programs(work: &Work) -> bool {
+    let is_program =
+        |server: &AttachedServer| ServerSpec::read(&server.spec).is_ok_and(|spec| spec.transport == Transport::Stdio);
+    work.assignment.attachments.servers().iter().any(is_program)
 }
 
 /// What a tool that is held back is.

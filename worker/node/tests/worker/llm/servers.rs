@@ -26,10 +26,13 @@ for line in sys.stdin:
             {"name": "read", "description": "Reads the notes.", "inputSchema": schema}]}})
     elif method == "tools/call":
         path, name = os.environ["NOTES"], message["params"]["name"]
-        if name == "note":
-            with open(path, "a") as file:
-                file.write(message["params"]["arguments"].get("text", "") + "\n")
-        text = open(path).read() if os.path.exists(path) else ""
+        try:
+            if name == "note":
+                with open(path, "a") as file:
+                    file.write(message["params"]["arguments"].get("text", "") + "\n")
+            text = open(path).read() if os.path.exists(path) else ""
+        except OSError as error:
+            text = f"refused: {error.strerror}"
         say({"id": id, "result": {"content": [{"type": "text", "text": text}]}})
 "#;
 
@@ -82,6 +85,32 @@ async fn tools_of_a_program_are_offered_called_and_recorded() {
     assert!(said.contains(&"notes/note: started") && said.contains(&"notes/note: completed"), "{said:?}");
     assert!(said.iter().any(|text| text.contains("MCP server down cannot be reached")), "{said:?}");
     scene.node.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_program_has_the_rights_of_its_agent() {
+    let dir = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
+    let notes = dir.path().join("notes");
+    let with_permissions =
+        |permissions: &str| contract("", &format!("  requires: {{mcp_servers: [notes]}}\n{permissions}"));
+    for (permissions, may_write) in
+        [("  permissions: {filesystem: [], network: []}\n", false), ("  permissions: {filesystem: [write]}\n", true)]
+    {
+        let agent = with_permissions(permissions);
+        let mut scene = Scene::set(&[("agent.yaml", &agent), ("mock.yaml", MOCK)], &[]).await;
+        let first = with(scene.attempt(1, "{}"), &[("notes", spec(&notes))]);
+        let end = scene.run(&first).await;
+        assert_eq!(end.output(&scene.controller), r#"{"done":true}"#);
+        let sandbox = Scene::metadata(&end)["_sandbox"].as_str().expect("it says what is enforced").to_owned();
+        if sandbox.contains("not enforced: files") {
+            atlas_notice::skip(format_args!("files cannot be kept from programs here: {sandbox}"));
+            return;
+        }
+        let steps = scene.steps();
+        assert_eq!(steps[3].contains(r#"{"value":"refused: "#), !may_write, "{}", steps[3]);
+        assert_eq!(notes.exists(), may_write, "{sandbox}");
+        scene.node.shutdown().await;
+    }
 }
 
 #[tokio::test]
