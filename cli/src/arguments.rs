@@ -8,8 +8,8 @@ use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command::{
     agent, apply, auth, chain, cluster, complete, completion, config, context, conversation, deploy, dev, dev_member,
-    diff, docs, doctor, edit, event, explain_error, generic, graph, import, init, job, label, logs, mcp, model, node,
-    operator, orchestrator, peer, policy, question, run, secret, skill, test, top, trace, trigger, wait,
+    diff, docs, doctor, edit, event, explain_error, generic, graph, import, init, job, label, login, logs, mcp, model,
+    node, operator, orchestrator, peer, policy, question, run, secret, skill, test, top, trace, trigger, wait,
 };
 use crate::context::TimeForm;
 use crate::exit;
@@ -157,6 +157,10 @@ pub(crate) enum Command {
     /// Access: tokens of people and programs, and what they may do.
     #[command(subcommand)]
     Auth(auth::Verb),
+    /// Logs in at an issuer that the cluster trusts; the context keeps the token and renews it.
+    Login(login::Options),
+    /// Removes the login from the context.
+    Logout,
     /// Traces: what jobs did, and when.
     #[command(subcommand)]
     Trace(trace::Verb),

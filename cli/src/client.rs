@@ -1,6 +1,7 @@
 //! The HTTP API as this program uses it: one method per kind of request, refusals as [`Failure`]s.
 
 mod events;
+mod issuer;
 mod mcp;
 mod namespace;
 mod transport;
@@ -22,11 +23,13 @@ use serde_json::Value;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::visible;
+use crate::sign_in::Renewal;
 use crate::sse::Frame;
 use crate::words;
 
 use transport::Transport;
 
+pub(crate) use issuer::IssuerClient;
 pub(crate) use mcp::McpAnswer;
 pub(crate) use transport::Trust;
 
@@ -52,6 +55,10 @@ pub struct Client {
     namespace: Option<String>,
     /// The header by which requests show who sends them.
     authorization: Option<HeaderValue>,
+    /// Set if the token has ended and can be renewed.
+    renewal: Option<Renewal>,
+    /// The renewed token.
+    renewed: Arc<tokio::sync::OnceCell<HeaderValue>>,
     /// How long to wait between the head of a request and its large body.
     ask_first: Duration,
 }
@@ -119,6 +126,8 @@ impl Client {
             talk: Talk::default(),
             namespace: None,
             authorization: None,
+            renewal: None,
+            renewed: Arc::default(),
             ask_first: ASK_FIRST,
         })
     }
@@ -131,14 +140,13 @@ impl Client {
 
     /// The same client with a token.
     pub(crate) fn with_token(self, token: Option<&str>) -> Result<Self, Failure> {
-        let header = |token: &str| {
-            let value = HeaderValue::from_str(&format!("Bearer {}", token.trim()));
-            // Without the text: it may be most of a token.
-            let mut value = value.map_err(|_| Failure::usage("the token has characters that no token has"))?;
-            value.set_sensitive(true);
-            Ok::<_, Failure>(value)
-        };
-        Ok(Self { authorization: token.map(header).transpose()?, ..self })
+        Ok(Self { authorization: token.map(bearer).transpose()?, ..self })
+    }
+
+    /// The same client, which renews its token before the first request.
+    #[must_use]
+    pub(crate) fn renewing(self, renewal: Option<Renewal>) -> Self {
+        Self { renewal, ..self }
     }
 
     /// The addresses, with their scheme.
@@ -269,9 +277,12 @@ impl Client {
     /// request that changes something gets an idempotency key, so that the change happens once even if several
     /// controllers receive the request.
     async fn send(&self, request: RequestBuilder) -> Result<Response, Failure> {
-        let request = request.build().map_err(|error| self.unreachable(&error))?;
+        let mut request = request.build().map_err(|error| self.unreachable(&error))?;
+        if let Some(renewal) = &self.renewal {
+            let renewed = self.renewed.get_or_try_init(async || bearer(&renewal.token().await?)).await?;
+            request.headers_mut().insert(AUTHORIZATION, renewed.clone());
+        }
         let [_, _, ..] = &self.servers[..] else { return self.send_once(request).await };
-        let mut request = request;
         if *request.method() != Method::GET && !request.headers().contains_key("Idempotency-Key") {
             let name = format!("atlasctl-{:032x}", self.env.entropy.u128());
             let name = name.parse().map_err(|_| Failure::usage("could not create a request id"))?;
@@ -369,6 +380,15 @@ impl Client {
         Failure::new("E4002", Exit::Unreachable, format!("could not reach Atlas at {}: {cause}", self.base()))
             .with_next("start one: atlasctl dev   or use another: --server URL")
     }
+}
+
+/// The header that shows a token.
+fn bearer(token: &str) -> Result<HeaderValue, Failure> {
+    let value = HeaderValue::from_str(&format!("Bearer {}", token.trim()));
+    // Without the text: it may be most of a token.
+    let mut value = value.map_err(|_| Failure::usage("the token has characters that no token has"))?;
+    value.set_sensitive(true);
+    Ok(value)
 }
 
 /// Ranks failures by how much they tell the user: an unreachable server (E4002) ranks lowest.

@@ -25,6 +25,7 @@ pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod job;
 pub(crate) mod label;
+pub(crate) mod login;
 pub(crate) mod logs;
 pub(crate) mod mcp;
 pub(crate) mod model;
@@ -84,6 +85,8 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Orchestrator(verb) => block_on(orchestrator::run(context, &verb)),
         Command::Policy(verb) => block_on(policy::run(context, &verb)),
         Command::Auth(verb) => block_on(auth::run(context, &verb)),
+        Command::Login(options) => block_on(login::run(context, &options)),
+        Command::Logout => login::logout(context),
         Command::Trace(verb) => block_on(trace::run(context, &verb)),
         Command::Mcp(verb) => block_on(mcp::run(context, &verb)),
         Command::Peer(verb) => block_on(peer::run(context, &verb)),

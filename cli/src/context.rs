@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Form, List, ListOptions, Shown, visible};
+use crate::sign_in::Renewal;
 use crate::words;
 
 /// The context of one command.
@@ -138,12 +139,27 @@ impl Context {
 
     /// The HTTP client of the cluster.
     pub(crate) fn client(&self) -> Result<Client, Failure> {
+        Ok(self.anonymous()?.with_token(self.token()?.as_deref())?.renewing(self.renewal()?))
+    }
+
+    /// The renewal of the context's token, if it is used and has ended.
+    fn renewal(&self) -> Result<Option<Renewal>, Failure> {
+        if std::env::var_os("ATLAS_TOKEN").is_some_and(|token| !token.is_empty()) {
+            return Ok(None);
+        }
+        let (_, origin) = self.server()?;
+        let Some(name) = origin.strip_prefix("context ") else { return Ok(None) };
+        Ok(Renewal::of(self.config()?, name))
+    }
+
+    /// The same client without a token.
+    pub(crate) fn anonymous(&self) -> Result<Client, Failure> {
         let (server, origin) = self.server()?;
         let client = Client::trusting(&server, &self.trust()?).map_err(|failure| {
             let message = format!("{} (from {origin})", failure.message);
             Failure { message, ..failure }
         })?;
-        client.talking(self.talk).in_namespace(self.namespace.clone()).with_token(self.token()?.as_deref())
+        Ok(client.talking(self.talk).in_namespace(self.namespace.clone()))
     }
 
     /// Prints a result to stdout in the requested format.

@@ -30,6 +30,7 @@ mod program;
 mod questions;
 #[cfg(test)]
 mod reference;
+mod sign_in;
 mod sse;
 mod stillness;
 mod trial;

@@ -130,13 +130,25 @@ pub struct Endpoints {
     pub token_url: String,
     /// Where clients register themselves, if they may.
     pub register_url: Option<String>,
+    /// Where codes for other devices come from, if the issuer has them.
+    pub device_url: Option<String>,
     /// Clients prove themselves in the header of a request, and not in its body.
     pub basic: bool,
 }
 
 impl Endpoints {
-    /// Reads the description of `issuer`, which the server at `server` named.
+    /// Reads the description of `issuer`, which the MCP server at `server` named.
     pub fn read(body: &[u8], issuer: &str, server: &str) -> Result<Self, CallError> {
+        let endpoints = Self::of_people(body, issuer, server)?;
+        if !texts(&answer::parse(body), "code_challenge_methods_supported").iter().any(|method| method == "S256") {
+            return Err(malformed("the issuer does not support PKCE with S256, which MCP asks for"));
+        }
+        Ok(endpoints)
+    }
+
+    /// Reads the description of `issuer`, where people log in for the server at `server`. Some issuers of OpenID Connect have PKCE
+    /// without saying so.
+    pub fn of_people(body: &[u8], issuer: &str, server: &str) -> Result<Self, CallError> {
         let metadata = answer::parse(body);
         let text = |member: &str| {
             let missing = || malformed(format!("the description of the issuer has no {member}"));
@@ -147,20 +159,18 @@ impl Endpoints {
         if named.trim_end_matches('/') != issuer.trim_end_matches('/') {
             return Err(malformed(format!("the issuer calls itself {:?}, not {issuer:?}", answer::bounded(&named))));
         }
-        if !texts(&metadata, "code_challenge_methods_supported").iter().any(|method| method == "S256") {
-            return Err(malformed("the issuer does not support PKCE with S256, which MCP asks for"));
-        }
         let authorize_url = text("authorization_endpoint")?;
         let token_url = text("token_endpoint")?;
         let register_url = answer::text(&metadata, "registration_endpoint").map(str::to_owned);
-        for url in [&authorize_url, &token_url].into_iter().chain(&register_url) {
+        let device_url = answer::text(&metadata, "device_authorization_endpoint").map(str::to_owned);
+        for url in [&authorize_url, &token_url].into_iter().chain(&register_url).chain(&device_url) {
             allowed(url, server)?;
         }
         let methods = texts(&metadata, "token_endpoint_auth_methods_supported");
         let has = |wanted: &str| methods.iter().any(|method| method == wanted);
         // Without a list, the standard's default is the header.
         let basic = !has("client_secret_post") && (methods.is_empty() || has("client_secret_basic"));
-        Ok(Self { issuer: named, authorize_url, token_url, register_url, basic })
+        Ok(Self { issuer: named, authorize_url, token_url, register_url, device_url, basic })
     }
 }
 

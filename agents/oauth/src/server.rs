@@ -143,6 +143,7 @@ mod tests {
             authorize_url: "https://id.example/a".into(),
             token_url: "https://id.example/t".into(),
             register_url: register.map(str::to_owned),
+            device_url: None,
             basic: false,
         }
     }

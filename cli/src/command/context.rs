@@ -129,11 +129,12 @@ fn add(context: &Context, mut config: Config, options: &AddOptions) -> Result<Ex
         let failure = Failure::new("E0124", Exit::Conflict, format!("\"{name}\" is already {}", known.server));
         return Err(failure.with_next(format!("remove it first: atlasctl context remove {}", shell(name))));
     }
-    let token = match &options.token_file {
-        Some(path) => Some(auth::read_token(path)?),
-        None => config.contexts.get(name).and_then(|known| known.token.clone()),
+    let known = config.contexts.get(name);
+    let (token, login) = match &options.token_file {
+        Some(path) => (Some(auth::read_token(path)?), None),
+        None => (known.and_then(|known| known.token.clone()), known.and_then(|known| known.login.clone())),
     };
-    config.contexts.insert(name.clone(), Entry { server: server.clone(), token, ca_file });
+    config.contexts.insert(name.clone(), Entry { server: server.clone(), token, ca_file, login });
     if options.current || config.current.is_none() {
         config.current = Some(name.clone());
     }

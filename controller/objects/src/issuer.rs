@@ -31,6 +31,9 @@ pub struct IssuerSpec {
     /// Claims that a token has, each with one of these values.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub claims: BTreeMap<String, Vec<String>>,
+    /// The public client of `atlasctl login` at the issuer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub login_client: Option<String>,
     /// What all principals of this issuer are granted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grants: Vec<GrantSpec>,
@@ -93,6 +96,10 @@ impl Kind for IssuerKind {
                     "type": "object", "maxProperties": ITEMS_MAX, "additionalProperties": texts(1, "The values."),
                     "description": "Claims that a token must have, each with one of the values, such as `groups: [ops]`."
                 },
+                "login_client": {
+                    "type": "string", "minLength": 1, "maxLength": TEXT_BYTES_MAX,
+                    "description": "The id of the client, without a secret, by which `atlasctl login` logs people in at the issuer. Everybody can read it."
+                },
                 "grants": grants_schema("What everybody with a token of this issuer is granted, beside the binding of the principal.")
             }
         })
@@ -118,6 +125,9 @@ impl Kind for IssuerKind {
         }
         if !fits(std::slice::from_ref(&spec.principal_claim)) {
             return Err(many("spec.principal_claim"));
+        }
+        if !spec.login_client.as_ref().is_none_or(|client| fits(std::slice::from_ref(client))) {
+            return Err(many("spec.login_client"));
         }
         let claims = || spec.claims.iter().all(|(claim, values)| fits(values) && claim.len() <= TEXT_BYTES_MAX);
         if spec.claims.len() > ITEMS_MAX || !claims() {
@@ -173,6 +183,7 @@ mod tests {
                 &with("https://"),
                 &with("ftp://id.example"),
                 r#"{"audiences":[],"url":"https://id.example"}"#,
+                r#"{"audiences":["a"],"login_client":"","url":"https://id.example"}"#,
                 r#"{"audiences":["a"],"principal_claim":"","url":"https://id.example"}"#,
                 r#"{"audiences":["a"],"claims":{"groups":[]},"url":"https://id.example"}"#,
                 r#"{"audiences":["a"],"grants":[{"role":""}],"url":"https://id.example"}"#,
@@ -188,6 +199,7 @@ mod tests {
                 ! `spec.url` has no host
                 ! `spec.url` does not begin with https://, and is not on this machine
                 ! `spec.audiences` has no text, too many, or one of more than 256 bytes
+                ! `spec.login_client` has no text, too many, or one of more than 256 bytes
                 ! `spec.principal_claim` has no text, too many, or one of more than 256 bytes
                 ! `spec.claims` has no text, too many, or one of more than 256 bytes
                 ! `spec.grants` is refused: an object name has 1 to 253 bytes, this one has 0
@@ -212,6 +224,7 @@ mod tests {
             audiences: vec!["atlas".to_owned()],
             principal_claim: "email".to_owned(),
             claims: [("groups".to_owned(), vec!["ops".to_owned()])].into(),
+            login_client: Some("atlasctl".to_owned()),
             grants: vec![GrantSpec { namespace: None, role: "viewer".to_owned() }],
         };
         assert_eq!(spec, expected);

@@ -3,7 +3,7 @@
 //!
 //! Requests whose tokens are checked are those of strangers: an issuer is asked at most once in [`RETRY_AFTER`], whatever they send.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -132,14 +132,20 @@ impl Service {
 }
 
 impl Service {
-    /// The addresses of all issuers whose tokens are accepted, each once. None while authentication is off.
-    pub async fn issuer_addresses(&self) -> Result<BTreeSet<String>, Error> {
+    /// The addresses of all issuers whose tokens are accepted, with the client by which people log in there. None while authentication is
+    /// off.
+    pub async fn issuer_addresses(&self) -> Result<BTreeMap<String, Option<String>>, Error> {
         if self.shared.authentication.is_none() {
-            return Ok(BTreeSet::new());
+            return Ok(BTreeMap::new());
         }
         let state = self.state(Consistency::Stale).await?;
-        let url = |object: &Arc<Object>| Some(IssuerSpec::read(&object.spec).ok()?.url);
-        Ok(state.objects_of_kind(&ObjectKind::new("issuer")?).filter_map(url).collect())
+        let mut found = BTreeMap::new();
+        for object in state.objects_of_kind(&ObjectKind::new("issuer")?) {
+            let Ok(spec) = IssuerSpec::read(&object.spec) else { continue };
+            let client: &mut Option<String> = found.entry(spec.url).or_default();
+            *client = client.take().or(spec.login_client);
+        }
+        Ok(found)
     }
 }
 

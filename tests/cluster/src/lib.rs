@@ -113,6 +113,8 @@ mod research;
 #[cfg(test)]
 mod rolling;
 #[cfg(test)]
+mod sign_in;
+#[cfg(test)]
 mod skills;
 #[cfg(test)]
 mod small;

@@ -4,6 +4,7 @@
 
 pub mod guarded;
 pub mod issuer;
+pub mod people;
 mod stream;
 mod thread;
 

@@ -49,6 +49,9 @@ pub(crate) struct SetOptions {
     /// A claim that a token must have with this value; repeatable: values of one claim are alternatives.
     #[arg(long = "claim", value_name = "CLAIM=VALUE")]
     claims: Vec<String>,
+    /// The client, without a secret, by which `atlasctl login` logs people in at the issuer.
+    #[arg(long, value_name = "ID")]
+    login_client: Option<String>,
     /// A role of everybody with such a token, in one namespace (-n) or with --cluster; repeatable.
     #[arg(long = "role", value_name = "ROLE")]
     roles: Vec<String>,
@@ -161,10 +164,14 @@ fn spec(options: &SetOptions, namespace: Option<&str>) -> Result<Value, Failure>
         Some(namespace) => json!({"role": role, "namespace": namespace}),
         None => json!({"role": role}),
     };
-    Ok(json!({
+    let mut spec = json!({
         "url": options.url, "audiences": options.audiences, "principal_claim": options.principal_claim,
         "claims": claims, "grants": options.roles.iter().map(grant).collect::<Vec<_>>(),
-    }))
+    });
+    if let Some(client) = &options.login_client {
+        spec["login_client"] = client.as_str().into();
+    }
+    Ok(spec)
 }
 
 #[cfg(test)]
@@ -179,6 +186,7 @@ mod tests {
             audiences: vec!["atlas".into()],
             principal_claim: "email".into(),
             claims: texts(claims),
+            login_client: None,
             roles: texts(roles),
             cluster,
         }

@@ -1,5 +1,7 @@
 //! `/mcp` and `/agents/{name}/mcp`: requests of the Model Context Protocol, which the gateway answers.
 
+use std::collections::BTreeMap;
+
 use atlas_access::Right;
 use atlas_gateway::GatewayResponse;
 use atlas_service::{Caller, Error};
@@ -54,11 +56,15 @@ pub(crate) async fn resource(door: &HttpDoor, request: &Request) -> Answer {
     }
     // The server is at the rest of the path.
     let path = request.path().strip_prefix("/.well-known/oauth-protected-resource").unwrap_or(PATH);
-    let document = json!({
+    let mut document = json!({
         "resource": format!("{}{path}", base(door, request)),
-        "authorization_servers": issuers,
+        "authorization_servers": issuers.keys().collect::<Vec<_>>(),
         "bearer_methods_supported": ["header"],
     });
+    let clients: BTreeMap<_, _> = issuers.iter().filter_map(|(url, client)| Some((url, client.as_ref()?))).collect();
+    if !clients.is_empty() {
+        document["atlasctl_clients"] = json!(clients);
+    }
     Ok(answer::json(StatusCode::OK, &document))
 }
 
