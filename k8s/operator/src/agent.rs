@@ -187,7 +187,7 @@ mod tests {
 
     const CONTRACT: &str = "agent:\n  name: hello\n  version: 1.0.0\n  input_schema: {}\n  output_schema: {}\n  provider: {type: exec, command: [./run.sh]}\n";
 
-    fn resource(spec: Value, status: Value) -> Resource {
+    fn resource(spec: &Value, status: &Value) -> Resource {
         let document = json!({"metadata": {"namespace": "atlas", "name": "hello"}, "spec": spec, "status": status});
         Resource::read(Kind::Agent, &document).expect("a resource")
     }
@@ -196,7 +196,7 @@ mod tests {
         json!({"files": {"agent.yaml": CONTRACT, "run.sh": "#!/bin/sh\n"}, "executable": ["run.sh"]})
     }
 
-    fn check(agent: &Agent, found: Option<&Value>, expected: Expect) {
+    fn check(agent: &Agent, found: Option<&Value>, expected: &Expect) {
         let package = agent.pack().expect("a package");
         let shown = match agent.put(&package, found) {
             Ok(requests) => requests.iter().map(|request| format!("{request}\n")).collect(),
@@ -209,12 +209,12 @@ mod tests {
     #[test]
     fn versions_are_registered_marked_and_left_alone() {
         let mut spec = hello();
-        let agent = Agent::of(&resource(spec.clone(), json!({})), "atlas").expect("an agent");
+        let agent = Agent::of(&resource(&spec, &json!({})), "atlas").expect("an agent");
         let digest = agent.pack().expect("a package").digest.to_string();
         check(
             &agent,
             None,
-            expect![[r#"
+            &expect![[r#"
                 GET /api/agents/hello/versions/1.0.0?namespace=default
                 POST /api/agents?namespace=default (package)
             "#]],
@@ -223,7 +223,7 @@ mod tests {
         check(
             &agent,
             Some(&same),
-            expect![[r#"
+            &expect![[r#"
                 GET /api/agents/hello/versions/1.0.0?namespace=default
             "#]],
         );
@@ -231,7 +231,7 @@ mod tests {
         check(
             &agent,
             Some(&retired),
-            expect![[r#"
+            &expect![[r#"
                 GET /api/agents/hello/versions/1.0.0?namespace=default
                 POST /api/agents?namespace=default (package)
                 POST /api/agents/hello/versions/1.0.0/deprecate?namespace=default {"deprecated":false}
@@ -240,25 +240,25 @@ mod tests {
         check(
             &agent,
             Some(&json!({"digest": "other", "retired": false})),
-            expect![[r#"
+            &expect![[r#"
                 GET /api/agents/hello/versions/1.0.0?namespace=default
                 Conflict: hello@1.0.0 of the namespace default has other files and was not registered by this resource; the annotation atlas.dev/adopt: "true" replaces it
             "#]],
         );
         spec["deprecated"] = json!("use hallo");
         let status = json!({"versions": ["hello@0.9.0", "hello@1.0.0"]});
-        let agent = Agent::of(&resource(spec, status.clone()), "atlas").expect("an agent");
+        let agent = Agent::of(&resource(&spec, &status), "atlas").expect("an agent");
         check(
             &agent,
             Some(&json!({"digest": "other", "retired": false})),
-            expect![[r#"
+            &expect![[r#"
                 GET /api/agents/hello/versions/1.0.0?namespace=default
                 POST /api/agents?namespace=default (package)
                 POST /api/agents/hello/versions/1.0.0/deprecate?namespace=default {"message":"use hallo"}
             "#]],
         );
         assert_eq!(agent.remembered(&agent.pack().expect("a package")), ["hello@0.9.0", "hello@1.0.0"]);
-        let retired = retire(&resource(hello(), status), "atlas").expect("requests");
+        let retired = retire(&resource(&hello(), &status), "atlas").expect("requests");
         let retired: Vec<String> = retired.iter().map(ToString::to_string).collect();
         assert_eq!(
             retired,
@@ -272,14 +272,14 @@ mod tests {
     #[test]
     fn a_contract_that_follows_from_a_definition_is_packed() {
         let graph = "name: g\nversion: 1.0.0\n";
-        let agent = Agent::of(&resource(json!({"files": {"graph.yaml": graph}}), json!({})), "atlas").expect("files");
+        let agent = Agent::of(&resource(&json!({"files": {"graph.yaml": graph}}), &json!({})), "atlas").expect("files");
         let refused = agent.pack().expect_err("a graph without nodes");
         assert!(refused.message.starts_with("spec.files: the definition is not valid"), "{refused}");
     }
 
     #[test]
     fn files_that_are_no_package_are_refused() {
-        let of = |spec: Value| Agent::of(&resource(spec, json!({})), "atlas").expect_err("refused").message;
+        let of = |spec: Value| Agent::of(&resource(&spec, &json!({})), "atlas").expect_err("refused").message;
         assert_eq!(of(json!({})), "spec.files is not an object");
         for path in ["../a", "/etc/passwd", "a//b", ".hidden", "a/../b", "a\\b", "a\nb", ""] {
             assert!(of(json!({"files": {path: ""}})).ends_with("is not a path in a package"), "{path:?}");
@@ -288,7 +288,7 @@ mod tests {
         assert_eq!(of(json!({"files": {}, "executable": ["b"]})), "spec.executable: there is no file b");
         let many: serde_json::Map<_, _> = (0..=FILES_MAX).map(|at| (at.to_string(), json!(""))).collect();
         assert_eq!(of(json!({"files": many})), "spec.files has more than 256 files");
-        let empty = Agent::of(&resource(json!({"files": {}}), json!({})), "atlas").expect("no files");
+        let empty = Agent::of(&resource(&json!({"files": {}}), &json!({})), "atlas").expect("no files");
         assert_eq!(empty.pack().expect_err("nothing").message, "spec.files: it contains no agent.yaml");
     }
 }

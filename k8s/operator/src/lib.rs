@@ -21,3 +21,6 @@ mod status;
 pub use kind::{GROUP, Kind, VERSION};
 pub use options::{Options, command};
 pub use run::run;
+
+#[cfg(test)]
+mod tests;

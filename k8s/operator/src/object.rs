@@ -114,7 +114,7 @@ mod tests {
     use super::*;
     use crate::kind::Kind;
 
-    fn chain(metadata: Value) -> Object {
+    fn chain(metadata: &Value) -> Object {
         let document = json!({"metadata": metadata, "spec": {"steps": [{"agent": "hello"}]}});
         Object::of(&Resource::read(Kind::Chain, &document).expect("a resource"), "chain", "atlas").expect("an object")
     }
@@ -124,7 +124,7 @@ mod tests {
         json!({"namespace": "atlas", "name": "greet", "labels": labels})
     }
 
-    fn check(object: &Object, found: Option<&Value>, expected: Expect) {
+    fn check(object: &Object, found: Option<&Value>, expected: &Expect) {
         let put = match object.put(found) {
             Ok(None) => "nothing".to_owned(),
             Ok(Some(request)) => request.to_string(),
@@ -137,9 +137,9 @@ mod tests {
     #[test]
     fn a_missing_object_is_made() {
         check(
-            &chain(metadata()),
+            &chain(&metadata()),
             None,
-            expect![[r#"
+            &expect![[r#"
                 GET /api/objects/chain/greet?namespace=default
                 PUT /api/objects/chain/greet?namespace=default If-None-Match: * {"labels":{"atlas.dev/resource":"atlas/greet","team":"shop"},"spec":{"steps":[{"agent":"hello"}]}}
                 nothing
@@ -153,9 +153,9 @@ mod tests {
             "metadata": {"revision": 7, "labels": {OWNER: "atlas/greet"}}, "spec": {"steps": [{"agent": "other"}]},
         });
         check(
-            &chain(metadata()),
+            &chain(&metadata()),
             Some(&found),
-            expect![[r#"
+            &expect![[r#"
                 GET /api/objects/chain/greet?namespace=default
                 PUT /api/objects/chain/greet?namespace=default If-Match: "7" {"labels":{"atlas.dev/resource":"atlas/greet","team":"shop"},"spec":{"steps":[{"agent":"hello"}]}}
                 DELETE /api/objects/chain/greet?namespace=default If-Match: "7"
@@ -170,9 +170,9 @@ mod tests {
             "spec": {"rearmed": 1, "steps": [{"agent": "hello"}], "webhook_secret": "***"},
         });
         check(
-            &chain(metadata()),
+            &chain(&metadata()),
             Some(&found),
-            expect![[r#"
+            &expect![[r#"
                 GET /api/objects/chain/greet?namespace=default
                 nothing
                 DELETE /api/objects/chain/greet?namespace=default If-Match: "7"
@@ -184,9 +184,9 @@ mod tests {
     fn objects_of_others_are_taken_over_only_if_that_is_said() {
         let found = json!({"metadata": {"revision": 7, "labels": {}}, "spec": {}});
         check(
-            &chain(metadata()),
+            &chain(&metadata()),
             Some(&found),
-            expect![[r#"
+            &expect![[r#"
                 GET /api/objects/chain/greet?namespace=default
                 Conflict: chain/greet of the namespace default was not made by a resource; the annotation atlas.dev/adopt: "true" takes it over
                 nothing
@@ -195,9 +195,9 @@ mod tests {
         let mut metadata = metadata();
         metadata["annotations"] = json!({ADOPT: "true"});
         check(
-            &chain(metadata),
+            &chain(&metadata),
             Some(&found),
-            expect![[r#"
+            &expect![[r#"
                 GET /api/objects/chain/greet?namespace=default
                 PUT /api/objects/chain/greet?namespace=default If-Match: "7" {"labels":{"atlas.dev/resource":"atlas/greet","team":"shop"},"spec":{"steps":[{"agent":"hello"}]}}
                 nothing

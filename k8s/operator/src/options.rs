@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_lists_every_option() {
+    fn generated_reference_of_options_is_fresh() {
         let mut page = String::from(
             "# Options of the operator for Kubernetes\n\nGenerated from the program by `cargo xtask fix`. Flags take precedence over the \
              environment, the environment over the default.\n\n| flag | environment | meaning |\n|---|---|---|\n",

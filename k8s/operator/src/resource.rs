@@ -50,7 +50,9 @@ impl Resource {
             members.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
         };
         let spec = document.get("spec").cloned().unwrap_or_default();
-        if !spec.is_object() && !(spec.is_null() && kind == Kind::Namespace) {
+        // A namespace without limits needs no spec.
+        let may_be_absent = kind == Kind::Namespace;
+        if !(spec.is_object() || spec.is_null() && may_be_absent) {
             return Err(Problem::new(Reason::Invalid, "spec is not an object"));
         }
         if spec.to_string().len() > SPEC_BYTES_MAX {
@@ -116,15 +118,15 @@ mod tests {
 
     use super::*;
 
-    fn resource(kind: Kind, namespace: &str, annotations: Value) -> Resource {
+    fn resource(kind: Kind, namespace: &str, annotations: &Value) -> Resource {
         let metadata = json!({"namespace": namespace, "name": "a", "annotations": annotations});
         Resource::read(kind, &json!({"metadata": metadata, "spec": {}})).expect("a resource")
     }
 
     #[test]
     fn rights_in_kubernetes_reach_one_namespace() {
-        let place = |kind, namespace: &str, annotations| {
-            resource(kind, namespace, annotations).place("atlas").map_err(|problem| problem.reason.as_str())
+        let place = |kind, namespace: &str, annotations: Value| {
+            resource(kind, namespace, &annotations).place("atlas").map_err(|problem| problem.reason.as_str())
         };
         assert_eq!(place(Kind::Chain, "atlas", json!({})), Ok("default".to_owned()));
         assert_eq!(place(Kind::Chain, "atlas", json!({NAMESPACE: "team-a"})), Ok("team-a".to_owned()));

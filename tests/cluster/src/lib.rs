@@ -59,6 +59,8 @@ mod in_doubt;
 #[cfg(test)]
 mod kill;
 #[cfg(test)]
+mod kubernetes;
+#[cfg(test)]
 mod label;
 #[cfg(test)]
 mod llm;

@@ -67,6 +67,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-checks", "contract turn"),
     ("atlas-graph", ""),
     ("atlas-llm", "contract env model oauth secrets types"),
+    ("atlas-kubernetes", "env package telemetry tls"),
     ("atlas-otlp", "env telemetry types"),
     ("atlas-env", "types"),
     ("atlas-tls", "env"),

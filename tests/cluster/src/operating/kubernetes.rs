@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::page::{DESK, Line};
 use super::site::Site;
+use crate::kubernetes::{GRANTED, GRANTED_AT_HOME};
 use crate::{Agent, write_agent};
 
 /// Names the program.
@@ -22,6 +23,7 @@ const VERSIONS: [&str; 3] = ["1.33", "1.35", "1.37"];
 /// What the programs know. The pages are generated from them.
 const CONTROLLER: &str = include_str!("../../../../docs/reference/controller-options.md");
 const WORKER: &str = include_str!("../../../../docs/reference/worker-options.md");
+const OPERATOR: &str = include_str!("../../../../docs/reference/operator-options.md");
 const HTTP: &str = include_str!("../../../../docs/reference/api.md");
 
 /// Values of variants: a name and lines of YAML.
@@ -52,6 +54,14 @@ const VARIANTS: &[(&str, &str)] = &[
     ("monitored", "monitoring: {serviceMonitor: true, tokenSecret: metrics}"),
     ("registry", "image: {registry: registry.example.com/atlas, tag: 0.1.1, pullPolicy: Always, pullSecrets: [pull]}"),
     ("release", "image: {tag: latest}"),
+    (
+        "operator",
+        "operator: {enabled: true, watchNamespaces: [team-a, team-b]}\nnetworkPolicy: {clients: [{podSelector: {}}]}",
+    ),
+    (
+        "operator-token",
+        "operator: {enabled: true, crds: false, replicas: 2, tokenSecret: mine, resyncSeconds: 60, options: {ATLAS_LOG: debug}}",
+    ),
 ];
 
 /// Values that the chart refuses.
@@ -70,6 +80,10 @@ const WRONG: &[&str] = &[
     "ingress: {enabled: true}",
     "ingress: {enabled: true, host: a.example.com}",
     "auth: {token: secret}",
+    "operator: {enabled: 'yes'}",
+    "operator: {watchNamespaces: [Team]}",
+    "operator: {resyncSeconds: 0}",
+    "operator: {replicas: 0}",
 ];
 
 fn chart() -> PathBuf {
@@ -116,7 +130,8 @@ fn complaints(documents: &[Value]) -> Vec<String> {
     let mut found = Vec::new();
     let mut names = BTreeSet::new();
     for document in documents {
-        let name = format!("{} {}", document["kind"], document["metadata"]["name"]);
+        let metadata = &document["metadata"];
+        let name = format!("{} {} {}", document["kind"], metadata["namespace"], metadata["name"]);
         if !names.insert(name.clone()) {
             found.push(format!("{name} exists twice"));
         }
@@ -125,7 +140,8 @@ fn complaints(documents: &[Value]) -> Vec<String> {
         if security["runAsNonRoot"] != true || security["seccompProfile"]["type"] != "RuntimeDefault" {
             found.push(format!("{name}: the pod is not restricted"));
         }
-        if pod["automountServiceAccountToken"] != false {
+        let is_operator = metadata["labels"]["app.kubernetes.io/component"] == "operator";
+        if pod["automountServiceAccountToken"] != is_operator {
             found.push(format!("{name}: the pod has a token of Kubernetes"));
         }
         for container in containers(document) {
@@ -136,7 +152,11 @@ fn complaints(documents: &[Value]) -> Vec<String> {
             {
                 found.push(format!("{name}: a container is not restricted"));
             }
-            let page = if container["name"] == "controller" { CONTROLLER } else { WORKER };
+            let page = match container["name"].as_str() {
+                Some("controller") => CONTROLLER,
+                Some("operator") => OPERATOR,
+                _ => WORKER,
+            };
             for variable in container["env"].as_array().into_iter().flatten() {
                 let variable = variable["name"].as_str().unwrap_or_default();
                 if variable.starts_with("ATLAS_") && !page.contains(&format!("`{variable}`")) {
@@ -148,7 +168,7 @@ fn complaints(documents: &[Value]) -> Vec<String> {
             for probe in ["startupProbe", "readinessProbe", "livenessProbe"] {
                 let get = &container[probe]["httpGet"];
                 let Some(path) = get["path"].as_str() else { continue };
-                if !HTTP.contains(path) || !ports.contains(&&get["port"]) {
+                if !(if is_operator { OPERATOR } else { HTTP }).contains(path) || !ports.contains(&&get["port"]) {
                     found.push(format!("{name}: {probe} asks {path} at {}", get["port"]));
                 }
             }
@@ -173,6 +193,37 @@ fn scaled(documents: &[Value]) -> Vec<&str> {
     objects
 }
 
+/// The rules of the roles of a namespace: groups, resources, verbs and names.
+fn rules(documents: &[Value], namespace: &str) -> BTreeSet<String> {
+    let roles = documents.iter().filter(|document| document["kind"] == "Role");
+    let roles = roles.filter(|role| role["metadata"]["namespace"] == namespace);
+    let rules = roles.flat_map(|role| role["rules"].as_array().into_iter().flatten());
+    rules.map(|rule| format!("{} {} {}", rule["apiGroups"], rule["resources"], rule["verbs"])).collect()
+}
+
+/// The operator may do what it is seen to do, in the namespaces that it watches, and nobody else may do anything.
+fn check_rights(documents: &[Value], watched: &[&str]) {
+    let shown = |(group, resources, verbs): &(&str, &[&str], &[&str])| {
+        let json = |texts: &[&str]| serde_json::json!(texts).to_string();
+        format!("{} {} {}", json(&[group]), json(resources), json(verbs))
+    };
+    for namespace in watched {
+        let mut granted: BTreeSet<String> = GRANTED.iter().map(shown).collect();
+        if *namespace == "atlas" {
+            granted.extend(GRANTED_AT_HOME.iter().map(shown));
+        }
+        assert_eq!(rules(documents, namespace), granted, "{namespace}");
+    }
+    let of_kind = |kind: &'static str| documents.iter().filter(move |document| document["kind"] == kind);
+    let roles = if watched.is_empty() { 0 } else { watched.len() + 1 };
+    assert_eq!((of_kind("Role").count(), of_kind("RoleBinding").count()), (roles, roles));
+    assert_eq!(of_kind("ClusterRole").chain(of_kind("ClusterRoleBinding")).count(), 0);
+    for binding in of_kind("RoleBinding") {
+        let subject = &binding["subjects"][0];
+        assert_eq!((&subject["name"], &subject["namespace"]), (&"atlas-operator".into(), &"atlas".into()));
+    }
+}
+
 #[test]
 fn the_chart_is_right_in_every_variant() {
     let Some(helm) = tool(HELM) else { return };
@@ -187,6 +238,13 @@ fn the_chart_is_right_in_every_variant() {
         assert_eq!(kinds("StatefulSet"), 1, "{name}");
         assert_eq!(scaled(&documents), Vec::from_iter((*name == "scaled").then_some("atlas-worker-cpu")), "{name}");
         assert_eq!(kinds("Secret"), usize::from(*name != "own-secret"), "{name}");
+        let (watched, definitions) = match *name {
+            "operator" => (&["atlas", "team-a", "team-b"][..], 5),
+            "operator-token" => (&["atlas"][..], 0),
+            _ => (&[][..], 0),
+        };
+        check_rights(&documents, watched);
+        assert_eq!(kinds("CustomResourceDefinition"), definitions, "{name}");
         fs::write(folder.path().join(format!("{name}.rendered.yaml")), text).expect("a file");
     }
     // The manifests without Helm are those of the chart.
