@@ -7,9 +7,10 @@ use std::time::Duration;
 use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command::{
-    agent, apply, auth, chain, cluster, complete, completion, config, context, conversation, deploy, dev, dev_member,
-    diff, docs, doctor, edit, event, explain_error, generic, graph, import, init, job, label, login, logs, mcp, model,
-    node, operator, orchestrator, peer, policy, question, run, secret, skill, test, top, trace, trigger, wait,
+    agent, apply, audit, auth, chain, cluster, complete, completion, config, context, conversation, deploy, dev,
+    dev_member, diff, docs, doctor, edit, event, explain_error, generic, graph, import, init, job, label, login, logs,
+    mcp, model, node, operator, orchestrator, peer, policy, question, run, secret, skill, test, top, trace, trigger,
+    wait,
 };
 use crate::context::TimeForm;
 use crate::exit;
@@ -161,6 +162,9 @@ pub(crate) enum Command {
     Login(login::Options),
     /// Removes the login from the context.
     Logout,
+    /// Audit: who did what, and who was denied it.
+    #[command(subcommand)]
+    Audit(audit::Verb),
     /// Traces: what jobs did, and when.
     #[command(subcommand)]
     Trace(trace::Verb),

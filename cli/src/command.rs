@@ -2,6 +2,7 @@
 
 pub(crate) mod agent;
 pub(crate) mod apply;
+pub(crate) mod audit;
 pub(crate) mod auth;
 pub(crate) mod chain;
 pub(crate) mod cluster;
@@ -87,6 +88,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Auth(verb) => block_on(auth::run(context, &verb)),
         Command::Login(options) => block_on(login::run(context, &options)),
         Command::Logout => login::logout(context),
+        Command::Audit(verb) => block_on(audit::run(context, &verb)),
         Command::Trace(verb) => block_on(trace::run(context, &verb)),
         Command::Mcp(verb) => block_on(mcp::run(context, &verb)),
         Command::Peer(verb) => block_on(peer::run(context, &verb)),

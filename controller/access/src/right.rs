@@ -23,13 +23,15 @@ pub enum Right {
     ClusterRead,
     ClusterOperate,
     MetricsRead,
-    /// See and change tokens, roles and bindings.
+    /// See and change tokens, roles, bindings and policies.
     AccessManage,
+    /// See who did what.
+    AuditRead,
 }
 
 impl Right {
     /// All rights.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Public,
         Self::JobsRead,
         Self::JobsSubmit,
@@ -45,6 +47,7 @@ impl Right {
         Self::ClusterOperate,
         Self::MetricsRead,
         Self::AccessManage,
+        Self::AuditRead,
     ];
 
     /// Its word.
@@ -65,6 +68,7 @@ impl Right {
             Self::ClusterOperate => "cluster.operate",
             Self::MetricsRead => "metrics.read",
             Self::AccessManage => "access.manage",
+            Self::AuditRead => "audit.read",
         }
     }
 

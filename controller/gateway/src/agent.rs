@@ -100,7 +100,7 @@ impl ServerHandler for AgentServer {
             tools::GET_HEALTH => Ok(health::answer(self, &asked).await.into()),
             // Some clients call the agent by its name.
             name if name == tools::SEND_MESSAGE || *name == *asked.agent => {
-                server::allowed(&asked.caller, Right::JobsSubmit)?;
+                server::allowed(&self.service, &asked.caller, Right::JobsSubmit, tools::SEND_MESSAGE).await?;
                 let sending = Sending { server: self, asked, context };
                 Ok(sending.answer(request.arguments).await.unwrap_or_else(failed).into())
             }
@@ -126,7 +126,7 @@ impl ServerHandler for AgentServer {
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let asked = Asked::of(&context)?;
-        server::allowed(&asked.caller, Right::JobsRead)?;
+        server::allowed(&self.service, &asked.caller, Right::JobsRead, "prompts/get").await?;
         history::prompt(self, &asked, &request).await.map(Into::into)
     }
 }

@@ -18,7 +18,7 @@ use crate::arguments::{self, Answer, Describe, Job, Run, Search, Wait};
 use crate::questions::{Asked, Reach};
 use crate::server::Server;
 use crate::tools::ToolName;
-use crate::view::{self, done, error_text, failed};
+use crate::view::{self, deny, done, error_text, failed};
 use crate::{bearer, progress, questions, task};
 
 /// How long a call waits before clients that know tasks get one.
@@ -53,6 +53,7 @@ impl Call<'_> {
         arguments: Option<JsonObject>,
     ) -> Result<CallToolResponse, ErrorData> {
         if let Err(error) = self.caller.needs(tool.right()) {
+            deny(&self.server.service, &self.caller, tool.as_str(), &error).await;
             return Ok(failed(error_text(&error)).into());
         }
         let result = match tool {
@@ -105,6 +106,7 @@ impl Call<'_> {
     /// Runs a pinned agent, whose input the arguments are.
     pub(crate) async fn run_pinned(self, pinned: &Pinned, arguments: Option<JsonObject>) -> CallToolResponse {
         if let Err(error) = self.caller.needs(Right::JobsSubmit) {
+            deny(&self.server.service, &self.caller, ToolName::AgentRun.as_str(), &error).await;
             return failed(error_text(&error)).into();
         }
         let input = Value::Object(arguments.unwrap_or_default()).to_string();

@@ -19,7 +19,7 @@ use crate::call::{Call, Resumed, definition};
 use crate::door::{GatewayOptions, SESSION};
 use crate::lists::Lists;
 use crate::tools::{self, ToolName};
-use crate::view::error_text;
+use crate::view::{deny, error_text};
 use crate::{page, pins, questions, resources, task};
 
 /// The protocol's versions that are served.
@@ -45,9 +45,11 @@ pub(crate) fn session(context: &RequestContext<RoleServer>) -> Option<&str> {
     context.extensions.get::<http::request::Parts>()?.headers.get(SESSION)?.to_str().ok()
 }
 
-/// Refuses a caller that lacks a right.
-pub(crate) fn allowed(caller: &Caller, right: Right) -> Result<(), ErrorData> {
-    caller.needs(right).map_err(|error| ErrorData::invalid_request(error_text(&error), None))
+/// Refuses a caller that lacks a right for a method, and records that.
+pub(crate) async fn allowed(service: &Service, caller: &Caller, right: Right, method: &str) -> Result<(), ErrorData> {
+    let Err(error) = caller.needs(right) else { return Ok(()) };
+    deny(service, caller, method, &error).await;
+    Err(ErrorData::invalid_request(error_text(&error), None))
 }
 
 /// Serves the platform's tools. It holds nothing of its own, so each session has a copy.
@@ -61,7 +63,7 @@ pub(crate) struct Server {
 impl Server {
     /// The job of a task.
     async fn job(&self, caller: &Caller, task: &str) -> Result<JobId, ErrorData> {
-        allowed(caller, Right::JobsRead)?;
+        allowed(&self.service, caller, Right::JobsRead, "tasks").await?;
         let id = self.service.job_id(caller, task).await;
         id.map_err(|error| ErrorData::invalid_params(error_text(&error), None))
     }
@@ -85,7 +87,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let caller = caller(&context)?;
-        allowed(&caller, Right::AgentsRead)?;
+        allowed(&self.service, &caller, Right::AgentsRead, "tools/list").await?;
         self.lists.begin();
         let pinned = pins::tools(&self.service, &caller).await;
         let pinned = pinned.map_err(|error| ErrorData::internal_error(error_text(&error), None))?;
@@ -103,7 +105,8 @@ impl ServerHandler for Server {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        allowed(&caller(context.request_context())?, Right::AgentsRead)?;
+        let caller = caller(context.request_context())?;
+        allowed(&self.service, &caller, Right::AgentsRead, "subscriptions/listen").await?;
         self.lists.listen(&context).await
     }
 
@@ -155,7 +158,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let caller = caller(&context)?;
-        allowed(&caller, Right::JobsRead)?;
+        allowed(&self.service, &caller, Right::JobsRead, "resources/read").await?;
         resources::read(&self.service, &caller, &request.uri).await.map(Into::into)
     }
 
@@ -177,7 +180,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let caller = caller(&context)?;
-        allowed(&caller, Right::QuestionsAnswer)?;
+        allowed(&self.service, &caller, Right::QuestionsAnswer, "tasks/update").await?;
         let id = self.job(&caller, &request.task_id).await?;
         let taken = questions::respond(&self.service, &caller, id, request.input_responses).await;
         taken.map(|_| ()).map_err(|error| ErrorData::invalid_params(error_text(&error), None))
@@ -190,8 +193,10 @@ impl ServerHandler for Server {
     ) -> Result<(), ErrorData> {
         let caller = caller(&context)?;
         let id = self.job(&caller, &request.task_id).await?;
-        let allowed = self.service.may_control(&caller, id).await;
-        allowed.map_err(|error| ErrorData::invalid_request(error_text(&error), None))?;
+        if let Err(error) = self.service.may_control(&caller, id).await {
+            deny(&self.service, &caller, "tasks/cancel", &error).await;
+            return Err(ErrorData::invalid_request(error_text(&error), None));
+        }
         let cancelled = self.service.cancel(&caller, id, true).await;
         cancelled.map(|_| ()).map_err(|error| ErrorData::internal_error(error_text(&error), None))
     }

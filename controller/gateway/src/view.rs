@@ -1,6 +1,6 @@
 //! Jobs, agents and errors as tool results.
 
-use atlas_service::{Error, Shown, View};
+use atlas_service::{Attempted, Caller, Error, Service, Shown, View};
 use atlas_types::Question;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
@@ -19,6 +19,11 @@ pub(crate) fn done(object: Map<String, Value>) -> CallToolResult {
 /// A failed call, for the model to read.
 pub(crate) fn failed(text: impl Into<String>) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(text.into())])
+}
+
+/// Records that a caller was denied a tool.
+pub(crate) async fn deny(service: &Service, caller: &Caller, tool: &str, error: &Error) {
+    service.audit().denied(caller, Attempted { verb: tool, object: "mcp" }, error).await;
 }
 
 /// An error of the service: its code, what is wrong and where, and what to try.

@@ -10,7 +10,7 @@ use atlas_export::Export;
 use atlas_gateway::{Compatible, CompatibleOptions, Gateway};
 use atlas_history::{History, Progress, SqliteHistory};
 use atlas_raft::{ChangeError, Handle, Identity, Leadership, Member};
-use atlas_service::{ArtifactOptions, Artifacts, Caller, Followers, Keys, Parts, Peers, Service};
+use atlas_service::{ArtifactOptions, Artifacts, Audit, AuditOptions, Caller, Followers, Keys, Parts, Peers, Service};
 use atlas_telemetry::Metrics;
 use atlas_tls::{Clients, TlsError};
 use atlas_types::Level;
@@ -27,7 +27,7 @@ use crate::peer_door::store::Members;
 use crate::rules::{self, Rules};
 use crate::tls::{self, Tls};
 use crate::trace_export::TraceExport;
-use crate::{Mode, Options, StartError, authentication, peer_door, scaler_door, trigger_files, worker_door};
+use crate::{Auth, Mode, Options, StartError, authentication, peer_door, scaler_door, trigger_files, worker_door};
 
 /// A running controller.
 pub struct Controller {
@@ -50,6 +50,8 @@ pub struct Controller {
     doors: Vec<Task<()>>,
     configuring: Option<Task<()>>,
     storing: Task<()>,
+    /// None if nothing is recorded.
+    recording: Option<Task<()>>,
     followers: Followers,
     history: Arc<dyn History>,
     raft: Mutex<Option<atlas_raft::Service>>,
@@ -177,6 +179,7 @@ impl Controller {
         };
         let members: Arc<dyn Peers> = Arc::new(Members::new(handle.clone(), peers_env.clone()));
         let artifacts = Artifacts::new(kept, members.clone(), env.clone());
+        let (audit, recording) = open_audit(&options, &handle, &metrics, &env)?;
         let (service, followers) = Service::start(Parts {
             handle: handle.clone(),
             history: history.clone(),
@@ -186,6 +189,7 @@ impl Controller {
             limits: options.limits.clone(),
             keys,
             authentication,
+            audit,
             issuers: Arc::new(crate::issuers::Outside::new(env.net.clone())),
             externals: Arc::new(crate::externals::Outside::new(env.clone())),
             env: env.clone(),
@@ -289,6 +293,7 @@ impl Controller {
             doors,
             configuring,
             storing,
+            recording,
             followers,
             history,
             raft: Mutex::new(Some(raft)),
@@ -375,6 +380,10 @@ impl Controller {
         }
         for door in self.doors {
             let _ = door.join().await;
+        }
+        self.service.audit().settled().await;
+        if let Some(recording) = self.recording {
+            recording.abort();
         }
         drop(self.followers);
         if let Err(error) = self.history.close().await {
@@ -489,6 +498,26 @@ async fn listen(env: &Env, address: SocketAddr) -> Result<Box<dyn Listener>, Sta
 
 fn address(listener: &dyn Listener, wanted: SocketAddr) -> Result<SocketAddr, StartError> {
     listener.local_addr().map_err(|source| StartError::Listen { address: wanted, source })
+}
+
+/// The records of who did what, where tokens are checked.
+fn open_audit(
+    options: &Options,
+    handle: &Handle,
+    metrics: &Metrics,
+    env: &Env,
+) -> Result<(Audit, Option<Task<()>>), StartError> {
+    if options.auth != Auth::Tokens || options.audit_bytes_max == 0 {
+        return Ok((Audit::default(), None));
+    }
+    let dir = options.data_dir.join("audit");
+    let kept = AuditOptions {
+        dir: dir.clone(),
+        controller: handle.member().0.to_string(),
+        bytes_max: options.audit_bytes_max,
+    };
+    let (audit, task) = Audit::open(kept, metrics, env).map_err(|source| StartError::DataDir { path: dir, source })?;
+    Ok((audit, Some(task)))
 }
 
 async fn open_history(options: &Options, env: &Env, metrics: &Metrics) -> Result<SqliteHistory, StartError> {

@@ -21,6 +21,11 @@ pub(crate) fn nobody() -> Caller {
     http(Some(Arc::new(Access::new(Principal::anonymous(), Vec::new()))))
 }
 
+/// The same at the MCP gateway.
+pub(crate) fn mcp_nobody() -> Caller {
+    mcp(Some(Arc::new(Access::new(Principal::anonymous(), Vec::new()))))
+}
+
 /// A controller that joins or has joined.
 pub(crate) fn peer() -> Caller {
     Caller::cluster(Door::Peer)

@@ -125,6 +125,8 @@ pub struct Options {
     pub auth: Auth,
     /// The file with the root token; none if there is no such token.
     pub root_token_file: Option<PathBuf>,
+    /// Most bytes of the audit, which is kept where tokens are checked; 0 for none.
+    pub audit_bytes_max: u64,
     /// The directory with the cluster's certificate and its key; none for a controller without TLS.
     pub tls_dir: Option<PathBuf>,
     /// Further names by which clients reach this controller over HTTPS.
@@ -205,6 +207,7 @@ impl Options {
             secrets_key: None,
             auth: Auth::Off,
             root_token_file: None,
+            audit_bytes_max: 1 << 30,
             tls_dir: None,
             tls_names: Vec::new(),
             tls_life: Duration::from_secs(24 * 3_600),

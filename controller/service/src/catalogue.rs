@@ -105,6 +105,7 @@ catalogue! {
     NO_SPACE = "E4009" NoSpace "the disk is nearly full";
     BEHIND = "E4010" Unavailable "the controller is behind";
     NO_BACKUP = "E4011" Busy "a backup is not possible at the moment";
+    AUDIT_FAILING = "E4012" Unavailable "changes cannot be recorded";
     UNKNOWN_NODE = "E5001" NotFound "no such node";
     NODE_BUSY = "E5002" Conflict "the node still has leases";
     LABEL_OF_WORKER = "E5003" Conflict "the label is set by the worker";

@@ -227,6 +227,12 @@ pub enum Error {
     /// The request may or may not have taken effect.
     #[error("the connection to the leader broke; the request may have taken effect")]
     OutcomeUnknown,
+    /// This controller cannot write its audit: changes are refused.
+    #[error("the controller cannot record changes in its audit")]
+    AuditFailing,
+    /// The change is made, and its record is not durable.
+    #[error("the change was made, and its record in the audit is not written yet")]
+    Unrecorded,
     /// The disk of this controller, or of the leader, is nearly full: new work is refused.
     #[error("the controller's disk is nearly full")]
     NoSpace,
@@ -406,7 +412,8 @@ impl Error {
             Self::HistoryBehind => catalogue::HISTORY_BEHIND,
             Self::Behind => catalogue::BEHIND,
             Self::NoLeader => catalogue::NO_LEADER,
-            Self::OutcomeUnknown => catalogue::OUTCOME_UNKNOWN,
+            Self::OutcomeUnknown | Self::Unrecorded => catalogue::OUTCOME_UNKNOWN,
+            Self::AuditFailing => catalogue::AUDIT_FAILING,
             Self::Overloaded => catalogue::OVERLOADED,
             Self::NoSpace => catalogue::NO_SPACE,
             Self::UnknownNode(_) => catalogue::UNKNOWN_NODE,
@@ -473,6 +480,7 @@ impl Error {
             Self::BadSignature => {
                 "sign the body with the secret of the trigger: X-Atlas-Signature is its HMAC-SHA256, hexadecimal".to_owned()
             }
+            Self::AuditFailing => "ask another controller; free disk space on this one, which recovers by itself".to_owned(),
             Self::NoSpace => "free disk space; the controller recovers by itself".to_owned(),
             Self::QueueFull { .. } | Self::Overloaded => "try again in a moment".to_owned(),
             Self::LevelTooLow(_) => "upgrade the other controllers: atlasctl cluster status".to_owned(),
@@ -489,7 +497,7 @@ impl Error {
             Self::AnswerRefused(_) => "show what is asked: atlasctl question show ID".to_owned(),
             Self::UnknownMember(_) => "list them: atlasctl cluster members".to_owned(),
             Self::UnknownRun => "list them: GET /api/chains".to_owned(),
-            Self::OutcomeUnknown => "repeat it with the same Idempotency-Key".to_owned(),
+            Self::OutcomeUnknown | Self::Unrecorded => "repeat it with the same Idempotency-Key".to_owned(),
             Self::NoMethod(methods) => format!("allowed methods: {methods}"),
             Self::EventsGone { earliest } => format!("read from event {earliest} on"),
             _ => String::new(),

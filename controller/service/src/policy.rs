@@ -9,11 +9,12 @@ use atlas_objects::{PolicyRule, PolicySpec};
 use atlas_policy::{Asked, Decision, Rule, RuleText, decide};
 use atlas_state::State;
 use atlas_types::{
-    AgentName, AgentVersion, EventSeq, Failure, FailureKind, Job, Namespace, Object, ObjectKind, Principal, Verdict,
+    AgentName, AgentVersion, EventSeq, Failure, FailureKind, Job, Namespace, Object, ObjectKind, Verdict,
 };
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
+use crate::audit::Attempted;
 use crate::submit::{find_version, unknown_agent};
 use crate::{Caller, Consistency, Error, Service};
 
@@ -45,8 +46,7 @@ pub enum PolicyOperation {
 /// An operation that policies decide on.
 pub(crate) struct Operation<'a> {
     pub(crate) kind: PolicyOperation,
-    pub(crate) namespace: &'a Namespace,
-    pub(crate) principal: &'a Principal,
+    pub(crate) caller: &'a Caller,
     /// The normalised contract of the agent.
     pub(crate) contract: &'a Value,
     /// The input of a job.
@@ -85,26 +85,27 @@ impl PolicyOperation {
 impl Service {
     /// Refuses an operation that a policy does not allow.
     pub(crate) async fn allowed(&self, state: &State, operation: &Operation<'_>) -> Result<(), Error> {
-        let policies = self.policies(state, operation.namespace);
+        let policies = self.policies(state, &operation.caller.namespace);
         let decisions = self.decisions(&policies, operation).await?;
         match policies.iter().zip(decisions).find(|(_, decision)| !decision.allowed) {
             None => Ok(()),
             Some((policy, Decision { rule, why, .. })) => {
-                Err(Error::PolicyDenied { policy: policy.name.clone(), rule, why })
+                let error = Error::PolicyDenied { policy: policy.name.clone(), rule, why };
+                let agent = operation.contract["name"].as_str().unwrap_or_default();
+                let verb = match operation.kind {
+                    PolicyOperation::Deploy => "registerAgent",
+                    PolicyOperation::Submit => "submitJob",
+                };
+                let attempted = Attempted { verb, object: &format!("agent/{agent}") };
+                self.shared.audit.denied(operation.caller, attempted, &error).await;
+                Err(error)
             }
         }
     }
 
     /// Refuses to register a contract that a policy does not allow.
     pub(crate) async fn may_deploy(&self, caller: &Caller, state: &State, contract: &Value) -> Result<(), Error> {
-        let operation = Operation {
-            kind: PolicyOperation::Deploy,
-            namespace: &caller.namespace,
-            principal: &caller.principal,
-            contract,
-            input: None,
-            priority: 0,
-        };
+        let operation = Operation { kind: PolicyOperation::Deploy, caller, contract, input: None, priority: 0 };
         self.allowed(state, &operation).await
     }
 
@@ -142,8 +143,7 @@ impl Service {
         let (known, input) = (self.known(agent).await?, self.bytes(&job.input).await?);
         let operation = Operation {
             kind: PolicyOperation::Submit,
-            namespace: &job.namespace,
-            principal: &caller.principal,
+            caller,
             contract: &known.value,
             input: Some(&input),
             priority: job.priority,
@@ -181,13 +181,12 @@ impl Service {
         let known = self.known(&agent).await?;
         let operation = Operation {
             kind: question.operation,
-            namespace: &caller.namespace,
-            principal: &caller.principal,
+            caller,
             contract: &known.value,
             input: (question.operation == PolicyOperation::Submit).then_some(&question.input),
             priority: question.priority,
         };
-        let policies = self.policies(&state, operation.namespace);
+        let policies = self.policies(&state, &operation.caller.namespace);
         let decisions = self.decisions(&policies, &operation).await?;
         let mut answer = shown(&policies, &known.value);
         answer["operation"] = operation.kind.as_str().into();
@@ -257,8 +256,8 @@ impl Question {
             secrets: secrets.filter_map(Value::as_str).map(str::to_owned).collect(),
             asked: Asked {
                 operation: operation.kind.as_str(),
-                principal: operation.principal.to_string(),
-                namespace: operation.namespace.to_string(),
+                principal: operation.caller.principal.to_string(),
+                namespace: operation.caller.namespace.to_string(),
                 agent,
                 input: Value::Null,
                 priority: operation.priority,

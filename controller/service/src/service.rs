@@ -15,6 +15,7 @@ use tokio::sync::Semaphore;
 use crate::access::Authentication;
 use crate::artifacts::{ArtifactError, Artifacts, digest_of};
 use crate::attachments::Bearers;
+use crate::audit::Audit;
 use crate::contracts::Contracts;
 use crate::events::EventLog;
 use crate::fill::Wanted;
@@ -83,6 +84,8 @@ pub struct Parts {
     pub keys: Option<Keys>,
     /// How callers prove who they are; none while everybody may do everything.
     pub authentication: Option<Authentication>,
+    /// Where is recorded who did what.
+    pub audit: Audit,
     /// The way to issuers of access tokens.
     pub issuers: Arc<dyn Issuers>,
     /// The way to orchestrators outside of the cluster.
@@ -140,6 +143,7 @@ pub(crate) struct Shared {
     pub(crate) keys: Option<Keys>,
     pub(crate) authentication: Option<Authentication>,
     pub(crate) issuer_keys: IssuerKeys,
+    pub(crate) audit: Audit,
     pub(crate) issuers: Arc<dyn Issuers>,
     pub(crate) externals: Arc<dyn Externals>,
     pub(crate) renewals: Renewals,
@@ -164,8 +168,20 @@ impl Service {
     /// Starts the tasks that follow the log, which serve waiters and readers of events and feed the history, and the
     /// tasks that synchronise the history and artifacts with the other members.
     pub fn start(parts: Parts) -> (Self, Followers) {
-        let Parts { handle, history, artifacts, peers, metrics, limits, keys, authentication, issuers, externals, env } =
-            parts;
+        let Parts {
+            handle,
+            history,
+            artifacts,
+            peers,
+            metrics,
+            limits,
+            keys,
+            authentication,
+            audit,
+            issuers,
+            externals,
+            env,
+        } = parts;
         let events = EventLog::new(handle.applied().event_seq(), limits.events_recent_max);
         let (contracts, waiters) = (Contracts::default(), Waiters::default());
         let shared = Arc::new(Shared {
@@ -192,6 +208,7 @@ impl Service {
             keys,
             authentication,
             issuer_keys: IssuerKeys::default(),
+            audit,
             issuers,
             externals,
             renewals: Renewals::default(),
@@ -311,8 +328,11 @@ impl Shared {
                 request.origin.request_id = Some(RequestId::generated(self.env.entropy.u128()));
             }
         }
+        let subjects = self.audit.subjects(&requests)?;
         let proposed = tokio::time::timeout(MAJORITY_MAX, self.handle.propose(requests)).await;
-        Ok(proposed.map_err(|_| Error::OutcomeUnknown)??)
+        let answers = proposed.map_err(|_| Error::OutcomeUnknown)??;
+        self.audit.changed(subjects, &answers).await?;
+        Ok(answers)
     }
 
     /// Refuses to store data of clients when the disk is nearly full.

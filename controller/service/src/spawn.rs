@@ -8,6 +8,7 @@ use atlas_types::{
 };
 use serde_json::json;
 
+use crate::audit::Attempted;
 use crate::submit::Family;
 use crate::{Caller, Consistency, Error, Service, Submission};
 
@@ -41,6 +42,8 @@ impl Service {
         };
         let mut caller = self.caller_of_job(&state, parent);
         if let Err(error) = caller.needs(Right::JobsSubmit) {
+            let object = format!("agent/{}", spawn.agent);
+            self.shared.audit.denied(&caller, Attempted { verb: "submitJob", object: &object }, &error).await;
             return refused(error.to_string());
         }
         if spawn.skill {

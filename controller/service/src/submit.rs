@@ -423,8 +423,7 @@ impl Service {
             Ok(()) => {
                 let operation = Operation {
                     kind: PolicyOperation::Submit,
-                    namespace: &caller.namespace,
-                    principal: &caller.principal,
+                    caller,
                     contract: &known.value,
                     input: Some(&submission.input),
                     priority: submission.priority,

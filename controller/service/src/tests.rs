@@ -52,6 +52,7 @@ impl Node {
             metrics: Metrics::new(),
             keys: None,
             authentication: None,
+            audit: Audit::default(),
             issuers: Arc::new(NoIssuers),
             externals: Arc::new(NoExternals),
             limits: Limits::default(),

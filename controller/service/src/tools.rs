@@ -15,6 +15,7 @@ use atlas_contract::platform::LOOKUP;
 use atlas_types::{Job, JobId, MODEL_TOKEN, Spawner, TEAM, ToolEnd, ToolRequest};
 use serde_json::{Map, Value};
 
+use crate::audit::{Attempted, is_denial};
 use crate::contracts::Known;
 use crate::skill_run::undeclared;
 use crate::{Caller, Error, Service};
@@ -122,7 +123,13 @@ impl Service {
     }
 
     async fn dispatch(&self, call: &Call<'_>) -> Result<Value, NoResult> {
-        self.check_right(call).await?;
+        if let Err(error) = self.check_right(call).await {
+            if is_denial(&error) {
+                let attempted = Attempted { verb: call.tool, object: "tool" };
+                self.shared.audit.denied(&call.caller, attempted, &error).await;
+            }
+            return Err(error.into());
+        }
         match call.tool {
             "atlas.registry.list" => self.tool_list(call).await,
             LOOKUP => self.tool_lookup(call).await,

@@ -105,6 +105,13 @@ pub struct ByDeliveryResult {
     pub atlas_webhook_result: DeliveryResult,
 }
 
+/// Attribute of records of the audit.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ByAuditDecision {
+    /// `allow`, `deny` or `dropped`.
+    pub atlas_audit_decision: &'static str,
+}
+
 /// Attributes of routing decisions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ByDecision {

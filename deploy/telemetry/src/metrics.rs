@@ -10,8 +10,9 @@ use prometheus_client::registry::Registry;
 
 use crate::instrument::{CounterBy, Declaration, GaugeBy, HistogramBy, Instrument, ShareBy, register};
 use crate::{
-    ByAgent, ByAgentPort, ByDecision, ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens, ByLoopEnd, ByMessageOutcome,
-    ByOutcome, ByProvider, ByReason, ByReportResult, ByServer, BySignal, ByStatus, ByStatusCode, ByTool, ByToolCall,
+    ByAgent, ByAgentPort, ByAuditDecision, ByDecision, ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens, ByLoopEnd,
+    ByMessageOutcome, ByOutcome, ByProvider, ByReason, ByReportResult, ByServer, BySignal, ByStatus, ByStatusCode,
+    ByTool, ByToolCall,
 };
 
 /// The media type of [`Metrics::render`].
@@ -110,6 +111,10 @@ instruments! {
     trigger_calls_refused: Counter = "atlas.trigger.call.refusals" "{call}";
     /// Decisions about jobs before they run, by action and by who decided; jobs of the default orchestrator are not counted.
     orchestrator_decisions: CounterBy<ByDecision> = "atlas.orchestrator.decisions" "{decision}";
+    /// Records that this controller wrote to its audit.
+    audit_records: CounterBy<ByAuditDecision> = "atlas.audit.records" "{record}";
+    /// Denials beyond the rate that the audit of this controller records one by one; a record has their number.
+    audit_dropped: Counter = "atlas.audit.dropped" "{denial}";
     /// Idempotency keys dropped early because of the limit on remembered keys.
     request_forgets: Counter = "atlas.request.forgets" "{request}";
     /// Time to answer an HTTP request, by status; streams count until their headers are sent.
@@ -208,6 +213,8 @@ pub(crate) mod tests {
         drop(metrics.webhook_deliveries.get_or_create(&delivered));
         let decision = ByDecision { atlas_route_action: "execute", atlas_route_decider: "orchestrator" };
         drop(metrics.orchestrator_decisions.get_or_create(&decision));
+        let recorded = ByAuditDecision { atlas_audit_decision: "allow" };
+        drop(metrics.audit_records.get_or_create(&recorded));
         let (agent, model) = ("summarize".to_owned(), "m".to_owned());
         let call = ByLlmCall { agent: agent.clone(), model: model.clone() };
         drop(metrics.llm_turns.get_or_create(&call));

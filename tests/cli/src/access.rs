@@ -23,6 +23,7 @@ fn tokens_are_made_granted_roles_and_revoked() {
     session.run("atlasctl auth bind ci viewer --cluster");
     session.run("atlasctl auth bind ci nobody --cluster");
     session.run("atlasctl auth bindings");
+    session.run("atlasctl audit query");
     session.run("atlasctl auth unbind ci viewer --cluster");
     session.run("atlasctl auth unbind ci viewer --cluster");
     session.run("atlasctl auth token revoke ci");

@@ -143,6 +143,12 @@ impl Member {
         self.process.as_ref().map(Process::text).unwrap_or_default()
     }
 
+    /// The process id of the running controller.
+    pub(crate) fn pid(&self) -> nix::unistd::Pid {
+        let process = self.process.as_ref().expect("it runs");
+        nix::unistd::Pid::from_raw(i32::try_from(process.pid()).expect("a process id"))
+    }
+
     /// `kill -9`.
     pub(crate) fn kill(&mut self) {
         self.process.take().expect("it runs").kill();

@@ -12,6 +12,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-types", ""),
     ("atlas-access", "types"),
     ("atlas-allocation", "types"),
+    ("atlas-audit", ""),
     ("atlas-format", "types"),
     ("atlas-wire", "types"),
     ("atlas-duty", "allocation objects runs scheduler state types"),
@@ -30,7 +31,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-gateway", "access contract env service types"),
     (
         "atlas-service",
-        "access contract duty env expressions format history mcp-spec mediation model oauth objects oidc package policy raft runs secrets state telemetry triggers types",
+        "access audit contract duty env expressions format history mcp-spec mediation model oauth objects oidc package policy raft runs secrets state telemetry triggers types",
     ),
     ("atlas-objects", "access mcp-spec model types"),
     ("atlas-oidc", ""),
@@ -75,7 +76,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("xtask", "notice"),
     (
         "atlas-cli",
-        "access bundled checks contract dev env graph mcp-spec model oauth operator package secrets tls turn types",
+        "access audit bundled checks contract dev env graph mcp-spec model oauth operator package secrets tls turn types",
     ),
     ("atlas-compat", "bundled cli contract dev env mcp-spec package policy types"),
     ("atlas-dev", "controller env telemetry types worker"),

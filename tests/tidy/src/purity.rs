@@ -4,10 +4,11 @@ use std::process::Command;
 
 use crate::tree;
 
-const PURE: [&str; 23] = [
+const PURE: [&str; 24] = [
     "atlas-types",
     "atlas-access",
     "atlas-allocation",
+    "atlas-audit",
     "atlas-format",
     "atlas-objects",
     "atlas-state",

@@ -84,10 +84,14 @@ impl Compatible {
         name: &str,
         arguments: Map<String, Value>,
     ) -> Result<Result<Value, String>, Error> {
-        match right_of(name) {
+        let granted = match right_of(name) {
             // Figures are of the cluster.
-            Right::MetricsRead => caller.needs_in_cluster(Right::MetricsRead)?,
-            right => caller.needs(right)?,
+            Right::MetricsRead => caller.needs_in_cluster(Right::MetricsRead),
+            right => caller.needs(right),
+        };
+        if let Err(error) = granted {
+            crate::view::deny(&self.service, caller, name, &error).await;
+            return Err(error);
         }
         if platform::find(name).is_some() {
             let call = OutsideCall { tool: name.to_owned(), arguments, pool: self.options.pool };

@@ -160,7 +160,6 @@ impl Operation {
         self.query.iter().chain(namespace)
     }
 
-    #[cfg(test)]
     pub(crate) fn id(&self) -> &'static str {
         self.id
     }
@@ -183,6 +182,11 @@ impl Operation {
     /// The right that it needs. One without a row needs the right to change who may do what, so that a forgotten row opens nothing.
     pub(crate) fn right(&self) -> Right {
         rights::of(self.id).unwrap_or(Right::AccessManage)
+    }
+
+    /// Whether it changes what no command of the log changes.
+    pub(crate) fn is_beside_the_log(&self) -> bool {
+        ["removeMember", "transferLeader", "snapshot"].contains(&self.id)
     }
 
     /// Whether it is about things of one namespace.

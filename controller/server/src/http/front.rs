@@ -8,7 +8,7 @@ use http_body_util::BodyExt as _;
 
 use super::answer::{Problem, Response};
 use super::request::Request;
-use super::{HttpDoor, access, mcp};
+use super::{HttpDoor, mcp};
 use crate::identity;
 
 /// What a port serves.
@@ -63,10 +63,7 @@ async fn compatible(
     }
     let body = request.body(door, door.limits.body_bytes_max).await?;
     // A server with a token of its own lets in whoever shows that one.
-    let access = match server.has_token() {
-        true => None,
-        false => door.service.authenticate(access::authorization(&request)).await?,
-    };
+    let access = if server.has_token() { None } else { mcp::authenticated(door, &request).await? };
     let caller = identity::mcp(access).with_trace(request.trace());
     let (parts, body) = server.answer(&request.parts, &body, caller).await.into_parts();
     Ok(Response::from_parts(parts, Body::from_stream(door.until_stopped(body.into_data_stream()))))

@@ -1,10 +1,11 @@
 //! `/mcp` and `/agents/{name}/mcp`: requests of the Model Context Protocol, which the gateway answers.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use atlas_access::Right;
+use atlas_access::{Access, Right};
 use atlas_gateway::GatewayResponse;
-use atlas_service::{Caller, Error};
+use atlas_service::{Attempted, Caller, Error};
 use axum::body::Body;
 use bytes::Bytes;
 use http::StatusCode;
@@ -37,7 +38,9 @@ pub(crate) async fn answer(door: &HttpDoor, request: Request) -> Answer {
 pub(crate) async fn answer_agent(door: &HttpDoor, request: Request, agent: &str, port: u16) -> Answer {
     let caller = caller(door, &request).await?;
     // Before the agent is looked for: who may not read agents does not learn which there are.
-    caller.needs(Right::AgentsRead)?;
+    if let Err(error) = caller.needs(Right::AgentsRead) {
+        return Err(denied(door, &caller, &request, error).await);
+    }
     let request = whole(door, request).await?;
     Ok(streamed(door, door.gateway.answer_agent(request, caller, agent, port).await?))
 }
@@ -87,12 +90,25 @@ fn streamed(door: &HttpDoor, response: GatewayResponse) -> Response {
 }
 
 async fn caller(door: &HttpDoor, request: &Request) -> Result<Caller, Problem> {
-    let access = door.service.authenticate(access::authorization(request)).await?;
-    let caller = identity::mcp(access).with_trace(request.trace());
+    let caller = identity::mcp(authenticated(door, request).await?).with_trace(request.trace());
     Ok(match request.query().filled("namespace") {
         Some(namespace) => caller.in_namespace(&namespace)?,
         None => caller,
     })
+}
+
+/// What a request's token is granted. Whoever shows no valid one is refused, and that is recorded.
+pub(crate) async fn authenticated(door: &HttpDoor, request: &Request) -> Result<Option<Arc<Access>>, Problem> {
+    match door.service.authenticate(access::authorization(request)).await {
+        Ok(access) => Ok(access),
+        Err(error) => Err(denied(door, &identity::mcp_nobody(), request, error).await),
+    }
+}
+
+/// Records a denial.
+async fn denied(door: &HttpDoor, caller: &Caller, request: &Request, error: Error) -> Problem {
+    door.service.audit().denied(caller, Attempted { verb: "mcp", object: request.path() }, &error).await;
+    error.into()
 }
 
 #[cfg(test)]

@@ -251,6 +251,9 @@ fn typed(values: &BTreeMap<&'static str, (String, &'static str)>) -> Options {
     if let Some(bytes) = size(text("artifact.max")) {
         options.artifact_bytes_max = bytes;
     }
+    if let Some(bytes) = size(text("audit.max")) {
+        options.audit_bytes_max = bytes;
+    }
     if let Some(bytes) = size(text("snapshot.log")) {
         options.snapshot_log_bytes = bytes;
     }

@@ -237,6 +237,14 @@ pub const OPTIONS: &[OptionRow] = &[
         "File with the token of the principal `root`, who may do everything; to make the first tokens, and for emergencies.",
     ),
     row(
+        "audit.max",
+        "audit-max",
+        "ATLAS_AUDIT_MAX",
+        Form::Size,
+        "1GiB",
+        "Size of the records of who did what, which a controller keeps where tokens are checked; the oldest are removed. 0 keeps none.",
+    ),
+    row(
         "tls.dir",
         "tls-dir",
         "ATLAS_TLS_DIR",

@@ -91,6 +91,7 @@ impl Node {
             limits: Limits { events_recent_max: 2, ..Limits::default() },
             keys: None,
             authentication: None,
+            audit: atlas_service::Audit::default(),
             issuers: Arc::new(atlas_service::NoIssuers),
             externals: Arc::new(atlas_service::NoExternals),
             env: env.clone(),

@@ -485,3 +485,65 @@ async fn no_operation_reaches_into_another_namespace() {
     assert_eq!(things.seen(&cluster).await, before, "something in b was changed from a");
     cluster.controller.shutdown().await;
 }
+
+#[tokio::test]
+async fn decisions_are_recorded_and_read_with_a_right_of_their_own() {
+    let cluster = Cluster::start(true).await;
+    let viewer = cluster.principal("ann", "viewer", None).await;
+    let role = json!({"spec": {"rights": ["audit.read"]}});
+    assert_eq!(cluster.ask("PUT", "/api/objects/role/auditor", Some(&cluster.root), &role).await.status, 200);
+    let auditor = cluster.principal("eve", "auditor", None).await;
+    let policy = json!({"spec": {"rules": [{"name": "r", "on": ["submit"], "when": "true", "effect": "deny"}]}});
+    assert_eq!(cluster.ask("PUT", "/api/objects/policy/p", Some(&cluster.root), &policy).await.status, 200);
+    for (method, path, token) in [
+        ("POST", "/api/jobs", Some(viewer.as_str())),
+        ("DELETE", "/api/objects/webhook/w", Some(viewer.as_str())),
+        ("GET", "/api/nodes", None),
+        ("GET", "/api/nodes", Some("atl_ann_wrong")),
+        ("GET", "/api/audit", Some(viewer.as_str())),
+    ] {
+        let heard = cluster.ask(method, path, token, &Value::Null).await;
+        assert!([401, 403].contains(&heard.status), "{method} {path}: {}", heard.text);
+    }
+    cluster.controller.service().audit().settled().await;
+    let read = async |query: &str| {
+        let heard = cluster.ask("GET", &format!("/api/audit?limit=1000{query}"), Some(&auditor), &Value::Null).await;
+        assert_eq!(heard.status, 200, "{}", heard.text);
+        let page = heard.body();
+        let lines = page["lines"].as_array().expect("lines").clone();
+        lines
+            .into_iter()
+            .map(|line| serde_json::from_str::<Value>(line.as_str().expect("a text")).expect("JSON"))
+            .collect::<Vec<_>>()
+    };
+    let told = |records: &[Value]| {
+        let told = |record: &Value| {
+            let text = |member: &str| record[member].as_str().unwrap_or_default().to_owned();
+            format!("{} {} {} {} {}", text("decision"), text("principal"), text("verb"), text("object"), text("code"))
+        };
+        records.iter().map(told).collect::<Vec<_>>()
+    };
+    let expected = [
+        "allow root putObject token/ann ",
+        "allow root putObject binding/ann ",
+        "allow root putObject role/auditor ",
+        "allow root putObject token/eve ",
+        "allow root putObject binding/eve ",
+        "allow root putObject policy/p ",
+        "deny ann submitJob /api/jobs E2107",
+        "deny ann deleteObject /api/objects/webhook/w E2107",
+        "deny anonymous listNodes /api/nodes E2106",
+        "deny anonymous listNodes /api/nodes E2106",
+        "deny ann readAudit /api/audit E2107",
+    ];
+    assert_eq!(told(&read("").await), expected);
+    assert_eq!(read("&principal=ann&decision=deny").await.len(), 3);
+    assert_eq!(read("&object=token/").await.len(), 2);
+    assert_eq!(read("&after=9").await.len(), 2);
+    assert_eq!(read("&until=1").await.len(), 0);
+    for query in ["since=soon", "decision=maybe", "after=-1", "color=red", "limit=many"] {
+        let heard = cluster.ask("GET", &format!("/api/audit?{query}"), Some(&auditor), &Value::Null).await;
+        assert_eq!((heard.status, heard.code.as_str()), (400, "E1104"), "{query}: {}", heard.text);
+    }
+    cluster.controller.shutdown().await;
+}

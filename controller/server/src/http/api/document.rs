@@ -52,7 +52,7 @@ const TAGS: &[(&str, &str, &[&str])] = &[
     ("objects", "Configuration as documents, of every kind.", &["/api/objects", "/api/secrets", "/api/models"]),
     ("triggers", "Rules that start jobs at times, or when their address is called.", &["/api/triggers", "/api/hooks/"]),
     ("cluster", "The controllers, their membership and backups.", &["/api/cluster"]),
-    ("access", "Who may do what.", &["/api/auth/", "/.well-known/oauth-protected-resource/"]),
+    ("access", "Who may do what.", &["/api/auth/", "/api/audit", "/.well-known/oauth-protected-resource/"]),
     ("figures", "Health, statistics and metrics.", &["/api/health", "/api/ready", "/api/metrics", "/metrics"]),
     ("interface", "The program and this interface.", &["/api/version", "/api/openapi.json", "/errors/"]),
     (

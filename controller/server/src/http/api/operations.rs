@@ -2,6 +2,7 @@
 
 mod access;
 mod agents;
+mod audit;
 mod chains;
 mod cluster;
 mod events;
@@ -33,6 +34,7 @@ const SUBJECTS: &[&[Operation]] = &[
     figures::OPERATIONS,
     cluster::OPERATIONS,
     access::OPERATIONS,
+    audit::OPERATIONS,
 ];
 
 /// Every operation, by subject.

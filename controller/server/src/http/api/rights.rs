@@ -99,6 +99,7 @@ const RIGHTS: &[(Right, &[&str])] = &[
     (Right::ClusterOperate, &["removeMember", "createJoinToken", "revokeJoinToken", "transferLeader", "snapshot"]),
     (Right::MetricsRead, &["figures", "figuresOfAgent", "metrics"]),
     (Right::AccessManage, &["createToken"]),
+    (Right::AuditRead, &["readAudit"]),
 ];
 
 /// The table by operation.

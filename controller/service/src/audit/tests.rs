@@ -1,0 +1,254 @@
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
+
+use atlas_audit::{GENESIS, Verifier};
+use atlas_env::{FileReader, FileWriter, Files, SystemFiles};
+use atlas_types::Door;
+
+use super::*;
+
+fn options(dir: &Path, bytes_max: u64) -> AuditOptions {
+    AuditOptions { dir: dir.to_owned(), controller: "1".to_owned(), bytes_max }
+}
+
+fn caller() -> Caller {
+    Caller::anonymous(Door::Http)
+}
+
+fn attempted(object: &str) -> Attempted<'_> {
+    Attempted { verb: "cancelJob", object }
+}
+
+async fn all(audit: &Audit) -> Vec<String> {
+    let (mut lines, mut after) = (Vec::new(), 0);
+    loop {
+        let page = audit.page(after, Filter::default(), 100).await.expect("a page");
+        lines.extend(page.lines);
+        if !page.more {
+            return lines;
+        }
+        assert!(page.last > after);
+        after = page.last;
+    }
+}
+
+/// The numbers of a chain that is whole.
+fn verified(lines: &[String]) -> Option<(u64, u64)> {
+    let mut verifier = Verifier::default();
+    for line in lines {
+        verifier.line(line).unwrap_or_else(|broken| panic!("{broken}: {line}"));
+    }
+    verifier.span()
+}
+
+#[tokio::test]
+async fn a_chain_goes_on_after_a_restart_and_a_torn_write() {
+    let (dir, env) = (tempfile::tempdir().expect("a folder"), Env::system());
+    for round in 0..3_u64 {
+        let (audit, task) = Audit::open(options(dir.path(), 1 << 30), &Metrics::new(), &env).expect("opens");
+        for at in 0..10 {
+            audit.done(&caller(), attempted(&format!("job/{round}.{at}"))).await.expect("recorded");
+        }
+        assert_eq!(verified(&all(&audit).await), Some((1, (round + 1) * 10)));
+        task.abort();
+        // A power cut in the middle of the next line.
+        let last = std::fs::read_dir(dir.path()).expect("a folder").map(|entry| entry.expect("a file").path()).max();
+        let mut file = std::fs::OpenOptions::new().append(true).open(last.expect("a segment")).expect("opens");
+        Write::write_all(&mut file, br#"{"number":11,"contr"#).expect("writes");
+    }
+    let (audit, _task) = Audit::open(options(dir.path(), 1 << 30), &Metrics::new(), &env).expect("opens");
+    assert_eq!(verified(&all(&audit).await), Some((1, 30)));
+    let other = AuditOptions { controller: "2".to_owned(), ..options(dir.path(), 1 << 30) };
+    assert!(Audit::open(other, &Metrics::new(), &env).is_err(), "the files of another controller");
+}
+
+#[tokio::test]
+async fn denials_are_bounded_and_counted() {
+    let (dir, env, metrics) = (tempfile::tempdir().expect("a folder"), Env::system(), Metrics::new());
+    let (audit, _task) = Audit::open(options(dir.path(), 1 << 30), &metrics, &env).expect("opens");
+    let (caller, error) = (caller(), Error::Unauthenticated("the token is not valid here"));
+    futures::future::join_all((0..2_000).map(|_| audit.denied(&caller, attempted("job/1"), &error))).await;
+    audit.done(&caller, attempted("job/2")).await.expect("recorded");
+    let lines = all(&audit).await;
+    verified(&lines);
+    let records: Vec<Record> = lines.iter().map(|line| Verifier::default().line(line).expect("a record")).collect();
+    let denied = records.iter().filter(|record| record.decision == Decision::Deny).count() as u64;
+    let dropped: u64 = records.iter().map(|record| record.count).sum();
+    assert!((50..2_000).contains(&denied) && denied + dropped == 2_000, "{denied} and {dropped}");
+    assert!(records.iter().any(|record| record.code == "E2106"));
+    let page =
+        audit.page(0, Filter { decision: Some(Decision::Allow), ..Filter::default() }, 10).await.expect("a page");
+    assert_eq!((page.lines.len(), page.more, page.end), (1, false, lines.len() as u64), "the change is there");
+    let scrape = metrics.render();
+    for line in [
+        format!("atlas_audit_dropped_total {dropped}\n"),
+        format!("atlas_audit_records_total{{atlas_audit_decision=\"deny\"}} {denied}\n"),
+        "atlas_audit_records_total{atlas_audit_decision=\"allow\"} 1\n".to_owned(),
+    ] {
+        assert!(scrape.contains(&line), "{line}{scrape}");
+    }
+}
+
+#[tokio::test]
+async fn the_oldest_files_are_removed_and_the_rest_verifies() {
+    let (dir, env) = (tempfile::tempdir().expect("a folder"), Env::system());
+    let (audit, _task) = Audit::open(options(dir.path(), 9 << 20), &Metrics::new(), &env).expect("opens");
+    let long = "x".repeat(500);
+    for _ in 0..18 {
+        let Some(inner) = &audit.0 else { panic!("it is on") };
+        let records = (0..1_000).map(|_| inner.record(&caller(), attempted(&long), Decision::Allow)).collect();
+        assert!(inner.put(records).await, "it is written");
+    }
+    let lines = all(&audit).await;
+    let (first, last) = verified(&lines).expect("records");
+    assert!(first > 1 && last == 18_000, "{first} to {last}");
+    let bytes: u64 = std::fs::read_dir(dir.path())
+        .expect("a folder")
+        .map(|entry| entry.expect("a file").metadata().expect("its size").len())
+        .sum();
+    assert!(bytes <= 14 << 20, "{bytes}");
+}
+
+#[tokio::test]
+async fn damage_is_shown_as_it_is() {
+    let (dir, env) = (tempfile::tempdir().expect("a folder"), Env::system());
+    let (audit, task) = Audit::open(options(dir.path(), 1 << 30), &Metrics::new(), &env).expect("opens");
+    for at in 0..5 {
+        audit.done(&caller(), attempted(&format!("job/{at}"))).await.expect("recorded");
+    }
+    task.abort();
+    let path = std::fs::read_dir(dir.path()).expect("a folder").next().expect("a file").expect("a file").path();
+    let text = std::fs::read_to_string(&path).expect("a text").replace("job/2", "job/9");
+    std::fs::write(&path, format!("{text}{}\n", "y".repeat(1 << 20))).expect("writes");
+    let (audit, _task) = Audit::open(options(dir.path(), 1 << 30), &Metrics::new(), &env).expect("opens all the same");
+    let lines = all(&audit).await;
+    let mut verifier = Verifier::default();
+    let broken: Vec<bool> = lines.iter().map(|line| verifier.line(line).is_err()).collect();
+    assert!(broken.contains(&true) && lines.len() >= 5, "{lines:?}");
+    audit.done(&caller(), attempted("job/5")).await.expect("recorded");
+    let last = all(&audit).await;
+    assert!(last.last().is_some_and(|line| line.contains("job/5") && !line.contains(GENESIS)));
+}
+
+/// A file system with so many bytes left.
+struct Small {
+    left: Arc<AtomicU64>,
+}
+
+struct SmallWriter {
+    file: Box<dyn FileWriter>,
+    left: Arc<AtomicU64>,
+}
+
+impl Write for SmallWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.left.load(Ordering::SeqCst)).expect("few bytes").min(bytes.len());
+        if left == 0 {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        let written = self.file.write(&bytes[..left])?;
+        self.left.fetch_sub(written as u64, Ordering::SeqCst);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl FileWriter for SmallWriter {
+    fn sync(&mut self) -> io::Result<()> {
+        self.file.sync()
+    }
+}
+
+impl Files for Small {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn FileWriter>> {
+        Ok(Box::new(SmallWriter { file: SystemFiles.create(path)?, left: self.left.clone() }))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn FileReader>> {
+        SystemFiles.open(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        SystemFiles.rename(from, to)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        SystemFiles.sync_dir(dir)
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        SystemFiles.read(path)
+    }
+
+    fn write_durably(&self, _path: &Path, _bytes: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::StorageFull.into())
+    }
+
+    fn create_dir_all(&self, path: &Path) -> io::Result<()> {
+        SystemFiles.create_dir_all(path)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        SystemFiles.remove(path)
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
+        SystemFiles.list(dir)
+    }
+
+    fn size(&self, path: &Path) -> io::Result<Option<u64>> {
+        SystemFiles.size(path)
+    }
+}
+
+fn cancel(job: u64) -> Request {
+    let command = atlas_types::CancelJob { job: atlas_types::JobId(job), running: true };
+    caller().request(atlas_types::Command::CancelJob(command))
+}
+
+/// A change on a full disk is not confirmed, the next one is refused before it is made, and with room again all are recorded once.
+#[tokio::test]
+async fn a_full_disk_stops_changes_until_there_is_room() {
+    let (dir, left) = (tempfile::tempdir().expect("a folder"), Arc::new(AtomicU64::new(1 << 20)));
+    let env = Env { files: Arc::new(Small { left: left.clone() }), ..Env::system() };
+    let (audit, _task) = Audit::open(options(dir.path(), 1 << 30), &Metrics::new(), &env).expect("opens");
+    audit.done(&caller(), attempted("job/1")).await.expect("recorded");
+    // The write of two records ends in the middle of the second.
+    left.store(600, Ordering::SeqCst);
+    let inner = audit.0.clone().expect("it is on");
+    let two = ["job/2", "job/3"].map(|job| inner.record(&caller(), attempted(job), Decision::Allow));
+    assert!(!inner.put(two.into()).await);
+    assert!(matches!(audit.subjects(&[cancel(4)]), Err(Error::AuditFailing)));
+    let error = Error::Unauthenticated("the token is not valid here");
+    tokio::time::timeout(DURABLE_MAX, audit.denied(&caller(), attempted("job/5"), &error)).await.expect("waits not");
+    let page = audit.page(0, Filter::default(), 100).await.expect("reads are answered");
+    assert!(page.lines[0].contains("job/1"));
+
+    left.store(1 << 20, Ordering::SeqCst);
+    audit.done(&caller(), attempted("job/6")).await.expect("recorded");
+    assert!(audit.subjects(&[cancel(7)]).is_ok());
+    let lines = all(&audit).await;
+    assert_eq!(verified(&lines), Some((1, 5)));
+    for (line, job) in lines.iter().zip(["job/1", "job/2", "job/3", "job/5", "job/6"]) {
+        assert!(line.contains(&format!("\"{job}\"")), "{job}: {line}");
+    }
+    // The same on a disk that is full again, whose last records cannot be copied.
+    let (audit, _task) = Audit::open(options(dir.path(), 1 << 30), &Metrics::new(), &env).expect("opens");
+    assert_eq!(all(&audit).await, lines);
+}
+
+#[tokio::test]
+async fn a_change_that_is_not_recorded_is_not_confirmed() {
+    let (dir, left) = (tempfile::tempdir().expect("a folder"), Arc::new(AtomicU64::new(0)));
+    let env = Env { files: Arc::new(Small { left }), ..Env::system() };
+    let (audit, _task) = Audit::open(options(dir.path(), 1 << 30), &Metrics::new(), &env).expect("opens");
+    let subjects = audit.subjects(&[cancel(1)]).expect("nothing failed yet");
+    let rejected: Vec<Result<Outcome, Rejection>> = vec![Err(Rejection::UnknownJob { job: atlas_types::JobId(1) })];
+    audit.changed(subjects.clone(), &rejected).await.expect("what is refused needs no record");
+    let cancelled = vec![Ok(Outcome::Cancelled { accepted: true })];
+    assert!(matches!(audit.changed(subjects, &cancelled).await, Err(Error::Unrecorded)));
+}

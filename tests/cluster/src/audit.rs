@@ -1,0 +1,280 @@
+//! The audit of a controller that is killed: every answered decision is in it, and a changed byte is found.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use atlas_package::pack;
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::members::Member;
+use crate::process::Process;
+use crate::program::program;
+use crate::{Agent, write_agent};
+
+/// This agent never runs here, because there is no worker.
+const WAITING: Agent<'static> = Agent { name: "waiting", version: "1.0.0", contract: "", script: "cat" };
+/// In an input and in the value of a secret.
+const PRIVATE: &str = "kept-from-records-7f3a";
+/// Clients that submit until the controller is killed.
+const CLIENTS: usize = 4;
+/// Waits for a gate, and spawns itself then.
+const NEST: &str = r#"
+import asyncio
+from pathlib import Path
+from atlas.runtime.base import AgentBase
+
+class Nest(AgentBase):
+    async def execute(self, input_data):
+        while not Path(input_data["gate"]).exists():
+            await asyncio.sleep(0.02)
+        child = await self.context.spawn("nest", input_data)
+        return {"error": child.error}
+"#;
+/// Confirmed jobs before the kill.
+const SOME: usize = 40;
+
+struct Rig {
+    folder: tempfile::TempDir,
+    controller: Member,
+    root: String,
+    client: reqwest::Client,
+}
+
+impl Rig {
+    async fn start(agent: &Agent<'_>) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("root.token");
+        let made = Command::new(program("atlasctl")).args(["auth", "root-token"]).arg(&file).output().expect("it runs");
+        assert!(made.status.success(), "{made:?}");
+        let root = fs::read_to_string(&file).expect("a token").trim().to_owned();
+        let mut controller = Member::prepared(folder.path(), "c1");
+        let file = file.to_str().expect("text").to_owned();
+        // 32 bytes, which seal the values of secrets.
+        let key = folder.path().join("secrets.key");
+        fs::write(&key, "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n").expect("written");
+        fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).expect("private");
+        let key = key.to_str().expect("text").to_owned();
+        let tokens = ["--auth", "tokens", "--root-token-file", &file, "--secrets-key", &key];
+        controller.runs_program(program("atlas-controller"), &tokens);
+        controller.restart();
+        let client = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).build().expect("a client");
+        let rig = Self { folder, controller, root, client };
+        write_agent(rig.folder.path(), agent);
+        rig.register(&rig.folder.path().join(agent.name), Some("reg-1")).await;
+        rig
+    }
+
+    async fn register(&self, agent: &Path, key: Option<&str>) {
+        let package = pack(agent).expect("a package").bytes;
+        let sent = self.request(Method::POST, "/api/agents", Some(&self.root), key).body(package).send().await;
+        assert!(sent.expect("an answer").status().is_success());
+    }
+
+    /// A token of a new principal with a role.
+    async fn principal(&self, name: &str, role: &str) -> String {
+        let made = self.must(Method::POST, "/api/auth/tokens", &json!({"name": name}), None).await;
+        let grants = json!({"spec": {"grants": [{"role": role}]}});
+        self.must(Method::PUT, &format!("/api/objects/binding/{name}"), &grants, None).await;
+        made["token"].as_str().expect("a token").to_owned()
+    }
+
+    /// A request with a token and an idempotency key.
+    fn request(&self, method: Method, path: &str, token: Option<&str>, key: Option<&str>) -> reqwest::RequestBuilder {
+        let mut request = self.client.request(method, format!("http://{}{path}", self.controller.http));
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        if let Some(key) = key {
+            request = request.header("Idempotency-Key", key);
+        }
+        request
+    }
+
+    /// A request of the principal `root` that must be answered.
+    async fn must(&self, method: Method, path: &str, body: &Value, key: Option<&str>) -> Value {
+        let answer = self.request(method, path, Some(&self.root), key).json(body).send().await.expect("an answer");
+        let (status, text) = (answer.status(), answer.text().await.expect("a body"));
+        assert!(status.is_success(), "{path}: {status} {text}");
+        serde_json::from_str(&text).expect("JSON")
+    }
+
+    async fn denied(&self, method: Method, path: &str, token: Option<&str>, key: Option<&str>) -> StatusCode {
+        let body = json!({"agent": "waiting", "input": {"text": PRIVATE}});
+        self.request(method, path, token, key).json(&body).send().await.expect("an answer").status()
+    }
+
+    /// `atlasctl audit …` with the root token: exit code and both outputs.
+    fn audit(&self, arguments: &[&str]) -> (i32, String) {
+        let mut command = Command::new(program("atlasctl"));
+        command.env("NO_COLOR", "1").env("HOME", self.folder.path()).current_dir(self.folder.path());
+        command.env("ATLAS_TOKEN", &self.root).args(["--server", &format!("http://{}", self.controller.http)]);
+        let output = command.arg("audit").args(arguments).output().expect("it runs");
+        let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+        (output.status.code().unwrap_or(-1), text)
+    }
+
+    /// All records in short: decision, principal, interface, operation, object, key and error code.
+    fn records(&self) -> Vec<String> {
+        let (code, text) = self.audit(&["query", "-o", "jsonl"]);
+        assert_eq!(code, 0, "{text}");
+        let told = |line: &str| {
+            let record: Value = serde_json::from_str(line).expect("JSON");
+            let part = |name: &str| record[name].as_str().unwrap_or("-").to_owned();
+            ["decision", "principal", "door", "verb", "object", "request_id", "code"].map(part).join(" ")
+        };
+        text.lines().map(told).collect()
+    }
+
+    /// The files of the audit.
+    fn files(&self) -> Vec<PathBuf> {
+        let listed = fs::read_dir(self.folder.path().join("c1/audit")).expect("a folder");
+        let mut files: Vec<_> = listed.map(|entry| entry.expect("a file").path()).collect();
+        files.sort();
+        files
+    }
+}
+
+/// Changes one byte of the record with a text.
+fn change(path: &Path, of: &str, to: &str) {
+    let text = fs::read_to_string(path).expect("a text");
+    assert!(text.contains(of) && of.len() == to.len(), "{of}");
+    fs::write(path, text.replacen(of, to, 1)).expect("written");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn decisions_survive_a_kill_and_a_changed_byte_is_found() {
+    let mut rig = Rig::start(&WAITING).await;
+    let ann = rig.principal("ann", "viewer").await;
+    rig.must(Method::PUT, "/api/secrets/db", &json!({"value": PRIVATE}), None).await;
+    let input = json!({"agent": "waiting", "input": {"text": PRIVATE}});
+    let job = rig.must(Method::POST, "/api/jobs", &input, Some("order-1")).await;
+    let job = job["id"].as_str().or(job["job_id"].as_str()).expect("an id").to_owned();
+    assert_eq!(rig.denied(Method::POST, "/api/jobs", Some(&ann), Some("order-2")).await, 403);
+    let cancel = format!("/api/jobs/{job}/cancel");
+    assert_eq!(rig.denied(Method::POST, &cancel, Some(&ann), None).await, 403);
+    assert_eq!(rig.denied(Method::GET, "/api/jobs", None, None).await, 401);
+    let guessed = format!("{}x", &ann[..ann.len() - 1]);
+    assert_eq!(rig.denied(Method::GET, "/api/jobs", Some(&guessed), None).await, 401);
+    let rule = json!({"name": "never", "on": ["submit"], "when": "true", "effect": "deny"});
+    rig.must(Method::PUT, "/api/objects/policy/night", &json!({"spec": {"rules": [rule]}}), None).await;
+    assert_eq!(rig.denied(Method::POST, "/api/jobs", Some(&rig.root), Some("order-4")).await, 403);
+    assert_eq!(rig.denied(Method::POST, "/mcp", None, None).await, 401);
+    // Nothing waits here: the last answer is recorded when it is there.
+    rig.controller.kill();
+    rig.controller.restart();
+
+    let expected = [
+        "allow root http registerAgent agent/waiting@1.0.0 reg-1 -".to_owned(),
+        "allow root http putObject token/ann - -".to_owned(),
+        "allow root http putObject binding/ann - -".to_owned(),
+        "allow root http putObject secret/db - -".to_owned(),
+        format!("allow root http submitJob job/{job} agent/waiting order-1 -"),
+        "deny ann http submitJob /api/jobs order-2 E2107".to_owned(),
+        format!("deny ann http cancelJob {cancel} - E2107"),
+        "deny anonymous http listJobs /api/jobs - E2106".to_owned(),
+        "deny anonymous http listJobs /api/jobs - E2106".to_owned(),
+        "allow root http putObject policy/night - -".to_owned(),
+        "deny root http submitJob agent/waiting order-4 E2111".to_owned(),
+        "deny anonymous mcp mcp /mcp - E2106".to_owned(),
+    ];
+    assert_eq!(rig.records(), expected);
+    let (code, text) = rig.audit(&["verify"]);
+    assert!(code == 0 && text.contains("verified 12 records of controller 1, 1 to 12\n"), "{code} {text}");
+    for file in rig.files() {
+        let text = fs::read_to_string(&file).expect("a text");
+        for secret in [PRIVATE, &rig.root, &ann, &guessed, &ann[8..]] {
+            assert!(!text.contains(secret), "{secret} is in {text}");
+        }
+    }
+
+    // An export verifies without the controller, and names the record of a changed byte.
+    assert_eq!(rig.audit(&["export", "all.jsonl"]).0, 0);
+    rig.controller.kill();
+    assert_eq!(rig.audit(&["verify", "all.jsonl"]).0, 0);
+    change(&rig.folder.path().join("all.jsonl"), "order-2", "order-3");
+    let (code, text) = rig.audit(&["verify", "all.jsonl"]);
+    assert!(code == 4 && text.contains("E0129") && text.contains("at line 6"), "{code} {text}");
+    // The same in the directory of the controller, which goes on with its records.
+    change(&rig.files()[0], "\"ann\",", "\"bob\",");
+    rig.controller.restart();
+    let (code, text) = rig.audit(&["verify"]);
+    assert!(code == 4 && text.contains("E0129") && text.contains("at line 6"), "{code} {text}");
+    rig.must(Method::DELETE, "/api/objects/secret/db", &Value::Null, None).await;
+    assert_eq!(rig.records().last().map(String::as_str), Some("allow root http deleteObject secret/db - -"));
+    assert_eq!(rig.controller.end(), Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_confirmed_job_is_recorded_before_a_kill() {
+    let mut rig = Rig::start(&WAITING).await;
+    let (confirm, mut confirmed) = tokio::sync::mpsc::unbounded_channel();
+    let submit = async |rig: &Rig, client: usize| {
+        for number in 0.. {
+            let key = format!("{client}-{number}");
+            let request = rig.request(Method::POST, "/api/jobs", Some(&rig.root), Some(&key));
+            let Ok(answer) = request.json(&json!({"agent": "waiting", "input": {}})).send().await else { return };
+            // On a slow disk, an answer may be that the outcome is unknown.
+            if answer.status().is_success() && confirm.send(key).is_err() {
+                return;
+            }
+        }
+    };
+    let mut keys = Vec::new();
+    let pid = rig.controller.pid();
+    let clients = futures::future::join_all((0..CLIENTS).map(|client| submit(&rig, client)));
+    let kill = async {
+        while keys.len() < SOME {
+            keys.push(confirmed.recv().await.expect("the clients run"));
+        }
+        // The clients are in the middle of their requests.
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).expect("killed");
+    };
+    tokio::time::timeout(crate::LONG, async { tokio::join!(clients, kill) }).await.expect("in time");
+    rig.controller.kill();
+    rig.controller.restart();
+    while let Ok(key) = confirmed.try_recv() {
+        keys.push(key);
+    }
+    let records = rig.records();
+    for key in &keys {
+        let end = format!(" agent/waiting {key} -");
+        assert!(records.iter().any(|record| record.ends_with(&end)), "{key} of {keys:?} is not in {records:#?}");
+    }
+    assert_eq!(rig.audit(&["verify"]).0, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_that_may_no_longer_spawn_is_recorded() {
+    let mut rig = Rig::start(&WAITING).await;
+    let agent = rig.folder.path().join("nest");
+    fs::create_dir(&agent).expect("a folder");
+    let contract = "agent: { name: nest, version: 1.0.0, requires: { spawn_agents: true } }";
+    fs::write(agent.join("agent.yaml"), contract).expect("written");
+    fs::write(agent.join("agent.py"), NEST).expect("written");
+    rig.register(&agent, None).await;
+    let bob = rig.principal("bob", "operator").await;
+    let gate = rig.folder.path().join("gate");
+    let body = json!({"agent": "nest", "input": {"gate": gate}});
+    let sent = rig.request(Method::POST, "/api/jobs", Some(&bob), None).json(&body).send().await.expect("an answer");
+    assert!(sent.status().is_success());
+    let job: Value = sent.json().await.expect("JSON");
+    let job = job["id"].as_str().or(job["job_id"].as_str()).expect("an id").to_owned();
+    let mut worker = Command::new(program("atlas-worker"));
+    worker.args(["--node", "w1", "--controller", &rig.controller.workers.to_string()]);
+    let _worker = Process::start(worker.arg("--data-dir").arg(rig.folder.path().join("worker")));
+    rig.must(Method::DELETE, "/api/objects/binding/bob", &Value::Null, None).await;
+    fs::write(&gate, "").expect("written");
+    let path = format!("/api/jobs/{job}/wait?timeout=60&view=full");
+    let ended = rig.must(Method::GET, &path, &Value::Null, None).await;
+    assert!(ended["output_data"]["error"].as_str().is_some_and(|error| !error.is_empty()), "{ended}");
+    rig.controller.kill();
+    rig.controller.restart();
+    let (code, text) = rig.audit(&["query", "--principal", "bob", "--decision", "deny", "-o", "jsonl"]);
+    let record: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {code} {text}"));
+    let part = |name: &str| record[name].as_str().unwrap_or_default().to_owned();
+    let found = ["on_behalf_of", "door", "verb", "object", "code"].map(part);
+    assert_eq!(found, [job.as_str(), "worker", "submitJob", "agent/nest", "E2107"]);
+}
