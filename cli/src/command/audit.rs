@@ -49,7 +49,7 @@ pub(crate) struct Filter {
     #[arg(long)]
     object: Option<String>,
     /// Only those with this decision.
-    #[arg(long, value_parser = ["allow", "deny", "dropped"])]
+    #[arg(long, value_parser = ["allow", "failed", "deny", "dropped"])]
     decision: Option<String>,
     /// Only those of the last so much time.
     #[arg(long, value_name = "DURATION", value_parser = words::parse_duration)]
@@ -165,7 +165,7 @@ fn told(record: &Record) -> String {
     if record.decision == Decision::Dropped {
         return format!("{time}  {} denials were not recorded one by one\n", record.count);
     }
-    let mut text = format!("{time}  {:<5}  {}", record.decision.as_str(), record.principal);
+    let mut text = format!("{time}  {:<6}  {}", record.decision.as_str(), record.principal);
     if !record.on_behalf_of.is_empty() {
         text += &format!(" for {}", record.on_behalf_of);
     }
@@ -297,7 +297,7 @@ mod tests {
             count: 0,
         };
         expect![[r#"
-            deny   ann  putObject secret/db in prod  E2107
+            deny    ann  putObject secret/db in prod  E2107
         "#]]
         .assert_eq(&told(&record).split_once("  ").expect("a time").1);
         let dropped = Record { decision: Decision::Dropped, count: 7, ..record };

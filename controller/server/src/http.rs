@@ -189,7 +189,8 @@ impl HttpDoor {
             _ => caller,
         };
         let answer = match access::check(self, &caller, operation, &route).await {
-            Ok(()) => self.carry_out(route, &caller, request).await,
+            // Boxed, because it is as large as all operations together.
+            Ok(()) => Box::pin(self.carry_out(route, &caller, request)).await,
             Err(problem) => Err(problem),
         };
         audit::note(self, &caller, operation, &path, answer.as_ref().err()).await?;

@@ -17,8 +17,9 @@ use std::time::Duration;
 
 use atlas_audit::{Decision, Filter, Record};
 use atlas_env::{Env, Task};
+use atlas_raft::Answers;
 use atlas_telemetry::{ByAuditDecision, Metrics};
-use atlas_types::{Outcome, Rejection, Request};
+use atlas_types::Request;
 use tokio::sync::{Notify, watch};
 
 use crate::{Caller, Error, Service};
@@ -74,6 +75,20 @@ struct Queue {
     dropped: u64,
 }
 
+/// Records that are durable when so many were written.
+struct Durable {
+    written: watch::Receiver<u64>,
+    last: u64,
+}
+
+/// Requests that are being recorded and proposed at the same time.
+#[derive(Default)]
+pub(crate) struct Begun {
+    /// By request; none for what is not recorded.
+    records: Vec<Option<Record>>,
+    durable: Option<(Arc<Inner>, Durable)>,
+}
+
 /// What a request of a client was about to do, or to see.
 #[derive(Debug, Clone, Copy)]
 pub struct Attempted<'a> {
@@ -119,31 +134,27 @@ impl Audit {
         self.0.is_some()
     }
 
-    /// What accepted requests will be recorded as; nothing while the audit is off. An error if they cannot be recorded.
-    pub(crate) fn subjects(&self, requests: &[Request]) -> Result<Vec<Option<Record>>, Error> {
-        let Some(inner) = &self.0 else { return Ok(Vec::new()) };
-        let subjects: Vec<_> = requests.iter().map(|request| subject(request, inner.now_ms())).collect();
-        let is_stuck = inner.failing.load(Ordering::Relaxed) || inner.queue().waiting.len() >= WAITING_MAX;
-        if is_stuck && subjects.iter().any(Option::is_some) { Err(Error::AuditFailing) } else { Ok(subjects) }
-    }
-
-    /// Records the accepted ones among some requests, repeats included. Returns when the records are durable.
-    pub(crate) async fn changed(
-        &self,
-        subjects: Vec<Option<Record>>,
-        answers: &[Result<Outcome, Rejection>],
-    ) -> Result<(), Error> {
-        let Some(inner) = &self.0 else { return Ok(()) };
-        let accepted = subjects.into_iter().zip(answers).filter(|(_, answer)| answer.is_ok());
-        let records: Vec<Record> = accepted.filter_map(|(subject, _)| subject).collect();
-        if records.is_empty() || inner.put(records).await { Ok(()) } else { Err(Error::Unrecorded) }
+    /// Begins to record requests, before they are proposed, so that both become durable at the same time. An error if
+    /// they cannot be recorded.
+    pub(crate) fn begin(&self, requests: &[Request]) -> Result<Begun, Error> {
+        let Some(inner) = &self.0 else { return Ok(Begun::default()) };
+        let records: Vec<_> = requests.iter().map(|request| subject(request, inner.now_ms())).collect();
+        if records.iter().all(Option::is_none) {
+            return Ok(Begun::default());
+        }
+        if inner.failing.load(Ordering::Relaxed) || inner.queue().waiting.len() >= WAITING_MAX {
+            return Err(Error::AuditFailing);
+        }
+        let durable = inner.put(records.iter().flatten().cloned());
+        Ok(Begun { records, durable: Some((inner.clone(), durable)) })
     }
 
     /// Records a change that needs no command.
     pub async fn done(&self, caller: &Caller, attempted: Attempted<'_>) -> Result<(), Error> {
         let Some(inner) = &self.0 else { return Ok(()) };
         let record = inner.record(caller, attempted, Decision::Allow);
-        if inner.put(vec![record]).await { Ok(()) } else { Err(Error::Unrecorded) }
+        let durable = inner.put([record]);
+        if inner.is_durable(durable).await { Ok(()) } else { Err(Error::Unrecorded) }
     }
 
     /// Records a denial, and returns when the record is durable, or at once if the denial is only counted or the files
@@ -157,7 +168,8 @@ impl Audit {
     /// Waits until all records are durable, before the controller stops.
     pub async fn settled(&self) {
         let Some(inner) = &self.0 else { return };
-        let _ = inner.put(Vec::new()).await;
+        let durable = inner.put([]);
+        let _ = inner.is_durable(durable).await;
     }
 
     /// Records after a number that a filter admits.
@@ -170,6 +182,35 @@ impl Audit {
         });
         let page = read.join().await.map_err(|_| Error::Internal)?;
         page.map_err(|error| Error::internal("read the audit", &error))
+    }
+}
+
+impl Begun {
+    /// Waits for the records while the requests are proposed, and records which ones came to nothing. An error if
+    /// something may be changed and is not recorded.
+    pub(crate) async fn with(self, propose: impl Future<Output = Result<Answers, Error>>) -> Result<Answers, Error> {
+        let Some((inner, durable)) = self.durable else { return propose.await };
+        let (answers, durable) = futures::future::join(propose, inner.is_durable(durable)).await;
+        let code = |error: &Error| error.entry().code.to_owned();
+        let failed = |(record, code): (Option<Record>, String)| {
+            record.map(|record| Record { at_ms: inner.now_ms(), decision: Decision::Failed, code, ..record })
+        };
+        match &answers {
+            Ok(answers) if answers.iter().any(Result::is_err) => {
+                let refused = self.records.into_iter().zip(answers).filter_map(|(record, answer)| {
+                    let rejection = answer.as_ref().err()?.clone();
+                    Some((record, code(&rejection.into())))
+                });
+                // The answer is that nothing was changed, so it need not wait.
+                inner.put(refused.filter_map(failed));
+            }
+            Err(error) if !matches!(error, Error::OutcomeUnknown) => {
+                let code = code(error);
+                inner.put(self.records.into_iter().filter_map(|record| failed((record, code.clone()))));
+            }
+            _ => {}
+        }
+        if durable || answers.is_err() { answers } else { Err(Error::Unrecorded) }
     }
 }
 
@@ -198,25 +239,24 @@ impl Inner {
         }
     }
 
-    /// Queues records; whether they became durable in time. They are written later if they did not.
-    async fn put(&self, records: Vec<Record>) -> bool {
-        let durable = self.durable.subscribe();
-        let last = {
-            let mut queue = self.queue();
-            for record in records {
-                queue.push(record);
-            }
-            queue.queued
-        };
+    /// Queues records.
+    fn put(&self, records: impl IntoIterator<Item = Record>) -> Durable {
+        let mut queue = self.queue();
+        for record in records {
+            queue.push(record);
+        }
+        let durable = Durable { written: self.durable.subscribe(), last: queue.queued };
+        drop(queue);
         self.work.notify_one();
-        self.is_durable(durable, last).await
+        durable
     }
 
-    async fn is_durable(&self, mut durable: watch::Receiver<u64>, last: u64) -> bool {
+    /// Whether records became durable in time. They are written later if they did not.
+    async fn is_durable(&self, mut durable: Durable) -> bool {
         let mut over = self.env.clock.sleep(DURABLE_MAX);
         tokio::select! {
             biased;
-            written = durable.wait_for(|durable| *durable >= last) => written.is_ok(),
+            written = durable.written.wait_for(|written| *written >= durable.last) => written.is_ok(),
             () = &mut over => {
                 // A disk that hangs returns no error.
                 if !self.failing.swap(true, Ordering::Relaxed) {
@@ -228,12 +268,12 @@ impl Inner {
     }
 
     async fn deny(&self, record: Record) {
-        let (now, durable) = (self.env.clock.monotonic(), self.durable.subscribe());
+        let now = self.env.clock.monotonic();
         let queued = {
             let mut queue = self.queue();
             if queue.waiting.len() < WAITING_MAX / 2 && queue.limit.admits(&record.principal, now) {
                 queue.push(record);
-                Some(queue.queued)
+                Some(Durable { written: self.durable.subscribe(), last: queue.queued })
             } else {
                 queue.dropped = queue.dropped.saturating_add(1);
                 None
@@ -241,7 +281,7 @@ impl Inner {
         };
         self.work.notify_one();
         match queued {
-            Some(last) if !self.failing.load(Ordering::Relaxed) => drop(self.is_durable(durable, last).await),
+            Some(durable) if !self.failing.load(Ordering::Relaxed) => drop(self.is_durable(durable).await),
             Some(_) => {}
             None => drop(self.metrics.audit_dropped.inc()),
         }

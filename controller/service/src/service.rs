@@ -328,11 +328,13 @@ impl Shared {
                 request.origin.request_id = Some(RequestId::generated(self.env.entropy.u128()));
             }
         }
-        let subjects = self.audit.subjects(&requests)?;
-        let proposed = tokio::time::timeout(MAJORITY_MAX, self.handle.propose(requests)).await;
-        let answers = proposed.map_err(|_| Error::OutcomeUnknown)??;
-        self.audit.changed(subjects, &answers).await?;
-        Ok(answers)
+        let recording = self.audit.begin(&requests)?;
+        let propose = async {
+            let proposed = tokio::time::timeout(MAJORITY_MAX, self.handle.propose(requests)).await;
+            Ok(proposed.map_err(|_| Error::OutcomeUnknown)??)
+        };
+        // Boxed, because the future of each operation contains this one.
+        Box::pin(recording.with(propose)).await
     }
 
     /// Refuses to store data of clients when the disk is nearly full.

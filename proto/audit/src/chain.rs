@@ -159,7 +159,8 @@ fn own_hash(line: &str) -> Option<&str> {
 }
 
 fn hash(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or_default();
+    Sha256::digest(bytes).iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 #[cfg(test)]
@@ -295,6 +296,37 @@ mod tests {
             bytes[at] = with;
             all[0] = String::from_utf8(bytes).expect("ASCII");
             prop_assert!(verified(&all).is_err());
+        }
+
+        /// Only whole lines at the beginning or the end can be missing without being found.
+        #[test]
+        fn any_dropped_swapped_or_repeated_line_is_found(count in 3usize..20, at: prop::sample::Index, with: prop::sample::Index) {
+            let all = lines(count);
+            let (at, with) = (at.index(count), with.index(count));
+            let mut repeated = all.clone();
+            repeated.insert(with, all[at].clone());
+            prop_assert!(verified(&repeated).is_err());
+            let mut swapped = all.clone();
+            swapped.swap(at, with);
+            prop_assert_eq!(verified(&swapped).is_err(), at != with);
+            let mut dropped = all;
+            dropped.remove(at);
+            prop_assert_eq!(verified(&dropped).is_err(), at != 0 && at != count - 1);
+        }
+
+        /// Somebody changes a record and gives it the right hash.
+        #[test]
+        fn a_record_that_is_written_anew_is_found(count in 2usize..20, at: prop::sample::Index) {
+            let mut all = lines(count);
+            let at = at.index(count - 1);
+            let mut chain = Chain::new("c1");
+            for line in &all[..at] {
+                let mut verifier = Verifier::default();
+                verifier.line(line).expect("a record");
+                chain = Chain::after("c1", &verifier).expect("the same controller");
+            }
+            all[at] = chain.next(record("mallory", Decision::Allow));
+            prop_assert_eq!(verified(&all), Err(Broken::Previous));
         }
 
         #[test]

@@ -9,8 +9,10 @@ const TEXT_BYTES_MAX: usize = 512;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Decision {
-    /// The change was made.
+    /// The change was permitted and is being made. If it comes to nothing, a record `failed` follows.
     Allow,
+    /// A change that was permitted came to nothing.
+    Failed,
     /// It was denied, and nothing changed.
     Deny,
     /// Denials that were not recorded one by one, because there were too many.
@@ -22,6 +24,7 @@ impl Decision {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Allow => "allow",
+            Self::Failed => "failed",
             Self::Deny => "deny",
             Self::Dropped => "dropped",
         }
@@ -49,7 +52,7 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub object: String,
     pub decision: Decision,
-    /// The error code of a denial.
+    /// The error code of a denial or a failure.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub code: String,
     /// The caller's idempotency key.

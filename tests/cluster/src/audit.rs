@@ -1,15 +1,20 @@
 //! The audit of a controller that is killed: every answered decision is in it, and a changed byte is found.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use atlas_package::pack;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::members::Member;
+use crate::patience::eventually_async;
 use crate::process::Process;
 use crate::program::program;
 use crate::{Agent, write_agent};
@@ -40,6 +45,8 @@ struct Rig {
     folder: tempfile::TempDir,
     controller: Member,
     root: String,
+    /// Arguments of every controller.
+    arguments: Vec<String>,
     client: reqwest::Client,
 }
 
@@ -61,7 +68,8 @@ impl Rig {
         controller.runs_program(program("atlas-controller"), &tokens);
         controller.restart();
         let client = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).build().expect("a client");
-        let rig = Self { folder, controller, root, client };
+        let arguments = tokens.map(str::to_owned).to_vec();
+        let rig = Self { folder, controller, root, arguments, client };
         write_agent(rig.folder.path(), agent);
         rig.register(&rig.folder.path().join(agent.name), Some("reg-1")).await;
         rig
@@ -79,6 +87,35 @@ impl Rig {
         let grants = json!({"spec": {"grants": [{"role": role}]}});
         self.must(Method::PUT, &format!("/api/objects/binding/{name}"), &grants, None).await;
         made["token"].as_str().expect("a token").to_owned()
+    }
+
+    /// Another controller of the cluster.
+    async fn joined(&self, name: &'static str) -> Member {
+        let made = self.must(Method::POST, "/api/cluster/join-tokens", &json!({"kind": "controller"}), None).await;
+        let mut member = Member::prepared(self.folder.path(), name);
+        let arguments: Vec<&str> = self.arguments.iter().map(String::as_str).collect();
+        member.runs_program(program("atlas-controller"), &arguments);
+        let (peers, token) = (self.controller.peers.to_string(), made["token"].as_str().expect("text"));
+        member.restart_with(&["--join", &peers, "--token", token]);
+        member
+    }
+
+    /// Submits jobs to one controller, each with its own key, until `stop`; adds the keys of those that are confirmed.
+    async fn keeps_submitting(&self, to: (&str, SocketAddr), confirmed: &Mutex<Vec<String>>, stop: &AtomicBool) {
+        let (name, address) = to;
+        for number in 0.. {
+            if stop.load(Ordering::Relaxed) {
+                return;
+            }
+            let key = format!("{name}-{number}");
+            let request = self.client.post(format!("http://{address}/api/jobs")).bearer_auth(&self.root);
+            let request = request.header("Idempotency-Key", &key).json(&json!({"agent": "waiting", "input": {}}));
+            match request.send().await {
+                Ok(answer) if answer.status().is_success() => confirmed.lock().expect("not poisoned").push(key),
+                // It was killed, or there is no leader now.
+                _ => tokio::time::sleep(Duration::from_millis(20)).await,
+            }
+        }
     }
 
     /// A request with a token and an idempotency key.
@@ -108,9 +145,13 @@ impl Rig {
 
     /// `atlasctl audit …` with the root token: exit code and both outputs.
     fn audit(&self, arguments: &[&str]) -> (i32, String) {
+        self.audit_of(&self.controller, arguments)
+    }
+
+    fn audit_of(&self, member: &Member, arguments: &[&str]) -> (i32, String) {
         let mut command = Command::new(program("atlasctl"));
         command.env("NO_COLOR", "1").env("HOME", self.folder.path()).current_dir(self.folder.path());
-        command.env("ATLAS_TOKEN", &self.root).args(["--server", &format!("http://{}", self.controller.http)]);
+        command.env("ATLAS_TOKEN", &self.root).args(["--server", &format!("http://{}", member.http)]);
         let output = command.arg("audit").args(arguments).output().expect("it runs");
         let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
         (output.status.code().unwrap_or(-1), text)
@@ -118,7 +159,11 @@ impl Rig {
 
     /// All records in short: decision, principal, interface, operation, object, key and error code.
     fn records(&self) -> Vec<String> {
-        let (code, text) = self.audit(&["query", "-o", "jsonl"]);
+        self.records_of(&self.controller)
+    }
+
+    fn records_of(&self, member: &Member) -> Vec<String> {
+        let (code, text) = self.audit_of(member, &["query", "-o", "jsonl"]);
         assert_eq!(code, 0, "{text}");
         let told = |line: &str| {
             let record: Value = serde_json::from_str(line).expect("JSON");
@@ -244,6 +289,55 @@ async fn every_confirmed_job_is_recorded_before_a_kill() {
         assert!(records.iter().any(|record| record.ends_with(&end)), "{key} of {keys:?} is not in {records:#?}");
     }
     assert_eq!(rig.audit(&["verify"]).0, 0);
+}
+
+/// The leader of three is killed while all three have clients. Each of them has what it confirmed, and its chain has no gap.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_leader_leaves_no_gap() {
+    let mut rig = Rig::start(&WAITING).await;
+    let others = [rig.joined("c2").await, rig.joined("c3").await];
+    eventually_async("three vote", async || {
+        let status = rig.must(Method::GET, "/api/cluster", &Value::Null, None).await;
+        let members = status["members"].as_array().ok_or("no members")?;
+        let voters = members.iter().filter(|member| member["role"] != "learner").count();
+        if voters == 3 && status["leader"] == "c1" { Ok(()) } else { Err(status.to_string()) }
+    })
+    .await;
+
+    let confirmed: [Mutex<Vec<String>>; 3] = Default::default();
+    let stop = AtomicBool::new(false);
+    let addresses = [("c1", rig.controller.http), ("c2", others[0].http), ("c3", others[1].http)];
+    let count = |at: usize| confirmed[at].lock().expect("not poisoned").len();
+    let goes_on = async |at: &[usize]| {
+        let before: Vec<usize> = at.iter().map(|&at| count(at)).collect();
+        eventually_async("clients are served", async || {
+            let enough = at.iter().zip(&before).all(|(&at, before)| count(at) >= before + SOME / 4);
+            if enough { Ok(()) } else { Err(format!("{:?}", [count(0), count(1), count(2)])) }
+        })
+        .await;
+    };
+    let pid = rig.controller.pid();
+    let clients = addresses.iter().zip(&confirmed).map(|(&to, confirmed)| rig.keeps_submitting(to, confirmed, &stop));
+    let clients = futures::future::join_all(clients);
+    let kill = async {
+        goes_on(&[0, 1, 2]).await;
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).expect("killed");
+        goes_on(&[1, 2]).await;
+        stop.store(true, Ordering::Relaxed);
+    };
+    tokio::join!(clients, kill);
+    rig.controller.kill();
+    rig.controller.restart();
+
+    for (member, confirmed) in [&rig.controller, &others[0], &others[1]].into_iter().zip(&confirmed) {
+        let records = rig.records_of(member);
+        for key in confirmed.lock().expect("not poisoned").iter() {
+            let end = format!(" agent/waiting {key} -");
+            assert!(records.iter().any(|record| record.ends_with(&end)), "{key} is not in {records:#?}");
+        }
+        let (code, text) = rig.audit_of(member, &["verify"]);
+        assert!(code == 0 && text.contains(&format!("verified {} records", records.len())), "{code} {text}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -26,8 +26,9 @@ pub(crate) async fn read(door: &HttpDoor, request: &Request) -> Answer {
         None => None,
         Some("allow") => Some(AuditDecision::Allow),
         Some("deny") => Some(AuditDecision::Deny),
+        Some("failed") => Some(AuditDecision::Failed),
         Some("dropped") => Some(AuditDecision::Dropped),
-        Some(_) => return Err(Problem::malformed("'decision' must be allow, deny or dropped")),
+        Some(_) => return Err(Problem::malformed("'decision' must be allow, failed, deny or dropped")),
     };
     let filter = AuditFilter {
         principal: query.filled("principal"),

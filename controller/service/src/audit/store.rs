@@ -1,7 +1,7 @@
 //! The files of the audit: segments of lines, named by the number of their first line. Blocking.
 //!
-//! A segment is only appended to. Each start of a controller begins a new one, and so does a failed write. A last line without a line
-//! break was not completed: it counts as not written, and its number is given again. After a failed write the same lines are
+//! A segment is filled with zeros, and then written from its beginning. Each start of a controller begins a new one, and so does a
+//! failed write. A last line without a line break was not completed: it counts as not written, and its number is given again. After a failed write the same lines are
 //! written to the next segment, so what the failed one has of them is there twice, byte for byte; readers skip the repetition.
 
 use std::io::{self, Write as _};
@@ -13,7 +13,7 @@ use atlas_env::{FileWriter, Files};
 
 use super::{AuditOptions, AuditPage};
 
-/// A segment that has this many bytes is followed by another.
+/// A segment that has this many bytes, or a quarter of all that are allowed, is followed by another.
 const SEGMENT_BYTES: u64 = 4 << 20;
 /// Most segments that one request reads.
 const SEGMENTS_READ_MAX: usize = 8;
@@ -21,6 +21,7 @@ const ENDING: &str = ".jsonl";
 
 pub(super) struct Store {
     options: AuditOptions,
+    segment_bytes: u64,
     files: Arc<dyn Files>,
     end: Chain,
     /// The segment that is written; none until something is, and after a failed write.
@@ -44,7 +45,8 @@ impl Store {
     pub(super) fn open(options: AuditOptions, files: Arc<dyn Files>) -> io::Result<Self> {
         files.create_dir_all(&options.dir)?;
         let end = Chain::new(&options.controller);
-        let mut store = Self { options, files, end, current: None };
+        let segment_bytes = (options.bytes_max / 4).clamp(SEGMENT_BYTES / 64, SEGMENT_BYTES);
+        let mut store = Self { options, segment_bytes, files, end, current: None };
         store.end = store.find_end()?;
         Ok(store)
     }
@@ -56,12 +58,12 @@ impl Store {
     /// Appends records durably. After an error it is called again with the same records.
     pub(super) fn append(&mut self, records: &[Record]) -> io::Result<()> {
         let mut chain = self.end.clone();
-        let mut segment = match self.current.take().filter(|segment| segment.bytes < SEGMENT_BYTES) {
+        let mut segment = match self.current.take().filter(|segment| segment.bytes < self.segment_bytes) {
             Some(segment) => segment,
             None => {
                 self.remove_oldest()?;
                 let path = self.options.dir.join(format!("{:020}{ENDING}", chain.number() + 1));
-                let writer = self.files.create(&path)?;
+                let writer = self.files.create_filled(&path, self.segment_bytes)?;
                 self.files.sync_dir(&self.options.dir)?;
                 Segment { writer, bytes: 0 }
             }
@@ -114,7 +116,9 @@ impl Store {
         let mut removed = false;
         for ((_, path), size) in segments.iter().zip(sizes) {
             // The last one has the end of the chain.
-            if total + SEGMENT_BYTES <= self.options.bytes_max || Some(path) == segments.last().map(|(_, path)| path) {
+            if total + self.segment_bytes <= self.options.bytes_max
+                || Some(path) == segments.last().map(|(_, path)| path)
+            {
                 break;
             }
             self.files.remove(path)?;
@@ -179,9 +183,11 @@ impl Reader {
         Ok(segments)
     }
 
-    /// The completed lines of a segment.
+    /// The completed lines of a segment: those before the zeros that it was filled with. After a power cut, zeros may be in the
+    /// middle of lines that were not synced.
     fn completed(&self, path: &Path) -> io::Result<Vec<u8>> {
         let mut bytes = self.files.read(path)?;
+        bytes.truncate(bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len()));
         bytes.truncate(bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1));
         Ok(bytes)
     }

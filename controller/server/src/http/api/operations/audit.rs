@@ -17,7 +17,7 @@ pub(super) const OPERATIONS: &[Operation] = &[get(
     query("verb", Kind::Text, "only those of this operation"),
     query("object", Kind::Text, "only those about objects that begin with this, such as `agent/`"),
     query("namespace", Kind::Text, "only those in this namespace"),
-    word("decision", &["allow", "deny", "dropped"], "only those with this decision"),
+    word("decision", &["allow", "failed", "deny", "dropped"], "only those with this decision"),
     query("since", Kind::Number, "not before this time, Unix seconds"),
     query("until", Kind::Number, "before this time, Unix seconds"),
 ])
