@@ -299,7 +299,7 @@ mod tests {
         expect![[r#"
             deny    ann  putObject secret/db in prod  E2107
         "#]]
-        .assert_eq(&told(&record).split_once("  ").expect("a time").1);
+        .assert_eq(told(&record).split_once("  ").expect("a time").1);
         let dropped = Record { decision: Decision::Dropped, count: 7, ..record };
         assert!(told(&dropped).ends_with("  7 denials were not recorded one by one\n"));
     }

@@ -9,6 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use atlas_env::Env;
 use atlas_package::pack;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -113,7 +114,7 @@ impl Rig {
             match request.send().await {
                 Ok(answer) if answer.status().is_success() => confirmed.lock().expect("not poisoned").push(key),
                 // It was killed, or there is no leader now.
-                _ => tokio::time::sleep(Duration::from_millis(20)).await,
+                _ => Env::system().clock.sleep(Duration::from_millis(20)).await,
             }
         }
     }
