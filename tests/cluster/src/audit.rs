@@ -36,8 +36,7 @@ class Nest(AgentBase):
     async def execute(self, input_data):
         while not Path(input_data["gate"]).exists():
             await asyncio.sleep(0.02)
-        child = await self.context.spawn("nest", input_data)
-        return {"error": child.error}
+        return (await self.context.spawn("nest", input_data)).output_data
 "#;
 /// Confirmed jobs before the kill.
 const SOME: usize = 40;
@@ -364,7 +363,8 @@ async fn a_job_that_may_no_longer_spawn_is_recorded() {
     fs::write(&gate, "").expect("written");
     let path = format!("/api/jobs/{job}/wait?timeout=60&view=full");
     let ended = rig.must(Method::GET, &path, &Value::Null, None).await;
-    assert!(ended["output_data"]["error"].as_str().is_some_and(|error| !error.is_empty()), "{ended}");
+    let error = ended["error"].as_str().unwrap_or_default();
+    assert_eq!(error, "bob lacks the right jobs.submit in the namespace default", "{ended}");
     rig.controller.kill();
     rig.controller.restart();
     let (code, text) = rig.audit(&["query", "--principal", "bob", "--decision", "deny", "-o", "jsonl"]);
