@@ -270,6 +270,25 @@ pub struct Retry {
     pub backoff_base: f64,
 }
 
+/// `rate`: how often jobs start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateLimit {
+    /// So many may start in this time.
+    pub jobs: u32,
+    pub seconds: u32,
+    /// So many may start at once after a pause; none means as many as start in one second.
+    pub burst: Option<u32>,
+}
+
+/// `per_key`: limits that hold for each value of a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyLimits {
+    /// A JSON pointer into the input, or `label:NAME`.
+    pub key: String,
+    pub concurrency: Option<u32>,
+    pub rate: Option<RateLimit>,
+}
+
 /// `permissions` (compatibility §25.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Permissions {
@@ -348,6 +367,10 @@ pub struct Contract {
     pub max_attempts: Option<u32>,
     /// Maximum number of concurrent jobs; none means no limit.
     pub concurrency: Option<u32>,
+    /// How often jobs start; none means as soon as they can.
+    pub rate: Option<RateLimit>,
+    /// Limits for each value of a key.
+    pub per_key: Option<KeyLimits>,
     /// The name for people; none means the agent's name in title case.
     pub title: Option<String>,
     /// Who shares a conversation with the agent: `shared`, `connection` or `request`; none means `shared`.

@@ -24,8 +24,9 @@ mod violation;
 pub mod yaml;
 
 pub use contract::{
-    Contract, ContractError, Dependency, ExecMode, Expose, Hardware, Knowledge, Llm, Mcp, Model, Permissions, Provider,
-    ProviderKind, RequiredServer, Requires, Retry, ToolPermission, Warning, parse, parse_offered,
+    Contract, ContractError, Dependency, ExecMode, Expose, Hardware, KeyLimits, Knowledge, Llm, Mcp, Model,
+    Permissions, Provider, ProviderKind, RateLimit, RequiredServer, Requires, Retry, ToolPermission, Warning, parse,
+    parse_offered,
 };
 pub use eval::{Check, CheckResult, EVAL_FILE, Eval, EvalError};
 pub use remote::{Remote, RemoteError};

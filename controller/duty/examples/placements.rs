@@ -89,6 +89,8 @@ fn agent(class: u32) -> Result<Command, IdError> {
         secrets: Vec::new(),
         model: None,
         servers: Vec::new(),
+        rate: None,
+        per_key: None,
     };
     Ok(Command::RegisterAgent(RegisterAgent {
         name: name(class)?,

@@ -186,6 +186,8 @@ fn agent(name: &str, words: &[&str]) -> Command {
         secrets: Vec::new(),
         model: None,
         servers: Vec::new(),
+        rate: None,
+        per_key: None,
     };
     for word in words {
         match word.split_once('=').expect("key=value") {

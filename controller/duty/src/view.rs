@@ -6,7 +6,7 @@ use std::sync::Arc;
 use atlas_allocation::ConcurrencyPermits;
 use atlas_scheduler::{Cluster, Held, NodeView, Strategy};
 use atlas_state::{Class, NodeState, State};
-use atlas_types::{AgentName, Demand, Digest, Job, JobStatus, Namespace, NodeId, Reason};
+use atlas_types::{ClusterTime, Demand, Digest, Job, JobStatus, Limit, LimitKey, NodeId, Rate, Reason};
 
 /// A state, read as a [`Cluster`].
 #[derive(Debug, Clone, Copy)]
@@ -14,14 +14,6 @@ pub struct View<'s>(pub &'s State);
 
 fn node_view(node: &Arc<NodeState>) -> NodeView<'_> {
     NodeView { node: &node.node, free: &node.free }
-}
-
-/// The class of a job that waits for a node.
-fn class(job: &Job) -> Option<Class> {
-    let spec = job.spec.as_ref()?;
-    let limit = spec.concurrency.map(|limit| (job.agent.clone(), limit));
-    let (namespace, demand, depth) = (job.namespace.clone(), spec.demand.clone(), job.depth());
-    Some(Class { namespace, demand, limit, depth, parked: job.has_parked() })
 }
 
 impl Cluster for View<'_> {
@@ -36,12 +28,12 @@ impl Cluster for View<'_> {
     }
 
     fn ahead(&self, job: &Job, limit: usize) -> Option<usize> {
-        self.0.waiting_in(&class(job)?).take(limit).position(|other| other.id == job.id)
+        self.0.waiting_in(&Class::of(job)?).take(limit).position(|other| other.id == job.id)
     }
 
     fn class_len(&self, job: &Job) -> Option<usize> {
         let waits = job.status == JobStatus::Pending && matches!(job.reason, Reason::Queued | Reason::Lost);
-        let class = class(job).filter(|_| waits && !job.is_for_a_run())?;
+        let class = Class::of(job).filter(|_| waits && !job.is_for_a_run())?;
         Some(self.0.waiting_count(&class))
     }
 
@@ -52,16 +44,24 @@ impl Cluster for View<'_> {
         })
     }
 
-    fn running(&self, namespace: &Namespace, agent: &AgentName) -> Option<&ConcurrencyPermits> {
-        self.0.running_of(namespace, agent)
+    fn limits(&self, job: &Job) -> Vec<Limit> {
+        self.0.limits_for(job)
     }
 
-    fn running_in(&self, namespace: &Namespace) -> Option<&ConcurrencyPermits> {
-        self.0.running_in(namespace)
+    fn permits(&self, key: &LimitKey) -> Option<&ConcurrencyPermits> {
+        self.0.permits(key)
     }
 
-    fn running_max(&self, namespace: &Namespace) -> Option<u32> {
-        self.0.running_max(namespace)
+    fn now(&self) -> ClusterTime {
+        self.0.clock()
+    }
+
+    fn full_at(&self, key: &LimitKey) -> ClusterTime {
+        self.0.full_at(key)
+    }
+
+    fn opens_at(&self, key: &LimitKey, rate: Rate) -> ClusterTime {
+        self.0.opens_at(key, rate)
     }
 
     fn room<'a>(&'a self, demand: &'a Demand, strategy: Strategy) -> impl Iterator<Item = NodeView<'a>> + 'a {

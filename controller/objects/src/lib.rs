@@ -49,7 +49,7 @@ pub use kind::{
     KINDS, Kind, REFERENCES_MAX, Reference, Refusal, Scope, View, check, check_among, check_references, kind,
 };
 pub use model::{FALLBACKS_REACHED_MAX, with_fallbacks};
-pub use namespace::NamespaceSpec;
+pub use namespace::{NamespaceSpec, RateSpec};
 pub use orchestrator::{ExternalSpec, OrchestratorSpec, RULES_MAX, RuleSpec};
 pub use pin::PinSpec;
 pub use policy::{PolicyRule, PolicySpec};

@@ -1,6 +1,6 @@
 //! Namespaces: limits of what may be in one. A namespace needs no object; without one it has the limits of the cluster alone.
 
-use atlas_types::{Level, Namespace, ObjectKey, level};
+use atlas_types::{Level, Namespace, ObjectKey, Rate, level};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -18,6 +18,9 @@ pub struct NamespaceSpec {
     /// Most jobs that run on nodes at once; further ones wait.
     #[serde(default)]
     pub jobs_running_max: Option<u32>,
+    /// How often jobs start on nodes; further ones wait.
+    #[serde(default)]
+    pub jobs_rate: Option<RateSpec>,
     /// Most agent versions.
     #[serde(default)]
     pub agents_max: Option<u64>,
@@ -27,6 +30,38 @@ pub struct NamespaceSpec {
     /// For how many seconds its history keeps an ended job.
     #[serde(default)]
     pub history_seconds_max: Option<u64>,
+}
+
+/// How often jobs start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct RateSpec {
+    /// So many may start in this time.
+    pub jobs: u32,
+    pub seconds: u64,
+    /// So many may start at once after a pause; none for as many as start in one second.
+    #[serde(default)]
+    pub burst: Option<u32>,
+}
+
+impl RateSpec {
+    /// As the state counts it.
+    pub fn rate(&self) -> Rate {
+        Rate::new(self.jobs, self.seconds, self.burst)
+    }
+
+    fn admit(self) -> Result<(), Refusal> {
+        let jobs_max = Rate::JOBS_MAX.into();
+        for (field, amount, most) in [
+            ("spec.jobs_rate.jobs", self.jobs.into(), jobs_max),
+            ("spec.jobs_rate.seconds", self.seconds, Rate::SECONDS_MAX),
+            ("spec.jobs_rate.burst", self.burst.map_or(1, u64::from), jobs_max),
+        ] {
+            if amount == 0 || amount > most {
+                return Err(Refusal::new(field, format!("is not between 1 and {most}")));
+            }
+        }
+        Ok(())
+    }
 }
 
 impl NamespaceSpec {
@@ -73,6 +108,15 @@ impl Kind for NamespaceKind {
                     "type": ["integer", "null"], "minimum": 0, "maximum": u32::MAX,
                     "description": "Maximum number of jobs that run at once; further ones wait. Jobs that runs of chains carry are not counted, and a job that waits for its child lends its place to it."
                 },
+                "jobs_rate": {
+                    "type": ["object", "null"], "additionalProperties": false, "required": ["jobs", "seconds"],
+                    "description": "How often jobs start; further ones wait.",
+                    "properties": {
+                        "jobs": { "type": "integer", "minimum": 1, "maximum": Rate::JOBS_MAX, "description": "So many jobs may start in this time." },
+                        "seconds": { "type": "integer", "minimum": 1, "maximum": Rate::SECONDS_MAX, "description": "The time." },
+                        "burst": { "type": ["integer", "null"], "minimum": 1, "maximum": Rate::JOBS_MAX, "description": "So many may start at once after a pause; by default as many as start in one second." }
+                    }
+                },
                 "agents_max": {
                     "type": ["integer", "null"], "minimum": 0,
                     "description": "Maximum number of registered agent versions."
@@ -92,7 +136,8 @@ impl Kind for NamespaceKind {
     fn admit(&self, key: &ObjectKey, spec: &[u8]) -> Result<(), Refusal> {
         Namespace::new(key.name.as_str())
             .map_err(|error| Refusal::new("metadata.name", format!("is refused: {error}")))?;
-        NamespaceSpec::read(spec).map(|_| ())
+        let spec = NamespaceSpec::read(spec)?;
+        spec.jobs_rate.map_or(Ok(()), RateSpec::admit)
     }
 
     fn used_by(&self, view: &dyn View, key: &ObjectKey) -> Option<&'static str> {
@@ -116,6 +161,12 @@ mod tests {
                 r#"{"agents_max":5,"description":"tests","jobs_pending_max":10}"#,
                 r#"{"jobs_running_max":8}"#,
                 r#"{"jobs_running_max":4294967296}"#,
+                r#"{"jobs_rate":{"jobs":60,"seconds":60}}"#,
+                r#"{"jobs_rate":{"burst":5,"jobs":60,"seconds":60}}"#,
+                r#"{"jobs_rate":{"jobs":0,"seconds":60}}"#,
+                r#"{"jobs_rate":{"jobs":1,"seconds":86401}}"#,
+                r#"{"jobs_rate":{"burst":0,"jobs":1,"seconds":1}}"#,
+                r#"{"jobs_rate":{"jobs":1}}"#,
                 r#"{"agents_max":null,"later":[1]}"#,
                 r#"{"history_jobs_max":1000,"history_seconds_max":86400}"#,
                 r#"{"history_jobs_max":-1}"#,
@@ -129,6 +180,12 @@ mod tests {
                 ok {"agents_max":5,"description":"tests","jobs_pending_max":10}
                 ok {"jobs_running_max":8}
                 ! `spec` cannot be read: invalid value: integer `4294967296`, expected u32 at line 1 column 30
+                ok {"jobs_rate":{"jobs":60,"seconds":60}}
+                ok {"jobs_rate":{"burst":5,"jobs":60,"seconds":60}}
+                ! `spec.jobs_rate.jobs` is not between 1 and 1000000
+                ! `spec.jobs_rate.seconds` is not between 1 and 86400
+                ! `spec.jobs_rate.burst` is not between 1 and 1000000
+                ! `spec` cannot be read: missing field `seconds` at line 1 column 23
                 ok {"agents_max":null,"later":[1]}
                 ok {"history_jobs_max":1000,"history_seconds_max":86400}
                 ! `spec` cannot be read: invalid value: integer `-1`, expected u64 at line 1 column 22
@@ -158,6 +215,7 @@ mod tests {
             description: Some("the data team".into()),
             jobs_pending_max: Some(200),
             jobs_running_max: None,
+            jobs_rate: Some(RateSpec { jobs: 60, seconds: 60, burst: Some(5) }),
             agents_max: Some(50),
             history_jobs_max: Some(1_000),
             history_seconds_max: Some(86_400),

@@ -242,6 +242,8 @@ pub(crate) fn agent() -> Request {
         secrets: Vec::new(),
         model: None,
         servers: Vec::new(),
+        rate: None,
+        per_key: None,
     };
     request(Command::RegisterAgent(RegisterAgent {
         name: agent_name(),

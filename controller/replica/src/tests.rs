@@ -72,6 +72,8 @@ fn agent() -> Request {
         secrets: Vec::new(),
         model: None,
         servers: Vec::new(),
+        rate: None,
+        per_key: None,
     };
     request(Command::RegisterAgent(RegisterAgent {
         name: "echo".parse().expect("an agent name"),

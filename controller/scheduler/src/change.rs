@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use atlas_types::{Demand, JobId, NodeId, Timestamp};
+use atlas_types::{Demand, JobId, Micros, NodeId, Timestamp};
 
 use crate::describe::{describe, gigabytes};
 
@@ -43,6 +43,10 @@ pub enum Change {
     Limit { at_least: u32 },
     /// At least this many jobs of the job's namespace may run at once.
     NamespaceLimit { at_least: u32 },
+    /// At least this many jobs with the same value of the agent's key may run at once.
+    KeyLimit { at_least: u32 },
+    /// The rates that hold for the job let it start.
+    Rate { until: Timestamp, wait: Micros },
     /// A node accepts leases.
     Open { node: NodeId, now: Closed },
     /// A node has these labels.
@@ -134,6 +138,8 @@ impl fmt::Display for Change {
             Self::Priority { at_least } => write!(f, "its priority is at least {at_least}"),
             Self::Limit { at_least } => write!(f, "its agent may run {at_least} jobs at once"),
             Self::NamespaceLimit { at_least } => write!(f, "its namespace may run {at_least} jobs at once"),
+            Self::KeyLimit { at_least } => write!(f, "its agent may run {at_least} jobs for its key at once"),
+            Self::Rate { until, .. } => write!(f, "it is {}", crate::explain::rfc3339(*until)),
             Self::Open { node, now } => match now {
                 Closed::Down => write!(f, "node \"{node}\" comes back"),
                 Closed::Draining | Closed::Cordoned => write!(f, "node \"{node}\" is uncordoned"),

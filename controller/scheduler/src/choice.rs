@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::iter::Peekable;
 
 use atlas_allocation::{ConcurrencyPermits, Free};
-use atlas_types::{AgentName, Allocation, Demand, Digest, Job, Namespace, Node, NodeId};
+use atlas_types::{Allocation, ClusterTime, Demand, Digest, Limit, LimitKey, Node, NodeId};
 
 use crate::cluster::{Cluster, NodeView};
 use crate::fit::allocate;
@@ -22,21 +22,35 @@ type WarmNodes<'a> = Box<dyn Iterator<Item = (NodeView<'a>, u32)> + 'a>;
 pub(crate) struct Taken<'a> {
     nodes: BTreeMap<&'a NodeId, Free>,
     warm: BTreeMap<(&'a NodeId, &'a Digest), u32>,
-    running: BTreeMap<(&'a Namespace, &'a AgentName), ConcurrencyPermits>,
-    running_in: BTreeMap<&'a Namespace, ConcurrencyPermits>,
+    permits: BTreeMap<LimitKey, ConcurrencyPermits>,
+    /// When token buckets are full, after the placements of this plan.
+    full: BTreeMap<LimitKey, ClusterTime>,
 }
 
 impl<'a> Taken<'a> {
-    /// The concurrency permits taken by an agent's running jobs, including those of this plan.
-    pub(crate) fn running<C: Cluster>(&mut self, cluster: &C, job: &'a Job) -> &mut ConcurrencyPermits {
-        let known = || cluster.running(&job.namespace, &job.agent).cloned().unwrap_or_default();
-        self.running.entry((&job.namespace, &job.agent)).or_insert_with(known)
+    /// True if a limit lets no further job start, after the placements of this plan.
+    pub(crate) fn is_at<C: Cluster>(&self, cluster: &C, limit: &Limit, depth: u32) -> bool {
+        let permits = self.permits.get(&limit.key).or_else(|| cluster.permits(&limit.key));
+        is_full(limit, permits, depth).is_some()
+            || limit.rate.is_some_and(|rate| {
+                let opens = match self.full.get(&limit.key) {
+                    Some(full) => rate.open_at(*full),
+                    None => cluster.opens_at(&limit.key, rate),
+                };
+                opens > cluster.now()
+            })
     }
 
-    /// The concurrency permits taken by a namespace's running jobs, including those of this plan.
-    pub(crate) fn running_in<C: Cluster>(&mut self, cluster: &C, job: &'a Job) -> &mut ConcurrencyPermits {
-        let known = || cluster.running_in(&job.namespace).cloned().unwrap_or_default();
-        self.running_in.entry(&job.namespace).or_insert_with(known)
+    /// Counts a placement of this plan.
+    pub(crate) fn count<C: Cluster>(&mut self, cluster: &C, limit: &Limit, depth: u32) {
+        if limit.running_max.is_some() {
+            let known = || cluster.permits(&limit.key).cloned().unwrap_or_default();
+            self.permits.entry(limit.key.clone()).or_insert_with(known).add(depth);
+        }
+        if let Some(rate) = limit.rate {
+            let full = self.full.get(&limit.key).copied().unwrap_or_else(|| cluster.full_at(&limit.key));
+            self.full.insert(limit.key.clone(), rate.after_start(full, cluster.now()));
+        }
     }
 
     fn free<'b>(&'b self, view: NodeView<'b>) -> &'b Free {
@@ -49,6 +63,14 @@ impl<'a> Taken<'a> {
         self.nodes.entry(&view.node.id).or_insert_with(|| view.free.clone()).take(&allocation, depth);
         Some(allocation)
     }
+}
+
+/// The number of running jobs and the most there may be, if the limit lets no further job run.
+pub(crate) fn is_full(limit: &Limit, permits: Option<&ConcurrencyPermits>, depth: u32) -> Option<(u32, u32)> {
+    let most = limit.running_max?;
+    let running = permits.map_or(0, ConcurrencyPermits::taken);
+    let lends = permits.is_some_and(|permits| permits.lends_to(depth));
+    (running >= most && !lends).then_some((running, most))
 }
 
 /// The remaining candidate nodes for one class in this plan.

@@ -1,7 +1,7 @@
 //! The data that the scheduler reads: a narrow view of the indexes of the replicated state.
 
 use atlas_allocation::{ConcurrencyPermits, Free};
-use atlas_types::{AgentName, Allocation, Demand, Digest, Job, Namespace, Node, NodeId};
+use atlas_types::{Allocation, ClusterTime, Demand, Digest, Job, Limit, LimitKey, Node, NodeId, Rate};
 
 use crate::{Strategy, could_ever};
 
@@ -9,8 +9,7 @@ use crate::{Strategy, could_ever};
 ///
 /// Each iterator is lazy and based on an index, so a plan that stops early has read little.
 pub trait Cluster {
-    /// Identifies a set of waiting jobs with the same demand and depth, all of which have parked, or none. If their agent has a
-    /// concurrency limit, they also have the same agent.
+    /// Identifies a set of waiting jobs with the same demand, depth and limits, all of which have parked, or none.
     type Class;
 
     /// The classes that have a waiting job, ordered by the priority and age of their first job.
@@ -23,14 +22,21 @@ pub trait Cluster {
     /// a node.
     fn ahead(&self, job: &Job, limit: usize) -> Option<usize>;
 
-    /// The running jobs of this agent; none if there are none.
-    fn running(&self, namespace: &Namespace, agent: &AgentName) -> Option<&ConcurrencyPermits>;
+    /// The limits that hold for a job, and for all jobs of its class alike: those of its agent, of a value of its agent's key, and of
+    /// its namespace.
+    fn limits(&self, job: &Job) -> Vec<Limit>;
 
-    /// The running jobs of a namespace; none if there are none.
-    fn running_in(&self, namespace: &Namespace) -> Option<&ConcurrencyPermits>;
+    /// The running jobs that a limit counts; none if there are none.
+    fn permits(&self, key: &LimitKey) -> Option<&ConcurrencyPermits>;
 
-    /// How many jobs of a namespace may run at once; none if that is not limited.
-    fn running_max(&self, namespace: &Namespace) -> Option<u32>;
+    /// The time at which the placements of a plan start.
+    fn now(&self) -> ClusterTime;
+
+    /// When the token bucket of a limit is full.
+    fn full_at(&self, key: &LimitKey) -> ClusterTime;
+
+    /// From when on a job may start that takes a token of a limit with this rate.
+    fn opens_at(&self, key: &LimitKey, rate: Rate) -> ClusterTime;
 
     /// Every node that has room for `demand`, and possibly others, in the order of `strategy`: fewest free places first
     /// for packing, most first for spreading.

@@ -3,10 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use atlas_allocation::{ConcurrencyPermits, Free, amount};
+use atlas_allocation::{Free, amount};
 use atlas_types::{Demand, Job, JobId, JobStatus, Node, NodeHealth, NodeId, Reason};
 
 use crate::change::{Ask, Change, Closed, Counterfactual, More};
+use crate::choice::is_full;
 use crate::cluster::{Cluster, Held, NodeView};
 use crate::explain::by_the_wall;
 use crate::fit::{Dimension, could_ever, short_now};
@@ -30,9 +31,11 @@ pub fn counterfactuals<C: Cluster>(cluster: &C, job: &Job, ends: &dyn Fn(&Job) -
     if start.what_if.starts() && start.changes.is_empty() {
         return Vec::new();
     }
-    let permitted = search.with_permit(Limited::Agent, start);
-    let permitted = permitted.into_iter().flat_map(|start| search.with_permit(Limited::Namespace, start));
-    for attempt in permitted.collect::<Vec<_>>() {
+    let mut permitted = vec![start];
+    for limited in [Limited::Agent, Limited::Key, Limited::Namespace] {
+        permitted = permitted.into_iter().flat_map(|start| search.with_permit(limited, start)).collect();
+    }
+    for attempt in permitted.into_iter().map(at_the_rate) {
         if attempt.what_if.starts() {
             search.keep(attempt);
         } else {
@@ -47,6 +50,20 @@ pub fn counterfactuals<C: Cluster>(cluster: &C, job: &Job, ends: &dyn Fn(&Job) -
     found.sort_by_key(|found| found.changes.iter().any(|change| matches!(change, Change::Priority { .. })));
     found.truncate(FOUND_MAX);
     found
+}
+
+/// The time at which all rates let the job start, if that is not now.
+fn at_the_rate<C: Cluster>(start: Attempt<'_, C>) -> Attempt<'_, C> {
+    let what_if = &start.what_if;
+    let limits = what_if.limits(what_if.job());
+    let opens = limits.iter().filter_map(|limit| Some(what_if.opens_at(&limit.key, limit.rate?))).max();
+    match opens.filter(|opens| *opens > what_if.now()) {
+        None => start,
+        Some(opens) => {
+            let (until, wait) = (by_the_wall(what_if.job(), opens), opens.since(what_if.now()));
+            start.and(vec![Change::Rate { until, wait }])
+        }
+    }
 }
 
 /// What must happen before the job waits for capacity. None if it never does.
@@ -122,24 +139,15 @@ impl Search<'_> {
 
     /// The ways to a permit within a limit.
     fn with_permit<'c, C: Cluster>(&self, limited: Limited, start: Attempt<'c, C>) -> Vec<Attempt<'c, C>> {
-        let job = start.what_if.job();
-        let (limit, running) = match limited {
-            Limited::Agent => {
-                let limit = job.spec.as_ref().and_then(|spec| spec.concurrency);
-                (limit, start.what_if.running(&job.namespace, &job.agent))
-            }
-            Limited::Namespace => (start.what_if.running_max(&job.namespace), start.what_if.running_in(&job.namespace)),
-        };
-        let Some(limit) = limit else { return vec![start] };
-        let taken = running.map_or(0, ConcurrencyPermits::taken);
-        if taken < limit || running.is_some_and(|running| running.lends_to(job.depth())) {
-            return vec![start];
-        }
+        let depth = start.what_if.job().depth();
+        let Some(limit) = start.what_if.limit(limited) else { return vec![start] };
+        let full = is_full(&limit, start.what_if.permits(&limit.key), depth);
+        let Some((taken, most)) = full else { return vec![start] };
         let mut attempts = Vec::new();
-        let needed = (taken - limit + 1) as usize;
+        let needed = (taken - most + 1) as usize;
         let mut siblings = Vec::new();
         for view in start.what_if.nodes() {
-            let counted = |held: &Held<'_>| limited.counts(job, held.job) && !held.lends;
+            let counted = |held: &Held<'_>| start.what_if.counts(&limit.key, held.job) && !held.lends;
             let held = start.what_if.leases(&view.node.id).filter(counted);
             siblings.extend(held.map(|held| ((self.ends)(held.job), view.node.id.clone(), held.job.id)));
         }
@@ -150,10 +158,11 @@ impl Search<'_> {
             let enough = counts.map(|count| start.and_ends(&siblings[..count])).find(|next| next.starts());
             attempts.push(enough.unwrap_or_else(|| start.and_ends(ended)));
         }
-        let first = start.first || start.what_if.has_sibling_ahead(limited);
+        let first = start.first || start.what_if.has_sibling_ahead(&limit.key);
         let at_least = taken.saturating_add(1);
         let raised = match limited {
             Limited::Agent => Change::Limit { at_least },
+            Limited::Key => Change::KeyLimit { at_least },
             Limited::Namespace => Change::NamespaceLimit { at_least },
         };
         attempts.push(Attempt { first, ..start.and(vec![raised]) });

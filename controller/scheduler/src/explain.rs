@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
-use atlas_allocation::ConcurrencyPermits;
-use atlas_types::{ClusterTime, Job, JobStatus, NodeId, Reason, Timestamp, Wait};
+use atlas_types::{ClusterTime, Job, JobStatus, Limit, LimitKey, NodeId, Rate, Reason, Timestamp, Wait};
 use chrono::DateTime;
 
+use crate::choice::is_full;
 use crate::cluster::{Cluster, NodeView};
 use crate::describe::describe;
 use crate::fit::{Dimension, Shortage, short_now};
@@ -68,6 +69,24 @@ pub enum Why {
         /// The limit.
         limit: u32,
     },
+    /// It waits until another job with the same value of its agent's key ends.
+    KeyLimit {
+        /// The value.
+        value: Arc<str>,
+        /// The number of running jobs.
+        running: u32,
+        /// The limit.
+        limit: u32,
+    },
+    /// It waits until a rate lets it start.
+    Rate {
+        /// What the rate counts.
+        key: LimitKey,
+        /// The rate.
+        rate: Rate,
+        /// When that is by the wall clock, if no job before it starts then.
+        until: Timestamp,
+    },
     /// It waits until its backoff ends.
     Backoff {
         /// The end of the backoff by the wall clock.
@@ -115,16 +134,19 @@ pub enum Brief {
     NeverSatisfiable,
     Concurrency,
     NamespaceLimit,
+    KeyLimit,
+    Rate,
 }
 
 /// A shorter [`explain`] of a job that waits for a node.
 pub fn brief<C: Cluster>(cluster: &C, job: &Job) -> Brief {
     let Some(spec) = &job.spec else { return Brief::NeverSatisfiable };
-    if at_its_limit(cluster, job).is_some() {
-        return Brief::Concurrency;
-    }
-    if is_namespace_full(cluster, job).is_some() {
-        return Brief::NamespaceLimit;
+    match held_by_limit(cluster, job) {
+        Some(Why::Concurrency { .. }) => return Brief::Concurrency,
+        Some(Why::NamespaceLimit { .. }) => return Brief::NamespaceLimit,
+        Some(Why::KeyLimit { .. }) => return Brief::KeyLimit,
+        Some(Why::Rate { .. }) => return Brief::Rate,
+        _ => {}
     }
     let fits = |view: NodeView<'_>| short_now(&spec.demand, job.depth(), view).is_empty();
     let lending = job.depth() > 0 && cluster.lending().any(fits);
@@ -139,20 +161,22 @@ pub fn brief<C: Cluster>(cluster: &C, job: &Job) -> Brief {
     }
 }
 
-/// The running jobs of the agent and its limit, if no further job of it may run.
-fn at_its_limit<C: Cluster>(cluster: &C, job: &Job) -> Option<(u32, u32)> {
-    let limit = job.spec.as_ref()?.concurrency?;
-    let running = cluster.running(&job.namespace, &job.agent)?;
-    (running.taken() >= limit && !running.lends_to(job.depth())).then(|| (running.taken(), limit))
-}
-
-/// The running jobs of the namespace and its limit, if no further job of it may run.
-fn is_namespace_full<C: Cluster>(cluster: &C, job: &Job) -> Option<(u32, u32)> {
-    let limit = cluster.running_max(&job.namespace)?;
-    let running = cluster.running_in(&job.namespace);
-    let lends = running.is_some_and(|running| running.lends_to(job.depth()));
-    let taken = running.map_or(0, ConcurrencyPermits::taken);
-    (taken >= limit && !lends).then_some((taken, limit))
+/// The first limit that lets the job not start now, in the order in which a plan checks them: first all that count running jobs.
+fn held_by_limit<C: Cluster>(cluster: &C, job: &Job) -> Option<Why> {
+    let limits = cluster.limits(job);
+    let full = limits.iter().find_map(|limit| {
+        let (running, most) = is_full(limit, cluster.permits(&limit.key), job.depth())?;
+        Some(match (&limit.key.agent, &limit.key.value) {
+            (None, _) => Why::NamespaceLimit { running, limit: most },
+            (Some(_), None) => Why::Concurrency { running, limit: most },
+            (Some(_), Some(value)) => Why::KeyLimit { value: Arc::clone(value), running, limit: most },
+        })
+    });
+    full.or_else(|| {
+        let opens = |limit: Limit| limit.rate.map(|rate| (cluster.opens_at(&limit.key, rate), limit.key, rate));
+        let (until, key, rate) = limits.into_iter().filter_map(opens).max()?;
+        (until > cluster.now()).then(|| Why::Rate { key, rate, until: by_the_wall(job, until) })
+    })
 }
 
 /// The wall-clock time at which the cluster's clock reaches `until`, unless the cluster's clock stops before. People
@@ -177,11 +201,8 @@ fn why<C: Cluster>(cluster: &C, job: &Job) -> Why {
         (status, ..) => return Why::NotWaiting { status },
     }
     let Some(spec) = &job.spec else { return Why::NotWaiting { status: job.status } };
-    if let Some((running, limit)) = at_its_limit(cluster, job) {
-        return Why::Concurrency { running, limit };
-    }
-    if let Some((running, limit)) = is_namespace_full(cluster, job) {
-        return Why::NamespaceLimit { running, limit };
+    if let Some(why) = held_by_limit(cluster, job) {
+        return why;
     }
     let mut nodes = 0;
     let mut short = BTreeMap::new();
@@ -281,6 +302,18 @@ impl fmt::Display for Why {
             }
             Self::NamespaceLimit { running, limit } => {
                 write!(f, "waiting for another job of its namespace to end: {running} of at most {limit} are running")
+            }
+            Self::KeyLimit { value, running, limit } => {
+                write!(f, "waiting for another job for \"{value}\" to end: {running} of at most {limit} are running")
+            }
+            Self::Rate { key, rate, until } => {
+                let counted = match (&key.agent, &key.value) {
+                    (None, _) => "its namespace".to_owned(),
+                    (Some(_), None) => "its agent".to_owned(),
+                    (Some(_), Some(value)) => format!("jobs for \"{value}\""),
+                };
+                let (jobs, seconds) = (rate.jobs, rate.per.0 / 1_000_000);
+                write!(f, "waiting until {} for the rate of {counted}: {jobs} in {seconds} s", rfc3339(*until))
             }
             Self::Backoff { until } => {
                 write!(f, "waiting until {} to be retried", rfc3339(*until))

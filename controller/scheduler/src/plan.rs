@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use atlas_types::{AgentName, Demand, GrantLease, Job, JobId, Namespace};
+use atlas_types::{AgentName, Demand, GrantLease, Job, JobId, Limit, Namespace};
 
 use crate::choice::{Choice, Taken};
 use crate::cluster::Cluster;
@@ -89,6 +89,8 @@ struct Turn<'a> {
     job: &'a Job,
     rest: Box<dyn Iterator<Item = &'a Job> + 'a>,
     choice: Option<Choice<'a>>,
+    /// Those of all its jobs.
+    limits: Option<Vec<Limit>>,
     never: bool,
 }
 
@@ -96,7 +98,7 @@ impl<'a> Turn<'a> {
     fn open<C: Cluster>(cluster: &'a C, class: &'a C::Class) -> Option<Self> {
         let mut rest = cluster.waiting(class);
         let job = rest.next()?;
-        Some(Self { job, rest: Box::new(rest), choice: None, never: false })
+        Some(Self { job, rest: Box::new(rest), choice: None, limits: None, never: false })
     }
 
     fn advance(mut self) -> Option<Self> {
@@ -113,27 +115,14 @@ impl<'a> Turn<'a> {
         if self.never {
             return Decision::Never(never(job, &spec.demand));
         }
-        if let Some(limit) = spec.concurrency {
-            let running = taken.running(cluster, job);
-            if running.taken() >= limit && !running.lends_to(job.depth()) {
-                return Decision::SetAside;
-            }
+        let depth = job.depth();
+        let limits = &**self.limits.get_or_insert_with(|| cluster.limits(job));
+        if limits.iter().any(|limit| taken.is_at(cluster, limit, depth)) {
+            return Decision::SetAside;
         }
-        let running_max = cluster.running_max(&job.namespace);
-        if let Some(limit) = running_max {
-            let running = taken.running_in(cluster, job);
-            if running.taken() >= limit && !running.lends_to(job.depth()) {
-                return Decision::SetAside;
-            }
-        }
-        let choice = self.choice.get_or_insert_with(|| Choice::new(cluster, &spec.demand, job.depth(), strategy));
+        let choice = self.choice.get_or_insert_with(|| Choice::new(cluster, &spec.demand, depth, strategy));
         if let Some((node, allocation)) = choice.next(cluster, &pin.digest, taken) {
-            if spec.concurrency.is_some() {
-                taken.running(cluster, job).add(job.depth());
-            }
-            if running_max.is_some() {
-                taken.running_in(cluster, job).add(job.depth());
-            }
+            limits.iter().for_each(|limit| taken.count(cluster, limit, depth));
             let grant = GrantLease { job: job.id, node: node.id.clone(), epoch: node.epoch, allocation };
             return Decision::Place(Placement { namespace: job.namespace.clone(), grant });
         }

@@ -97,6 +97,50 @@ fn a_class_without_room_does_not_hold_the_others() {
 }
 
 #[test]
+fn a_rate_holds_its_agent_back_and_no_other() {
+    check(
+        "node n1 places=9; job j1 agent=slow rate=1/10/2; job j2 agent=slow rate=1/10/2; job j3 agent=slow rate=1/10/2; job j4; plan; why j3;
+        starts j3; clock 5; plan; clock 5; plan; why j3",
+        expect![[r#"
+            j1 on n1: cores=0 mem=0
+            j2 on n1: cores=0 mem=0
+            j4 on n1: cores=0 mem=0
+            j3 waiting until 1970-01-01T00:00:10Z for the rate of its agent: 1 in 10 s
+            j3 starts if it is 1970-01-01T00:00:10Z
+            nothing
+            j3 on n1: cores=0 mem=0
+            j3 not waiting: it is running
+        "#]],
+    );
+}
+
+#[test]
+fn a_job_behind_others_of_its_rate_needs_time_and_priority() {
+    check(
+        "node n1 places=9; run j9 n1 agent=slow rate=1/10/1; job j1 agent=slow rate=1/10/1; job j2 agent=slow rate=1/10/1; plan; why j2; starts j2",
+        expect![[r#"
+            nothing
+            j2 waiting until 1970-01-01T00:00:10Z for the rate of its agent: 1 in 10 s; 1 job is ahead of it
+            j2 starts if it is 1970-01-01T00:00:10Z and its priority is at least 1
+        "#]],
+    );
+}
+
+#[test]
+fn each_value_of_a_key_waits_by_itself() {
+    check(
+        "node n1 places=9; job j1 agent=a k=x k-limit=1; job j2 agent=a k=x k-limit=1; job j3 agent=a k=y k-limit=1; plan; why j2; starts j2",
+        expect![[r#"
+            j1 on n1: cores=0 mem=0
+            j3 on n1: cores=0 mem=0
+            j2 waiting for another job for "x" to end: 1 of at most 1 are running
+            j2 starts if job-0000000000000001 ends
+            j2 starts if its agent may run 2 jobs for its key at once
+        "#]],
+    );
+}
+
+#[test]
 fn jobs_that_call_a_model_do_not_wait_for_places_of_processes() {
     check(
         "node n1 places=1 llm=2; node n2 places=1; run j9 n1; run j8 n2; job j1; job j2 llm; job j3 llm; job j4 llm; plan; why j1; why j4",

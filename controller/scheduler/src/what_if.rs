@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use atlas_allocation::{ConcurrencyPermits, Free, GpuFree};
 use atlas_types::{
-    AgentName, BootId, Demand, Digest, Gpu, Inventory, Job, JobId, JobStatus, Namespace, Node, NodeHealth, NodeId,
-    Place, Reason, RunSpec, Timestamp,
+    AgentName, BootId, ClusterTime, Demand, Digest, Gpu, Inventory, Job, JobId, JobStatus, Limit, LimitKey, Node,
+    NodeHealth, NodeId, Place, Rate, Reason, RunSpec, Timestamp,
 };
 
 use crate::change::{Ask, Change, More};
@@ -28,10 +28,10 @@ pub(crate) struct WhatIf<'c, C: Cluster> {
     classes: Vec<Class<'c, C::Class>>,
     /// Changed and added nodes.
     nodes: BTreeMap<NodeId, (Node, Free)>,
-    running: BTreeMap<(Namespace, AgentName), ConcurrencyPermits>,
-    running_in: BTreeMap<Namespace, ConcurrencyPermits>,
+    permits: BTreeMap<LimitKey, ConcurrencyPermits>,
     /// Another limit of the job's namespace.
     running_max: Option<u32>,
+    now: ClusterTime,
     ended: BTreeSet<JobId>,
 }
 
@@ -39,13 +39,17 @@ pub(crate) struct WhatIf<'c, C: Cluster> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Limited {
     Agent,
+    Key,
     Namespace,
 }
 
 impl Limited {
-    /// Whether the limit that holds for `asked` counts another job as well.
-    pub(crate) fn counts(self, asked: &Job, other: &Job) -> bool {
-        asked.namespace == other.namespace && (self == Self::Namespace || asked.agent == other.agent)
+    pub(crate) fn of(key: &LimitKey) -> Self {
+        match (&key.agent, &key.value) {
+            (None, _) => Self::Namespace,
+            (Some(_), None) => Self::Agent,
+            (Some(_), Some(_)) => Self::Key,
+        }
     }
 }
 
@@ -66,15 +70,15 @@ impl<K> Clone for Class<'_, K> {
 
 impl<C: Cluster> Clone for WhatIf<'_, C> {
     fn clone(&self) -> Self {
-        let Self { base, job, classes, nodes, running, running_in, running_max, ended } = self;
+        let Self { base, job, classes, nodes, permits, running_max, now, ended } = self;
         Self {
             base,
             job: job.clone(),
             classes: classes.clone(),
             nodes: nodes.clone(),
-            running: running.clone(),
-            running_in: running_in.clone(),
+            permits: permits.clone(),
             running_max: *running_max,
+            now: *now,
             ended: ended.clone(),
         }
     }
@@ -88,9 +92,9 @@ impl<'c, C: Cluster> WhatIf<'c, C> {
     /// The cluster as it is, where nothing but capacity holds the job back.
     pub(crate) fn new(base: &'c C, job: &Job) -> Self {
         let job = Job { status: JobStatus::Pending, reason: Reason::Queued, ..job.clone() };
-        let (nodes, running, running_in) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let (nodes, permits, now) = (BTreeMap::new(), BTreeMap::new(), base.now());
         let (classes, ended) = (Vec::new(), BTreeSet::new());
-        let mut what_if = Self { base, job, classes, nodes, running, running_in, running_max: None, ended };
+        let mut what_if = Self { base, job, classes, nodes, permits, running_max: None, now, ended };
         what_if.line_up();
         what_if
     }
@@ -113,9 +117,24 @@ impl<'c, C: Cluster> WhatIf<'c, C> {
         self.base.classes().next().and_then(|class| self.base.waiting(class).next())
     }
 
+    /// The limit of one kind that holds for the job.
+    pub(crate) fn limit(&self, limited: Limited) -> Option<Limit> {
+        self.limits(&self.job).into_iter().find(|limit| Limited::of(&limit.key) == limited)
+    }
+
+    /// Whether a limit counts a job.
+    pub(crate) fn counts(&self, key: &LimitKey, job: &Job) -> bool {
+        let of_agent = |agent: &AgentName| job.namespace == key.namespace && job.agent == *agent;
+        match (&key.agent, &key.value) {
+            (None, _) => job.namespace == key.namespace,
+            (Some(agent), None) => of_agent(agent),
+            (Some(agent), Some(_)) => of_agent(agent) && self.base.limits(job).iter().any(|limit| limit.key == *key),
+        }
+    }
+
     /// Whether another job that the same limit counts is before it.
-    pub(crate) fn has_sibling_ahead(&self, limit: Limited) -> bool {
-        let same = |job: &Job| limit.counts(&self.job, job);
+    pub(crate) fn has_sibling_ahead(&self, key: &LimitKey) -> bool {
+        let same = |job: &Job| self.counts(key, job);
         let mut ahead = self.classes.iter().filter_map(|class| match class {
             Class::Ahead(class) => self.base.waiting(class).next(),
             Class::Asked => None,
@@ -135,15 +154,14 @@ impl<'c, C: Cluster> WhatIf<'c, C> {
     /// Ends a running job, which frees what it holds of its node.
     pub(crate) fn end(&mut self, node: &NodeId, job: JobId) {
         let Some(held) = self.base.leases(node).find(|held| held.job.id == job) else { return };
-        let (namespace, agent) = (&held.job.namespace, &held.job.agent);
-        let mut of_agent = self.running(namespace, agent).cloned().unwrap_or_default();
-        let mut in_namespace = self.running_in(namespace).cloned().unwrap_or_default();
-        for permits in [&mut of_agent, &mut in_namespace] {
+        let namespace = LimitKey { namespace: held.job.namespace.clone(), agent: None, value: None };
+        let agent = LimitKey { agent: Some(held.job.agent.clone()), ..namespace.clone() };
+        let value = self.base.limits(held.job).into_iter().map(|limit| limit.key).find(|key| key.value.is_some());
+        for key in [namespace, agent].into_iter().chain(value) {
+            let mut permits = self.permits(&key).cloned().unwrap_or_default();
             permits.remove(held.job.depth(), held.lends);
+            self.permits.insert(key, permits);
         }
-        let (namespace, agent) = (namespace.clone(), agent.clone());
-        self.running_in.insert(namespace.clone(), in_namespace);
-        self.running.insert((namespace, agent), of_agent);
         self.ended.insert(job);
         self.recount(node);
     }
@@ -158,6 +176,12 @@ impl<'c, C: Cluster> WhatIf<'c, C> {
             }
             Change::Limit { at_least } => self.spec(|spec| spec.concurrency = Some(*at_least)),
             Change::NamespaceLimit { at_least } => self.running_max = Some(*at_least),
+            Change::KeyLimit { at_least } => self.spec(|spec| {
+                if let Some(per_key) = &mut spec.per_key {
+                    per_key.concurrency = Some(*at_least);
+                }
+            }),
+            Change::Rate { wait, .. } => self.now = self.now.plus(*wait),
             Change::Ask { at_most } => self.spec(|spec| match *at_most {
                 Ask::Cores(cores) => spec.demand.cores = cores,
                 Ask::MemoryBytes(bytes) => spec.demand.memory_bytes = bytes,
@@ -313,18 +337,29 @@ impl<'c, C: Cluster> Cluster for WhatIf<'c, C> {
         self.base.class_len(job)
     }
 
-    fn running(&self, namespace: &Namespace, agent: &AgentName) -> Option<&ConcurrencyPermits> {
-        let changed = self.running.get(&(namespace.clone(), agent.clone()));
-        changed.or_else(|| self.base.running(namespace, agent))
+    fn limits(&self, job: &Job) -> Vec<Limit> {
+        let mut limits = self.base.limits(job);
+        let changed = self.running_max.filter(|_| job.namespace == self.job.namespace);
+        for limit in limits.iter_mut().filter(|limit| Limited::of(&limit.key) == Limited::Namespace) {
+            limit.running_max = changed.or(limit.running_max);
+        }
+        limits
     }
 
-    fn running_in(&self, namespace: &Namespace) -> Option<&ConcurrencyPermits> {
-        self.running_in.get(namespace).or_else(|| self.base.running_in(namespace))
+    fn permits(&self, key: &LimitKey) -> Option<&ConcurrencyPermits> {
+        self.permits.get(key).or_else(|| self.base.permits(key))
     }
 
-    fn running_max(&self, namespace: &Namespace) -> Option<u32> {
-        let changed = self.running_max.filter(|_| *namespace == self.job.namespace);
-        changed.or_else(|| self.base.running_max(namespace))
+    fn now(&self) -> ClusterTime {
+        self.now
+    }
+
+    fn full_at(&self, key: &LimitKey) -> ClusterTime {
+        self.base.full_at(key)
+    }
+
+    fn opens_at(&self, key: &LimitKey, rate: Rate) -> ClusterTime {
+        self.base.opens_at(key, rate)
     }
 
     fn room<'a>(&'a self, demand: &'a Demand, strategy: Strategy) -> impl Iterator<Item = NodeView<'a>> + 'a {

@@ -111,6 +111,8 @@ fn waiting(metrics: &Metrics, state: &State) {
         ("unsatisfiable", of(Brief::NeverSatisfiable)),
         ("concurrency", of(Brief::Concurrency)),
         ("namespace_limit", of(Brief::NamespaceLimit)),
+        ("key_limit", of(Brief::KeyLimit)),
+        ("rate_limit", of(Brief::Rate)),
         ("backoff", held.backoff),
         ("delayed", held.delayed),
         ("parked", held.parked),

@@ -298,6 +298,8 @@ pub mod words {
         "unsatisfiable",
         "concurrency",
         "namespace_limit",
+        "key_limit",
+        "rate_limit",
         "budget",
     ];
     /// The words of `change`.
@@ -368,6 +370,8 @@ pub(crate) fn waiting(state: &State, job: &Job) -> Option<(&'static str, String)
         Why::NeverSatisfiable { .. } => "unsatisfiable",
         Why::Concurrency { .. } => "concurrency",
         Why::NamespaceLimit { .. } => "namespace_limit",
+        Why::KeyLimit { .. } => "key_limit",
+        Why::Rate { .. } => "rate_limit",
         Why::Backoff { .. } => "backoff",
         Why::Delayed { .. } => "delayed",
         Why::Parked { .. } => "parked",

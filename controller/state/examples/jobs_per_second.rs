@@ -175,5 +175,7 @@ fn spec() -> RunSpec {
         secrets: Vec::new(),
         model: None,
         servers: Vec::new(),
+        rate: None,
+        per_key: None,
     }
 }

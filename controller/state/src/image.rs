@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    EndedImage, Inbox, InboxImage, JobId, JobStatus, Journal, JournalImage, NodeImage, Object, ObjectKey, SinkImage,
-    StateImage,
+    Bucket, EndedImage, Inbox, InboxImage, JobId, JobStatus, Journal, JournalImage, NodeImage, Object, ObjectKey,
+    SinkImage, StateImage,
 };
 
 use crate::dedupe::Dedupe;
@@ -59,6 +59,7 @@ impl State {
             journals: self.journals.iter().map(|(job, journal)| journal_image(*job, journal)).collect(),
             inboxes: self.inboxes.iter().map(|(job, inbox)| inbox_image(*job, inbox)).collect(),
             questions: self.questions.values().cloned().collect(),
+            buckets: self.buckets.iter().map(|(key, full)| Bucket { key: key.clone(), full: *full }).collect(),
         }
     }
 
@@ -115,6 +116,9 @@ impl State {
         }
         for run in image.runs {
             once("a run", state.runs.insert(run.id, run).is_none())?;
+        }
+        for Bucket { key, full } in image.buckets {
+            once("a bucket", state.buckets.insert(key, full).is_none())?;
         }
         state.rebuild()?;
         state.check_invariants().map_err(ImageError::Violation)?;
@@ -176,6 +180,7 @@ impl State {
         }
         self.all_objects().for_each(|object| index.object(None, Some(object)));
         self.runs.values().for_each(|run| index.run(None, Some(run)));
+        self.buckets.iter().for_each(|(key, full)| index.bucket(key, None, Some(*full)));
         index
     }
 

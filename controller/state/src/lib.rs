@@ -27,6 +27,7 @@ mod image;
 mod index;
 mod invariant;
 mod jobs;
+mod limits;
 mod map;
 mod node;
 mod read;

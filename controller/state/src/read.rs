@@ -468,12 +468,6 @@ impl State {
     pub fn running_of(&self, namespace: &Namespace, name: &AgentName) -> Option<&ConcurrencyPermits> {
         self.index.running_of.get(namespace)?.get(name)
     }
-
-    /// Whether one more job of an agent may run that is limited to so many.
-    pub fn may_run(&self, namespace: &Namespace, name: &AgentName, limit: u32, depth: u32) -> bool {
-        let may = |running: &ConcurrencyPermits| running.taken() < limit || running.lends_to(depth);
-        self.running_of(namespace, name).map_or(limit > 0, may)
-    }
 }
 
 /// Limits of namespaces on running jobs.
@@ -481,18 +475,6 @@ impl State {
     /// The running jobs of a namespace, without those that runs carry; none if there are none.
     pub fn running_in(&self, namespace: &Namespace) -> Option<&ConcurrencyPermits> {
         self.index.running_in.get(namespace)
-    }
-
-    /// How many jobs of a namespace may run at once; none if that is not limited.
-    pub fn running_max(&self, namespace: &Namespace) -> Option<u32> {
-        self.limits_of(namespace)?.jobs_running_max
-    }
-
-    /// Whether one more job of a namespace may run.
-    pub fn may_run_in(&self, namespace: &Namespace, depth: u32) -> bool {
-        let Some(limit) = self.running_max(namespace) else { return true };
-        let may = |running: &ConcurrencyPermits| running.taken() < limit || running.lends_to(depth);
-        self.running_in(namespace).map_or(limit > 0, may)
     }
 }
 

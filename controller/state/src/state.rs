@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use atlas_types::{
     AgentName, AgentVersion, ClusterConfig, ClusterTime, Digest, Entry, EventRecord, EventSeq, FencingToken, Inbox,
-    JobId, JoinToken, Journal, Level, MemberId, Namespace, NodeId, Object, ObjectKind, ObjectName, Outcome, Question,
-    QuestionId, Rejection, Request, Run, RunId, Seq, Timestamp, Version, level,
+    JobId, JoinToken, Journal, Level, LimitKey, MemberId, Namespace, NodeId, Object, ObjectKind, ObjectName, Outcome,
+    Question, QuestionId, Rejection, Request, Run, RunId, Seq, Timestamp, Version, level,
 };
 
 use crate::change::Change;
@@ -50,6 +50,8 @@ pub struct State {
     pub(crate) runs: Map<RunId, Arc<Run>>,
     /// The last number given to a member that joined: none is given twice.
     pub(crate) member_last: MemberId,
+    /// When each token bucket is full that was used and may not be full yet.
+    pub(crate) buckets: Map<LimitKey, ClusterTime>,
     pub(crate) index: Index,
 }
 
@@ -137,6 +139,7 @@ impl State {
             objects: Map::new(),
             runs: Map::new(),
             member_last: MemberId(0),
+            buckets: Map::new(),
             index: Index::default(),
         }
     }

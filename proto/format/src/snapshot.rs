@@ -8,8 +8,9 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
 
 use atlas_types::{
-    ClusterTime, EndedImage, EventSeq, FencingToken, InboxImage, Job, JobId, JournalImage, Level, MemberId, Namespace,
-    NodeImage, Principal, RequestId, RequestImage, RunSpec, Seq, SinkImage, StateImage, Timestamp,
+    AgentName, Bucket, ClusterTime, EndedImage, EventSeq, FencingToken, InboxImage, Job, JobId, JournalImage, Level,
+    LimitKey, MemberId, Namespace, NodeImage, Principal, RequestId, RequestImage, RunSpec, Seq, SinkImage, StateImage,
+    Timestamp,
 };
 use prost::Message as _;
 
@@ -77,6 +78,9 @@ fn write_records(image: &StateImage, out: &mut impl Write) -> io::Result<[u8; 32
     }
     for run in &image.runs {
         records.record(Kind::Run((&**run).into()))?;
+    }
+    for bucket in &image.buckets {
+        records.record(Kind::Bucket(bucket_out(bucket)))?;
     }
     let end = proto::SnapshotEnd { records: records.records };
     records.record(Kind::End(end))?;
@@ -160,7 +164,8 @@ fn rank_of(kind: &Kind) -> u8 {
         Kind::Question(_) => 11,
         Kind::Object(_) => 12,
         Kind::Run(_) => 13,
-        Kind::End(_) => 14,
+        Kind::Bucket(_) => 14,
+        Kind::End(_) => 15,
     }
 }
 
@@ -203,6 +208,7 @@ fn add(image: &mut StateImage, specs: &mut Specs, kind: Kind) -> Result<(), Form
         Kind::Question(message) => image.questions.push(Arc::new(message.try_into()?)),
         Kind::Object(message) => image.objects.push(Arc::new(message.try_into()?)),
         Kind::Run(message) => image.runs.push(Arc::new(message.try_into()?)),
+        Kind::Bucket(message) => image.buckets.push(bucket_in(message)?),
     }
     Ok(())
 }
@@ -334,6 +340,7 @@ fn head_in(head: &proto::SnapshotHead) -> Result<StateImage, FormatError> {
         questions: Vec::new(),
         objects: Vec::new(),
         runs: Vec::new(),
+        buckets: Vec::new(),
     })
 }
 
@@ -346,6 +353,22 @@ fn request_out(request: &RequestImage) -> proto::RequestRecord {
         at_us: request.at.0,
         outcome: Some((&request.outcome).into()),
     }
+}
+
+fn bucket_out(Bucket { key, full }: &Bucket) -> proto::BucketRecord {
+    proto::BucketRecord {
+        namespace: key.namespace.to_string(),
+        agent: key.agent.as_ref().map(ToString::to_string),
+        value: key.value.as_deref().map(str::to_owned),
+        full_us: full.0,
+    }
+}
+
+fn bucket_in(message: proto::BucketRecord) -> Result<Bucket, FormatError> {
+    let agent = message.agent.map(|agent| name("bucket_record.agent", &agent, AgentName::new)).transpose()?;
+    let namespace = name("bucket_record.namespace", &message.namespace, Namespace::new)?;
+    let key = LimitKey { namespace, agent, value: message.value.map(Into::into) };
+    Ok(Bucket { key, full: ClusterTime(message.full_us) })
 }
 
 fn request_in(message: &proto::RequestRecord) -> Result<RequestImage, FormatError> {

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::{AgentName, ClusterTime, Demand, Digest, Micros, Namespace, Payload, Seq, Timestamp, Version};
+use crate::{
+    AgentName, ClusterTime, Demand, Digest, Micros, Namespace, Payload, PerKey, Rate, Seq, Timestamp, Version,
+};
 
 /// What a contract's `type` says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +67,10 @@ pub struct RunSpec {
     pub max_attempts: u32,
     /// Most jobs of this agent name that may run at once; none is unbounded.
     pub concurrency: Option<u32>,
+    /// How often jobs of this agent name may start; none is unbounded.
+    pub rate: Option<Rate>,
+    /// Limits for each value of a key.
+    pub per_key: Option<PerKey>,
     /// Retries after a failure.
     pub retry: RetryRule,
     /// Time limits.

@@ -177,6 +177,9 @@ impl Command {
             // An older program would go on checking.
             Self::RegisterNode(command) if command.inventory.unchecked => level::UNCHECKED_NODES,
             // It would not keep what these say beyond what it knows.
+            Self::RegisterAgent(command) if command.spec.rate.is_some() || command.spec.per_key.is_some() => {
+                level::RATES
+            }
             Self::RegisterAgent(command) if command.spec.carried => level::CARRY,
             Self::RegisterAgent(command) if !command.spec.secrets.is_empty() || command.spec.model.is_some() => {
                 level::ATTACHMENTS

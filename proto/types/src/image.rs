@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    AgentVersion, ClusterConfig, ClusterTime, EventSeq, FencingToken, Inbox, Job, JobId, JoinToken, Journal, Level,
-    MemberId, Namespace, Node, Object, Outcome, Principal, Question, RequestId, Run, Seq, Timestamp,
+    AgentVersion, Bucket, ClusterConfig, ClusterTime, EventSeq, FencingToken, Inbox, Job, JobId, JoinToken, Journal,
+    Level, MemberId, Namespace, Node, Object, Outcome, Principal, Question, RequestId, Run, Seq, Timestamp,
 };
 
 /// A whole state without its indexes, which are rebuilt at load. Equal states have equal images: every list has its order.
@@ -56,6 +56,8 @@ pub struct StateImage {
     pub objects: Vec<Arc<Object>>,
     /// Runs by id.
     pub runs: Vec<Arc<Run>>,
+    /// Token buckets by what they count.
+    pub buckets: Vec<Bucket>,
 }
 
 /// The inbox of a job that has not ended.

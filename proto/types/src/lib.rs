@@ -19,6 +19,7 @@ mod job;
 mod journal;
 mod label;
 pub mod level;
+mod limit;
 mod member;
 mod node;
 mod object;
@@ -67,6 +68,7 @@ pub use journal::{
 };
 pub use label::{LABEL_BYTES_MAX, LABELS_MAX, label_bytes};
 pub use level::Level;
+pub use limit::{Bucket, Limit, LimitKey, PerKey, Rate};
 pub use member::{JoinKind, JoinToken};
 pub use node::{Lease, Node, NodeHealth};
 pub use object::{Expect, Object, ObjectKey, SPEC_BYTES_MAX, STATUS_BYTES_MAX};

@@ -328,7 +328,7 @@ pub enum Rejection {
 impl Rejection {
     /// Every `what` of [`Self::LimitReached`], [`Self::ObjectInUse`] and [`Self::NamespaceLimit`]. A format reads a text back only if it
     /// is one of these.
-    pub const LIMITS: [&'static str; 25] = [
+    pub const LIMITS: [&'static str; 29] = [
         "jobs",
         "payload bytes",
         "nodes",
@@ -354,5 +354,9 @@ impl Rejection {
         "options of a question",
         "calls of orchestrators",
         "running jobs",
+        "running jobs of this key",
+        "starts of jobs",
+        "starts of jobs of this agent",
+        "starts of jobs of this key",
     ];
 }

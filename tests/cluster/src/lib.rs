@@ -65,6 +65,8 @@ mod kubernetes;
 #[cfg(test)]
 mod label;
 #[cfg(test)]
+mod limits;
+#[cfg(test)]
 mod llm;
 #[cfg(test)]
 mod llm_tools;

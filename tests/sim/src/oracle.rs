@@ -2,6 +2,7 @@
 
 mod chains;
 mod journal;
+mod limits;
 mod logs;
 mod runs;
 
@@ -11,8 +12,8 @@ use std::sync::Arc;
 use atlas_replica::Replica;
 use atlas_state::State;
 use atlas_types::{
-    Event, EventRecord, FailureKind, FencingToken, Job, JobChange, JobId, JobStatus, NodeHealth, NodeId, Outcome,
-    Place, Question, QuestionId, Reason, RunId, RunStatus, Seq,
+    ClusterTime, Event, EventRecord, FailureKind, FencingToken, Job, JobChange, JobId, JobStatus, LimitKey, NodeHealth,
+    NodeId, Outcome, Place, Question, QuestionId, Reason, RunId, RunStatus, Seq,
 };
 
 use crate::coverage::Coverage;
@@ -52,6 +53,8 @@ pub(crate) struct Oracle {
     questions_ended: BTreeSet<QuestionId>,
     /// The selection of orchestrators in the namespace; 0 is the default one.
     generation: u64,
+    /// When the latest jobs started that each rate counts.
+    starts: BTreeMap<LimitKey, Vec<ClusterTime>>,
     violation: Option<String>,
 }
 
@@ -113,6 +116,7 @@ impl Oracle {
             logs: BTreeMap::new(),
             questions_ended: BTreeSet::new(),
             generation: 0,
+            starts: BTreeMap::new(),
             violation: None,
         }
     }
@@ -168,6 +172,7 @@ impl Oracle {
             self.violate(format!("the cluster's clock is at {} after {now}", self.truth.state().clock().0));
         }
         self.check_places(coverage);
+        self.check_keys(coverage);
         self.check_logs(coverage);
         self.check_state(coverage);
         events
@@ -273,6 +278,7 @@ impl Oracle {
             },
             JobChange::Granted => {
                 self.granted_as_decided(job);
+                self.check_rates(job, coverage);
                 let token = job.lease.as_ref().map(|lease| lease.token);
                 if live.is_some() && token.is_some() {
                     self.violate(format!("{id} has two live leases"));

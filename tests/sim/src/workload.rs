@@ -8,9 +8,9 @@ use atlas_types::{
     AgentKind, AgentName, AgentPin, AssignedJournal, Assignment, BootId, ClusterConfig, Command, CompleteJob,
     ConfigureCluster, DeleteAgent, DeleteObject, Demand, Digest, Door, Effects, EventSeq, Expect, FailJob, Failure,
     FailureKind, FencingToken, Gpu, Inventory, Job, JobId, LabelNode, LoseLease, Micros, Namespace, NodeId, ObjectKey,
-    ObjectKind, ObjectName, Observation, ObserveObjects, Origin, Payload, PayloadBody, Place, Principal, PutObject,
-    RegisterAgent, RegisterNode, ReportKind, Request, RequestId, RetireAgent, RetryRule, RunId, RunSpec, SpawnedBy,
-    StartJob, SubmitJob, Timeouts, Usage, Verdict, Version,
+    ObjectKind, ObjectName, Observation, ObserveObjects, Origin, Payload, PayloadBody, PerKey, Place, Principal,
+    PutObject, Rate, RegisterAgent, RegisterNode, ReportKind, Request, RequestId, RetireAgent, RetryRule, RunId,
+    RunSpec, SpawnedBy, StartJob, SubmitJob, Timeouts, Usage, Verdict, Version,
 };
 
 use crate::rng::Rng;
@@ -37,7 +37,7 @@ pub enum Agent {
     Hasty,
     /// Spawns others and waits for them.
     Parent,
-    /// Records each of its steps, so that no attempt repeats one.
+    /// Records each of its steps, so that no attempt repeats one. Its starts are limited, and its running jobs by a label.
     Journaling,
     /// Calls a model.
     Llm,
@@ -99,10 +99,16 @@ impl Agent {
             secrets: Vec::new(),
             model: None,
             servers: Vec::new(),
+            rate: None,
+            per_key: None,
         };
         match self {
             Self::Echo => plain,
-            Self::Journaling => RunSpec { max_attempts: 5, ..plain },
+            Self::Journaling => {
+                let per_key =
+                    PerKey { key: "label:k".into(), concurrency: Some(1), rate: Some(Rate::new(1, 1, Some(2))) };
+                RunSpec { max_attempts: 5, rate: Some(Rate::new(2, 1, Some(1))), per_key: Some(per_key), ..plain }
+            }
             Self::Gpu => RunSpec { demand: Demand { gpus: 1, vram_bytes: 10 * GB, ..Demand::default() }, ..plain },
             Self::Once => RunSpec { effects: Effects::Once, ..plain },
             Self::Fragile => RunSpec { max_attempts: 1, ..plain },
@@ -192,7 +198,7 @@ pub fn submit(op: u64, id: JobId, agent: Agent, priority: i64) -> Request {
         input: Payload::inline(op.to_string().as_bytes()),
         priority,
         metadata: Arc::from(*b"{}"),
-        labels: Arc::default(),
+        labels: Arc::new(BTreeMap::from([("k".to_owned(), (op % 3).to_string())])),
         execution_timeout: None,
         spawner: None,
         not_before: None,
@@ -336,7 +342,11 @@ pub fn configure(state: &State, rng: &mut Rng) -> Command {
     let hook = r#"{"events":["job"],"url":"http://a"}"#;
     let selection = r#"{"deadline_ms":1500,"orchestrator":"r"}"#;
     let (kind, name, specs) = match rng.below(3) {
-        0 => ("namespace", "default", [r#"{}"#, r#"{"jobs_pending_max":30,"jobs_running_max":3}"#]),
+        0 => (
+            "namespace",
+            "default",
+            [r#"{}"#, r#"{"jobs_pending_max":30,"jobs_rate":{"jobs":5,"seconds":1},"jobs_running_max":3}"#],
+        ),
         1 => ("webhook", "ci", [hook, r#"{"events":["job.ended"],"later":1,"url":"http://a"}"#]),
         _ => ("routing", "default", [selection, r#"{"deadline_ms":500,"fallback":"reject","orchestrator":"s"}"#]),
     };

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::members::{Conversions, Members};
 use super::{
-    Contract, ContractError, Dependency, ExecMode, Expose, Hardware, Knowledge, Llm, Mcp, Model, Permissions, Provider,
-    ProviderKind, RequiredServer, Requires, Retry, keys,
+    Contract, ContractError, Dependency, ExecMode, Expose, Hardware, KeyLimits, Knowledge, Llm, Mcp, Model,
+    Permissions, Provider, ProviderKind, RateLimit, RequiredServer, Requires, Retry, keys,
 };
 use crate::document::{Wrapped, told};
 use crate::python;
@@ -180,6 +180,8 @@ fn typed(agent: &Members<'_>, name: AgentName, version: Version, conversions: &m
         }),
         max_attempts: agent.amount("max_attempts").and_then(|count| u32::try_from(count).ok()),
         concurrency: agent.amount("concurrency").map(|count| u32::try_from(count).unwrap_or(u32::MAX)),
+        rate: rate(agent.get("rate")),
+        per_key: per_key(agent.get("per_key")),
         title: text_of("title").map(str::to_owned),
         conversation: text_of("conversation").map(str::to_owned),
         queue_timeout: conversions.seconds(*agent, "/agent", "queue_timeout"),
@@ -188,6 +190,22 @@ fn typed(agent: &Members<'_>, name: AgentName, version: Version, conversions: &m
         packages: dependencies.texts("packages"),
         warnings: Vec::new(),
     }
+}
+
+/// The rules have checked the numbers.
+fn rate(rate: Option<&Value>) -> Option<RateLimit> {
+    let rate = Members::of(Some(rate.filter(|rate| !rate.is_null())?));
+    let number = |name| rate.amount(name).map(|number| u32::try_from(number).unwrap_or(u32::MAX));
+    Some(RateLimit { jobs: number("jobs")?, seconds: number("seconds")?, burst: number("burst") })
+}
+
+fn per_key(limits: Option<&Value>) -> Option<KeyLimits> {
+    let limits = Members::of(Some(limits.filter(|limits| !limits.is_null())?));
+    Some(KeyLimits {
+        key: limits.text("key", ""),
+        concurrency: limits.amount("concurrency").map(|count| u32::try_from(count).unwrap_or(u32::MAX)),
+        rate: rate(limits.get("rate")),
+    })
 }
 
 fn requires(requires: Members<'_>) -> Requires {

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use atlas_types::{Architecture, Demand, Effects, Micros, NodeId, Place, RequiredAgent, RetryRule, RunSpec, Timeouts};
+use atlas_types::{
+    Architecture, Demand, Effects, Micros, NodeId, PerKey, Place, Rate, RequiredAgent, RetryRule, RunSpec, Timeouts,
+};
 
-use super::{Contract, Dependency, Hardware, ProviderKind};
+use super::{Contract, Dependency, Hardware, ProviderKind, RateLimit};
 
 /// Maximum number of leases that one job may lose, if the contract does not say.
 const ATTEMPTS_DEFAULT: u32 = 3;
@@ -38,6 +40,12 @@ impl Contract {
             model: (self.provider.kind.has_models())
                 .then(|| self.model.name.as_ref().unwrap_or(&self.model.preference).clone()),
             servers: self.servers(),
+            rate: self.rate.map(RateLimit::rate),
+            per_key: self.per_key.as_ref().map(|limits| PerKey {
+                key: limits.key.as_str().into(),
+                concurrency: limits.concurrency,
+                rate: limits.rate.map(RateLimit::rate),
+            }),
         }
     }
 
@@ -71,6 +79,12 @@ impl Contract {
         let bounded = if agents.len() > RunSpec::REQUIRES_MAX { &[] } else { &agents[..] };
         let named = |agent: &Dependency| RequiredAgent { name: agent.name.clone(), version: agent.version.clone() };
         bounded.iter().map(named).collect()
+    }
+}
+
+impl RateLimit {
+    fn rate(self) -> Rate {
+        Rate::new(self.jobs, self.seconds.into(), self.burst)
     }
 }
 

@@ -1,4 +1,4 @@
-use atlas_types::{Architecture, Micros, RetryRule};
+use atlas_types::{Architecture, Micros, Rate, RetryRule};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
@@ -319,6 +319,33 @@ fn extensions_change_how_jobs_run() {
           /agent/concurrency minimum
           /agent/labels/a type
     "#]],
+    );
+}
+
+#[test]
+fn limits_on_starts_and_keys_are_read_and_written() {
+    let text = with(
+        "  rate: {jobs: 120, seconds: 60}\n  per_key: {key: /customer, concurrency: 2, rate: {jobs: 1, seconds: 5, burst: 3}}\n",
+    );
+    let contract = accepted(&text);
+    let spec = contract.run_spec();
+    assert_eq!(spec.rate, Some(Rate { jobs: 120, per: Micros::from_secs(60), burst: 2 }));
+    let per_key = spec.per_key.expect("it has limits for each value");
+    assert_eq!((&*per_key.key, per_key.label(), per_key.concurrency), ("/customer", None, Some(2)));
+    assert_eq!(per_key.rate, Some(Rate { jobs: 1, per: Micros::from_secs(5), burst: 3 }));
+    let written = contract.to_json();
+    assert_eq!(written["rate"], serde_json::json!({"jobs": 120, "seconds": 60}));
+    assert_eq!(written["per_key"]["rate"]["burst"], 3);
+    refused(
+        &with("  rate: {jobs: 0, seconds: 86401, every: 1}\n  per_key: {key: customer, concurrency: 0}\n"),
+        &expect![[r#"
+            Contract validation failed: Additional properties are not allowed ('every' was unexpected); 0 is less than the minimum of 1; 86401 is greater than the maximum of 86400; 'customer' does not match '^(/|label:[A-Za-z0-9])'; 0 is less than the minimum of 1
+              /agent/rate additionalProperties
+              /agent/rate/jobs minimum
+              /agent/rate/seconds maximum
+              /agent/per_key/key pattern
+              /agent/per_key/concurrency minimum
+        "#]],
     );
 }
 

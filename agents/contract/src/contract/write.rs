@@ -3,7 +3,7 @@
 use atlas_types::{AgentKind, Effects};
 use serde_json::{Map, Value, json};
 
-use super::{Contract, ExecMode, Expose, Hardware, Mcp, Permissions, Provider, RequiredServer};
+use super::{Contract, ExecMode, Expose, Hardware, KeyLimits, Mcp, Permissions, Provider, RateLimit, RequiredServer};
 
 impl Contract {
     /// The contract as JSON, in one fixed order of members.
@@ -58,6 +58,8 @@ impl Contract {
         set(&mut contract, "effects", effects.map(Value::from));
         set(&mut contract, "max_attempts", self.max_attempts.map(Value::from));
         set(&mut contract, "concurrency", self.concurrency.map(Value::from));
+        set(&mut contract, "rate", self.rate.as_ref().map(RateLimit::to_json));
+        set(&mut contract, "per_key", self.per_key.as_ref().map(KeyLimits::to_json));
         set(&mut contract, "title", self.title.as_deref().map(Value::from));
         set(&mut contract, "conversation", self.conversation.as_deref().map(Value::from));
         set(&mut contract, "queue_timeout", self.queue_timeout.map(Value::from));
@@ -65,6 +67,23 @@ impl Contract {
         set(&mut contract, "labels", self.labels.as_ref().map(|labels| json!(labels)));
         set(&mut contract, "dependencies", self.packages.as_ref().map(|packages| json!({"packages": packages})));
         contract
+    }
+}
+
+impl RateLimit {
+    fn to_json(&self) -> Value {
+        let mut rate = json!({"jobs": self.jobs, "seconds": self.seconds});
+        set(&mut rate, "burst", self.burst.map(Value::from));
+        rate
+    }
+}
+
+impl KeyLimits {
+    fn to_json(&self) -> Value {
+        let mut limits = json!({"key": self.key});
+        set(&mut limits, "concurrency", self.concurrency.map(Value::from));
+        set(&mut limits, "rate", self.rate.as_ref().map(RateLimit::to_json));
+        limits
     }
 }
 

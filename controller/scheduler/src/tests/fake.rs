@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use atlas_allocation::{ConcurrencyPermits, Free};
 use atlas_types::{
-    AgentName, AgentPin, Allocation, Architecture, Attempt, BootId, ClusterTime, Demand, Digest, Door, Effects, Gpu,
-    GrantLease, Inventory, Job, JobId, JobStatus, Micros, Namespace, Node, NodeHealth, NodeId, Payload, Place,
-    Principal, Reason, RetryRule, RunSpec, Seq, Spawned, Timeouts, Timestamp, Version,
+    AgentPin, Allocation, Architecture, Attempt, BootId, ClusterTime, Demand, Digest, Door, Effects, Gpu, GrantLease,
+    Inventory, Job, JobId, JobStatus, Limit, LimitKey, Micros, Namespace, Node, NodeHealth, NodeId, Payload, PerKey,
+    Place, Principal, Rate, Reason, RetryRule, RunSpec, Seq, Spawned, Timeouts, Timestamp, Version,
 };
 
 use crate::{Cluster, Held, NodeView, Strategy};
@@ -20,8 +20,8 @@ pub(super) fn gb(bytes: u64) -> u64 {
     bytes / GB
 }
 
-/// Demand, depth, limited agent, and whether its jobs have parked.
-type Class = (Demand, u32, Option<(AgentName, u32)>, bool);
+/// Demand, depth, limits of the agent, and whether its jobs have parked.
+type Class = (Demand, u32, Vec<Limit>, bool);
 
 #[derive(Default, Clone)]
 pub(super) struct Fake {
@@ -30,10 +30,11 @@ pub(super) struct Fake {
     classes: Vec<Class>,
     pub(super) allocations: BTreeMap<JobId, (NodeId, Allocation)>,
     lending: BTreeSet<JobId>,
-    running: BTreeMap<AgentName, ConcurrencyPermits>,
-    running_in: ConcurrencyPermits,
+    permits: BTreeMap<LimitKey, ConcurrencyPermits>,
     /// The limit of the only namespace.
     pub(super) running_max: Option<u32>,
+    pub(super) now: ClusterTime,
+    pub(super) full: BTreeMap<LimitKey, ClusterTime>,
 }
 
 impl Fake {
@@ -45,6 +46,7 @@ impl Fake {
             ["node", name, ref rest @ ..] => self.add_node(node(name, rest)),
             ["job", name, ref rest @ ..] => self.add_job(job(name, rest)),
             ["namespace", limit] => self.running_max = Some(number(limit)),
+            ["clock", seconds] => self.now = self.now.plus(Micros::from_secs(number(seconds))),
             ["lend", name] => {
                 let job = self.job(name).clone();
                 let (node, allocation) = &self.allocations[&job.id];
@@ -87,6 +89,12 @@ impl Fake {
         let job = self.jobs.get_mut(&grant.job).expect("a job");
         assert_eq!(job.status, JobStatus::Pending);
         (job.status, job.reason) = (JobStatus::Running, Reason::Running);
+        for limit in own_limits(job) {
+            let Some(rate) = limit.rate else { continue };
+            let full = self.full.entry(limit.key).or_default();
+            assert!(rate.open_at(*full) <= self.now, "more often than the rate says");
+            *full = rate.after_start(*full, self.now);
+        }
         let digest = job.pin.as_ref().expect("a pin").digest;
         let (node, free) = self.nodes.get_mut(&grant.node).expect("a node");
         assert!(free.take(&grant.allocation, job.depth()), "more than {} has", node.id);
@@ -130,6 +138,16 @@ impl Fake {
         self.index();
     }
 
+    /// Whether the limit of its key or a rate holds a job back.
+    pub(super) fn is_held(&self, job: &Job) -> bool {
+        own_limits(job).into_iter().any(|limit| {
+            let running = self.jobs.values().filter(|other| other.status == JobStatus::Running);
+            let same = running.filter(|other| value_key(other).as_ref() == Some(&limit.key)).count();
+            let full = limit.key.value.is_some() && limit.running_max.is_some_and(|most| same >= most as usize);
+            full || limit.rate.is_some_and(|rate| rate.open_at(self.full_at(&limit.key)) > self.now)
+        })
+    }
+
     fn index(&mut self) {
         let mut waiting: Vec<&Job> = self.jobs.values().filter(|job| waits(job)).collect();
         waiting.sort_by_key(|job| (Reverse(job.priority), job.queue_seq));
@@ -140,10 +158,10 @@ impl Fake {
             }
         }
         self.classes = classes;
-        self.running.clear();
-        self.running_in = ConcurrencyPermits::default();
+        self.permits.clear();
         for job in self.jobs.values().filter(|job| job.status == JobStatus::Running) {
-            for permits in [self.running.entry(job.agent.clone()).or_default(), &mut self.running_in] {
+            for key in [limit_key(None, None), limit_key(Some(job), None)].into_iter().chain(value_key(job)) {
+                let permits = self.permits.entry(key).or_default();
                 permits.add(job.depth());
                 if self.lending.contains(&job.id) {
                     permits.wait(job.depth());
@@ -159,8 +177,31 @@ fn waits(job: &Job) -> bool {
 
 fn class(job: &Job) -> Class {
     let spec = job.spec.as_ref().expect("a spec");
-    let limit = spec.concurrency.map(|limit| (job.agent.clone(), limit));
-    (spec.demand.clone(), job.depth(), limit, job.has_parked())
+    (spec.demand.clone(), job.depth(), own_limits(job), job.has_parked())
+}
+
+fn limit_key(of: Option<&Job>, value: Option<&str>) -> LimitKey {
+    let namespace = Namespace::default_namespace();
+    LimitKey { namespace, agent: of.map(|job| job.agent.clone()), value: value.map(Into::into) }
+}
+
+/// The value of the label `k`.
+fn value_key(job: &Job) -> Option<LimitKey> {
+    job.spec.as_ref()?.per_key.as_ref()?;
+    Some(limit_key(Some(job), Some(job.labels.get("k")?)))
+}
+
+fn own_limits(job: &Job) -> Vec<Limit> {
+    let spec = job.spec.as_ref().expect("a spec");
+    let rate = |rate: Option<Rate>| rate.filter(|_| !job.has_parked());
+    let mut limits = Vec::new();
+    if spec.concurrency.is_some() || spec.rate.is_some() {
+        limits.push(Limit { key: limit_key(Some(job), None), running_max: spec.concurrency, rate: rate(spec.rate) });
+    }
+    if let (Some(per_key), Some(key)) = (&spec.per_key, value_key(job)) {
+        limits.push(Limit { key, running_max: per_key.concurrency, rate: rate(per_key.rate) });
+    }
+    limits
 }
 
 impl Cluster for Fake {
@@ -191,16 +232,26 @@ impl Cluster for Fake {
         on.map(|(job, (_, allocation))| Held { job: &self.jobs[job], allocation, lends: self.lending.contains(job) })
     }
 
-    fn running(&self, _: &Namespace, agent: &AgentName) -> Option<&ConcurrencyPermits> {
-        self.running.get(agent)
+    fn limits(&self, job: &Job) -> Vec<Limit> {
+        let of_namespace =
+            self.running_max.map(|most| Limit { key: limit_key(None, None), running_max: Some(most), rate: None });
+        own_limits(job).into_iter().chain(of_namespace).collect()
     }
 
-    fn running_in(&self, _: &Namespace) -> Option<&ConcurrencyPermits> {
-        Some(&self.running_in)
+    fn permits(&self, key: &LimitKey) -> Option<&ConcurrencyPermits> {
+        self.permits.get(key)
     }
 
-    fn running_max(&self, _: &Namespace) -> Option<u32> {
-        self.running_max
+    fn now(&self) -> ClusterTime {
+        self.now
+    }
+
+    fn full_at(&self, key: &LimitKey) -> ClusterTime {
+        self.full.get(key).copied().unwrap_or_default()
+    }
+
+    fn opens_at(&self, key: &LimitKey, rate: Rate) -> ClusterTime {
+        rate.open_at(self.full_at(key))
     }
 
     fn lending(&self) -> impl Iterator<Item = NodeView<'_>> {
@@ -244,6 +295,12 @@ fn pair(text: &str) -> (String, String) {
 
 fn architecture(text: &str) -> Architecture {
     if text == "arm64" { Architecture::Arm64 } else { Architecture::X86_64 }
+}
+
+/// `JOBS/SECONDS/BURST`.
+fn read_rate(text: &str) -> Rate {
+    let numbers: Vec<u32> = text.split('/').map(number).collect();
+    Rate::new(numbers[0], numbers[1].into(), Some(numbers[2]))
 }
 
 fn digest(text: &str) -> Digest {
@@ -300,7 +357,8 @@ pub(super) fn job(name: &str, words: &[&str]) -> Job {
     let mut pin = digest("d1");
     let mut priority = 0;
     let mut reason = Reason::Queued;
-    let mut limit = None;
+    let (mut limit, mut rate, mut per_key) = (None, None, None);
+    let mut labels = BTreeMap::new();
     let mut spawned = None;
     let mut parks = 0;
     let mut demand = Demand::default();
@@ -311,6 +369,13 @@ pub(super) fn job(name: &str, words: &[&str]) -> Job {
             ("digest", value) => pin = digest(value),
             ("prio", value) => priority = number(value),
             ("limit", value) => limit = Some(number(value)),
+            ("rate", value) => rate = Some(read_rate(value)),
+            ("k", value) => {
+                labels.insert("k".to_owned(), value.to_owned());
+                per_key.get_or_insert(PerKey { key: "label:k".into(), concurrency: None, rate: None });
+            }
+            ("k-limit", value) => per_key.as_mut().expect("k first").concurrency = Some(number(value)),
+            ("k-rate", value) => per_key.as_mut().expect("k first").rate = Some(read_rate(value)),
             ("backoff", value) => {
                 reason = Reason::Backoff { until: ClusterTime::default().plus(Micros::from_secs(number(value))) };
             }
@@ -333,7 +398,7 @@ pub(super) fn job(name: &str, words: &[&str]) -> Job {
         id,
         agent: agent.parse().expect("an agent name"),
         pin: Some(AgentPin { version: Version { major: 1, minor: 0, patch: 0 }, digest: pin }),
-        spec: Some(Arc::new(spec(demand, limit))),
+        spec: Some(Arc::new(RunSpec { rate, per_key, ..spec(demand, limit) })),
         status: JobStatus::Pending,
         reason,
         priority,
@@ -369,7 +434,7 @@ pub(super) fn job(name: &str, words: &[&str]) -> Job {
         original: None,
         successor: None,
         metadata: Arc::from(*b"{}"),
-        labels: Arc::default(),
+        labels: Arc::new(labels),
         execution_timeout: None,
         principal: Principal::local(),
         door: Door::Local,
@@ -394,5 +459,7 @@ fn spec(demand: Demand, concurrency: Option<u32>) -> RunSpec {
         secrets: Vec::new(),
         model: None,
         servers: Vec::new(),
+        rate: None,
+        per_key: None,
     }
 }

@@ -40,7 +40,11 @@ fn jobs() -> impl Generate<Value = Vec<String>> {
         1 => Just(" label=zone:eu"),
         1 => Just(" pin=n1"),
         1 => Just(" agent=solo limit=1"),
-        1 => Just(" agent=duo limit=2")
+        1 => Just(" agent=duo limit=2"),
+        1 => Just(" agent=slow rate=1/10/2"),
+        1 => Just(" agent=fair k=x k-limit=1"),
+        1 => Just(" agent=fair k=y k-limit=1"),
+        1 => Just(" agent=even limit=3 rate=2/5/1 k=x k-rate=1/20/1")
     ];
     let one = (0..4u32, 0..17u32, -1..3i64, 1..4u8, gpus, extra).prop_map(|(cores, mem, prio, digest, gpus, extra)| {
         format!("cores={cores} mem={mem} prio={prio} digest=d{digest}{gpus}{extra}")
@@ -108,7 +112,7 @@ fn assert_nothing_left_that_fits(fake: &Fake) {
         let spec = job.spec.as_ref().expect("a spec");
         let running = |other: &&atlas_types::Job| other.status == JobStatus::Running && other.agent == job.agent;
         let running = fake.jobs.values().filter(running).count() as u32;
-        if spec.concurrency.is_some_and(|limit| running >= limit) {
+        if spec.concurrency.is_some_and(|limit| running >= limit) || fake.is_held(job) {
             continue;
         }
         for (node, free) in fake.nodes.values() {
@@ -163,6 +167,16 @@ fn make(fake: &mut Fake, asked: JobId, changes: &[Change]) {
                 });
             }
             Change::NamespaceLimit { at_least } => fake.running_max = Some(*at_least),
+            Change::KeyLimit { at_least } => {
+                let (agent, labels) = (fake.jobs[&asked].agent.clone(), fake.jobs[&asked].labels.clone());
+                fake.change_jobs(|job| {
+                    if job.agent == agent && job.labels == labels {
+                        let spec = Arc::make_mut(job.spec.as_mut().expect("a spec"));
+                        spec.per_key.as_mut().expect("a key").concurrency = Some(*at_least);
+                    }
+                });
+            }
+            Change::Rate { wait, .. } => fake.now = fake.now.plus(*wait),
             Change::Open { node, .. } => fake.change_node(node, |node| {
                 node.health = NodeHealth::Ready;
                 node.cordoned = false;
@@ -263,6 +277,8 @@ proptest! {
                 Why::NeverSatisfiable { .. } => Brief::NeverSatisfiable,
                 Why::Concurrency { .. } => Brief::Concurrency,
                 Why::NamespaceLimit { .. } => Brief::NamespaceLimit,
+                Why::KeyLimit { .. } => Brief::KeyLimit,
+                Why::Rate { .. } => Brief::Rate,
                 why => panic!("{why:?}"),
             };
             prop_assert_eq!(brief(&fake, job), expected);

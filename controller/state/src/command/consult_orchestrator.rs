@@ -58,6 +58,8 @@ fn spec(contract: &RunSpec, command: &ConsultOrchestrator) -> RunSpec {
         effects: Effects::Idempotent,
         max_attempts: ATTEMPTS_MAX,
         concurrency: None,
+        rate: None,
+        per_key: None,
         spawns: false,
         carried: false,
         secrets: Vec::new(),

@@ -17,16 +17,8 @@ pub(super) fn apply(command: &GrantLease, change: &mut Change<'_>) -> Result<Out
     let node = change.node(&command.node)?;
     check_node(node, spec, command, job.depth())?;
     let depth = job.depth();
-    if let Some(limit) = spec.concurrency
-        && !change.state.may_run(&job.namespace, &job.agent, limit, depth)
-    {
-        return Err(Rejection::LimitReached { what: "running jobs of this agent", limit: u64::from(limit) });
-    }
-    if let Some(limit) = change.state.running_max(&job.namespace)
-        && !change.state.may_run_in(&job.namespace, depth)
-    {
-        return Err(Rejection::NamespaceLimit { what: "running jobs", limit: u64::from(limit) });
-    }
+    let limits = change.state.limits_for(job);
+    limits.iter().try_for_each(|limit| change.state.permits_one_more(limit, depth))?;
 
     let mut job = (**job).clone();
     change.state.grant_seq = change.state.grant_seq.next();
@@ -43,6 +35,7 @@ pub(super) fn apply(command: &GrantLease, change: &mut Change<'_>) -> Result<Out
         granted_at: change.clock,
         started: false,
     });
+    change.state.take_tokens(&limits);
     let digest = job.pin.as_ref().map(|pin| pin.digest);
     change.change_node(&command.node, digest, |node| {
         node.take(&lease, depth);
@@ -178,6 +171,104 @@ mod tests {
                 ! the namespace's limit of 1 for running jobs is reached
                 c1 Ended running→completed
                 c2 Granted pending→running on n1 token 3 attempt 1
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_rate_bounds_the_starts_of_an_agent() {
+        check(
+            "agent a rate=2/10/2; agent b; node n1 places=9; job j1; job j2; job j3; job j4 agent=b --
+            grant j1 n1; grant j2 n1; grant j3 n1; grant j4 n1; complete j1; clock 4; grant j3 n1; clock 1; grant j3 n1",
+            expect![[r#"
+                j1 Granted pending→running on n1 token 1 attempt 1
+                j2 Granted pending→running on n1 token 2 attempt 1
+                ! the cluster's limit of 2 for starts of jobs of this agent is reached
+                j4 Granted pending→running on n1 token 3 attempt 1
+                j1 Ended running→completed
+                ! the cluster's limit of 2 for starts of jobs of this agent is reached
+                j3 Granted pending→running on n1 token 4 attempt 1
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_rate_counts_each_attempt_and_full_buckets_are_forgotten() {
+        check(
+            "agent a rate=1/10; node n1; job j1; job j2; grant j1 n1; lose j1 -- grant j1 n1; clock 10; grant j1 n1; buckets; clock 30;
+            grant j2 n1; buckets",
+            expect![[r#"
+                ! the cluster's limit of 1 for starts of jobs of this agent is reached
+                j1 Granted pending→running on n1 token 2 attempt 2
+                buckets full in [10] s
+                j2 Granted pending→running on n1 token 3 attempt 1
+                buckets full in [10] s
+            "#]],
+        );
+    }
+
+    #[test]
+    fn each_value_of_a_key_has_limits_of_its_own() {
+        check(
+            r#"agent a per=/c key-limit=1 key-rate=1/10; node n1 places=9; job j1 input={"c":"x"}; job j2 input={"c":"x"}; job j3 input={"c":7};
+            job j4 input={"c":7}; job j5; job j6 input={"c":1.5} -- grant j1 n1; grant j2 n1; grant j3 n1; grant j4 n1; grant j5 n1; grant j6 n1;
+            complete j1; grant j2 n1; clock 10; grant j2 n1"#,
+            expect![[r#"
+                j1 Granted pending→running on n1 token 1 attempt 1
+                ! the cluster's limit of 1 for running jobs of this key is reached
+                j3 Granted pending→running on n1 token 2 attempt 1
+                ! the cluster's limit of 1 for running jobs of this key is reached
+                j5 Granted pending→running on n1 token 3 attempt 1
+                j6 Granted pending→running on n1 token 4 attempt 1
+                j1 Ended running→completed
+                ! the cluster's limit of 1 for starts of jobs of this key is reached
+                j2 Granted pending→running on n1 token 5 attempt 1
+            "#]],
+        );
+        check(
+            "agent a per=label:team key-limit=1; node n1 places=9; job j1 labels=team:x; job j2 labels=team:x; job j3 labels=team:y; job j4 --
+            grant j1 n1; grant j2 n1; grant j3 n1; grant j4 n1; complete j1; grant j2 n1",
+            expect![[r#"
+                j1 Granted pending→running on n1 token 1 attempt 1
+                ! the cluster's limit of 1 for running jobs of this key is reached
+                j3 Granted pending→running on n1 token 2 attempt 1
+                j4 Granted pending→running on n1 token 3 attempt 1
+                j1 Ended running→completed
+                j2 Granted pending→running on n1 token 4 attempt 1
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_parent_lends_its_permit_of_a_key() {
+        check(
+            r#"agent a spawns=true per=/c key-limit=1; node n1 places=9; job j1 input={"c":"x"}; grant j1 n1 --
+            spawn j1 c1 input={"c":"x"}; grant c1 n1; spawn j1 c2 input={"c":"x"}; grant c2 n1; complete c1; grant c2 n1"#,
+            expect![[r#"
+                c1 Submitted pending→pending Queued
+                c1 Granted pending→running on n1 token 2 attempt 1
+                c2 Submitted pending→pending Queued
+                ! the cluster's limit of 1 for running jobs of this key is reached
+                c1 Ended running→completed
+                c2 Granted pending→running on n1 token 3 attempt 1
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_namespace_bounds_the_starts_of_its_jobs() {
+        check(
+            r#"level 6; agent a; node n1 places=9; put namespace default {"jobs_rate":{"jobs":1,"seconds":10}}; job j1; job j2; job j3 --
+            grant j1 n1; grant j2 n1; put namespace default {}; grant j2 n1; put namespace default {"jobs_rate":{"jobs":1,"seconds":10}};
+            grant j3 n1; clock 10; grant j3 n1"#,
+            expect![[r#"
+                j1 Granted pending→running on n1 token 1 attempt 1
+                ! the namespace's limit of 1 for starts of jobs is reached
+                namespace default uid 3 revision 8 {}
+                j2 Granted pending→running on n1 token 2 attempt 1
+                namespace default uid 3 revision 10 {"jobs_rate":{"jobs":1,"seconds":10}}
+                ! the namespace's limit of 1 for starts of jobs is reached
+                j3 Granted pending→running on n1 token 3 attempt 1
             "#]],
         );
     }

@@ -20,8 +20,8 @@ use std::collections::BTreeMap;
 
 use atlas_allocation::ConcurrencyPermits;
 use atlas_types::{
-    AgentName, AgentVersion, Inbox, Job, JobStatus, JoinToken, Journal, Namespace, Object, Payload, Question, Run,
-    RunSpec, Version, label_bytes,
+    AgentName, AgentVersion, ClusterTime, Inbox, Job, JobStatus, JoinToken, Journal, LimitKey, Namespace, Object,
+    Payload, Question, Run, RunSpec, Version, label_bytes,
 };
 
 pub use self::held::HeldBack;
@@ -36,7 +36,8 @@ use self::{
     routing::Undecided, runs::Runs, timer::Timers, waiting::Waiting,
 };
 
-use crate::map::Map;
+use crate::limits;
+use crate::map::{Map, Set};
 use crate::node::NodeState;
 
 /// All indexes and counts.
@@ -55,6 +56,10 @@ pub(crate) struct Index {
     pub(crate) running_of: Map<Namespace, Map<AgentName, ConcurrencyPermits>>,
     /// Running jobs by namespace, carried ones left out; namespaces without any are absent.
     pub(crate) running_in: Map<Namespace, ConcurrencyPermits>,
+    /// Running jobs by the value of their agent's key, carried ones left out; values without any are absent.
+    pub(crate) running_by: Map<LimitKey, ConcurrencyPermits>,
+    /// Token buckets by when they are full.
+    pub(crate) buckets_full: Set<(ClusterTime, LimitKey)>,
     /// How many jobs that have not ended each agent version has; those without any are absent.
     pub(crate) active_of: Map<Namespace, Map<(AgentName, Version), u64>>,
     pub(crate) objects: Objects,
@@ -169,6 +174,16 @@ impl Index {
         self.objects.change(old, new);
     }
 
+    /// One token bucket was used, or forgotten.
+    pub(crate) fn bucket(&mut self, key: &LimitKey, old: Option<ClusterTime>, new: Option<ClusterTime>) {
+        if let Some(full) = old {
+            self.buckets_full.remove(&(full, key.clone()));
+        }
+        if let Some(full) = new {
+            self.buckets_full.insert((full, key.clone()));
+        }
+    }
+
     /// A running job begins to wait for its children, or waits no longer: the limits of its agent and its namespace have room for one of those. One that a run
     /// carries takes no place, so it has none to lend.
     pub(crate) fn lend(&mut self, job: &Job, waits: bool) {
@@ -177,7 +192,8 @@ impl Index {
         }
         let agents = self.running_of.get_mut(&job.namespace);
         let of_agent = agents.and_then(|agents| agents.get_mut(&job.agent));
-        for permits in of_agent.into_iter().chain(self.running_in.get_mut(&job.namespace)) {
+        let of_value = limits::key_of(job).and_then(|key| self.running_by.get_mut(&key));
+        for permits in of_agent.into_iter().chain(of_value).chain(self.running_in.get_mut(&job.namespace)) {
             if waits { permits.wait(job.depth()) } else { permits.resume(job.depth()) }
         }
     }
@@ -249,6 +265,13 @@ impl Index {
         }
         if agents.is_empty() {
             self.running_of.remove(&job.namespace);
+        }
+        if let Some(key) = limits::key_of(job) {
+            let permits = self.running_by.entry(key.clone()).or_default();
+            count(permits);
+            if *permits == ConcurrencyPermits::default() {
+                self.running_by.remove(&key);
+            }
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use atlas_types::{AgentName, Demand, Job, JobId, JobStatus, Namespace, Reason};
+use atlas_types::{Demand, Job, JobId, JobStatus, Limit, Namespace, Reason};
 
 use crate::map::Map;
 
@@ -14,12 +14,21 @@ pub struct Class {
     pub namespace: Namespace,
     /// What its jobs ask of a node.
     pub demand: Demand,
-    /// The agent and how many of its jobs may run at once, if that is bounded.
-    pub limit: Option<(AgentName, u32)>,
+    /// The limits of their agent that hold for its jobs.
+    pub limits: Vec<Limit>,
     /// How deep they were spawned: the deeper, the more jobs lend them a place.
     pub depth: u32,
     /// They have parked: they wait even if no node could ever run them.
     pub parked: bool,
+}
+
+impl Class {
+    /// The class of a job; none for one that can never run, because its agent was unknown.
+    pub fn of(job: &Job) -> Option<Self> {
+        let demand = job.spec.as_ref()?.demand.clone();
+        let (namespace, limits) = (job.namespace.clone(), crate::limits::of_agent(job));
+        Some(Self { namespace, demand, limits, depth: job.depth(), parked: job.has_parked() })
+    }
 }
 
 /// The order of the queue: higher priority first, then age.
@@ -63,7 +72,7 @@ impl Waiting {
     }
 
     fn insert(&mut self, job: &Job) {
-        let Some(class) = class(job) else { return };
+        let Some(class) = Class::of(job) else { return };
         let turn = turn(job);
         let Some((known, _)) = self.classes.get_key_value(&class) else {
             let class = Arc::new(class);
@@ -82,7 +91,7 @@ impl Waiting {
     }
 
     fn remove(&mut self, job: &Job) {
-        let Some(class) = class(job) else { return };
+        let Some(class) = Class::of(job) else { return };
         let turn = turn(job);
         let Some(queue) = self.classes.get_mut(&class) else { return };
         queue.remove(&turn);
@@ -104,12 +113,4 @@ fn waits(job: &Job) -> bool {
 
 pub(crate) fn turn(job: &Job) -> Turn {
     (Reverse(job.priority), job.queue_seq)
-}
-
-/// The class of a job; none for one that can never run, because its agent was unknown.
-fn class(job: &Job) -> Option<Class> {
-    let spec = job.spec.as_ref()?;
-    let limit = spec.concurrency.map(|limit| (job.agent.clone(), limit));
-    let (namespace, demand) = (job.namespace.clone(), spec.demand.clone());
-    Some(Class { namespace, demand, limit, depth: job.depth(), parked: job.has_parked() })
 }

@@ -1,5 +1,6 @@
 //! What must hold after every command, one file an invariant. Unit tests, the simulation and debug builds check them all.
 
+mod bucket_1;
 mod cap_1;
 mod count_1;
 mod dedupe_1;
@@ -38,7 +39,7 @@ pub struct Violation {
 type Check = fn(&State) -> Result<(), String>;
 
 /// All of them. `INDEX-1` comes first: the others may use the indexes.
-const ALL: [(&str, Check); 22] = [
+const ALL: [(&str, Check); 23] = [
     ("INDEX-1", index_1::check),
     ("LEASE-1", lease_1::check),
     ("LEASE-2", lease_2::check),
@@ -50,6 +51,7 @@ const ALL: [(&str, Check); 22] = [
     ("NODE-1", node_1::check),
     ("DEDUPE-1", dedupe_1::check),
     ("EVENT-1", event_1::check),
+    ("BUCKET-1", bucket_1::check),
     ("SPAWN-1", spawn_1::check),
     ("JOURNAL-1", journal_1::check),
     ("JOURNAL-2", journal_2::check),

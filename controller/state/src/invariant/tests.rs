@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    Carried, ClusterTime, EventSeq, FencingToken, Job, JobId, JobStatus, NodeHealth, Place, Reason, RouteAction, RunId,
-    Seq, Timestamp,
+    Carried, ClusterTime, EventSeq, FencingToken, Job, JobId, JobStatus, LimitKey, Namespace, NodeHealth, Place,
+    Reason, RouteAction, RunId, Seq, Timestamp,
 };
 
 use crate::State;
@@ -55,6 +55,12 @@ fn each_is_found() {
     let warm_nothing = |node: &mut NodeState| Arc::make_mut(&mut node.node).warm.extend([(DIGEST, 0)]);
     assert_eq!(broken(|state| node(state, warm_nothing)), "NODE-1");
     assert_eq!(broken(|state| state.event_seq = EventSeq(1)), "EVENT-1");
+    let key = LimitKey { namespace: Namespace::default_namespace(), agent: None, value: Some("x".into()) };
+    let of_no_agent = |state: &mut State| {
+        state.index.bucket(&key, None, Some(ClusterTime(1)));
+        state.buckets.extend([(key.clone(), ClusterTime(1))]);
+    };
+    assert_eq!(broken(of_no_agent), "BUCKET-1");
     assert_eq!(broken(|state| state.sinks.extend([(atlas_types::MemberId(1), EventSeq(99))])), "EVENT-1");
 }
 

@@ -10,10 +10,10 @@ use atlas_types::{
     Effects, EndCarried, EventSeq, Expect, ExpireQuestion, FailJob, FailPending, Failure, FailureKind, FencingToken,
     FoldSteps, ForkJob, ForsakeChild, Gpu, GpuShare, GrantLease, Inventory, JobId, JoinKind, JoinMember, LabelNode,
     LoseLease, LoseNode, MemberId, MessageId, Micros, Namespace, NodeEpoch, NodeId, ObjectKey, ObjectKind, ObjectName,
-    Observation, ObserveObjects, ParkJob, Payload, PayloadBody, PruneJobs, PutObject, QuestionRule, RecordSteps,
-    RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob, RetireAgent, RetryJob, RetryRule, RevokeJoinToken,
-    RouteJob, RunId, RunSpec, SinkAck, SpawnedBy, Spawner, StartJob, Step, StepKey, StepKind, StepUsage, SubmitJob,
-    Timeouts, Timestamp, Usage, Verdict, Version, Wait, WakeJob, WarmChanged,
+    Observation, ObserveObjects, ParkJob, Payload, PayloadBody, PerKey, PruneJobs, PutObject, QuestionRule, Rate,
+    RecordSteps, RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob, RetireAgent, RetryJob, RetryRule,
+    RevokeJoinToken, RouteJob, RunId, RunSpec, SinkAck, SpawnedBy, Spawner, StartJob, Step, StepKey, StepKind,
+    StepUsage, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version, Wait, WakeJob, WarmChanged,
 };
 
 mod question;
@@ -364,7 +364,21 @@ fn spec(words: &Words<'_>) -> RunSpec {
         secrets: Vec::new(),
         model: None,
         servers: Vec::new(),
+        rate: words.text("rate").map(rate),
+        per_key: words.text("per").map(|key| PerKey {
+            key: key.into(),
+            concurrency: words.get("key-limit"),
+            rate: words.text("key-rate").map(rate),
+        }),
     }
+}
+
+/// `JOBS/SECONDS` or `JOBS/SECONDS/BURST`.
+fn rate(text: &str) -> Rate {
+    let mut numbers = text.split('/').map(number);
+    let mut next = || numbers.next();
+    let (jobs, seconds) = (next().expect("jobs"), next().expect("seconds"));
+    Rate::new(jobs as u32, seconds, next().map(|burst| burst as u32))
 }
 
 fn demand(words: &Words<'_>) -> Demand {
@@ -449,7 +463,10 @@ fn submit(id: JobId, words: &Words<'_>) -> SubmitJob {
         agent: agent(words.text("agent").unwrap_or("a")),
         verdict,
         input: words.text("artifact").map_or_else(
-            || Payload::inline(&vec![b' '; words.or("bytes", 2)]),
+            || match words.text("input") {
+                Some(text) => Payload::inline(text.as_bytes()),
+                None => Payload::inline(&vec![b' '; words.or("bytes", 2)]),
+            },
             |text| artifact(text.parse().expect("a byte")),
         ),
         priority: words.or("priority", 0),

@@ -70,9 +70,8 @@ proptest! {
         steps.iter().for_each(|step| step.run(&mut run.state));
         let Some(job) = run.state.class_heads().map(|(_, job)| job.clone()).next() else { return Ok(()) };
         let demand = job.spec.as_ref().map(|spec| spec.demand.clone()).unwrap_or_default();
-        let limited = job.spec.as_ref().and_then(|spec| spec.concurrency);
-        let full = limited.is_some_and(|limit| !run.state.may_run(&job.namespace, &job.agent, limit, job.depth()));
-        let full = full || !run.state.may_run_in(&job.namespace, job.depth());
+        let limits = run.state.limits_for(&job);
+        let full = limits.iter().any(|limit| run.state.permits_one_more(limit, job.depth()).is_err());
         let Some(node) = run.state.nodes_with_room(&demand).next().cloned() else { return Ok(()) };
         let allocation = node.free.fit(&node.node.inventory, &demand, job.depth()).expect("it has room");
         let step = Step::GrantExactly { job: job.id, node: node.node.id.clone(), epoch: node.node.epoch, allocation };

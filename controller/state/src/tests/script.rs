@@ -88,6 +88,7 @@ impl Run {
                 "show" if words.word(1).starts_with('r') && !words.word(1).contains('/') => {
                     self.show_run(words.word(1))
                 }
+                "buckets" => self.show_buckets(),
                 "show" => self.show(words.word(1)),
                 "questions" => self.show_questions(&words),
                 "inbox" => self.show_inbox(words.word(1)),
@@ -99,6 +100,13 @@ impl Run {
             }
         }
         std::mem::take(&mut self.out)
+    }
+
+    /// The token buckets that are kept, and in how many seconds each is full.
+    fn show_buckets(&mut self) {
+        let left = |full: ClusterTime| full.since(self.state.clock).0 / 1_000_000;
+        let buckets: Vec<_> = self.state.buckets.iter().map(|(_, full)| left(*full)).collect();
+        self.out += &format!("buckets full in {buckets:?} s\n");
     }
 
     pub(crate) fn job_id(&self, name: &str) -> JobId {

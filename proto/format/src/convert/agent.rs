@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentKind, AgentName, AgentPin, AgentVersion, ClusterTime, Effects, Micros, Namespace, RequiredAgent, RetryRule,
-    RunSpec, Seq, Timeouts, Timestamp,
+    AgentKind, AgentName, AgentPin, AgentVersion, ClusterTime, Effects, Micros, Namespace, PerKey, Rate, RequiredAgent,
+    RetryRule, RunSpec, Seq, Timeouts, Timestamp,
 };
 
 use super::{EnumField as _, digest, enum_field, labels_in, labels_out, name, required};
@@ -37,7 +37,40 @@ impl From<&RunSpec> for proto::RunSpec {
             secrets: spec.secrets.clone(),
             model: spec.model.clone(),
             servers: spec.servers.clone(),
+            rate: spec.rate.map(Into::into),
+            per_key: spec.per_key.as_ref().map(Into::into),
         }
+    }
+}
+
+impl From<Rate> for proto::Rate {
+    fn from(Rate { jobs, per, burst }: Rate) -> Self {
+        Self { jobs, per_us: per.0, burst }
+    }
+}
+
+impl TryFrom<proto::Rate> for Rate {
+    type Error = FormatError;
+
+    fn try_from(proto::Rate { jobs, per_us, burst }: proto::Rate) -> Result<Self, FormatError> {
+        if jobs == 0 || burst == 0 {
+            return Err(FormatError::Missing { field: "rate.jobs" });
+        }
+        Ok(Self { jobs, per: Micros(per_us), burst })
+    }
+}
+
+impl From<&PerKey> for proto::PerKey {
+    fn from(PerKey { key, concurrency, rate }: &PerKey) -> Self {
+        Self { key: key.to_string(), concurrency: *concurrency, rate: rate.map(Into::into) }
+    }
+}
+
+impl TryFrom<proto::PerKey> for PerKey {
+    type Error = FormatError;
+
+    fn try_from(proto::PerKey { key, concurrency, rate }: proto::PerKey) -> Result<Self, FormatError> {
+        Ok(Self { key: key.into(), concurrency, rate: rate.map(TryInto::try_into).transpose()? })
     }
 }
 
@@ -74,6 +107,8 @@ impl TryFrom<proto::RunSpec> for RunSpec {
             secrets: spec.secrets,
             model: spec.model,
             servers: spec.servers,
+            rate: spec.rate.map(TryInto::try_into).transpose()?,
+            per_key: spec.per_key.map(TryInto::try_into).transpose()?,
         })
     }
 }

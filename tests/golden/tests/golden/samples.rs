@@ -72,6 +72,8 @@ pub(crate) fn spec() -> RunSpec {
         secrets: Vec::new(),
         model: None,
         servers: Vec::new(),
+        rate: None,
+        per_key: None,
     }
 }
 
@@ -93,6 +95,8 @@ pub(crate) fn light_spec() -> RunSpec {
         secrets: Vec::new(),
         model: None,
         servers: Vec::new(),
+        rate: None,
+        per_key: None,
     }
 }
 

@@ -63,12 +63,15 @@ fn snapshots_read_and_write_as_ever() {
     let mut branches = Vec::new();
     encode_snapshot(&samples::image_with_branches(), &mut branches).expect("a vector takes everything");
     let branches = Golden { name: "snapshot_branches", bytes: branches, read };
+    let mut buckets = Vec::new();
+    encode_snapshot(&samples::image_with_buckets(), &mut buckets).expect("a vector takes everything");
+    let buckets = Golden { name: "snapshot_buckets", bytes: buckets, read };
     let mut questions = Vec::new();
     encode_snapshot(&samples::image_with_questions(), &mut questions).expect("a vector takes everything");
     let questions = Golden { name: "snapshot_questions", bytes: questions, read };
     check(
         "snapshots",
-        &[Golden { name: "snapshot", bytes, read }, journals, inboxes, questions, objects, runs, branches],
+        &[Golden { name: "snapshot", bytes, read }, journals, inboxes, questions, objects, runs, branches, buckets],
     );
 }
 

@@ -63,6 +63,8 @@ fn agent(name: &str, effects: Effects) -> Command {
             secrets: Vec::new(),
             model: None,
             servers: Vec::new(),
+            rate: None,
+            per_key: None,
         }),
         labels: Default::default(),
     })

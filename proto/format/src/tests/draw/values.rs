@@ -75,7 +75,23 @@ impl Draw {
             secrets: self.list(Self::text),
             model: self.option(Self::text),
             servers: self.list(Self::text),
+            rate: self.option(Self::rate),
+            per_key: self.option(|draw| PerKey {
+                key: draw.text().into(),
+                concurrency: draw.option(Self::u32),
+                rate: draw.option(Self::rate),
+            }),
         }
+    }
+
+    fn rate(&mut self) -> Rate {
+        Rate { jobs: self.u32().max(1), per: self.micros(), burst: self.u32().max(1) }
+    }
+
+    fn bucket(&mut self) -> Bucket {
+        let (agent, value) = (self.option(Self::agent_name), self.option(|draw| draw.text().into()));
+        let key = LimitKey { namespace: self.namespace(), agent, value };
+        Bucket { key, full: ClusterTime(self.u64()) }
     }
 
     pub(super) fn agent_kind(&mut self) -> AgentKind {
@@ -504,6 +520,7 @@ impl Draw {
             }),
             objects: self.list(|draw| Arc::new(draw.object())),
             runs: self.list(|draw| Arc::new(draw.run())),
+            buckets: self.list(Self::bucket),
             journals: self.list(|draw| JournalImage { job: draw.job_id(), journal: Arc::new(draw.journal()) }),
             inboxes: self.list(|draw| InboxImage { job: draw.job_id(), inbox: Arc::new(draw.inbox()) }),
             questions: self.list(|draw| Arc::new(draw.question())),

@@ -11,6 +11,7 @@ fn name(command: &Command) -> &'static str {
         Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.demand.place == Place::Llm => "register_agent_llm",
         Command::RegisterAgent(RegisterAgent { spec, .. }) if !spec.servers.is_empty() => "register_agent_servers",
         Command::RegisterAgent(RegisterAgent { spec, .. }) if !spec.secrets.is_empty() => "register_agent_secrets",
+        Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.rate.is_some() => "register_agent_limits",
         Command::RegisterAgent(_) => "register_agent",
         Command::RetireAgent(_) => "retire_agent",
         Command::DeleteAgent(_) => "delete_agent",
@@ -96,7 +97,7 @@ fn name(command: &Command) -> &'static str {
 }
 
 /// How many names there are.
-const NAMES: usize = 85;
+const NAMES: usize = 86;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -326,6 +327,15 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
         Command::RegisterAgent(register_agent(RunSpec {
             secrets: vec!["API_KEY".to_owned(), "openai-key".to_owned()],
             model: Some("fast".to_owned()),
+            ..spec()
+        })),
+        Command::RegisterAgent(register_agent(RunSpec {
+            rate: Some(Rate { jobs: 60, per: Micros::from_secs(60), burst: 5 }),
+            per_key: Some(PerKey {
+                key: "/customer".into(),
+                concurrency: Some(2),
+                rate: Some(Rate { jobs: 1, per: Micros::from_secs(1), burst: 1 }),
+            }),
             ..spec()
         })),
         Command::RegisterAgent(register_agent(RunSpec { servers: vec!["github".to_owned()], ..spec() })),

@@ -71,6 +71,7 @@ pub(crate) fn image() -> StateImage {
         questions: Vec::new(),
         objects: Vec::new(),
         runs: Vec::new(),
+        buckets: Vec::new(),
     }
 }
 
@@ -237,6 +238,18 @@ pub(crate) fn step_job() -> Job {
 /// A state of level 6 with runs.
 pub(crate) fn image_with_runs() -> StateImage {
     StateImage { level: Level(6), runs: runs().into_iter().map(Arc::new).collect(), ..image() }
+}
+
+/// A state of level 6 with token buckets.
+pub(crate) fn image_with_buckets() -> StateImage {
+    let key = |agent, value| LimitKey { namespace: Namespace::default_namespace(), agent, value };
+    let bucket = |key, seconds: u64| Bucket { key, full: ClusterTime(seconds * 1_000_000) };
+    let buckets = vec![
+        bucket(key(None, None), 91),
+        bucket(key(Some(agent()), None), 92),
+        bucket(key(Some(agent()), Some("acme".into())), 150),
+    ];
+    StateImage { level: Level(6), buckets, ..image() }
 }
 
 /// A state of level 6 with a run that has branches: a step failed and runs again, two do not run.
