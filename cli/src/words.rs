@@ -62,6 +62,11 @@ pub(crate) fn date_and_time(unix_seconds: f64) -> String {
     utc(unix_seconds).format("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
+/// A Unix time for names of files: `20261122T120107Z`.
+pub(crate) fn compact_time(unix_seconds: f64) -> String {
+    utc(unix_seconds).format("%Y%m%dT%H%M%SZ").to_string()
+}
+
 /// The date and time in the local time zone, with its offset: `2026-11-22 13:01:07 +01:00`.
 pub(crate) fn local_date_and_time(unix_seconds: f64) -> String {
     utc(unix_seconds).with_timezone(&Local).format("%Y-%m-%d %H:%M:%S %:z").to_string()

@@ -70,9 +70,13 @@ pub(crate) fn read_token(path: &Path) -> Result<String, Failure> {
     } else {
         File::open(path).map_err(failed)?.take(TOKEN_BYTES_MAX).read_to_string(&mut text).map_err(failed)?;
     }
+    checked_token(&text, path)
+}
+
+/// Refuses a text that is no token. The text itself is not told: it may be most of one.
+pub(crate) fn checked_token(text: &str, path: &Path) -> Result<String, Failure> {
     let token = text.trim();
     if atlas_access::parts(token).is_none() && !is_of_issuer(token) {
-        // Without the text: it may be most of a token.
         let why = "one begins with atl_, and one of an issuer has three parts with dots between them";
         return Err(Failure::usage(format!("\"{}\" has no token: {why}", path.display())));
     }

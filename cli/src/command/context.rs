@@ -1,5 +1,7 @@
 //! `atlasctl context`: clusters by name. A context holds addresses of controllers, and the token that is shown to them.
 
+mod kubernetes;
+
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -57,6 +59,11 @@ pub(crate) struct AddOptions {
     /// Read the token for the cluster from a file; - reads it from stdin.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+    /// Read the token from a Secret of Kubernetes, as JSON; - reads it from stdin.
+    ///
+    /// kubectl -n atlas get secret atlas-auth -o json | atlasctl context add prod --server URL --from-secret -
+    #[arg(long, value_name = "FILE", conflicts_with = "token_file")]
+    from_secret: Option<PathBuf>,
 }
 
 pub(crate) fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
@@ -130,9 +137,10 @@ fn add(context: &Context, mut config: Config, options: &AddOptions) -> Result<Ex
         return Err(failure.with_next(format!("remove it first: atlasctl context remove {}", shell(name))));
     }
     let known = config.contexts.get(name);
-    let (token, login) = match &options.token_file {
-        Some(path) => (Some(auth::read_token(path)?), None),
-        None => (known.and_then(|known| known.token.clone()), known.and_then(|known| known.login.clone())),
+    let (token, login) = match (&options.token_file, &options.from_secret) {
+        (Some(path), _) => (Some(auth::read_token(path)?), None),
+        (None, Some(path)) => (Some(kubernetes::token(path)?), None),
+        (None, None) => (known.and_then(|known| known.token.clone()), known.and_then(|known| known.login.clone())),
     };
     config.contexts.insert(name.clone(), Entry { server: server.clone(), token, ca_file, login });
     if options.current || config.current.is_none() {

@@ -1,5 +1,7 @@
 //! `atlasctl operator snapshot`: saves a backup of a running cluster, inspects it, and restores it into a new cluster.
 
+mod series;
+
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -30,8 +32,17 @@ pub(crate) enum Verb {
 #[derive(Debug, clap::Args)]
 pub(crate) struct SaveOptions {
     /// The file to write; it must not exist.
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    #[arg(value_name = "FILE", required_unless_present = "dir", conflicts_with = "dir")]
+    file: Option<PathBuf>,
+    /// Write a file named after the time into this directory, such as atlas-20261122T120107Z.tar.
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// With --dir: keep the newest N of these files, and delete the others once the new backup is complete.
+    #[arg(long, value_name = "N", requires = "dir", value_parser = clap::value_parser!(u32).range(1..))]
+    keep: Option<u32>,
+    /// Also restore the backup into a temporary directory (TMPDIR), and delete it again.
+    #[arg(long)]
+    test_restore: bool,
 }
 
 /// Options of `atlasctl operator snapshot inspect`.
@@ -58,10 +69,34 @@ pub(crate) struct RestoreOptions {
 
 pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
     match verb {
-        Verb::Save(options) => save(context, &options.file).await,
+        Verb::Save(options) => save_as_told(context, options).await,
         Verb::Inspect(options) => show(context, &options.file),
         Verb::Restore(options) => restore(context, options),
     }
+}
+
+/// Saves a backup, tries it, and deletes older ones.
+async fn save_as_told(context: &Context, options: &SaveOptions) -> Result<Exit, Failure> {
+    let name = series::name(context.look.now);
+    let file = match (&options.file, &options.dir) {
+        (Some(file), _) => file.clone(),
+        (None, dir) => dir.as_deref().unwrap_or(Path::new(".")).join(&name),
+    };
+    let exit = save(context, &file).await?;
+    if options.test_restore {
+        let folder = tempfile::tempdir().map_err(|error| words::could_not("write", &std::env::temp_dir(), &error))?;
+        let data = folder.path().join("data");
+        let restored = atlas_operator::restore::restore(&file, &data, "c1", &Env::system());
+        let restored = restored.map_err(|error| refused(&file, &error))?;
+        context.note(&format!("restored for a test: {}", words::count(restored.found.about.jobs, "job")));
+    }
+    // Older backups may be whole where this one is not.
+    if let (Some(dir), Some(keep), Exit::Done) = (&options.dir, options.keep, exit) {
+        for old in series::prune(dir, &name, keep as usize)? {
+            context.note(&format!("deleted {}", old.display()));
+        }
+    }
+    Ok(exit)
 }
 
 /// Saves a backup under a temporary name, and renames the file after all of it was read back and verified.

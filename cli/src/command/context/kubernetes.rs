@@ -1,0 +1,63 @@
+//! Tokens in Secrets of Kubernetes, as `kubectl get secret -o json` prints them.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use crate::command::auth;
+use crate::failure::Failure;
+use crate::words::could_not;
+
+/// Kubernetes bounds a secret at 1 MiB before it is encoded.
+const SECRET_BYTES_MAX: u64 = 2 << 20;
+/// The keys of a token, the first one first: made by people, and by the chart.
+const KEYS: [&str; 2] = ["token", "root.token"];
+
+/// The token in a secret; `-` is stdin.
+pub(super) fn token(path: &Path) -> Result<String, Failure> {
+    let failed = |error: io::Error| could_not("read", path, &error);
+    let mut text = Vec::new();
+    if path == Path::new("-") {
+        io::stdin().lock().take(SECRET_BYTES_MAX).read_to_end(&mut text).map_err(failed)?;
+    } else {
+        File::open(path).map_err(failed)?.take(SECRET_BYTES_MAX).read_to_end(&mut text).map_err(failed)?;
+    }
+    auth::checked_token(&find(&text).map_err(|why| refused(path, why))?, path)
+}
+
+/// The text under the first key that a secret has.
+fn find(text: &[u8]) -> Result<String, &'static str> {
+    let secret: Value = serde_json::from_slice(text).map_err(|_| "it is not JSON")?;
+    if secret["kind"] != "Secret" {
+        return Err("it is not a Secret");
+    }
+    let encoded =
+        KEYS.iter().find_map(|key| secret["data"][key].as_str()).ok_or("it has no key token or root.token")?;
+    let decoded = STANDARD.decode(encoded).map_err(|_| "the token in it is not in base64")?;
+    String::from_utf8(decoded).map_err(|_| "the token in it is not text")
+}
+
+/// Without what the file contains.
+fn refused(path: &Path, why: &str) -> Failure {
+    let failure = Failure::usage(format!("\"{}\" has no token: {why}", path.display()));
+    failure.with_next("give it what kubectl prints: kubectl -n NAMESPACE get secret NAME -o json")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_token_is_found_under_either_key() {
+        let find = |text: &str| super::find(text.as_bytes());
+        assert_eq!(find(r#"{"kind":"Secret","data":{"root.token":"YWJj"}}"#), Ok("abc".to_owned()));
+        assert_eq!(find(r#"{"kind":"Secret","data":{"root.token":"YWJj","token":"eHl6"}}"#), Ok("xyz".to_owned()));
+        assert_eq!(find("Error from server"), Err("it is not JSON"));
+        assert_eq!(find(r#"{"kind":"ConfigMap","data":{"token":"YWJj"}}"#), Err("it is not a Secret"));
+        assert_eq!(find(r#"{"kind":"Secret"}"#), Err("it has no key token or root.token"));
+        assert_eq!(find(r#"{"kind":"Secret","data":{"token":"*"}}"#), Err("the token in it is not in base64"));
+        assert_eq!(find(r#"{"kind":"Secret","data":{"token":"/w=="}}"#), Err("the token in it is not text"));
+    }
+}
