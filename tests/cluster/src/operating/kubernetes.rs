@@ -24,6 +24,10 @@ const VERSIONS: [&str; 3] = ["1.33", "1.35", "1.37"];
 const CONTROLLER: &str = include_str!("../../../../docs/reference/controller-options.md");
 const WORKER: &str = include_str!("../../../../docs/reference/worker-options.md");
 const OPERATOR: &str = include_str!("../../../../docs/reference/operator-options.md");
+const CLI: &str = concat!(
+    include_str!("../../../../docs/reference/cli.md"),
+    include_str!("../../../../docs/reference/errors/E2106.md"),
+);
 const HTTP: &str = include_str!("../../../../docs/reference/api.md");
 
 /// Values of variants: a name and lines of YAML.
@@ -58,6 +62,11 @@ const VARIANTS: &[(&str, &str)] = &[
         "operator",
         "operator: {enabled: true, watchNamespaces: [team-a, team-b]}\nnetworkPolicy: {clients: [{podSelector: {}}]}",
     ),
+    ("backup", "backup: {enabled: true}\nnetworkPolicy: {clients: [{podSelector: {}}]}"),
+    (
+        "backup-claim",
+        "backup: {enabled: true, existingClaim: mine, keep: 30, testRestore: false, tokenSecret: t, schedule: '@daily'}",
+    ),
     (
         "operator-token",
         "operator: {enabled: true, crds: false, replicas: 2, tokenSecret: mine, resyncSeconds: 60, options: {ATLAS_LOG: debug}}",
@@ -84,6 +93,8 @@ const WRONG: &[&str] = &[
     "operator: {watchNamespaces: [Team]}",
     "operator: {resyncSeconds: 0}",
     "operator: {replicas: 0}",
+    "backup: {keep: 0}",
+    "backup: {schedule: daily}",
 ];
 
 fn chart() -> PathBuf {
@@ -116,9 +127,13 @@ fn documents(text: &str) -> Vec<Value> {
     parts.map(load).filter(|value| !value.is_null()).collect()
 }
 
-/// The pod of a StatefulSet or a Deployment.
+/// The pod of a StatefulSet, a Deployment or a CronJob.
 fn pod(document: &Value) -> Option<&Value> {
-    ["StatefulSet", "Deployment"].contains(&document["kind"].as_str()?).then(|| &document["spec"]["template"]["spec"])
+    match document["kind"].as_str()? {
+        "StatefulSet" | "Deployment" => document.pointer("/spec/template/spec"),
+        "CronJob" => document.pointer("/spec/jobTemplate/spec/template/spec"),
+        _ => None,
+    }
 }
 
 fn containers(document: &Value) -> Vec<&Value> {
@@ -155,8 +170,15 @@ fn complaints(documents: &[Value]) -> Vec<String> {
             let page = match container["name"].as_str() {
                 Some("controller") => CONTROLLER,
                 Some("operator") => OPERATOR,
+                Some("backup") => CLI,
                 _ => WORKER,
             };
+            let arguments = container["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            for option in arguments.filter(|argument| argument.starts_with("--")) {
+                if !page.contains(&format!("`{option}")) {
+                    found.push(format!("{name}: the program has no {option}"));
+                }
+            }
             for variable in container["env"].as_array().into_iter().flatten() {
                 let variable = variable["name"].as_str().unwrap_or_default();
                 if variable.starts_with("ATLAS_") && !page.contains(&format!("`{variable}`")) {
@@ -245,6 +267,8 @@ fn the_chart_is_right_in_every_variant() {
         };
         check_rights(&documents, watched);
         assert_eq!(kinds("CustomResourceDefinition"), definitions, "{name}");
+        assert_eq!(kinds("CronJob"), usize::from(name.starts_with("backup")), "{name}");
+        assert_eq!(kinds("PersistentVolumeClaim"), usize::from(*name == "backup"), "{name}");
         fs::write(folder.path().join(format!("{name}.rendered.yaml")), text).expect("a file");
     }
     // The manifests without Helm are those of the chart.
@@ -304,7 +328,7 @@ fn the_containers_of_the_chart_are_a_cluster() {
     let Some(helm) = tool(HELM) else { return };
     let Some(mut site) = Site::new() else { return };
     let folder = tempfile::tempdir().expect("a folder");
-    let documents = documents(&template(&helm, folder.path(), "").expect("rendered"));
+    let documents = documents(&template(&helm, folder.path(), "backup: {enabled: true, keep: 2}").expect("rendered"));
     let of_kind = |kind: &str| documents.iter().find(|document| document["kind"] == kind).expect(kind);
     let controller = containers(of_kind("StatefulSet"))[0];
     let worker = containers(of_kind("Deployment"))[0];
@@ -335,6 +359,15 @@ fn the_containers_of_the_chart_are_a_cluster() {
     write_agent(&site.home(DESK), &HELLO);
     site.typed(DESK, "atlasctl deploy ./hello");
     assert!(site.typed(DESK, "atlasctl run hello").contains("Hello"));
+    // Each night's backup is restored for a test, and the older ones go.
+    let backup = containers(of_kind("CronJob"))[0]["args"].as_array().expect("arguments");
+    let backup = backup.iter().map(|word| word.as_str().expect("a word").replace("/backups", "backups"));
+    let backup = format!("atlasctl {}", backup.collect::<Vec<_>>().join(" "));
+    site.typed(DESK, "mkdir backups && touch backups/atlas-20260101T000000Z.tar backups/atlas-20260102T000000Z.tar");
+    let told = site.typed(DESK, &format!("{backup} 2>&1"));
+    assert!(told.contains("restored for a test: ") && told.contains("deleted "), "{told}");
+    let left = site.typed(DESK, "ls backups");
+    assert!(left.starts_with("atlas-20260102T000000Z.tar") && left.lines().count() == 2, "{left}");
     // A pod that is replaced has its volume, and is a member again.
     site.stop("c2");
     site.start_again("c2");
