@@ -58,7 +58,7 @@ impl Contract {
         set(&mut contract, "effects", effects.map(Value::from));
         set(&mut contract, "max_attempts", self.max_attempts.map(Value::from));
         set(&mut contract, "concurrency", self.concurrency.map(Value::from));
-        set(&mut contract, "rate", self.rate.as_ref().map(RateLimit::to_json));
+        set(&mut contract, "rate", self.rate.map(RateLimit::to_json));
         set(&mut contract, "per_key", self.per_key.as_ref().map(KeyLimits::to_json));
         set(&mut contract, "title", self.title.as_deref().map(Value::from));
         set(&mut contract, "conversation", self.conversation.as_deref().map(Value::from));
@@ -71,7 +71,7 @@ impl Contract {
 }
 
 impl RateLimit {
-    fn to_json(&self) -> Value {
+    fn to_json(self) -> Value {
         let mut rate = json!({"jobs": self.jobs, "seconds": self.seconds});
         set(&mut rate, "burst", self.burst.map(Value::from));
         rate
@@ -82,7 +82,7 @@ impl KeyLimits {
     fn to_json(&self) -> Value {
         let mut limits = json!({"key": self.key});
         set(&mut limits, "concurrency", self.concurrency.map(Value::from));
-        set(&mut limits, "rate", self.rate.as_ref().map(RateLimit::to_json));
+        set(&mut limits, "rate", self.rate.map(RateLimit::to_json));
         limits
     }
 }
