@@ -90,6 +90,8 @@ pub struct Model {
     pub preference: String,
     /// A model of the namespace, instead of a tier; or `{input.MEMBER}`: the one that the input names.
     pub name: Option<String>,
+    /// Further models and tiers, which the nodes of a graph name.
+    pub others: Vec<String>,
     /// Accepted for compatibility, but not used.
     pub override_allowed: bool,
 }

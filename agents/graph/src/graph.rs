@@ -325,6 +325,14 @@ impl Node {
         }
     }
 
+    /// The model that it names itself.
+    pub fn model(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Llm(llm) => llm.model.as_deref(),
+            _ => None,
+        }
+    }
+
     pub fn fallback(&self) -> Option<&str> {
         match &self.kind {
             Kind::Llm(llm) => llm.fallback.as_deref(),

@@ -37,6 +37,8 @@ pub struct Begin {
     pub given: Map<String, Value>,
     /// How often a question is asked again after an answer that its rule refuses.
     pub asks_again: u32,
+    /// Values that a person sets in the state before a super-step of this number. Reducers do not apply to them.
+    pub set: BTreeMap<u64, Map<String, Value>>,
 }
 
 /// Something that happened.
@@ -169,6 +171,9 @@ impl Run {
         if let Some(id) = frontier.iter().find(|id| self.graph.node(id).is_none()) {
             let text = format!("node \"{id}\" does not exist");
             return self.fail(FaultKind::UnknownNode, text, effects);
+        }
+        if let Some(values) = self.begin.set.get(&self.next.step) {
+            self.next.state.extend(values.clone());
         }
         let branches = frontier.iter().map(|id| (id.clone(), Branch::Waiting)).collect();
         self.open = Some(Open { number: self.next.step, visits, branches, waiting: frontier.into(), running: 0 });

@@ -22,7 +22,9 @@ const TIMEOUT_SECONDS: u64 = 3_600;
 const USER_TOOLS: [&str; 4] = ["user__ask", "user__confirm", "user__input", "user__checkbox"];
 
 /// The tiers of models.
-const TIERS: [&str; 3] = ["fast", "balanced", "powerful"];
+pub const TIERS: [&str; 3] = ["fast", "balanced", "powerful"];
+/// The tier of an agent that names no model.
+const TIER: &str = "balanced";
 
 /// Most characters of a derived description.
 const DESCRIPTION_MAX: usize = 1_000;
@@ -81,7 +83,9 @@ pub(crate) fn contract(folder: &Path) -> Result<Option<Vec<u8>>, DefinitionError
 fn of_graph(name: &str, graph: &Graph) -> Value {
     let has = |kind: fn(&Kind) -> bool| graph.nodes.iter().any(|node| kind(&node.kind));
     let asks = has(|kind| matches!(kind, Kind::Approval(_) | Kind::Input(_)));
-    let tools: &[&str] = if asks { &["user__ask", "user__input"] } else { &[] };
+    let listed = |tool: &&str| named_tools(graph).any(|name| name == *tool);
+    let asked = |tool: &&str| asks && matches!(*tool, "user__ask" | "user__input");
+    let tools: Vec<&str> = USER_TOOLS.into_iter().filter(|tool| asked(tool) || listed(tool)).collect();
     let defaults = graph.variables.iter().map(|variable| variable.default.as_deref().unwrap_or_default());
     json!({ "agent": {
         "name": name,
@@ -96,8 +100,8 @@ fn of_graph(name: &str, graph: &Graph) -> Value {
                 "state": { "type": "object", "description": "The state at the end." },
             },
         }},
-        "model": model(graph.model.as_deref()),
-        "requires": { "skills": tools, "spawn_agents": has(|kind| matches!(kind, Kind::Agent(_))) },
+        "model": models(graph),
+        "requires": { "skills": tools, "spawn_agents": has(|kind| matches!(kind, Kind::Agent(_))), "mcp_servers": servers(&graph.mcp_servers) },
         "permissions": permissions(defaults),
         "provider": { "type": "graph" },
         // The graph's own limit ends the run with its own error.
@@ -147,9 +151,33 @@ fn input<'v>(variables: impl Iterator<Item = (&'v str, &'v str)>) -> Value {
     })
 }
 
-/// A tier, or a model of the namespace. A name like `client:model` is that of the model.
+/// The tools that model nodes list.
+fn named_tools(graph: &Graph) -> impl Iterator<Item = &str> {
+    let lists =
+        graph.nodes.iter().filter_map(|node| if let Kind::Llm(llm) = &node.kind { llm.tools.as_ref() } else { None });
+    lists.flatten().map(String::as_str)
+}
+
+/// The model of a graph, and those that its nodes name.
+fn models(graph: &Graph) -> Value {
+    let mut model = model(graph.model.as_deref());
+    let own = model.get("name").or_else(|| model.get("preference")).and_then(Value::as_str).unwrap_or(TIER).to_owned();
+    let named = graph.nodes.iter().filter_map(|node| node.model());
+    let others: BTreeSet<&str> = named.map(model_name).filter(|name| !name.is_empty() && *name != own).collect();
+    if !others.is_empty() {
+        model["others"] = json!(others);
+    }
+    model
+}
+
+/// The name of a model or tier of the namespace: the last part of `client:model`.
+pub fn model_name(text: &str) -> &str {
+    text.rsplit_once(':').map_or(text, |(_, model)| model)
+}
+
+/// A tier, or a model of the namespace.
 fn model(name: Option<&str>) -> Value {
-    match name.map(|name| name.rsplit_once(':').map_or(name, |(_, model)| model)) {
+    match name.map(model_name) {
         None | Some("") => json!({}),
         Some(tier) if TIERS.contains(&tier) => json!({ "preference": tier }),
         Some(name) => json!({ "name": name }),
@@ -244,6 +272,26 @@ mod tests {
                 r#"flow-er 1.0.0 graph model=fast/None skills=["user__ask", "user__input"] spawns=true servers=[] secrets=[] timeout=3600"#
             ]],
         );
+    }
+
+    #[test]
+    fn graphs_name_the_models_servers_and_questions_of_their_nodes() {
+        let graph = "name: x\nstart: a\nmodel: 'openai:gpt-5'\nmcp_servers: [github]\nnodes:\n  \
+                     a: {type: llm, prompt: p, model: fast, next: b}\n  \
+                     b: {type: llm, prompt: p, model: gpt-5, tools: [user__confirm, 'mcp:github', other], next: c}\n  \
+                     c: {type: llm, prompt: p, model: 'claude:opus', next: e}\n  e: {type: end}\n";
+        let root = tempfile::tempdir().expect("a folder");
+        let folder = root.path().join("flow");
+        std::fs::create_dir(&folder).expect("a folder");
+        std::fs::write(folder.join("graph.yaml"), graph).expect("a file");
+        let contract = pack(&folder).expect("a package").contract;
+        assert_eq!(
+            (contract.model.name.as_deref(), &contract.model.others),
+            (Some("gpt-5"), &vec!["fast".to_owned(), "opus".to_owned()])
+        );
+        assert_eq!(contract.requires.skills, ["user__confirm"]);
+        assert_eq!(contract.run_spec().servers, ["github"]);
+        assert_eq!(contract.requires.mcp_servers[0].expose, atlas_contract::Expose::Search);
     }
 
     #[test]

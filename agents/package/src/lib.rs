@@ -22,7 +22,7 @@ use atlas_contract::{Contract, ContractError};
 use atlas_types::Digest;
 use sha2::{Digest as _, Sha256};
 
-pub use derive::{DefinitionError, config, is_agent, placeholders};
+pub use derive::{DefinitionError, TIERS, config, is_agent, model_name, placeholders};
 pub use discover::{DiscoveredAgent, Discovery, Skipped, discover};
 pub use graph::{CONFIG_FILE, GRAPH_FILE, GraphError, GraphFolder, Known, graph, graph_tools};
 pub use manifest::{MANIFEST_BYTES_MAX, Manifest, ManifestError, Mismatch};

@@ -88,6 +88,7 @@ fn agent(class: u32) -> Result<Command, IdError> {
         requires: Vec::new(),
         secrets: Vec::new(),
         model: None,
+        other_models: Vec::new(),
         servers: Vec::new(),
         rate: None,
         per_key: None,

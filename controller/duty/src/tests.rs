@@ -185,6 +185,7 @@ fn agent(name: &str, words: &[&str]) -> Command {
         requires: Vec::new(),
         secrets: Vec::new(),
         model: None,
+        other_models: Vec::new(),
         servers: Vec::new(),
         rate: None,
         per_key: None,

@@ -241,6 +241,7 @@ pub(crate) fn agent() -> Request {
         requires: Vec::new(),
         secrets: Vec::new(),
         model: None,
+        other_models: Vec::new(),
         servers: Vec::new(),
         rate: None,
         per_key: None,

@@ -71,6 +71,7 @@ fn agent() -> Request {
         requires: Vec::new(),
         secrets: Vec::new(),
         model: None,
+        other_models: Vec::new(),
         servers: Vec::new(),
         rate: None,
         per_key: None,

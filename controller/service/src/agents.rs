@@ -198,6 +198,7 @@ impl Service {
             // Older members would not store these. Until the level is active, jobs get no secrets of the cluster.
             spec.secrets.clear();
             spec.model = None;
+            spec.other_models.clear();
         }
         if state.level() < level::MCP_SERVERS {
             spec.servers.clear();

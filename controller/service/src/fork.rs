@@ -6,13 +6,16 @@ use atlas_format::{decode_steps, encode_steps};
 use atlas_state::State;
 use atlas_types::{
     AgentPin, AgentVersion, Command, ForkJob, Job, JobId, Journal, ObjectKey, ObjectKind, ObjectName, Outcome, Payload,
-    RequestId, Step, StepUsage,
+    RequestId, Step, StepKey, StepKind, StepUsage,
 };
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use crate::service::hash;
 use crate::submit::{find_version, unknown_agent};
 use crate::{Caller, Error, Service};
+
+/// Most bytes of the values that a person sets.
+const SET_BYTES_MAX: usize = 16 << 10;
 
 /// How often a fork is tried while the steps of a running job are being folded.
 const TRIES_MAX: usize = 5;
@@ -26,7 +29,17 @@ pub struct ForkRequest {
     pub model: Option<String>,
     /// A requirement for the version that goes on; without one, the version of the other job does.
     pub version: Option<String>,
+    /// Values that are set in the state of a graph.
+    pub set: Option<Set>,
     pub request_id: Option<RequestId>,
+}
+
+/// Values that a person sets in the state of a graph.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Set {
+    /// The super-step whose nodes see them first.
+    pub before: u64,
+    pub values: Map<String, Value>,
 }
 
 /// The beginning of a journal whose last step is folded.
@@ -64,6 +77,10 @@ impl Service {
         let agent = self.version_of_fork(caller, &state, &job, fork).await?;
         self.may_run_again(caller, &state, &job, &agent).await?;
         let model = fork.model.as_deref().map(|name| model(caller, &state, name)).transpose()?;
+        let added = match &fork.set {
+            Some(set) => Some(self.added(&agent, set).await?),
+            None => None,
+        };
         let Folded { cut, usage } = self.folded(&journal, fork.steps).await?;
         let command = ForkJob {
             job: id,
@@ -73,12 +90,14 @@ impl Service {
             model,
             cut,
             folded: usage,
+            added,
         };
         let mut request = caller.request(Command::ForkJob(command));
         if fork.request_id.is_some() {
             // The drawn id is not part of what is asked.
-            let ForkRequest { steps, model, version, .. } = fork;
-            let asked = format!("fork {id} {steps} {model:?} {version:?}");
+            let ForkRequest { steps, model, version, set, .. } = fork;
+            let set = set.as_ref().map(|set| format!(" {} {}", set.before, Value::Object(set.values.clone())));
+            let asked = format!("fork {id} {steps} {model:?} {version:?}{}", set.unwrap_or_default());
             (request.origin.request_id, request.origin.body_hash) = (fork.request_id.clone(), hash(asked.as_bytes()));
         }
         match self.propose(request).await? {
@@ -121,6 +140,26 @@ impl Service {
             return Err(Error::InputRefused { agent: agent.name.clone(), version, violations });
         }
         Ok(agent)
+    }
+
+    /// The step with the values that a person sets. Only graphs have such values.
+    async fn added(&self, agent: &AgentVersion, set: &Set) -> Result<Arc<Step>, Error> {
+        if self.known(agent).await?.value.pointer("/provider/type").and_then(Value::as_str) != Some("graph") {
+            let (name, version) = (&agent.name, agent.version);
+            return Err(Error::ForkDiffers(format!(
+                "{name} {version} is no graph, so it has no values that can be set"
+            )));
+        }
+        let outcome = json!({ "step": set.before, "set": set.values }).to_string();
+        if outcome.len() > SET_BYTES_MAX {
+            return Err(Error::TooLarge { what: "the values to set", limit: SET_BYTES_MAX as u64 });
+        }
+        Ok(Arc::new(Step {
+            kind: StepKind::Effect,
+            key: StepKey::set_before(set.before),
+            outcome: Payload::inline(outcome.as_bytes()),
+            usage: StepUsage::default(),
+        }))
     }
 
     /// What the state does not know about folded steps. Their artifacts are read as far as the beginning goes, one at a time.

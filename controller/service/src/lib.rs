@@ -99,7 +99,7 @@ pub use dependencies::lacking;
 pub use error::Error;
 pub use events::{Change, Follow, JobStream, Next, Reader};
 pub use fill::Completeness;
-pub use fork::ForkRequest;
+pub use fork::{ForkRequest, Set};
 pub use jobs::JobQuery;
 pub use journal::{StepQuery, Steps};
 pub use lines::{AttemptOutput, LeadershipLost, LiveLines, LogLine, LogOutput, LogReader, Piece};

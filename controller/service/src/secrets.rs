@@ -90,8 +90,9 @@ impl Service {
                 secrets.insert(name.clone(), AttachedSecret { source, declared: true });
             }
         }
-        let models: Vec<_> =
-            models_of_job(state, job).iter().filter_map(|key| state.object(key)).take(ATTACHED_MODELS_MAX).collect();
+        let models = models_of_job(state, job);
+        let asked = asked(state, job);
+        let models: Vec<_> = models.iter().filter_map(|key| state.object(key)).take(ATTACHED_MODELS_MAX).collect();
         let servers = servers_of_job(job).filter_map(|key| state.object(&key));
         let servers: Vec<_> = servers.take(ATTACHED_SERVERS_MAX).collect();
         for name in models.iter().chain(&servers).flat_map(|object| references(object)) {
@@ -105,6 +106,7 @@ impl Service {
         let attached = |model: &std::sync::Arc<Object>| AttachedModel {
             name: model.key.name.to_string(),
             spec: model.spec.clone(),
+            asked: asked.iter().filter(|(_, first)| *first == model.key).map(|(name, _)| name.clone()).collect(),
         };
         let server = |server: &std::sync::Arc<Object>| AttachedServer {
             name: server.key.name.to_string(),
@@ -144,9 +146,35 @@ impl Service {
 
 /// The models that a job may call.
 pub(crate) fn models_of_job(state: &State, job: &Job) -> Vec<ObjectKey> {
-    let other = job.fork.as_ref().and_then(|fork| fork.model.as_ref()).map(|model| model.as_str());
-    let own = job.spec.as_ref().and_then(|spec| spec.model.as_deref());
-    other.or(own).into_iter().flat_map(|asked| models_of(state, job, asked)).collect()
+    let mut models: Vec<ObjectKey> = Vec::new();
+    for (_, name) in names_of_models(job) {
+        for key in models_of(state, job, name) {
+            if !models.contains(&key) {
+                models.push(key);
+            }
+        }
+    }
+    models
+}
+
+/// The names by which a job with several models calls them, and the first model for each. None for a job with one.
+fn asked(state: &State, job: &Job) -> Vec<(String, ObjectKey)> {
+    let names: Vec<_> = names_of_models(job).collect();
+    if names.len() < 2 {
+        return Vec::new();
+    }
+    let first = |(asked, name): (&str, &str)| Some((asked.to_owned(), models_of(state, job, name).into_iter().next()?));
+    names.into_iter().filter_map(first).collect()
+}
+
+/// The models and tiers of a job: as its contract names them, and what they are looked up by. A fork can have another one for the first.
+fn names_of_models(job: &Job) -> impl Iterator<Item = (&str, &str)> {
+    let fork = job.fork.as_ref().and_then(|fork| fork.model.as_ref()).map(|model| model.as_str());
+    let spec = job.spec.as_deref();
+    let own = spec.and_then(|spec| spec.model.as_deref());
+    let first = own.or(fork).map(|own| (own, fork.unwrap_or(own)));
+    let others = spec.into_iter().flat_map(|spec| &spec.other_models);
+    first.into_iter().chain(others.map(|name| (name.as_str(), name.as_str())))
 }
 
 /// What the agent of a job names.

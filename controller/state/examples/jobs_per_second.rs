@@ -174,6 +174,7 @@ fn spec() -> RunSpec {
         requires: Vec::new(),
         secrets: Vec::new(),
         model: None,
+        other_models: Vec::new(),
         servers: Vec::new(),
         rate: None,
         per_key: None,

@@ -85,6 +85,8 @@ pub struct RunSpec {
     pub secrets: Vec<String>,
     /// The model, or the tier of models, that its jobs call; none for agents that call none through the worker.
     pub model: Option<String>,
+    /// Further models and tiers that its jobs call by these names (`model.others`), sorted; at most [`Self::OTHER_MODELS_MAX`].
+    pub other_models: Vec<String>,
     /// Names of the MCP servers that its jobs use (`requires.mcp_servers`), in order; at most [`Self::SERVERS_MAX`].
     pub servers: Vec<String>,
 }
@@ -110,6 +112,8 @@ impl RunSpec {
     pub const REQUIRES_MAX: usize = 64;
     /// Most secrets that a spec names. For a contract with more, or with a longer name, it lists none.
     pub const SECRETS_MAX: usize = 64;
+    /// Most further models that a spec names; for a contract with more it lists none.
+    pub const OTHER_MODELS_MAX: usize = 15;
     /// Most MCP servers that a spec names; for a contract with more it lists none.
     pub const SERVERS_MAX: usize = 16;
     /// Most bytes of the name of a secret, a model or a server.

@@ -17,7 +17,7 @@ pub const SECRET_BYTES_MAX: usize = 16 << 10;
 /// Most secrets of one lease.
 pub const ATTACHED_SECRETS_MAX: usize = 128;
 
-/// Most models of one lease: the one that is asked for and its fallbacks.
+/// Most models of one lease: those that are asked for and their fallbacks.
 pub const ATTACHED_MODELS_MAX: usize = 16;
 
 /// Most MCP servers of one lease.
@@ -92,6 +92,8 @@ pub struct AttachedModel {
     pub name: String,
     /// The spec of its object, canonical JSON; its key is a reference to a secret.
     pub spec: Arc<[u8]>,
+    /// The names, in the contract of an agent with several models, for which this is the first model. Its fallbacks follow from the specs.
+    pub asked: Vec<String>,
 }
 
 /// An MCP server that a lease may call.
@@ -112,7 +114,7 @@ pub enum Attachment {
     Secrets(BTreeMap<String, AttachedSecret>),
     /// The credential of the caller, as the `Authorization` header has it.
     Bearer(SecretText),
-    /// The model that the agent asks for, then its fallbacks in order.
+    /// The model that the agent asks for, then its fallbacks in order; then those of further names.
     Models(Vec<AttachedModel>),
     /// The MCP servers that the agent names and that exist.
     Servers(Vec<AttachedServer>),
@@ -201,7 +203,11 @@ impl Attachments {
                 }
         };
         let secrets: usize = self.secrets().map(secret).sum();
-        let models: usize = self.models().iter().map(|model| model.name.len() + model.spec.len()).sum();
+        let models: usize = self
+            .models()
+            .iter()
+            .map(|model| model.name.len() + model.spec.len() + model.asked.iter().map(String::len).sum::<usize>())
+            .sum();
         let servers: usize = self.servers().iter().map(|server| server.name.len() + server.spec.len()).sum();
         secrets + models + servers + self.bearer().map_or(0, |bearer| bearer.expose().len())
     }
@@ -232,7 +238,7 @@ mod tests {
             ("a".to_owned(), value("canary", true)),
             ("b".to_owned(), AttachedSecret { source: variable, declared: true }),
         ]);
-        let model = AttachedModel { name: "fast".to_owned(), spec: (*b"{}").into() };
+        let model = AttachedModel { name: "fast".to_owned(), spec: (*b"{}").into(), asked: Vec::new() };
         Attachments::new([
             Attachment::Secrets(secrets),
             Attachment::Bearer(SecretText::new("canary")),

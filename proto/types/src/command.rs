@@ -181,6 +181,7 @@ impl Command {
                 level::RATES
             }
             Self::RegisterAgent(command) if command.spec.carried => level::CARRY,
+            Self::RegisterAgent(command) if !command.spec.other_models.is_empty() => level::OTHER_MODELS,
             Self::RegisterAgent(command) if !command.spec.secrets.is_empty() || command.spec.model.is_some() => {
                 level::ATTACHMENTS
             }
@@ -234,6 +235,7 @@ impl Command {
             Self::RouteJob(_) | Self::ConsultOrchestrator(_) => level::ORCHESTRATORS,
             Self::PutObject(_) | Self::DeleteObject(_) | Self::ObserveObjects(_) => level::OBJECTS,
             Self::FireTrigger(_) => level::TRIGGERS,
+            Self::ForkJob(command) if command.added.is_some() => level::FORK_CHANGES,
             Self::ForkJob(_) => level::FORKS,
         }
     }

@@ -64,6 +64,23 @@ impl StepKind {
 pub struct StepKey(pub [u8; 16]);
 
 impl StepKey {
+    /// What the keys of values that a person set begin with.
+    const SET: [u8; 8] = *b"graphset";
+
+    /// The key of the values that a person set before a super-step of a graph.
+    pub fn set_before(step: u64) -> Self {
+        let mut key = [0; 16];
+        key[..8].copy_from_slice(&Self::SET);
+        key[8..].copy_from_slice(&step.to_be_bytes());
+        Self(key)
+    }
+
+    /// The super-step, if this is such a key.
+    pub fn is_set_before(self) -> Option<u64> {
+        let number = self.0.strip_prefix(&Self::SET)?;
+        Some(number.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+    }
+
     /// The id that follows from another one and the key.
     pub fn derive(self, id: JobId) -> JobId {
         let (high, low) = self.0.split_at(8);

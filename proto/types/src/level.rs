@@ -96,6 +96,8 @@ features! {
     6 RUNNING_LIMITS "Objects of the kind `namespace` limit how many jobs run at once.";
     6 ORCHESTRATOR_RULES "Objects of the kind `orchestrator` hold rules that decide on jobs, and a job names the rule that decided.";
     6 ISSUERS "Objects of the kind `issuer` name issuers whose tokens are accepted.";
+    6 FORK_CHANGES "A fork of a graph can set values of its state.";
+    6 OTHER_MODELS "Agent versions name further models that their jobs call.";
     6 POLICIES "Objects of the kind `policy` restrict what is deployed and submitted.";
     6 RATES "Contracts and namespaces limit how often jobs start, and contracts limit the jobs of each value of a key.";
 }

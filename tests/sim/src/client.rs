@@ -154,7 +154,7 @@ impl World {
         let cut = self.cut(&journal, steps);
         let (op, id) = (self.fresh(), JobId(self.rng.next()));
         let (pin, folded) = (workload::pin(Agent::Journaling), atlas_types::StepUsage::default());
-        let command = ForkJob { job, id, steps, pin, model: None, cut, folded };
+        let command = ForkJob { job, id, steps, pin, model: None, cut, folded, added: None };
         Some(Doing::Fork { request: workload::named(&format!("fork-{op}"), Command::ForkJob(command)) })
     }
 

@@ -98,6 +98,7 @@ impl Agent {
             requires: Vec::new(),
             secrets: Vec::new(),
             model: None,
+            other_models: Vec::new(),
             servers: Vec::new(),
             rate: None,
             per_key: None,

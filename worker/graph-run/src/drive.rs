@@ -1,5 +1,6 @@
 //! Drives one run: does the work that the engine asks for, as much at the same time as it asks for.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -37,6 +38,8 @@ pub struct Runner<'a> {
     pub inherits: bool,
     /// How often a question is asked again after an answer that its rule refuses.
     pub asks_again: u32,
+    /// Values that a person sets in the state of the first graph before a super-step.
+    pub set: BTreeMap<u64, Map<String, Value>>,
 }
 
 /// How a run ended.
@@ -63,6 +66,16 @@ type Ended = (WorkId, Option<Result<Value, Fault>>);
 impl Runner<'_> {
     /// Validates a graph, if its settings do not say otherwise, and returns a run of it.
     pub fn prepare(&self, folder: &GraphFolder, loaded: &Loaded, prompt: &str) -> Result<Run, GraphError> {
+        self.prepare_with(folder, loaded, prompt, self.set.clone())
+    }
+
+    fn prepare_with(
+        &self,
+        folder: &GraphFolder,
+        loaded: &Loaded,
+        prompt: &str,
+        set: BTreeMap<u64, Map<String, Value>>,
+    ) -> Result<Run, GraphError> {
         let graph = &loaded.graph;
         let open = graph.variables.iter().filter(|variable| variable.default.is_none());
         let names: Vec<String> = open.map(|variable| variable.name.clone()).collect();
@@ -72,7 +85,7 @@ impl Runner<'_> {
         if graph.settings.validate_before_run {
             folder.validate(loaded)?;
         }
-        let begin = Begin { prompt: prompt.to_owned(), given: self.given(graph), asks_again: self.asks_again };
+        let begin = Begin { prompt: prompt.to_owned(), given: self.given(graph), asks_again: self.asks_again, set };
         Ok(Run::new(Arc::new(graph.clone()), begin))
     }
 
@@ -262,7 +275,7 @@ impl Runner<'_> {
             Err(GraphError::NoDefinition) => return self.host.agent(at, name, prompt).await,
             Err(error) => return Err(failed(&error)),
         };
-        let run = self.prepare(&folder, &loaded, prompt).map_err(|error| failed(&error))?;
+        let run = self.prepare_with(&folder, &loaded, prompt, BTreeMap::new()).map_err(|error| failed(&error))?;
         self.run_at(&folder, run, depth, stop).await.result.map_err(|error| failed(&error))
     }
 }

@@ -60,8 +60,15 @@ fn agents(files: &[(&str, &str)]) -> TempDir {
 
 async fn run(root: &Path, host: &Here) -> Ran {
     let env = Env::system();
-    let runner =
-        Runner { env: &env, host, workspace: root.to_owned(), variables: Vec::new(), inherits: true, asks_again: 0 };
+    let runner = Runner {
+        env: &env,
+        host,
+        workspace: root.to_owned(),
+        variables: Vec::new(),
+        inherits: true,
+        asks_again: 0,
+        set: Default::default(),
+    };
     let folder = GraphFolder::new(&root.join("agents/g"));
     let loaded = folder.read().expect("a graph");
     let run = runner.prepare(&folder, &loaded, "go").expect("a valid graph");

@@ -377,7 +377,7 @@ mod tests {
     #[test]
     fn models_get_what_their_specs_refer_to_and_agents_do_not() {
         let spec = br#"{"key":"secret://k","headers":{"x":"a {{other}} ${VAR}"},"name":"secret://"}"#;
-        let model = AttachedModel { name: "m".to_owned(), spec: (*spec).into() };
+        let model = AttachedModel { name: "m".to_owned(), spec: (*spec).into(), asked: Vec::new() };
         let secret = AttachedSecret { source: value("model-key"), declared: false };
         let secrets = Attachment::Secrets([("k".to_owned(), secret)].into());
         let attachments = Attachments::new([secrets, Attachment::Models(vec![model])]);

@@ -160,6 +160,7 @@ fn typed(agent: &Members<'_>, name: AgentName, version: Version, conversions: &m
         model: Model {
             preference: model.text("preference", "balanced"),
             name: model.get("name").and_then(Value::as_str).map(str::to_owned),
+            others: model.texts("others").unwrap_or_default(),
             override_allowed: model.flag("override_allowed", true),
         },
         requires: requires(agent.members("requires")),

@@ -39,6 +39,7 @@ impl Contract {
             secrets: self.secrets(),
             model: (self.provider.kind.has_models())
                 .then(|| self.model.name.as_ref().unwrap_or(&self.model.preference).clone()),
+            other_models: self.other_models(),
             servers: self.servers(),
             rate: self.rate.map(RateLimit::rate),
             per_key: self.per_key.as_ref().map(|limits| PerKey {
@@ -54,6 +55,18 @@ impl Contract {
         let names: BTreeSet<_> = self.permissions.secrets.iter().cloned().collect();
         let fits = |name: &String| name.len() <= RunSpec::NAME_BYTES_MAX;
         let bounded = names.len() <= RunSpec::SECRETS_MAX && names.iter().all(fits);
+        if bounded { names.into_iter().collect() } else { Vec::new() }
+    }
+
+    /// The names of further models, each once.
+    fn other_models(&self) -> Vec<String> {
+        if !self.provider.kind.has_models() {
+            return Vec::new();
+        }
+        let own = self.model.name.as_ref().unwrap_or(&self.model.preference);
+        let names: BTreeSet<_> = self.model.others.iter().filter(|name| *name != own).cloned().collect();
+        let fits = |name: &String| name.len() <= RunSpec::NAME_BYTES_MAX;
+        let bounded = names.len() <= RunSpec::OTHER_MODELS_MAX && names.iter().all(fits);
         if bounded { names.into_iter().collect() } else { Vec::new() }
     }
 

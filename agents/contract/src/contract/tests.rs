@@ -258,6 +258,23 @@ fn an_agent_can_name_its_model_or_take_the_name_from_its_input() {
 }
 
 #[test]
+fn an_agent_can_name_further_models() {
+    let model = |others: &str| {
+        let text = format!(
+            "agent: {{name: a, version: 1.0.0, provider: {{type: graph}}, model: {{name: m, others: {others}}}}}"
+        );
+        parse(text.as_bytes())
+            .map(|contract| (contract.run_spec().other_models, contract.to_json()["model"].to_string()))
+    };
+    let (names, written) = model("[small, fast, m, fast]").expect("valid");
+    assert_eq!(names, ["fast", "small"]);
+    assert!(written.contains(r#""others":["small","fast","m","fast"]"#), "{written}");
+    for others in ["small", "[a/b]", "[\"\"]", "[5]", "[a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p]", "[\"{input.model}\"]"] {
+        assert!(model(others).is_err(), "{others}");
+    }
+}
+
+#[test]
 fn unknown_keys_are_warnings_with_the_nearest_known_one() {
     let contract = accepted(&with(
         "  capabilites: [x]\n  lifecycle: {}\n  model: {preferences: fast}\n  provider: {type: exec, comand: [x]}\n  \

@@ -50,6 +50,7 @@ impl Contract {
         });
         if let Some(model) = contract.get_mut("model") {
             set(model, "name", self.model.name.as_deref().map(Value::from));
+            set(model, "others", (!self.model.others.is_empty()).then(|| json!(self.model.others)));
         }
         if let Some(requires) = contract.get_mut("requires") {
             let servers: Vec<Value> = self.requires.mcp_servers.iter().map(server).collect();

@@ -1,7 +1,7 @@
 //! `atlasctl graph history` and `atlasctl graph resume`: the recorded work of a run.
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::api;
 use crate::client::Client;
@@ -47,6 +47,18 @@ pub(crate) struct ForkOptions {
     /// The version of the graph that goes on, or a requirement; without it, that of the run.
     #[arg(long, value_name = "REQUIREMENT")]
     version: Option<String>,
+    /// A value of the state that the first node that is done again sees: JSON, or a text. Can be repeated.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = assignment)]
+    set: Vec<(String, Value)>,
+}
+
+/// `key=value`; a value that is no JSON is a text.
+fn assignment(text: &str) -> Result<(String, Value), String> {
+    let (key, value) = text.split_once('=').ok_or("a value is set with key=value")?;
+    if key.is_empty() {
+        return Err("the key is empty".to_owned());
+    }
+    Ok((key.to_owned(), serde_json::from_str(value).unwrap_or_else(|_| value.into())))
 }
 
 /// A recorded step.
@@ -84,11 +96,27 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 pub(crate) async fn resume(context: &Context, options: &ResumeOptions) -> Result<Exit, Failure> {
     let client = context.client()?;
     let all: Vec<Step> = api::read(&steps(&client, &options.id).await?)?;
-    begin(context, &client, (&options.id, copied(&all)), options.version.as_deref()).await
+    begin(context, &client, (&options.id, copied(&all)), options.version.as_deref(), None).await
 }
 
 pub(crate) async fn fork(context: &Context, options: &ForkOptions) -> Result<Exit, Failure> {
-    begin(context, &context.client()?, (&options.id, options.from_step), options.version.as_deref()).await
+    let (client, version) = (context.client()?, options.version.as_deref());
+    let from = (options.id.as_str(), options.from_step);
+    if options.set.is_empty() {
+        return begin(context, &client, from, version, None).await;
+    }
+    let all: Vec<Step> = api::read(&steps(&client, &options.id).await?)?;
+    let before = super_step(&all, options.from_step).ok_or_else(|| {
+        let text = format!("no node ended at step {} or later, so there is none to see the values", options.from_step);
+        Failure::usage(text).with_next(format!("list the steps: atlasctl graph history {}", options.id))
+    })?;
+    let values: Map<String, Value> = options.set.iter().cloned().collect();
+    begin(context, &client, from, version, Some(json!({ "before": before, "values": values }))).await
+}
+
+/// The super-step of the first node that is done again.
+fn super_step(all: &[Step], from: u64) -> Option<u64> {
+    all.iter().filter(|step| step.step >= from).find_map(work).map(|work| work.step)
 }
 
 /// Begins a run with the first `steps` of another one.
@@ -97,8 +125,12 @@ async fn begin(
     client: &Client,
     (id, steps): (&str, u64),
     version: Option<&str>,
+    set: Option<Value>,
 ) -> Result<Exit, Failure> {
-    let body = json!({"steps": steps, "version": version});
+    let mut body = json!({"steps": steps, "version": version});
+    if let Some(set) = set {
+        body["set"] = set;
+    }
     let value = client.post(&["api", "jobs", id, "fork"], &[], &body).await?;
     let new = value["id"].as_str().ok_or_else(|| Failure::answer("a fork is answered with an id"))?.to_owned();
     context.next(&format!("next: atlasctl job wait {new}"));
@@ -127,6 +159,13 @@ fn work(step: &Step) -> Option<Work> {
     (step.kind == "effect").then(|| Work::deserialize(&step.outcome).ok()).flatten()
 }
 
+/// Values that a person set, as a row of the table.
+fn set(step: &Step) -> Option<Work> {
+    let set = step.outcome.get("set").filter(|_| step.kind == "effect")?;
+    let before = step.outcome.get("step")?.as_u64()?;
+    Some(Work { node: "(set)".to_owned(), step: before, item: None, result: Some(set.clone()), fault: None })
+}
+
 /// How many steps a new run copies: those before the first failure of the last super-step.
 fn copied(all: &[Step]) -> u64 {
     let works: Vec<(u64, Work)> = all.iter().filter_map(|step| Some((step.step, work(step)?))).collect();
@@ -137,7 +176,8 @@ fn copied(all: &[Step]) -> u64 {
 
 fn table(all: &[Step]) -> String {
     let mut table = Table::new(&["STEP", "SUPER-STEP", "NODE", "RESULT"]);
-    for (step, work) in all.iter().filter_map(|step| Some((step.step, work(step)?))) {
+    let works = all.iter().filter_map(|step| Some((step.step, work(step).or_else(|| set(step))?)));
+    for (step, work) in works {
         let item = work.item.map(|item| format!("[{item}]")).unwrap_or_default();
         let result = match (work.fault, work.result) {
             (Some(fault), _) => format!("failed: {}", fault.text),
@@ -185,6 +225,41 @@ mod tests {
                 4 copied
             "#]],
         );
+    }
+
+    #[test]
+    fn values_that_were_set_are_shown() {
+        check(
+            json!([
+                {"step": 0, "kind": "start", "outcome": {}},
+                {"step": 1, "kind": "effect", "outcome": {"graph": "g", "node": "a", "step": 0, "result": {}}},
+                {"step": 2, "kind": "effect", "outcome": {"step": 1, "set": {"limit": 5}}},
+                {"step": 3, "kind": "effect", "outcome": {"graph": "g", "node": "b", "step": 1, "result": {}}},
+            ]),
+            &expect![[r#"
+                STEP  SUPER-STEP  NODE   RESULT
+                1     0           a      {}
+                2     1           (set)  {"limit":5}
+                3     1           b      {}
+                4 copied
+            "#]],
+        );
+    }
+
+    #[test]
+    fn values_count_from_the_first_node_that_is_done_again() {
+        let steps = json!([
+            {"step": 0, "kind": "start", "outcome": {}},
+            {"step": 1, "kind": "effect", "outcome": {"graph": "g", "node": "a", "step": 0, "result": {}}},
+            {"step": 2, "kind": "model", "outcome": {}},
+            {"step": 3, "kind": "effect", "outcome": {"graph": "g", "node": "b", "step": 1, "result": {}}},
+        ]);
+        let all: Vec<Step> = serde_json::from_value(steps).expect("steps");
+        assert_eq!([1, 2, 3, 4].map(|from| super_step(&all, from)), [Some(0), Some(1), Some(1), None]);
+        assert_eq!(assignment("a=1=2"), Ok(("a".to_owned(), json!("1=2"))));
+        assert_eq!(assignment("a={\"b\": [1]}"), Ok(("a".to_owned(), json!({"b": [1]}))));
+        assert_eq!(assignment("a="), Ok(("a".to_owned(), json!(""))));
+        assert!(assignment("a").is_err() && assignment("=a").is_err());
     }
 
     #[test]

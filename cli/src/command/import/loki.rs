@@ -104,12 +104,7 @@ fn package(
     let chain = |error: &dyn std::error::Error| atlas_env::chain(error);
     let mut skipped = |what: &str, why: &str| left.push((format!("{place}: {what}"), why.to_owned()));
     let tools = if folder.join(GRAPH_FILE).is_file() {
-        let graph = GraphFolder::new(folder).read().map_err(|error| chain(&error))?.graph;
-        graph
-            .mcp_servers
-            .iter()
-            .for_each(|name| skipped(&format!("the MCP server {name}"), "servers of agents are not started"));
-        graph.global_tools
+        GraphFolder::new(folder).read().map_err(|error| chain(&error))?.graph.global_tools
     } else if folder.join(CONFIG_FILE).is_file() {
         let config = atlas_package::config(folder).map_err(|error| chain(&error))?;
         if !config.documents.is_empty() {

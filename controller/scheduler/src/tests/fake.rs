@@ -458,6 +458,7 @@ fn spec(demand: Demand, concurrency: Option<u32>) -> RunSpec {
         requires: Vec::new(),
         secrets: Vec::new(),
         model: None,
+        other_models: Vec::new(),
         servers: Vec::new(),
         rate: None,
         per_key: None,

@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use atlas_model::NanoDollars;
-use atlas_service::{Caller, Decision, Error, ForkRequest, JobQuery, Shown, StepQuery, Submission, View};
+use atlas_service::{Caller, Decision, Error, ForkRequest, JobQuery, Set, Shown, StepQuery, Submission, View};
 use atlas_types::{AgentName, JobStatus, LABELS_MAX, Micros, QuestionRule, Timestamp};
 use bytes::Bytes;
 use http::StatusCode;
@@ -201,7 +201,7 @@ pub(crate) async fn retry(door: &HttpDoor, caller: &Caller, request: &Request, i
     Ok(ready_json(StatusCode::CREATED, format!("{{\"id\":\"{new}\"}}").into_bytes()))
 }
 
-/// `POST /api/jobs/{id}/fork`: `{"steps": N, "model": M, "version": V}`.
+/// `POST /api/jobs/{id}/fork`: `{"steps": N, "model": M, "version": V, "set": {"before": S, "values": {…}}}`.
 pub(crate) async fn fork(door: &HttpDoor, caller: &Caller, request: &mut Request, id: &str) -> Answer {
     let body = request.json_text(door, door.limits.body_bytes_max).await?;
     let fork = ForkRequest { request_id: caller.request_id.clone(), ..read_fork(&body)? };
@@ -219,14 +219,24 @@ fn read_fork(body: &[u8]) -> Result<ForkRequest, Problem> {
         model: Option<String>,
         #[serde(default)]
         version: Option<String>,
+        #[serde(default)]
+        set: Option<SetMembers>,
+    }
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct SetMembers {
+        before: u64,
+        values: serde_json::Map<String, serde_json::Value>,
     }
     let members: Members = serde_json::from_slice(body).map_err(|_| {
         Problem::malformed(
-            "'steps' must be a whole number, 'model' and 'version' texts, and there are no other members",
+            "'steps' must be a whole number, 'model' and 'version' texts, 'set' an object with the whole number 'before' and the object \
+             'values', and there are no other members",
         )
     })?;
-    let Members { steps, model, version } = members;
-    Ok(ForkRequest { steps, model, version, request_id: None })
+    let Members { steps, model, version, set } = members;
+    let set = set.map(|SetMembers { before, values }| Set { before, values });
+    Ok(ForkRequest { steps, model, version, set, request_id: None })
 }
 
 /// `POST /api/jobs/{id}/resolve`: `{"run_again": true}`, `{"output": …}` or `{"error": text}` for a job in doubt.

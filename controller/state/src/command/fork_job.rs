@@ -16,7 +16,9 @@ pub(super) fn apply(command: &ForkJob, change: &mut Change<'_>) -> Result<Outcom
     check_room(change, job.input.inline_bytes() + job.metadata.len() as u64, &job.labels)?;
     let recorded = change.state.journals.get(&command.job).or(job.journal.as_ref());
     let recorded = recorded.cloned().unwrap_or_default();
-    let journal = Arc::new(beginning(&recorded, command)?);
+    let mut journal = beginning(&recorded, command)?;
+    journal.steps.extend(command.added.iter().cloned());
+    let journal = Arc::new(journal);
     check_budget(change.state, journal.reserved_bytes())?;
     let same = job.pin.as_ref() == Some(&command.pin);
     let spec = pinned_spec(change, &job.agent, &command.pin, false).ok_or(Rejection::StaleAgent)?;
@@ -107,6 +109,26 @@ mod tests {
                 j2 steps from 0: start
                 j2: folds [] steps start of 66 bytes
                 j1: running Running attempt 1
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_step_of_a_person_follows_the_copied_ones() {
+        check(
+            "level 6; agent a; node n1; job j1; grant j1 n1; record j1 from=0 steps=s,m,t; fold j1 upto=3 artifact=7; record j1 from=3 steps=m; fail j1 --
+            fork j1 j2 steps=4 added=t; journal j2; fork j1 j3 steps=3 added=t; journal j3; grant j2 n1; record j2 from=5 steps=m",
+            expect![[r#"
+                j2 Submitted pending→pending Queued
+                j2 steps up to 3 folded
+                j2 steps from 3: model tools
+                j2: folds [3] steps model tools of 196 bytes
+                j3 Submitted pending→pending Queued
+                j3 steps up to 3 folded
+                j3 steps from 3: tools
+                j3: folds [3] steps tools of 130 bytes
+                j2 Granted pending→running on n1 token 2 attempt 1
+                j2 steps from 5: model
             "#]],
         );
     }

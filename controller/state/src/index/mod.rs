@@ -294,6 +294,7 @@ fn agent_text_bytes(agent: &AgentVersion) -> u64 {
 pub(crate) fn texts_bytes(labels: &BTreeMap<String, String>, capabilities: &[String], spec: &RunSpec) -> u64 {
     let lists = capabilities.iter().chain(&spec.demand.devices).map(String::len).sum::<usize>() as u64;
     let required = spec.requires.iter().map(|agent| agent.name.len() + agent.version.len()).sum::<usize>() as u64;
-    let named = spec.secrets.iter().chain(&spec.model).chain(&spec.servers).map(String::len).sum::<usize>() as u64;
+    let named = spec.secrets.iter().chain(&spec.model).chain(&spec.other_models).chain(&spec.servers);
+    let named = named.map(String::len).sum::<usize>() as u64;
     label_bytes(labels) + label_bytes(&spec.demand.labels) + lists + required + named
 }

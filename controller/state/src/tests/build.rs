@@ -228,6 +228,7 @@ fn job_command(run: &Run, words: &Words<'_>) -> Command {
             model: words.text("model").map(|name| ObjectName::new(name).expect("a name")),
             cut: words.text("cut").map(|_| artifact(words.or("cut", 1))),
             folded: StepUsage::default(),
+            added: words.text("added").map(|kind| step(kind, words)),
         }),
         "record" => {
             let steps = words.text("steps").unwrap_or_default().split(',').map(|kind| step(kind, words)).collect();
@@ -363,6 +364,7 @@ fn spec(words: &Words<'_>) -> RunSpec {
         requires: Vec::new(),
         secrets: Vec::new(),
         model: None,
+        other_models: Vec::new(),
         servers: Vec::new(),
         rate: words.text("rate").map(rate),
         per_key: words.text("per").map(|key| PerKey {

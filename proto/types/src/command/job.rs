@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{
     AgentName, AgentPin, Allocation, Failure, FencingToken, JobId, Micros, NodeEpoch, NodeId, ObjectName, Payload,
-    QuestionRule, RunId, StepUsage, Timestamp,
+    QuestionRule, RunId, Step, StepUsage, Timestamp,
 };
 
 /// What the door found when it resolved the agent and validated the input.
@@ -242,6 +242,8 @@ pub struct ForkJob {
     pub cut: Option<Payload>,
     /// What the copied steps cost that are folded. It counts only where the last step is folded.
     pub folded: StepUsage,
+    /// A step that follows the copied ones: values that a person sets in the state of a graph.
+    pub added: Option<Arc<Step>>,
 }
 
 /// What a person, or the agent's reconcile call, found out about the attempt that was lost.

@@ -85,12 +85,15 @@ fn secret_in(secret: pb::AttachedSecret) -> Result<(String, AttachedSecret), Con
 }
 
 fn model_out(model: &AttachedModel) -> pb::AttachedModel {
-    pb::AttachedModel { name: model.name.clone(), spec: Bytes::from_owner(model.spec.clone()) }
+    let spec = Bytes::from_owner(model.spec.clone());
+    pb::AttachedModel { name: model.name.clone(), spec, asked: model.asked.clone() }
 }
 
 fn model_in(model: pb::AttachedModel) -> Result<AttachedModel, ConvertError> {
     bounded("attached_model.spec", model.spec.len(), SPEC_BYTES_MAX)?;
-    Ok(AttachedModel { name: word("attached_model.name", model.name)?, spec: (*model.spec).into() })
+    bounded("attached_model.asked", model.asked.len(), ATTACHED_MODELS_MAX)?;
+    let asked = model.asked.into_iter().map(|name| word("attached_model.asked", name)).collect::<Result<_, _>>()?;
+    Ok(AttachedModel { name: word("attached_model.name", model.name)?, spec: (*model.spec).into(), asked })
 }
 
 fn server_out(server: &AttachedServer) -> pb::AttachedServer {
@@ -153,7 +156,7 @@ mod tests {
             ("d".to_owned(), secret(file(Some("K")), true)),
             ("e".to_owned(), secret(SecretSource::Value(SecretText::new("")), true)),
         ]);
-        let model = AttachedModel { name: "fast".to_owned(), spec: (*b"{}").into() };
+        let model = AttachedModel { name: "fast".to_owned(), spec: (*b"{}").into(), asked: vec!["fast".to_owned()] };
         Attachments::new([
             Attachment::Secrets(secrets),
             Attachment::Bearer(SecretText::new("Bearer canary")),
@@ -204,7 +207,8 @@ mod tests {
             |all| all.models = vec![all.models[0].clone(); ATTACHED_MODELS_MAX + 1],
             &expect![[r#"field "attachments.models" has 17 bytes or items, more than 16"#]],
         );
-        let large = pb::AttachedModel { name: "m".to_owned(), spec: vec![b' '; SPEC_BYTES_MAX].into() };
+        let large =
+            pb::AttachedModel { name: "m".to_owned(), spec: vec![b' '; SPEC_BYTES_MAX].into(), asked: Vec::new() };
         check(
             |all| all.models = vec![large; 9],
             &expect![[r#"field "attachments" has 589892 bytes or items, more than 524288"#]],

@@ -216,7 +216,8 @@ fn attachments() -> Attachments {
         ("b", secret(variable, true)),
         ("c", secret(file, false)),
     ];
-    let model = AttachedModel { name: "fast".to_owned(), spec: (*br#"{"provider":"scripted"}"#).into() };
+    let model =
+        AttachedModel { name: "fast".to_owned(), spec: (*br#"{"provider":"scripted"}"#).into(), asked: Vec::new() };
     Attachments::new([
         Attachment::Secrets(secrets.into_iter().map(|(name, secret)| (name.to_owned(), secret)).collect()),
         Attachment::Bearer(SecretText::new("Bearer value")),

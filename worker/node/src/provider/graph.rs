@@ -3,15 +3,17 @@
 
 mod book;
 mod host;
+mod models;
 mod permitted;
+mod remote;
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use atlas_graph::{Kind, Loaded};
+use atlas_graph::{Graph, Kind, Loaded};
 use atlas_graph_run::Runner;
-use atlas_package::{GraphError, GraphFolder, Known};
+use atlas_package::{GraphError, GraphFolder, Known, graph_tools};
 use atlas_types::{StepKey, StepKind, StepUsage, StreamKind};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -20,11 +22,13 @@ use tokio::sync::{mpsc, watch};
 
 use self::book::Book;
 use self::host::{Surroundings, Tokens, Told};
+use self::models::GraphModels;
 use self::permitted::Permitted;
+use self::remote::Remote;
 use super::llm::fault::Fault;
-use super::llm::fixed::Fixed;
-use super::llm::model::{Listener as _, Models};
+use super::llm::model::Listener as _;
 use super::llm::normal::toolbox::Toolbox;
+use super::mcp::Servers;
 use super::{Execution, exec, stopped};
 use crate::journal::{Journal, Made, hashed};
 use crate::slot::{Control, Shared, Work};
@@ -80,7 +84,7 @@ impl GraphAgent {
         control: &mut Control<'_>,
         metadata: &mut Map<String, Value>,
     ) -> Result<Value, Fault> {
-        let (folder, mut loaded) = self.load(work).await?;
+        let (mut folder, mut loaded) = self.load(work).await?;
         let input: Input = serde_json::from_slice(&work.input).map_err(|error| Fault::Input(error.to_string()))?;
         give(&mut loaded, input.variables).map_err(Fault::Input)?;
         let prompt = input.message.unwrap_or_default();
@@ -94,6 +98,10 @@ impl GraphAgent {
         let environment = exec::environment(work, &self.shared.settings);
         let secrets = Mutex::new(control.secrets.clone());
         let graph = loaded.graph.clone();
+        let servers = Servers::of(work, &control.secrets, &self.shared);
+        let (attempt, limit) = (work.assignment.attempt.0, work.assignment.execution_timeout.as_duration());
+        let remote = Remote::new(servers, &work.agent.contract.requires.mcp_servers, attempt, limit);
+        folder.known = known(&graph, toolbox.as_ref(), &remote, models.as_ref());
         let host = Surroundings {
             shared: &self.shared,
             agent: &work.agent,
@@ -103,6 +111,7 @@ impl GraphAgent {
             permits: Permitted::new(&work.agent.contract, toolbox.as_ref()),
             toolbox,
             models,
+            remote,
             environment: environment.clone(),
             secrets,
             told,
@@ -115,6 +124,7 @@ impl GraphAgent {
             variables: vec![("ATLAS_WORKSPACE".to_owned(), workspace.0.display().to_string())],
             inherits: false,
             asks_again: ASKS_AGAIN,
+            set: host.book.set(),
         };
         let run = runner.prepare(&folder, &loaded, &prompt).map_err(|error| definition(&error))?;
         let (_stopper, stop) = watch::channel(false);
@@ -135,12 +145,10 @@ impl GraphAgent {
             pass(control, told).await;
         }
         let tokens = [("input_tokens", &host.tokens.input), ("output_tokens", &host.tokens.output)];
-        if let Some((fixed, models)) = &host.models {
+        if let Some(models) = &host.models {
             let counted = tokens.map(|(name, count)| (name.to_owned(), count.load(Ordering::Relaxed).into()));
             metadata.extend(counted);
-            metadata.insert("model".to_owned(), fixed.settings.model.as_str().into());
-            let seen = models.seen.as_ref().and_then(|seen| seen.value());
-            metadata.extend(seen.map(|seen| ("_models".to_owned(), seen)));
+            metadata.extend(models.metadata());
         }
         match ran.result {
             Ok(text) => Ok(json!({ "text": text, "state": ran.state })),
@@ -168,8 +176,7 @@ impl GraphAgent {
         loaded: &Loaded,
         workspace: &Workspace,
     ) -> Result<Option<Toolbox>, Fault> {
-        let calls =
-            |kind: &Kind| matches!(kind, Kind::Llm(llm) if llm.tools.as_ref().is_some_and(|tools| !tools.is_empty()));
+        let calls = |kind: &Kind| matches!(kind, Kind::Llm(llm) if llm.tools.iter().flatten().any(|name| is_own(name)));
         if !loaded.graph.nodes.iter().any(|node| calls(&node.kind)) {
             return Ok(None);
         }
@@ -193,33 +200,56 @@ impl GraphAgent {
         control: &mut Control<'_>,
         loaded: &Loaded,
         book: &Book,
-    ) -> Result<Option<(Fixed, Models)>, Fault> {
-        let calls = |kind: &Kind| match kind {
-            Kind::Llm(_) => true,
-            Kind::Agent(agent) => agent.output_schema.is_some(),
-            _ => false,
-        };
-        let calls_models = loaded.graph.nodes.iter().any(|node| calls(&node.kind));
+    ) -> Result<Option<GraphModels>, Fault> {
+        let graph = &loaded.graph;
+        let calls_models = models::calls_models(graph);
         let key: StepKey = hashed(&("start", "graph"));
-        let make = || async {
+        let mut missing = Vec::new();
+        let told = &mut missing;
+        let make = || async move {
             let fixed = match calls_models {
-                true => serde_json::to_vec(&Fixed::of(&work.agent, &work.assignment.attachments, &self.shared)?),
-                false => serde_json::to_vec(&json!({ "graph": loaded.graph.name })),
+                true => {
+                    let (fixed, mut missing) = models::fix(graph, work, &self.shared)?;
+                    told.append(&mut missing);
+                    fixed
+                }
+                false => json!({ "graph": graph.name }),
             };
-            let outcome = fixed.map_err(|error| Fault::internal(error.to_string()))?;
+            let outcome = serde_json::to_vec(&fixed).map_err(|error| Fault::internal(error.to_string()))?;
             Ok::<_, Fault>(Made { outcome, usage: StepUsage::default() })
         };
         let recorded = book.step(StepKind::Start, key, make).await?;
         if !calls_models {
             return Ok(None);
         }
-        let fixed = Fixed::read(&recorded)?;
-        let models = Models::open(&fixed.source, &fixed.settings.model, work, control, &self.shared)?;
-        for why in &models.left_out {
-            control.say(StreamKind::Log, "warning", why.clone()).await;
+        let (models, mut left_out) = GraphModels::open(&recorded, graph, work, control, &self.shared)?;
+        left_out.append(&mut missing);
+        for why in left_out {
+            control.say(StreamKind::Log, "warning", why).await;
         }
-        Ok(Some((fixed, models)))
+        Ok(Some(models))
     }
+}
+
+/// The names that model nodes can use.
+fn known(graph: &Graph, toolbox: Option<&Toolbox>, remote: &Remote, models: Option<&GraphModels>) -> Known {
+    let own = toolbox.map(Toolbox::offered).unwrap_or_default();
+    let tools = graph_tools(graph).into_iter().chain(own.into_iter().map(|tool| tool.name));
+    let servers = graph.mcp_servers.iter().filter(|server| remote.has(server)).cloned();
+    let named = graph.nodes.iter().filter_map(|node| node.model()).chain(graph.model.as_deref());
+    let has =
+        |models: &GraphModels| named.filter(|name| models.named(Some(*name)).is_some()).map(str::to_owned).collect();
+    Known {
+        tools: Some(tools.collect()),
+        servers: Some(servers.collect()),
+        models: models.map(has),
+        agents_elsewhere: true,
+    }
+}
+
+/// Whether a tool that a node lists is one of the graph's files.
+fn is_own(name: &str) -> bool {
+    !name.starts_with("mcp:") && super::user::find(name).is_none()
 }
 
 /// Sets variables to the values that the input has.

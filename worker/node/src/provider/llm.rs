@@ -11,7 +11,7 @@ pub(super) mod normal;
 mod probe;
 mod stored;
 mod team;
-mod tools;
+pub(super) mod tools;
 
 use std::sync::Arc;
 

@@ -2,6 +2,7 @@
 
 mod anthropic;
 pub(crate) mod confined;
+mod graphs;
 mod mock;
 mod scene;
 mod servers;

@@ -62,6 +62,7 @@ fn agent(name: &str, effects: Effects) -> Command {
             requires: Vec::new(),
             secrets: Vec::new(),
             model: None,
+            other_models: Vec::new(),
             servers: Vec::new(),
             rate: None,
             per_key: None,

@@ -219,7 +219,7 @@ async fn a_fork_is_granted_with_the_first_steps_of_another_job() {
     assert!(metrics.contains("atlas_llm_turns_total{agent=\"plain\",model=\"\"} 5\n"), "{metrics}");
     let refused = async |steps, model: Option<&str>, version: Option<&str>| {
         let (model, version) = (model.map(str::to_owned), version.map(str::to_owned));
-        let request = ForkRequest { steps, model, version, request_id: None };
+        let request = ForkRequest { steps, model, version, ..ForkRequest::default() };
         let error = service.fork(&caller, JobId(7), &request).await.expect_err("refused");
         format!("{} {error}", error.entry().code)
     };

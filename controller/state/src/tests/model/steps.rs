@@ -189,7 +189,7 @@ impl Step {
                 let digest = atlas_types::Digest([1; 32]);
                 let pin = pin.unwrap_or(AgentPin { version: Version { major: 1, minor: 0, patch: 0 }, digest });
                 let (cut, folded) = (Some(artifact(9)), StepUsage::default());
-                Command::ForkJob(ForkJob { job, id: JobId(new), steps, pin, model: None, cut, folded })
+                Command::ForkJob(ForkJob { job, id: JobId(new), steps, pin, model: None, cut, folded, added: None })
             }
             Self::Resolve { job, kind } => {
                 let resolution = match kind {

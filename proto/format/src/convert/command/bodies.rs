@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use atlas_types::{
     AgentKind, AgentName, AgentPin, CarriedEnd, CompleteJob, EndCarried, FailJob, Failure, FencingToken, ForkJob,
-    JobId, Micros, ObjectName, Payload, RegisterAgent, Resolution, ResolveJob, RunId, SpawnedBy, Spawner, StepUsage,
-    SubmitJob, Timestamp, Verdict,
+    JobId, Micros, ObjectName, Payload, RegisterAgent, Resolution, ResolveJob, RunId, SpawnedBy, Spawner, Step,
+    StepUsage, SubmitJob, Timestamp, Verdict,
 };
 
 use super::super::question::{rule_in, rule_out};
@@ -119,6 +119,7 @@ impl From<&ForkJob> for proto::ForkJob {
             model: command.model.as_ref().map(ObjectName::to_string),
             cut: command.cut.as_ref().map(Into::into),
             folded: (command.folded != StepUsage::default()).then(|| command.folded.into()),
+            added: command.added.as_deref().map(Into::into),
         }
     }
 }
@@ -135,6 +136,7 @@ impl TryFrom<proto::ForkJob> for ForkJob {
             model: message.model.map(|model| name("fork_job.model", &model, ObjectName::new)).transpose()?,
             cut: message.cut.map(Payload::try_from).transpose()?,
             folded: message.folded.map_or_else(StepUsage::default, Into::into),
+            added: message.added.map(Step::try_from).transpose()?.map(Arc::new),
         })
     }
 }

@@ -146,6 +146,7 @@ impl Draw {
                 model: self.option(Self::object_name),
                 cut: self.option(Self::payload),
                 folded: self.step_usage(),
+                added: self.option(Self::step),
             }),
             20 => Command::ConfigureCluster(ConfigureCluster { config: self.config() }),
             21 => Command::ResolveJob(ResolveJob { job, resolution: self.resolution() }),

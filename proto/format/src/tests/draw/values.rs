@@ -74,6 +74,7 @@ impl Draw {
             requires: self.list(|draw| RequiredAgent { name: draw.text(), version: draw.text() }),
             secrets: self.list(Self::text),
             model: self.option(Self::text),
+            other_models: self.list(Self::text),
             servers: self.list(Self::text),
             rate: self.option(Self::rate),
             per_key: self.option(|draw| PerKey {

@@ -62,8 +62,15 @@ fn run(
     std::fs::create_dir_all(&workspace).map_err(|error| Stop::system("make a folder", error))?;
     let variables = members(&row.input["env"]);
     let variables = variables.map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned()));
-    let runner =
-        Runner { env: &env, host, workspace, variables: variables.collect(), inherits: true, asks_again: ASKS_AGAIN };
+    let runner = Runner {
+        env: &env,
+        host,
+        workspace,
+        variables: variables.collect(),
+        inherits: true,
+        asks_again: ASKS_AGAIN,
+        set: Default::default(),
+    };
     let prompt = text(&row.input["state_in"], "initial_prompt");
     let run = match runner.prepare(&config.graph, loaded, prompt) {
         Ok(run) => run,

@@ -9,6 +9,9 @@ fn name(command: &Command) -> &'static str {
         Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.spawns => "register_agent_spawns",
         Command::RegisterAgent(RegisterAgent { spec, .. }) if !spec.requires.is_empty() => "register_agent_requires",
         Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.demand.place == Place::Llm => "register_agent_llm",
+        Command::RegisterAgent(RegisterAgent { spec, .. }) if !spec.other_models.is_empty() => {
+            "register_agent_other_models"
+        }
         Command::RegisterAgent(RegisterAgent { spec, .. }) if !spec.servers.is_empty() => "register_agent_servers",
         Command::RegisterAgent(RegisterAgent { spec, .. }) if !spec.secrets.is_empty() => "register_agent_secrets",
         Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.rate.is_some() => "register_agent_limits",
@@ -46,6 +49,7 @@ fn name(command: &Command) -> &'static str {
         Command::RetryJob(RetryJob { resume: true, .. }) => "retry_job_resume",
         Command::RetryJob(_) => "retry_job",
         Command::ForkJob(ForkJob { model: Some(_), .. }) => "fork_job_model",
+        Command::ForkJob(ForkJob { added: Some(_), .. }) => "fork_job_added",
         Command::ForkJob(_) => "fork_job",
         Command::SinkAck(_) => "sink_ack",
         Command::PruneJobs(_) => "prune_jobs",
@@ -97,7 +101,7 @@ fn name(command: &Command) -> &'static str {
 }
 
 /// How many names there are.
-const NAMES: usize = 86;
+const NAMES: usize = 88;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -163,6 +167,22 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
             model: None,
             cut: None,
             folded: StepUsage::default(),
+            added: None,
+        }),
+        Command::ForkJob(ForkJob {
+            job,
+            id: JobId(8),
+            steps: 2,
+            pin: pin(),
+            model: None,
+            cut: None,
+            folded: StepUsage::default(),
+            added: Some(Arc::new(Step {
+                kind: StepKind::Effect,
+                key: StepKey::set_before(1),
+                outcome: Payload::inline(br#"{"set":{"limit":5},"step":1}"#),
+                usage: StepUsage::default(),
+            })),
         }),
         Command::ForkJob(ForkJob {
             job,
@@ -172,6 +192,7 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
             model: Some(ObjectName::new("large").expect("a name")),
             cut: Some(artifact()),
             folded: StepUsage { tokens_input: 900, cost_nanodollars: 2_700_000, ..StepUsage::default() },
+            added: None,
         }),
         Command::RecordSteps(RecordSteps { job, node: node(), token, from: 2, steps: journal().steps }),
         Command::FoldSteps(FoldSteps { job, node: node(), token, upto: 2, artifact: artifact() }),
@@ -338,6 +359,7 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
             }),
             ..spec()
         })),
+        Command::RegisterAgent(register_agent(RunSpec { other_models: vec!["fast".to_owned()], ..spec() })),
         Command::RegisterAgent(register_agent(RunSpec { servers: vec!["github".to_owned()], ..spec() })),
         Command::SubmitJob(SubmitJob { bearer: true, ..submit(Verdict::Accepted(pin())) }),
         Command::SubmitJob(SubmitJob { budget_nanodollars: Some(10_000_000), ..submit(Verdict::Accepted(pin())) }),

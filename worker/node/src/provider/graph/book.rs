@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use atlas_types::{SpawnStep, StepKey, StepKind, StepUsage, Wait};
-use serde::Serialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 
 use crate::journal::{Asker, Begun, ChildCall, Journal, JournalError, Made, hashed};
@@ -26,6 +26,8 @@ pub(super) struct Book {
 #[derive(Default)]
 struct Inside {
     known: BTreeMap<StepKey, Arc<[u8]>>,
+    /// Values that people set, by the super-step before which they count.
+    set: BTreeMap<u64, Map<String, Value>>,
     /// How often equal requests were made.
     repeats: BTreeMap<StepKey, u32>,
     /// Pieces of work that were begun and do not wait.
@@ -35,6 +37,12 @@ struct Inside {
     failure: Option<JournalError>,
 }
 
+/// The outcome of a step with values that a person set.
+#[derive(Deserialize)]
+struct SetStep {
+    set: Map<String, Value>,
+}
+
 /// Most waits of a parked job.
 const WAITS_MAX: usize = 64;
 
@@ -42,11 +50,18 @@ impl Book {
     /// Reads what earlier attempts recorded.
     pub(super) async fn open(mut journal: Journal) -> Result<Self, JournalError> {
         let recorded = journal.drain().await?;
+        let mut set: BTreeMap<u64, Map<String, Value>> = BTreeMap::new();
+        for (_, key, outcome) in &recorded {
+            let Some(before) = key.is_set_before() else { continue };
+            let read: Result<SetStep, _> = serde_json::from_slice(outcome);
+            let values = read.map_err(|error| JournalError::Unreadable { step: before, error })?.set;
+            set.entry(before).or_default().extend(values);
+        }
         let known = recorded.into_iter().map(|(_, key, outcome)| (key, outcome)).collect();
         Ok(Self {
             asker: journal.asker(),
             journal: AsyncMutex::new(journal),
-            inside: Mutex::new(Inside { known, ..Inside::default() }),
+            inside: Mutex::new(Inside { known, set, ..Inside::default() }),
             changed: Notify::new(),
             failed: Notify::new(),
         })
@@ -55,6 +70,11 @@ impl Book {
     fn inside(&self) -> MutexGuard<'_, Inside> {
         // Every change is complete while the lock is held.
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Values that people set in the state of the run.
+    pub(super) fn set(&self) -> BTreeMap<u64, Map<String, Value>> {
+        self.inside().set.clone()
     }
 
     /// The outcome of a step: the recorded one, or that of `make`, once it is recorded.

@@ -1,5 +1,6 @@
 //! What a run needs of the worker: its journal, processes, models, people and other agents.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +9,7 @@ use async_trait::async_trait;
 use atlas_graph::run::{Effect, Fault, FaultKind, Note, Question, Work};
 use atlas_graph::{Graph, Kind};
 use atlas_graph_run::{Asked, Ended, Host, NodePlace, Process};
-use atlas_model::{Answer, CallError, CallErrorKind, Request, ToolCall};
+use atlas_model::{Answer, CallError, CallErrorKind, Request, Tool, ToolCall};
 use atlas_turn::record::{Answered as Recorded, QuestionEnd};
 use atlas_turn::{Offered, Outcome, Returned, Turn};
 use atlas_types::{Micros, SecretText, StepKey, StepKind, StepUsage};
@@ -19,16 +20,17 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::book::Book;
+use super::models::{Callable, GraphModels};
 use super::permitted::Permitted;
+use super::remote::Remote;
 use crate::agent::Agent;
 use crate::journal::{ChildCall, JournalError, Made, UNATTENDED, hashed};
 use crate::mailbox::Answer as Called;
 use crate::provider::command::{self, Keep, Launch};
-use crate::provider::llm::fixed::Fixed;
-use crate::provider::llm::model::{Answered, Listener, Models, News};
+use crate::provider::llm::model::{Answered, Listener, News};
 use crate::provider::llm::normal::Launcher;
 use crate::provider::llm::normal::toolbox::Toolbox;
-use crate::provider::redacted;
+use crate::provider::{redacted, user};
 use crate::secrets::Secrets;
 use crate::slot::Shared;
 
@@ -55,7 +57,9 @@ pub(super) struct Surroundings<'a> {
     /// Which tools may be called.
     pub(super) permits: Permitted,
     /// None for a graph that calls no models.
-    pub(super) models: Option<(Fixed, Models)>,
+    pub(super) models: Option<GraphModels>,
+    /// The MCP servers of model nodes.
+    pub(super) remote: Remote,
     /// Access tokens of models are added while it runs.
     pub(super) secrets: Mutex<Secrets>,
     /// The environment of scripts.
@@ -167,7 +171,7 @@ impl Surroundings<'_> {
 
     async fn called(
         &self,
-        (fixed, models): &(Fixed, Models),
+        (fixed, models): &Callable,
         key: StepKey,
         mut request: Request,
     ) -> Result<Arc<[u8]>, CallFault> {
@@ -305,13 +309,14 @@ impl Host for Surroundings<'_> {
 
     async fn call(&self, place: NodePlace<'_>, model: Option<&str>, request: Request) -> Result<Answer, CallError> {
         let Some(models) = &self.models else { return Err(other("the graph has no model")) };
-        let (fixed, _) = models;
-        if let Some(name) = model.filter(|name| !self.is_model_of_graph(name)) {
+        let Some(models) = models.named(model) else {
             let text = format!(
-                "the model \"{name}\" of the node is not that of the graph; a graph has one model and its fallbacks"
+                "there is no model \"{}\"; add it: atlasctl model add. An agent.yaml beside the graph names it in model.others",
+                model.unwrap_or_default()
             );
-            return Err(CallError::new(CallErrorKind::Request, text));
-        }
+            return Err(CallError::new(CallErrorKind::UnknownModel, text));
+        };
+        let (fixed, _) = models;
         let request = Request { model: fixed.settings.model.clone(), stream: fixed.settings.stream, ..request };
         let work = work_key(place, "work");
         let key = self.book.key(&CallKey { call: "model", work: work.0, request: &request });
@@ -329,54 +334,68 @@ impl Host for Surroundings<'_> {
     }
 
     async fn tools(&self, place: NodePlace<'_>, names: &[String]) -> Result<Vec<Offered>, Fault> {
-        let all = self.toolbox.as_ref().map(Toolbox::offered).unwrap_or_default();
-        let find = |name: &String| {
-            let missing = || Fault::new(FaultKind::Llm, format!("node \"{}\" has no tool \"{name}\" here", place.node));
-            all.iter().find(|tool| tool.name == *name).cloned().ok_or_else(missing)
-        };
-        names.iter().map(find).collect()
+        let own = self.toolbox.as_ref().map(Toolbox::offered).unwrap_or_default();
+        let mut offered: Vec<Offered> = Vec::new();
+        for name in names {
+            if let Some(server) = name.strip_prefix("mcp:").filter(|server| self.remote.has(server)) {
+                offered.extend(Remote::offered(server));
+            } else if let Some(tool) = own.iter().find(|tool| tool.name == *name) {
+                offered.push(tool.clone());
+            } else if let Some(tool) = user::find(name) {
+                let (name, description) = (tool.name.to_owned(), tool.description.to_owned());
+                let tool = Tool { name: name.clone(), description, input_schema: tool.input_schema() };
+                offered.push(Offered { name, tool });
+            } else {
+                return Err(Fault::new(FaultKind::Llm, missing(place.node, name)));
+            }
+        }
+        let mut seen = BTreeSet::new();
+        offered.retain(|tool| seen.insert(tool.name.clone()));
+        let legal = atlas_llm::names::legal(offered.iter().map(|tool| tool.name.as_str()));
+        for (tool, legal) in offered.iter_mut().zip(legal) {
+            tool.tool.name = legal;
+        }
+        Ok(offered)
     }
 
     async fn use_tools(&self, place: NodePlace<'_>, calls: Vec<ToolCall>) -> Vec<Returned> {
-        let Some(toolbox) = &self.toolbox else { return Vec::new() };
-        let launcher = Launcher { shared: self.shared.clone(), agent: Arc::clone(self.agent) };
         let key = self.book.key(&CallKey { call: "tools", work: work_key(place, "work").0, request: &calls });
+        let remote_key = hashed(&("servers", key.0));
         let mut refused = Vec::new();
-        // What was recorded was allowed or refused before.
-        if self.book.known(key).is_none() {
-            for (number, call) in calls.iter().enumerate() {
+        for (number, call) in calls.iter().enumerate() {
+            let of_people = user::find(&call.name).is_some();
+            // What was recorded was allowed or refused before.
+            let recorded = self.book.known(if self.remote.answers(call) { remote_key } else { key }).is_some();
+            if !of_people && !recorded {
                 let question = hashed(&("permit", key.0, number));
                 refused.extend(self.refusal(call, question).await.map(|outcome| (call.id.clone(), outcome)));
             }
         }
-        let (env, secrets) = (&self.shared.env, self.secrets());
-        let redactor = secrets.redactor();
-        let make = || async {
-            let began = env.clock.monotonic();
-            let call = |call: ToolCall| {
-                let (launcher, refused) = (&launcher, &refused);
-                async move {
-                    let outcome = match refused.iter().find(|(id, _)| *id == call.id) {
-                        Some((_, outcome)) => outcome.clone(),
-                        None => toolbox.call(&call, launcher).await,
-                    };
-                    let outcome = redacted(outcome, redactor);
-                    Returned { call: call.id, outcome }
-                }
-            };
-            let returned: Vec<Returned> = stream::iter(calls.into_iter().map(call)).buffered(PARALLEL).collect().await;
-            let duration = Micros::from(env.clock.monotonic().saturating_sub(began));
-            let outcome = serde_json::to_vec(&returned).map_err(|error| JournalError::Unreadable { step: 0, error })?;
-            Ok::<_, JournalError>(Made { outcome, usage: StepUsage { duration, ..StepUsage::default() } })
-        };
-        let outcome = match self.book.step(StepKind::Tools, key, make).await {
-            Ok(outcome) => outcome,
-            Err(error) => return self.fail(error).await,
-        };
-        match serde_json::from_slice(&outcome) {
-            Ok(returned) => returned,
-            Err(error) => self.fail(JournalError::Unreadable { step: place.work.step, error }).await,
+        let is_refused = |call: &ToolCall| refused.iter().any(|(id, _)| *id == call.id);
+        let (asks, others): (Vec<_>, Vec<_>) =
+            calls.into_iter().enumerate().partition(|(_, call)| user::find(&call.name).is_some());
+        let (remote, local): (Vec<_>, Vec<_>) =
+            others.into_iter().partition(|(_, call)| self.remote.answers(call) && !is_refused(call));
+        let mut returned: Vec<(usize, Returned)> = Vec::new();
+        for (place, call) in asks {
+            returned.push((place, self.asked(&call, hashed(&("user", key.0, place))).await));
         }
+        let (places, remote): (Vec<usize>, Vec<ToolCall>) = remote.into_iter().unzip();
+        if !remote.is_empty() {
+            match self.remotely(remote_key, &remote).await {
+                Ok(ends) => returned.extend(places.into_iter().zip(ends)),
+                Err(error) => return self.fail(error).await,
+            }
+        }
+        let (places, local): (Vec<usize>, Vec<ToolCall>) = local.into_iter().unzip();
+        if !local.is_empty() {
+            match self.locally(key, &local, &refused).await {
+                Ok(ends) => returned.extend(places.into_iter().zip(ends)),
+                Err(error) => return self.fail(error).await,
+            }
+        }
+        returned.sort_by_key(|(place, _)| *place);
+        returned.into_iter().map(|(_, returned)| returned).collect()
     }
 
     async fn ask(&self, asked: Asked<'_>) -> Result<String, Fault> {
@@ -446,21 +465,93 @@ impl Surroundings<'_> {
         self.tell(Told::Progress(
             json!({"event": "question_opened", "tool": call.name, "question": question.arguments["question"]}),
         ));
-        let end = match self.book.question(key, &question.name, &question.arguments).await {
-            Ok(Called::Completed(result)) => QuestionEnd::Ended(serde_json::from_slice(&result).unwrap_or_default()),
-            Ok(Called::Failed(why) | Called::Refused(why)) if why.starts_with(UNATTENDED) => {
-                return self.fail(JournalError::Unattended(why)).await;
-            }
-            Ok(Called::Failed(why) | Called::Refused(why)) => QuestionEnd::Refused(why),
-            Err(error) => return self.fail(error).await,
-        };
+        let end = self.end_of(key, &question.name, &question.arguments).await;
         self.permits.answered(call, &end)
     }
 
-    /// Whether a node names the model that the whole graph has.
-    fn is_model_of_graph(&self, name: &str) -> bool {
-        self.graph.model.as_deref() == Some(name)
+    /// Asks people for the model of a node.
+    async fn asked(&self, call: &ToolCall, key: StepKey) -> Returned {
+        self.tell(Told::Progress(
+            json!({"event": "question_opened", "tool": call.name, "question": call.arguments["question"]}),
+        ));
+        let outcome = self.end_of(key, &call.name, &call.arguments).await.outcome();
+        Returned { call: call.id.clone(), outcome: redacted(outcome, self.secrets().redactor()) }
     }
+
+    /// How a question ended.
+    async fn end_of(&self, key: StepKey, tool: &str, arguments: &Value) -> QuestionEnd {
+        match self.book.question(key, tool, arguments).await {
+            Ok(Called::Completed(result)) => QuestionEnd::Ended(serde_json::from_slice(&result).unwrap_or_default()),
+            Ok(Called::Failed(why) | Called::Refused(why)) if why.starts_with(UNATTENDED) => {
+                self.fail(JournalError::Unattended(why)).await
+            }
+            Ok(Called::Failed(why) | Called::Refused(why)) => QuestionEnd::Refused(why),
+            Err(error) => self.fail(error).await,
+        }
+    }
+
+    /// The secrets, with all access tokens that servers were given.
+    fn secrets_of_servers(&self) -> Secrets {
+        for (name, value) in self.remote.unhidden() {
+            locked(&self.secrets).hide(&name, value.clone());
+            self.tell(Told::Hide { name, value });
+        }
+        self.secrets()
+    }
+
+    /// Calls of MCP servers.
+    async fn remotely(&self, key: StepKey, calls: &[ToolCall]) -> Result<Vec<Returned>, JournalError> {
+        let clock = &*self.shared.env.clock;
+        self.remote.call(&self.book, key, calls, &|| self.secrets_of_servers(), clock).await
+    }
+
+    /// Calls of the graph's own tools.
+    async fn locally(
+        &self,
+        key: StepKey,
+        calls: &[ToolCall],
+        refused: &[(String, Outcome)],
+    ) -> Result<Vec<Returned>, JournalError> {
+        let launcher = Launcher { shared: self.shared.clone(), agent: Arc::clone(self.agent) };
+        let (env, secrets) = (&self.shared.env, self.secrets());
+        let redactor = secrets.redactor();
+        let make = || async {
+            let began = env.clock.monotonic();
+            let call = |call: &ToolCall| {
+                let (launcher, call) = (&launcher, call.clone());
+                async move {
+                    let outcome = match (refused.iter().find(|(id, _)| *id == call.id), &self.toolbox) {
+                        (Some((_, outcome)), _) => outcome.clone(),
+                        (None, Some(toolbox)) => toolbox.call(&call, launcher).await,
+                        (None, None) => Outcome::error("UnknownTool", "the graph has no tools of its own"),
+                    };
+                    let outcome = redacted(outcome, redactor);
+                    Returned { call: call.id, outcome }
+                }
+            };
+            let returned: Vec<Returned> = stream::iter(calls.iter().map(call)).buffered(PARALLEL).collect().await;
+            let duration = Micros::from(env.clock.monotonic().saturating_sub(began));
+            let outcome = serde_json::to_vec(&returned).map_err(|error| JournalError::Unreadable { step: 0, error })?;
+            Ok::<_, JournalError>(Made { outcome, usage: StepUsage { duration, ..StepUsage::default() } })
+        };
+        let outcome = self.book.step(StepKind::Tools, key, make).await?;
+        serde_json::from_slice(&outcome).map_err(|error| JournalError::Unreadable { step: 0, error })
+    }
+}
+
+/// Why a node cannot call a tool.
+fn missing(node: &str, name: &str) -> String {
+    if let Some(server) = name.strip_prefix("mcp:") {
+        return format!(
+            "node \"{node}\" has no MCP server \"{server}\" here; list it in mcp_servers, and add it: atlasctl mcp add {server}"
+        );
+    }
+    if name.starts_with("agent__") {
+        return format!(
+            "node \"{node}\": a model node cannot have helpers, so there is no tool \"{name}\"; use an agent node"
+        );
+    }
+    format!("node \"{node}\" has no tool \"{name}\" here")
 }
 
 /// An event of a node.

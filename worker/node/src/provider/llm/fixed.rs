@@ -42,6 +42,21 @@ pub(in crate::provider) enum Source {
     Environment(Chosen),
 }
 
+/// What an agent asks for.
+#[derive(Clone, Copy)]
+enum Wanted<'a> {
+    Tier(&'a str),
+    Named(&'a str),
+}
+
+impl<'a> Wanted<'a> {
+    fn name(self) -> &'a str {
+        match self {
+            Self::Tier(name) | Self::Named(name) => name,
+        }
+    }
+}
+
 /// Answers of a script cost nothing.
 const FREE: Prices = Prices { input: NanoDollars(0), output: NanoDollars(0), cache_read: None, cache_write: None };
 
@@ -54,12 +69,27 @@ impl Fixed {
     /// What a new job of an agent is fixed to. Models of the namespace count first, then the environment of the worker, then the
     /// agent's `mock.yaml`.
     pub(in crate::provider) fn of(agent: &Agent, attachments: &Attachments, shared: &Shared) -> Result<Self, Fault> {
+        let model = &agent.contract.model;
+        let wanted = model.name.as_deref().map_or(Wanted::Tier(&model.preference), Wanted::Named);
+        Self::resolved(agent, wanted, stored::for_name(attachments.models(), wanted.name(), true)?, shared)
+    }
+
+    /// The same for another model or tier that the contract names.
+    pub(in crate::provider) fn of_other(
+        agent: &Agent,
+        name: &str,
+        attachments: &Attachments,
+        shared: &Shared,
+    ) -> Result<Self, Fault> {
+        let wanted = if atlas_package::TIERS.contains(&name) { Wanted::Tier(name) } else { Wanted::Named(name) };
+        Self::resolved(agent, wanted, stored::for_name(attachments.models(), name, false)?, shared)
+    }
+
+    fn resolved(agent: &Agent, wanted: Wanted<'_>, stored: Vec<StoredModel>, shared: &Shared) -> Result<Self, Fault> {
         let contract = &agent.contract;
-        let preference = &contract.model.preference;
         let models = &shared.settings.models;
         let today = Day::of(u64::try_from(shared.env.clock.wall().0 / 1_000_000).unwrap_or(0));
         let asked = settings(contract);
-        let stored = stored::read(attachments.models())?;
         if let Some(first) = stored.first() {
             let mut prices = stored::prices(&stored, today).into_iter();
             let settings = Settings {
@@ -73,19 +103,20 @@ impl Fixed {
             };
             return Ok(Self { level: LEVEL, source: Source::Stored(stored), settings, tools: Sources::new() });
         }
-        let chosen = models.chosen().filter(|_| contract.model.name.is_none());
-        let (source, model, prices) = match chosen {
-            Some(chosen) => {
+        let tier = if let Wanted::Tier(tier) = wanted { Some(tier) } else { None };
+        let (source, model, prices) = match models.chosen().zip(tier) {
+            Some((chosen, preference)) => {
                 let model = models.model(chosen, preference);
                 let prices = PriceList::embedded().prices(&model, today);
                 (Source::Environment(chosen), model, prices)
             }
             None if agent.mock.is_some() => (Source::Mock, atlas_llm::scripted::MODEL.to_owned(), Some(FREE)),
-            None if let Some(name) = &contract.model.name => {
+            None if let Wanted::Named(name) = wanted => {
                 let what = if name.starts_with('{') { "of the name in the input" } else { name };
                 return Err(Fault::NoModel(format!("the namespace has no model {what}; add it: atlasctl model add")));
             }
             None => {
+                let preference = wanted.name();
                 return Err(Fault::NoModel(format!(
                     "there is no model for the tier \"{preference}\": the namespace has no model for it (atlasctl model add), the environment \
                      of the worker has neither ATLAS_API_KEY, ANTHROPIC_API_KEY, ATLAS_OPENAI_API_KEY nor OPENAI_API_KEY, and the agent \

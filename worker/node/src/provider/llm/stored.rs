@@ -33,6 +33,29 @@ pub(in crate::provider) fn read(attached: &[AttachedModel]) -> Result<Vec<Stored
     attached.iter().map(read).collect()
 }
 
+/// The models for a name in the contract: the first one, then its fallbacks. What came for an agent with one model is for that one.
+pub(in crate::provider) fn for_name(
+    attached: &[AttachedModel],
+    name: &str,
+    own: bool,
+) -> Result<Vec<StoredModel>, Fault> {
+    let all = read(attached)?;
+    if own && attached.iter().all(|model| model.asked.is_empty()) {
+        return Ok(all);
+    }
+    let first = attached.iter().find(|model| model.asked.iter().any(|asked| asked == name));
+    let (mut waiting, mut chosen): (Vec<String>, Vec<StoredModel>) =
+        (first.map(|model| model.name.clone()).into_iter().collect(), Vec::new());
+    // Each fallback is followed by its own, and none comes twice.
+    while let Some(next) = waiting.pop() {
+        let found = all.iter().find(|model| model.name == next);
+        let Some(model) = found.filter(|_| chosen.iter().all(|model| model.name != next)) else { continue };
+        waiting.extend(model.spec.fallbacks.iter().rev().cloned());
+        chosen.push(model.clone());
+    }
+    Ok(chosen)
+}
+
 /// The models that a job was fixed to, reached as their objects say now: a key or an address that was changed meanwhile counts also
 /// for jobs that began before. Which models they are does not change.
 pub(in crate::provider) fn current(recorded: &[StoredModel], attached: &[StoredModel]) -> Vec<StoredModel> {
@@ -96,8 +119,31 @@ mod tests {
     }
 
     #[test]
+    fn each_name_has_its_model_and_fallbacks() {
+        let attached = |name: &str, fallbacks: &str, asked: &[&str]| AttachedModel {
+            name: name.to_owned(),
+            spec: format!(r#"{{"provider": "openai", "name": "m", "fallbacks": {fallbacks}}}"#).into_bytes().into(),
+            asked: asked.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        let names = |attached: &[AttachedModel], name, own| {
+            let chosen = for_name(attached, name, own).expect("models");
+            chosen.into_iter().map(|model| model.name).collect::<Vec<_>>().join(" ")
+        };
+        let several = [
+            attached("a", r#"["b", "c"]"#, &["balanced"]),
+            attached("b", r#"["c", "gone"]"#, &["fast", "b"]),
+            attached("c", r#"[]"#, &[]),
+        ];
+        assert_eq!(names(&several, "balanced", true), "a b c");
+        assert_eq!((names(&several, "fast", false), names(&several, "b", false)), ("b c".to_owned(), "b c".to_owned()));
+        assert_eq!((names(&several, "c", false), names(&several, "other", true)), (String::new(), String::new()));
+        let one = [attached("a", r#"["b"]"#, &[]), attached("b", "[]", &[])];
+        assert_eq!((names(&one, "balanced", true), names(&one, "fast", false)), ("a b".to_owned(), String::new()));
+    }
+
+    #[test]
     fn a_spec_that_cannot_be_read_is_named() {
-        let attached = AttachedModel { name: "a".to_owned(), spec: (*b"{}").into() };
+        let attached = AttachedModel { name: "a".to_owned(), spec: (*b"{}").into(), asked: Vec::new() };
         let error = read(&[attached]).expect_err("refused").to_string();
         assert!(error.starts_with("the model \"a\" cannot be read: "), "{error}");
     }

@@ -5,7 +5,7 @@
 
 mod call;
 mod help;
-mod remote;
+pub(in crate::provider) mod remote;
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ use crate::provider::platform::{Found, Missing, Platform, Stopped, ToolSource};
 const TOOLS_MAX: usize = 128;
 
 /// The sources of all offered tools, by the tools' own names.
-pub(super) type Sources = BTreeMap<String, ToolSource>;
+pub(in crate::provider) type Sources = BTreeMap<String, ToolSource>;
 
 /// The table of a job.
 pub(super) struct Table {

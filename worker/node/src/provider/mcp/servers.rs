@@ -6,7 +6,7 @@ use std::time::Duration;
 use atlas_mcp::{
     Called, McpError, McpErrorKind, Pool, RemoteTool, ServerSpec, Surroundings, Target, Transport, Verdict,
 };
-use atlas_types::AttachedServer;
+use atlas_types::{AttachedServer, SecretText};
 use serde_json::{Map, Value, json};
 
 use crate::provider::login::Logins;
@@ -58,6 +58,11 @@ impl Servers {
         for (name, token) in self.logins.unhidden() {
             secrets.hide(&name, token);
         }
+    }
+
+    /// Access tokens that texts do not have hidden yet.
+    pub(in crate::provider) fn unhidden(&self) -> Vec<(String, SecretText)> {
+        self.logins.unhidden().into_iter().collect()
     }
 
     /// Whether there is such a server.

@@ -14,6 +14,7 @@ fn attached(models: &[(&str, Value)]) -> Attachments {
     let model = |(name, spec): &(&str, Value)| AttachedModel {
         name: (*name).to_owned(),
         spec: spec.to_string().into_bytes().into(),
+        asked: Vec::new(),
     };
     let secret = AttachedSecret { source: SecretSource::Value(SecretText::new(CANARY)), declared: false };
     Attachments::new([

@@ -29,22 +29,22 @@ const COUNTED_BYTES_MAX: usize = 16 << 10;
 
 /// The outcome of an intent.
 #[derive(Serialize, Deserialize)]
-struct Intent {
+pub(in crate::provider) struct Intent {
     /// The number of the attempt that makes the calls.
-    attempt: u32,
-    tools: Vec<String>,
+    pub(in crate::provider) attempt: u32,
+    pub(in crate::provider) tools: Vec<String>,
 }
 
 /// The outcome of a round.
 #[derive(Serialize, Deserialize)]
-struct Round {
-    mcp: Vec<Counted>,
-    returned: Vec<Returned>,
+pub(in crate::provider) struct Round {
+    pub(in crate::provider) mcp: Vec<Counted>,
+    pub(in crate::provider) returned: Vec<Returned>,
 }
 
 /// A call for the metrics.
 #[derive(Clone, Serialize, Deserialize)]
-struct Counted {
+pub(in crate::provider) struct Counted {
     server: String,
     tool: String,
     /// `ok`, `error`, `unknown`, or the kind of the server's failure.
@@ -58,18 +58,18 @@ struct Summary<'a> {
 }
 
 /// A call of a round.
-struct Planned<'a> {
-    call: &'a Asked,
+pub(in crate::provider) struct Planned<'a> {
+    pub(in crate::provider) call: &'a Asked,
     server: &'a str,
     /// The tool of the server, or the word of a search.
     tool: String,
     meta: Option<(Meta, Option<&'a [String]>)>,
     /// Whether it can be made again.
-    repeatable: bool,
+    pub(in crate::provider) repeatable: bool,
 }
 
 /// What came of a call, and the word for it.
-struct Done(Outcome, &'static str);
+pub(in crate::provider) struct Done(pub(in crate::provider) Outcome, pub(in crate::provider) &'static str);
 
 impl Driver<'_, '_> {
     /// Calls of MCP servers, as one step after the intent.
@@ -152,7 +152,7 @@ impl Driver<'_, '_> {
 }
 
 impl<'a> Planned<'a> {
-    fn of(call: &'a Asked, sources: &'a Sources, servers: &Servers) -> Option<Self> {
+    pub(in crate::provider) fn of(call: &'a Asked, sources: &'a Sources, servers: &Servers) -> Option<Self> {
         let (server, tool, meta) = match sources.get(&call.name)? {
             ToolSource::Server { server, tool } => (server.as_str(), tool.clone(), None),
             ToolSource::Meta { server, meta, tools } => {
@@ -172,7 +172,7 @@ impl<'a> Planned<'a> {
         Some(Self { call, server, tool, meta, repeatable })
     }
 
-    fn name(&self) -> String {
+    pub(in crate::provider) fn name(&self) -> String {
         format!("{}/{}", self.server, self.tool)
     }
 
@@ -180,12 +180,12 @@ impl<'a> Planned<'a> {
         format!("{}: {what}", self.name())
     }
 
-    fn counted(&self, outcome: &str, duration: Duration) -> Counted {
+    pub(in crate::provider) fn counted(&self, outcome: &str, duration: Duration) -> Counted {
         let duration_us = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
         Counted { server: self.server.to_owned(), tool: self.tool.clone(), outcome: outcome.to_owned(), duration_us }
     }
 
-    async fn timed(
+    pub(in crate::provider) async fn timed(
         &self,
         place: usize,
         servers: &Servers,
