@@ -2,6 +2,7 @@
 //! work, and of each call of a model, in the job's journal, so that a later attempt goes on where the last one stopped.
 
 mod book;
+mod calls;
 mod host;
 mod models;
 mod permitted;

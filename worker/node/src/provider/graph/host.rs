@@ -10,10 +10,9 @@ use atlas_graph::run::{Effect, Fault, FaultKind, Note, Question, Work};
 use atlas_graph::{Graph, Kind};
 use atlas_graph_run::{Asked, Ended, Host, NodePlace, Process};
 use atlas_model::{Answer, CallError, CallErrorKind, Request, Tool, ToolCall};
-use atlas_turn::record::{Answered as Recorded, QuestionEnd};
-use atlas_turn::{Offered, Outcome, Returned, Turn};
+use atlas_turn::record::Answered as Recorded;
+use atlas_turn::{Offered, Returned, Turn};
 use atlas_types::{Micros, SecretText, StepKey, StepKind, StepUsage};
-use futures::stream::{self, StreamExt as _};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -28,14 +27,10 @@ use crate::journal::{ChildCall, JournalError, Made, UNATTENDED, hashed};
 use crate::mailbox::Answer as Called;
 use crate::provider::command::{self, Keep, Launch};
 use crate::provider::llm::model::{Answered, Listener, News};
-use crate::provider::llm::normal::Launcher;
 use crate::provider::llm::normal::toolbox::Toolbox;
-use crate::provider::{redacted, user};
+use crate::provider::user;
 use crate::secrets::Secrets;
 use crate::slot::Shared;
-
-/// Calls of tools of one answer that run at the same time.
-const PARALLEL: usize = 4;
 
 /// What a run tells its followers.
 pub(super) enum Told {
@@ -68,7 +63,7 @@ pub(super) struct Surroundings<'a> {
     pub(super) tokens: Tokens,
 }
 
-fn locked(secrets: &Mutex<Secrets>) -> MutexGuard<'_, Secrets> {
+pub(super) fn locked(secrets: &Mutex<Secrets>) -> MutexGuard<'_, Secrets> {
     // Every change is complete while the lock is held.
     secrets.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -125,16 +120,16 @@ fn work_key(place: NodePlace<'_>, what: &str) -> StepKey {
 
 impl Surroundings<'_> {
     /// Ends the attempt. The work that noticed never ends.
-    async fn fail<T>(&self, error: JournalError) -> T {
+    pub(super) async fn fail<T>(&self, error: JournalError) -> T {
         self.book.fail(error);
         std::future::pending().await
     }
 
-    fn secrets(&self) -> Secrets {
+    pub(super) fn secrets(&self) -> Secrets {
         locked(&self.secrets).clone()
     }
 
-    fn tell(&self, told: Told) {
+    pub(super) fn tell(&self, told: Told) {
         // The receiver lives as long as the run.
         let _ = self.told.send(told);
     }
@@ -452,90 +447,6 @@ impl Host for Surroundings<'_> {
             }
             _ => {}
         }
-    }
-}
-
-impl Surroundings<'_> {
-    /// The outcome of a call that is not made, because a rule or a person does not allow it.
-    async fn refusal(&self, call: &ToolCall, key: StepKey) -> Option<Outcome> {
-        let question = match self.permits.check(call) {
-            Ok(question) => question?,
-            Err(outcome) => return Some(outcome),
-        };
-        self.tell(Told::Progress(
-            json!({"event": "question_opened", "tool": call.name, "question": question.arguments["question"]}),
-        ));
-        let end = self.end_of(key, &question.name, &question.arguments).await;
-        self.permits.answered(call, &end)
-    }
-
-    /// Asks people for the model of a node.
-    async fn asked(&self, call: &ToolCall, key: StepKey) -> Returned {
-        self.tell(Told::Progress(
-            json!({"event": "question_opened", "tool": call.name, "question": call.arguments["question"]}),
-        ));
-        let outcome = self.end_of(key, &call.name, &call.arguments).await.outcome();
-        Returned { call: call.id.clone(), outcome: redacted(outcome, self.secrets().redactor()) }
-    }
-
-    /// How a question ended.
-    async fn end_of(&self, key: StepKey, tool: &str, arguments: &Value) -> QuestionEnd {
-        match self.book.question(key, tool, arguments).await {
-            Ok(Called::Completed(result)) => QuestionEnd::Ended(serde_json::from_slice(&result).unwrap_or_default()),
-            Ok(Called::Failed(why) | Called::Refused(why)) if why.starts_with(UNATTENDED) => {
-                self.fail(JournalError::Unattended(why)).await
-            }
-            Ok(Called::Failed(why) | Called::Refused(why)) => QuestionEnd::Refused(why),
-            Err(error) => self.fail(error).await,
-        }
-    }
-
-    /// The secrets, with all access tokens that servers were given.
-    fn secrets_of_servers(&self) -> Secrets {
-        for (name, value) in self.remote.unhidden() {
-            locked(&self.secrets).hide(&name, value.clone());
-            self.tell(Told::Hide { name, value });
-        }
-        self.secrets()
-    }
-
-    /// Calls of MCP servers.
-    async fn remotely(&self, key: StepKey, calls: &[ToolCall]) -> Result<Vec<Returned>, JournalError> {
-        let clock = &*self.shared.env.clock;
-        self.remote.call(&self.book, key, calls, &|| self.secrets_of_servers(), clock).await
-    }
-
-    /// Calls of the graph's own tools.
-    async fn locally(
-        &self,
-        key: StepKey,
-        calls: &[ToolCall],
-        refused: &[(String, Outcome)],
-    ) -> Result<Vec<Returned>, JournalError> {
-        let launcher = Launcher { shared: self.shared.clone(), agent: Arc::clone(self.agent) };
-        let (env, secrets) = (&self.shared.env, self.secrets());
-        let redactor = secrets.redactor();
-        let make = || async {
-            let began = env.clock.monotonic();
-            let call = |call: &ToolCall| {
-                let (launcher, call) = (&launcher, call.clone());
-                async move {
-                    let outcome = match (refused.iter().find(|(id, _)| *id == call.id), &self.toolbox) {
-                        (Some((_, outcome)), _) => outcome.clone(),
-                        (None, Some(toolbox)) => toolbox.call(&call, launcher).await,
-                        (None, None) => Outcome::error("UnknownTool", "the graph has no tools of its own"),
-                    };
-                    let outcome = redacted(outcome, redactor);
-                    Returned { call: call.id, outcome }
-                }
-            };
-            let returned: Vec<Returned> = stream::iter(calls.iter().map(call)).buffered(PARALLEL).collect().await;
-            let duration = Micros::from(env.clock.monotonic().saturating_sub(began));
-            let outcome = serde_json::to_vec(&returned).map_err(|error| JournalError::Unreadable { step: 0, error })?;
-            Ok::<_, JournalError>(Made { outcome, usage: StepUsage { duration, ..StepUsage::default() } })
-        };
-        let outcome = self.book.step(StepKind::Tools, key, make).await?;
-        serde_json::from_slice(&outcome).map_err(|error| JournalError::Unreadable { step: 0, error })
     }
 }
 
