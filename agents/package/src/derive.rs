@@ -163,21 +163,24 @@ fn models(graph: &Graph) -> Value {
     let mut model = model(graph.model.as_deref());
     let own = model.get("name").or_else(|| model.get("preference")).and_then(Value::as_str).unwrap_or(TIER).to_owned();
     let named = graph.nodes.iter().filter_map(|node| node.model());
-    let others: BTreeSet<&str> = named.map(model_name).filter(|name| !name.is_empty() && *name != own).collect();
+    let others: BTreeSet<String> = named.map(model_name).filter(|name| !name.is_empty() && *name != own).collect();
     if !others.is_empty() {
         model["others"] = json!(others);
     }
     model
 }
 
-/// The name of a model or tier of the namespace: the last part of `client:model`.
-pub fn model_name(text: &str) -> &str {
-    text.rsplit_once(':').map_or(text, |(_, model)| model)
+/// The name of a model or tier of the namespace: what follows the client in `client:model`, with hyphens in place of characters that
+/// no name has, as in `ollama:llama3:8b` and `router:meta/llama`.
+pub fn model_name(text: &str) -> String {
+    let name = text.split_once(':').map_or(text, |(_, model)| model);
+    let allowed = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '-');
+    name.chars().map(|letter| if allowed(letter) { letter } else { '-' }).collect()
 }
 
 /// A tier, or a model of the namespace.
 fn model(name: Option<&str>) -> Value {
-    match name.map(model_name) {
+    match name.map(model_name).as_deref() {
         None | Some("") => json!({}),
         Some(tier) if TIERS.contains(&tier) => json!({ "preference": tier }),
         Some(name) => json!({ "name": name }),
@@ -279,7 +282,7 @@ mod tests {
         let graph = "name: x\nstart: a\nmodel: 'openai:gpt-5'\nmcp_servers: [github]\nnodes:\n  \
                      a: {type: llm, prompt: p, model: fast, next: b}\n  \
                      b: {type: llm, prompt: p, model: gpt-5, tools: [user__confirm, 'mcp:github', other], next: c}\n  \
-                     c: {type: llm, prompt: p, model: 'claude:opus', next: e}\n  e: {type: end}\n";
+                     c: {type: llm, prompt: p, model: 'ollama:llama3:8b', next: e}\n  e: {type: end}\n";
         let root = tempfile::tempdir().expect("a folder");
         let folder = root.path().join("flow");
         std::fs::create_dir(&folder).expect("a folder");
@@ -287,7 +290,7 @@ mod tests {
         let contract = pack(&folder).expect("a package").contract;
         assert_eq!(
             (contract.model.name.as_deref(), &contract.model.others),
-            (Some("gpt-5"), &vec!["fast".to_owned(), "opus".to_owned()])
+            (Some("gpt-5"), &vec!["fast".to_owned(), "llama3-8b".to_owned()])
         );
         assert_eq!(contract.requires.skills, ["user__confirm"]);
         assert_eq!(contract.run_spec().servers, ["github"]);

@@ -63,11 +63,12 @@ async fn each_time_of_a_trigger_starts_one_job_whatever_happens_to_leaders() {
     let started: Vec<&Value> = jobs.as_array().expect("a list").iter().filter(of_trigger).collect();
     assert_eq!(paused["fire_count"].as_u64(), Some(started.len() as u64), "one job for each firing: {paused}");
     assert_eq!(started.first().map(|job| &job["id"]), Some(&paused["last_job_id"]));
-    // An interval counts from the firing before, so two jobs of one time would be closer together.
+    // An interval counts from the firing before, so two jobs of one time would be closer together. A job is created when its entry is
+    // made, which is up to a round trip after the firing.
     let mut times: Vec<f64> = started.iter().filter_map(|job| job["created_at"].as_f64()).collect();
     times.sort_by(f64::total_cmp);
     let closest = times.windows(2).map(|pair| pair[1] - pair[0]).fold(f64::MAX, f64::min);
-    assert!(closest > 0.39, "two firings are {closest} s apart");
+    assert!(closest > 0.2, "two firings are {closest} s apart");
     let ids: BTreeSet<&str> = started.iter().filter_map(|job| job["id"].as_str()).collect();
     assert_eq!(ids.len(), started.len());
     // Nothing fires after the answer to a pause.

@@ -51,7 +51,13 @@ impl RaftLogReader<Types> for LogStore {
     }
 
     async fn limited_get_log_entries(&mut self, start: u64, end: u64) -> io::Result<Vec<RaftEntry>> {
-        self.read(start, end, READ_BYTES)
+        let mut entries = self.read(start, end, READ_BYTES)?;
+        // If the beginning was purged while a stream of replication was about to read it, what is left must not be sent: it does not follow the
+        // entry before `start`. Without entries openraft sends a heartbeat, and the follower gets a snapshot.
+        if entries.first().is_some_and(|entry| entry.log_id.index != start) {
+            entries.clear();
+        }
+        Ok(entries)
     }
 
     async fn read_vote(&mut self) -> io::Result<Option<RaftVote>> {

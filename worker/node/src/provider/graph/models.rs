@@ -47,7 +47,7 @@ fn extracts(kind: &Kind) -> bool {
 fn own_names(graph: &Graph, work: &Work) -> Vec<String> {
     let model = &work.agent.contract.model;
     let contract = model.name.as_ref().unwrap_or(&model.preference).clone();
-    [contract].into_iter().chain(graph.model.as_deref().map(|name| model_name(name).to_owned())).collect()
+    [contract].into_iter().chain(graph.model.as_deref().map(model_name)).collect()
 }
 
 /// What the run is fixed to, as step 0 records it. A model of a node that does not exist is left out: the reasons are returned.
@@ -56,17 +56,17 @@ pub(super) fn fix(graph: &Graph, work: &Work, shared: &Shared) -> Result<(Value,
     let own_names = own_names(graph, work);
     let (mut others, mut missing) = (Others::default(), Vec::new());
     let named = graph.nodes.iter().filter_map(|node| node.model()).map(model_name);
-    for name in named.filter(|name| !own_names.iter().any(|own| own == name)) {
-        if others.nodes.contains_key(name) {
+    for name in named.filter(|name| !own_names.contains(name)) {
+        if others.nodes.contains_key(&name) {
             continue;
         }
-        match Fixed::of_other(agent, name, attachments, shared) {
-            Ok(fixed) => drop(others.nodes.insert(name.to_owned(), fixed)),
+        match Fixed::of_other(agent, &name, attachments, shared) {
+            Ok(fixed) => drop(others.nodes.insert(name, fixed)),
             Err(fault) => missing.push(format!("the model \"{name}\" of a node: {fault}")),
         }
     }
     let calls_own = |kind: &Kind| match kind {
-        Kind::Llm(llm) => llm.model.as_deref().is_none_or(|name| own_names.iter().any(|own| own == model_name(name))),
+        Kind::Llm(llm) => llm.model.as_deref().is_none_or(|name| own_names.contains(&model_name(name))),
         kind => extracts(kind),
     };
     let needs_own = graph.nodes.iter().any(|node| calls_own(&node.kind));
@@ -113,10 +113,10 @@ impl GraphModels {
     /// The model for a name of a node or a graph; the own one without a name.
     pub(super) fn named(&self, name: Option<&str>) -> Option<&Callable> {
         let Some(name) = name.map(model_name) else { return Some(&self.own) };
-        if self.names.iter().any(|own| own == name) {
+        if self.names.contains(&name) {
             return Some(&self.own);
         }
-        self.nodes.get(name)
+        self.nodes.get(&name)
     }
 
     /// What the job's metadata says about them.

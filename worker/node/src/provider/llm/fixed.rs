@@ -112,8 +112,11 @@ impl Fixed {
             }
             None if agent.mock.is_some() => (Source::Mock, atlas_llm::scripted::MODEL.to_owned(), Some(FREE)),
             None if let Wanted::Named(name) = wanted => {
-                let what = if name.starts_with('{') { "of the name in the input" } else { name };
-                return Err(Fault::NoModel(format!("the namespace has no model {what}; add it: atlasctl model add")));
+                let (what, add) =
+                    if name.starts_with('{') { ("of the name in the input", "NAME") } else { (name, name) };
+                return Err(Fault::NoModel(format!(
+                    "the namespace has no model {what}; add it: atlasctl model add {add}"
+                )));
             }
             None => {
                 let preference = wanted.name();
