@@ -39,7 +39,7 @@ fn sessions_and_leases_that_are_trusted_too_long_or_too_short_are_caught() {
         (Bug::LossByBrokenStream, 0),
         (Bug::DeafWorker, 0),
         (Bug::SlowWorkerClock, 0),
-        (Bug::StartUncommitted, 0),
+        (Bug::StartUncommitted, 6),
         (Bug::LostGrantForgotten, 0),
         (Bug::TimeoutsByWallClock, 0),
     ]);
