@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use atlas_env::Env;
-use atlas_oauth::{Body, Expiry, Issuer, Redirect, Tokens, UnixSeconds};
+use atlas_oauth::{Expiry, Issuer, Tokens, UnixSeconds};
 use atlas_types::SecretText;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -99,25 +99,7 @@ impl SavedLogin {
 
     /// The issuer, for requests to its token endpoint.
     pub(crate) fn issuer(&self) -> Issuer {
-        public_client(&self.client_id, &self.token_url)
-    }
-}
-
-/// A client without a secret.
-pub(crate) fn public_client(client_id: &str, token_url: &str) -> Issuer {
-    Issuer {
-        authorize_url: None,
-        token_url: token_url.to_owned(),
-        device_url: None,
-        client_id: client_id.to_owned(),
-        client_secret: None,
-        scopes: Vec::new(),
-        redirect: Redirect::Loopback,
-        body: Body::Form,
-        headers: Vec::new(),
-        parameters: Vec::new(),
-        resource: None,
-        basic: false,
+        Issuer::public(&self.client_id, &self.token_url)
     }
 }
 

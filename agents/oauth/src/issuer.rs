@@ -58,20 +58,7 @@ impl Issuer {
         let mut issuer = match spec.issuer {
             Some(KnownIssuer::Gemini) => Self::gemini(client_id, client_secret),
             Some(KnownIssuer::Claude) => Self::claude(client_id, client_secret),
-            None => Self {
-                authorize_url: None,
-                token_url: spec.token_url.clone().ok_or(IssuerError)?,
-                device_url: None,
-                client_id,
-                client_secret,
-                scopes: Vec::new(),
-                redirect: Redirect::Loopback,
-                body: Body::Form,
-                headers: Vec::new(),
-                parameters: Vec::new(),
-                resource: None,
-                basic: false,
-            },
+            None => Self { client_secret, ..Self::public(client_id, spec.token_url.clone().ok_or(IssuerError)?) },
         };
         issuer.authorize_url = spec.authorize_url.clone().or(issuer.authorize_url);
         issuer.token_url = spec.token_url.clone().unwrap_or(issuer.token_url);
@@ -87,6 +74,24 @@ impl Issuer {
         issuer.parameters.retain(|(name, _)| !spec.parameters.contains_key(name));
         issuer.parameters.extend(spec.parameters.clone());
         Ok(issuer)
+    }
+
+    /// An issuer where the client has no secret, and is asked for nothing beyond its tokens.
+    pub fn public(client_id: impl Into<String>, token_url: impl Into<String>) -> Self {
+        Self {
+            authorize_url: None,
+            token_url: token_url.into(),
+            device_url: None,
+            client_id: client_id.into(),
+            client_secret: None,
+            scopes: Vec::new(),
+            redirect: Redirect::Loopback,
+            body: Body::Form,
+            headers: Vec::new(),
+            parameters: Vec::new(),
+            resource: None,
+            basic: false,
+        }
     }
 
     /// The issuer for Gemini. The second scope is sensitive: people see a warning until Google has verified the client.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::answer::{self, malformed};
 use crate::discovery::Endpoints;
-use crate::{Body, Issuer, Redirect, Request, Tokens};
+use crate::{Issuer, Request, Tokens};
 
 /// The name that people see at the issuer.
 const CLIENT_NAME: &str = "Atlas";
@@ -66,17 +66,11 @@ impl ServerClient {
     pub fn issuer(&self) -> Issuer {
         Issuer {
             authorize_url: Some(self.authorize_url.clone()),
-            token_url: self.token_url.clone(),
-            device_url: None,
-            client_id: self.client.id.clone(),
             client_secret: self.client.secret.clone(),
             scopes: self.scopes.clone(),
-            redirect: Redirect::Loopback,
-            body: Body::Form,
-            headers: Vec::new(),
-            parameters: Vec::new(),
             resource: Some(self.resource.clone()),
             basic: self.basic,
+            ..Issuer::public(&self.client.id, &self.token_url)
         }
     }
 

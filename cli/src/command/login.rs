@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
-use crate::sign_in::{Given, SavedLogin, Shown, failed, now, public_client};
+use crate::sign_in::{Given, SavedLogin, Shown, failed, now};
 use crate::words;
 
 /// What is asked for by default: who the person is, and a login that lasts.
@@ -70,7 +70,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
         authorize_url: Some(endpoints.authorize_url.clone()),
         device_url: endpoints.device_url.clone(),
         scopes,
-        ..public_client(&client_id, &endpoints.token_url)
+        ..Issuer::public(&client_id, &endpoints.token_url)
     };
     let given = if options.device {
         with_device(context, &issuers, &issuer, options.timeout).await?

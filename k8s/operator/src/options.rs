@@ -12,7 +12,7 @@ const NAMESPACES_MAX: usize = 64;
 #[derive(Debug, Clone, Parser)]
 #[command(name = "atlas-operator", version)]
 pub struct Options {
-    /// Address of the controllers, such as http://atlas.atlas.svc:7400
+    /// Address of the controllers, such as `http://atlas.atlas.svc:7400`
     #[arg(long, env = "ATLAS_SERVER", value_name = "URL")]
     pub server: String,
     /// File with the token that the controllers ask for; read again for each request
