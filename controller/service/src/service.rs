@@ -84,7 +84,7 @@ pub struct Parts {
     pub keys: Option<Keys>,
     /// How callers prove who they are; none while everybody may do everything.
     pub authentication: Option<Authentication>,
-    /// Where is recorded who did what.
+    /// The records of who did what.
     pub audit: Audit,
     /// The way to issuers of access tokens.
     pub issuers: Arc<dyn Issuers>,
