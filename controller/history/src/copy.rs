@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use atlas_format::decode_job;
 use atlas_types::EventSeq;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::record::split_event;
 use crate::writer::{column, remove_jobs};
-use crate::{HistoryError, schema, sum};
+use crate::{HistoryError, schema, sum, totals};
 
 /// Writes a copy with all data up to `through` to `to`, which must not exist. The copy then matches a state whose last
 /// event is `through`.
@@ -19,6 +20,7 @@ pub(crate) fn copy(connection: &Connection, to: &Path, through: EventSeq) -> Res
     copy.pragma_update(None, "synchronous", 0).map_err(sql())?;
     let transaction = copy.transaction().map_err(sql())?;
     let last = column(through);
+    uncount(&transaction, last)?;
     remove_jobs(&transaction, "event_seq > ?1", [last])?;
     for statement in [
         "DELETE FROM events WHERE first_seq > ?1",
@@ -43,6 +45,18 @@ pub(crate) fn copy(connection: &Connection, to: &Path, through: EventSeq) -> Res
             .map_err(sql())?;
     }
     transaction.commit().map_err(sql())
+}
+
+/// Takes the jobs that ended after `last` out of the totals.
+fn uncount(transaction: &Transaction<'_>, last: i64) -> Result<(), HistoryError> {
+    let sql = || HistoryError::sql("copy");
+    let mut later = transaction.prepare("SELECT event_seq, job FROM jobs WHERE event_seq > ?1").map_err(sql())?;
+    let mut rows = later.query([last]).map_err(sql())?;
+    while let Some(row) = rows.next().map_err(sql())? {
+        let (event, bytes): (i64, Vec<u8>) = (row.get(0).map_err(sql())?, row.get(1).map_err(sql())?);
+        totals::subtract(transaction, event, &decode_job(&bytes).map_err(HistoryError::Record)?)?;
+    }
+    Ok(())
 }
 
 /// The events of a blob up to `through`.

@@ -21,6 +21,7 @@ mod retention;
 mod schema;
 mod sqlite;
 mod sum;
+mod totals;
 mod words;
 mod writer;
 
@@ -36,6 +37,7 @@ pub use copy::rebind;
 pub use error::HistoryError;
 pub use gap::{Gap, Part, Record};
 pub use sqlite::{Options, SqliteHistory};
+pub use totals::{AgentTotals, End, Totals};
 pub use words::{has_words, words};
 pub use writer::Progress;
 
@@ -90,6 +92,9 @@ pub trait History: Send + Sync + 'static {
 
     /// Events after `after`, in order, at most `limit`; [`HistoryError::Gone`] if the first of them was dropped.
     fn events(&self, after: EventSeq, limit: usize) -> Answer<'_, Vec<StoredEvent>>;
+
+    /// What all ended jobs add up to, also those that retention has removed, as of one moment.
+    fn totals(&self) -> Answer<'_, Totals>;
 
     /// Sets how much of each namespace is kept. Older ended jobs are removed with the next writes.
     fn keep(&self, kept: Arc<[Kept]>) -> Answer<'_, ()>;

@@ -8,13 +8,15 @@
 use std::path::Path;
 
 use atlas_format::decode_job;
+use atlas_types::Job;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction};
 
 use crate::HistoryError;
+use crate::totals;
 use crate::writer::{index, refer};
 
 /// The version that this program writes, in `PRAGMA user_version`.
-pub(crate) const VERSION: i64 = 5;
+pub(crate) const VERSION: i64 = 6;
 
 const TABLES: &str = "
 CREATE TABLE jobs (
@@ -174,6 +176,10 @@ fn prepare(connection: &mut Connection, path: &Path) -> Result<(), HistoryError>
             check(connection, path)?;
             upgrade(connection, from_4)?;
         }
+        5 => {
+            check(connection, path)?;
+            upgrade(connection, from_5)?;
+        }
         VERSION => check(connection, path)?,
         found => return Err(HistoryError::TooNew { path: path.to_owned(), found, known: VERSION }),
     }
@@ -219,19 +225,34 @@ fn from_3(transaction: &Transaction<'_>) -> Result<(), HistoryError> {
     from_4(transaction)
 }
 
-/// Version 4 had neither labels nor words, so every job is read once.
+/// Version 4 had neither labels nor words.
 fn from_4(transaction: &Transaction<'_>) -> Result<(), HistoryError> {
+    transaction.execute_batch(TABLES_5).map_err(HistoryError::sql("upgrade"))?;
+    each_job(transaction, |_, job| index(transaction, job))?;
+    from_5(transaction)
+}
+
+/// Version 5 had no totals. Jobs that were removed before are not counted.
+fn from_5(transaction: &Transaction<'_>) -> Result<(), HistoryError> {
+    transaction.execute_batch(totals::TABLES).map_err(HistoryError::sql("upgrade"))?;
+    each_job(transaction, |event, job| totals::add(transaction, event, job))?;
+    totals::drop_ends(transaction)
+}
+
+/// Reads every job once. One that cannot be read is left out here, and reading it fails as before.
+fn each_job(
+    transaction: &Transaction<'_>,
+    mut take: impl FnMut(i64, &Job) -> Result<(), HistoryError>,
+) -> Result<(), HistoryError> {
     let sql = || HistoryError::sql("upgrade");
-    transaction.execute_batch(TABLES_5).map_err(sql())?;
     let mut jobs = transaction.prepare("SELECT event_seq, job FROM jobs").map_err(sql())?;
     let mut rows = jobs.query([]).map_err(sql())?;
     while let Some(row) = rows.next().map_err(sql())? {
         let (event, bytes): (i64, Vec<u8>) = (row.get(0).map_err(sql())?, row.get(1).map_err(sql())?);
         match decode_job(&bytes) {
-            Ok(job) => index(transaction, &job)?,
-            // Reading it fails as before; the others are found.
+            Ok(job) => take(event, &job)?,
             Err(error) => {
-                tracing::warn!(event, %error, "a job of the history cannot be read and is not found by label or text")
+                tracing::warn!(event, %error, "a job of the history cannot be read and is left out of its indexes")
             }
         }
     }

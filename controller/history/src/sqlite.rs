@@ -13,7 +13,8 @@ use crate::fill::Filling;
 use crate::retention::Retention;
 use crate::writer::{Input, Progress, Writer};
 use crate::{
-    Answer, Ended, Gap, History, HistoryError, JobFilter, Kept, Listed, Part, StoredEvent, copy, gap, reader, schema,
+    Answer, Ended, Gap, History, HistoryError, JobFilter, Kept, Listed, Part, StoredEvent, Totals, copy, gap, reader,
+    schema, totals,
 };
 
 /// Options of a history file.
@@ -204,6 +205,10 @@ impl History for SqliteHistory {
         self.read(move |connection| reader::events(connection, after, limit))
     }
 
+    fn totals(&self) -> Answer<'_, Totals> {
+        self.read(totals::read)
+    }
+
     fn keep(&self, kept: Arc<[Kept]>) -> Answer<'_, ()> {
         Box::pin(async move { self.inputs.send(Input::Keep(kept)).await.map_err(|_| HistoryError::Stopped) })
     }
@@ -225,3 +230,5 @@ mod gap_tests;
 mod retention_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod totals_tests;

@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::fill::{self, Filling};
 use crate::record::{encode_event, id_column};
 use crate::retention::{self, Retention};
-use crate::{Ended, Gap, HistoryError, Kept, Options, gap, sum, words};
+use crate::{Ended, Gap, HistoryError, Kept, Options, gap, sum, totals, words};
 
 /// A request to the writer.
 pub(crate) enum Input {
@@ -188,8 +188,11 @@ impl Writer {
                 .map_err(sql())?;
             // Retention runs only now and then. A deletion in every transaction would double its cost.
             let kept = self.options.events_kept;
-            if batch.through.0 / 4_096 != written.0 / 4_096 && batch.through.0 > kept {
-                retention::drop_events(&transaction, EventSeq(batch.through.0 - kept))?;
+            if batch.through.0 / 4_096 != written.0 / 4_096 {
+                totals::drop_ends(&transaction)?;
+                if batch.through.0 > kept {
+                    retention::drop_events(&transaction, EventSeq(batch.through.0 - kept))?;
+                }
             }
         }
         let dropped = match batch.at {
@@ -358,6 +361,7 @@ fn insert_with(
         return Ok(());
     }
     refer(connection, column(seq), job)?;
+    totals::add(connection, column(seq), job)?;
     index(connection, job)
 }
 

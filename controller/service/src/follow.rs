@@ -22,6 +22,7 @@ pub(crate) async fn events(shared: Arc<Shared>) {
     let following = Arc::clone(&shared);
     let mut batches = shared.handle.subscribe_to(move |batch| is_awaited(&following, batch));
     let mut seen = shared.handle.applied().event_seq();
+    let synced = shared.history.synced();
     let mut models = ModelMetrics::default();
     missed(&shared, &shared.handle.applied());
     loop {
@@ -37,7 +38,7 @@ pub(crate) async fn events(shared: Arc<Shared>) {
                 models.record(&shared.metrics, &batch.state, &batch.events);
                 shared.wanted.note(&batch.events);
                 shared.questions.note(&batch.events);
-                shared.stats.record(&batch.events);
+                shared.stats.record(&batch.events, *synced.borrow());
                 shared.events.push(&batch.events);
                 release(&shared, &batch);
             }
@@ -79,6 +80,7 @@ fn settled(job: &Job) -> bool {
 /// Handles entries that were missed: the ends of jobs are read from the state.
 fn missed(shared: &Shared, state: &State) {
     shared.events.reset(state.event_seq());
+    shared.stats.missed(state);
     shared.wanted.note_all();
     shared.questions.note_all();
     for id in shared.waiters.jobs() {

@@ -27,7 +27,7 @@ use crate::questions::QuestionSignal;
 use crate::seal::Keys;
 use crate::series::{AGENTS_MAX, Series};
 use crate::sign_in::IssuerKeys;
-use crate::stats::Stats;
+use crate::stats::{self, Stats};
 use crate::streams::Streams;
 use crate::traces::Evals;
 use crate::waiters::Waiters;
@@ -217,6 +217,7 @@ impl Service {
         });
         let tasks = vec![
             env.spawn_vital("follow-events", follow::events(shared.clone())),
+            env.spawn_restarting("keep-statistics", again(&shared, stats::keep)),
             env.spawn_restarting("watch-health", again(&shared, health::watch)),
             env.spawn_vital("follow-history", follow::history(shared.clone())),
             env.spawn_vital("acknowledge-history", follow::acknowledge(shared.clone())),

@@ -1,12 +1,20 @@
 //! Statistics per agent from the events of jobs (compatibility §13.2), as shown by `/api/metrics`.
 //!
-//! Counted by this controller since its start: jobs that ended earlier are not included.
+//! Every controller counts alike: it takes the totals of its history, which includes what happened before its start and
+//! what it missed, and adds the events that it sees. A job counts from the event that ended it, so a client that waited
+//! for the job finds it counted.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use atlas_types::{AgentName, Event, EventRecord, JobChange, JobStatus, Micros, Timestamp};
+use atlas_history::Totals;
+use atlas_state::State;
+use atlas_types::{AgentName, Event, EventRecord, EventSeq, Job, JobChange, JobStatus, Micros, Timestamp};
 use serde_json::{Map, Value, json};
+use tokio::sync::Notify;
+
+use crate::service::Shared;
 
 /// The number of latest latencies kept per agent.
 const SAMPLES_MAX: usize = 1_000;
@@ -16,11 +24,30 @@ const AGENTS_MAX: usize = 10_000;
 const WINDOW: i64 = 60_000_000;
 /// The most job ends that are remembered for the window. At a higher rate the window covers only these ends.
 const ENDS_MAX: usize = 100_000;
+/// The pause before totals that could not be read are read again.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+/// The most ended jobs that are kept until the history has them. It writes several times a second.
+const RECENT_MAX: usize = 65_536;
 
 /// The statistics of all agents. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Stats {
-    agents: Arc<Mutex<BTreeMap<AgentName, Agent>>>,
+    counts: Arc<Mutex<Counts>>,
+    /// Told when events were missed.
+    missed: Arc<Notify>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    agents: BTreeMap<AgentName, Agent>,
+    /// Jobs that have not ended are counted by the state with this last event, and by later events.
+    live_through: EventSeq,
+    /// Ended jobs are counted up to this event.
+    ended_through: EventSeq,
+    /// Counted ends that the history may not have on disk.
+    recent: VecDeque<(EventSeq, Arc<Job>)>,
+    /// True while totals are read: no end is dropped from `recent`.
+    is_reading: bool,
 }
 
 /// A change of a job's status, with the data for the statistics.
@@ -52,41 +79,166 @@ struct Agent {
     retries: u64,
 }
 
+impl<'j> Transition<'j> {
+    fn of(from: JobStatus, job: &'j Job, at: Timestamp) -> Self {
+        Self {
+            agent: &job.agent,
+            from,
+            to: job.status,
+            warm: job.warm,
+            retry: job.retry_count > 0,
+            execution: job.execution,
+            at,
+        }
+    }
+}
+
+/// Keeps the statistics complete: takes the totals of the history at the start, and again whenever events were missed
+/// and the history has them.
+pub(crate) async fn keep(shared: Arc<Shared>) {
+    let stats = &shared.stats;
+    let (mut synced, mut gaps) = (shared.history.synced(), shared.history.gaps());
+    loop {
+        stats.begin();
+        match shared.history.totals().await {
+            Ok(totals) => stats.take(totals),
+            Err(error) => {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "could not read the totals of jobs, trying again"
+                );
+                shared.env.clock.sleep(RETRY_INTERVAL).await;
+                continue;
+            }
+        }
+        let was_whole = gaps.borrow_and_update().is_empty();
+        let filled = async {
+            if was_whole { std::future::pending().await } else { gaps.wait_for(|gaps| gaps.is_empty()).await.is_ok() }
+        };
+        let has_more = tokio::select! {
+            () = stats.missed.notified() => {
+                let state = shared.handle.applied().event_seq();
+                synced.wait_for(|synced| *synced >= state).await.is_ok()
+            }
+            filled = filled => filled,
+        };
+        if !has_more {
+            // The history has stopped.
+            return;
+        }
+    }
+}
+
+/// The statistics of an agent, unless too many are counted.
+fn entry<'a>(agents: &'a mut BTreeMap<AgentName, Agent>, name: &AgentName) -> Option<&'a mut Agent> {
+    if !agents.contains_key(name) && agents.len() >= AGENTS_MAX {
+        return None;
+    }
+    Some(agents.entry(name.clone()).or_default())
+}
+
 fn index(status: JobStatus) -> usize {
     JobStatus::ALL.iter().position(|known| *known == status).unwrap_or(0)
 }
 
 impl Stats {
-    /// Counts the events of an entry.
-    pub(crate) fn record(&self, events: &[EventRecord]) {
-        self.count(events.iter().filter_map(|event| {
-            let Event::Job { change, old_status, job } = &event.event else { return None };
-            let moved = *change != JobChange::Submitted && *old_status != job.status && !job.is_system();
-            moved.then_some(Transition {
-                agent: &job.agent,
-                from: *old_status,
-                to: job.status,
-                warm: job.warm,
-                retry: job.retry_count > 0,
-                execution: job.execution,
-                at: event.at,
-            })
-        }));
-    }
-
-    /// Counts changes of jobs.
-    pub fn count<'j>(&self, transitions: impl IntoIterator<Item = Transition<'j>>) {
-        let mut agents = self.lock();
-        for transition in transitions {
-            if agents.contains_key(transition.agent) || agents.len() < AGENTS_MAX {
-                agents.entry(transition.agent.clone()).or_default().changed(&transition);
+    /// Counts the events of an entry. The history has all events up to `synced` on disk.
+    pub(crate) fn record(&self, events: &[EventRecord], synced: EventSeq) {
+        let counts = &mut *self.lock();
+        if !counts.is_reading {
+            let written = counts.recent.partition_point(|(event, _)| *event <= synced);
+            counts.recent.drain(..written);
+        }
+        for event in events {
+            let Event::Job { change, old_status, job } = &event.event else { continue };
+            if *change == JobChange::Submitted || *old_status == job.status || job.is_system() {
+                continue;
+            }
+            let Some(agent) = entry(&mut counts.agents, &job.agent) else { continue };
+            if event.seq > counts.live_through {
+                agent.left(*old_status);
+                if !job.status.is_terminal() {
+                    agent.by_status[index(job.status)] += 1;
+                }
+            }
+            if job.status.is_terminal() && event.seq > counts.ended_through {
+                counts.ended_through = event.seq;
+                agent.ended(&Transition::of(*old_status, job, event.at));
+                counts.recent.push_back((event.seq, Arc::clone(job)));
+                let beyond = counts.recent.len().saturating_sub(RECENT_MAX);
+                counts.recent.drain(..beyond);
             }
         }
     }
 
+    /// Counts changes of jobs.
+    pub fn count<'j>(&self, transitions: impl IntoIterator<Item = Transition<'j>>) {
+        let mut counts = self.lock();
+        for transition in transitions {
+            if let Some(agent) = entry(&mut counts.agents, transition.agent) {
+                agent.left(transition.from);
+                if transition.to.is_terminal() {
+                    agent.ended(&transition);
+                } else {
+                    agent.by_status[index(transition.to)] += 1;
+                }
+            }
+        }
+    }
+
+    /// Counts the jobs of `state` that have not ended, in place of the events that led to it.
+    pub(crate) fn missed(&self, state: &State) {
+        {
+            let counts = &mut *self.lock();
+            for agent in counts.agents.values_mut() {
+                (agent.by_status[index(JobStatus::Pending)], agent.by_status[index(JobStatus::Running)]) = (0, 0);
+            }
+            for job in state.live_jobs().filter(|job| !job.is_system()) {
+                // A submission is not counted, so a job that waits counts from its second time.
+                let is_counted = job.status == JobStatus::Running || job.attempt.0 > 0;
+                if let (true, Some(agent)) = (is_counted, entry(&mut counts.agents, &job.agent)) {
+                    agent.by_status[index(job.status)] += 1;
+                }
+            }
+            counts.live_through = state.event_seq();
+        }
+        self.missed.notify_one();
+    }
+
+    /// Keeps the ends that [`Self::take`] needs while totals are read.
+    fn begin(&self) {
+        self.lock().is_reading = true;
+    }
+
+    /// Counts the ended jobs of `totals`, and those that ended after them.
+    fn take(&self, totals: Totals) {
+        let counts = &mut *self.lock();
+        counts.is_reading = false;
+        for agent in counts.agents.values_mut() {
+            let [pending, running, ..] = agent.by_status;
+            *agent = Agent { by_status: [pending, running, 0, 0, 0], ..Agent::default() };
+        }
+        for of in totals.agents {
+            let Some(agent) = entry(&mut counts.agents, &of.agent) else { continue };
+            agent.by_status[2..].copy_from_slice(&[of.completed, of.failed, of.cancelled]);
+            (agent.warm_hits, agent.retries) = (of.warm, of.retries);
+        }
+        for end in totals.ends {
+            if let Some(agent) = counts.agents.get_mut(&end.agent) {
+                agent.measured(end.execution, end.at);
+            }
+        }
+        for (_, job) in counts.recent.iter().filter(|(event, _)| *event > totals.through) {
+            if let Some(agent) = counts.agents.get_mut(&job.agent) {
+                agent.ended(&Transition::of(job.status, job, job.completed_at));
+            }
+        }
+        counts.ended_through = counts.ended_through.max(totals.through);
+    }
+
     /// The object of `/api/metrics`.
     pub fn all(&self, now: Timestamp) -> Value {
-        let mut agents = self.lock();
+        let agents = &mut self.lock().agents;
         let mut total = Agent::default();
         let mut shown = Map::new();
         for (name, agent) in agents.iter_mut() {
@@ -109,7 +261,7 @@ impl Stats {
 
     /// The statistics of one agent.
     pub(crate) fn of(&self, name: &str, now: Timestamp) -> Option<Value> {
-        let mut agents = self.lock();
+        let agents = &mut self.lock().agents;
         let agent = agents.iter_mut().find(|(known, _)| known.as_str() == name).map(|(_, agent)| agent)?;
         agent.forget(now);
         Some(agent.show())
@@ -118,32 +270,39 @@ impl Stats {
     /// The measured execution times of an agent's jobs in ascending order.
     pub(crate) fn durations(&self, agent: &AgentName) -> Vec<u64> {
         let mut sorted: Vec<u64> =
-            self.lock().get(agent).map(|agent| agent.samples.iter().copied().collect()).unwrap_or_default();
+            self.lock().agents.get(agent).map(|agent| agent.samples.iter().copied().collect()).unwrap_or_default();
         sorted.sort_unstable();
         sorted
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<AgentName, Agent>> {
-        self.agents.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Agent {
-    fn changed(&mut self, transition: &Transition<'_>) {
-        let old = &mut self.by_status[index(transition.from)];
+    fn left(&mut self, status: JobStatus) {
+        let old = &mut self.by_status[index(status)];
         *old = old.saturating_sub(1);
-        self.by_status[index(transition.to)] += 1;
-        if !matches!(transition.to, JobStatus::Completed | JobStatus::Failed) {
+    }
+
+    fn ended(&mut self, end: &Transition<'_>) {
+        self.by_status[index(end.to)] += 1;
+        if !matches!(end.to, JobStatus::Completed | JobStatus::Failed) {
             return;
         }
         // The rate refers to completed jobs. Counting warm jobs that failed could make it exceed 1 (spec D-24).
-        self.warm_hits += u64::from(transition.warm && transition.to == JobStatus::Completed);
-        self.retries += u64::from(transition.retry);
-        if transition.execution.0 > 0 {
-            self.samples.push_back(transition.execution.0);
+        self.warm_hits += u64::from(end.warm && end.to == JobStatus::Completed);
+        self.retries += u64::from(end.retry);
+        self.measured(end.execution, end.at);
+    }
+
+    fn measured(&mut self, execution: Micros, at: Timestamp) {
+        if execution.0 > 0 {
+            self.samples.push_back(execution.0);
             self.samples.drain(..self.samples.len().saturating_sub(SAMPLES_MAX));
         }
-        self.ends.push_back(transition.at);
+        self.ends.push_back(at);
         self.ends.drain(..self.ends.len().saturating_sub(ENDS_MAX));
     }
 

@@ -168,6 +168,11 @@ impl State {
         self.jobs.len()
     }
 
+    /// The jobs that have not ended, of all namespaces. Looks at every job.
+    pub fn live_jobs(&self) -> impl Iterator<Item = &Arc<Job>> {
+        self.jobs.iter_by_id().filter(|job| !job.status.is_terminal())
+    }
+
     /// Jobs of a namespace, the newest first, those of one status if one is given. To go on after a page, give the last
     /// job's `queue_seq` as `before`.
     pub fn jobs<'a>(

@@ -248,7 +248,7 @@ async fn damage_and_newer_files_are_named() {
     connection.pragma_update(None, "user_version", 99).expect("writable");
     drop(connection);
     let error = open(&path).err().expect("too new");
-    assert!(error.to_string().contains("has schema 99, this program knows up to 5"), "{error}");
+    assert!(error.to_string().contains("has schema 99, this program knows up to 6"), "{error}");
 }
 
 #[tokio::test]
@@ -260,7 +260,7 @@ async fn a_file_of_version_1_learns_what_its_jobs_refer_to() {
     let connection = Connection::open(&path).expect("opens");
     connection
         .execute_batch(&format!(
-            "{BEFORE_5} {BEFORE_4} DROP TABLE artifacts; DROP TABLE gaps;
+            "{BEFORE_6} {BEFORE_5} {BEFORE_4} DROP TABLE artifacts; DROP TABLE gaps;
              ALTER TABLE jobs DROP COLUMN sum; ALTER TABLE events DROP COLUMN sum; PRAGMA user_version = 1"
         ))
         .expect("as version 1 left it");
@@ -278,7 +278,7 @@ async fn a_file_of_version_3_gets_its_indexes() {
     history.append(life(1, 2)).await.expect("queued");
     history.close().await.expect("closes");
     let connection = Connection::open(&path).expect("opens");
-    let older = format!("{BEFORE_5} {BEFORE_4} PRAGMA user_version = 3");
+    let older = format!("{BEFORE_6} {BEFORE_5} {BEFORE_4} PRAGMA user_version = 3");
     connection.execute_batch(&older).expect("as version 3 left it");
     let history = open(&path).expect("opens");
     assert!(history.job(JobId(2)).await.expect("reads").is_some());
@@ -289,6 +289,7 @@ async fn a_file_of_version_3_gets_its_indexes() {
 
 /// Make a file as the version before left it.
 const BEFORE_4: &str = "DROP INDEX jobs_of_agent; DROP INDEX jobs_of_status; DROP INDEX jobs_by_end_of_agent;";
+const BEFORE_6: &str = "DROP TABLE totals; DROP TABLE ends;";
 const BEFORE_5: &str = "DROP TABLE words; DROP TABLE labels; DROP INDEX jobs_by_time; DROP INDEX jobs_of_namespace;
     DROP INDEX jobs_of_agent_and_status; DROP INDEX jobs_by_end;";
 
@@ -316,7 +317,7 @@ async fn a_file_of_version_4_learns_labels_and_words() {
     history.append(life(4, 3)).await.expect("queued");
     history.close().await.expect("closes");
     let connection = Connection::open(&path).expect("opens");
-    connection.execute_batch(&format!("{BEFORE_5} PRAGMA user_version = 4")).expect("as version 4 left it");
+    connection.execute_batch(&format!("{BEFORE_6} {BEFORE_5} PRAGMA user_version = 4")).expect("as version 4 left it");
     // A damaged job is not found, and does not keep the others from being found.
     connection.execute("UPDATE jobs SET job = x'00' WHERE event_seq > 3", []).expect("damaged");
     let history = open(&path).expect("opens");
