@@ -134,6 +134,7 @@ impl Sessions {
                 | Event::StepsRecorded { .. }
                 | Event::StepsFolded { .. }
                 | Event::MessageDelivered { .. }
+                | Event::Erased { .. }
                 | Event::QuestionAsked { .. }
                 | Event::QuestionEnded { .. }
                 | Event::ObjectPut { .. }

@@ -1,13 +1,13 @@
 //! Filling a gap: a part of another history is verified completely before any of it is written.
 
 use atlas_format::decode_job;
-use atlas_types::{EventSeq, Job};
+use atlas_types::{Event, EventSeq, Job, JobId, Namespace};
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::record::{decode_event, split_event};
 use crate::retention::raise_floor;
 use crate::writer::{BLOB_BYTES_MAX, BLOB_EVENTS_MAX, column, insert_events, insert_job};
-use crate::{Gap, HistoryError, Part};
+use crate::{Gap, HistoryError, Part, erase};
 
 /// A part that passed the checks.
 pub(crate) struct Filling {
@@ -16,6 +16,8 @@ pub(crate) struct Filling {
     floor: EventSeq,
     jobs: Vec<(EventSeq, Job)>,
     blobs: Vec<Blob>,
+    /// Erasures among the events.
+    erased: Vec<(EventSeq, Namespace, Option<JobId>)>,
 }
 
 #[derive(Default)]
@@ -32,7 +34,8 @@ impl Filling {
             return Err(HistoryError::Part("it does not begin at missing events, or extends beyond them"));
         }
         let floor = part.floor.max(gap.after).min(part.reached);
-        let mut filling = Self { gap, reached: part.reached, floor, jobs: Vec::new(), blobs: Vec::new() };
+        let mut filling =
+            Self { gap, reached: part.reached, floor, jobs: Vec::new(), blobs: Vec::new(), erased: Vec::new() };
         let mut last = gap.after;
         for record in part.records {
             let dense = if record.event.is_empty() {
@@ -71,7 +74,10 @@ impl Filling {
             return Err(HistoryError::Part("an ended job is missing"));
         }
         // The event is decoded here, so that an undecodable one is refused now and not found by a reader later.
-        decode_event(&mut &*bytes, &mut |_| Ok(None))?;
+        let decoded = decode_event(&mut &*bytes, &mut |_| Ok(None))?;
+        if let Some(Event::Erased { namespace, job }) = decoded.event {
+            self.erased.push((seq, namespace, job));
+        }
         let full = |blob: &Blob| blob.body.len() >= BLOB_BYTES_MAX || seq.0 - blob.first.0 >= BLOB_EVENTS_MAX;
         if self.blobs.last().is_none_or(full) {
             self.blobs.push(Blob { first: seq, ..Blob::default() });
@@ -94,6 +100,10 @@ impl Filling {
         for Blob { first, last, body } in &self.blobs {
             insert_events(connection, *first, *last, body)?;
         }
+        for (event, namespace, job) in &self.erased {
+            erase::note(connection, *event, namespace, *job)?;
+        }
+        erase::erase_part(connection, (self.gap.after.next(), self.reached), &self.jobs)?;
         if self.floor > self.gap.after {
             raise_floor(connection, self.floor)?;
         }

@@ -12,6 +12,7 @@
 //! filled from the front with [`Part`]s of another member's history.
 
 mod copy;
+mod erase;
 mod error;
 mod fill;
 mod gap;

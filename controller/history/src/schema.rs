@@ -12,8 +12,8 @@ use atlas_types::Job;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction};
 
 use crate::HistoryError;
-use crate::totals;
 use crate::writer::{index, refer};
+use crate::{erase, totals};
 
 /// The version that this program writes, in `PRAGMA user_version`.
 pub(crate) const VERSION: i64 = 6;
@@ -235,6 +235,7 @@ fn from_4(transaction: &Transaction<'_>) -> Result<(), HistoryError> {
 /// Version 5 had no totals. Jobs that were removed before are not counted.
 fn from_5(transaction: &Transaction<'_>) -> Result<(), HistoryError> {
     transaction.execute_batch(totals::TABLES).map_err(HistoryError::sql("upgrade"))?;
+    transaction.execute_batch(erase::TABLES).map_err(HistoryError::sql("upgrade"))?;
     each_job(transaction, |event, job| totals::add(transaction, event, job))?;
     totals::drop_ends(transaction)
 }

@@ -225,6 +225,8 @@ impl History for SqliteHistory {
 }
 
 #[cfg(test)]
+mod erase_tests;
+#[cfg(test)]
 mod gap_tests;
 #[cfg(test)]
 mod retention_tests;

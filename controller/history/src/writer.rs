@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::fill::{self, Filling};
 use crate::record::{encode_event, id_column};
 use crate::retention::{self, Retention};
-use crate::{Ended, Gap, HistoryError, Kept, Options, gap, sum, totals, words};
+use crate::{Ended, Gap, HistoryError, Kept, Options, erase, gap, sum, totals, words};
 
 /// A request to the writer.
 pub(crate) enum Input {
@@ -202,6 +202,9 @@ impl Writer {
         let now = self.clock.monotonic();
         let of_namespaces = self.retention.drop_of_namespaces(&transaction, batch.at, batch.through, now)?;
         transaction.commit().map_err(sql())?;
+        if batch.erased {
+            truncate_wal(&self.connection);
+        }
         self.retention.dropped(dropped);
         self.retention.dropped_of_namespaces(of_namespaces);
         Ok(batch.through)
@@ -239,6 +242,15 @@ impl Writer {
     }
 }
 
+/// Empties the write-ahead file, which has earlier versions of what was erased. A reader can prevent that; then they are
+/// overwritten when the file is used again.
+fn truncate_wal(connection: &Connection) {
+    let busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
+    if !matches!(busy, Ok(0)) {
+        tracing::warn!(?busy, "the write-ahead file of the history could not be emptied after an erasure");
+    }
+}
+
 /// True if SQLite itself failed to sync at a checkpoint.
 fn failed_to_sync(error: &HistoryError) -> bool {
     let HistoryError::Sql { source: rusqlite::Error::SqliteFailure(failure, _), .. } = error else { return false };
@@ -253,6 +265,8 @@ struct Batch {
     /// The time of the last event.
     at: Option<Timestamp>,
     blob: Vec<u8>,
+    /// True if something was erased.
+    erased: bool,
 }
 
 impl Batch {
@@ -280,6 +294,17 @@ impl Batch {
         (self.through, self.at) = (event.seq, Some(event.at));
         match &event.event {
             Event::Job { job, .. } if job.status.is_terminal() => insert_with(connection, insert, event.seq, job),
+            Event::Erased { namespace, job } => {
+                self.flush(connection)?;
+                // What is deleted or replaced is overwritten in the file.
+                let overwrite =
+                    |on: bool| connection.pragma_update(None, "secure_delete", on).map_err(HistoryError::sql("erase"));
+                overwrite(true)?;
+                let erased = erase::erase(connection, event.seq, namespace, *job);
+                overwrite(false)?;
+                self.erased = true;
+                erased
+            }
             _ => Ok(()),
         }
     }

@@ -54,6 +54,7 @@ impl EventKind {
             | Event::StepsRecorded { .. }
             | Event::StepsFolded { .. }
             | Event::MessageDelivered { .. }
+            | Event::Erased { .. }
             | Event::QuestionAsked { .. }
             | Event::QuestionEnded { .. } => Self::Job,
             Event::Agent { .. } | Event::AgentDeleted { .. } => Self::Agent,
@@ -110,6 +111,7 @@ fn name_of(event: &Event) -> String {
         Event::StepsRecorded { job, .. } | Event::StepsFolded { job, .. } | Event::MessageDelivered { job, .. } => {
             job.to_string()
         }
+        Event::Erased { job, .. } => job.map(|job| job.to_string()).unwrap_or_default(),
         Event::QuestionAsked { question } | Event::QuestionEnded { question } => question.job.to_string(),
         Event::Agent { agent } | Event::AgentDeleted { agent } => agent.name.to_string(),
         Event::Node { node } => node.id.to_string(),
@@ -164,6 +166,7 @@ fn described(event: &Event) -> (&'static str, &'static str, Value) {
         Event::MessageDelivered { message, number, .. } => {
             ("delivered", "message", json!({ "id": message.as_str(), "number": number }))
         }
+        Event::Erased { namespace, .. } => ("erased", "namespace", json!(namespace.as_str())),
         Event::QuestionAsked { question } => ("asked", "question", shown_question(question)),
         Event::QuestionEnded { question } => (question.status(), "question", shown_question(question)),
     }

@@ -321,6 +321,7 @@ fn namespace_of(event: &Event) -> Option<&Namespace> {
         Event::Agent { agent } | Event::AgentDeleted { agent } => Some(&agent.namespace),
         Event::ObjectPut { object } | Event::ObjectDeleted { object } => Some(&object.key.namespace),
         Event::Run { run, .. } => Some(&run.namespace),
+        Event::Erased { namespace, .. } => Some(namespace),
         Event::QuestionAsked { question } | Event::QuestionEnded { question } => Some(&question.namespace),
         // Events of steps and messages contain only the job's id, which cannot be guessed.
         Event::StepsRecorded { .. } | Event::StepsFolded { .. } | Event::MessageDelivered { .. } => None,

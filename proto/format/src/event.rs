@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use atlas_types::{AgentVersion, Event, JobId, MessageId, NodeId, Object, Payload, Step};
+use atlas_types::{AgentVersion, Event, JobId, MessageId, Namespace, NodeId, Object, Payload, Step};
 use prost::Message as _;
 
 use crate::convert::{name, run};
@@ -31,6 +31,10 @@ pub fn encode_event(event: &Event) -> Option<Vec<u8>> {
             job_id: job.0,
             message_id: message.to_string(),
             number: *number,
+        }),
+        Event::Erased { namespace, job } => Stored::PayloadsErased(proto::PayloadsErased {
+            namespace: namespace.to_string(),
+            job_id: job.map(|job| job.0),
         }),
         Event::QuestionAsked { question } => Stored::QuestionAsked((&**question).into()),
         Event::QuestionEnded { question } => Stored::QuestionEnded((&**question).into()),
@@ -70,6 +74,10 @@ pub fn decode_event(bytes: &[u8]) -> Result<Event, FormatError> {
             job: JobId(delivered.job_id),
             message: name("event.message_id", &delivered.message_id, MessageId::new)?,
             number: delivered.number,
+        },
+        Stored::PayloadsErased(erased) => Event::Erased {
+            namespace: name("event.namespace", &erased.namespace, Namespace::new)?,
+            job: erased.job_id.map(JobId),
         },
         Stored::QuestionAsked(question) => Event::QuestionAsked { question: Arc::new(question.try_into()?) },
         Stored::QuestionEnded(question) => Event::QuestionEnded { question: Arc::new(question.try_into()?) },

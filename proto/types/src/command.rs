@@ -16,8 +16,8 @@ mod run;
 pub use agent::{DeleteAgent, DeprecateAgent, RegisterAgent, RetireAgent};
 pub use cluster::{ConfigureCluster, CreateJoinToken, JoinMember, PruneJobs, ReportDigest, RevokeJoinToken, SinkAck};
 pub use job::{
-    CancelJob, CompleteJob, FailJob, FailPending, ForkJob, ForsakeChild, GrantLease, LoseLease, Resolution, ResolveJob,
-    RetryJob, SpawnedBy, Spawner, StartJob, StoreLog, SubmitJob, Usage, Verdict, WakeJob,
+    CancelJob, CompleteJob, ErasePayloads, FailJob, FailPending, ForkJob, ForsakeChild, GrantLease, LoseLease,
+    Resolution, ResolveJob, RetryJob, SpawnedBy, Spawner, StartJob, StoreLog, SubmitJob, Usage, Verdict, WakeJob,
 };
 pub use journal::{FoldSteps, RecordSteps};
 pub use node::{Cordon, DrainNode, LabelNode, LoseNode, RegisterNode, RemoveNode, WarmChanged};
@@ -101,6 +101,7 @@ pub enum Command {
     LabelNode(LabelNode),
     /// Forgets a retired agent version.
     DeleteAgent(DeleteAgent),
+    ErasePayloads(ErasePayloads),
     /// Appends steps to a job's journal.
     RecordSteps(RecordSteps),
     /// Replaces the oldest steps of a journal by an artifact.
@@ -237,6 +238,7 @@ impl Command {
             Self::FireTrigger(_) => level::TRIGGERS,
             Self::ForkJob(command) if command.added.is_some() => level::FORK_CHANGES,
             Self::ForkJob(_) => level::FORKS,
+            Self::ErasePayloads(_) => level::ERASURE,
         }
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    AgentVersion, ClusterConfig, EventSeq, Job, JobId, JobStatus, MessageId, Node, NodeId, Object, Payload, Question,
-    Run, RunChange, Step, Timestamp,
+    AgentVersion, ClusterConfig, EventSeq, Job, JobId, JobStatus, MessageId, Namespace, Node, NodeId, Object, Payload,
+    Question, Run, RunChange, Step, Timestamp,
 };
 
 /// An event with its number and time.
@@ -130,6 +130,12 @@ pub enum Event {
         change: RunChange,
         /// The run after the change.
         run: Arc<Run>,
+    },
+    /// What was sent to and made by ended jobs was erased.
+    Erased {
+        namespace: Namespace,
+        /// The job; none for all jobs of the namespace that ended before.
+        job: Option<JobId>,
     },
     /// The replicated configuration changed.
     Configured {

@@ -9,6 +9,9 @@ use crate::{
     TraceContext,
 };
 
+/// A label of jobs whose payloads were erased.
+pub const ERASED_LABEL: &str = "atlas.erased";
+
 /// The status that people and clients see (compatibility §5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JobStatus {
@@ -275,6 +278,26 @@ pub struct Job {
 }
 
 impl Job {
+    /// The job without what was sent to it and what it made, marked by the label [`ERASED_LABEL`].
+    pub fn without_payloads(&self) -> Self {
+        let mut labels = (*self.labels).clone();
+        labels.insert(ERASED_LABEL.to_owned(), "true".to_owned());
+        let erased = |failure: &Failure| Failure { kind: failure.kind, error: "erased".into() };
+        Self {
+            input: Payload::inline(b"{}"),
+            output: self.output.as_ref().map(|_| Payload::inline(b"{}")),
+            failure: self.failure.as_ref().map(erased),
+            metadata: b"{}".as_slice().into(),
+            labels: labels.into(),
+            stream: None,
+            journal: None,
+            context: None,
+            parked: None,
+            fork: None,
+            ..self.clone()
+        }
+    }
+
     /// Whether it is a job of the cluster itself, in which an orchestrator is called. It is in a namespace of its own and does not count as a job of
     /// the cluster.
     pub fn is_system(&self) -> bool {

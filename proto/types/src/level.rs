@@ -100,4 +100,5 @@ features! {
     6 OTHER_MODELS "Agent versions name further models that their jobs call.";
     6 POLICIES "Objects of the kind `policy` restrict what is deployed and submitted.";
     6 RATES "Contracts and namespaces limit how often jobs start, and contracts limit the jobs of each value of a key.";
+    6 ERASURE "What was sent to and made by ended jobs can be erased.";
 }

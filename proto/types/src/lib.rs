@@ -44,12 +44,12 @@ pub use carried::Carried;
 pub use command::{
     AdvanceRun, AnswerQuestion, AskQuestion, CancelJob, CancelRun, CarriedEnd, CarryJob, Command, CompleteJob,
     ConfigureCluster, ConsultOrchestrator, Cordon, CreateJoinToken, DeleteAgent, DeleteObject, DeliverMessage,
-    DeprecateAgent, DrainNode, EndCarried, ExpireQuestion, FailJob, FailPending, FireTrigger, FiredBy, FoldSteps,
-    ForkJob, ForsakeChild, GrantLease, JoinMember, LabelNode, LoseLease, LoseNode, Observation, ObserveObjects,
-    ParkJob, PruneJobs, PutObject, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, ReportDigest, Request,
-    Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken, RouteJob, RunDefinition, RunNext, RunWave, SinkAck,
-    SpawnedBy, Spawner, StartJob, StartRun, StoreLog, SubmitJob, TriggerStart, Usage, Verdict, WakeJob, WarmChanged,
-    WaveEnd, WaveStep,
+    DeprecateAgent, DrainNode, EndCarried, ErasePayloads, ExpireQuestion, FailJob, FailPending, FireTrigger, FiredBy,
+    FoldSteps, ForkJob, ForsakeChild, GrantLease, JoinMember, LabelNode, LoseLease, LoseNode, Observation,
+    ObserveObjects, ParkJob, PruneJobs, PutObject, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, ReportDigest,
+    Request, Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken, RouteJob, RunDefinition, RunNext, RunWave,
+    SinkAck, SpawnedBy, Spawner, StartJob, StartRun, StoreLog, SubmitJob, TriggerStart, Usage, Verdict, WakeJob,
+    WarmChanged, WaveEnd, WaveStep,
 };
 pub use config::ClusterConfig;
 pub use entry::{Entry, Parent};
@@ -62,7 +62,7 @@ pub use id::{
 };
 pub use image::{EndedImage, InboxImage, JournalImage, NodeImage, RequestImage, SinkImage, StateImage};
 pub use inbox::{INBOX_BYTES_MAX, INBOX_MESSAGES_MAX, INBOX_READ_MAX, Inbox, Message};
-pub use job::{Failure, FailureKind, Fork, Job, JobStatus, METADATA_OURS, Reason, Spawned};
+pub use job::{ERASED_LABEL, Failure, FailureKind, Fork, Job, JobStatus, METADATA_OURS, Reason, Spawned};
 pub use journal::{
     FOLDS_MAX, Fold, JOURNAL_INLINE_BYTES_MAX, Journal, STEP_BYTES, STEPS_BYTES_MAX, Step, StepKey, StepKind, StepUsage,
 };

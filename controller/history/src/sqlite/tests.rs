@@ -289,7 +289,7 @@ async fn a_file_of_version_3_gets_its_indexes() {
 
 /// Make a file as the version before left it.
 const BEFORE_4: &str = "DROP INDEX jobs_of_agent; DROP INDEX jobs_of_status; DROP INDEX jobs_by_end_of_agent;";
-const BEFORE_6: &str = "DROP TABLE totals; DROP TABLE ends;";
+const BEFORE_6: &str = "DROP TABLE totals; DROP TABLE ends; DROP TABLE erased;";
 const BEFORE_5: &str = "DROP TABLE words; DROP TABLE labels; DROP INDEX jobs_by_time; DROP INDEX jobs_of_namespace;
     DROP INDEX jobs_of_agent_and_status; DROP INDEX jobs_by_end;";
 

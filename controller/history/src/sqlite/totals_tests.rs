@@ -59,7 +59,7 @@ async fn a_file_of_version_5_counts_its_jobs() {
     fill(&history).await;
     history.close().await.expect("closes");
     let connection = Connection::open(&path).expect("opens");
-    let older = "DROP TABLE totals; DROP TABLE ends; PRAGMA user_version = 5";
+    let older = "DROP TABLE totals; DROP TABLE ends; DROP TABLE erased; PRAGMA user_version = 5";
     connection.execute_batch(older).expect("as version 5 left it");
     let history = open(&path).expect("opens");
     check(

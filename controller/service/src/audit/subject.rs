@@ -41,6 +41,10 @@ fn named(command: &Command) -> Option<(&'static str, String)> {
         Command::CancelJob(command) => ("cancelJob", job(command.job)),
         Command::RetryJob(command) => ("retryJob", job(command.job)),
         Command::ForkJob(command) => ("forkJob", job(command.job)),
+        Command::ErasePayloads(command) => match command.job {
+            Some(id) => ("eraseJob", job(id)),
+            None => ("eraseNamespace", "namespace".to_owned()),
+        },
         Command::ResolveJob(command) => ("resolveJob", job(command.job)),
         Command::DeliverMessage(command) => ("sendMessage", job(command.job)),
         Command::AnswerQuestion(command) => ("answerQuestion", format!("question/{}", command.question)),

@@ -17,6 +17,7 @@ mod deliver_message;
 mod deprecate_agent;
 mod drain_node;
 mod end_carried;
+mod erase_payloads;
 mod expire_question;
 mod fail_job;
 mod fail_pending;
@@ -111,6 +112,7 @@ pub(crate) fn apply(command: &Command, change: &mut Change<'_>) -> Result<Outcom
         Command::ObserveObjects(command) => observe_objects::apply(command, change),
         Command::FireTrigger(command) => fire_trigger::apply(command, change),
         Command::ForkJob(command) => fork_job::apply(command, change),
+        Command::ErasePayloads(command) => erase_payloads::apply(command, change),
     }
 }
 

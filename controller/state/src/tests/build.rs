@@ -7,13 +7,13 @@ use atlas_types::{
     AgentKind, AgentPin, Allocation, AnswerQuestion, Architecture, AskQuestion, BootId, CancelJob, CancelRun,
     CarriedEnd, CarryJob, ClusterConfig, Command, CompleteJob, ConfigureCluster, ConsultOrchestrator, Cordon,
     CreateJoinToken, Decider, DeleteAgent, DeleteObject, DeliverMessage, Demand, DeprecateAgent, Digest, DrainNode,
-    Effects, EndCarried, EventSeq, Expect, ExpireQuestion, FailJob, FailPending, Failure, FailureKind, FencingToken,
-    FoldSteps, ForkJob, ForsakeChild, Gpu, GpuShare, GrantLease, Inventory, JobId, JoinKind, JoinMember, LabelNode,
-    LoseLease, LoseNode, MemberId, MessageId, Micros, Namespace, NodeEpoch, NodeId, ObjectKey, ObjectKind, ObjectName,
-    Observation, ObserveObjects, ParkJob, Payload, PayloadBody, PerKey, PruneJobs, PutObject, QuestionRule, Rate,
-    RecordSteps, RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob, RetireAgent, RetryJob, RetryRule,
-    RevokeJoinToken, RouteJob, RunId, RunSpec, SinkAck, SpawnedBy, Spawner, StartJob, Step, StepKey, StepKind,
-    StepUsage, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version, Wait, WakeJob, WarmChanged,
+    Effects, EndCarried, ErasePayloads, EventSeq, Expect, ExpireQuestion, FailJob, FailPending, Failure, FailureKind,
+    FencingToken, FoldSteps, ForkJob, ForsakeChild, Gpu, GpuShare, GrantLease, Inventory, JobId, JoinKind, JoinMember,
+    LabelNode, LoseLease, LoseNode, MemberId, MessageId, Micros, Namespace, NodeEpoch, NodeId, ObjectKey, ObjectKind,
+    ObjectName, Observation, ObserveObjects, ParkJob, Payload, PayloadBody, PerKey, PruneJobs, PutObject, QuestionRule,
+    Rate, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob, RetireAgent, RetryJob,
+    RetryRule, RevokeJoinToken, RouteJob, RunId, RunSpec, SinkAck, SpawnedBy, Spawner, StartJob, Step, StepKey,
+    StepKind, StepUsage, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version, Wait, WakeJob, WarmChanged,
 };
 
 mod question;
@@ -31,6 +31,7 @@ pub(crate) fn command(run: &Run, words: &Words<'_>) -> Command {
         "agent" => Command::RegisterAgent(register_agent(words)),
         "retire" => Command::RetireAgent(RetireAgent { name: agent(words.word(1)), version: version(words) }),
         "delete" => Command::DeleteAgent(DeleteAgent { name: agent(words.word(1)), version: version(words) }),
+        "erase" => Command::ErasePayloads(ErasePayloads { job: words.rest(1).0.first().map(|word| run.job_id(word)) }),
         "deprecate" => Command::DeprecateAgent(DeprecateAgent {
             name: agent(words.word(1)),
             version: version(words),

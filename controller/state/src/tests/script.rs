@@ -199,6 +199,10 @@ impl Run {
                 let kinds: Vec<_> = steps.iter().map(|step| step.kind.as_str()).collect();
                 format!("{} steps from {from}: {}", self.names[job], kinds.join(" "))
             }
+            Event::Erased { namespace, job } => match job {
+                Some(job) => format!("{} erased", self.names.get(job).map_or("a job", String::as_str)),
+                None => format!("namespace {namespace} erased"),
+            },
             Event::MessageDelivered { job, message, number } => {
                 format!("{} message {number}: {message}", self.names[job])
             }

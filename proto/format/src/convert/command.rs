@@ -2,10 +2,11 @@
 
 use atlas_types::{
     AgentName, AnswerQuestion, CancelJob, CancelRun, CarryJob, Command, ConfigureCluster, Cordon, CreateJoinToken,
-    DeleteAgent, DeliverMessage, DeprecateAgent, DrainNode, EventSeq, ExpireQuestion, FailPending, FencingToken,
-    FoldSteps, ForsakeChild, GrantLease, JobId, JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, Micros,
-    NodeEpoch, NodeId, ParkJob, PruneJobs, QuestionId, RecordSteps, RegisterNode, RemoveNode, ReportDigest, Request,
-    RetireAgent, RetryJob, RevokeJoinToken, RunId, Seq, SinkAck, SpawnedBy, StartJob, StoreLog, WakeJob, WarmChanged,
+    DeleteAgent, DeliverMessage, DeprecateAgent, DrainNode, ErasePayloads, EventSeq, ExpireQuestion, FailPending,
+    FencingToken, FoldSteps, ForsakeChild, GrantLease, JobId, JoinKind, JoinMember, LabelNode, LoseLease, LoseNode,
+    MemberId, Micros, NodeEpoch, NodeId, ParkJob, PruneJobs, QuestionId, RecordSteps, RegisterNode, RemoveNode,
+    ReportDigest, Request, RetireAgent, RetryJob, RevokeJoinToken, RunId, Seq, SinkAck, SpawnedBy, StartJob, StoreLog,
+    WakeJob, WarmChanged,
 };
 
 mod bodies;
@@ -114,6 +115,9 @@ impl From<&Command> for Message {
                 resume: command.resume,
             }),
             Command::ForkJob(command) => Self::ForkJob(command.into()),
+            Command::ErasePayloads(command) => {
+                Self::ErasePayloads(proto::ErasePayloads { job_id: command.job.map(|job| job.0) })
+            }
             Command::SinkAck(command) => {
                 Self::SinkAck(proto::SinkAck { member_id: command.member.0, event_seq: command.event_seq.0 })
             }
@@ -277,6 +281,7 @@ impl TryFrom<Message> for Command {
             }
             Message::WakeJob(message) => Self::WakeJob(WakeJob { job: JobId(message.job_id) }),
             Message::ForkJob(message) => Self::ForkJob(message.try_into()?),
+            Message::ErasePayloads(message) => Self::ErasePayloads(ErasePayloads { job: message.job_id.map(JobId) }),
             Message::RetryJob(message) => Self::RetryJob(RetryJob {
                 job: JobId(message.job_id),
                 id: JobId(message.new_job_id),

@@ -225,6 +225,14 @@ pub struct RetryJob {
     pub resume: bool,
 }
 
+/// Erases what was sent to and made by ended jobs: inputs, outputs, logs, steps, texts of errors, metadata. A job keeps
+/// its id, agent, times, status and labels. Refused while a job that it concerns has not ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ErasePayloads {
+    /// The job; none for all jobs of the namespace, and for its ended runs.
+    pub job: Option<JobId>,
+}
+
 /// Begins a new job with the first steps of another one's journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForkJob {

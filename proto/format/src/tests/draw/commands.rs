@@ -10,7 +10,7 @@ impl Draw {
     fn command(&mut self) -> Command {
         let (job, node, token) = (self.job_id(), self.node_id(), self.token());
         let epoch = NodeEpoch(self.u64());
-        match self.below(50) {
+        match self.below(51) {
             0 => Command::RegisterAgent(RegisterAgent {
                 name: self.agent_name(),
                 version: self.version(),
@@ -138,6 +138,7 @@ impl Draw {
                 event_seq: EventSeq(self.u64()),
                 limit: self.u32(),
             }),
+            50 => Command::ErasePayloads(ErasePayloads { job: self.option(Self::job_id) }),
             43 => Command::ForkJob(ForkJob {
                 job,
                 id: self.job_id(),

@@ -426,6 +426,7 @@ impl Draw {
             Event::ObjectDeleted { object: Arc::new(self.object()) },
             Event::StepsFolded { job: self.job_id(), upto: self.u64(), artifact: self.payload() },
             Event::MessageDelivered { job: self.job_id(), message: self.message_id(), number: self.u64() },
+            Event::Erased { namespace: self.namespace(), job: self.option(Self::job_id) },
             Event::Run { change: self.pick(&RunChange::ALL), run: Arc::new(self.run()) },
             Event::QuestionAsked { question: Arc::new(self.question()) },
             Event::QuestionEnded { question: Arc::new(self.question()) },

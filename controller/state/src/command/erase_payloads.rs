@@ -1,0 +1,93 @@
+//! Erases what was sent to and made by ended jobs. Histories do the same when they see the event.
+
+use std::sync::Arc;
+
+use atlas_types::{ErasePayloads, Event, Job, JobId, Outcome, Rejection};
+
+use crate::change::Change;
+
+pub(super) fn apply(command: &ErasePayloads, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
+    let namespace = change.origin.namespace.clone();
+    match command.job {
+        Some(id) => {
+            // A job that is not here is in the histories, or nowhere.
+            if let Ok(job) = change.own_job(id).cloned() {
+                check_ended(&job)?;
+                erase(change, &job);
+            }
+        }
+        None => {
+            let jobs: Vec<Arc<Job>> = change.state.jobs(&namespace, None, None).cloned().collect();
+            jobs.iter().try_for_each(|job| check_ended(job))?;
+            jobs.iter().for_each(|job| erase(change, job));
+            drop_ended_runs(change);
+        }
+    }
+    change.emit(Event::Erased { namespace, job: command.job });
+    Ok(Outcome::Done)
+}
+
+fn check_ended(job: &Job) -> Result<(), Rejection> {
+    if job.status.is_terminal() { Ok(()) } else { Err(Rejection::WrongStatus { status: job.status }) }
+}
+
+fn erase(change: &mut Change<'_>, job: &Job) {
+    drop_questions(change, job.id);
+    change.store(job.without_payloads());
+}
+
+fn drop_questions(change: &mut Change<'_>, job: JobId) {
+    let questions: Vec<_> = change.state.questions_of(job).map(|question| question.id).collect();
+    for question in questions {
+        change.set_question(question, None);
+    }
+}
+
+fn drop_ended_runs(change: &mut Change<'_>) {
+    let namespace = &change.origin.namespace;
+    let ended = change.state.runs.values().filter(|run| run.namespace == *namespace && run.status.is_terminal());
+    let ended: Vec<_> = ended.map(|run| run.id).collect();
+    for id in ended {
+        let old = change.state.runs.remove(&id);
+        change.state.index.run(old.as_deref(), None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::tests::check;
+
+    #[test]
+    fn what_ended_loses_its_payloads_and_what_lives_is_refused() {
+        check(
+            "agent a; node n1; job j1; job j2 -- erase j1; grant j1 n1; fail j1; erase j1; show j1; erase; erase j9",
+            expect![[r#"
+                ! the job is Pending
+                j1 Granted pending→running on n1 token 1 attempt 1
+                j1 Ended running→failed Agent: boom
+                j1 erased
+                j1: failed attempt 1
+                ! the job is Pending
+                a job erased
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_namespace_loses_all_of_its_own() {
+        check(
+            "agent a; agent a ns=other; job j1; job j2; job j3 ns=other; cancel j1; cancel j2 --
+            erase ns=other; erase; show j1; show j2; show j3; erase j1 ns=other",
+            expect![[r#"
+                ! the job is Pending
+                namespace default erased
+                j1: cancelled attempt 0
+                j2: cancelled attempt 0
+                j3: pending Queued attempt 0
+                j1 erased
+            "#]],
+        );
+    }
+}
