@@ -138,6 +138,11 @@ impl Context {
     }
 
     /// The HTTP client of the cluster.
+    /// The namespace of the command.
+    pub(crate) fn namespace(&self) -> &str {
+        self.namespace.as_deref().unwrap_or("default")
+    }
+
     pub(crate) fn client(&self) -> Result<Client, Failure> {
         Ok(self.anonymous()?.with_token(self.token()?.as_deref())?.renewing(self.renewal()?))
     }

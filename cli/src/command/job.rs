@@ -2,6 +2,7 @@
 
 mod batch;
 mod cancel;
+mod erase;
 mod events;
 mod explain;
 mod fork;
@@ -65,6 +66,8 @@ pub(crate) enum Verb {
     Retry(retry::Options),
     /// Resolves a job in doubt: run it again, or mark it as completed or failed.
     Resolve(resolve::Options),
+    /// Erases the inputs, outputs, logs, steps and error texts of ended jobs, at every controller.
+    Erase(erase::Options),
     /// Cancels or retries all jobs that match a filter.
     #[command(subcommand)]
     Batch(batch::Verb),
@@ -93,6 +96,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
         Verb::Message(options) => message::run(context, options).await,
         Verb::Retry(options) => retry::run(context, options).await,
         Verb::Resolve(options) => resolve::run(context, options).await,
+        Verb::Erase(options) => erase::run(context, options).await,
         Verb::Batch(verb) => batch::run(context, verb).await,
         Verb::Tree(options) => tree::run(context, options).await,
         Verb::Steps(options) => steps::run(context, options).await,

@@ -29,6 +29,8 @@ pub(crate) struct Rows {
     pub(crate) jobs: Jobs,
     pub(crate) calls: Calls,
     pub(crate) runs: Runs,
+    /// Erasures: the event, the namespace and the job; none for all jobs that ended before.
+    pub(crate) erased: Vec<(i64, String, Option<String>)>,
     /// The first days of the months that the rows belong to.
     pub(crate) months: BTreeSet<Date>,
 }
@@ -39,10 +41,15 @@ impl Rows {
         for record in &part.records {
             if let Some(job) = record.ended()? {
                 rows.job(record.seq, &job);
-            } else if let Some(event) = record.beside_jobs()?
-                && let Some(Event::Run { change: RunChange::Ended, run }) = event.event
-            {
-                rows.run(record.seq, &run);
+            } else if let Some(event) = record.beside_jobs()? {
+                match event.event {
+                    Some(Event::Run { change: RunChange::Ended, run }) => rows.run(record.seq, &run),
+                    Some(Event::Erased { namespace, job }) => {
+                        let job = job.map(|job| job.to_string());
+                        rows.erased.push((whole(record.seq.0), text(namespace.as_str()), job));
+                    }
+                    _ => {}
+                }
             }
         }
         Ok(rows)
@@ -50,7 +57,7 @@ impl Rows {
 
     /// The number of rows.
     pub(crate) fn len(&self) -> usize {
-        self.jobs.len() + self.calls.len() + self.runs.len()
+        self.jobs.len() + self.calls.len() + self.runs.len() + self.erased.len()
     }
 
     fn job(&mut self, seq: EventSeq, job: &Job) {

@@ -53,6 +53,36 @@ async fn jobs_calls_and_costs_can_be_queried() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_erased_is_erased_here_too() {
+    let Some(postgres) = Postgres::start() else { return };
+    let node = Node::start(1);
+    node.jobs(1, 3).await;
+    let _export = node.export(&postgres);
+    node.exported(&postgres).await;
+    node.ended(4, |job| job.metadata = br#"{"name":"Ann"}"#.as_slice().into()).await;
+    node.erase(Some(4)).await;
+    node.exported(&postgres).await;
+    let rows = "SELECT id, status, error, metadata, words FROM atlas.job ORDER BY event_seq DESC LIMIT 1";
+    check(
+        &postgres,
+        rows,
+        &expect![[r#"
+            job-0000000000000004|failed||{}|
+        "#]],
+    );
+    node.erase(None).await;
+    node.ended(5, |_| ()).await;
+    node.exported(&postgres).await;
+    check(
+        &postgres,
+        "SELECT id FROM atlas.job UNION SELECT job FROM atlas.call ORDER BY 1",
+        &expect![[r#"
+            job-0000000000000005
+        "#]],
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn texts_that_the_database_refuses_do_not_stop_the_export() {
     let Some(postgres) = Postgres::start() else { return };
     let node = Node::start(1);

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use atlas_types::EventSeq;
-use deadpool_postgres::Object;
+use deadpool_postgres::{Object, Transaction};
 use tokio_postgres::types::ToSql;
 
 use crate::rows::Rows;
@@ -49,12 +49,32 @@ pub(crate) async fn write(client: &mut Object, after: EventSeq, rows: &Rows) -> 
         let statement = transaction.prepare_cached(statement).await.map_err(&failed)?;
         transaction.execute(&statement, &values).await.map_err(&failed)?;
     }
+    for erased in &rows.erased {
+        erase(&transaction, erased).await.map_err(&failed)?;
+    }
     transaction
         .execute("UPDATE atlas.progress SET watermark = $1, written_at = now()", &[&column(rows.through)])
         .await
         .map_err(&failed)?;
     transaction.commit().await.map_err(&failed)?;
     Ok(Written::Done)
+}
+
+/// Erases what a job, or every job of a namespace that ended before, has said.
+async fn erase(
+    transaction: &Transaction<'_>,
+    (event, namespace, job): &(i64, String, Option<String>),
+) -> Result<(), tokio_postgres::Error> {
+    if let Some(job) = job {
+        let statement = "UPDATE atlas.job SET error = NULL, metadata = '{}', words = ''
+            WHERE id = $1 AND namespace = $2 AND event_seq < $3";
+        return transaction.execute(statement, &[job, namespace, event]).await.map(drop);
+    }
+    for table in ["atlas.job", "atlas.call", "atlas.run"] {
+        let statement = format!("DELETE FROM {table} WHERE namespace = $1 AND event_seq < $2");
+        transaction.execute(&statement, &[namespace, event]).await?;
+    }
+    Ok(())
 }
 
 /// An event number as a column. Numbers never reach 2^63.

@@ -213,6 +213,8 @@ impl HttpDoor {
             (Route::JobResolve(id), &Method::POST) => jobs::resolve(self, caller, request, &id).await,
             (Route::JobMessages(id), &Method::POST) => messages::send(self, caller, request, &id).await,
             (Route::JobRetry(id), &Method::POST) => jobs::retry(self, caller, request, &id).await,
+            (Route::JobErase(id), &Method::POST) => jobs::erase(self, caller, &id).await,
+            (Route::JobsErase, &Method::POST) => jobs::erase_all(self, caller).await,
             (Route::JobFork(id), &Method::POST) => jobs::fork(self, caller, request, &id).await,
             (Route::JobEvents(id), &Method::GET) => events::job(self, caller, request, &id).await,
             (Route::JobTree(id), &Method::GET) => jobs::tree(self, caller, request, &id).await,

@@ -24,6 +24,7 @@ mod contracts;
 mod conversations;
 mod dependencies;
 mod enrollment;
+mod erase;
 mod error;
 mod events;
 mod explain;

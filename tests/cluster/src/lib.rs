@@ -47,6 +47,8 @@ mod disk_full;
 #[cfg(test)]
 mod drain;
 #[cfg(test)]
+mod erasure;
+#[cfg(test)]
 mod follower;
 #[cfg(test)]
 mod following;

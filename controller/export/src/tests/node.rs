@@ -87,6 +87,12 @@ impl Node {
         .await;
     }
 
+    /// Erases a job, or the namespace.
+    pub(super) async fn erase(&self, job: Option<u64>) {
+        let event = Event::Erased { namespace: Namespace::default_namespace(), job: job.map(JobId) };
+        self.add(|seq| vec![EventRecord { seq: EventSeq(seq), at: Timestamp(BEGIN), event }]).await;
+    }
+
     async fn add(&self, events: impl FnOnce(u64) -> Vec<EventRecord>) {
         let events = events(self.last() + 1);
         self.last.fetch_add(events.len() as u64, Ordering::SeqCst);

@@ -201,6 +201,19 @@ pub(crate) async fn retry(door: &HttpDoor, caller: &Caller, request: &Request, i
     Ok(ready_json(StatusCode::CREATED, format!("{{\"id\":\"{new}\"}}").into_bytes()))
 }
 
+/// `POST /api/jobs/{id}/erase`: erases what was sent to and made by an ended job.
+pub(crate) async fn erase(door: &HttpDoor, caller: &Caller, id: &str) -> Answer {
+    let id = door.service.job_id(caller, id).await?;
+    door.service.erase_job(caller, id).await?;
+    Ok(ready_json(StatusCode::OK, br#"{"erased":true}"#.to_vec()))
+}
+
+/// `POST /api/jobs:erase`: erases all jobs of a namespace.
+pub(crate) async fn erase_all(door: &HttpDoor, caller: &Caller) -> Answer {
+    door.service.erase_namespace(caller).await?;
+    Ok(ready_json(StatusCode::OK, br#"{"erased":true}"#.to_vec()))
+}
+
 /// `POST /api/jobs/{id}/fork`: `{"steps": N, "model": M, "version": V, "set": {"before": S, "values": {…}}}`.
 pub(crate) async fn fork(door: &HttpDoor, caller: &Caller, request: &mut Request, id: &str) -> Answer {
     let body = request.json_text(door, door.limits.body_bytes_max).await?;

@@ -287,6 +287,7 @@ impl Hub {
                 | Event::ObjectPut { .. }
                 | Event::ObjectDeleted { .. }
                 | Event::Run { .. }
+                | Event::Erased { .. }
                 | Event::Configured { .. } => {}
             }
         }

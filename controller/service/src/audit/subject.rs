@@ -43,7 +43,7 @@ fn named(command: &Command) -> Option<(&'static str, String)> {
         Command::ForkJob(command) => ("forkJob", job(command.job)),
         Command::ErasePayloads(command) => match command.job {
             Some(id) => ("eraseJob", job(id)),
-            None => ("eraseNamespace", "namespace".to_owned()),
+            None => ("eraseJobs", "job".to_owned()),
         },
         Command::ResolveJob(command) => ("resolveJob", job(command.job)),
         Command::DeliverMessage(command) => ("sendMessage", job(command.job)),

@@ -56,6 +56,8 @@ const RIGHTS: &[(Right, &[&str])] = &[
             "cancelJob",
             "deleteJob",
             "retryJob",
+            "eraseJob",
+            "eraseJobs",
             "forkJob",
             "resolveJob",
             "sendMessage",

@@ -51,6 +51,7 @@ fn name(command: &Command) -> &'static str {
         Command::ForkJob(ForkJob { model: Some(_), .. }) => "fork_job_model",
         Command::ForkJob(ForkJob { added: Some(_), .. }) => "fork_job_added",
         Command::ForkJob(_) => "fork_job",
+        Command::ErasePayloads(_) => "erase_payloads",
         Command::SinkAck(_) => "sink_ack",
         Command::PruneJobs(_) => "prune_jobs",
         Command::ConfigureCluster(_) => "configure_cluster",
@@ -101,7 +102,7 @@ fn name(command: &Command) -> &'static str {
 }
 
 /// How many names there are.
-const NAMES: usize = 88;
+const NAMES: usize = 89;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -194,6 +195,7 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
             folded: StepUsage { tokens_input: 900, cost_nanodollars: 2_700_000, ..StepUsage::default() },
             added: None,
         }),
+        Command::ErasePayloads(ErasePayloads { job: Some(job) }),
         Command::RecordSteps(RecordSteps { job, node: node(), token, from: 2, steps: journal().steps }),
         Command::FoldSteps(FoldSteps { job, node: node(), token, upto: 2, artifact: artifact() }),
         Command::ParkJob(ParkJob {

@@ -166,6 +166,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
                 JOURNAL_GONE,
             ],
         ]),
+    post("eraseJob", "/api/jobs/{id}/erase", "Erases the input, output, log, steps and error text of an ended job.")
+        .takes(&[IDEMPOTENCY_KEY])
+        .answers(&[ok("it is erased", &[Content::Json("Erased")])])
+        .refuses(&[WRITE, STORED, JOB, &[WRONG_STATUS]]),
+    post("eraseJobs", "/api/jobs:erase", "Erases all jobs of a namespace, and its ended runs. All must have ended.")
+        .takes(&[IDEMPOTENCY_KEY])
+        .answers(&[ok("they are erased", &[Content::Json("Erased")])])
+        .refuses(&[WRITE, &[WRONG_STATUS]]),
     post("forkJob", "/api/jobs/{id}/fork", "Begins a new job with the first recorded steps of another one.")
         .takes(&[IDEMPOTENCY_KEY])
         .body(Body::Json("Fork"))
