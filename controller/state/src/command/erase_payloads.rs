@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use atlas_types::{ErasePayloads, Event, Job, JobId, Outcome, Rejection};
+use atlas_types::{ErasePayloads, Event, Job, JobId, JobStatus, Outcome, Rejection};
 
 use crate::change::Change;
 
@@ -19,8 +19,9 @@ pub(super) fn apply(command: &ErasePayloads, change: &mut Change<'_>) -> Result<
         None => {
             let jobs: Vec<Arc<Job>> = change.state.jobs(&namespace, None, None).cloned().collect();
             jobs.iter().try_for_each(|job| check_ended(job))?;
-            jobs.iter().for_each(|job| erase(change, job));
-            drop_ended_runs(change);
+            check_no_run(change)?;
+            forget(change, &jobs);
+            drop_runs(change);
         }
     }
     change.emit(Event::Erased { namespace, job: command.job });
@@ -36,6 +37,28 @@ fn erase(change: &mut Change<'_>, job: &Job) {
     change.store(job.without_payloads());
 }
 
+/// Drops all ended jobs of the namespace from the state without asking the histories, which drop them too.
+fn forget(change: &mut Change<'_>, jobs: &[Arc<Job>]) {
+    jobs.iter().for_each(|job| drop_questions(change, job.id));
+    let (state, namespace) = (&mut *change.state, &change.origin.namespace);
+    let is_own = |id: JobId| state.jobs.get(id).is_some_and(|job| job.namespace == *namespace);
+    let events: Vec<_> = state.ended.iter().filter(|(_, id)| is_own(**id)).map(|(event, _)| *event).collect();
+    for event in events {
+        state.ended.remove(&event);
+    }
+    for job in jobs {
+        let old = state.jobs.remove(job.id);
+        state.index.job(old.as_deref(), None);
+    }
+}
+
+/// A run can wait without a job, for instance for the time of a retry.
+fn check_no_run(change: &Change<'_>) -> Result<(), Rejection> {
+    let namespace = &change.origin.namespace;
+    let live = change.state.runs.values().any(|run| run.namespace == *namespace && !run.status.is_terminal());
+    if live { Err(Rejection::WrongStatus { status: JobStatus::Running }) } else { Ok(()) }
+}
+
 fn drop_questions(change: &mut Change<'_>, job: JobId) {
     let questions: Vec<_> = change.state.questions_of(job).map(|question| question.id).collect();
     for question in questions {
@@ -43,9 +66,9 @@ fn drop_questions(change: &mut Change<'_>, job: JobId) {
     }
 }
 
-fn drop_ended_runs(change: &mut Change<'_>) {
+fn drop_runs(change: &mut Change<'_>) {
     let namespace = &change.origin.namespace;
-    let ended = change.state.runs.values().filter(|run| run.namespace == *namespace && run.status.is_terminal());
+    let ended = change.state.runs.values().filter(|run| run.namespace == *namespace);
     let ended: Vec<_> = ended.map(|run| run.id).collect();
     for id in ended {
         let old = change.state.runs.remove(&id);
@@ -83,8 +106,8 @@ mod tests {
             expect![[r#"
                 ! the job is Pending
                 namespace default erased
-                j1: cancelled attempt 0
-                j2: cancelled attempt 0
+                j1: gone
+                j2: gone
                 j3: pending Queued attempt 0
                 j1 erased
             "#]],
