@@ -240,6 +240,7 @@ mod tests {
         );
     }
 
+    /// T34.
     #[test]
     fn a_folder_has_one_definition() {
         let (_root, folder) = agents("x: [", &[]);

@@ -25,7 +25,8 @@ impl Language {
     pub fn of_ending(ending: &str) -> Option<Self> {
         match ending {
             "py" => Some(Self::Python),
-            "ts" => Some(Self::TypeScript),
+            // JavaScript is TypeScript without types.
+            "ts" | "js" => Some(Self::TypeScript),
             "sh" => Some(Self::Bash),
             _ => None,
         }

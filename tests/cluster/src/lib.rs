@@ -93,6 +93,8 @@ mod members;
 #[cfg(test)]
 mod membership;
 #[cfg(test)]
+mod nested;
+#[cfg(test)]
 mod openapi;
 #[cfg(test)]
 mod operating;

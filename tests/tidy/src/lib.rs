@@ -15,6 +15,8 @@ mod item_docs;
 #[cfg(test)]
 mod manifests;
 #[cfg(test)]
+mod numbered;
+#[cfg(test)]
 mod purity;
 #[cfg(test)]
 mod sources;

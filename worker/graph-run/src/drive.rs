@@ -38,6 +38,8 @@ pub struct Runner<'a> {
     pub inherits: bool,
     /// How often a question is asked again after an answer that its rule refuses.
     pub asks_again: u32,
+    /// More names that templates can read and that are not state.
+    pub special: Map<String, Value>,
     /// Values that a person sets in the state of the first graph before a super-step.
     pub set: BTreeMap<u64, Map<String, Value>>,
 }
@@ -102,7 +104,10 @@ impl Runner<'_> {
             "__arch__": std::env::consts::ARCH,
         });
         match special {
-            Value::Object(given) => given,
+            Value::Object(mut given) => {
+                given.extend(self.special.clone());
+                given
+            }
             _ => Map::new(),
         }
     }
@@ -221,6 +226,7 @@ impl Runner<'_> {
                     biased;
                     result = self.agent(place, at, &agent.agent, prompt, stop) => result?,
                     () = limit => {
+                        self.host.abandon(at).await;
                         let text = format!("agent \"{}\" timed out after {seconds} s", agent.agent);
                         return Err(Fault::new(FaultKind::AgentTimeout, text));
                     }

@@ -72,6 +72,9 @@ pub trait Host: Send + Sync {
     /// Runs an agent that is not a graph.
     async fn agent(&self, place: NodePlace<'_>, agent: &str, prompt: &str) -> Result<String, Fault>;
 
+    /// Ends an agent for which its node has waited too long, with everything that it started.
+    async fn abandon(&self, _: NodePlace<'_>) {}
+
     /// Learns what happens in a run, in order.
     fn observe(&self, depth: u32, graph: &str, effect: &Effect);
 }

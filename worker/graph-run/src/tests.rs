@@ -7,9 +7,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use atlas_env::Env;
 use atlas_graph::run::{Effect, Fault, FaultKind};
-use atlas_model::{Answer, CallError, CallErrorKind, Part, Request, Usage};
+use atlas_model::{Answer, CallError, CallErrorKind, Part, Request, Tool, ToolCall, Usage};
 use atlas_package::{GRAPH_FILE, GraphFolder};
-use serde_json::Value;
+use atlas_turn::Offered;
+use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::sync::watch;
 
@@ -20,6 +21,7 @@ use crate::{Asked, Host, NodePlace, Ran, Runner};
 struct Here {
     answers: Mutex<Vec<&'static str>>,
     requests: Mutex<Vec<Request>>,
+    abandoned: Mutex<Vec<String>>,
 }
 
 #[async_trait]
@@ -31,16 +33,34 @@ impl Host for Here {
         if let Some(error) = text.strip_prefix('!') {
             return Err(CallError::new(CallErrorKind::Connection, error));
         }
-        let parts = vec![Part::Text { text: text.to_owned() }];
-        let stop = atlas_model::Stop::End;
+        let (parts, stop) = match text.strip_prefix("call ") {
+            Some(name) => {
+                let call =
+                    ToolCall { id: "c".to_owned(), name: name.to_owned(), arguments: json!({}), opaque: Value::Null };
+                (vec![Part::ToolCall(call)], atlas_model::Stop::Tools)
+            }
+            None => (vec![Part::Text { text: text.to_owned() }], atlas_model::Stop::End),
+        };
         Ok(Answer { parts, stop, usage: Usage::default(), model: "m".to_owned(), id: None, raw: Default::default() })
+    }
+
+    async fn tools(&self, _: NodePlace<'_>, names: &[String]) -> Result<Vec<Offered>, Fault> {
+        let tool = |name: &String| Tool { name: name.clone(), description: String::new(), input_schema: json!({}) };
+        Ok(names.iter().map(|name| Offered { name: name.clone(), tool: tool(name) }).collect())
     }
 
     async fn ask(&self, asked: Asked<'_>) -> Result<String, Fault> {
         Err(Fault::new(FaultKind::NoAnswer, format!("nobody answers \"{}\"", asked.question.text)))
     }
 
+    async fn abandon(&self, place: NodePlace<'_>) {
+        self.abandoned.lock().expect("no panic").push(place.node.to_owned());
+    }
+
     async fn agent(&self, _: NodePlace<'_>, agent: &str, prompt: &str) -> Result<String, Fault> {
+        if prompt == "sleep" {
+            std::future::pending::<()>().await;
+        }
         Ok(format!("{agent} did {prompt}"))
     }
 
@@ -67,6 +87,7 @@ async fn run(root: &Path, host: &Here) -> Ran {
         variables: Vec::new(),
         inherits: true,
         asks_again: 0,
+        special: Map::from_iter([("__shell__".to_owned(), json!("sh"))]),
         set: Default::default(),
     };
     let folder = GraphFolder::new(&root.join("agents/g"));
@@ -207,6 +228,40 @@ async fn agents_run_inside_a_graph() {
     let root = agents(&[("g/graph.yaml", &format!("name: g\nstart: a\nnodes:\n{itself}"))]);
     let error = run(root.path(), &Here::default()).await.result.expect_err("too deep").to_string();
     assert!(error.ends_with("agent \"g\" would run at depth 4, and 3 is the deepest"), "{error}");
+}
+
+/// T33: an agent for which its node has waited too long is ended.
+#[tokio::test]
+async fn an_agent_that_takes_too_long_is_abandoned() {
+    let nodes = "  a: {type: agent, agent: slow, prompt: sleep, timeout: 1, next: e}\n  e: {type: end}\n";
+    let host = check(nodes, &[("slow/config.yaml", "name: slow\n")], &[], "agent-timeout").await;
+    assert_eq!(*host.abandoned.lock().expect("no panic"), ["a"]);
+}
+
+/// T29: a model that still calls tools at its last turn has failed.
+#[tokio::test]
+async fn a_model_that_calls_tools_to_the_end_fails() {
+    let nodes = |next: &str| {
+        format!(
+            "  a: {{type: llm, prompt: p, tools: [look], max_iterations: 2, {next}, state_updates: {{x: '{{{{output}}}}'}}}}\n  e: {{type: end}}\n  f: {{type: end, output: '{{{{x}}}}'}}\n"
+        )
+    };
+    let text = "LLM node failed: the model still called tools after 2 turns";
+    let host = check(&nodes("next: e, fallback: f"), &[], &["call look", "call look", "done"], text).await;
+    assert_eq!(host.requests.lock().expect("no panic").len(), 2);
+    check(&nodes("next: e"), &[], &["call look", "call look", "done"], "llm").await;
+}
+
+/// T31: prompts can name what the run knows and the state does not have.
+#[tokio::test]
+async fn a_prompt_can_name_the_folder_of_the_run() {
+    let nodes = "  a: {type: llm, prompt: 'in {{__cwd__}} with {{__shell__}} on {{__os__}}', next: e}\n  e: {type: end, output: 'ok'}\n";
+    let host = check(nodes, &[], &["done"], "ok").await;
+    let prompt = host.requests.lock().expect("no panic")[0].messages[0].text();
+    assert!(
+        prompt.starts_with("in /") && prompt.contains(" with sh on ") && prompt.ends_with(std::env::consts::OS),
+        "{prompt}"
+    );
 }
 
 #[tokio::test]

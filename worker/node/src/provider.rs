@@ -15,6 +15,7 @@ mod login;
 mod mcp;
 mod platform;
 mod python;
+mod special;
 mod user;
 mod warm_exec;
 

@@ -52,7 +52,7 @@ pub enum PrepareError {
         source: io::Error,
     },
     /// Its ending is that of no known language.
-    #[error("\"{path}\" is no tool: the ending must be .py, .ts or .sh")]
+    #[error("\"{path}\" is no tool: the ending must be .py, .ts, .js or .sh")]
     Language {
         /// The file.
         path: PathBuf,

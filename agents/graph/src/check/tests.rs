@@ -253,6 +253,14 @@ fn v14_to_v16_branches_are_single_steps() {
 }
 
 #[test]
+fn v17_branches_may_have_a_schema() {
+    let map = json!({"type": "map", "over": "{{l}}", "as": "i", "branch": "b", "collect_into": "o", "next": "end"});
+    let schema = json!({"type": "object", "properties": {"x": {"type": "string"}}});
+    let b = json!({"type": "llm", "prompt": "{{i}}", "output_schema": schema});
+    check_found(json!({"a": map, "b": b, "end": end()}), &[]);
+}
+
+#[test]
 fn v18_to_v21_parallel_nodes_do_not_disturb_each_other() {
     let fan = json!({"type": "script", "script": "s.sh", "next": ["b", "c", "d", "e"]});
     let llm = |prompt: &str, key: &str| json!({"type": "llm", "prompt": prompt, "state_updates": {key: "{{output}}"}, "next": "j"});
@@ -283,6 +291,13 @@ fn v18_to_v21_parallel_nodes_do_not_disturb_each_other() {
 
 #[test]
 fn every_node_continues() {
+    let nowhere = json!({"type": "script", "script": "next.sh", "next": []});
+    let expected = [
+        "missing-next a: script node has no next",
+        "V5? -: no end node reachable over declared edges",
+        "V3? end: unreachable from start over declared edges (script _next is not analysed)",
+    ];
+    check_found(json!({"a": nowhere, "end": end()}), &expected);
     let llm = json!({"type": "llm", "prompt": "p", "next": []});
     let silent = json!({"type": "script", "script": "s.sh", "fallback": "end"});
     check_found(
@@ -328,6 +343,12 @@ fn joins_at_different_depths_are_reported_once() {
     let nodes = json!({
         "a": fan, "b": script("b2"), "b2": script("j"), "c": script("j"), "j": script("k"), "k": script("end"), "end": end(),
     });
+    check_found(nodes, &["uneven-join? j: join reached at different depths, so it runs more than once"]);
+    // A fallback makes the path of its node longer.
+    let mut falls = script("j");
+    falls["fallback"] = json!("f");
+    let fan = json!({"type": "script", "script": "s.sh", "next": ["b", "c"]});
+    let nodes = json!({"a": fan, "b": falls, "c": script("j"), "f": script("j"), "j": script("end"), "end": end()});
     check_found(nodes, &["uneven-join? j: join reached at different depths, so it runs more than once"]);
     // Paths that exclude each other are no parallel paths.
     let ask = json!({"type": "approval", "question": "q", "options": ["x"], "routes": {"x": "b"}, "on_other": "j"});

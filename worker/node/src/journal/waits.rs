@@ -10,12 +10,13 @@ use std::time::Duration;
 use atlas_model::ToolCall as Asked;
 use atlas_turn::record::QuestionEnd;
 use atlas_types::{
-    FencingToken, JobId, Message, Micros, Park, PayloadBody, SpawnStep, StepKey, StepKind, StepUsage, Timestamp, Wait,
+    FencingToken, JobId, Message, Micros, Park, PayloadBody, SpawnStep, StepKey, StepKind, StepUsage, TEAM, Timestamp,
+    Wait,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{mpsc, oneshot};
 
@@ -351,6 +352,13 @@ impl Asker {
         let call = ToolCall { tool, arguments, key, again: self.again, asker: pump::Asker::Journal(answer) };
         self.say(SlotEvent::Tool { token: self.token, call }).await?;
         Ok(Begun { wait: Wait::Question { id: key.question(self.job) }, end })
+    }
+
+    /// Cancels a spawned job, with the jobs below it. One that has ended stays as it is.
+    pub(crate) async fn cancel(&self, step: SpawnStep) -> Result<(), JournalError> {
+        let job = step.child(self.job).to_string();
+        let begun = self.question(hashed(&("cancel", &job)), &format!("{TEAM}cancel"), &json!({ "job": job })).await?;
+        begun.end.await.map(drop).map_err(|_| JournalError::Stopped)
     }
 
     async fn say(&self, event: SlotEvent) -> Result<(), JournalError> {

@@ -53,6 +53,14 @@ struct Input {
     others: Map<String, Value>,
 }
 
+/// What the first step records for all runs.
+#[derive(Debug, Deserialize)]
+struct Begun {
+    /// The names that templates can read, with their values when the job began.
+    #[serde(default)]
+    special: Map<String, Value>,
+}
+
 impl GraphAgent {
     pub(super) fn new(shared: &Shared) -> Self {
         Self { shared: shared.clone() }
@@ -91,7 +99,7 @@ impl GraphAgent {
         let prompt = input.message.unwrap_or_default();
         loaded.graph.initial_state.extend(input.others);
         let book = Book::open(Journal::new(&self.shared, &work.assignment)).await?;
-        let models = self.models(work, control, &loaded, &book).await?;
+        let (models, special) = self.models(work, control, &loaded, &book).await?;
         let workspace = Workspace::new(&work.assignment.job.to_string())
             .map_err(|error| Fault::internal(format!("could not make the folder of the run: {error}")))?;
         let toolbox = self.toolbox(work, control, &loaded, &workspace).await?;
@@ -125,6 +133,7 @@ impl GraphAgent {
             variables: vec![("ATLAS_WORKSPACE".to_owned(), workspace.0.display().to_string())],
             inherits: false,
             asks_again: ASKS_AGAIN,
+            special,
             set: host.book.set(),
         };
         let run = runner.prepare(&folder, &loaded, &prompt).map_err(|error| definition(&error))?;
@@ -201,14 +210,14 @@ impl GraphAgent {
         control: &mut Control<'_>,
         loaded: &Loaded,
         book: &Book,
-    ) -> Result<Option<GraphModels>, Fault> {
+    ) -> Result<(Option<GraphModels>, Map<String, Value>), Fault> {
         let graph = &loaded.graph;
         let calls_models = models::calls_models(graph);
         let key: StepKey = hashed(&("start", "graph"));
         let mut missing = Vec::new();
         let told = &mut missing;
         let make = || async move {
-            let fixed = match calls_models {
+            let mut fixed = match calls_models {
                 true => {
                     let (fixed, mut missing) = models::fix(graph, work, &self.shared)?;
                     told.append(&mut missing);
@@ -216,19 +225,22 @@ impl GraphAgent {
                 }
                 false => json!({ "graph": graph.name }),
             };
+            fixed["special"] = json!(super::special::names(self.shared.env.clock.wall()));
             let outcome = serde_json::to_vec(&fixed).map_err(|error| Fault::internal(error.to_string()))?;
             Ok::<_, Fault>(Made { outcome, usage: StepUsage::default() })
         };
         let recorded = book.step(StepKind::Start, key, make).await?;
+        let unreadable = |error: serde_json::Error| Fault::internal(format!("step 0 is not readable: {error}"));
+        let Begun { special } = serde_json::from_slice(&recorded).map_err(unreadable)?;
         if !calls_models {
-            return Ok(None);
+            return Ok((None, special));
         }
         let (models, mut left_out) = GraphModels::open(&recorded, graph, work, control, &self.shared)?;
         left_out.append(&mut missing);
         for why in left_out {
             control.say(StreamKind::Log, "warning", why).await;
         }
-        Ok(Some(models))
+        Ok((Some(models), special))
     }
 }
 

@@ -61,6 +61,14 @@ fn a_script_chooses_one_next_node() {
     check(looping, json!({"a": {"_next": "a"}}), &["a>a", "a>a", "a>a"], "! visit-cap");
 }
 
+/// T6: a value with a placeholder in it stays as it is, and so does what only looks like one.
+#[test]
+fn an_output_is_rendered_once() {
+    let document =
+        nodes(json!({"a": end("{{a}} | {{b}} | {{ b }} | {{b-c}} | {{missing}}")}), json!({"a": "{{b}}", "b": "S"}));
+    check(document, json!({}), &["a."], "{{b}} | S | {{ b }} | {{b-c}} | ");
+}
+
 /// T8: a fallback that is longer than its sibling's path. The join runs twice, at first without the fallback's data.
 #[test]
 fn a_fallback_is_a_route() {
@@ -120,6 +128,10 @@ fn parallel_nodes_write_different_keys() {
     let played = fixed(document("x", "x"), json!({"b": "1", "c": "1"}));
     let text = "graph \"g\": 2 branches wrote 'x' in one super-step, and the key has no reducer; declare one or rename the key";
     assert_eq!(played.error.map(|(_, text)| text).as_deref(), Some(text));
+    let scripts = nodes(json!({"a": fan(&["b", "c"]), "b": script("e"), "c": script("e"), "e": end("")}), json!({}));
+    let played = fixed(scripts, json!({"b": {"x": "same"}, "c": {"x": "same"}}));
+    assert_eq!(played.error, Some((FaultKind::WriteConflict, text.to_owned())));
+    assert_eq!(played.state.get("x"), None);
 }
 
 /// T17 and T18: nodes that do not continue.

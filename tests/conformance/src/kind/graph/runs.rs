@@ -69,6 +69,7 @@ fn run(
         variables: variables.collect(),
         inherits: true,
         asks_again: ASKS_AGAIN,
+        special: Default::default(),
         set: Default::default(),
     };
     let prompt = text(&row.input["state_in"], "initial_prompt");

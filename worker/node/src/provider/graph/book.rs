@@ -149,6 +149,11 @@ impl Book {
         self.answer(self.asker.child(SpawnStep { number: 0, key }, call).await?).await
     }
 
+    /// Cancels a job that [`child`](Self::child) waited for.
+    pub(super) async fn cancel(&self, key: StepKey) -> Result<(), JournalError> {
+        self.asker.cancel(SpawnStep { number: 0, key }).await
+    }
+
     /// Asks people, and waits for the answer.
     pub(super) async fn question(&self, key: StepKey, tool: &str, arguments: &Value) -> Result<Answer, JournalError> {
         self.answer(self.asker.question(key, tool, arguments).await?).await

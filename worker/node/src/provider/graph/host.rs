@@ -430,6 +430,12 @@ impl Host for Surroundings<'_> {
         }
     }
 
+    async fn abandon(&self, place: NodePlace<'_>) {
+        if let Err(error) = self.book.cancel(work_key(place, "child")).await {
+            self.fail(error).await
+        }
+    }
+
     fn observe(&self, _: u32, _: &str, effect: &Effect) {
         match effect {
             Effect::Stepped(record) => {

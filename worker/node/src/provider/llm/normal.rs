@@ -17,15 +17,15 @@ use atlas_turn::{AtLimit, AutoContinue, Format, Offered, Outcome, Plan, todo};
 use atlas_types::Assignment;
 use serde_json::{Map, Value};
 
-use self::prompt::Blocks;
+use self::prompt::{Blocks, Values};
 use self::toolbox::Toolbox;
 use super::fault::Fault;
 use super::fixed::Fixed;
 use super::team::{PROJECT, Team};
 use crate::agent::Agent;
 use crate::provider::command::{self, Keep, Launch as Start};
-use crate::provider::exec;
 use crate::provider::platform::ToolSource;
+use crate::provider::{exec, special};
 use crate::slot::{Control, Shared, Work};
 
 /// Most requests to the model. Loki has no limit.
@@ -111,7 +111,12 @@ impl Normal {
             todo: continuation.enabled && continuation.inject,
             helpers: leads && config.inject_spawn_instructions,
         };
-        settings.system = prompt::system(&own, blocks, &self.variables, &settings.tools);
+        let mut special = special::names(launcher.shared.env.clock.wall());
+        // The folder of the attempt is another one in the next attempt.
+        let folder = self.variables.get(PROJECT).filter(|folder| folder.starts_with('/'));
+        special.insert("__cwd__".to_owned(), folder.map_or(".", String::as_str).to_owned());
+        let values = Values { variables: &self.variables, special };
+        settings.system = prompt::system(&own, blocks, &values, &settings.tools);
         settings.sampling.temperature = config.temperature;
         settings.sampling.top_p = config.top_p;
         settings.format = Format::Text;

@@ -28,6 +28,9 @@ const USER: &str = "## Questions
 You can ask the user with the tools user__ask, user__confirm, user__input and user__checkbox: when a decision is not yours, when something cannot be undone, or \
 when information is missing that no tool can give you. Do not ask for what you can find out.";
 
+/// The name for all tools.
+const TOOLS: &str = "__tools__";
+
 /// The blocks that not all agents have.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Blocks {
@@ -35,8 +38,16 @@ pub(super) struct Blocks {
     pub(super) helpers: bool,
 }
 
+/// What placeholders stand for.
+pub(super) struct Values<'a> {
+    /// The variables of the agent.
+    pub(super) variables: &'a BTreeMap<String, String>,
+    /// The names that all agents have, but for `__tools__`.
+    pub(super) special: BTreeMap<String, String>,
+}
+
 /// The system prompt.
-pub(super) fn system(own: &str, with: Blocks, variables: &BTreeMap<String, String>, tools: &[Offered]) -> String {
+pub(super) fn system(own: &str, with: Blocks, values: &Values<'_>, tools: &[Offered]) -> String {
     let mut blocks = vec![own.trim_end()];
     if with.todo {
         blocks.push(PLANNING);
@@ -46,11 +57,11 @@ pub(super) fn system(own: &str, with: Blocks, variables: &BTreeMap<String, Strin
     }
     blocks.extend([TEAM, USER]);
     blocks.retain(|block| !block.is_empty());
-    filled(&blocks.join("\n\n"), variables, tools)
+    filled(&blocks.join("\n\n"), values, tools)
 }
 
 /// Replaces placeholders. Those of variables have precedence; unknown ones stay.
-fn filled(text: &str, variables: &BTreeMap<String, String>, tools: &[Offered]) -> String {
+fn filled(text: &str, values: &Values<'_>, tools: &[Offered]) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("{{") {
@@ -60,7 +71,8 @@ fn filled(text: &str, variables: &BTreeMap<String, String>, tools: &[Offered]) -
             rest = after;
             continue;
         };
-        match variables.get(name).cloned().or_else(|| special(name, tools)) {
+        let known = values.variables.get(name).or_else(|| values.special.get(name)).cloned();
+        match known.or_else(|| (name == TOOLS).then(|| listed(tools))) {
             Some(value) => filled.push_str(&value),
             None => filled.push_str(&format!("{{{{{name}}}}}")),
         }
@@ -70,20 +82,13 @@ fn filled(text: &str, variables: &BTreeMap<String, String>, tools: &[Offered]) -
     filled
 }
 
-fn special(name: &str, tools: &[Offered]) -> Option<String> {
-    Some(match name {
-        "__os__" => std::env::consts::OS.to_owned(),
-        "__os_family__" => std::env::consts::FAMILY.to_owned(),
-        "__arch__" => std::env::consts::ARCH.to_owned(),
-        "__tools__" => {
-            let line = |(place, tool): (usize, &Offered)| {
-                let first = tool.tool.description.lines().next().unwrap_or_default();
-                format!("{}. {}: {first}", place + 1, tool.name)
-            };
-            tools.iter().enumerate().map(line).collect::<Vec<_>>().join("\n")
-        }
-        _ => return None,
-    })
+/// A numbered list of tools.
+fn listed(tools: &[Offered]) -> String {
+    let line = |(place, tool): (usize, &Offered)| {
+        let first = tool.tool.description.lines().next().unwrap_or_default();
+        format!("{}. {}: {first}", place + 1, tool.name)
+    };
+    tools.iter().enumerate().map(line).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -97,7 +102,8 @@ mod tests {
         let tool = Tool { name: "t".to_owned(), description: "Reads.\nMore.".to_owned(), input_schema: json!({}) };
         let tools = [Offered { name: "t".to_owned(), tool }];
         let variables = [("v".to_owned(), "{{__tools__}}".to_owned())].into();
-        let mut prompt = system(own, with, &variables, &tools);
+        let special = [("__now__".to_owned(), "today".to_owned())].into();
+        let mut prompt = system(own, with, &Values { variables: &variables, special }, &tools);
         for (block, name) in [(USER, "USER"), (TEAM, "TEAM"), (HELPERS, "HELPERS"), (PLANNING, "PLANNING")] {
             prompt = prompt.replace(block, name);
         }
@@ -108,6 +114,7 @@ mod tests {
     fn placeholders_are_filled_once() {
         let none = Blocks::default();
         check("a {{v}} {{w}} {{__tools__}} {{", none, "a {{__tools__}} {{w}} 1. t: Reads. {{\n\nTEAM\n\nUSER");
+        check("{{__now__}}, {{ v }}", none, "today, {{ v }}\n\nTEAM\n\nUSER");
     }
 
     #[test]

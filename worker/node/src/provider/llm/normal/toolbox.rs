@@ -18,7 +18,7 @@ use crate::secrets::Secrets;
 use crate::slot::Work;
 
 /// The files with tools of an agent's own. The first one counts.
-const OWN: [&str; 3] = ["tools.sh", "tools.py", "tools.ts"];
+const OWN: [&str; 4] = ["tools.sh", "tools.py", "tools.ts", "tools.js"];
 /// The folder of the files that shared tools see as their root, in the package.
 const FUNCTIONS: &str = "functions";
 /// The variable with which an agent lets guarded tools pass.
@@ -38,6 +38,11 @@ pub(in crate::provider) struct Toolbox {
     auto_confirm: bool,
     /// Removed with the attempt.
     _folder: Folder,
+}
+
+/// The file with an agent's own tools.
+fn own_file(folder: &Path) -> Option<PathBuf> {
+    OWN.iter().map(|file| folder.join(file)).find(|path| path.is_file())
 }
 
 impl Toolbox {
@@ -77,8 +82,7 @@ impl Toolbox {
             let path = atlas_package::tool_file(directory, plain(name)?);
             toolbox.add(Script::read(&path, Owner::Shared).map_err(|error| refused(&error))?, &surroundings)?;
         }
-        let own = OWN.iter().map(|file| directory.join(file)).find(|path| path.is_file());
-        if let Some(path) = own {
+        if let Some(path) = own_file(directory) {
             let owner = Owner::Agent { name: work.agent.contract.name.to_string(), folder: directory.clone() };
             let script = Script::read(&path, owner).map_err(|error| refused(&error))?;
             if script.declared.instructions {
@@ -185,5 +189,24 @@ impl Drop for Folder {
     fn drop(&mut self) {
         // What cannot be removed is left to the system's own cleaning of temporary files.
         let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_file_has_the_tools() {
+        let folder = tempfile::tempdir().expect("a folder");
+        assert_eq!(own_file(folder.path()), None);
+        for file in OWN {
+            fs::write(folder.path().join(file), "").expect("a file");
+        }
+        for file in OWN {
+            let found = own_file(folder.path()).expect("a file");
+            assert_eq!(found, folder.path().join(file));
+            fs::remove_file(found).expect("removed");
+        }
     }
 }
