@@ -3,11 +3,13 @@
 //! [`Config::read`] takes the parsed document. Pure: this crate reads no files, no environment and no clock.
 
 mod config;
+mod overrides;
 mod read;
 #[cfg(test)]
 mod tests;
 mod variables;
 
 pub use config::Config;
+pub use overrides::{OverrideError, Overrides};
 pub use read::ConfigError;
 pub use variables::Variable;

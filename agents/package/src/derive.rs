@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 use atlas_contract::yaml::{Budget, load_core};
 use atlas_graph::{Graph, Kind};
-use atlas_normal::{Config, ConfigError};
+use atlas_normal::{Config, ConfigError, Overrides};
 use serde_json::{Value, json};
 
 use crate::CONTRACT_FILE;
 use crate::graph::{self, CONFIG_FILE, GRAPH_FILE, GraphError, GraphFolder};
+use crate::overrides::{self, OverridesError};
 
 /// The version of an agent whose definition names none.
 const VERSION: &str = "1.0.0";
@@ -40,16 +41,24 @@ pub enum DefinitionError {
     Syntax { problem: String },
     #[error("{CONFIG_FILE} is not usable")]
     Config(#[from] ConfigError),
+    #[error(transparent)]
+    Overrides(#[from] OverridesError),
 }
 
-/// Reads the `config.yaml` of a folder.
+/// Reads the `config.yaml` of a folder, with what its `overrides.json` replaces.
 pub fn config(folder: &Path) -> Result<Config, DefinitionError> {
+    config_with(folder, &overrides::of_folder(folder)?)
+}
+
+fn config_with(folder: &Path, overrides: &Overrides) -> Result<Config, DefinitionError> {
     let path = folder.join(CONFIG_FILE);
     let budget = Budget::default();
     let text = graph::read(&path, budget.bytes_max as u64 + 1);
     let text = text.map_err(|source| DefinitionError::Read { path, source })?;
     let marked = load_core(&text, budget).map_err(|error| DefinitionError::Syntax { problem: error.to_string() })?;
-    Ok(Config::read(&marked.value)?)
+    let mut document = marked.value;
+    overrides.apply(&mut document);
+    Ok(Config::read(&document)?)
 }
 
 /// Whether a folder without `agent.yaml` is an agent of Loki. `config.yaml` is a common name, so one without a name does not count.
@@ -66,16 +75,21 @@ pub fn is_agent(folder: &Path) -> bool {
     folder.join(CONTRACT_FILE).is_file() || is_defined(folder)
 }
 
+/// The contract of the agent in a folder, with what its `overrides.json` replaces.
+pub(crate) fn contract_of_folder(folder: &Path) -> Result<Option<Vec<u8>>, DefinitionError> {
+    contract(folder, &overrides::of_folder(folder)?)
+}
+
 /// The contract of the agent in a folder, as JSON text, which is YAML. None if the folder has no definition.
-pub(crate) fn contract(folder: &Path) -> Result<Option<Vec<u8>>, DefinitionError> {
+pub(crate) fn contract(folder: &Path, overrides: &Overrides) -> Result<Option<Vec<u8>>, DefinitionError> {
     if !is_defined(folder) {
         return Ok(None);
     }
     let folder = folder.canonicalize().map_err(|source| DefinitionError::Read { path: folder.to_owned(), source })?;
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let contract = match folder.join(GRAPH_FILE).is_file() {
-        true => of_graph(&name, &GraphFolder::new(&folder).read()?.graph),
-        false => of_config(&name, &config(&folder)?),
+        true => of_graph(&name, &GraphFolder::new(&folder).read_with(overrides)?.graph),
+        false => of_config(&name, &config_with(&folder, overrides)?),
     };
     Ok(Some(contract.to_string().into_bytes()))
 }
@@ -122,7 +136,7 @@ fn of_config(name: &str, config: &Config) -> Value {
             "required": ["text"],
             "properties": { "text": { "type": "string", "description": "The last answer of the model." } },
         }},
-        "model": model(config.model.as_deref()),
+        "model": models_of_config(config),
         "requires": { "skills": USER_TOOLS, "spawn_agents": config.helpers.spawns, "mcp_servers": servers(&config.mcp_servers) },
         "permissions": permissions(defaults),
         "provider": { "type": "normal", "tool_permissions": config.tool_permissions },
@@ -156,6 +170,16 @@ fn named_tools(graph: &Graph) -> impl Iterator<Item = &str> {
     let lists =
         graph.nodes.iter().filter_map(|node| if let Kind::Llm(llm) = &node.kind { llm.tools.as_ref() } else { None });
     lists.flatten().map(String::as_str)
+}
+
+/// The model of an agent, and the one that summarises the outputs of its helpers.
+fn models_of_config(config: &Config) -> Value {
+    let mut model = model(config.model.as_deref());
+    let summarizer = config.summarization_model.as_deref().filter(|_| config.helpers.spawns).map(model_name);
+    if let Some(summarizer) = summarizer.filter(|name| !name.is_empty()) {
+        model["others"] = json!([summarizer]);
+    }
+    model
 }
 
 /// The model of a graph, and those that its nodes name.
@@ -306,6 +330,16 @@ mod tests {
                 r#"flow-er 2.1.0 normal model=balanced/None skills=["user__ask", "user__confirm", "user__input", "user__checkbox"] spawns=true servers=["github"] secrets=[] timeout=3600"#
             ]],
         );
+        let text = "name: X\nmodel: fast\ncan_spawn_agents: true\nsummarization_model: 'openai:small'\n";
+        let of = |text: &str| {
+            of_config(
+                "x",
+                &Config::read(&load_core(text.as_bytes(), Budget::default()).expect("YAML").value)
+                    .expect("a configuration"),
+            )
+        };
+        assert_eq!(of(text)["agent"]["model"], json!({"preference": "fast", "others": ["small"]}));
+        assert_eq!(of("name: X\nsummarization_model: small\n")["agent"]["model"], json!({}));
         check(
             "config.yaml",
             "name: X\nversion: first\n",

@@ -159,7 +159,7 @@ pub(crate) fn children(dir: &Path) -> io::Result<Vec<(PathBuf, bool)>> {
 
 fn definition(dir: &Path) -> Result<Contract, Skipped> {
     let path = dir.to_owned();
-    let text = match derive::contract(dir) {
+    let text = match derive::contract_of_folder(dir) {
         Ok(text) => text.unwrap_or_default(),
         Err(source) => return Err(Skipped::Definition { path, source }),
     };

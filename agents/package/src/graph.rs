@@ -9,8 +9,10 @@ use atlas_contract::yaml::{Budget, load_core};
 use atlas_graph::{
     Finding, Graph, Installed, Kind, LoadError, LoadErrorKind, LoadErrors, Loaded, Source, Surroundings, inside,
 };
+use atlas_normal::Overrides;
 
 use crate::CONTRACT_FILE;
+use crate::overrides::{self, OverridesError};
 
 /// The definition of a graph agent.
 pub const GRAPH_FILE: &str = "graph.yaml";
@@ -55,6 +57,8 @@ pub enum GraphError {
     /// A variable has neither a value nor a default.
     #[error("these variables need a value: {}", .names.join(", "))]
     Variables { names: Vec<String> },
+    #[error(transparent)]
+    Overrides(#[from] OverridesError),
     #[error("the tool file \"{name}\" does not exist")]
     ToolFile { name: String },
     #[error("the model \"{name}\" does not exist")]
@@ -89,10 +93,15 @@ pub struct GraphFolder {
 
 /// Reads a graph from the text of `graph.yaml`, which is YAML 1.2.
 pub fn graph(text: &[u8]) -> Result<Loaded, LoadErrors> {
-    let marked = load_core(text, Budget::default()).map_err(|error| {
+    changed_graph(text, &Overrides::default())
+}
+
+fn changed_graph(text: &[u8], overrides: &Overrides) -> Result<Loaded, LoadErrors> {
+    let mut marked = load_core(text, Budget::default()).map_err(|error| {
         let kind = LoadErrorKind::Syntax { problem: error.to_string() };
         LoadErrors(vec![LoadError { kind, pointer: String::new(), line: None, suggestion: None }])
     })?;
+    overrides.apply(&mut marked.value);
     atlas_graph::load(Source { value: &marked.value, lines: &marked.lines, nearest })
 }
 
@@ -116,8 +125,12 @@ impl GraphFolder {
         Self { folder: folder.to_owned(), agents, known: Known::default() }
     }
 
-    /// Reads the definition.
+    /// Reads the definition, with what `overrides.json` replaces.
     pub fn read(&self) -> Result<Loaded, GraphError> {
+        self.read_with(&overrides::of_folder(&self.folder)?)
+    }
+
+    pub(crate) fn read_with(&self, overrides: &Overrides) -> Result<Loaded, GraphError> {
         let (path, config) = (self.folder.join(GRAPH_FILE), self.folder.join(CONFIG_FILE));
         match (path.is_file(), config.is_file()) {
             (false, _) => Err(GraphError::NoDefinition),
@@ -125,7 +138,7 @@ impl GraphFolder {
             (true, false) => {
                 let bytes_max = Budget::default().bytes_max as u64;
                 let text = read(&path, bytes_max + 1).map_err(|source| GraphError::Read { path, source })?;
-                Ok(graph(&text)?)
+                Ok(changed_graph(&text, overrides)?)
             }
         }
     }

@@ -10,6 +10,7 @@ mod derive;
 mod discover;
 mod graph;
 mod manifest;
+mod overrides;
 mod pack;
 mod registry;
 mod skill;
@@ -26,7 +27,10 @@ pub use derive::{DefinitionError, TIERS, config, is_agent, model_name, placehold
 pub use discover::{DiscoveredAgent, Discovery, Skipped, discover};
 pub use graph::{CONFIG_FILE, GRAPH_FILE, GraphError, GraphFolder, Known, graph, graph_tools};
 pub use manifest::{MANIFEST_BYTES_MAX, Manifest, ManifestError, Mismatch};
-pub use pack::{PackError, PackFile, Package, pack, pack_files, pack_with_contract, pack_with_files};
+pub use overrides::{OVERRIDES_FILE, OverridesError};
+pub use pack::{
+    PackError, PackFile, Package, Variable, pack, pack_files, pack_in, pack_with_contract, pack_with_files,
+};
 pub use registry::{FolderRegistry, REGISTRY_SEARCH_LIMIT, RegistryError};
 pub use skill::{
     SKILL_CODE, SKILL_FILE, SkillError, SkillFolder, SkillPackage, SkillRuntime, discover_skills, pack_skill, skill_of,

@@ -5,11 +5,16 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use atlas_contract::{Contract, ContractError};
+use atlas_normal::Overrides;
 use atlas_types::Digest;
 use flate2::{Compression, GzBuilder};
 use tar::{EntryType, Header};
 
+use crate::overrides::{self, OVERRIDES_FILE, OverridesError};
 use crate::{CONTRACT_FILE, DefinitionError, Limits, derive, toolbox};
+
+/// The variables of an environment, by name.
+pub type Variable<'v> = dyn Fn(&str) -> Option<String> + 'v;
 
 /// One file of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,23 +86,44 @@ pub enum PackError {
 ///
 /// Includes every regular file whose path has no hidden part and no `__pycache__`; links are excluded.
 pub fn pack(dir: &Path) -> Result<Package, PackError> {
-    pack_files(own_files(dir)?)
+    pack_in(dir, &|_| None)
+}
+
+/// Packs the directory of an agent in an environment, whose variables replace values of the definition of an agent of Loki.
+pub fn pack_in(dir: &Path, variable: &Variable<'_>) -> Result<Package, PackError> {
+    pack_files(own_files(dir, variable)?)
 }
 
 /// The files of an agent, and the contract that follows from its definition.
-fn own_files(dir: &Path) -> Result<Vec<PackFile>, PackError> {
+fn own_files(dir: &Path, variable: &Variable<'_>) -> Result<Vec<PackFile>, PackError> {
     let mut files = files_of(dir)?;
+    let overrides = replaced(dir, &mut files, variable).map_err(|error| PackError::Definition(error.into()))?;
     if !files.iter().any(|file| file.path == CONTRACT_FILE)
-        && let Some(bytes) = derive::contract(dir).map_err(PackError::Definition)?
+        && let Some(bytes) = derive::contract(dir, &overrides).map_err(PackError::Definition)?
     {
         files.push(PackFile { path: CONTRACT_FILE.to_owned(), bytes, executable: false });
     }
     Ok(files)
 }
 
-/// Packs the directory of an agent with other files, which do not replace its own.
-pub fn pack_with_files(dir: &Path, others: Vec<PackFile>) -> Result<Package, PackError> {
-    let mut files = own_files(dir)?;
+/// What replaces values of the definition of an agent: that of its own file, then that of the environment, which becomes part of the file.
+fn replaced(dir: &Path, files: &mut Vec<PackFile>, variable: &Variable<'_>) -> Result<Overrides, OverridesError> {
+    let mut overrides = overrides::of_folder(dir)?;
+    let name = dir.canonicalize().ok().and_then(|dir| Some(dir.file_name()?.to_string_lossy().into_owned()));
+    let Some(name) = name.filter(|_| derive::is_defined(dir)) else { return Ok(overrides) };
+    let more = Overrides::of(&name, variable)?;
+    if !more.is_empty() {
+        overrides.extend(more);
+        files.retain(|file| file.path != OVERRIDES_FILE);
+        let bytes = overrides.to_json().to_string().into_bytes();
+        files.push(PackFile { path: OVERRIDES_FILE.to_owned(), bytes, executable: false });
+    }
+    Ok(overrides)
+}
+
+/// Packs the directory of an agent in an environment with other files, which do not replace its own.
+pub fn pack_with_files(dir: &Path, others: Vec<PackFile>, variable: &Variable<'_>) -> Result<Package, PackError> {
+    let mut files = own_files(dir, variable)?;
     let is_new = |other: &PackFile| !files.iter().any(|file| file.path == other.path);
     let new: Vec<PackFile> = others.into_iter().filter(is_new).collect();
     files.extend(new);

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::PackFile;
 use crate::graph::{CONFIG_FILE, GRAPH_FILE};
+use crate::overrides::{self, OVERRIDES_FILE};
 
 /// The folder with the files that `global_tools` names.
 pub const TOOLS_FOLDER: &str = "functions/tools";
@@ -17,7 +18,11 @@ pub const TOOLS_FOLDER: &str = "functions/tools";
 pub(crate) fn complete(files: &mut Vec<PackFile>) {
     let definition = files.iter().find(|file| file.path == GRAPH_FILE || file.path == CONFIG_FILE);
     let Some(definition) = definition else { return };
-    let Ok(marked) = load_core(&definition.bytes, Budget::default()) else { return };
+    let Ok(mut marked) = load_core(&definition.bytes, Budget::default()) else { return };
+    let replaced = files.iter().find(|file| file.path == OVERRIDES_FILE).map(|file| overrides::read(&file.bytes));
+    if let Some(Ok(replaced)) = replaced {
+        replaced.apply(&mut marked.value);
+    }
     let named = marked.value.get("global_tools").and_then(Value::as_array).cloned().unwrap_or_default();
     for name in named.iter().filter_map(Value::as_str) {
         if !has_tool(files, name) {

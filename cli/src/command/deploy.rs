@@ -220,7 +220,7 @@ pub(crate) fn skipped(skipped: Skipped) -> Failure {
 }
 
 pub(crate) fn pack(path: &Path) -> Result<Package, Failure> {
-    atlas_package::pack(path).map_err(|error| match &error {
+    atlas_package::pack_in(path, &|name| std::env::var(name).ok()).map_err(|error| match &error {
         PackError::Contract(contract) => refused(path, contract),
         _ => {
             let message = format!("could not pack \"{}\": {}", path.display(), atlas_env::chain(&error));

@@ -267,3 +267,117 @@ async fn an_agent_that_stops_is_reminded_of_its_helpers_and_then_they_are_cancel
     assert_eq!(kid["status"], "cancelled", "{kid}");
     assert_eq!(worker.end(Signal::SIGTERM), Some(0));
 }
+
+/// Agents in the middle of the tree, and helpers of each.
+const MIDDLE: usize = 5;
+const EACH: usize = 5;
+/// The settings of those that have helpers.
+const LEADS: &str = "can_spawn_agents: true\nmax_concurrent_agents: 5\nsummarization_threshold: 1000000";
+
+/// The contents of messages by their sender, each in the order of arrival.
+fn by_sender(inbox: &Value) -> BTreeMap<String, Vec<String>> {
+    let mut senders: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for message in inbox["messages"].as_array().into_iter().flatten() {
+        let content = message["payload"]["content"].as_str().unwrap_or_default();
+        let (sender, what) = content.split_once(' ').unwrap_or((content, ""));
+        senders.entry(sender.to_owned()).or_default().push(what.to_owned());
+    }
+    senders
+}
+
+fn outputs(results: &[Value]) -> String {
+    results.iter().filter_map(|result| result["output"].as_str()).collect::<Vec<_>>().join("; ")
+}
+
+/// What an agent of the tree does in a round: the first one has five helpers, each of them has five, and those tell them two things.
+fn play_tree(first: &str, round: usize, results: &[Value], heard: &Mutex<BTreeMap<String, String>>) -> Reply {
+    let spawn = |agent: &str, prompts: Vec<String>| {
+        calls(
+            &prompts
+                .iter()
+                .map(|prompt| ("agent__spawn", json!({"agent": agent, "prompt": prompt})))
+                .collect::<Vec<_>>(),
+        )
+    };
+    let collect =
+        || calls(&results.iter().map(|result| ("agent__collect", json!({"id": result["id"]}))).collect::<Vec<_>>());
+    let tell =
+        |what: &str| calls(&[("agent__send_message", json!({"id": "parent", "message": format!("{first} {what}")}))]);
+    match (first.split(':').next().unwrap_or_default(), round) {
+        ("lead", 0) => spawn("mid", (0..MIDDLE).map(|number| format!("mid:{number}")).collect()),
+        ("mid", 0) => spawn("kid", (0..EACH).map(|number| format!("kid:{first}:{number}")).collect()),
+        ("lead" | "mid", 1) => collect(),
+        ("mid", 2) => {
+            heard.lock().expect("not poisoned").insert(first.to_owned(), outputs(results));
+            calls(&[("agent__check_inbox", json!({}))])
+        }
+        ("mid", _) => {
+            let done = heard.lock().expect("not poisoned").get(first).cloned().unwrap_or_default();
+            Reply::text(&format!("{first} [{done}] {:?}", by_sender(&results[0])))
+        }
+        ("kid", 0) => tell("begins"),
+        ("kid", 1) => tell("ends"),
+        ("kid", _) => Reply::text("done"),
+        (_, _) => Reply::text(&outputs(results)),
+    }
+}
+
+#[tokio::test]
+async fn a_tree_of_thirty_agents_works_once_wherever_worker_and_leader_die() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (seen, heard) = (Mutex::new(BTreeMap::<String, u32>::new()), Mutex::new(BTreeMap::new()));
+    let answer = move |request: &Value, _: usize| {
+        let (first, round, results) = read(request);
+        let reply = play_tree(&first, round, &results, &heard);
+        if !first.starts_with("kid") || round != 1 {
+            return reply;
+        }
+        // Each helper is under way when the worker dies, and again when the leader dies.
+        let mut seen = seen.lock().expect("not poisoned");
+        let times = seen.entry(first).or_default();
+        *times += 1;
+        if *times == 1 { Reply::Never } else { Reply::Held(Box::new(reply)) }
+    };
+    let server = Server::start(answer).expect("a server");
+    let mut members = trio(folder.path(), &[]).await;
+    let api = Api::new(&members[0].http.to_string());
+    for (name, settings) in [("lead", LEADS), ("mid", LEADS), ("kid", "")] {
+        api.register(agent(folder.path(), name, settings)).await;
+    }
+    let first = worker(folder.path(), &members, &server);
+    let job = api.submit("lead", json!({"message": "lead"})).await;
+    let all_wait = |times: usize| {
+        eventually("all helpers wait for the model", LONG, || {
+            let waits = |request: &Value| matches!(read(request), (first, 1, _) if first.starts_with("kid"));
+            let waiting = server.requests().iter().filter(|request| waits(request)).count();
+            (waiting >= times * MIDDLE * EACH).then_some(())
+        });
+    };
+    all_wait(1);
+    first.kill();
+    let second = worker(folder.path(), &members, &server);
+    all_wait(2);
+    let dead = leader(&members).await;
+    members[dead].kill();
+    server.release();
+    let api = Api::new(&members[(dead + 1) % members.len()].http.to_string());
+    let done = api.wait(&job).await;
+    let middle = |number: usize| {
+        let told = ["begins".to_owned(), "ends".to_owned()].to_vec();
+        let senders: BTreeMap<String, Vec<String>> =
+            (0..EACH).map(|kid| (format!("kid:mid:{number}:{kid}"), told.clone())).collect();
+        format!("mid:{number} [{}] {senders:?}", ["done"; EACH].join("; "))
+    };
+    let expected = (0..MIDDLE).map(middle).collect::<Vec<_>>().join("; ");
+    assert_eq!(done["output_data"], json!({ "text": expected }), "{done}");
+    for (name, count) in [("mid", MIDDLE), ("kid", MIDDLE * EACH)] {
+        let jobs = jobs(&api, name).await;
+        assert_eq!(jobs.len(), count, "{name}");
+        assert!(jobs.iter().all(|job| job["status"] == "completed"), "{jobs:?}");
+    }
+    let answered: Vec<_> = server.answered().iter().map(|request| (read(request).0, read(request).1)).collect();
+    let different: BTreeSet<_> = answered.iter().cloned().collect();
+    let requests = 3 + 4 * MIDDLE + 3 * MIDDLE * EACH;
+    assert_eq!((answered.len(), different.len()), (requests, requests), "no call was answered twice: {answered:?}");
+    assert_eq!(second.end(Signal::SIGTERM), Some(0));
+}

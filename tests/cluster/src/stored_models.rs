@@ -145,3 +145,47 @@ async fn an_agent_calls_a_stored_model_with_a_stored_key() {
     }
     assert_eq!(dev.interrupt(), Some(0));
 }
+
+#[tokio::test]
+async fn the_output_of_a_helper_is_summarised_by_the_model_of_the_definition() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let keys = tempfile::tempdir().expect("a folder");
+    let sealing = sealing_key(keys.path());
+    let write = |name: &str, text: &str| {
+        let agent = folder.path().join("agents").join(name);
+        fs::create_dir_all(&agent).expect("a folder");
+        fs::write(agent.join("config.yaml"), format!("name: {name}\nmodel: big\n{text}")).expect("a definition");
+    };
+    write("lead", "can_spawn_agents: true\nsummarization_threshold: 10\nsummarization_model: 'openai:small'\n");
+    write("kid", "");
+    let server = Server::start(|request: &Value, _: usize| {
+        let messages = request["messages"].to_string();
+        let count = request["messages"].as_array().map_or(0, Vec::len);
+        let id = || messages.find("agent_kid_").map(|start| messages[start..start + 18].to_owned()).unwrap_or_default();
+        match request["model"].as_str() {
+            Some("tiny") => Reply::text("brief"),
+            _ if messages.contains("work for it") && count == 1 => Reply::text("a long output of a helper"),
+            _ if count == 1 => Reply::call("c", "agent__spawn", &json!({"agent": "kid", "prompt": "work for it"})),
+            _ if count == 3 => Reply::call("c", "agent__collect", &json!({ "id": id() })),
+            _ if messages.contains("brief") && !messages.contains("a long output") => Reply::text("summarised"),
+            _ => Reply::text("whole"),
+        }
+    })
+    .expect("a server");
+    let dev = Dev::start(folder.path(), ["--data-dir", "data", "--secrets-key", sealing.as_str()]);
+    set_secret(&dev, "small-key", KEY).await;
+    let address = server.base_url();
+    for (model, name) in [("big", "large"), ("small", "tiny")] {
+        let add = ["model", "add", model, "--provider", "anthropic", "--name", name, "--key", "secret://small-key"];
+        atlasctl(&dev, &[&add[..], &["--base-url", &address]].concat());
+    }
+    let agents = folder.path().join("agents");
+    atlasctl(&dev, &["deploy", &agents.display().to_string()]);
+    let text = atlasctl(&dev, &["run", "lead", "message=go", "-o", "jsonpath={.output_data.text}"]);
+    assert_eq!(text.trim(), "summarised");
+    let summaries = server.requests().iter().filter(|request| request["model"] == "tiny").count();
+    // Adding a model asks it once as well.
+    let asked = server.requests().iter().filter(|request| request.to_string().contains("a long output")).count();
+    assert!(summaries >= 1 && asked == 1, "{summaries} {asked}");
+    assert_eq!(dev.interrupt(), Some(0));
+}

@@ -127,7 +127,9 @@ fn package(
             Err(why) => skipped(&format!("the tool {name}"), &why),
         }
     }
-    atlas_package::pack_with_files(folder, files).map(Some).map_err(|error| chain(&error))
+    atlas_package::pack_with_files(folder, files, &|name| std::env::var(name).ok())
+        .map(Some)
+        .map_err(|error| chain(&error))
 }
 
 /// A global tool, as a file of the package of its agent.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use atlas_checks::Schemas;
-use atlas_contract::ProviderKind;
+use atlas_contract::{Contract, ProviderKind};
 use atlas_model::{CallError, CallErrorKind, NanoDollars};
 use atlas_secrets::Redactor;
 use atlas_turn::record::{AGAIN, Answered as Recorded, START};
@@ -75,6 +75,11 @@ impl StepFault {
             Self::Internal(error) => Fault::internal(error.to_string()),
         }
     }
+}
+
+/// The model of a contract.
+fn own_name(contract: &Contract) -> &str {
+    contract.model.name.as_ref().unwrap_or(&contract.model.preference)
 }
 
 impl Driver<'_, '_> {
@@ -185,6 +190,13 @@ impl Driver<'_, '_> {
             warnings.append(&mut said);
             if let Some(normal) = normal {
                 normal.apply(&mut fixed, &launcher, depth).await?;
+                if let Some(name) = normal.summarizer().filter(|name| *name != own_name(&agent.contract)) {
+                    match Fixed::of_other(agent, &name, &work.assignment.attachments, shared) {
+                        Ok(other) => fixed.summarizer = Some(Box::new(other)),
+                        Err(fault) => warnings
+                            .push(format!("the model \"{name}\" for summaries: {fault}; the agent's own one is used")),
+                    }
+                }
             }
             fixed.settings.limits.budget = budget;
             let outcome = serde_json::to_vec(&fixed).map_err(|error| Fault::internal(error.to_string()))?;

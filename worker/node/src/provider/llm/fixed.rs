@@ -28,6 +28,9 @@ pub(in crate::provider) struct Fixed {
     /// What answers the calls of the tools in the settings.
     #[serde(default, skip_serializing_if = "Sources::is_empty")]
     pub(in crate::provider) tools: Sources,
+    /// The model that summarises the outputs of helpers; none is the own one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::provider) summarizer: Option<Box<Self>>,
 }
 
 /// Where the model is.
@@ -101,7 +104,13 @@ impl Fixed {
                 json_schema: stored::has(&stored, Capability::JsonSchema),
                 ..asked
             };
-            return Ok(Self { level: LEVEL, source: Source::Stored(stored), settings, tools: Sources::new() });
+            return Ok(Self {
+                level: LEVEL,
+                source: Source::Stored(stored),
+                settings,
+                tools: Sources::new(),
+                summarizer: None,
+            });
         }
         let tier = if let Wanted::Tier(tier) = wanted { Some(tier) } else { None };
         let (source, model, prices) = match models.chosen().zip(tier) {
@@ -134,7 +143,7 @@ impl Fixed {
             stream: contract.provider.llm.stream.unwrap_or(source == Source::Mock),
             ..asked
         };
-        Ok(Self { level: LEVEL, source, settings, tools: Sources::new() })
+        Ok(Self { level: LEVEL, source, settings, tools: Sources::new(), summarizer: None })
     }
 
     /// Reads a record.
@@ -237,7 +246,7 @@ mod tests {
     #[test]
     fn other_levels_are_refused() {
         let (source, tools) = (Source::Environment(Chosen::Openai), Sources::new());
-        let fixed = Fixed { level: LEVEL, source, settings: Settings::default(), tools };
+        let fixed = Fixed { level: LEVEL, source, settings: Settings::default(), tools, summarizer: None };
         assert_eq!(Fixed::read(&serde_json::to_vec(&fixed).expect("JSON")).expect("ours"), fixed);
         let newer = Fixed::read(br#"{"level": 2, "new": []}"#).expect_err("newer");
         assert_eq!(newer.to_string(), "the job began with level 2 of the agent loop, and this worker has level 1");

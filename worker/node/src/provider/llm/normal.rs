@@ -129,6 +129,12 @@ impl Normal {
         Ok(())
     }
 
+    /// The model that summarises the outputs of helpers, if the definition names another one.
+    pub(super) fn summarizer(&self) -> Option<String> {
+        let named = self.config.summarization_model.as_deref().filter(|_| self.config.helpers.spawns);
+        named.map(atlas_package::model_name).filter(|name| !name.is_empty())
+    }
+
     /// A question to people with the time for its answer, which only a helper's has. Models do not set it.
     pub(super) fn timed(&self, call: &ToolCall, depth: u32) -> ToolCall {
         let mut call = call.clone();

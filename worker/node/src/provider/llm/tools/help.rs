@@ -304,12 +304,13 @@ impl Driver<'_, '_> {
         number: u64,
         (fixed, models): (&Fixed, Option<&Models>),
     ) -> Result<(Value, StepUsage), Fault> {
-        let opened;
-        let models = match models {
+        let (mut opened, is_other) = (None, fixed.summarizer.is_some());
+        let fixed = fixed.summarizer.as_deref().unwrap_or(fixed);
+        let models = match models.filter(|_| !is_other) {
             Some(models) => models,
             None => {
-                opened = self.open(fixed).await?;
-                &opened
+                let models = self.open(fixed).await?;
+                &*opened.insert(models)
             }
         };
         let request = Request {
