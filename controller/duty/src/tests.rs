@@ -16,6 +16,8 @@ use expect_test::{Expect, expect};
 
 use crate::{Strategy, delete_retired, expire, follow, lose, prune, schedule};
 
+mod shares;
+
 const VERSION: Version = Version { major: 1, minor: 0, patch: 0 };
 
 struct Script {

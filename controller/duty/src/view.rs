@@ -6,7 +6,9 @@ use std::sync::Arc;
 use atlas_allocation::ConcurrencyPermits;
 use atlas_scheduler::{Cluster, Held, NodeView, Strategy};
 use atlas_state::{Class, NodeState, State};
-use atlas_types::{ClusterTime, Demand, Digest, Job, JobStatus, Limit, LimitKey, NodeId, Rate, Reason};
+use atlas_types::{
+    ClusterTime, Demand, Digest, Job, JobStatus, Limit, LimitKey, Namespace, NodeId, Rate, Reason, Share, Turn,
+};
 
 /// A state, read as a [`Cluster`].
 #[derive(Debug, Clone, Copy)]
@@ -19,8 +21,28 @@ fn node_view(node: &Arc<NodeState>) -> NodeView<'_> {
 impl Cluster for View<'_> {
     type Class = Class;
 
-    fn classes(&self) -> impl Iterator<Item = &Class> {
-        self.0.class_heads().map(|(class, _)| &**class)
+    fn namespaces(&self) -> impl Iterator<Item = &Namespace> {
+        self.0.namespaces_in_turn()
+    }
+
+    fn share(&self, namespace: &Namespace) -> Share {
+        self.0.share(namespace)
+    }
+
+    fn weight(&self, namespace: &Namespace) -> u32 {
+        self.0.weight(namespace)
+    }
+
+    fn progress(&self) -> u64 {
+        self.0.progress()
+    }
+
+    fn classes<'a>(&'a self, namespace: &'a Namespace) -> impl Iterator<Item = &'a Class> + 'a {
+        self.0.classes_of(namespace)
+    }
+
+    fn turn(&self, job: &Job) -> Turn {
+        self.0.turn(job)
     }
 
     fn waiting<'a>(&'a self, class: &'a Class) -> impl Iterator<Item = &'a Job> + 'a {

@@ -1,6 +1,6 @@
 //! Namespaces: limits of what may be in one. A namespace needs no object; without one it has the limits of the cluster alone.
 
-use atlas_types::{Level, Namespace, ObjectKey, Rate, level};
+use atlas_types::{Level, Micros, Namespace, ObjectKey, Rate, WEIGHT_MAX, level};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -21,6 +21,12 @@ pub struct NamespaceSpec {
     /// How often jobs start on nodes; further ones wait.
     #[serde(default)]
     pub jobs_rate: Option<RateSpec>,
+    /// Its share of the cluster while others want it as well, against theirs.
+    #[serde(default)]
+    pub weight: Option<u32>,
+    /// How long a job has to wait to go before those of the next priority that were queued later.
+    #[serde(default)]
+    pub aging_seconds: Option<u64>,
     /// Most agent versions.
     #[serde(default)]
     pub agents_max: Option<u64>,
@@ -51,20 +57,30 @@ impl RateSpec {
 
     fn admit(self) -> Result<(), Refusal> {
         let jobs_max = Rate::JOBS_MAX.into();
-        for (field, amount, most) in [
-            ("spec.jobs_rate.jobs", self.jobs.into(), jobs_max),
-            ("spec.jobs_rate.seconds", self.seconds, Rate::SECONDS_MAX),
-            ("spec.jobs_rate.burst", self.burst.map_or(1, u64::from), jobs_max),
-        ] {
-            if amount == 0 || amount > most {
-                return Err(Refusal::new(field, format!("is not between 1 and {most}")));
-            }
+        within("spec.jobs_rate.jobs", Some(self.jobs.into()), jobs_max)?;
+        within("spec.jobs_rate.seconds", Some(self.seconds), Rate::SECONDS_MAX)?;
+        within("spec.jobs_rate.burst", self.burst.map(u64::from), jobs_max)
+    }
+}
+
+/// Longest time for which a job has to wait to count as much as the next priority.
+const AGING_SECONDS_MAX: u64 = 30 * 86_400;
+
+fn within(field: &'static str, amount: Option<u64>, most: u64) -> Result<(), Refusal> {
+    match amount {
+        Some(amount) if amount == 0 || amount > most => {
+            Err(Refusal::new(field, format!("is not between 1 and {most}")))
         }
-        Ok(())
+        _ => Ok(()),
     }
 }
 
 impl NamespaceSpec {
+    /// How long a job has to wait to count as much as the next priority; none if jobs do not age.
+    pub fn aging(&self) -> Option<Micros> {
+        self.aging_seconds.map(Micros::from_secs)
+    }
+
     /// Reads the spec of a namespace.
     pub fn read(spec: &[u8]) -> Result<Self, Refusal> {
         read(spec)
@@ -117,6 +133,14 @@ impl Kind for NamespaceKind {
                         "burst": { "type": ["integer", "null"], "minimum": 1, "maximum": Rate::JOBS_MAX, "description": "So many may start at once after a pause; by default as many as start in one second." }
                     }
                 },
+                "weight": {
+                    "type": ["integer", "null"], "minimum": 1, "maximum": WEIGHT_MAX,
+                    "description": "Share of the cluster that its jobs get while jobs of other namespaces wait as well, relative to their weights; by default 1."
+                },
+                "aging_seconds": {
+                    "type": ["integer", "null"], "minimum": 1, "maximum": AGING_SECONDS_MAX,
+                    "description": "Time after which a waiting job goes before jobs that have one priority more and were queued this much later; without it priorities are exact."
+                },
                 "agents_max": {
                     "type": ["integer", "null"], "minimum": 0,
                     "description": "Maximum number of registered agent versions."
@@ -137,7 +161,9 @@ impl Kind for NamespaceKind {
         Namespace::new(key.name.as_str())
             .map_err(|error| Refusal::new("metadata.name", format!("is refused: {error}")))?;
         let spec = NamespaceSpec::read(spec)?;
-        spec.jobs_rate.map_or(Ok(()), RateSpec::admit)
+        spec.jobs_rate.map_or(Ok(()), RateSpec::admit)?;
+        within("spec.weight", spec.weight.map(u64::from), WEIGHT_MAX.into())?;
+        within("spec.aging_seconds", spec.aging_seconds, AGING_SECONDS_MAX)
     }
 
     fn used_by(&self, view: &dyn View, key: &ObjectKey) -> Option<&'static str> {
@@ -167,6 +193,10 @@ mod tests {
                 r#"{"jobs_rate":{"jobs":1,"seconds":86401}}"#,
                 r#"{"jobs_rate":{"burst":0,"jobs":1,"seconds":1}}"#,
                 r#"{"jobs_rate":{"jobs":1}}"#,
+                r#"{"aging_seconds":60,"weight":4}"#,
+                r#"{"weight":0}"#,
+                r#"{"weight":1001}"#,
+                r#"{"aging_seconds":0}"#,
                 r#"{"agents_max":null,"later":[1]}"#,
                 r#"{"history_jobs_max":1000,"history_seconds_max":86400}"#,
                 r#"{"history_jobs_max":-1}"#,
@@ -186,6 +216,10 @@ mod tests {
                 ! `spec.jobs_rate.seconds` is not between 1 and 86400
                 ! `spec.jobs_rate.burst` is not between 1 and 1000000
                 ! `spec` cannot be read: missing field `seconds` at line 1 column 23
+                ok {"aging_seconds":60,"weight":4}
+                ! `spec.weight` is not between 1 and 1000
+                ! `spec.weight` is not between 1 and 1000
+                ! `spec.aging_seconds` is not between 1 and 2592000
                 ok {"agents_max":null,"later":[1]}
                 ok {"history_jobs_max":1000,"history_seconds_max":86400}
                 ! `spec` cannot be read: invalid value: integer `-1`, expected u64 at line 1 column 22
@@ -216,6 +250,8 @@ mod tests {
             jobs_pending_max: Some(200),
             jobs_running_max: None,
             jobs_rate: Some(RateSpec { jobs: 60, seconds: 60, burst: Some(5) }),
+            weight: Some(4),
+            aging_seconds: Some(600),
             agents_max: Some(50),
             history_jobs_max: Some(1_000),
             history_seconds_max: Some(86_400),

@@ -1,7 +1,9 @@
 //! The data that the scheduler reads: a narrow view of the indexes of the replicated state.
 
 use atlas_allocation::{ConcurrencyPermits, Free};
-use atlas_types::{Allocation, ClusterTime, Demand, Digest, Job, Limit, LimitKey, Node, NodeId, Rate};
+use atlas_types::{
+    Allocation, ClusterTime, Demand, Digest, Job, Limit, LimitKey, Namespace, Node, NodeId, Rate, Share, Turn,
+};
 
 use crate::{Strategy, could_ever};
 
@@ -12,10 +14,25 @@ pub trait Cluster {
     /// Identifies a set of waiting jobs with the same demand, depth and limits, all of which have parked, or none.
     type Class;
 
-    /// The classes that have a waiting job, ordered by the priority and age of their first job.
-    fn classes(&self) -> impl Iterator<Item = &Self::Class>;
+    /// The namespaces with waiting jobs, the one with the lowest share first.
+    fn namespaces(&self) -> impl Iterator<Item = &Namespace>;
 
-    /// The waiting jobs of a class, by priority, then age. Jobs that wait for a time or a person are not among them.
+    /// What a namespace has had so far for its weight.
+    fn share(&self, namespace: &Namespace) -> Share;
+
+    /// The weight of a namespace.
+    fn weight(&self, namespace: &Namespace) -> u32;
+
+    /// The progress of the namespaces whose turn is next.
+    fn progress(&self) -> u64;
+
+    /// The classes of a namespace that have a waiting job, ordered by the turn of their first job.
+    fn classes<'a>(&'a self, namespace: &'a Namespace) -> impl Iterator<Item = &'a Self::Class> + 'a;
+
+    /// The turn of a job in its namespace.
+    fn turn(&self, job: &Job) -> Turn;
+
+    /// The waiting jobs of a class, in their turn. Jobs that wait for a time or a person are not among them.
     fn waiting<'a>(&'a self, class: &'a Self::Class) -> impl Iterator<Item = &'a Job> + 'a;
 
     /// The number of jobs of its class that come before `job`, counted up to `limit`. None if the job does not wait for

@@ -126,8 +126,7 @@ impl Search<'_> {
         if attempt.starts() {
             return self.found.push(Counterfactual { changes: attempt.changes });
         }
-        let Some(first) = attempt.what_if.first() else { return };
-        let at_least = first.priority.saturating_add(1);
+        let Some(at_least) = attempt.what_if.first_priority() else { return };
         if at_least <= attempt.what_if.job().priority {
             return;
         }

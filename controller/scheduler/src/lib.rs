@@ -5,8 +5,8 @@
 //! whether a [`Demand`](atlas_types::Demand) fits a node. The crate owns that decision and the order in which jobs are
 //! placed. It owns no state: it reads a [`Cluster`], changes nothing, and `apply` checks every placement again.
 //!
-//! * Order: priority, then age, over all classes. A *class* is a set of waiting jobs with the same demand. If the
-//!   first of them does not fit, none of them does, and the class is skipped in this plan.
+//! * Order: the namespace with the lowest share, and in it priority, then age, over all classes. A *class* is a set of waiting jobs
+//!   with the same demand. If the first of them does not fit, none of them does, and the class is skipped in this plan.
 //! * Node: the pinned one, otherwise one with an idle warm slot of the job's package, otherwise by [`Strategy`].
 //! * GPU: the lowest indexes with capacity (compatibility §8.3), shared by bytes unless an operator declared them.
 //! * No full scans: a plan reads the classes, the nodes it uses, and the nodes that it skips once per class.

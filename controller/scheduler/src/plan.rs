@@ -1,9 +1,10 @@
 //! A plan: the next placements, in the order of the jobs.
 
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
+use std::iter::Peekable;
 
-use atlas_types::{AgentName, Demand, GrantLease, Job, JobId, Limit, Namespace};
+use atlas_types::{AgentName, Demand, GrantLease, Job, JobId, Limit, Namespace, Share, Turn};
 
 use crate::choice::{Choice, Taken};
 use crate::cluster::Cluster;
@@ -56,25 +57,84 @@ pub struct Never {
 pub fn plan<C: Cluster>(cluster: &C, strategy: Strategy, budget: usize) -> Plan {
     let mut plan = Plan::default();
     let mut taken = Taken::default();
-    let mut open = BinaryHeap::new();
-    let mut unopened = cluster.classes().filter_map(|class| Turn::open(cluster, class)).peekable();
+    let mut queues: Vec<Queue<'_>> = Vec::new();
+    let mut order = BinaryHeap::new();
+    let mut unopened = cluster.namespaces().peekable();
+    let mut progress = cluster.progress();
     loop {
-        let fresh_first = match (open.peek(), unopened.peek()) {
-            (Some(open), Some(fresh)) => fresh > open,
-            (open, _) => open.is_none(),
-        };
-        let next = if fresh_first { unopened.next() } else { open.pop() };
-        let Some(mut turn) = next else { return plan };
+        while let Some(&namespace) = unopened.peek() {
+            let share = cluster.share(namespace);
+            if order.peek().is_some_and(|(Reverse(Place { share: first, .. }), _)| share > *first) {
+                break;
+            }
+            let mut queue = Queue::open(cluster, namespace, share);
+            order.extend(queue.place().map(|place| (Reverse(place), queues.len())));
+            queues.push(queue);
+            unopened.next();
+        }
+        let Some((_, index)) = order.pop() else { return plan };
         if plan.placements.len() + plan.never.len() == budget {
             plan.more = true;
             return plan;
         }
-        match turn.decide(cluster, strategy, &mut taken) {
-            Decision::Place(placement) => plan.placements.push(placement),
-            Decision::Never(never) => plan.never.push(never),
-            Decision::SetAside => continue,
+        let queue = &mut queues[index];
+        let Some(mut next) = queue.pop() else { continue };
+        let goes_on = match next.decide(cluster, strategy, &mut taken) {
+            Decision::Place(placement) => {
+                progress = progress.max(queue.share.progress);
+                queue.share = queue.share.after_start(cluster.weight(&placement.namespace), progress);
+                plan.placements.push(placement);
+                true
+            }
+            Decision::Never(never) => {
+                plan.never.push(never);
+                true
+            }
+            Decision::SetAside => false,
+        };
+        queue.open.extend(if goes_on { next.advance(cluster) } else { None });
+        order.extend(queue.place().map(|place| (Reverse(place), index)));
+    }
+}
+
+/// What decides which namespace is next: the lowest share, and among equals the job of the highest priority, then the oldest one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    share: Share,
+    priority: Reverse<i64>,
+    queue_seq: u64,
+}
+
+/// The classes of a namespace.
+struct Queue<'a> {
+    share: Share,
+    open: BinaryHeap<Next<'a>>,
+    unopened: Peekable<Box<dyn Iterator<Item = Next<'a>> + 'a>>,
+}
+
+impl<'a> Queue<'a> {
+    fn open<C: Cluster>(cluster: &'a C, namespace: &'a Namespace, share: Share) -> Self {
+        let classes = cluster.classes(namespace).filter_map(|class| Next::open(cluster, class));
+        let classes: Box<dyn Iterator<Item = Next<'a>> + 'a> = Box::new(classes);
+        Self { share, open: BinaryHeap::new(), unopened: classes.peekable() }
+    }
+
+    fn is_fresh_first(&mut self) -> bool {
+        match (self.open.peek(), self.unopened.peek()) {
+            (Some(open), Some(fresh)) => fresh > open,
+            (open, _) => open.is_none(),
         }
-        open.extend(turn.advance());
+    }
+
+    /// The place of its next job; none if it has no further one.
+    fn place(&mut self) -> Option<Place> {
+        let next = if self.is_fresh_first() { self.unopened.peek() } else { self.open.peek() };
+        let job = next?.job;
+        Some(Place { share: self.share, priority: Reverse(job.priority), queue_seq: job.queue_seq })
+    }
+
+    fn pop(&mut self) -> Option<Next<'a>> {
+        if self.is_fresh_first() { self.unopened.next() } else { self.open.pop() }
     }
 }
 
@@ -84,9 +144,10 @@ enum Decision {
     SetAside,
 }
 
-/// A class with its next job. The class whose turn is greatest is decided first.
-struct Turn<'a> {
+/// A class with its next job. The greatest is decided first.
+struct Next<'a> {
     job: &'a Job,
+    turn: Turn,
     rest: Box<dyn Iterator<Item = &'a Job> + 'a>,
     choice: Option<Choice<'a>>,
     /// Those of all its jobs.
@@ -94,15 +155,16 @@ struct Turn<'a> {
     never: bool,
 }
 
-impl<'a> Turn<'a> {
+impl<'a> Next<'a> {
     fn open<C: Cluster>(cluster: &'a C, class: &'a C::Class) -> Option<Self> {
         let mut rest = cluster.waiting(class);
         let job = rest.next()?;
-        Some(Self { job, rest: Box::new(rest), choice: None, limits: None, never: false })
+        Some(Self { job, turn: cluster.turn(job), rest: Box::new(rest), choice: None, limits: None, never: false })
     }
 
-    fn advance(mut self) -> Option<Self> {
+    fn advance<C: Cluster>(mut self, cluster: &C) -> Option<Self> {
         self.job = self.rest.next()?;
+        self.turn = cluster.turn(self.job);
         Some(self)
     }
 
@@ -130,11 +192,6 @@ impl<'a> Turn<'a> {
         self.never = !job.has_parked() && unsatisfiable(cluster, &spec.demand);
         if self.never { Decision::Never(never(job, &spec.demand)) } else { Decision::SetAside }
     }
-
-    fn cmp_turn(&self, other: &Self) -> Ordering {
-        let priority = self.job.priority.cmp(&other.job.priority);
-        priority.then_with(|| other.job.queue_seq.cmp(&self.job.queue_seq))
-    }
 }
 
 fn never(job: &Job, demand: &Demand) -> Never {
@@ -146,22 +203,22 @@ pub(crate) fn unsatisfiable(cluster: &impl Cluster, demand: &Demand) -> bool {
     !cluster.could_ever(demand) && cluster.nodes().next().is_some()
 }
 
-impl PartialEq for Turn<'_> {
+impl PartialEq for Next<'_> {
     fn eq(&self, other: &Self) -> bool {
-        self.cmp_turn(other) == Ordering::Equal
+        self.turn == other.turn
     }
 }
 
-impl Eq for Turn<'_> {}
+impl Eq for Next<'_> {}
 
-impl PartialOrd for Turn<'_> {
+impl PartialOrd for Next<'_> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Turn<'_> {
+impl Ord for Next<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.cmp_turn(other)
+        other.turn.cmp(&self.turn)
     }
 }

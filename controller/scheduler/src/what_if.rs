@@ -1,15 +1,14 @@
 //! A cluster with some changes, which the planner reads like the real one.
 //!
-//! It has the job in question and the jobs before it, because later jobs take nothing from it.
+//! It has the job in question, the jobs before it, and those of other namespaces, because later jobs of its namespace take nothing from it.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use atlas_allocation::{ConcurrencyPermits, Free, GpuFree};
 use atlas_types::{
-    AgentName, BootId, ClusterTime, Demand, Digest, Gpu, Inventory, Job, JobId, JobStatus, Limit, LimitKey, Node,
-    NodeHealth, NodeId, Place, Rate, Reason, RunSpec, Timestamp,
+    AgentName, BootId, ClusterTime, Demand, Digest, Gpu, Inventory, Job, JobId, JobStatus, Limit, LimitKey, Namespace,
+    Node, NodeHealth, NodeId, Place, Rate, Reason, RunSpec, Share, Timestamp, Turn,
 };
 
 use crate::change::{Ask, Change, More};
@@ -25,7 +24,8 @@ const PLACEMENTS_MAX: usize = 512;
 pub(crate) struct WhatIf<'c, C: Cluster> {
     base: &'c C,
     job: Job,
-    classes: Vec<Class<'c, C::Class>>,
+    /// The namespaces with waiting jobs, and their classes that are planned with the job.
+    line: Vec<(Namespace, Vec<Class<'c, C::Class>>)>,
     /// Changed and added nodes.
     nodes: BTreeMap<NodeId, (Node, Free)>,
     permits: BTreeMap<LimitKey, ConcurrencyPermits>,
@@ -53,8 +53,10 @@ impl Limited {
     }
 }
 
-/// A class that is planned before the job, or the job by itself.
+/// A class that is planned with the job, or the job by itself.
 pub(crate) enum Class<'c, K> {
+    /// Of another namespace: all of it, because shares decide.
+    Other(&'c K),
     Ahead(&'c K),
     Asked,
 }
@@ -62,6 +64,7 @@ pub(crate) enum Class<'c, K> {
 impl<K> Clone for Class<'_, K> {
     fn clone(&self) -> Self {
         match self {
+            Self::Other(class) => Self::Other(class),
             Self::Ahead(class) => Self::Ahead(class),
             Self::Asked => Self::Asked,
         }
@@ -70,11 +73,11 @@ impl<K> Clone for Class<'_, K> {
 
 impl<C: Cluster> Clone for WhatIf<'_, C> {
     fn clone(&self) -> Self {
-        let Self { base, job, classes, nodes, permits, running_max, now, ended } = self;
+        let Self { base, job, line, nodes, permits, running_max, now, ended } = self;
         Self {
             base,
             job: job.clone(),
-            classes: classes.clone(),
+            line: line.clone(),
             nodes: nodes.clone(),
             permits: permits.clone(),
             running_max: *running_max,
@@ -84,17 +87,13 @@ impl<C: Cluster> Clone for WhatIf<'_, C> {
     }
 }
 
-fn turn(job: &Job) -> (Reverse<i64>, u64) {
-    (Reverse(job.priority), job.queue_seq)
-}
-
 impl<'c, C: Cluster> WhatIf<'c, C> {
     /// The cluster as it is, where nothing but capacity holds the job back.
     pub(crate) fn new(base: &'c C, job: &Job) -> Self {
         let job = Job { status: JobStatus::Pending, reason: Reason::Queued, ..job.clone() };
         let (nodes, permits, now) = (BTreeMap::new(), BTreeMap::new(), base.now());
-        let (classes, ended) = (Vec::new(), BTreeSet::new());
-        let mut what_if = Self { base, job, classes, nodes, permits, running_max: None, now, ended };
+        let (line, ended) = (Vec::new(), BTreeSet::new());
+        let mut what_if = Self { base, job, line, nodes, permits, running_max: None, now, ended };
         what_if.line_up();
         what_if
     }
@@ -105,16 +104,27 @@ impl<'c, C: Cluster> WhatIf<'c, C> {
 
     /// Whether the planner would start the job now.
     pub(crate) fn starts(&self) -> bool {
-        if self.classes.len() > CLASSES_MAX {
+        if self.is_too_long() {
             return false;
         }
         let plan = plan(self, Strategy::BinPack, PLACEMENTS_MAX);
         plan.placements.iter().any(|placement| placement.grant.job == self.job.id)
     }
 
-    /// The first of the waiting jobs.
-    pub(crate) fn first(&self) -> Option<&'c Job> {
-        self.base.classes().next().and_then(|class| self.base.waiting(class).next())
+    fn is_too_long(&self) -> bool {
+        self.line.iter().map(|(_, classes)| classes.len()).sum::<usize>() > CLASSES_MAX
+    }
+
+    /// The lowest priority with which the job comes before all others of its namespace.
+    pub(crate) fn first_priority(&self) -> Option<i64> {
+        let own = self.base.namespaces().find(|namespace| **namespace == self.job.namespace)?;
+        let first = self.base.classes(own).next().and_then(|class| self.base.waiting(class).next())?;
+        // Where jobs age, one priority more may not be enough.
+        let mut priorities = (0..8).map(|bit| first.priority.saturating_add(1 << bit));
+        priorities.find(|priority| {
+            let raised = Job { priority: *priority, ..self.job.clone() };
+            self.base.turn(&raised) < self.base.turn(first)
+        })
     }
 
     /// The limit of one kind that holds for the job.
@@ -135,20 +145,31 @@ impl<'c, C: Cluster> WhatIf<'c, C> {
     /// Whether another job that the same limit counts is before it.
     pub(crate) fn has_sibling_ahead(&self, key: &LimitKey) -> bool {
         let same = |job: &Job| self.counts(key, job);
-        let mut ahead = self.classes.iter().filter_map(|class| match class {
+        let mut ahead = self.line.iter().flat_map(|(_, classes)| classes).filter_map(|class| match class {
             Class::Ahead(class) => self.base.waiting(class).next(),
-            Class::Asked => None,
+            Class::Other(_) | Class::Asked => None,
         });
-        self.classes.len() > CLASSES_MAX || ahead.any(|job| job.id != self.job.id && same(job))
+        self.is_too_long() || ahead.any(|job| job.id != self.job.id && same(job))
     }
 
-    /// Finds the classes before the job.
+    /// Finds the classes of other namespaces, and those before the job in its own.
     fn line_up(&mut self) {
         let base = self.base;
-        let own = turn(&self.job);
-        let before = |class: &&'c C::Class| base.waiting(class).next().is_some_and(|job| turn(job) < own);
-        let ahead = base.classes().take_while(before).take(CLASSES_MAX + 1).map(Class::Ahead);
-        self.classes = ahead.chain([Class::Asked]).collect();
+        let own = base.turn(&self.job);
+        let before = |class: &&'c C::Class| base.waiting(class).next().is_some_and(|job| base.turn(job) < own);
+        let mut line = vec![(self.job.namespace.clone(), Vec::new())];
+        let mut left = CLASSES_MAX + 1;
+        for namespace in base.namespaces() {
+            if *namespace == self.job.namespace {
+                line[0].1 = base.classes(namespace).take_while(before).take(left).map(Class::Ahead).collect();
+            } else {
+                let classes: Vec<_> = base.classes(namespace).take(left).map(Class::Other).collect();
+                left -= classes.len();
+                line.push((namespace.clone(), classes));
+            }
+        }
+        line[0].1.push(Class::Asked);
+        self.line = line;
     }
 
     /// Ends a running job, which frees what it holds of its node.
@@ -313,16 +334,44 @@ impl<'c, C: Cluster> WhatIf<'c, C> {
 impl<'c, C: Cluster> Cluster for WhatIf<'c, C> {
     type Class = Class<'c, C::Class>;
 
-    fn classes(&self) -> impl Iterator<Item = &Self::Class> {
-        self.classes.iter()
+    fn namespaces(&self) -> impl Iterator<Item = &Namespace> {
+        let mut namespaces: Vec<_> = self.line.iter().map(|(namespace, _)| namespace).collect();
+        namespaces.sort_by_cached_key(|namespace| self.share(namespace));
+        namespaces.into_iter()
+    }
+
+    fn share(&self, namespace: &Namespace) -> Share {
+        let share = self.base.share(namespace);
+        let key = LimitKey { namespace: namespace.clone(), agent: None, value: None };
+        match self.permits.get(&key) {
+            Some(permits) => Share::new(permits.taken(), self.weight(namespace), share.progress),
+            None => share,
+        }
+    }
+
+    fn weight(&self, namespace: &Namespace) -> u32 {
+        self.base.weight(namespace)
+    }
+
+    fn progress(&self) -> u64 {
+        self.base.progress()
+    }
+
+    fn classes<'a>(&'a self, namespace: &'a Namespace) -> impl Iterator<Item = &'a Self::Class> + 'a {
+        self.line.iter().filter(move |(of, _)| of == namespace).flat_map(|(_, classes)| classes)
+    }
+
+    fn turn(&self, job: &Job) -> Turn {
+        self.base.turn(job)
     }
 
     fn waiting<'a>(&'a self, class: &'a Self::Class) -> impl Iterator<Item = &'a Job> + 'a {
         let jobs: Box<dyn Iterator<Item = &'a Job> + 'a> = match class {
             Class::Asked => Box::new(std::iter::once(&self.job)),
+            Class::Other(class) => Box::new(self.base.waiting(class)),
             Class::Ahead(class) => {
-                let own = turn(&self.job);
-                let ahead = self.base.waiting(class).take_while(move |job| turn(job) < own);
+                let own = self.turn(&self.job);
+                let ahead = self.base.waiting(class).take_while(move |job| self.turn(job) < own);
                 Box::new(ahead.filter(|job| job.id != self.job.id))
             }
         };

@@ -4,9 +4,10 @@
 
 use std::sync::Arc;
 
+use atlas_objects::NamespaceSpec;
 use atlas_types::{
     AgentVersion, ClusterTime, Digest, Event, EventRecord, Failure, FailureKind, Inbox, Job, JobChange, JobId,
-    JobStatus, JoinToken, Journal, Lease, NodeHealth, NodeId, Object, ObjectKey, Origin, Outcome, Question,
+    JobStatus, JoinToken, Journal, Lease, Namespace, NodeHealth, NodeId, Object, ObjectKey, Origin, Outcome, Question,
     QuestionEnd, QuestionId, Reason, Rejection, RunId, Timestamp, Usage, Wait,
 };
 
@@ -112,6 +113,7 @@ impl Change<'_> {
         let kinds = self.state.objects.entry(namespace).or_default();
         let old = kinds.entry(kind).or_default().insert(name, Arc::clone(object));
         self.state.index.object(old.as_deref(), Some(object));
+        self.reorder(&object.key);
     }
 
     /// Deletes an object and writes its event.
@@ -126,7 +128,19 @@ impl Change<'_> {
             self.state.objects.remove(&key.namespace);
         }
         self.state.index.object(Some(&object), None);
+        self.reorder(&object.key);
         self.emit(Event::ObjectDeleted { object });
+    }
+
+    /// Brings the waiting jobs of a namespace into the order that its object says.
+    fn reorder(&mut self, key: &ObjectKey) {
+        if key.kind.as_str() != "namespace" {
+            return;
+        }
+        let Ok(namespace) = Namespace::new(key.name.as_str()) else { return };
+        let State { index, jobs, .. } = &mut *self.state;
+        let aging = index.objects.limits(&namespace).and_then(NamespaceSpec::aging);
+        index.waiting.reorder(&namespace, aging, |id| jobs.get(id).map(|job| &**job));
     }
 
     /// Writes an event.

@@ -59,6 +59,8 @@ impl State {
             journals: self.journals.iter().map(|(job, journal)| journal_image(*job, journal)).collect(),
             inboxes: self.inboxes.iter().map(|(job, inbox)| inbox_image(*job, inbox)).collect(),
             questions: self.questions.values().cloned().collect(),
+            progress: self.progress,
+            progress_of: self.progress_of.iter().map(|(namespace, progress)| (namespace.clone(), *progress)).collect(),
             buckets: self.buckets.iter().map(|(key, full)| Bucket { key: key.clone(), full: *full }).collect(),
         }
     }
@@ -117,6 +119,10 @@ impl State {
         for run in image.runs {
             once("a run", state.runs.insert(run.id, run).is_none())?;
         }
+        state.progress = image.progress;
+        for (namespace, progress) in image.progress_of {
+            once("a progress", state.progress_of.insert(namespace, progress).is_none())?;
+        }
         for Bucket { key, full } in image.buckets {
             once("a bucket", state.buckets.insert(key, full).is_none())?;
         }
@@ -152,6 +158,12 @@ impl State {
     /// The indexes as agents, nodes, jobs, join tokens and objects alone give them.
     pub(crate) fn rebuilt_index(&self) -> crate::index::Index {
         let mut index = crate::index::Index::default();
+        // Before the jobs, whose order depends on them.
+        self.all_objects().for_each(|object| index.object(None, Some(object)));
+        for (namespace, spec) in index.objects.clone().all_limits() {
+            index.waiting.reorder(namespace, spec.aging(), |_| None);
+        }
+        self.progress_of.iter().for_each(|(namespace, progress)| index.progress(namespace, Some(*progress)));
         for job in self.jobs.iter() {
             index.job(None, Some(job));
         }
@@ -178,7 +190,6 @@ impl State {
         for question in self.questions.values() {
             index.question(None, Some(question));
         }
-        self.all_objects().for_each(|object| index.object(None, Some(object)));
         self.runs.values().for_each(|run| index.run(None, Some(run)));
         self.buckets.iter().for_each(|(key, full)| index.bucket(key, None, Some(*full)));
         index

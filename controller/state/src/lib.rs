@@ -23,6 +23,7 @@
 mod change;
 mod command;
 mod dedupe;
+mod fair;
 mod image;
 mod index;
 mod invariant;

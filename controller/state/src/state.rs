@@ -52,6 +52,10 @@ pub struct State {
     pub(crate) member_last: MemberId,
     /// When each token bucket is full that was used and may not be full yet.
     pub(crate) buckets: Map<LimitKey, ClusterTime>,
+    /// The progress of the namespaces whose turn is next.
+    pub(crate) progress: u64,
+    /// The progress of namespaces that may be ahead of it.
+    pub(crate) progress_of: Map<Namespace, u64>,
     pub(crate) index: Index,
 }
 
@@ -140,6 +144,8 @@ impl State {
             runs: Map::new(),
             member_last: MemberId(0),
             buckets: Map::new(),
+            progress: 0,
+            progress_of: Map::new(),
             index: Index::default(),
         }
     }

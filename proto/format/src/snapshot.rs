@@ -82,6 +82,10 @@ fn write_records(image: &StateImage, out: &mut impl Write) -> io::Result<[u8; 32
     for bucket in &image.buckets {
         records.record(Kind::Bucket(bucket_out(bucket)))?;
     }
+    for (namespace, progress) in &image.progress_of {
+        let message = proto::ProgressRecord { namespace: namespace.to_string(), progress: *progress };
+        records.record(Kind::Progress(message))?;
+    }
     let end = proto::SnapshotEnd { records: records.records };
     records.record(Kind::End(end))?;
     Ok(*records.hasher.finalize().as_bytes())
@@ -165,7 +169,8 @@ fn rank_of(kind: &Kind) -> u8 {
         Kind::Object(_) => 12,
         Kind::Run(_) => 13,
         Kind::Bucket(_) => 14,
-        Kind::End(_) => 15,
+        Kind::Progress(_) => 15,
+        Kind::End(_) => 16,
     }
 }
 
@@ -209,6 +214,10 @@ fn add(image: &mut StateImage, specs: &mut Specs, kind: Kind) -> Result<(), Form
         Kind::Object(message) => image.objects.push(Arc::new(message.try_into()?)),
         Kind::Run(message) => image.runs.push(Arc::new(message.try_into()?)),
         Kind::Bucket(message) => image.buckets.push(bucket_in(message)?),
+        Kind::Progress(message) => {
+            let namespace = name("progress_record.namespace", &message.namespace, Namespace::new)?;
+            image.progress_of.push((namespace, message.progress));
+        }
     }
     Ok(())
 }
@@ -310,6 +319,7 @@ fn head_out(image: &StateImage) -> proto::SnapshotHead {
         event_seq: image.event_seq.0,
         queue_seq: image.queue_seq,
         member_last: image.member_last.0,
+        progress: image.progress,
         config: Some((&image.config).into()),
     }
 }
@@ -341,6 +351,8 @@ fn head_in(head: &proto::SnapshotHead) -> Result<StateImage, FormatError> {
         objects: Vec::new(),
         runs: Vec::new(),
         buckets: Vec::new(),
+        progress: head.progress,
+        progress_of: Vec::new(),
     })
 }
 

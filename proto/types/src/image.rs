@@ -58,6 +58,10 @@ pub struct StateImage {
     pub runs: Vec<Arc<Run>>,
     /// Token buckets by what they count.
     pub buckets: Vec<Bucket>,
+    /// The progress of the namespaces whose turn is next.
+    pub progress: u64,
+    /// The progress of namespaces that are ahead of it, by name.
+    pub progress_of: Vec<(Namespace, u64)>,
 }
 
 /// The inbox of a job that has not ended.

@@ -11,6 +11,7 @@ mod config;
 mod entry;
 mod error;
 mod event;
+mod fair;
 mod hardware;
 mod id;
 mod image;
@@ -55,6 +56,7 @@ pub use config::ClusterConfig;
 pub use entry::{Entry, Parent};
 pub use error::ErrorKind;
 pub use event::{Event, EventRecord, JobChange};
+pub use fair::{AGING_PRIORITY_MAX, Share, Turn, WEIGHT_DEFAULT, WEIGHT_MAX};
 pub use hardware::{Allocation, Architecture, Demand, Gpu, GpuShare, Inventory, Place};
 pub use id::{
     AgentName, Attempt, BootId, Digest, EventSeq, FencingToken, IdError, JobId, MemberId, MessageId, Namespace,

@@ -328,7 +328,7 @@ pub enum Rejection {
 impl Rejection {
     /// Every `what` of [`Self::LimitReached`], [`Self::ObjectInUse`] and [`Self::NamespaceLimit`]. A format reads a text back only if it
     /// is one of these.
-    pub const LIMITS: [&'static str; 29] = [
+    pub const LIMITS: [&'static str; 30] = [
         "jobs",
         "payload bytes",
         "nodes",
@@ -358,5 +358,6 @@ impl Rejection {
         "starts of jobs",
         "starts of jobs of this agent",
         "starts of jobs of this key",
+        "waiting jobs, whose order would change",
     ];
 }

@@ -2,18 +2,21 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use atlas_allocation::{ConcurrencyPermits, Free};
 use atlas_types::{
     AgentPin, Allocation, Architecture, Attempt, BootId, ClusterTime, Demand, Digest, Door, Effects, Gpu, GrantLease,
     Inventory, Job, JobId, JobStatus, Limit, LimitKey, Micros, Namespace, Node, NodeHealth, NodeId, Payload, PerKey,
-    Place, Principal, Rate, Reason, RetryRule, RunSpec, Seq, Spawned, Timeouts, Timestamp, Version,
+    Place, Principal, Rate, Reason, RetryRule, RunSpec, Seq, Share, Spawned, Timeouts, Timestamp, Turn, Version,
 };
 
 use crate::{Cluster, Held, NodeView, Strategy};
 
 const GB: u64 = 1 << 30;
+
+/// The only namespace.
+static NAMESPACE: LazyLock<Namespace> = LazyLock::new(Namespace::default_namespace);
 
 /// Whole gigabytes, as in the scripts.
 pub(super) fn gb(bytes: u64) -> u64 {
@@ -207,8 +210,28 @@ fn own_limits(job: &Job) -> Vec<Limit> {
 impl Cluster for Fake {
     type Class = Class;
 
-    fn classes(&self) -> impl Iterator<Item = &Class> {
+    fn namespaces(&self) -> impl Iterator<Item = &Namespace> {
+        std::iter::once(&*NAMESPACE)
+    }
+
+    fn share(&self, _: &Namespace) -> Share {
+        Share::default()
+    }
+
+    fn weight(&self, _: &Namespace) -> u32 {
+        1
+    }
+
+    fn progress(&self) -> u64 {
+        0
+    }
+
+    fn classes<'a>(&'a self, _: &'a Namespace) -> impl Iterator<Item = &'a Class> + 'a {
         self.classes.iter()
+    }
+
+    fn turn(&self, job: &Job) -> Turn {
+        Turn::of(job, None)
     }
 
     fn waiting<'a>(&'a self, wanted: &'a Class) -> impl Iterator<Item = &'a Job> + 'a {

@@ -14,6 +14,7 @@ pub(super) fn apply(command: &DeleteObject, change: &mut Change<'_>) -> Result<O
     if let Some(what) = kind.used_by(change.state, &key) {
         return Err(Rejection::ObjectInUse { what });
     }
+    change.state.check_order(&key, None)?;
     change.remove_object(&key);
     Ok(Outcome::Done)
 }

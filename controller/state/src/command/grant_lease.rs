@@ -36,6 +36,7 @@ pub(super) fn apply(command: &GrantLease, change: &mut Change<'_>) -> Result<Out
         started: false,
     });
     change.state.take_tokens(&limits);
+    change.state.count_start(&job.namespace);
     let digest = job.pin.as_ref().map(|pin| pin.digest);
     change.change_node(&command.node, digest, |node| {
         node.take(&lease, depth);

@@ -31,6 +31,7 @@ pub(super) fn apply(command: &PutObject, change: &mut Change<'_>) -> Result<Outc
     if let Some(old) = old.as_ref().filter(|old| *old.spec == *command.spec && *old.labels == command.labels) {
         return Ok(Outcome::ObjectPut { uid: old.uid, revision: old.revision });
     }
+    state.check_order(&key, Some(&command.spec))?;
     if old.is_none() {
         check_limit("objects", state.objects_total(), OBJECTS_MAX)?;
     }

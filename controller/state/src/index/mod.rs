@@ -12,6 +12,7 @@ mod questions;
 mod rooms;
 mod routing;
 mod runs;
+mod shares;
 mod spawns;
 mod timer;
 mod waiting;
@@ -21,7 +22,7 @@ use std::collections::BTreeMap;
 use atlas_allocation::ConcurrencyPermits;
 use atlas_types::{
     AgentName, AgentVersion, ClusterTime, Inbox, Job, JobStatus, JoinToken, Journal, LimitKey, Namespace, Object,
-    Payload, Question, Run, RunSpec, Version, label_bytes,
+    Payload, Question, Run, RunSpec, Share, Version, WEIGHT_DEFAULT, label_bytes,
 };
 
 pub use self::held::HeldBack;
@@ -33,7 +34,7 @@ pub(crate) use self::rooms::{lends, places};
 pub(crate) use self::spawns::Spawns;
 use self::{
     artifacts::Artifacts, chains::Chains, listing::Listing, objects::Objects, questions::Questions, rooms::Rooms,
-    routing::Undecided, runs::Runs, timer::Timers, waiting::Waiting,
+    routing::Undecided, runs::Runs, shares::Shares, timer::Timers, waiting::Waiting,
 };
 
 use crate::limits;
@@ -60,6 +61,7 @@ pub(crate) struct Index {
     pub(crate) running_by: Map<LimitKey, ConcurrencyPermits>,
     /// Token buckets by when they are full.
     pub(crate) buckets_full: Set<(ClusterTime, LimitKey)>,
+    pub(crate) shares: Shares,
     /// How many jobs that have not ended each agent version has; those without any are absent.
     pub(crate) active_of: Map<Namespace, Map<(AgentName, Version), u64>>,
     pub(crate) objects: Objects,
@@ -119,6 +121,35 @@ impl Index {
             }
             _ => {}
         }
+        old.into_iter().chain(new).for_each(|job| self.share(&job.namespace));
+    }
+
+    /// The share of a namespace.
+    pub(crate) fn share_of(&self, namespace: &Namespace) -> Share {
+        // What the cluster itself asks comes first.
+        if namespace.is_system() {
+            return Share::default();
+        }
+        let running = self.running_in.get(namespace).map_or(0, ConcurrencyPermits::taken);
+        Share::new(running, self.weight(namespace), self.shares.progress(namespace))
+    }
+
+    /// The weight of a namespace.
+    pub(crate) fn weight(&self, namespace: &Namespace) -> u32 {
+        self.objects.limits(namespace).and_then(|spec| spec.weight).unwrap_or(WEIGHT_DEFAULT)
+    }
+
+    /// Something may have changed on which the share of a namespace depends.
+    fn share(&mut self, namespace: &Namespace) {
+        let waits = self.waiting.of_namespace(namespace).next().is_some();
+        let share = waits.then(|| self.share_of(namespace));
+        self.shares.set(namespace, share);
+    }
+
+    /// The progress of a namespace was noted, or forgotten.
+    pub(crate) fn progress(&mut self, namespace: &Namespace, progress: Option<u64>) {
+        self.shares.set_progress(namespace, progress);
+        self.share(namespace);
     }
 
     /// One node changed, appeared or went.
@@ -172,6 +203,9 @@ impl Index {
         self.artifacts.object(old, new);
         self.timers.object(old, new);
         self.objects.change(old, new);
+        let is_namespace = |object: &&Object| object.key.kind.as_str() == "namespace";
+        let named = old.or(new).filter(is_namespace).and_then(|object| Namespace::new(object.key.name.as_str()).ok());
+        named.iter().for_each(|namespace| self.share(namespace));
     }
 
     /// One token bucket was used, or forgotten.
@@ -196,6 +230,7 @@ impl Index {
         for permits in of_agent.into_iter().chain(of_value).chain(self.running_in.get_mut(&job.namespace)) {
             if waits { permits.wait(job.depth()) } else { permits.resume(job.depth()) }
         }
+        self.share(&job.namespace);
     }
 
     fn count(&mut self, job: Option<&Job>, more: bool) {

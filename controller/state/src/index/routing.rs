@@ -1,8 +1,7 @@
 //! Jobs that wait for the decision of an orchestrator, by namespace and in the order of the queue.
 
-use atlas_types::{Job, JobId, JobStatus, Namespace, Reason};
+use atlas_types::{Job, JobId, JobStatus, Namespace, Reason, Turn};
 
-use super::waiting::{Turn, turn};
 use crate::map::Map;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,13 +19,13 @@ impl Undecided {
         if let Some(job) = was
             && let Some(jobs) = self.jobs.get_mut(&job.namespace)
         {
-            jobs.remove(&turn(job));
+            jobs.remove(&Turn::of(job, None));
             if jobs.is_empty() {
                 self.jobs.remove(&job.namespace);
             }
         }
         if let Some(job) = is {
-            self.jobs.entry(job.namespace.clone()).or_default().insert(turn(job), job.id);
+            self.jobs.entry(job.namespace.clone()).or_default().insert(Turn::of(job, None), job.id);
         }
     }
 

@@ -1,8 +1,7 @@
 //! Jobs of runs: those that wait for a run, and the job that each run carries.
 
-use atlas_types::{Job, JobId, JobStatus, Reason, RunId};
+use atlas_types::{Job, JobId, JobStatus, Reason, RunId, Turn};
 
-use super::waiting::{Turn, turn};
 use crate::map::Map;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -14,10 +13,10 @@ pub(crate) struct Runs {
 impl Runs {
     pub(crate) fn change(&mut self, old: Option<&Job>, new: Option<&Job>) {
         if let Some(job) = old.filter(|job| waits(job)) {
-            self.waiting.remove(&turn(job));
+            self.waiting.remove(&Turn::of(job, None));
         }
         if let Some(job) = new.filter(|job| waits(job)) {
-            self.waiting.insert(turn(job), job.id);
+            self.waiting.insert(Turn::of(job, None), job.id);
         }
         if let Some(carried) = old.and_then(Job::carrier) {
             self.carried.remove(&carried.run);

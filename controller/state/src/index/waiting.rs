@@ -1,10 +1,9 @@
 //! Jobs that may be granted, by class: within a class one job is as hard to place as another, so a planner that finds
 //! no capacity for the head of a class skips the whole class.
 
-use std::cmp::Reverse;
 use std::sync::Arc;
 
-use atlas_types::{Demand, Job, JobId, JobStatus, Limit, Namespace, Reason};
+use atlas_types::{Demand, Job, JobId, JobStatus, Limit, Micros, Namespace, Reason, Turn};
 
 use crate::map::Map;
 
@@ -31,21 +30,20 @@ impl Class {
     }
 }
 
-/// The order of the queue: higher priority first, then age.
-pub(crate) type Turn = (Reverse<i64>, u64);
-
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Waiting {
     classes: Map<Arc<Class>, Map<Turn, JobId>>,
     /// The first job's turn of each class.
-    heads: Map<Turn, Arc<Class>>,
+    heads: Map<(Namespace, Turn), Arc<Class>>,
+    /// What a priority is worth in namespaces whose jobs age.
+    aging: Map<Namespace, Micros>,
 }
 
 impl Waiting {
     pub(crate) fn change(&mut self, old: Option<&Job>, new: Option<&Job>) {
         let (was, is) = (old.filter(|job| waits(job)), new.filter(|job| waits(job)));
         match (was, is) {
-            (Some(old), Some(new)) if turn(old) == turn(new) => {}
+            (Some(old), Some(new)) if self.turn(old) == self.turn(new) => {}
             (was, is) => {
                 if let Some(job) = was {
                     self.remove(job);
@@ -57,9 +55,46 @@ impl Waiting {
         }
     }
 
-    /// Each class with its first job, the first of all first.
+    /// The turn of a job in its namespace.
+    pub(crate) fn turn(&self, job: &Job) -> Turn {
+        Turn::of(job, self.aging.get(&job.namespace).copied())
+    }
+
+    /// Each class with its first job, by namespace, the first of a namespace first.
     pub(crate) fn heads(&self) -> impl Iterator<Item = (&Arc<Class>, JobId)> {
-        self.heads.iter().filter_map(|(turn, class)| Some((class, *self.classes.get(class)?.get(turn)?)))
+        self.heads.iter().filter_map(|((_, turn), class)| Some((class, *self.classes.get(class)?.get(turn)?)))
+    }
+
+    /// The classes of a namespace, the one with the first job first.
+    pub(crate) fn of_namespace<'a>(&'a self, namespace: &'a Namespace) -> impl Iterator<Item = &'a Arc<Class>> + 'a {
+        let from = self.heads.range((namespace.clone(), Turn::FIRST)..);
+        from.take_while(move |((of, _), _)| of == namespace).map(|(_, class)| class)
+    }
+
+    /// How much a priority is worth in a namespace.
+    pub(crate) fn aging(&self, namespace: &Namespace) -> Option<Micros> {
+        self.aging.get(namespace).copied()
+    }
+
+    /// Changes how much a priority is worth in a namespace, and with it the order of the jobs that wait there.
+    pub(crate) fn reorder<'j>(
+        &mut self,
+        namespace: &Namespace,
+        aging: Option<Micros>,
+        job: impl Fn(JobId) -> Option<&'j Job>,
+    ) {
+        if self.aging(namespace) == aging {
+            return;
+        }
+        let classes: Vec<_> = self.of_namespace(namespace).cloned().collect();
+        let jobs: Vec<_> =
+            classes.iter().flat_map(|class| self.of(class).collect::<Vec<_>>()).filter_map(job).collect();
+        jobs.iter().for_each(|job| self.remove(job));
+        match aging {
+            Some(step) => drop(self.aging.insert(namespace.clone(), step)),
+            None => drop(self.aging.remove(namespace)),
+        }
+        jobs.iter().for_each(|job| self.insert(job));
     }
 
     /// The jobs of a class in their order.
@@ -73,10 +108,10 @@ impl Waiting {
 
     fn insert(&mut self, job: &Job) {
         let Some(class) = Class::of(job) else { return };
-        let turn = turn(job);
+        let turn = self.turn(job);
         let Some((known, _)) = self.classes.get_key_value(&class) else {
             let class = Arc::new(class);
-            self.heads.insert(turn, Arc::clone(&class));
+            self.heads.insert((job.namespace.clone(), turn), Arc::clone(&class));
             self.classes.insert(class, Map::unit(turn, job.id));
             return;
         };
@@ -85,14 +120,14 @@ impl Waiting {
         let head = queue.get_min().map(|(turn, _)| *turn);
         queue.insert(turn, job.id);
         if let Some(head) = head.filter(|head| turn < *head) {
-            self.heads.remove(&head);
-            self.heads.insert(turn, known);
+            self.heads.remove(&(job.namespace.clone(), head));
+            self.heads.insert((job.namespace.clone(), turn), known);
         }
     }
 
     fn remove(&mut self, job: &Job) {
         let Some(class) = Class::of(job) else { return };
-        let turn = turn(job);
+        let turn = self.turn(job);
         let Some(queue) = self.classes.get_mut(&class) else { return };
         queue.remove(&turn);
         let next = queue.get_min().map(|(turn, _)| *turn);
@@ -100,17 +135,13 @@ impl Waiting {
             self.classes.remove(&class);
         }
         if next.is_none_or(|next| turn < next)
-            && let (Some(class), Some(next)) = (self.heads.remove(&turn), next)
+            && let (Some(class), Some(next)) = (self.heads.remove(&(job.namespace.clone(), turn)), next)
         {
-            self.heads.insert(next, class);
+            self.heads.insert((job.namespace.clone(), next), class);
         }
     }
 }
 
 fn waits(job: &Job) -> bool {
     job.status == JobStatus::Pending && matches!(job.reason, Reason::Queued | Reason::Lost) && !job.is_for_a_run()
-}
-
-pub(crate) fn turn(job: &Job) -> Turn {
-    (Reverse(job.priority), job.queue_seq)
 }

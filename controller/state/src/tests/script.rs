@@ -89,6 +89,14 @@ impl Run {
                     self.show_run(words.word(1))
                 }
                 "buckets" => self.show_buckets(),
+                "turns" => {
+                    let turns: Vec<_> = self.state.namespaces_in_turn().map(ToString::to_string).collect();
+                    self.out += &format!("turns {}\n", turns.join(" "));
+                }
+                "first" => {
+                    let first = self.state.class_heads().next().and_then(|(_, job)| self.names.get(&job.id).cloned());
+                    self.out += &format!("first {}\n", first.unwrap_or_default());
+                }
                 "show" => self.show(words.word(1)),
                 "questions" => self.show_questions(&words),
                 "inbox" => self.show_inbox(words.word(1)),

@@ -523,6 +523,8 @@ impl Draw {
             objects: self.list(|draw| Arc::new(draw.object())),
             runs: self.list(|draw| Arc::new(draw.run())),
             buckets: self.list(Self::bucket),
+            progress: self.u64(),
+            progress_of: self.list(|draw| (draw.namespace(), draw.u64())),
             journals: self.list(|draw| JournalImage { job: draw.job_id(), journal: Arc::new(draw.journal()) }),
             inboxes: self.list(|draw| InboxImage { job: draw.job_id(), inbox: Arc::new(draw.inbox()) }),
             questions: self.list(|draw| Arc::new(draw.question())),

@@ -72,6 +72,8 @@ pub(crate) fn image() -> StateImage {
         objects: Vec::new(),
         runs: Vec::new(),
         buckets: Vec::new(),
+        progress: 0,
+        progress_of: Vec::new(),
     }
 }
 
@@ -240,7 +242,7 @@ pub(crate) fn image_with_runs() -> StateImage {
     StateImage { level: Level(6), runs: runs().into_iter().map(Arc::new).collect(), ..image() }
 }
 
-/// A state of level 6 with token buckets.
+/// A state of level 6 with token buckets and shares.
 pub(crate) fn image_with_buckets() -> StateImage {
     let key = |agent, value| LimitKey { namespace: Namespace::default_namespace(), agent, value };
     let bucket = |key, seconds: u64| Bucket { key, full: ClusterTime(seconds * 1_000_000) };
@@ -249,7 +251,8 @@ pub(crate) fn image_with_buckets() -> StateImage {
         bucket(key(Some(agent()), None), 92),
         bucket(key(Some(agent()), Some("acme".into())), 150),
     ];
-    StateImage { level: Level(6), buckets, ..image() }
+    let progress_of = vec![(Namespace::default_namespace(), 3 << 20)];
+    StateImage { level: Level(6), buckets, progress: 2 << 20, progress_of, ..image() }
 }
 
 /// A state of level 6 with a run that has branches: a step failed and runs again, two do not run.
