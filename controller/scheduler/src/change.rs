@@ -37,6 +37,8 @@ pub enum Change {
     Resolve,
     /// These running jobs end.
     End { jobs: Vec<JobId> },
+    /// No job of another namespace starts before it.
+    OthersWait,
     /// The job has at least this priority.
     Priority { at_least: i64 },
     /// At least this many jobs of the job's agent may run at once.
@@ -135,6 +137,7 @@ impl fmt::Display for Change {
                 let names: Vec<String> = jobs.iter().map(ToString::to_string).collect();
                 write!(f, "{} end{}", list(&names), if jobs.len() == 1 { "s" } else { "" })
             }
+            Self::OthersWait => f.write_str("no job of another namespace starts before it"),
             Self::Priority { at_least } => write!(f, "its priority is at least {at_least}"),
             Self::Limit { at_least } => write!(f, "its agent may run {at_least} jobs at once"),
             Self::NamespaceLimit { at_least } => write!(f, "its namespace may run {at_least} jobs at once"),

@@ -47,7 +47,8 @@ pub fn counterfactuals<C: Cluster>(cluster: &C, job: &Job, ends: &dyn Fn(&Job) -
     let part_of = |a: &Counterfactual, b: &Counterfactual| a.changes.iter().all(|change| b.changes.contains(change));
     let all = found.clone();
     found.retain(|found| !all.iter().any(|other| other != found && part_of(other, found)));
-    found.sort_by_key(|found| found.changes.iter().any(|change| matches!(change, Change::Priority { .. })));
+    let after = |change: &Change| matches!(change, Change::Priority { .. } | Change::OthersWait);
+    found.sort_by_key(|found| found.changes.iter().filter(|change| after(change)).count());
     found.truncate(FOUND_MAX);
     found
 }
@@ -121,19 +122,25 @@ struct Search<'e> {
 }
 
 impl Search<'_> {
-    /// Keeps an attempt that starts the job, if need be with a higher priority.
+    /// Keeps an attempt that starts the job, if need be with a higher priority, or before the jobs of other namespaces.
     fn keep<C: Cluster>(&mut self, attempt: Attempt<'_, C>) {
-        if attempt.starts() {
-            return self.found.push(Counterfactual { changes: attempt.changes });
+        let mut tries = vec![attempt];
+        if tries[0].what_if.has_others() {
+            tries.push(tries[0].and(vec![Change::OthersWait]));
         }
-        let Some(at_least) = attempt.what_if.first_priority() else { return };
-        if at_least <= attempt.what_if.job().priority {
-            return;
+        for attempt in tries {
+            if self.keep_if_it_starts(&attempt)
+                || raised(&attempt).is_some_and(|raised| self.keep_if_it_starts(&raised))
+            {
+                return;
+            }
         }
-        let raised = Attempt { first: false, ..attempt.and(vec![Change::Priority { at_least }]) };
-        if raised.starts() {
-            self.found.push(Counterfactual { changes: raised.changes });
-        }
+    }
+
+    fn keep_if_it_starts<C: Cluster>(&mut self, attempt: &Attempt<'_, C>) -> bool {
+        let starts = attempt.starts();
+        self.found.extend(starts.then(|| Counterfactual { changes: attempt.changes.clone() }));
+        starts
     }
 
     /// The ways to a permit within a limit.
@@ -215,6 +222,12 @@ impl Search<'_> {
         let enough = counts.map(|count| start.and_ends(&order[..count])).find(|next| next.starts());
         Some(enough.unwrap_or_else(|| start.and_ends(&order[..needed])))
     }
+}
+
+/// The same with a priority that puts the job before all others of its namespace; none if it has that.
+fn raised<'c, C: Cluster>(attempt: &Attempt<'c, C>) -> Option<Attempt<'c, C>> {
+    let at_least = attempt.what_if.first_priority().filter(|at_least| *at_least > attempt.what_if.job().priority)?;
+    Some(Attempt { first: false, ..attempt.and(vec![Change::Priority { at_least }]) })
 }
 
 /// The indexes of the jobs in `held` that must end so that the demand fits; none if that does not help, or is too many.

@@ -33,6 +33,8 @@ pub(crate) struct WhatIf<'c, C: Cluster> {
     running_max: Option<u32>,
     now: ClusterTime,
     ended: BTreeSet<JobId>,
+    /// Jobs of other namespaces wait.
+    alone: bool,
 }
 
 /// A limit on running jobs.
@@ -73,7 +75,7 @@ impl<K> Clone for Class<'_, K> {
 
 impl<C: Cluster> Clone for WhatIf<'_, C> {
     fn clone(&self) -> Self {
-        let Self { base, job, line, nodes, permits, running_max, now, ended } = self;
+        let Self { base, job, line, nodes, permits, running_max, now, ended, alone } = self;
         Self {
             base,
             job: job.clone(),
@@ -83,6 +85,7 @@ impl<C: Cluster> Clone for WhatIf<'_, C> {
             running_max: *running_max,
             now: *now,
             ended: ended.clone(),
+            alone: *alone,
         }
     }
 }
@@ -93,7 +96,7 @@ impl<'c, C: Cluster> WhatIf<'c, C> {
         let job = Job { status: JobStatus::Pending, reason: Reason::Queued, ..job.clone() };
         let (nodes, permits, now) = (BTreeMap::new(), BTreeMap::new(), base.now());
         let (line, ended) = (Vec::new(), BTreeSet::new());
-        let mut what_if = Self { base, job, line, nodes, permits, running_max: None, now, ended };
+        let mut what_if = Self { base, job, line, nodes, permits, running_max: None, now, ended, alone: false };
         what_if.line_up();
         what_if
     }
@@ -109,6 +112,11 @@ impl<'c, C: Cluster> WhatIf<'c, C> {
         }
         let plan = plan(self, Strategy::BinPack, PLACEMENTS_MAX);
         plan.placements.iter().any(|placement| placement.grant.job == self.job.id)
+    }
+
+    /// Whether jobs of other namespaces may start before it.
+    pub(crate) fn has_others(&self) -> bool {
+        !self.alone && self.line.len() > 1
     }
 
     fn is_too_long(&self) -> bool {
@@ -159,7 +167,7 @@ impl<'c, C: Cluster> WhatIf<'c, C> {
         let before = |class: &&'c C::Class| base.waiting(class).next().is_some_and(|job| base.turn(job) < own);
         let mut line = vec![(self.job.namespace.clone(), Vec::new())];
         let mut left = CLASSES_MAX + 1;
-        for namespace in base.namespaces() {
+        for namespace in base.namespaces().filter(|namespace| !self.alone || **namespace == self.job.namespace) {
             if *namespace == self.job.namespace {
                 line[0].1 = base.classes(namespace).take_while(before).take(left).map(Class::Ahead).collect();
             } else {
@@ -191,6 +199,10 @@ impl<'c, C: Cluster> WhatIf<'c, C> {
     pub(crate) fn make(&mut self, change: &Change) {
         match change {
             Change::Time { .. } | Change::Wake | Change::Allow | Change::Resolve | Change::End { .. } => {}
+            Change::OthersWait => {
+                self.alone = true;
+                self.line_up();
+            }
             Change::Priority { at_least } => {
                 self.job.priority = *at_least;
                 self.line_up();

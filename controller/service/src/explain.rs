@@ -156,6 +156,7 @@ fn shown(change: &Change) -> Value {
         Change::Allow => json!({ "kind": "allow" }),
         Change::Resolve => json!({ "kind": "resolve" }),
         Change::End { jobs } => json!({ "kind": "end", "jobs": jobs.iter().map(JobId::to_string).collect::<Vec<_>>() }),
+        Change::OthersWait => json!({ "kind": "others_wait" }),
         Change::Priority { at_least } => json!({ "kind": "priority", "at_least": at_least }),
         Change::Limit { at_least } => json!({ "kind": "limit", "at_least": at_least }),
         Change::NamespaceLimit { at_least } => json!({ "kind": "namespace_limit", "at_least": at_least }),

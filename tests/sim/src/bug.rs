@@ -51,11 +51,15 @@ pub enum Bug {
     ForkCutsLate,
     /// A log is stored for the job's live lease, whoever sent its lines.
     LogUnfenced,
+    /// Jobs of a namespace are placed only while no other has a job to place.
+    NamespaceStarves,
+    /// The oldest jobs of an agent are placed last.
+    YoungestFirst,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 26] = [
         Self::AckBeforeCommit,
         Self::RefusalWithoutQuorum,
         Self::StaleRead,
@@ -80,5 +84,7 @@ impl Bug {
         Self::StepsUnfenced,
         Self::ForkCutsLate,
         Self::LogUnfenced,
+        Self::NamespaceStarves,
+        Self::YoungestFirst,
     ];
 }

@@ -86,7 +86,8 @@ impl World {
             }
             Doing::Cancel { job } => {
                 let command = Command::CancelJob(CancelJob { job, running: true });
-                Ask::Change(Box::new(workload::named(&format!("cancel-{}", job.0), command)))
+                let request = workload::named(&format!("cancel-{}", job.0), command);
+                Ask::Change(Box::new(workload::within(self.oracle.namespace_of(job), request)))
             }
             Doing::Read { job } | Doing::Wait { job } => Ask::Read(job),
         };
@@ -134,7 +135,11 @@ impl World {
         let id = JobId(self.rng.next());
         let agent = self.rng.pick(&Agent::ALL);
         let priority = self.rng.pick(&[0, 0, 0, 5, -1]);
-        Some(Doing::Submit { request: workload::submit(op, id, agent, priority) })
+        let mut request = workload::submit(op, id, agent, priority);
+        if workload::OF_TEAM.contains(&agent) && self.rng.chance(500) {
+            request = workload::within(workload::team(), request);
+        }
+        Some(Doing::Submit { request })
     }
 
     /// A fork of one of the client's jobs that has recorded steps, if there is one.

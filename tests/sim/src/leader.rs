@@ -9,8 +9,8 @@ use atlas_duty::{Sessions, Strategy};
 use atlas_replica::{Head, Planned};
 use atlas_state::State;
 use atlas_types::{
-    BootId, ClusterTime, Command, EventRecord, Inventory, JobId, Level, LoseNode, MemberId, Micros, NodeEpoch,
-    NodeHealth, NodeId, Outcome, Reason, RegisterNode, Rejection, Request, RunId,
+    BootId, ClusterTime, Command, EventRecord, Inventory, Job, JobId, JobStatus, Level, LoseNode, MemberId, Micros,
+    Namespace, NodeEpoch, NodeHealth, NodeId, Outcome, Reason, RegisterNode, Rejection, Request, RunId,
 };
 
 use crate::Bug;
@@ -215,6 +215,11 @@ impl World {
             let mut commands = duties(state, sessions, &voters, budget);
             if bug == Some(Bug::WakeForgotten) {
                 commands.retain(|request| !wakes_parked(state, request));
+            }
+            match bug {
+                Some(Bug::NamespaceStarves) => commands.retain(|request| !starves(state, request)),
+                Some(Bug::YoungestFirst) => commands.retain(|request| !is_oldest(state, request)),
+                _ => {}
             }
             commands
         };
@@ -422,6 +427,25 @@ fn resumed(state: &State, id: &NodeId, boot: u128, inventory: &Inventory) -> Opt
 fn wakes_parked(state: &State, request: &Request) -> bool {
     let Command::WakeJob(command) = &request.command else { return false };
     state.job(command.job).is_some_and(|job| job.reason == Reason::Parked)
+}
+
+/// Whether a request grants a job of the one namespace while jobs of the other wait.
+fn starves(state: &State, request: &Request) -> bool {
+    let waits = |job: &Arc<Job>| matches!(job.reason, Reason::Queued | Reason::Lost);
+    let mut others = state.jobs(&Namespace::default_namespace(), Some(JobStatus::Pending), None);
+    matches!(request.command, Command::GrantLease(_))
+        && request.origin.namespace == workload::team()
+        && others.any(waits)
+}
+
+/// Whether a request grants the first of several jobs of an agent that wait.
+fn is_oldest(state: &State, request: &Request) -> bool {
+    let Command::GrantLease(grant) = &request.command else { return false };
+    let Some(granted) = state.job(grant.job) else { return false };
+    let waits = |job: &&Arc<Job>| matches!(job.reason, Reason::Queued | Reason::Lost) && job.agent == granted.agent;
+    let pending = state.jobs(&granted.namespace, Some(JobStatus::Pending), None).filter(waits);
+    let turns: Vec<_> = pending.map(|job| state.turn(job)).collect();
+    turns.len() > 1 && turns.iter().min() == Some(&state.turn(granted))
 }
 
 fn duties(state: &State, sessions: &Sessions, voters: &[MemberId], budget: usize) -> Vec<Request> {

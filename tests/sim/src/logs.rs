@@ -37,6 +37,7 @@ impl World {
         let mut id = self.nodes[node].id.clone();
         let state = self.members[member].replica.state();
         let Some(found) = state.job(job) else { return };
+        let namespace = found.namespace.clone();
         let mut stored = found.stream.as_ref().map(read_log).unwrap_or_default();
         // What was relayed before is not stored again.
         if stored.iter().any(|&(known, lines)| known == token && lines >= count) {
@@ -50,7 +51,7 @@ impl World {
             (token, id) = (lease.token, lease.node.clone());
         }
         let command = StoreLog { job, node: id, token, stream: write_log(&stored) };
-        self.gather(member, workload::request(Command::StoreLog(command)), Reply::Log);
+        self.gather(member, workload::request_of(namespace, Command::StoreLog(command)), Reply::Log);
     }
 }
 

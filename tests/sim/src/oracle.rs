@@ -5,6 +5,7 @@ mod journal;
 mod limits;
 mod logs;
 mod runs;
+mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,8 +13,8 @@ use std::sync::Arc;
 use atlas_replica::Replica;
 use atlas_state::State;
 use atlas_types::{
-    ClusterTime, Event, EventRecord, FailureKind, FencingToken, Job, JobChange, JobId, JobStatus, LimitKey, NodeHealth,
-    NodeId, Outcome, Place, Question, QuestionId, Reason, RunId, RunStatus, Seq,
+    ClusterTime, Event, EventRecord, FailureKind, FencingToken, Job, JobChange, JobId, JobStatus, LimitKey, Namespace,
+    NodeHealth, NodeId, Outcome, Place, Question, QuestionId, Reason, RunId, RunStatus, Seq,
 };
 
 use crate::coverage::Coverage;
@@ -66,6 +67,7 @@ struct Record {
     original: Option<JobId>,
     /// The node of its latest attempt.
     node: Option<NodeId>,
+    namespace: Option<Namespace>,
 }
 
 /// One execution of an attempt: the physical truth.
@@ -150,7 +152,8 @@ impl Oracle {
 
     /// An entry is committed at `now`.
     pub(crate) fn commit(&mut self, bytes: &[u8], now: u64, coverage: &mut Coverage) -> Arc<[EventRecord]> {
-        let mut events = Arc::from([]);
+        let before = self.truth.state().clone();
+        let mut events: Arc<[EventRecord]> = Arc::from([]);
         match self.truth.apply(bytes) {
             Ok(applied) => {
                 for outcome in &applied.outcomes {
@@ -171,6 +174,7 @@ impl Oracle {
         if state.clock().0 > now {
             self.violate(format!("the cluster's clock is at {} after {now}", self.truth.state().clock().0));
         }
+        self.check_turns(&before, &events, coverage);
         self.check_places(coverage);
         self.check_keys(coverage);
         self.check_logs(coverage);
@@ -264,6 +268,7 @@ impl Oracle {
             coverage.count("parked jobs that moved");
         }
         record.original = job.original;
+        record.namespace.get_or_insert_with(|| job.namespace.clone());
         record.node.clone_from(&job.node);
         record.in_doubt = job.reason == Reason::InDoubt;
         record.live = job.lease.as_ref().map(|lease| lease.token);
@@ -309,7 +314,8 @@ impl Oracle {
 
     /// The first lease of a job follows the decision of the orchestrator that is selected then; a retry follows the decision about its family.
     fn granted_as_decided(&mut self, job: &Job) {
-        if job.lease.is_none() || job.attempt.0 > 1 || job.original.is_some() {
+        // No orchestrator is selected in the other namespace.
+        if job.namespace == workload::team() || job.lease.is_none() || job.attempt.0 > 1 || job.original.is_some() {
             return;
         }
         let decided = job.route.as_ref().map_or(0, |route| route.generation.0);
@@ -352,6 +358,12 @@ impl Oracle {
             _ => {}
         }
         self.jobs.entry(id).or_default().ended = Some(Arc::clone(job));
+    }
+
+    /// The namespace of a job.
+    pub(crate) fn namespace_of(&self, job: JobId) -> Namespace {
+        let known = self.jobs.get(&job).and_then(|record| record.namespace.clone());
+        known.unwrap_or_else(Namespace::default_namespace)
     }
 
     fn ended(&self, job: JobId) -> Option<&Arc<Job>> {

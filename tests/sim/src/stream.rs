@@ -6,7 +6,8 @@ use atlas_duty::sessions::Round;
 use atlas_state::State;
 use atlas_types::{
     Assignment, ClusterTime, Command, DrainNode, Event as StateEvent, HandBack, HandBackDeadline, Job, JobChange,
-    JobId, JobStatus, NodeEpoch, NodeHealth, NodeId, Outcome, Reason, Rejection, Report, ReportResult, WarmChanged,
+    JobId, JobStatus, Namespace, NodeEpoch, NodeHealth, NodeId, Outcome, Reason, Rejection, Report, ReportResult,
+    WarmChanged,
 };
 
 use crate::Bug;
@@ -35,7 +36,9 @@ impl World {
             }
             Frame::Report { number, report } => {
                 let command = self.report(member, node, &report);
-                self.gather(member, workload::request(command), Reply::Report { node, conn, number });
+                let job = self.members[member].replica.state().job(report.job);
+                let namespace = job.map_or_else(Namespace::default_namespace, |job| job.namespace.clone());
+                self.gather(member, workload::request_of(namespace, command), Reply::Report { node, conn, number });
             }
             Frame::Warm { digest, idle } => {
                 if let Some(epoch) = epoch {

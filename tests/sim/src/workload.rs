@@ -153,6 +153,19 @@ pub fn request(command: Command) -> Request {
     Request { origin: Origin::duty(Namespace::default_namespace()), command }
 }
 
+/// The same for a job of this namespace.
+pub(crate) fn request_of(namespace: Namespace, command: Command) -> Request {
+    Request { origin: Origin::duty(namespace), command }
+}
+
+/// The namespace of some of the jobs; all others are in the default one.
+pub(crate) fn team() -> Namespace {
+    Namespace::new("team").unwrap_or_else(|_| unreachable!("it is a name"))
+}
+
+/// The agents that are in that namespace as well.
+pub(crate) const OF_TEAM: [Agent; 2] = [Agent::Echo, Agent::Gpu];
+
 /// A request of a client, with its own name for it.
 pub fn named(name: &str, command: Command) -> Request {
     let request_id = RequestId::new(name).ok();
@@ -174,6 +187,17 @@ pub fn setup(jobs_ended_kept: u64) -> Vec<Request> {
     let agents = Agent::ALL.into_iter().map(register);
     let configure = Command::ConfigureCluster(ConfigureCluster { config });
     agents.chain([configure]).zip(0..).map(|(command, n)| named(&format!("setup-{n}"), command)).collect()
+}
+
+/// What has to be there before the first job of the other namespace.
+pub(crate) fn team_setup() -> Vec<Request> {
+    let agents = OF_TEAM.into_iter().zip(0..);
+    agents.map(|(agent, n)| within(team(), named(&format!("team-{n}"), register(agent)))).collect()
+}
+
+/// The same request in another namespace.
+pub(crate) fn within(namespace: Namespace, request: Request) -> Request {
+    Request { origin: Origin { namespace, ..request.origin }, ..request }
 }
 
 fn register(agent: Agent) -> Command {
@@ -342,11 +366,17 @@ pub fn relabel(node: NodeId, rng: &mut Rng) -> Command {
 pub fn configure(state: &State, rng: &mut Rng) -> Command {
     let hook = r#"{"events":["job"],"url":"http://a"}"#;
     let selection = r#"{"deadline_ms":1500,"orchestrator":"r"}"#;
-    let (kind, name, specs) = match rng.below(3) {
+    let (kind, name, specs) = match rng.below(4) {
+        3 => {
+            ("namespace", "team", [r#"{"aging_seconds":1,"weight":3}"#, r#"{"aging_seconds":2,"jobs_running_max":1}"#])
+        }
         0 => (
             "namespace",
             "default",
-            [r#"{}"#, r#"{"jobs_pending_max":30,"jobs_rate":{"jobs":5,"seconds":1},"jobs_running_max":3}"#],
+            [
+                r#"{"weight":2}"#,
+                r#"{"aging_seconds":1,"jobs_pending_max":30,"jobs_rate":{"jobs":5,"seconds":1},"jobs_running_max":3}"#,
+            ],
         ),
         1 => ("webhook", "ci", [hook, r#"{"events":["job.ended"],"later":1,"url":"http://a"}"#]),
         _ => ("routing", "default", [selection, r#"{"deadline_ms":500,"fallback":"reject","orchestrator":"s"}"#]),

@@ -125,7 +125,8 @@ impl World {
             Machine::new(id, workload::inventory(index, &mut rng), rate_ppm)
         });
         let nodes: Vec<Machine> = nodes.collect();
-        let setup = workload::setup(options.jobs_ended_kept);
+        let mut setup = workload::setup(options.jobs_ended_kept);
+        setup.extend(workload::team_setup());
         let clients = (0..options.clients).map(|client| {
             let setup = if client == 0 { setup.clone() } else { Vec::new() };
             ClientState::new(setup, options.jobs_per_client)

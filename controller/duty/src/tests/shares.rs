@@ -39,6 +39,12 @@ impl Cluster {
         JobId(self.jobs)
     }
 
+    fn submit_many(&mut self, namespace: &str, priority: i64, count: usize) {
+        for _ in 0..count {
+            self.submit(namespace, priority);
+        }
+    }
+
     /// Starts the next job and ends it.
     fn next(&mut self) -> (String, JobId) {
         self.script.run("schedule");
@@ -61,7 +67,8 @@ fn namespaces_take_turns_by_their_weight() {
     }
     // The first namespace fills its queue before the others submit anything, with the highest priority.
     for (namespace, _) in weights {
-        (0..90).for_each(|_| drop(cluster.submit(namespace, if namespace == "x" { 9 } else { 0 })));
+        let priority = if namespace == "x" { 9 } else { 0 };
+        cluster.submit_many(namespace, priority, 90);
     }
     let turns: Vec<String> = (0..140).map(|_| cluster.next().0).collect();
     for (namespace, weight) in weights {
@@ -84,9 +91,9 @@ fn namespaces_take_turns_by_their_weight() {
 fn a_namespace_is_not_owed_the_turns_that_it_did_not_want() {
     let mut cluster = Cluster::new();
     ["x", "y"].iter().for_each(|namespace| cluster.of(namespace, agent("a", &[])));
-    (0..60).for_each(|_| drop(cluster.submit("x", 0)));
+    cluster.submit_many("x", 0, 60);
     (0..30).for_each(|_| drop(cluster.next()));
-    (0..60).for_each(|_| drop(cluster.submit("y", 0)));
+    cluster.submit_many("y", 0, 60);
     let turns: Vec<String> = (0..10).map(|_| cluster.next().0).collect();
     assert!(turns.iter().filter(|turn| *turn == "y").count() <= 6, "{turns:?}");
 }

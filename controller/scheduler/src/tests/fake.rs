@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use atlas_allocation::{ConcurrencyPermits, Free};
 use atlas_types::{
@@ -15,16 +15,13 @@ use crate::{Cluster, Held, NodeView, Strategy};
 
 const GB: u64 = 1 << 30;
 
-/// The only namespace.
-static NAMESPACE: LazyLock<Namespace> = LazyLock::new(Namespace::default_namespace);
-
 /// Whole gigabytes, as in the scripts.
 pub(super) fn gb(bytes: u64) -> u64 {
     bytes / GB
 }
 
-/// Demand, depth, limits of the agent, and whether its jobs have parked.
-type Class = (Demand, u32, Vec<Limit>, bool);
+/// Namespace, demand, depth, limits of the agent, and whether its jobs have parked.
+type Class = (Namespace, Demand, u32, Vec<Limit>, bool);
 
 #[derive(Default, Clone)]
 pub(super) struct Fake {
@@ -34,7 +31,11 @@ pub(super) struct Fake {
     pub(super) allocations: BTreeMap<JobId, (NodeId, Allocation)>,
     lending: BTreeSet<JobId>,
     permits: BTreeMap<LimitKey, ConcurrencyPermits>,
-    /// The limit of the only namespace.
+    /// Weights other than 1.
+    pub(super) weights: BTreeMap<Namespace, u32>,
+    progress: u64,
+    progress_of: BTreeMap<Namespace, u64>,
+    /// The limit of the default namespace.
     pub(super) running_max: Option<u32>,
     pub(super) now: ClusterTime,
     pub(super) full: BTreeMap<LimitKey, ClusterTime>,
@@ -48,6 +49,7 @@ impl Fake {
         match words[..] {
             ["node", name, ref rest @ ..] => self.add_node(node(name, rest)),
             ["job", name, ref rest @ ..] => self.add_job(job(name, rest)),
+            ["weight", namespace, weight] => drop(self.weights.insert(name(namespace), number(weight))),
             ["namespace", limit] => self.running_max = Some(number(limit)),
             ["clock", seconds] => self.now = self.now.plus(Micros::from_secs(number(seconds))),
             ["lend", name] => {
@@ -89,6 +91,11 @@ impl Fake {
 
     /// Applies a grant as the state does.
     pub(super) fn place(&mut self, grant: &GrantLease) {
+        let namespace = self.jobs[&grant.job].namespace.clone();
+        let share = self.share(&namespace);
+        self.progress = self.progress.max(share.progress);
+        let after = share.after_start(self.weight(&namespace), self.progress);
+        self.progress_of.insert(namespace, after.progress);
         let job = self.jobs.get_mut(&grant.job).expect("a job");
         assert_eq!(job.status, JobStatus::Pending);
         (job.status, job.reason) = (JobStatus::Running, Reason::Running);
@@ -151,6 +158,12 @@ impl Fake {
         })
     }
 
+    /// Whether any limit holds a job back.
+    pub(super) fn is_at_a_limit(&self, job: &Job) -> bool {
+        let full = |limit: &Limit| crate::choice::is_full(limit, self.permits(&limit.key), job.depth()).is_some();
+        self.is_held(job) || self.limits(job).iter().any(full)
+    }
+
     fn index(&mut self) {
         let mut waiting: Vec<&Job> = self.jobs.values().filter(|job| waits(job)).collect();
         waiting.sort_by_key(|job| (Reverse(job.priority), job.queue_seq));
@@ -163,7 +176,7 @@ impl Fake {
         self.classes = classes;
         self.permits.clear();
         for job in self.jobs.values().filter(|job| job.status == JobStatus::Running) {
-            for key in [limit_key(None, None), limit_key(Some(job), None)].into_iter().chain(value_key(job)) {
+            for key in [of_namespace(&job.namespace), limit_key(job, None)].into_iter().chain(value_key(job)) {
                 let permits = self.permits.entry(key).or_default();
                 permits.add(job.depth());
                 if self.lending.contains(&job.id) {
@@ -180,18 +193,21 @@ fn waits(job: &Job) -> bool {
 
 fn class(job: &Job) -> Class {
     let spec = job.spec.as_ref().expect("a spec");
-    (spec.demand.clone(), job.depth(), own_limits(job), job.has_parked())
+    (job.namespace.clone(), spec.demand.clone(), job.depth(), own_limits(job), job.has_parked())
 }
 
-fn limit_key(of: Option<&Job>, value: Option<&str>) -> LimitKey {
-    let namespace = Namespace::default_namespace();
-    LimitKey { namespace, agent: of.map(|job| job.agent.clone()), value: value.map(Into::into) }
+fn of_namespace(namespace: &Namespace) -> LimitKey {
+    LimitKey { namespace: namespace.clone(), agent: None, value: None }
+}
+
+fn limit_key(job: &Job, value: Option<&str>) -> LimitKey {
+    LimitKey { agent: Some(job.agent.clone()), value: value.map(Into::into), ..of_namespace(&job.namespace) }
 }
 
 /// The value of the label `k`.
 fn value_key(job: &Job) -> Option<LimitKey> {
     job.spec.as_ref()?.per_key.as_ref()?;
-    Some(limit_key(Some(job), Some(job.labels.get("k")?)))
+    Some(limit_key(job, Some(job.labels.get("k")?)))
 }
 
 fn own_limits(job: &Job) -> Vec<Limit> {
@@ -199,7 +215,7 @@ fn own_limits(job: &Job) -> Vec<Limit> {
     let rate = |rate: Option<Rate>| rate.filter(|_| !job.has_parked());
     let mut limits = Vec::new();
     if spec.concurrency.is_some() || spec.rate.is_some() {
-        limits.push(Limit { key: limit_key(Some(job), None), running_max: spec.concurrency, rate: rate(spec.rate) });
+        limits.push(Limit { key: limit_key(job, None), running_max: spec.concurrency, rate: rate(spec.rate) });
     }
     if let (Some(per_key), Some(key)) = (&spec.per_key, value_key(job)) {
         limits.push(Limit { key, running_max: per_key.concurrency, rate: rate(per_key.rate) });
@@ -211,23 +227,28 @@ impl Cluster for Fake {
     type Class = Class;
 
     fn namespaces(&self) -> impl Iterator<Item = &Namespace> {
-        std::iter::once(&*NAMESPACE)
+        let waiting: BTreeSet<_> = self.classes.iter().map(|(namespace, ..)| namespace).collect();
+        let mut namespaces: Vec<_> = waiting.into_iter().collect();
+        namespaces.sort_by_key(|namespace| self.share(namespace));
+        namespaces.into_iter()
     }
 
-    fn share(&self, _: &Namespace) -> Share {
-        Share::default()
+    fn share(&self, namespace: &Namespace) -> Share {
+        let running = self.permits.get(&of_namespace(namespace)).map_or(0, ConcurrencyPermits::taken);
+        let progress = self.progress_of.get(namespace).copied().unwrap_or(0);
+        Share::new(running, self.weight(namespace), progress)
     }
 
-    fn weight(&self, _: &Namespace) -> u32 {
-        1
+    fn weight(&self, namespace: &Namespace) -> u32 {
+        self.weights.get(namespace).copied().unwrap_or(1)
     }
 
     fn progress(&self) -> u64 {
-        0
+        self.progress
     }
 
-    fn classes<'a>(&'a self, _: &'a Namespace) -> impl Iterator<Item = &'a Class> + 'a {
-        self.classes.iter()
+    fn classes<'a>(&'a self, namespace: &'a Namespace) -> impl Iterator<Item = &'a Class> + 'a {
+        self.classes.iter().filter(move |(of, ..)| of == namespace)
     }
 
     fn turn(&self, job: &Job) -> Turn {
@@ -256,9 +277,9 @@ impl Cluster for Fake {
     }
 
     fn limits(&self, job: &Job) -> Vec<Limit> {
-        let of_namespace =
-            self.running_max.map(|most| Limit { key: limit_key(None, None), running_max: Some(most), rate: None });
-        own_limits(job).into_iter().chain(of_namespace).collect()
+        let most = self.running_max.filter(|_| job.namespace == Namespace::default_namespace());
+        let limit = most.map(|most| Limit { key: of_namespace(&job.namespace), running_max: Some(most), rate: None });
+        own_limits(job).into_iter().chain(limit).collect()
     }
 
     fn permits(&self, key: &LimitKey) -> Option<&ConcurrencyPermits> {
@@ -309,6 +330,10 @@ impl Cluster for Fake {
 
 fn number<T: std::str::FromStr>(text: &str) -> T {
     text.parse().ok().unwrap_or_else(|| panic!("not a number: {text}"))
+}
+
+fn name(text: &str) -> Namespace {
+    Namespace::new(text).expect("a name")
 }
 
 fn pair(text: &str) -> (String, String) {
@@ -378,6 +403,7 @@ pub(super) fn job(name: &str, words: &[&str]) -> Job {
     let id = JobId(number(&name[1..]));
     let mut agent = "worker";
     let mut pin = digest("d1");
+    let mut namespace = Namespace::default_namespace();
     let mut priority = 0;
     let mut reason = Reason::Queued;
     let (mut limit, mut rate, mut per_key) = (None, None, None);
@@ -388,6 +414,7 @@ pub(super) fn job(name: &str, words: &[&str]) -> Job {
     for word in words {
         match word.split_once('=').unwrap_or((word, "")) {
             ("depth", value) => spawned = Some(Spawned { by: JobId(0), depth: number(value), awaited: true }),
+            ("ns", value) => namespace = self::name(value),
             ("agent", value) => agent = value,
             ("digest", value) => pin = digest(value),
             ("prio", value) => priority = number(value),
@@ -417,7 +444,7 @@ pub(super) fn job(name: &str, words: &[&str]) -> Job {
         }
     }
     Job {
-        namespace: Namespace::default_namespace(),
+        namespace,
         id,
         agent: agent.parse().expect("an agent name"),
         pin: Some(AgentPin { version: Version { major: 1, minor: 0, patch: 0 }, digest: pin }),

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use atlas_types::{Demand, Gpu, Inventory, JobId, JobStatus, Node, NodeHealth, Place, Reason};
+use atlas_types::{Demand, Gpu, Inventory, JobId, JobStatus, Namespace, Node, NodeHealth, Place, Reason};
 use proptest::prelude::*;
 use proptest::strategy::Strategy as Generate;
 
 use super::fake::{Fake, job, node};
 use crate::fit::short_now;
 use crate::{
-    Ask, Brief, Change, More, NodeView, Plan, Strategy, Why, allocate, brief, could_ever, counterfactuals, explain,
-    plan,
+    Ask, Brief, Change, Cluster, More, NodeView, Plan, Strategy, Why, allocate, brief, could_ever, counterfactuals,
+    explain, plan,
 };
 
 fn nodes() -> impl Generate<Value = Vec<String>> {
@@ -46,14 +46,21 @@ fn jobs() -> impl Generate<Value = Vec<String>> {
         1 => Just(" agent=fair k=y k-limit=1"),
         1 => Just(" agent=even limit=3 rate=2/5/1 k=x k-rate=1/20/1")
     ];
-    let one = (0..4u32, 0..17u32, -1..3i64, 1..4u8, gpus, extra).prop_map(|(cores, mem, prio, digest, gpus, extra)| {
-        format!("cores={cores} mem={mem} prio={prio} digest=d{digest}{gpus}{extra}")
-    });
+    let one = (0..4u32, 0..17u32, -1..3i64, 1..4u8, gpus, extra, namespace()).prop_map(
+        |(cores, mem, prio, digest, gpus, extra, namespace)| {
+            format!("cores={cores} mem={mem} prio={prio} digest=d{digest}{gpus}{extra}{namespace}")
+        },
+    );
     prop::collection::vec(one, 0..24)
+}
+
+fn namespace() -> impl Generate<Value = &'static str> {
+    prop_oneof![4 => Just(""), 1 => Just(" ns=x"), 1 => Just(" ns=y")]
 }
 
 fn build(nodes: &[String], jobs: &[String]) -> Fake {
     let mut fake = Fake::default();
+    fake.parse("weight x 3");
     for (text, n) in nodes.iter().zip(1..) {
         fake.add_node(node(&format!("n{n}"), &text.split_whitespace().collect::<Vec<_>>()));
     }
@@ -90,29 +97,35 @@ fn assert_within_capacity(fake: &Fake) {
     }
 }
 
+fn running_by_default(fake: &Fake) -> usize {
+    let counts =
+        |job: &&atlas_types::Job| job.status == JobStatus::Running && job.namespace == Namespace::default_namespace();
+    fake.jobs.values().filter(counts).count()
+}
+
 fn assert_within_limits(fake: &Fake) {
-    let all = fake.jobs.values().filter(|job| job.status == JobStatus::Running).count();
+    let all = running_by_default(fake);
     assert!(fake.running_max.is_none_or(|limit| all <= limit as usize), "{all} jobs run");
     let mut running = BTreeMap::<_, u32>::new();
     for job in fake.jobs.values().filter(|job| job.status == JobStatus::Running) {
-        *running.entry(&job.agent).or_default() += 1;
+        *running.entry((&job.namespace, &job.agent)).or_default() += 1;
         if let Some(limit) = job.spec.as_ref().and_then(|spec| spec.concurrency) {
-            assert!(running[&job.agent] <= limit, "{} runs more often than {limit}", job.agent);
+            assert!(running[&(&job.namespace, &job.agent)] <= limit, "{} runs more often than {limit}", job.agent);
         }
     }
 }
 
 /// Every job that still waits has a reason that an exhaustive search confirms.
 fn assert_nothing_left_that_fits(fake: &Fake) {
-    let all = fake.jobs.values().filter(|job| job.status == JobStatus::Running).count();
-    if fake.running_max.is_some_and(|limit| all >= limit as usize) {
-        return;
-    }
+    let paused = fake.running_max.is_some_and(|limit| running_by_default(fake) >= limit as usize);
     for job in fake.jobs.values().filter(|job| job.status == JobStatus::Pending) {
         let spec = job.spec.as_ref().expect("a spec");
-        let running = |other: &&atlas_types::Job| other.status == JobStatus::Running && other.agent == job.agent;
+        let running = |other: &&atlas_types::Job| {
+            other.status == JobStatus::Running && other.namespace == job.namespace && other.agent == job.agent
+        };
         let running = fake.jobs.values().filter(running).count() as u32;
-        if spec.concurrency.is_some_and(|limit| running >= limit) || fake.is_held(job) {
+        let paused = paused && job.namespace == Namespace::default_namespace();
+        if paused || spec.concurrency.is_some_and(|limit| running >= limit) || fake.is_held(job) {
             continue;
         }
         for (node, free) in fake.nodes.values() {
@@ -153,24 +166,33 @@ fn make(fake: &mut Fake, asked: JobId, changes: &[Change]) {
                 }
             }),
             Change::End { jobs } => jobs.iter().for_each(|job| fake.remove(*job)),
+            Change::OthersWait => {
+                let namespace = fake.jobs[&asked].namespace.clone();
+                fake.change_jobs(|job| {
+                    if job.namespace != namespace {
+                        job.reason = Reason::InDoubt;
+                    }
+                });
+            }
             Change::Priority { at_least } => fake.change_jobs(|job| {
                 if job.id == asked {
                     job.priority = *at_least;
                 }
             }),
             Change::Limit { at_least } => {
-                let agent = fake.jobs[&asked].agent.clone();
+                let (namespace, agent) = (fake.jobs[&asked].namespace.clone(), fake.jobs[&asked].agent.clone());
                 fake.change_jobs(|job| {
-                    if job.agent == agent {
+                    if job.namespace == namespace && job.agent == agent {
                         Arc::make_mut(job.spec.as_mut().expect("a spec")).concurrency = Some(*at_least);
                     }
                 });
             }
             Change::NamespaceLimit { at_least } => fake.running_max = Some(*at_least),
             Change::KeyLimit { at_least } => {
-                let (agent, labels) = (fake.jobs[&asked].agent.clone(), fake.jobs[&asked].labels.clone());
+                let of = |job: &atlas_types::Job| (job.namespace.clone(), job.agent.clone(), job.labels.clone());
+                let of_asked = of(&fake.jobs[&asked]);
                 fake.change_jobs(|job| {
-                    if job.agent == agent && job.labels == labels {
+                    if of(job) == of_asked {
                         let spec = Arc::make_mut(job.spec.as_mut().expect("a spec"));
                         spec.per_key.as_mut().expect("a key").concurrency = Some(*at_least);
                     }
@@ -302,12 +324,35 @@ proptest! {
     }
 
     #[test]
+    fn the_next_namespace_is_the_one_with_the_lowest_share(nodes in nodes(), jobs in jobs(), budget in 1..30usize) {
+        let mut fake = build(&nodes, &jobs);
+        for _ in 0..jobs.len() + 1 {
+            let plan = plan(&fake, Strategy::BinPack, budget);
+            for placement in &plan.placements {
+                let share = fake.share(&placement.namespace);
+                for job in fake.jobs.values().filter(|job| job.status == JobStatus::Pending && !fake.is_at_a_limit(job)) {
+                    let demand = &job.spec.as_ref().expect("a spec").demand;
+                    let mut views = fake.nodes.values().map(|(node, free)| NodeView { node, free });
+                    let fits = views.any(|view| allocate(demand, job.depth(), view).is_some());
+                    prop_assert!(!fits || fake.share(&job.namespace) >= share, "j{} is passed", job.id.0);
+                }
+                fake.place(&placement.grant);
+            }
+            plan.never.iter().for_each(|never| fake.remove(never.job));
+            if !plan.more {
+                break;
+            }
+        }
+    }
+
+    #[test]
     fn the_first_of_a_class_is_placed_first(jobs in jobs()) {
         let fake = build(&["places=3 cores=8 mem=32 gpu=24,80".to_owned()], &jobs);
         let plan = plan(&fake, Strategy::BinPack, 100);
         let placed = |id: JobId| plan.placements.iter().position(|placement| placement.grant.job == id);
         for a in fake.jobs.values() {
-            for b in fake.jobs.values().filter(|b| a.spec == b.spec && a.agent == b.agent) {
+            let like = |b: &&atlas_types::Job| a.spec == b.spec && a.agent == b.agent && a.namespace == b.namespace;
+            for b in fake.jobs.values().filter(like) {
                 let a_first = (-a.priority, a.queue_seq) < (-b.priority, b.queue_seq);
                 if let (true, Some(later)) = (a_first, placed(b.id)) {
                     prop_assert!(placed(a.id).is_some_and(|earlier| earlier < later), "{} before {}", b.id, a.id);

@@ -66,13 +66,14 @@ fn snapshots_read_and_write_as_ever() {
     let mut buckets = Vec::new();
     encode_snapshot(&samples::image_with_buckets(), &mut buckets).expect("a vector takes everything");
     let buckets = Golden { name: "snapshot_buckets", bytes: buckets, read };
+    let mut shares = Vec::new();
+    encode_snapshot(&samples::image_with_shares(), &mut shares).expect("a vector takes everything");
+    let shares = Golden { name: "snapshot_shares", bytes: shares, read };
     let mut questions = Vec::new();
     encode_snapshot(&samples::image_with_questions(), &mut questions).expect("a vector takes everything");
     let questions = Golden { name: "snapshot_questions", bytes: questions, read };
-    check(
-        "snapshots",
-        &[Golden { name: "snapshot", bytes, read }, journals, inboxes, questions, objects, runs, branches, buckets],
-    );
+    let first = Golden { name: "snapshot", bytes, read };
+    check("snapshots", &[first, journals, inboxes, questions, objects, runs, branches, buckets, shares]);
 }
 
 #[test]

@@ -242,7 +242,7 @@ pub(crate) fn image_with_runs() -> StateImage {
     StateImage { level: Level(6), runs: runs().into_iter().map(Arc::new).collect(), ..image() }
 }
 
-/// A state of level 6 with token buckets and shares.
+/// A state of level 6 with token buckets.
 pub(crate) fn image_with_buckets() -> StateImage {
     let key = |agent, value| LimitKey { namespace: Namespace::default_namespace(), agent, value };
     let bucket = |key, seconds: u64| Bucket { key, full: ClusterTime(seconds * 1_000_000) };
@@ -251,8 +251,13 @@ pub(crate) fn image_with_buckets() -> StateImage {
         bucket(key(Some(agent()), None), 92),
         bucket(key(Some(agent()), Some("acme".into())), 150),
     ];
+    StateImage { level: Level(6), buckets, ..image() }
+}
+
+/// A state of level 6 with the progress of namespaces.
+pub(crate) fn image_with_shares() -> StateImage {
     let progress_of = vec![(Namespace::default_namespace(), 3 << 20)];
-    StateImage { level: Level(6), buckets, progress: 2 << 20, progress_of, ..image() }
+    StateImage { level: Level(6), progress: 2 << 20, progress_of, ..image() }
 }
 
 /// A state of level 6 with a run that has branches: a step failed and runs again, two do not run.
