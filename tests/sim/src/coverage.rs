@@ -19,7 +19,7 @@ const RUN_MIN: [(&str, u64); 6] = [
 /// What a campaign of 200 runs must have seen, and how often.
 const CAMPAIGN_MIN: [(&str, u64); 60] = [
     ("jobs that waited for their turn", 100),
-    ("namespaces that waited for their turn", 100),
+    ("namespaces that waited for their turn", 50),
     ("rates used up", 20),
     ("keys at their limit", 50),
     ("spawned jobs", 100),
