@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use atlas_audit::{Decision, LINE_BYTES_MAX, Record, Verifier};
+use atlas_audit::{Damage, Decision, LINE_BYTES_MAX, ReceiptVerifier, Record, Verifier};
 use atlas_env::Env;
 use serde_json::{Value, json};
 
@@ -30,8 +30,10 @@ pub(crate) enum Verb {
     Tail(Filter),
     /// Prints the records that match a filter, oldest first.
     Query(Filter),
-    /// Checks that no record was changed, removed or inserted; of a file without a cluster.
+    /// Checks that no record was changed, removed or inserted; of a file, such as a receipt, without a cluster.
     Verify(File),
+    /// Prints the receipt of a job that has ended: what it was, who asked, where it ran, what it called and how it ended.
+    Receipt(Receipt),
     /// Writes all records to a file, as they are, to be verified elsewhere.
     Export(Export),
 }
@@ -62,8 +64,18 @@ pub(crate) struct Filter {
 /// Options of `atlasctl audit verify`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct File {
-    /// A file of exported records; without one, the records of the controller.
+    /// A file of exported records, or a receipt; without one, the records of the controller.
     file: Option<PathBuf>,
+}
+
+/// Options of `atlasctl audit receipt`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Receipt {
+    /// The job, or the beginning of its id.
+    job: String,
+    /// A new file, in place of the output.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
 }
 
 /// Options of `atlasctl audit export`.
@@ -86,6 +98,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
             Ok(Exit::Done)
         }
         Verb::Verify(options) => verify(context, options).await,
+        Verb::Receipt(options) => receipt(context, options).await,
         Verb::Export(options) => export(context, options).await,
     }
 }
@@ -179,12 +192,62 @@ fn told(record: &Record) -> String {
     text + "\n"
 }
 
+async fn receipt(context: &Context, options: &Receipt) -> Result<Exit, Failure> {
+    let answer = context.client()?.get(&["api", "jobs", &options.job, "receipt"], &[]).await?;
+    let lines: Vec<&str> = answer["lines"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    // What a controller sends is checked like a file.
+    let verifier = verified(lines.iter().map(|line| Ok((*line).to_owned())))?;
+    let text: String = lines.iter().flat_map(|line| [*line, "\n"]).collect();
+    let Some(path) = &options.out else {
+        context.show(&Shown { value: answer, text, names: Vec::new() })?;
+        return Ok(Exit::Done);
+    };
+    let failed = |error: std::io::Error| could_not("write", path, &error);
+    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(path).map_err(failed)?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
+    let (job, count, head) = (verifier.job(), verifier.count(), verifier.head());
+    let value = json!({ "job": job, "entries": count, "head": head, "file": path.display().to_string() });
+    let text = format!("receipt of {job}, {count} entries\nhead {head}\n");
+    context.show(&Shown { value, text, names: Vec::new() })?;
+    context.next(&format!("next: atlasctl audit verify {}", path.display()));
+    Ok(Exit::Done)
+}
+
+/// Verifies the entries of a receipt.
+fn verified(lines: impl Iterator<Item = Result<String, Failure>>) -> Result<ReceiptVerifier, Failure> {
+    let mut verifier = ReceiptVerifier::default();
+    let damaged = |entry: u64, damage: &Damage| {
+        let failure =
+            Failure::new("E0129", Exit::Invalid, format!("the receipt is damaged at entry {entry}: {damage}"));
+        failure.with_next("ask the cluster for the receipt again, and compare the two")
+    };
+    for line in lines {
+        let entry = verifier.count() + 1;
+        verifier.line(&line?).map_err(|damage| damaged(entry, &damage))?;
+    }
+    verifier.finish().map_err(|damage| damaged(verifier.count() + 1, &damage))?;
+    Ok(verifier)
+}
+
+fn verify_receipt(context: &Context, path: &Path) -> Result<Exit, Failure> {
+    let verifier = verified(lines(path)?)?;
+    let (job, count, head) = (verifier.job(), verifier.count(), verifier.head());
+    let value = json!({ "job": job, "entries": count, "head": head });
+    let text = format!("verified {count} entries of the receipt of {job}\nhead {head}\n");
+    context.show(&Shown { value, text, names: Vec::new() })?;
+    Ok(Exit::Done)
+}
+
 async fn verify(context: &Context, options: &File) -> Result<Exit, Failure> {
     let mut check = Check::default();
     match &options.file {
         Some(path) => {
-            for line in lines(path)? {
-                check.line(&line?);
+            for (number, line) in lines(path)?.enumerate() {
+                let line = line?;
+                if number == 0 && ReceiptVerifier::is_entry(&line) {
+                    return verify_receipt(context, path);
+                }
+                check.line(&line);
             }
         }
         None => {

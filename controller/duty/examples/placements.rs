@@ -123,6 +123,7 @@ fn submission(job: u64) -> Result<Command, IdError> {
         budget_nanodollars: None,
         context: None,
         questions: atlas_types::QuestionRule::Fail,
+        policies: Vec::new(),
     }))
 }
 

@@ -87,6 +87,7 @@ fn step(
         bearer: false,
         budget_nanodollars: None,
         questions: atlas_types::QuestionRule::Fail,
+        policies: Vec::new(),
         context: Some(Payload::inline(context.as_bytes())),
     };
     Some(RunNext::Step { agent: planned.agent.as_str().into(), strategy, submit: Box::new(submit) })

@@ -238,6 +238,7 @@ fn submit(id: &str, name: &str) -> Command {
         budget_nanodollars: None,
         context: None,
         questions: atlas_types::QuestionRule::Fail,
+        policies: Vec::new(),
     })
 }
 

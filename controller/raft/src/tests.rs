@@ -279,6 +279,7 @@ pub(crate) fn submit(id: JobId) -> Request {
         budget_nanodollars: None,
         context: None,
         questions: atlas_types::QuestionRule::Fail,
+        policies: Vec::new(),
     }))
 }
 

@@ -46,6 +46,7 @@ fn submit(id: u64, input: &[u8]) -> Request {
         budget_nanodollars: None,
         context: None,
         questions: atlas_types::QuestionRule::Fail,
+        policies: Vec::new(),
     }))
 }
 

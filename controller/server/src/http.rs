@@ -221,6 +221,7 @@ impl HttpDoor {
             (Route::JobPolicies(id), &Method::GET) => policies::of_job(self, caller, &id).await,
             (Route::JobExplain(id), &Method::GET) => jobs::explain(self, caller, request, &id).await,
             (Route::JobSteps(id), &Method::GET) => jobs::steps(self, caller, request, &id).await,
+            (Route::JobReceipt(id), &Method::GET) => jobs::receipt(self, caller, request, &id).await,
             (Route::JobLogs(id), &Method::GET) => logs::get(self, caller, request, &id).await,
             (Route::ClusterEvents, &Method::GET) => cluster_events::all(self, caller, request).await,
             (Route::Events | Route::Socket, &Method::GET) => events::all(self, caller, request).await,

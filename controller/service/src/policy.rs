@@ -9,11 +9,13 @@ use atlas_objects::{PolicyRule, PolicySpec};
 use atlas_policy::{Asked, Decision, Rule, RuleText, decide};
 use atlas_state::State;
 use atlas_types::{
-    AgentName, AgentVersion, EventSeq, Failure, FailureKind, Job, Namespace, Object, ObjectKind, Verdict,
+    AgentName, AgentVersion, EventSeq, Failure, FailureKind, Job, Namespace, Object, ObjectKind, POLICIES_MAX,
+    PolicyRef, Verdict,
 };
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
+use crate::artifacts::digest_of;
 use crate::audit::Attempted;
 use crate::submit::{find_version, unknown_agent};
 use crate::{Caller, Consistency, Error, Service};
@@ -27,6 +29,8 @@ const CPU: &str = "max_cpu_seconds";
 /// A policy that was read.
 struct Policy {
     name: String,
+    /// Which one it is, for the jobs that it allows.
+    reference: PolicyRef,
     spec: PolicySpec,
     /// Its rules; what is wrong with them, if another release wrote them.
     rules: Result<Vec<Rule>, String>,
@@ -199,6 +203,12 @@ impl Service {
         Ok(answer)
     }
 
+    /// The policies that count in a namespace, as its jobs name them. Those beyond the bound of a job are left out.
+    pub(crate) fn policies_of(&self, state: &State, namespace: &Namespace) -> Vec<PolicyRef> {
+        let policies = self.policies(state, namespace);
+        policies.iter().take(POLICIES_MAX).map(|policy| policy.reference.clone()).collect()
+    }
+
     /// The policies that count in a namespace, by name.
     fn policies(&self, state: &State, namespace: &Namespace) -> Vec<Arc<Policy>> {
         let Ok(kind) = ObjectKind::new(KIND) else { return Vec::new() };
@@ -232,10 +242,13 @@ impl Service {
 impl Policy {
     fn read(object: &Object) -> Self {
         let name = object.key.name.to_string();
-        match PolicySpec::read(&object.spec) {
-            Ok(spec) => Self { name, rules: rules_of(&spec), spec },
-            Err(error) => Self { name, spec: PolicySpec::default(), rules: Err(error.to_string()) },
-        }
+        let (revision, digest) = (object.revision, digest_of(&object.spec));
+        let reference = PolicyRef { name: object.key.name.clone(), revision, digest };
+        let (spec, rules) = match PolicySpec::read(&object.spec) {
+            Ok(spec) => (spec.clone(), rules_of(&spec)),
+            Err(error) => (PolicySpec::default(), Err(error.to_string())),
+        };
+        Self { name, reference, spec, rules }
     }
 
     fn allows(&self, secret: &str) -> bool {

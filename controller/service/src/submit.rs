@@ -9,8 +9,8 @@ use atlas_contract::{Violation, joined};
 use atlas_state::State;
 use atlas_types::{
     AgentKind, AgentName, AgentPin, AgentVersion, Command, Door, Failure, FailureKind, JobId, Micros, Origin, Outcome,
-    Payload, QuestionRule, Rejection, Request, RequestId, RequiredAgent, SpawnedBy, Spawner, SubmitJob, Timestamp,
-    Verdict,
+    Payload, PolicyRef, QuestionRule, Rejection, Request, RequestId, RequiredAgent, SpawnedBy, Spawner, SubmitJob,
+    Timestamp, Verdict,
 };
 use bytes::Bytes;
 use serde_json::Value;
@@ -140,7 +140,7 @@ impl<'s> Draft<'s> {
     }
 
     /// The request. None until the input is stored.
-    fn request(&self, verdict: Verdict) -> Option<Request> {
+    fn request(&self, verdict: Verdict, policies: Vec<PolicyRef>) -> Option<Request> {
         let Self { submission, origin, id, stored, .. } = self;
         let command = Command::SubmitJob(SubmitJob {
             id: *id,
@@ -157,6 +157,7 @@ impl<'s> Draft<'s> {
             budget_nanodollars: submission.budget_nanodollars,
             context: None,
             questions: submission.questions.clone(),
+            policies,
         });
         Some(Request { origin: origin.clone(), command })
     }
@@ -172,6 +173,11 @@ struct Judge {
 }
 
 impl Judge {
+    /// The newest state that it judged by.
+    fn latest(&self) -> &State {
+        self.sure.as_ref().unwrap_or(&self.state)
+    }
+
     /// Resolves the version and checks the input. The outer error applies to all submissions.
     async fn verdict(
         &mut self,
@@ -315,7 +321,8 @@ impl Service {
                 }
             }
             places.push(place);
-            requests.extend(draft.request(verdict));
+            let policies = self.policies_of(judge.latest(), &caller.namespace);
+            requests.extend(draft.request(verdict, policies));
         }
         Ok((places, requests))
     }

@@ -86,6 +86,7 @@ impl Node {
             budget_nanodollars: None,
             context: None,
             questions: atlas_types::QuestionRule::Fail,
+            policies: Vec::new(),
         };
         self.propose(Command::SubmitJob(command)).await;
     }

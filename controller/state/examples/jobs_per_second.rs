@@ -129,6 +129,7 @@ impl Bench {
             budget_nanodollars: None,
             context: None,
             questions: atlas_types::QuestionRule::Fail,
+            policies: Vec::new(),
         })
     }
 

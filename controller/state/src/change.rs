@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use atlas_objects::NamespaceSpec;
 use atlas_types::{
-    AgentVersion, ClusterTime, Digest, Event, EventRecord, Failure, FailureKind, Inbox, Job, JobChange, JobId,
-    JobStatus, JoinToken, Journal, Lease, Namespace, NodeHealth, NodeId, Object, ObjectKey, Origin, Outcome, Question,
-    QuestionEnd, QuestionId, Reason, Rejection, RunId, Timestamp, Usage, Wait,
+    AgentVersion, Answered, AnsweredHow, ClusterTime, Digest, Event, EventRecord, Failure, FailureKind, Inbox, Job,
+    JobChange, JobId, JobStatus, JoinToken, Journal, Lease, Namespace, NodeHealth, NodeId, Object, ObjectKey, Origin,
+    Outcome, Question, QuestionEnd, QuestionId, Reason, Rejection, RunId, Timestamp, Usage, Wait, level,
 };
 
 mod retry;
@@ -89,6 +89,28 @@ impl Change<'_> {
         self.emit(Event::QuestionEnded { question });
         if let Some(job) = job {
             self.wake(job);
+        }
+    }
+
+    /// Keeps with a job that ends how its questions ended: they leave the state with it.
+    fn note_answers(&self, job: &mut Job) {
+        if self.state.level < level::EVIDENCE {
+            return;
+        }
+        let answered = |question: &Arc<Question>| {
+            let (by, how) = match &question.end {
+                Some(QuestionEnd::Answered { by, .. }) => (Some(by.clone()), AnsweredHow::Answered),
+                Some(QuestionEnd::Defaulted) => (None, AnsweredHow::Defaulted),
+                Some(QuestionEnd::Expired) => (None, AnsweredHow::Expired),
+                // It is open, and ends with the job.
+                Some(QuestionEnd::Cancelled) | None => (None, AnsweredHow::Cancelled),
+            };
+            let at = if question.is_open() { self.at } else { question.ended_at };
+            Answered { question: question.id, step: question.step, by, how, at }
+        };
+        let answers: Vec<Answered> = self.state.questions_of(job.id).map(answered).collect();
+        if !answers.is_empty() {
+            Arc::make_mut(job.evidence.get_or_insert_default()).answers = answers;
         }
     }
 
@@ -311,6 +333,7 @@ impl Change<'_> {
         job.completed_at = self.at;
         job.successor = retry.as_ref().map(|retry| retry.id);
         job.journal = self.take_journal(job.id);
+        self.note_answers(&mut job);
         job.parked = None;
         self.drop_inbox(job.id);
         let outcome = Outcome::Ended { status, retry: job.successor };

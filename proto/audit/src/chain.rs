@@ -10,8 +10,8 @@ pub const GENESIS: &str = "00000000000000000000000000000000000000000000000000000
 /// Most bytes of a line.
 pub const LINE_BYTES_MAX: usize = 64 * 1024;
 /// What the last member of a line begins and ends with.
-const HASH_BEGINS: &str = ",\"hash\":\"";
-const HASH_ENDS: &str = "\"}";
+pub(crate) const HASH_BEGINS: &str = ",\"hash\":\"";
+pub(crate) const HASH_ENDS: &str = "\"}";
 
 /// A line without its own hash. `deny_unknown_fields` does not go with a flattened member, and is not wanted: later releases add
 /// members, and these are part of the hash.
@@ -150,7 +150,7 @@ fn read(line: &str) -> Result<Body, Broken> {
 }
 
 /// The hash that a line gives for itself.
-fn own_hash(line: &str) -> Option<&str> {
+pub(crate) fn own_hash(line: &str) -> Option<&str> {
     let rest = line.strip_suffix(HASH_ENDS)?;
     let told = rest.get(rest.len().checked_sub(GENESIS.len())?..)?;
     let before = &rest[..rest.len() - told.len()];
@@ -158,7 +158,7 @@ fn own_hash(line: &str) -> Option<&str> {
         .then_some(told)
 }
 
-fn hash(bytes: &[u8]) -> String {
+pub(crate) fn hash(bytes: &[u8]) -> String {
     let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or_default();
     Sha256::digest(bytes).iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }

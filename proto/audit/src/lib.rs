@@ -7,8 +7,10 @@
 
 mod chain;
 mod filter;
+mod receipt;
 mod record;
 
 pub use chain::{Broken, Chain, GENESIS, LINE_BYTES_MAX, Verifier};
 pub use filter::Filter;
+pub use receipt::{Damage, ENTRIES_MAX, Receipt, ReceiptVerifier};
 pub use record::{Decision, Record};

@@ -9,6 +9,7 @@ use crate::{FormatError, proto};
 mod agent;
 mod command;
 mod config;
+mod evidence;
 mod hardware;
 mod job;
 pub(crate) mod journal;

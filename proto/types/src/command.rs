@@ -187,6 +187,7 @@ impl Command {
                 level::ATTACHMENTS
             }
             Self::RegisterAgent(command) if !command.spec.servers.is_empty() => level::MCP_SERVERS,
+            Self::SubmitJob(command) if !command.policies.is_empty() => level::EVIDENCE,
             Self::SubmitJob(command) if command.bearer => level::ATTACHMENTS,
             Self::SubmitJob(command) if command.questions != QuestionRule::Fail => level::QUESTIONS,
             Self::SubmitJob(command) if command.budget_nanodollars.is_some() => level::BUDGETS,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::{
-    AgentName, AgentPin, Attempt, Carried, ClusterTime, Door, JobId, Journal, Lease, Micros, Namespace, NodeId,
-    ObjectName, Parked, Payload, Principal, QuestionRule, RequestId, Route, RunSpec, Seq, StepOf, Timestamp,
+    AgentName, AgentPin, Attempt, Carried, ClusterTime, Door, Evidence, JobId, Journal, Lease, Micros, Namespace,
+    NodeId, ObjectName, Parked, Payload, Principal, QuestionRule, RequestId, Route, RunSpec, Seq, StepOf, Timestamp,
     TraceContext,
 };
 
@@ -275,6 +275,8 @@ pub struct Job {
     pub questions: QuestionRule,
     /// How it was routed; none if the default orchestrator allowed it.
     pub route: Option<Arc<Route>>,
+    /// What its receipt says beside the rest; none if there is nothing.
+    pub evidence: Option<Arc<Evidence>>,
 }
 
 impl Job {

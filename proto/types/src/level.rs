@@ -102,4 +102,5 @@ features! {
     6 RATES "Contracts and namespaces limit how often jobs start, and contracts limit the jobs of each value of a key.";
     6 ERASURE "What was sent to and made by ended jobs can be erased.";
     6 SHARES "Namespaces share the cluster by weight, and waiting jobs can age.";
+    6 EVIDENCE "Jobs keep for their receipts on which nodes they ran, who answered their questions, and which policies allowed them.";
 }

@@ -11,6 +11,7 @@ mod config;
 mod entry;
 mod error;
 mod event;
+mod evidence;
 mod fair;
 mod hardware;
 mod id;
@@ -56,6 +57,7 @@ pub use config::ClusterConfig;
 pub use entry::{Entry, Parent};
 pub use error::ErrorKind;
 pub use event::{Event, EventRecord, JobChange};
+pub use evidence::{Answered, AnsweredHow, Evidence, GRANTS_MAX, Granted, POLICIES_MAX, PolicyRef};
 pub use fair::{AGING_PRIORITY_MAX, Share, Turn, WEIGHT_DEFAULT, WEIGHT_MAX};
 pub use hardware::{Allocation, Architecture, Demand, Gpu, GpuShare, Inventory, Place};
 pub use id::{

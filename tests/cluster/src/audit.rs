@@ -373,3 +373,53 @@ async fn a_job_that_may_no_longer_spawn_is_recorded() {
     let found = ["on_behalf_of", "door", "verb", "object", "code"].map(part);
     assert_eq!(found, [job.as_str(), "worker", "submitJob", "agent/nest", "E2107"]);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_receipt_verifies_offline_and_names_a_changed_entry() {
+    let echo = Agent { name: "echo", version: "1.0.0", contract: "", script: "cat" };
+    let mut rig = Rig::start(&echo).await;
+    let second = rig.joined("c2").await;
+    let rule = json!({"name": "small", "on": ["submit"], "when": "priority > 100", "effect": "deny"});
+    rig.must(Method::PUT, "/api/objects/policy/night", &json!({"spec": {"rules": [rule]}}), None).await;
+    let input = json!({"agent": "echo", "input": {"text": PRIVATE}});
+    let job = rig.must(Method::POST, "/api/jobs", &input, Some("order-1")).await;
+    let job = job["id"].as_str().or(job["job_id"].as_str()).expect("an id").to_owned();
+    let (code, text) = rig.audit(&["receipt", &job]);
+    assert!(code != 0 && text.contains("the job is pending"), "{code} {text}");
+    let mut worker = Command::new(program("atlas-worker"));
+    worker.args(["--node", "w1", "--controller", &rig.controller.workers.to_string()]);
+    let worker = Process::start(worker.arg("--data-dir").arg(rig.folder.path().join("worker")));
+    rig.must(Method::GET, &format!("/api/jobs/{job}/wait?timeout=60"), &Value::Null, None).await;
+
+    let (code, text) = rig.audit(&["receipt", &job, "--out", "receipt.json"]);
+    assert_eq!(code, 0, "{text}");
+    let file = rig.folder.path().join("receipt.json");
+    let receipt = fs::read_to_string(&file).expect("a text");
+    assert!(!receipt.contains(PRIVATE), "{receipt}");
+    let entries: Vec<Value> = receipt.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let kinds: Vec<&str> = entries.iter().filter_map(|entry| entry["kind"].as_str()).collect();
+    assert_eq!(kinds, ["job", "submission", "agent", "policy", "attempt", "end"], "{receipt}");
+    let parts = [&entries[1]["principal"], &entries[3]["name"], &entries[4]["node"], &entries[5]["status"]];
+    assert_eq!(parts.map(|part| part.as_str().unwrap_or_default()), ["root", "night", "w1", "completed"]);
+    // What `sha256sum` says of the input as it was sent.
+    assert_eq!(entries[1]["input"], "sha256:49d533ef4cd475542e5fa3b1980a0008febe9ff655c59191b8868e201d8ea91f");
+
+    // The other controller makes the same one, and the audit of this one has its head.
+    let (code, other) = rig.audit_of(&second, &["receipt", &job]);
+    assert!(code == 0 && other == receipt, "{other}{receipt}");
+    let head = entries[5]["hash"].as_str().expect("a hash");
+    let (_, told) = rig.audit(&["query", "--verb", "getReceipt"]);
+    assert!(told.contains(&format!("job/{job} receipt {head}")), "{told}");
+
+    drop(worker);
+    rig.controller.kill();
+    drop(second);
+    let (code, text) = rig.audit(&["verify", "receipt.json"]);
+    assert!(code == 0 && text.contains("verified 6 entries") && text.contains(head), "{code} {text}");
+    for (number, line) in (1..).zip(receipt.lines()) {
+        let changed = line.replacen("\"kind\":\"", "\"kind\":\"x", 1);
+        fs::write(&file, receipt.replacen(line, &changed, 1)).expect("written");
+        let (code, text) = rig.audit(&["verify", "receipt.json"]);
+        assert!(code == 4 && text.contains(&format!("damaged at entry {number}:")), "{code} {text}");
+    }
+}

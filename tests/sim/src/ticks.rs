@@ -444,6 +444,7 @@ impl World {
             budget_nanodollars: None,
             context: None,
             questions: QuestionRule::Fail,
+            policies: Vec::new(),
         };
         if self.options.unchecked && self.rng.chance(20) {
             // What a command without a check would do: the job is submitted beside the trigger.

@@ -231,6 +231,7 @@ pub fn submit(op: u64, id: JobId, agent: Agent, priority: i64) -> Request {
         budget_nanodollars: None,
         context: None,
         questions: atlas_types::QuestionRule::Fail,
+        policies: Vec::new(),
     };
     named(&format!("op-{op}"), Command::SubmitJob(command))
 }

@@ -221,6 +221,7 @@ fn job(id: u64, status: JobStatus) -> Job {
         fork: None,
         questions: atlas_types::QuestionRule::Fail,
         route: None,
+        evidence: None,
         parks: 0,
         used: Micros::default(),
         parked: None,

@@ -474,6 +474,7 @@ pub(super) fn job(name: &str, words: &[&str]) -> Job {
         fork: None,
         questions: atlas_types::QuestionRule::Fail,
         route: None,
+        evidence: None,
         journal: None,
         parks,
         used: Micros::default(),

@@ -13,7 +13,7 @@ use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor}
 use serde_json::value::RawValue;
 
 use super::HttpDoor;
-use super::answer::{Answer, Problem, Response, ready_json};
+use super::answer::{self, Answer, Problem, Response, ready_json};
 use super::query::Query;
 use super::request::Request;
 
@@ -191,6 +191,14 @@ pub(crate) async fn steps(door: &HttpDoor, caller: &Caller, request: &Request, i
     let mut body = Vec::with_capacity(4096);
     steps.write(&mut body);
     Ok(ready_json(StatusCode::OK, body))
+}
+
+/// `GET /api/jobs/{id}/receipt`: what is known about a job that has ended, to be verified anywhere.
+pub(crate) async fn receipt(door: &HttpDoor, caller: &Caller, request: &Request, id: &str) -> Answer {
+    let id = door.service.job_id(caller, id).await?;
+    let receipt = door.service.receipt(caller, id, request.consistency()).await?;
+    let value = serde_json::json!({ "job": id.to_string(), "head": receipt.head(), "lines": receipt.lines() });
+    Ok(answer::json(StatusCode::OK, &value))
 }
 
 /// `POST /api/jobs/{id}/retry`: runs an ended job again, as a new one; with `?resume=true` from its recorded steps on.

@@ -307,6 +307,7 @@ pub(super) async fn submit(
         bearer: false,
         budget_nanodollars: None,
         questions: atlas_types::QuestionRule::Fail,
+        policies: service.policies_of(state, &run.namespace),
         context: Some(service.payload(context.to_string().into()).await?),
     })
 }

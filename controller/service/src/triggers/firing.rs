@@ -181,6 +181,7 @@ impl Service {
             budget_nanodollars: None,
             context: None,
             questions: submission.questions,
+            policies: self.policies_of(state, &caller.namespace),
         })))
     }
 }

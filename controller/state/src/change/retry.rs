@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use atlas_types::{Failure, FailureKind, Fork, Job, JobId, JobStatus, Micros, Reason, RetryRule, Timestamp, level};
+use atlas_types::{
+    Evidence, Failure, FailureKind, Fork, Job, JobId, JobStatus, Micros, Reason, RetryRule, Timestamp, level,
+};
 
 use super::Change;
 
@@ -64,11 +66,18 @@ pub(crate) fn again(job: &Job, id: JobId) -> Job {
         successor: None,
         stream: None,
         journal: None,
+        evidence: allowed_by(job),
         fork: begun_anew(job),
         // What did not run is decided on again.
         route: job.route.clone().filter(|route| route.action.runs()),
         ..job.clone()
     }
+}
+
+/// Of its evidence a retry has the policies alone: it is not submitted again.
+fn allowed_by(job: &Job) -> Option<Arc<Evidence>> {
+    let policies = &job.evidence.as_ref()?.policies;
+    (!policies.is_empty()).then(|| Arc::new(Evidence { policies: policies.clone(), ..Evidence::default() }))
 }
 
 /// A retry of a fork keeps its model and begins without the copied steps.

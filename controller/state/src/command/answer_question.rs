@@ -60,6 +60,22 @@ mod tests {
     }
 
     #[test]
+    fn a_job_that_ends_keeps_where_it_ran_and_who_answered() {
+        check(
+            &format!(
+                "{ASKED}; ask j1 q=2; answer j1 by=ann; lose j1; grant j1 n1 -- evidence j1; cancel j1; complete j1; evidence j1"
+            ),
+            expect![[""]],
+        );
+        check(
+            "level 5; agent a; node n1; job j1; grant j1 n1; complete j1 -- evidence j1",
+            expect![[r#"
+                j1: grants [] answers []
+            "#]],
+        );
+    }
+
+    #[test]
     fn answers_are_refused_that_are_too_large_for_others_or_of_another_namespace() {
         check(
             &format!(

@@ -43,6 +43,7 @@ pub(super) fn apply(command: &ConsultOrchestrator, change: &mut Change<'_>) -> R
         budget_nanodollars: None,
         context: None,
         questions: QuestionRule::Fail,
+        policies: Vec::new(),
     };
     let job = new_job(&submit, change, Some(command.pin.clone()), Some(spec));
     change.submit(Job { namespace: Namespace::system(), ..job });

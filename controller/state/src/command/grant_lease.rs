@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use atlas_allocation::suits;
-use atlas_types::{GrantLease, Job, JobChange, JobStatus, Lease, Outcome, Reason, Rejection, RunSpec};
+use atlas_types::{GrantLease, Granted, Job, JobChange, JobStatus, Lease, Outcome, Reason, Rejection, RunSpec, level};
 
 use crate::change::{Change, set_warm};
 use crate::node::NodeState;
@@ -51,6 +51,11 @@ pub(super) fn apply(command: &GrantLease, change: &mut Change<'_>) -> Result<Out
     job.status = JobStatus::Running;
     job.reason = Reason::Running;
     job.started_at = change.at;
+    if change.state.level >= level::EVIDENCE {
+        let evidence = job.evidence.get_or_insert_default();
+        let (attempt, node, at) = (job.attempt, command.node.clone(), change.at);
+        Arc::make_mut(evidence).grant(Granted { attempt, node, at });
+    }
     // It moved nothing in the queue.
     if let Some(priority) = job.route.as_ref().and_then(|route| route.priority) {
         job.priority = priority;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentName, AgentPin, Attempt, Failure, Job, JobId, JobStatus, Micros, Outcome, Payload, Reason, Rejection, Run,
-    RunSpec, Seq, SpawnedBy, StepOf, SubmitJob, Timestamp, Verdict, label_bytes,
+    AgentName, AgentPin, Attempt, Evidence, Failure, Job, JobId, JobStatus, Micros, Outcome, POLICIES_MAX, Payload,
+    PolicyRef, Reason, Rejection, Run, RunSpec, Seq, SpawnedBy, StepOf, SubmitJob, Timestamp, Verdict, label_bytes,
 };
 
 use super::{check_bytes, check_labels, check_limit, check_namespace, check_size, route_job, spawn};
@@ -59,6 +59,7 @@ fn check(command: &SubmitJob, change: &Change<'_>, step: Option<StepOf>) -> Resu
     check_size(context_bytes)?;
     check_size(command.metadata.len() as u64)?;
     check_labels(change.state, command.labels.iter())?;
+    check_policies(command)?;
     check_id(change, command.id)?;
     // A run was admitted with its steps: if these had to wait for room, carried jobs alone could fill the queue.
     if step.is_none() && !matches!(command.spawner, Some(SpawnedBy::Run { .. })) {
@@ -132,6 +133,19 @@ fn reason(command: &SubmitJob, change: &Change<'_>) -> Reason {
     }
 }
 
+/// Doors send no more policies than a job keeps.
+fn check_policies(command: &SubmitJob) -> Result<(), Rejection> {
+    let count = command.policies.len();
+    let bytes = (count * size_of::<PolicyRef>()) as u64;
+    if count > POLICIES_MAX { Err(Rejection::PayloadTooLarge { bytes }) } else { Ok(()) }
+}
+
+/// What its receipt says from the beginning.
+fn evidence(command: &SubmitJob) -> Option<Arc<Evidence>> {
+    let policies = command.policies.clone();
+    (!policies.is_empty()).then(|| Arc::new(Evidence { policies, ..Evidence::default() }))
+}
+
 pub(super) fn new_job(
     command: &SubmitJob,
     change: &Change<'_>,
@@ -188,6 +202,7 @@ pub(super) fn new_job(
         fork: None,
         questions: command.questions.clone(),
         route: None,
+        evidence: evidence(command),
     }
 }
 

@@ -482,6 +482,7 @@ fn submit(id: JobId, words: &Words<'_>) -> SubmitJob {
         budget_nanodollars: words.text("budget").map(number),
         context: None,
         questions: words.or("questions", QuestionRule::Fail),
+        policies: Vec::new(),
     }
 }
 

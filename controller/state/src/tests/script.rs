@@ -99,6 +99,7 @@ impl Run {
                 }
                 "show" => self.show(words.word(1)),
                 "questions" => self.show_questions(&words),
+                "evidence" => self.show_evidence(words.word(1)),
                 "inbox" => self.show_inbox(words.word(1)),
                 "journal" => self.show_journal(words.word(1)),
                 "status" => self.show_status(words.word(1)),
@@ -108,6 +109,19 @@ impl Run {
             }
         }
         std::mem::take(&mut self.out)
+    }
+
+    /// What a job keeps for its receipt.
+    fn show_evidence(&mut self, name: &str) {
+        let id = self.job_id(name);
+        let evidence = self.state.job(id).and_then(|job| job.evidence.clone()).unwrap_or_default();
+        let grants: Vec<_> =
+            evidence.grants.iter().map(|grant| format!("{} on {}", grant.attempt.0, grant.node)).collect();
+        let by = |by: &Option<Principal>| by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
+        let answers = evidence.answers.iter();
+        let answers: Vec<_> =
+            answers.map(|answer| format!("step {} {}{}", answer.step, answer.how.as_str(), by(&answer.by))).collect();
+        self.out += &format!("{name}: grants {grants:?} answers {answers:?}\n");
     }
 
     /// The token buckets that are kept, and in how many seconds each is full.

@@ -202,6 +202,7 @@ fn job(id: u64, input: Payload) -> Command {
         budget_nanodollars: None,
         context: None,
         questions: atlas_types::QuestionRule::Fail,
+        policies: Vec::new(),
     })
 }
 

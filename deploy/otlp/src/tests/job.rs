@@ -66,6 +66,7 @@ pub(super) fn job(id: u64) -> Job {
         fork: None,
         questions: atlas_types::QuestionRule::Fail,
         route: None,
+        evidence: None,
         parks: 0,
         used: Micros::default(),
         parked: None,

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentName, AgentPin, Attempt, Carried, ClusterTime, Door, Failure, Fork, Job, JobId, JobStatus, Journal, Lease,
-    Micros, Namespace, NodeId, ObjectName, Parked, Payload, Principal, Reason, RequestId, Route, RunId, RunSpec, Seq,
-    Spawned, Timestamp, TraceContext,
+    AgentName, AgentPin, Attempt, Carried, ClusterTime, Door, Evidence, Failure, Fork, Job, JobId, JobStatus, Journal,
+    Lease, Micros, Namespace, NodeId, ObjectName, Parked, Payload, Principal, Reason, RequestId, Route, RunId, RunSpec,
+    Seq, Spawned, Timestamp, TraceContext,
 };
 
 use super::question::{rule_in, rule_out};
@@ -122,6 +122,7 @@ impl From<&Job> for proto::Job {
             fork: job.fork.as_deref().map(Into::into),
             questions: rule_out(&job.questions),
             route: job.route.as_deref().map(Into::into),
+            evidence: job.evidence.as_deref().map(Into::into),
         }
     }
 }
@@ -201,6 +202,7 @@ impl TryFrom<proto::Job> for Job {
             fork: job.fork.map(Fork::try_from).transpose()?.map(Arc::new),
             questions: rule_in(job.questions),
             route: job.route.map(Route::try_from).transpose()?.map(Arc::new),
+            evidence: job.evidence.map(Evidence::try_from).transpose()?.map(Arc::new),
         })
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{
     AgentName, AgentPin, Allocation, Failure, FencingToken, JobId, Micros, NodeEpoch, NodeId, ObjectName, Payload,
-    QuestionRule, RunId, Step, StepUsage, Timestamp,
+    PolicyRef, QuestionRule, RunId, Step, StepUsage, Timestamp,
 };
 
 /// What the door found when it resolved the agent and validated the input.
@@ -53,6 +53,8 @@ pub struct SubmitJob {
     pub context: Option<Payload>,
     /// What becomes of its questions to people.
     pub questions: QuestionRule,
+    /// The policies that allowed it.
+    pub policies: Vec<PolicyRef>,
 }
 
 /// The attempt that spawns a job: only while it holds its lease may it.

@@ -92,6 +92,7 @@ impl World {
             budget_nanodollars: None,
             context: None,
             questions: atlas_types::QuestionRule::Fail,
+            policies: Vec::new(),
         }))
     }
 

@@ -166,6 +166,7 @@ fn submit(verdict: Verdict) -> SubmitJob {
         budget_nanodollars: None,
         context: None,
         questions: QuestionRule::Fail,
+        policies: Vec::new(),
     }
 }
 
@@ -329,6 +330,7 @@ pub(crate) fn jobs() -> Vec<Job> {
         fork: None,
         questions: QuestionRule::Fail,
         route: None,
+        evidence: None,
     };
     let failed = Job {
         id: JobId(8),
@@ -349,4 +351,23 @@ pub(crate) fn jobs() -> Vec<Job> {
         ..running.clone()
     };
     vec![failed, running]
+}
+
+/// A job that keeps everything for its receipt.
+pub(crate) fn job_with_evidence() -> Job {
+    let at = Timestamp(1_767_225_599_700_000);
+    let answered = |by, how| Answered { question: QuestionId(6), step: 2, by, how, at };
+    let evidence = Evidence {
+        policies: vec![PolicyRef {
+            name: ObjectName::new("night").expect("a name"),
+            revision: EventSeq(12),
+            digest: Digest([0xa5; 32]),
+        }],
+        grants: vec![Granted { attempt: Attempt(1), node: node(), at }],
+        answers: vec![
+            answered(Some(Principal::new("ann").expect("a name")), AnsweredHow::Answered),
+            answered(None, AnsweredHow::Expired),
+        ],
+    };
+    Job { evidence: Some(Arc::new(evidence)), ..jobs().remove(0) }
 }

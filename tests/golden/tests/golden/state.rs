@@ -37,9 +37,9 @@ fn jobs_read_and_write_as_ever() {
     let parked_lease = Job { parked: Some(Arc::new(waits)), ..parked.clone() };
     let jobs = samples::jobs()
         .into_iter()
-        .chain([parked, parked_lease, samples::carried_job(), samples::step_job()])
+        .chain([parked, parked_lease, samples::carried_job(), samples::step_job(), samples::job_with_evidence()])
         .collect::<Vec<_>>();
-    let names = ["failed", "running", "parked", "parked_lease", "carried", "step"];
+    let names = ["failed", "running", "parked", "parked_lease", "carried", "step", "evidence"];
     check("jobs", &names.into_iter().zip(&jobs).map(golden).collect::<Vec<_>>());
 }
 

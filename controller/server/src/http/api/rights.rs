@@ -34,6 +34,7 @@ const RIGHTS: &[(Right, &[&str])] = &[
             "getJobPolicies",
             "explainJob",
             "listSteps",
+            "getReceipt",
             "followJob",
             "jobLogs",
             "listTraces",

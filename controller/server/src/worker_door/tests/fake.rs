@@ -106,6 +106,7 @@ fn submission(job: u64, agent: &str, input: Payload) -> Command {
         budget_nanodollars: None,
         context: None,
         questions: atlas_types::QuestionRule::Fail,
+        policies: Vec::new(),
     })
 }
 

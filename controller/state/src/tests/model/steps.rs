@@ -265,6 +265,7 @@ fn submit(id: u64, number: u8, priority: i64) -> SubmitJob {
         budget_nanodollars: None,
         context: None,
         questions: atlas_types::QuestionRule::Fail,
+        policies: Vec::new(),
     }
 }
 

@@ -8,6 +8,7 @@ use atlas_types::{
     StepUsage, SubmitJob, Timestamp, Verdict,
 };
 
+use super::super::evidence::{policies_in, policies_out};
 use super::super::question::{rule_in, rule_out};
 use super::node;
 use crate::convert::{EnumField as _, digest, labels_in, labels_out, name, required};
@@ -165,6 +166,7 @@ impl From<&SubmitJob> for proto::SubmitJob {
             budget_nanodollars: command.budget_nanodollars,
             context: command.context.as_ref().map(Into::into),
             questions: rule_out(&command.questions),
+            policies: policies_out(&command.policies),
         }
     }
 }
@@ -196,6 +198,7 @@ impl TryFrom<proto::SubmitJob> for SubmitJob {
             budget_nanodollars: message.budget_nanodollars,
             context: message.context.map(Payload::try_from).transpose()?,
             questions: rule_in(message.questions),
+            policies: policies_in(message.policies)?,
         })
     }
 }

@@ -229,6 +229,7 @@ impl Draw {
             budget_nanodollars: self.option(Self::u64),
             context: self.option(Self::payload),
             questions: self.question_rule(),
+            policies: self.policies(),
         }
     }
 

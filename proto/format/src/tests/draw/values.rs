@@ -228,7 +228,30 @@ impl Draw {
             }),
             questions: self.question_rule(),
             route: self.option(|draw| Arc::new(draw.route())),
+            evidence: self.option(|draw| Arc::new(draw.evidence())),
         }
+    }
+
+    fn evidence(&mut self) -> Evidence {
+        Evidence {
+            policies: self.policies(),
+            grants: self.list(|draw| Granted {
+                attempt: Attempt(draw.u32()),
+                node: draw.node_id(),
+                at: Timestamp(draw.i64()),
+            }),
+            answers: self.list(|draw| Answered {
+                question: QuestionId(draw.u64()),
+                step: draw.u64(),
+                by: draw.option(Self::principal),
+                how: draw.pick(&AnsweredHow::ALL),
+                at: Timestamp(draw.i64()),
+            }),
+        }
+    }
+
+    pub(super) fn policies(&mut self) -> Vec<PolicyRef> {
+        self.list(|draw| PolicyRef { name: draw.object_name(), revision: EventSeq(draw.u64()), digest: draw.digest() })
     }
 
     fn route(&mut self) -> Route {

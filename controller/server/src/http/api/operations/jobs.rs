@@ -141,6 +141,10 @@ pub(super) const OPERATIONS: &[Operation] = &[
         .takes(&[query("after", Kind::Whole, "only the steps after this number"), LIMIT, CONSISTENCY])
         .answers(&[ok("the steps; large outcomes of a long list are null", &[Content::List("Step")])])
         .refuses(&[READ, STORED, JOB]),
+    get("getReceipt", "/api/jobs/{id}/receipt", "A receipt of a job that has ended, which can be verified anywhere.")
+        .takes(&[CONSISTENCY])
+        .answers(&[ok("the entries of the receipt", &[Content::Json("Receipt")])])
+        .refuses(&[READ, STORED, JOB, &[WRONG_STATUS]]),
     post("cancelJob", "/api/jobs/{id}/cancel", "Cancels a pending or running job and the jobs that it spawned.")
         .takes(&[IDEMPOTENCY_KEY])
         .answers(&[ok("whether it was cancelled", &[Content::Json("Cancelled")])])
