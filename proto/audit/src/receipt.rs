@@ -185,8 +185,7 @@ mod tests {
 
     #[test]
     fn an_entry_is_json_with_its_hash_at_the_end() {
-        expect![[r#"
-            {"entry":1,"previous":"0000000000000000000000000000000000000000000000000000000000000000","kind":"job","job":"job-1","namespace":"default","hash":"3e2b46d2d02afbb6cc9fc24ddbf2b3a0db6d0fe9b4bf2bb3d2b2bd8cb7d8a5b9"}"#]]
+        expect![[r#"{"entry":1,"previous":"0000000000000000000000000000000000000000000000000000000000000000","kind":"job","job":"job-1","namespace":"default","hash":"32d12c64f68852529ff347db26aea10e5dd060cb1956af70fa3ace9adaaf545a"}"#]]
         .assert_eq(&receipt()[0]);
         assert_eq!(verified(&receipt()), Ok(()));
     }

@@ -65,7 +65,13 @@ mod tests {
             &format!(
                 "{ASKED}; ask j1 q=2; answer j1 by=ann; lose j1; grant j1 n1 -- evidence j1; cancel j1; complete j1; evidence j1"
             ),
-            expect![[""]],
+            expect![[r#"
+                j1: grants ["1 on n1", "2 on n1"] answers []
+                j1 Cancelling running→running Cancelling
+                j1 Ended running→cancelled
+                j1 question of step 1 cancelled
+                j1: grants ["1 on n1", "2 on n1"] answers ["step 1 answered by ann", "step 1 cancelled"]
+            "#]],
         );
         check(
             "level 5; agent a; node n1; job j1; grant j1 n1; complete j1 -- evidence j1",
