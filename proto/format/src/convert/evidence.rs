@@ -31,7 +31,7 @@ impl TryFrom<proto::Evidence> for Evidence {
     fn try_from(evidence: proto::Evidence) -> Result<Self, FormatError> {
         Ok(Self {
             policies: policies_in(evidence.policies)?,
-            grants: evidence.grants.into_iter().map(granted_in).collect::<Result<_, _>>()?,
+            grants: evidence.grants.iter().map(granted_in).collect::<Result<_, _>>()?,
             answers: evidence.answers.into_iter().map(answered_in).collect::<Result<_, _>>()?,
         })
     }
@@ -61,7 +61,7 @@ fn granted_out(granted: &Granted) -> proto::GrantedLease {
     proto::GrantedLease { attempt: granted.attempt.0, node_id: granted.node.to_string(), at_us: granted.at.0 }
 }
 
-fn granted_in(granted: proto::GrantedLease) -> Result<Granted, FormatError> {
+fn granted_in(granted: &proto::GrantedLease) -> Result<Granted, FormatError> {
     let node = name("granted.node_id", &granted.node_id, NodeId::new)?;
     Ok(Granted { attempt: Attempt(granted.attempt), node, at: Timestamp(granted.at_us) })
 }
