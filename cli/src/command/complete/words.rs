@@ -163,7 +163,7 @@ fn of_option(path: &[&str], name: &str) -> Option<Vec<Names>> {
 fn of_positional(line: &Line<'_>, argument: &Arg) -> Option<Vec<Names>> {
     let name = argument.get_value_names().and_then(|names| names.first())?.as_str();
     Some(match (&line.path[..], name) {
-        (["explain"] | ["job" | "trace" | "graph", ..], "ID") => vec![Names::Jobs],
+        (["explain"] | ["job" | "trace" | "graph", ..] | ["audit", "receipt"], "ID" | "JOB") => vec![Names::Jobs],
         (["run"], "AGENT") => vec![Names::Agents, Names::Chains],
         (["chain", "show"], "NAME") | (["chain", ..], "FILE|NAME") => vec![Names::Chains],
         (["agent", "show" | "schema" | "versions" | "eval" | "data-set"] | ["mcp", "pin" | "unpin"], "NAME") => {
