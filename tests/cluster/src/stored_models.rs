@@ -25,7 +25,7 @@ fn atlasctl(dev: &Dev, arguments: &[&str]) -> String {
     let mut command = Command::new(program("atlasctl"));
     let output = command.args(["--server", dev.server()]).args(arguments).output().expect("it runs");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert!(output.status.success(), "{arguments:?}: {}\n{}", text(&output.stderr), dev.text());
+    assert!(output.status.success(), "{arguments:?}: {}{}\n{}", text(&output.stdout), text(&output.stderr), dev.text());
     text(&output.stdout)
 }
 
@@ -177,7 +177,7 @@ async fn the_output_of_a_helper_is_summarised_by_the_model_of_the_definition() {
     let address = server.base_url();
     for (model, name) in [("big", "large"), ("small", "tiny")] {
         let add = ["model", "add", model, "--provider", "anthropic", "--name", name, "--key", "secret://small-key"];
-        atlasctl(&dev, &[&add[..], &["--base-url", &address]].concat());
+        atlasctl(&dev, &[&add[..], &["--base-url", &address, "--capabilities", "tools"]].concat());
     }
     let agents = folder.path().join("agents");
     atlasctl(&dev, &["deploy", &agents.display().to_string()]);
