@@ -98,7 +98,11 @@ pub(crate) fn erase(
             .optional()
             .map_err(sql())?;
         let Some((ended_by, bytes)) = found else { return Ok(()) };
-        erase_row(connection, ended_by, &decode_job(&bytes).map_err(HistoryError::Record)?)?;
+        match decode_job(&bytes) {
+            Ok(old) => erase_row(connection, ended_by, &old)?,
+            // A row that nobody can read is removed: an error here would be tried again for ever.
+            Err(_) => remove_jobs(connection, "event_seq = ?1", [ended_by])?,
+        }
     }
     erase_events(connection, (0, column(event)), &mut marks)
 }
@@ -174,8 +178,12 @@ fn erase_events(connection: &Connection, (first, last): (i64, i64), marks: &mut 
     let mut changed = Vec::new();
     while let Some(row) = rows.next().map_err(sql())? {
         let key: i64 = row.get(0).map_err(sql())?;
-        if let Some(body) = without_erased(blob_of(connection, row)?, marks)? {
-            changed.push((key, body));
+        match blob_of(connection, row).and_then(|blob| without_erased(blob, marks)) {
+            Ok(Some(body)) => changed.push((key, body)),
+            Ok(None) => {}
+            Err(error @ HistoryError::Sql { .. }) => return Err(error),
+            // Reading them fails as before, and an error here would be tried again for ever.
+            Err(error) => tracing::warn!(%error, "events up to {key} cannot be read, and were not erased"),
         }
         // What was read is written before memory grows.
         if changed.len() >= CHANGED_MAX {

@@ -100,3 +100,19 @@ async fn a_job_that_ends_after_the_erasure_stays() {
     assert_eq!(told(&history).await, "++");
     assert!(!input(&history, 2).await.expect("a row").contains("atlas.erased"));
 }
+
+#[tokio::test]
+async fn damage_does_not_stop_an_erasure_or_what_follows() {
+    let (_dir, path) = file();
+    let history = open(&path).expect("opens");
+    history.append(life(1, 2)).await.expect("queued");
+    synced(&history, 3).await;
+    let connection = Connection::open(&path).expect("opens");
+    connection.execute_batch("UPDATE jobs SET job = x'00'; UPDATE events SET body = x'00'").expect("damaged");
+    drop(connection);
+    history.append(erased(4, Some(2))).await.expect("queued");
+    history.append(life(5, 4)).await.expect("queued");
+    synced(&history, 7).await;
+    assert!(history.job(JobId(2)).await.expect("the row is gone").is_none());
+    assert!(history.job(JobId(4)).await.expect("reads").is_some());
+}
