@@ -16,10 +16,10 @@ use crate::session::processes;
 use crate::support::{Controller, End, Node, PATIENCE, Session, in_time, shell, supervisor, until};
 
 /// What it does: `run` starts the words after the image in the mounted folder, as a child that ends with it; `rm` says whether
-/// a `run` is still there.
+/// a `run` is still there. Its lock is shared, because the worker and its supervisor may ask for the removal at the same time.
 const CLIENT: &str = r#"#!/bin/sh
 here=$(dirname "$0")
-[ "$1" != rm ] || flock --nonblock "$here/running" true || echo "too early" >>"$here/calls"
+[ "$1" != rm ] || flock --shared --nonblock "$here/running" true || echo "too early" >>"$here/calls"
 printf '%s\n' "$*" >>"$here/calls"
 case $1 in
 version)
