@@ -19,6 +19,9 @@ const VERSION: &str = "1.0.0";
 /// Longest time of a job in seconds, if the definition does not say. The time in which it waits for people does not count.
 const TIMEOUT_SECONDS: u64 = 3_600;
 
+/// The tool with which a model answers questions of helpers.
+const ANSWERS_HELPERS: &str = "agent__reply_escalation";
+
 /// The tools with which agents ask people.
 const USER_TOOLS: [&str; 4] = ["user__ask", "user__confirm", "user__input", "user__checkbox"];
 
@@ -101,6 +104,10 @@ fn of_graph(name: &str, graph: &Graph) -> Value {
     let asked = |tool: &&str| asks && matches!(*tool, "user__ask" | "user__input");
     let tools: Vec<&str> = USER_TOOLS.into_iter().filter(|tool| asked(tool) || listed(tool)).collect();
     let defaults = graph.variables.iter().map(|variable| variable.default.as_deref().unwrap_or_default());
+    let mut provider = json!({ "type": "graph" });
+    if named_tools(graph).any(|name| name == ANSWERS_HELPERS) {
+        provider["answers_helpers"] = true.into();
+    }
     json!({ "agent": {
         "name": name,
         "version": VERSION,
@@ -117,7 +124,7 @@ fn of_graph(name: &str, graph: &Graph) -> Value {
         "model": models(graph),
         "requires": { "skills": tools, "spawn_agents": has(|kind| matches!(kind, Kind::Agent(_))), "mcp_servers": servers(&graph.mcp_servers) },
         "permissions": permissions(defaults),
-        "provider": { "type": "graph" },
+        "provider": provider,
         // The graph's own limit ends the run with its own error.
         "execution_timeout": graph.settings.timeout.map_or(TIMEOUT_SECONDS, |seconds| seconds.saturating_add(10)),
     }})
@@ -317,6 +324,10 @@ mod tests {
             (Some("gpt-5"), &vec!["fast".to_owned(), "llama3-8b".to_owned()])
         );
         assert_eq!(contract.requires.skills, ["user__confirm"]);
+        assert_eq!(contract.provider.llm.answers_helpers, None);
+        let answers = graph.replace("other]", "agent__reply_escalation]");
+        std::fs::write(folder.join("graph.yaml"), answers).expect("a file");
+        assert_eq!(pack(&folder).expect("a package").contract.provider.llm.answers_helpers, Some(true));
         assert_eq!(contract.run_spec().servers, ["github"]);
         assert_eq!(contract.requires.mcp_servers[0].expose, atlas_contract::Expose::Search);
     }

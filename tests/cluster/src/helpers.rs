@@ -1,5 +1,7 @@
 //! Agents with helpers: each helper is a job, which is started once whatever dies, and whose questions and messages reach its team.
 
+mod graphs;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
@@ -64,6 +66,23 @@ fn worker(folder: &Path, members: &[Member; 3], server: &Server) -> Process {
     Process::start(&mut command)
 }
 
+/// Kills the worker when all helpers wait for the model, and the leader when they do so again. Then the model answers.
+async fn disturb(
+    folder: &Path,
+    members: &mut [Member; 3],
+    (server, first): (&Server, Process),
+    all_wait: impl Fn(usize),
+) -> (Api, Process) {
+    all_wait(1);
+    first.kill();
+    let second = worker(folder, members, server);
+    all_wait(2);
+    let dead = leader(members).await;
+    members[dead].kill();
+    server.release();
+    (Api::new(&members[(dead + 1) % members.len()].http.to_string()), second)
+}
+
 async fn jobs(api: &Api, agent: &str) -> Vec<Value> {
     let all = api.get("/api/jobs?limit=100&view=full").await;
     let all = all.as_array().or(all["jobs"].as_array()).cloned().unwrap_or_default();
@@ -109,14 +128,7 @@ async fn each_helper_works_once_wherever_worker_and_leader_die() {
             (waiting >= times * HELPERS).then_some(())
         });
     };
-    all_wait(1);
-    first.kill();
-    let second = worker(folder.path(), &members, &server);
-    all_wait(2);
-    let dead = leader(&members).await;
-    members[dead].kill();
-    server.release();
-    let api = Api::new(&members[(dead + 1) % members.len()].http.to_string());
+    let (api, second) = disturb(folder.path(), &mut members, (&server, first), all_wait).await;
     let done = api.wait(&job).await;
     assert_eq!(done["output_data"], json!({"text": "result 0, result 1, result 2"}), "{done}");
     let kids = jobs(&api, "kid").await;
@@ -139,6 +151,11 @@ async fn each_helper_works_once_wherever_worker_and_leader_die() {
 
 #[tokio::test]
 async fn questions_and_messages_reach_the_team() {
+    talk(|folder| agent(folder, "lead", "can_spawn_agents: true")).await;
+}
+
+/// An agent `lead` answers the question of its helper, and they tell each other something.
+async fn talk(lead: impl Fn(&Path) -> Vec<u8>) {
     let folder = tempfile::tempdir().expect("a folder");
     let answer = |request: &Value, _: usize| {
         let (first, round, results) = read(request);
@@ -200,7 +217,10 @@ async fn questions_and_messages_reach_the_team() {
     };
     let server = Server::start(answer).expect("a server");
     let members = trio(folder.path(), &[]).await;
-    let (api, worker) = start(folder.path(), &members, &server).await;
+    let api = Api::new(&members[0].http.to_string());
+    api.register(lead(folder.path())).await;
+    api.register(agent(folder.path(), "kid", "")).await;
+    let worker = worker(folder.path(), &members, &server);
     let job = api.submit("lead", json!({"message": "lead"})).await;
     let done = api.wait(&job).await;
     let text = done["output_data"]["text"].as_str().unwrap_or_else(|| panic!("{done}"));
@@ -353,14 +373,7 @@ async fn a_tree_of_thirty_agents_works_once_wherever_worker_and_leader_die() {
             (waiting >= times * MIDDLE * EACH).then_some(())
         });
     };
-    all_wait(1);
-    first.kill();
-    let second = worker(folder.path(), &members, &server);
-    all_wait(2);
-    let dead = leader(&members).await;
-    members[dead].kill();
-    server.release();
-    let api = Api::new(&members[(dead + 1) % members.len()].http.to_string());
+    let (api, second) = disturb(folder.path(), &mut members, (&server, first), all_wait).await;
     let done = api.wait(&job).await;
     let middle = |number: usize| {
         let told = ["begins".to_owned(), "ends".to_owned()].to_vec();

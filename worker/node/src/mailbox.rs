@@ -20,7 +20,7 @@ pub(crate) enum Order {
 }
 
 /// The answer for an attempt about a job that it spawned.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Answer {
     /// The job's output as JSON.
     Completed(Arc<[u8]>),

@@ -35,6 +35,8 @@ pub struct Llm {
     pub messages: Option<String>,
     /// Whether jobs ask only whether their model can be reached, and call none.
     pub probe: Option<bool>,
+    /// Whether the agent answers the questions of the jobs that it starts.
+    pub answers_helpers: Option<bool>,
     /// How long a question to people is open.
     pub question_timeout_seconds: Option<f64>,
     /// What becomes of calls of some tools. The first rule for a tool counts.
@@ -72,6 +74,7 @@ impl Llm {
             images: text("images"),
             messages: text("messages"),
             probe: flag("probe"),
+            answers_helpers: flag("answers_helpers"),
             question_timeout_seconds: number("question_timeout_seconds"),
             tool_permissions: permissions(provider.get("tool_permissions")),
         }
@@ -81,7 +84,7 @@ impl Llm {
     pub(super) fn members(&self) -> Map<String, Value> {
         let rule = |rule: &ToolPermission| json!({"tool": rule.tool, "action": rule.action});
         let rules: Vec<Value> = self.tool_permissions.iter().map(rule).collect();
-        let all: [(&str, Option<Value>); 17] = [
+        let all: [(&str, Option<Value>); 18] = [
             ("max_tokens", self.max_tokens.map(Value::from)),
             ("temperature", self.temperature.map(Value::from)),
             ("top_p", self.top_p.map(Value::from)),
@@ -97,6 +100,7 @@ impl Llm {
             ("images", self.images.clone().map(Value::from)),
             ("messages", self.messages.clone().map(Value::from)),
             ("probe", self.probe.map(Value::from)),
+            ("answers_helpers", self.answers_helpers.map(Value::from)),
             ("question_timeout_seconds", self.question_timeout_seconds.map(Value::from)),
             ("tool_permissions", Some(rules).filter(|rules| !rules.is_empty()).map(Value::from)),
         ];

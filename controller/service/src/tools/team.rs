@@ -115,7 +115,10 @@ impl Service {
         });
         let Some(version) = version else { return Ok(false) };
         let contract = self.known(version).await?;
-        Ok(contract.value.pointer("/provider/type").is_some_and(|kind| kind == "normal"))
+        let provider = |member: &str| contract.value.pointer(&format!("/provider/{member}"));
+        // A graph says so if one of its nodes has the tool for it.
+        Ok(provider("type").is_some_and(|kind| kind == "normal")
+            || provider("answers_helpers") == Some(&Value::Bool(true)))
     }
 }
 

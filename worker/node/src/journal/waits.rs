@@ -66,8 +66,8 @@ pub enum ChildEnd {
     Refused(String),
 }
 
-/// How long an inbox is asked for another message, in microseconds: those that it has come at once.
-const UNREAD_PATIENCE: i64 = 100_000;
+/// How long an inbox is asked for another message: those that it has come at once.
+const UNREAD_PATIENCE: Duration = Duration::from_millis(100);
 
 /// What a refusal starts with that ends the job.
 pub(crate) const UNATTENDED: &str = "E3044: ";
@@ -111,15 +111,21 @@ impl Journal {
         Ok(received)
     }
 
-    /// All messages that the job has now and has not read. The caller records them, and notes then that they are read.
+    /// All messages that the job has now and has not read. The caller records them, and notes then that they are read. The job does
+    /// not park meanwhile, because other work of it may go on.
     pub(crate) async fn unread(&mut self) -> Result<Vec<Received>, JournalError> {
         let mut unread = Vec::new();
         loop {
+            let (answer, message) = oneshot::channel();
             let number = self.messages_read + unread.len() as u64;
-            let until = Timestamp(self.env.clock.wall().0.saturating_add(UNREAD_PATIENCE));
-            match self.next_message(number, Some(until)).await? {
-                Some(message) => unread.push(self.received(&message)?),
-                None => return Ok(unread),
+            self.say(SlotEvent::Read { token: self.token, number, answer }).await?;
+            tokio::select! {
+                biased;
+                message = message => {
+                    let message = message.map_err(|_| JournalError::Stopped)?;
+                    unread.push(self.received(&message)?);
+                }
+                () = self.env.clock.sleep(UNREAD_PATIENCE) => return Ok(unread),
             }
         }
     }

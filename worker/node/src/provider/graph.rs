@@ -3,6 +3,7 @@
 
 mod book;
 mod calls;
+mod helpers;
 mod host;
 mod models;
 mod permitted;
@@ -22,6 +23,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, watch};
 
 use self::book::Book;
+use self::helpers::Helpers;
 use self::host::{Surroundings, Tokens, Told};
 use self::models::GraphModels;
 use self::permitted::Permitted;
@@ -98,7 +100,7 @@ impl GraphAgent {
         give(&mut loaded, input.variables).map_err(Fault::Input)?;
         let prompt = input.message.unwrap_or_default();
         loaded.graph.initial_state.extend(input.others);
-        let book = Book::open(Journal::new(&self.shared, &work.assignment)).await?;
+        let book = Book::open(Journal::new(&self.shared, &work.assignment), Arc::clone(&self.shared.env.clock)).await?;
         let (models, special) = self.models(work, control, &loaded, &book).await?;
         let workspace = Workspace::new(&work.assignment.job.to_string())
             .map_err(|error| Fault::internal(format!("could not make the folder of the run: {error}")))?;
@@ -111,6 +113,7 @@ impl GraphAgent {
         let (attempt, limit) = (work.assignment.attempt.0, work.assignment.execution_timeout.as_duration());
         let remote = Remote::new(servers, &work.agent.contract.requires.mcp_servers, attempt, limit);
         folder.known = known(&graph, toolbox.as_ref(), &remote, models.as_ref());
+        let helpers = Helpers::new(work, &self.shared, &graph, book.take_helped());
         let host = Surroundings {
             shared: &self.shared,
             agent: &work.agent,
@@ -121,6 +124,7 @@ impl GraphAgent {
             toolbox,
             models,
             remote,
+            helpers,
             environment: environment.clone(),
             secrets,
             told,
@@ -151,6 +155,7 @@ impl GraphAgent {
                 ran = &mut running => break ran,
             }
         };
+        host.helpers.dismiss().await?;
         while let Ok(told) = hears.try_recv() {
             pass(control, told).await;
         }
@@ -262,7 +267,7 @@ fn known(graph: &Graph, toolbox: Option<&Toolbox>, remote: &Remote, models: Opti
 
 /// Whether a tool that a node lists is one of the graph's files.
 fn is_own(name: &str) -> bool {
-    !name.starts_with("mcp:") && super::user::find(name).is_none()
+    !name.starts_with("mcp:") && !helpers::is_one(name) && super::user::find(name).is_none()
 }
 
 /// Sets variables to the values that the input has.

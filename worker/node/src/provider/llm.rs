@@ -10,7 +10,7 @@ pub(super) mod model;
 pub(super) mod normal;
 mod probe;
 mod stored;
-mod team;
+pub(super) mod team;
 pub(super) mod tools;
 
 use std::sync::Arc;

@@ -3,19 +3,23 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use atlas_env::Clock;
 use atlas_types::{SpawnStep, StepKey, StepKind, StepUsage, Wait};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 
-use crate::journal::{Asker, Begun, ChildCall, Journal, JournalError, Made, hashed};
+use super::helpers::HelpStep;
+use crate::journal::{Asker, Begun, ChildCall, Journal, JournalError, Made, Received, hashed};
 use crate::mailbox::Answer;
 
 /// The journal of a run.
 pub(super) struct Book {
     journal: AsyncMutex<Journal>,
     asker: Asker,
+    clock: Arc<dyn Clock>,
     inside: Mutex<Inside>,
     /// Told when the open work or its waits have changed.
     changed: Notify,
@@ -28,11 +32,13 @@ struct Inside {
     known: BTreeMap<StepKey, Arc<[u8]>>,
     /// Values that people set, by the super-step before which they count.
     set: BTreeMap<u64, Map<String, Value>>,
+    /// Recorded calls about helpers, in their order.
+    helped: Vec<(StepKey, HelpStep)>,
     /// How often equal requests were made.
     repeats: BTreeMap<StepKey, u32>,
     /// Pieces of work that were begun and do not wait.
     active: usize,
-    waits: BTreeMap<u64, Wait>,
+    waits: BTreeMap<u64, Vec<Wait>>,
     last: u64,
     failure: Option<JournalError>,
 }
@@ -46,12 +52,21 @@ struct SetStep {
 /// Most waits of a parked job.
 const WAITS_MAX: usize = 64;
 
+/// How long the run waits for the news of a wait that is over, before it asks again.
+const PAUSE: Duration = Duration::from_millis(100);
+
 impl Book {
     /// Reads what earlier attempts recorded.
-    pub(super) async fn open(mut journal: Journal) -> Result<Self, JournalError> {
+    pub(super) async fn open(mut journal: Journal, clock: Arc<dyn Clock>) -> Result<Self, JournalError> {
         let recorded = journal.drain().await?;
         let mut set: BTreeMap<u64, Map<String, Value>> = BTreeMap::new();
-        for (_, key, outcome) in &recorded {
+        let mut helped = Vec::new();
+        for (number, (_, key, outcome)) in recorded.iter().enumerate() {
+            if let Some(step) = HelpStep::of(outcome) {
+                let step = step.map_err(|error| JournalError::Unreadable { step: number as u64, error })?;
+                journal.note_read(step.read());
+                helped.push((*key, step));
+            }
             let Some(before) = key.is_set_before() else { continue };
             let read: Result<SetStep, _> = serde_json::from_slice(outcome);
             let values = read.map_err(|error| JournalError::Unreadable { step: before, error })?.set;
@@ -60,8 +75,9 @@ impl Book {
         let known = recorded.into_iter().map(|(_, key, outcome)| (key, outcome)).collect();
         Ok(Self {
             asker: journal.asker(),
+            clock,
             journal: AsyncMutex::new(journal),
-            inside: Mutex::new(Inside { known, set, ..Inside::default() }),
+            inside: Mutex::new(Inside { known, set, helped, ..Inside::default() }),
             changed: Notify::new(),
             failed: Notify::new(),
         })
@@ -75,6 +91,11 @@ impl Book {
     /// Values that people set in the state of the run.
     pub(super) fn set(&self) -> BTreeMap<u64, Map<String, Value>> {
         self.inside().set.clone()
+    }
+
+    /// Calls about helpers that earlier attempts recorded, in their order.
+    pub(super) fn take_helped(&self) -> Vec<(StepKey, HelpStep)> {
+        std::mem::take(&mut self.inside().helped)
     }
 
     /// The outcome of a step: the recorded one, or that of `make`, once it is recorded.
@@ -110,6 +131,26 @@ impl Book {
         let outcome = self.journal.lock().await.record(kind, key, outcome, usage).await?;
         self.inside().known.insert(key, Arc::clone(&outcome));
         Ok(outcome)
+    }
+
+    /// Takes all messages that the job has now, and records what `make` says of them.
+    pub(super) async fn read_messages(
+        &self,
+        key: StepKey,
+        make: impl FnOnce(Vec<Received>) -> Result<Vec<u8>, JournalError>,
+    ) -> Result<Arc<[u8]>, JournalError> {
+        let mut journal = self.journal.lock().await;
+        let received = journal.unread().await?;
+        let read = received.len() as u64;
+        let outcome = journal.record(StepKind::Effect, key, make(received)?, StepUsage::default()).await?;
+        journal.note_read(read);
+        self.inside().known.insert(key, Arc::clone(&outcome));
+        Ok(outcome)
+    }
+
+    /// Begins waits for jobs and people.
+    pub(super) fn asker(&self) -> &Asker {
+        &self.asker
     }
 
     /// The key of a request. An equal request of the same work has another one.
@@ -160,8 +201,19 @@ impl Book {
     }
 
     async fn answer(&self, Begun { wait, end }: Begun) -> Result<Answer, JournalError> {
-        let _waiting = Waiting::new(self, wait);
+        let _waiting = self.waiting(vec![wait]);
         end.await.map_err(|_| JournalError::Stopped)
+    }
+
+    /// The piece of work that calls this waits for one of these, as long as it keeps what is returned.
+    pub(super) fn waiting(&self, waits: Vec<Wait>) -> Waiting<'_> {
+        let mut inside = self.inside();
+        inside.last += 1;
+        let id = inside.last;
+        inside.waits.insert(id, waits);
+        inside.active = inside.active.saturating_sub(1);
+        self.changed.notify_one();
+        Waiting { book: self, id }
     }
 
     /// Ends the attempt with an error.
@@ -193,8 +245,17 @@ impl Book {
                     self.changed.notified().await;
                 }
             };
-            if let Err(error) = journal.wait(waits.clone(), changed).await {
-                return error;
+            match journal.wait(waits.clone(), changed).await {
+                Ok(Some(())) => {}
+                // The leader says that a wait is over. What it is about arrives by itself, perhaps later.
+                Ok(None) => {
+                    drop(journal);
+                    tokio::select! {
+                        () = self.changed.notified() => {}
+                        () = self.clock.sleep(PAUSE) => {}
+                    }
+                }
+                Err(error) => return error,
             }
         }
     }
@@ -202,27 +263,15 @@ impl Book {
     /// What the job waits for, if it does nothing else.
     fn idle(&self) -> Option<Vec<Wait>> {
         let inside = self.inside();
-        let waits = inside.waits.values().take(WAITS_MAX).copied().collect::<Vec<_>>();
+        let waits = inside.waits.values().flatten().take(WAITS_MAX).copied().collect::<Vec<_>>();
         (inside.active == 0 && !waits.is_empty()).then_some(waits)
     }
 }
 
 /// A piece of work that waits.
-struct Waiting<'b> {
+pub(super) struct Waiting<'b> {
     book: &'b Book,
     id: u64,
-}
-
-impl<'b> Waiting<'b> {
-    fn new(book: &'b Book, wait: Wait) -> Self {
-        let mut inside = book.inside();
-        inside.last += 1;
-        let id = inside.last;
-        inside.waits.insert(id, wait);
-        inside.active = inside.active.saturating_sub(1);
-        book.changed.notify_one();
-        Self { book, id }
-    }
 }
 
 impl Drop for Waiting<'_> {

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use atlas_graph::run::{Effect, Fault, FaultKind, Note, Question, Work};
 use atlas_graph::{Graph, Kind};
 use atlas_graph_run::{Asked, Ended, Host, NodePlace, Process};
-use atlas_model::{Answer, CallError, CallErrorKind, Request, Tool, ToolCall};
+use atlas_model::{Answer, CallError, CallErrorKind, Request, Tool, ToolCall, Usage};
 use atlas_turn::record::Answered as Recorded;
 use atlas_turn::{Offered, Returned, Turn};
 use atlas_types::{Micros, SecretText, StepKey, StepKind, StepUsage};
@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::book::Book;
+use super::helpers::{self, Helpers};
 use super::models::{Callable, GraphModels};
 use super::permitted::Permitted;
 use super::remote::Remote;
@@ -55,6 +56,7 @@ pub(super) struct Surroundings<'a> {
     pub(super) models: Option<GraphModels>,
     /// The MCP servers of model nodes.
     pub(super) remote: Remote,
+    pub(super) helpers: Helpers,
     /// Access tokens of models are added while it runs.
     pub(super) secrets: Mutex<Secrets>,
     /// The environment of scripts.
@@ -73,6 +75,13 @@ pub(super) fn locked(secrets: &Mutex<Secrets>) -> MutexGuard<'_, Secrets> {
 pub(super) struct Tokens {
     pub(super) input: AtomicU64,
     pub(super) output: AtomicU64,
+}
+
+impl Tokens {
+    pub(super) fn add(&self, usage: &Usage) {
+        self.input.fetch_add(usage.input, Ordering::Relaxed);
+        self.output.fetch_add(usage.output, Ordering::Relaxed);
+    }
 }
 
 /// The recorded result of a piece of work.
@@ -164,7 +173,7 @@ impl Surroundings<'_> {
         }
     }
 
-    async fn called(
+    pub(super) async fn called(
         &self,
         (fixed, models): &Callable,
         key: StepKey,
@@ -195,7 +204,7 @@ impl Surroundings<'_> {
     }
 }
 
-enum CallFault {
+pub(super) enum CallFault {
     Call(CallError),
     Journal(JournalError),
 }
@@ -319,8 +328,7 @@ impl Host for Surroundings<'_> {
             Ok(outcome) => {
                 let Recorded { answer, .. } =
                     serde_json::from_slice(&outcome).map_err(|error| other(error.to_string()))?;
-                self.tokens.input.fetch_add(answer.usage.input, Ordering::Relaxed);
-                self.tokens.output.fetch_add(answer.usage.output, Ordering::Relaxed);
+                self.tokens.add(&answer.usage);
                 Ok(answer)
             }
             Err(CallFault::Call(error)) => Err(error),
@@ -336,6 +344,8 @@ impl Host for Surroundings<'_> {
                 offered.extend(Remote::offered(server));
             } else if let Some(tool) = own.iter().find(|tool| tool.name == *name) {
                 offered.push(tool.clone());
+            } else if let Some(tool) = self.helpers.offered(name) {
+                offered.push(tool);
             } else if let Some(tool) = user::find(name) {
                 let (name, description) = (tool.name.to_owned(), tool.description.to_owned());
                 let tool = Tool { name: name.clone(), description, input_schema: tool.input_schema() };
@@ -356,11 +366,17 @@ impl Host for Surroundings<'_> {
     async fn use_tools(&self, place: NodePlace<'_>, calls: Vec<ToolCall>) -> Vec<Returned> {
         let key = self.book.key(&CallKey { call: "tools", work: work_key(place, "work").0, request: &calls });
         let remote_key = hashed(&("servers", key.0));
+        let help_key = |number: usize| hashed(&("help", key.0, number));
         let mut refused = Vec::new();
         for (number, call) in calls.iter().enumerate() {
             let of_people = user::find(&call.name).is_some();
+            let recorded = match call {
+                call if helpers::is_one(&call.name) => help_key(number),
+                call if self.remote.answers(call) => remote_key,
+                _ => key,
+            };
             // What was recorded was allowed or refused before.
-            let recorded = self.book.known(if self.remote.answers(call) { remote_key } else { key }).is_some();
+            let recorded = self.book.known(recorded).is_some();
             if !of_people && !recorded {
                 let question = hashed(&("permit", key.0, number));
                 refused.extend(self.refusal(call, question).await.map(|outcome| (call.id.clone(), outcome)));
@@ -369,11 +385,19 @@ impl Host for Surroundings<'_> {
         let is_refused = |call: &ToolCall| refused.iter().any(|(id, _)| *id == call.id);
         let (asks, others): (Vec<_>, Vec<_>) =
             calls.into_iter().enumerate().partition(|(_, call)| user::find(&call.name).is_some());
+        let (help, others): (Vec<_>, Vec<_>) =
+            others.into_iter().partition(|(_, call)| helpers::is_one(&call.name) && !is_refused(call));
         let (remote, local): (Vec<_>, Vec<_>) =
             others.into_iter().partition(|(_, call)| self.remote.answers(call) && !is_refused(call));
         let mut returned: Vec<(usize, Returned)> = Vec::new();
         for (place, call) in asks {
             returned.push((place, self.asked(&call, hashed(&("user", key.0, place))).await));
+        }
+        for (place, call) in help {
+            match self.help(&call, help_key(place)).await {
+                Ok(end) => returned.push((place, end)),
+                Err(error) => return self.fail(error).await,
+            }
         }
         let (places, remote): (Vec<usize>, Vec<ToolCall>) = remote.into_iter().unzip();
         if !remote.is_empty() {
@@ -464,9 +488,7 @@ fn missing(node: &str, name: &str) -> String {
         );
     }
     if name.starts_with("agent__") {
-        return format!(
-            "node \"{node}\": a model node cannot have helpers, so there is no tool \"{name}\"; use an agent node"
-        );
+        return format!("node \"{node}\" has no tool \"{name}\": only a graph with an agent node has helpers");
     }
     format!("node \"{node}\" has no tool \"{name}\" here")
 }

@@ -4,7 +4,7 @@
 //! and one where the calls of a round are made.
 
 mod call;
-mod help;
+pub(in crate::provider) mod help;
 pub(in crate::provider) mod remote;
 
 use std::collections::BTreeMap;

@@ -1,6 +1,5 @@
 //! Calls about helpers and within the team. Each is one step of the journal, and while an agent waits for a helper its job may park.
 
-use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,24 +7,26 @@ use atlas_model::{Message, Request, ToolCall as Asked};
 use atlas_supervisor::{AgentId, Answer, Envelope, Payload, Summary, Waiting, messages};
 use atlas_turn::record::{Helped, Stopped as MayStop};
 use atlas_turn::{Key, Outcome, Returned, Turn};
-use atlas_types::{Micros, StepKey, StepKind, StepUsage, StreamKind, TEAM, Timestamp, Wait};
-use futures::future::{BoxFuture, FutureExt as _};
+use atlas_types::{Micros, StepKey, StepKind, StepUsage, StreamKind, Timestamp, Wait};
+use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::super::drive::Driver;
 use super::super::fault::Fault;
 use super::super::fixed::Fixed;
 use super::super::model::{Answered, Models};
-use super::super::team::{News, Question, Team};
+use super::super::team::{self, CallPlace, News, Team, TeamCalls};
 use super::stopped;
 use crate::journal::{Asker, Received, hashed};
-use crate::mailbox::Answer as Told;
 use crate::provider::platform::Stopped;
 use crate::provider::redacted;
 
+/// The tool that reads messages.
+pub(in crate::provider) const INBOX: &str = "agent__check_inbox";
+
 /// How long a job waits before it looks for questions of its helpers, if it parks meanwhile.
-const LOOK_EVERY: Duration = Duration::from_secs(30);
+pub(in crate::provider) const LOOK_EVERY: Duration = Duration::from_secs(30);
 
 /// The record of a call.
 #[derive(Serialize, Deserialize)]
@@ -82,7 +83,7 @@ impl Driver<'_, '_> {
         if let Some(recorded) = self.journal.recorded(StepKind::Effect, key).await? {
             let record: Record = read(&recorded, number)?;
             if !is_of_platform(&call.name) {
-                team.call(call, number, &record.news);
+                team.call(call, CallPlace::Step(number), &record.news);
                 // What was to be cancelled was, before the record.
                 team.take_cancelled();
             }
@@ -92,10 +93,14 @@ impl Driver<'_, '_> {
         self.journal.may_leave().await?;
         self.ask_for_ends(team).await?;
         let made = match call.name.as_str() {
-            "agent__check_inbox" => self.inbox().await?,
-            "agent__send_message" => self.team_ask("send", &call.arguments, key).await?,
-            "agent__reply_escalation" => self.team_ask("reply", &call.arguments, key).await?,
-            _ => self.supervise(call, number, team, models).await?,
+            INBOX => self.inbox().await?,
+            name => match team::word(name) {
+                Some(word) => {
+                    let result = self.team_calls().result(word, &call.arguments, key).await.map_err(stopped)?;
+                    Made { result, news: News::at(self.now_ms()), ..Made::default() }
+                }
+                None => self.supervise(call, number, team, models).await?,
+            },
         };
         let Made { result, news, read, usage } = made;
         let Outcome::Value(result) = redacted(Outcome::Value(result), self.control.secrets.redactor()) else {
@@ -129,7 +134,7 @@ impl Driver<'_, '_> {
         let mut news = News::at(self.now_ms());
         team.poll(&mut news);
         let reminder = team.stopping(&news);
-        self.cancel(team.take_cancelled()).await?;
+        self.team_calls().cancel(team.take_cancelled()).await.map_err(stopped)?;
         let end = End { stopped: MayStop { reminder }, news };
         let outcome = serde_json::to_vec(&end).map_err(|error| Fault::internal(error.to_string()))?;
         self.journal.record(StepKind::Effect, key, outcome, StepUsage::default()).await?;
@@ -139,7 +144,7 @@ impl Driver<'_, '_> {
     /// Cancels what still works for an agent that has ended.
     pub(in super::super) async fn dismiss(&mut self) -> Result<(), Fault> {
         let working = self.team.as_ref().map(Team::working).unwrap_or_default();
-        self.cancel(working).await
+        self.team_calls().cancel(working).await.map_err(stopped)
     }
 
     async fn supervise(
@@ -149,19 +154,17 @@ impl Driver<'_, '_> {
         team: &mut Team,
         (fixed, models): (&Fixed, Option<&Models>),
     ) -> Result<Made, Fault> {
+        let (calls, place) = (self.team_calls(), CallPlace::Step(number));
         let mut news = News::at(self.now_ms());
-        if ["agent__spawn", "agent__task_create"].contains(&call.name.as_str())
-            && let Some(agent) = call.arguments.get("agent").and_then(Value::as_str)
-        {
-            let schema = self.find(agent, number).await?;
-            news.found(agent, schema);
-        }
-        self.look(team, &mut news, number).await?;
-        let mut answer = team.call(call, number, &news);
-        let mut asked: Option<BoxFuture<'static, bool>> = None;
+        let key = hashed(&("team find", number));
+        calls.find(&call.name, &call.arguments, key, &mut news).await.map_err(stopped)?;
+        let look = hashed(&("team questions", number));
+        calls.look(team, &mut news, look).await.map_err(stopped)?;
+        let mut answer = team.call(call, place, &news);
+        let mut asked: Option<BoxFuture<'static, ()>> = None;
         loop {
             self.ask_for_ends(team).await?;
-            self.cancel(team.take_cancelled()).await?;
+            calls.cancel(team.take_cancelled()).await.map_err(stopped)?;
             match answer {
                 Answer::Now(result) => return Ok(Made { result, news, ..Made::default() }),
                 Answer::Summarize(summary) => {
@@ -169,12 +172,13 @@ impl Driver<'_, '_> {
                     return Ok(Made { result, news, usage, ..Made::default() });
                 }
                 Answer::Wait(Waiting::Helper(id)) => {
-                    let signal = asked.get_or_insert_with(|| self.helper_asked(number));
+                    let key = hashed(&("team asked", number, self.now_ms()));
+                    let signal = asked.get_or_insert_with(|| calls.asked(key));
                     if !self.wait_for(&id, team, &mut news, signal).await? {
                         asked = None;
                     }
-                    self.look(team, &mut news, number).await?;
-                    answer = team.resume(Waiting::Helper(id), number, &news);
+                    calls.look(team, &mut news, look).await.map_err(stopped)?;
+                    answer = team.resume(Waiting::Helper(id), place, &news);
                 }
                 Answer::Wait(Waiting::Reply(_)) | Answer::Ask(_) => {
                     return Err(Fault::internal("a tool for helpers asks people"));
@@ -193,29 +197,13 @@ impl Driver<'_, '_> {
         Ok(())
     }
 
-    /// Learns which helpers have ended, and what the others ask.
-    async fn look(&self, team: &mut Team, news: &mut News, number: u64) -> Result<(), Fault> {
-        team.poll(news);
-        if team.working().is_empty() {
-            news.set_questions(Vec::new());
-            return Ok(());
-        }
-        let key = hashed(&("team questions", number));
-        let questions = match self.ask_team("questions", &json!({}), key).await? {
-            Told::Completed(questions) => serde_json::from_slice::<Vec<Question>>(&questions).unwrap_or_default(),
-            Told::Failed(_) | Told::Refused(_) => Vec::new(),
-        };
-        news.set_questions(questions);
-        Ok(())
-    }
-
     /// Waits until a helper ends or a helper asks, or for some time. False if one asked.
     async fn wait_for(
         &mut self,
         id: &AgentId,
-        team: &mut Team,
+        team: &Team,
         news: &mut News,
-        asked: &mut BoxFuture<'static, bool>,
+        asked: &mut BoxFuture<'static, ()>,
     ) -> Result<bool, Fault> {
         let Some((wait, end)) = team.end_of(id) else { return Ok(true) };
         let later = i64::try_from(LOOK_EVERY.as_micros()).unwrap_or(i64::MAX);
@@ -225,7 +213,7 @@ impl Driver<'_, '_> {
             tokio::select! {
                 biased;
                 told = end => Some(Some(told)),
-                _ = asked => None,
+                () = asked => None,
                 () = clock.sleep(LOOK_EVERY) => Some(None),
             }
         };
@@ -239,54 +227,6 @@ impl Driver<'_, '_> {
             Some(Some(None)) | None => {}
         }
         Ok(true)
-    }
-
-    /// Is over when a helper has an open question.
-    fn helper_asked(&self, number: u64) -> BoxFuture<'static, bool> {
-        let (platform, key) = (self.platform(), hashed(&("team asked", number, self.now_ms())));
-        async move {
-            match platform.ask(&format!("{TEAM}asked"), &json!({}), key).await {
-                Ok(Told::Completed(_)) => true,
-                // Nobody tells: it looks from time to time.
-                Ok(Told::Failed(_) | Told::Refused(_)) | Err(Stopped) => pending().await,
-            }
-        }
-        .boxed()
-    }
-
-    async fn find(&self, agent: &str, number: u64) -> Result<Result<Value, String>, Fault> {
-        let found = self.ask_team("find", &json!({"agent": agent}), hashed(&("team find", number))).await?;
-        Ok(match found {
-            Told::Completed(found) => {
-                Ok(serde_json::from_slice::<Value>(&found).unwrap_or_default()["input_schema"].take())
-            }
-            Told::Failed(why) | Told::Refused(why) => Err(why),
-        })
-    }
-
-    async fn cancel(&self, jobs: Vec<atlas_types::JobId>) -> Result<(), Fault> {
-        for job in jobs {
-            let job = job.to_string();
-            let key = hashed(&("team cancel", &job));
-            // One that cannot be cancelled has ended.
-            self.ask_team("cancel", &json!({"job": job}), key).await?;
-        }
-        Ok(())
-    }
-
-    /// A call that the controller answers.
-    async fn team_ask(&self, what: &str, arguments: &Value, key: StepKey) -> Result<Made, Fault> {
-        let result = match self.ask_team(what, arguments, key).await? {
-            Told::Completed(result) => serde_json::from_slice(&result).unwrap_or_default(),
-            Told::Failed(why) | Told::Refused(why) => {
-                json!({"tool_call_error": format!("Supervisor tool failed: {why}")})
-            }
-        };
-        Ok(Made { result, news: News::at(self.now_ms()), ..Made::default() })
-    }
-
-    async fn ask_team(&self, what: &str, arguments: &Value, key: StepKey) -> Result<Told, Fault> {
-        self.platform().ask(&format!("{TEAM}{what}"), arguments, key).await.map_err(stopped)
     }
 
     /// All messages that the job has not read.
@@ -343,6 +283,10 @@ impl Driver<'_, '_> {
         })
     }
 
+    fn team_calls(&self) -> TeamCalls {
+        TeamCalls(self.platform())
+    }
+
     fn now_ms(&self) -> u64 {
         u64::try_from(self.control.env.clock.wall().0 / 1000).unwrap_or_default()
     }
@@ -350,11 +294,11 @@ impl Driver<'_, '_> {
 
 /// Whether the controller, or the journal, answers a call.
 fn is_of_platform(tool: &str) -> bool {
-    ["agent__check_inbox", "agent__send_message", "agent__reply_escalation"].contains(&tool)
+    tool == INBOX || team::word(tool).is_some()
 }
 
 /// A message. One of a person may be any JSON.
-fn envelope(received: Received) -> Envelope {
+pub(in crate::provider) fn envelope(received: Received) -> Envelope {
     let Received { from, at_us, body, .. } = received;
     let body: Value = serde_json::from_str(body.get()).unwrap_or_default();
     let (sender, content) = match (body["from"].as_str(), body["content"].as_str()) {
