@@ -5,12 +5,14 @@
 #![expect(clippy::print_stdout, reason = "a command-line program")]
 #![expect(clippy::print_stderr, reason = "a command-line program")]
 
+mod agents;
 mod cluster;
 mod commit;
 mod compose;
 mod etcd;
 mod failover;
 mod figures;
+mod graphs;
 mod history;
 mod http;
 mod jobs;
@@ -18,6 +20,7 @@ mod limits;
 mod llm;
 mod log;
 mod mcp;
+mod model;
 mod process;
 mod record;
 mod recovery;
@@ -35,7 +38,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Every benchmark with its name, in the order of execution. The limits come first, because other benchmarks are
 /// compared with them.
-const BENCHMARKS: [(&str, Benchmark); 14] = [
+const BENCHMARKS: [(&str, Benchmark); 16] = [
     ("limits", limits::run),
     ("log", log::run),
     ("commit", commit::run),
@@ -43,6 +46,8 @@ const BENCHMARKS: [(&str, Benchmark); 14] = [
     ("compose", compose::run),
     ("mcp", mcp::run),
     ("llm", llm::run),
+    ("agents", agents::run),
+    ("graphs", graphs::run),
     ("sandbox", sandbox::run),
     ("start", process::start),
     ("memory", process::memory),

@@ -1,8 +1,6 @@
 """Calls one function of a tool: run.py FILE FUNCTION PARAMETERS ARGUMENTS."""
 
-import asyncio
 import importlib.util
-import inspect
 import json
 import os
 import sys
@@ -18,7 +16,10 @@ def main():
     sys.modules["tool"] = module
     spec.loader.exec_module(module)
     value = getattr(module, function)(**json.loads(arguments))
-    if inspect.isawaitable(value):
+    if hasattr(value, "__await__"):
+        # Takes as long to import as Python takes to start.
+        import asyncio
+
         value = asyncio.run(finish(value))
     if value is None:
         return
