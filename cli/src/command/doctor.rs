@@ -1,6 +1,7 @@
 //! `atlasctl doctor`: checks the cluster, one line per check.
 
 mod bundle;
+mod upkeep;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -53,6 +54,11 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     let cluster: Cluster = api::read(&client.get(&["api", "cluster"], &[]).await?)?;
     let mut findings = vec![quorum(&cluster), versions(&cluster)];
     findings.extend(measured(&client, &cluster).await?);
+    findings.extend(upkeep::certificates(&cluster, context.look.now));
+    if cluster.mode != "dev" {
+        findings.push(upkeep::backups(&cluster, context.look.now));
+        findings.extend(upkeep::identity(&client).await);
+    }
     let nodes: Vec<Node> = api::read(&client.get(&["api", "nodes"], &[]).await?)?;
     findings.push(workers(&nodes));
     let query = [("status", "pending"), ("view", "full"), ("limit", JOBS_LOOKED_AT)];
@@ -64,7 +70,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     }
     let warnings = findings.iter().filter(|finding| !finding.ok).count() as u64;
     let word = |finding: &Finding| if finding.ok { "ok" } else { "warn" };
-    let line = |finding: &Finding| format!("{:<4}  {:<10}  {}\n", word(finding), finding.about, finding.text);
+    let line = |finding: &Finding| format!("{:<4}  {:<12}  {}\n", word(finding), finding.about, finding.text);
     let value =
         findings.iter().map(|finding| json!({"state": word(finding), "about": finding.about, "text": finding.text}));
     let value: Value = value.collect();
@@ -218,7 +224,7 @@ fn doubts(waiting: &[Job]) -> Finding {
 mod tests {
     use super::*;
 
-    fn told(finding: &Finding) -> String {
+    pub(super) fn told(finding: &Finding) -> String {
         format!("{} {}", if finding.ok { "ok" } else { "warn" }, finding.text)
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use atlas_env::Task;
 use atlas_state::State;
-use atlas_types::{EventSeq, MemberId, Outcome, Rejection, Request, Seq};
+use atlas_types::{EventSeq, MemberId, Outcome, Rejection, Request, Seq, Timestamp};
 use tokio::sync::{broadcast, watch};
 
 use crate::batches::{AppliedBatch, Batches, Subscription};
@@ -19,7 +19,7 @@ use crate::error::{Leadership, ProposeError, ReadError};
 use crate::forward::Forward;
 use crate::leader::panics::Panics;
 use crate::local::Input;
-use crate::membership::Group;
+use crate::membership::{Group, Upkeep};
 use crate::monitor::digests::Agreement;
 use crate::monitor::space::Disk;
 
@@ -140,6 +140,22 @@ impl Handle {
             *synced = event_seq.max(*synced);
             later
         });
+    }
+
+    /// What this controller reports of its upkeep.
+    pub fn upkeep(&self) -> Upkeep {
+        *self.group.upkeep()
+    }
+
+    /// Reports that this controller has sent a complete backup of the state at a time.
+    pub fn note_backup(&self, at: Timestamp) {
+        self.group.upkeep().backup_at = Some(at);
+    }
+
+    /// Reports when this controller's certificate should be replaced, and when it ends.
+    pub fn note_certificate(&self, due: Timestamp, ends: Timestamp) {
+        let mut upkeep = self.group.upkeep();
+        (upkeep.certificate_due, upkeep.certificate_ends) = (Some(due), Some(ends));
     }
 
     /// The peer door of this member, to be mounted on the controller's gRPC server.

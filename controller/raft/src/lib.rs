@@ -29,7 +29,7 @@ pub use error::{Leadership, ProposeError, ReadError, StartError};
 pub use handle::{Answers, Handle};
 pub use identity::Identity;
 pub use member::{Member, Peer};
-pub use membership::{ChangeError, MemberView, MembersView, Role, Status};
+pub use membership::{ChangeError, MemberView, MembersView, Role, Status, Upkeep};
 pub use monitor::digests::Agreement;
 pub use monitor::space::{Disk, Room, SpaceLimits, make_room};
 pub use monitor::wall::ClockDoubt;

@@ -65,6 +65,19 @@ pub struct Status {
     pub wall: Option<Timestamp>,
     /// True if its disk is nearly full.
     pub short_of_space: bool,
+    /// What it says of its upkeep.
+    pub upkeep: Upkeep,
+}
+
+/// What a controller knows about itself that its operator should look at. None where it does not apply or is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Upkeep {
+    /// When the state was read of which this controller last sent a complete backup.
+    pub backup_at: Option<Timestamp>,
+    /// When its certificate should be replaced.
+    pub certificate_due: Option<Timestamp>,
+    /// When its certificate ends.
+    pub certificate_ends: Option<Timestamp>,
 }
 
 /// One member as this member sees it.
@@ -149,6 +162,7 @@ pub(crate) struct Group {
     /// The time when this member's clock was last trusted.
     believed: Arc<Mutex<Option<Believed>>>,
     disk: watch::Receiver<Disk>,
+    upkeep: Arc<Mutex<Upkeep>>,
     /// Locked during a membership change, because only one may run at a time.
     changing: Arc<tokio::sync::Mutex<()>>,
 }
@@ -163,10 +177,11 @@ impl Group {
     /// The group of a member that is starting.
     pub(crate) fn new(parts: Parts) -> Self {
         let Parts { raft, log, own, addresses, disk, level, env } = parts;
-        let (met, changing, believed) = (Arc::default(), Arc::default(), Arc::default());
+        let (met, changing, believed, upkeep) = (Arc::default(), Arc::default(), Arc::default(), Arc::default());
         let doubt = Arc::new(watch::Sender::new(None));
         let cluster_id = log.cluster_id();
-        Self { raft, log, cluster_id, own: Arc::new(own), level, env, addresses, met, doubt, believed, disk, changing }
+        let own = Arc::new(own);
+        Self { raft, log, cluster_id, own, level, env, addresses, met, doubt, believed, disk, upkeep, changing }
     }
 
     /// This member's number, name and addresses.
@@ -242,7 +257,14 @@ impl Group {
             sync_p99: self.log.sync_p99(),
             wall: Some(self.env.clock.wall()),
             short_of_space: self.disk.borrow().room != Room::Ample,
+            upkeep: *self.upkeep(),
         }
+    }
+
+    /// What this member reports of its upkeep.
+    pub(crate) fn upkeep(&self) -> MutexGuard<'_, Upkeep> {
+        // Every change is complete while the lock is held.
+        self.upkeep.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Why this member's wall clock is in doubt, if it is.

@@ -1,18 +1,21 @@
 //! Backups as a stream: the service collects the data, and the archive is sent part by part as it is made.
 
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use atlas_env::Env;
+use atlas_raft::Handle;
 use atlas_recovery::archive::{About, Encoder, HISTORY, STATE, artifact_part};
 use atlas_service::{Backup, Error, Service};
-use atlas_types::Digest;
+use atlas_types::{Digest, Timestamp};
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 /// The size of one piece of the stream.
 const PIECE_BYTES: usize = 256 << 10;
+/// The most bytes of the file with the time of the last backup.
+const LAST_BYTES_MAX: u64 = 64;
 /// The most pieces that wait for the reader.
 const PIECES_MAX: usize = 4;
 
@@ -23,14 +26,39 @@ pub(crate) type Piece = io::Result<Bytes>;
 #[derive(Clone)]
 pub(crate) struct Backups {
     folder: PathBuf,
+    handle: Handle,
     one: Arc<Semaphore>,
     env: Env,
 }
 
 impl Backups {
-    /// Backups of the controller in `data_dir`.
-    pub(crate) fn new(data_dir: &Path, env: Env) -> Self {
-        Self { folder: data_dir.join("backup"), one: Arc::new(Semaphore::new(1)), env }
+    /// Backups of the controller in `data_dir`. When the last one was made is known from before.
+    pub(crate) fn new(data_dir: &Path, handle: Handle, env: Env) -> Self {
+        let backups = Self { folder: data_dir.join("backup"), handle, one: Arc::new(Semaphore::new(1)), env };
+        if let Some(at) = backups.last() {
+            backups.handle.note_backup(at);
+        }
+        backups
+    }
+
+    /// The file with the time of the last complete backup, in microseconds since 1970.
+    fn last_path(&self) -> PathBuf {
+        self.folder.with_file_name("last-backup")
+    }
+
+    /// None if there was none, or if the file is damaged.
+    fn last(&self) -> Option<Timestamp> {
+        let mut text = String::new();
+        std::fs::File::open(self.last_path()).ok()?.take(LAST_BYTES_MAX).read_to_string(&mut text).ok()?;
+        text.trim().parse().ok().map(Timestamp)
+    }
+
+    /// Notes that a backup is complete. A time that cannot be written is known until the controller stops.
+    fn made(&self, at: Timestamp) {
+        self.handle.note_backup(at);
+        if let Err(error) = std::fs::write(self.last_path(), format!("{}\n", at.0)) {
+            tracing::warn!(error = &error as &dyn std::error::Error, "could not write the time of the backup");
+        }
     }
 
     /// Collects a backup and sends it. Refused while another backup is being made.
@@ -50,9 +78,13 @@ impl Backups {
         let (sender, receiver) = mpsc::channel(PIECES_MAX);
         let sending = Sending { backups: self.clone(), service, sender, _permit: permit };
         self.env.spawn("backup", async move {
-            if let Err(error) = sending.send(&about, artifacts.into_iter().collect()).await {
-                tracing::warn!(error = &error as &dyn std::error::Error, "a backup was not sent completely");
-                let _ = sending.sender.send(Err(error)).await;
+            match sending.send(&about, artifacts.into_iter().collect()).await {
+                Ok(true) => sending.backups.made(taken_at),
+                Ok(false) => tracing::warn!("a backup lacks artifacts, which it names at its end"),
+                Err(error) => {
+                    tracing::warn!(error = &error as &dyn std::error::Error, "a backup was not sent completely");
+                    let _ = sending.sender.send(Err(error)).await;
+                }
             }
             let _ = sending.backups.clear(false).await;
         });
@@ -91,7 +123,8 @@ struct Sending {
 }
 
 impl Sending {
-    async fn send(&self, about: &About, artifacts: Vec<Digest>) -> io::Result<()> {
+    /// Whether all of it was there to be sent.
+    async fn send(&self, about: &About, artifacts: Vec<Digest>) -> io::Result<bool> {
         let (mut encoder, first) = Encoder::new(about);
         self.give(first).await?;
         for part in [STATE, HISTORY] {
@@ -105,7 +138,8 @@ impl Sending {
                 Err(_) => missing.push(digest),
             }
         }
-        self.give(encoder.finish(&missing)).await
+        self.give(encoder.finish(&missing)).await?;
+        Ok(missing.is_empty())
     }
 
     async fn file(&self, encoder: &mut Encoder, part: &str) -> io::Result<()> {

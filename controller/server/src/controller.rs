@@ -194,6 +194,9 @@ impl Controller {
             externals: Arc::new(crate::externals::Outside::new(env.clone())),
             env: env.clone(),
         });
+        if let Some(tls) = &tls {
+            env.spawn("certificate", tls.clone().report(handle.clone(), env.clone()));
+        }
         let cluster = Cluster::new(service.clone(), options.mode, peers_env);
         let (stop, stopped) = watch::channel(false);
         let door = Arc::new(HttpDoor {
@@ -207,7 +210,7 @@ impl Controller {
             pallas_names: options.pallas_names,
             agent_ports: agents.iter().map(|(agent, _, bound)| (agent.clone(), bound.port())).collect(),
             gateway: Gateway::new(service.clone(), &options.gateway, env.clone()),
-            backups: Backups::new(&options.data_dir, env.clone()),
+            backups: Backups::new(&options.data_dir, handle.clone(), env.clone()),
             about: about(&options, &handle),
             authority: tls.as_ref().and_then(|tls| Some(tls.authority()?.fingerprint())),
         });

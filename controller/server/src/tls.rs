@@ -5,10 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::{Env, Listener};
+use atlas_raft::Handle;
 use atlas_tls::{Authority, Clients, Credentials, Names, TlsError, TlsNet, listener};
-use atlas_types::MemberId;
+use atlas_types::{MemberId, Timestamp};
 
 use crate::{Options, StartError};
+
+/// The interval of the reports about the certificate.
+const REPORT_EVERY: Duration = Duration::from_secs(60);
 
 /// The certificates of a controller.
 #[derive(Debug, Clone)]
@@ -37,6 +41,18 @@ impl Tls {
     /// From now on this controller shows that it is a member.
     pub(crate) fn become_member(&self, member: MemberId) -> Result<(), StartError> {
         Ok(self.credentials.become_member(member.0)?)
+    }
+
+    /// Reports now and then how long the certificate is valid, as long as this controller runs.
+    pub(crate) async fn report(self, handle: Handle, env: Env) {
+        loop {
+            let after = |time: Duration| {
+                let wall = env.clock.wall().0;
+                Timestamp(wall.saturating_add(i64::try_from(time.as_micros()).unwrap_or(i64::MAX)))
+            };
+            handle.note_certificate(after(self.credentials.due_in()), after(self.credentials.ends_in()));
+            env.clock.sleep(REPORT_EVERY).await;
+        }
     }
 
     /// The authority of the cluster.

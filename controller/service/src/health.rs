@@ -1,8 +1,10 @@
-//! Periodic measurements of a controller: its disk, its clock, the time since its digest agreed with the others, and
+//! Periodic measurements of a controller: its disk, its clock, its last backup, its certificate, the time since its digest agreed with the others, and
 //! idempotency keys that were dropped early.
 
 use std::sync::Arc;
 use std::time::Duration;
+
+use atlas_types::Timestamp;
 
 use crate::service::Shared;
 
@@ -18,6 +20,10 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
     loop {
         let whole = |amount: u64| i64::try_from(amount).unwrap_or(i64::MAX);
         shared.metrics.disk_free.set(whole(disk.borrow().free_bytes));
+        let upkeep = handle.upkeep();
+        let seconds = |time: Option<Timestamp>| time.map_or(0, |time| time.0 / 1_000_000);
+        shared.metrics.backup_time.set(seconds(upkeep.backup_at));
+        shared.metrics.certificate_due.set(seconds(upkeep.certificate_due));
         shared.metrics.clock_doubt_count.set(i64::from(doubt.borrow().is_some()));
         let panics_before = std::mem::replace(&mut panics, handle.task_panics());
         shared.metrics.leader_task_panics.inc_by(panics - panics_before);

@@ -95,6 +95,10 @@ instruments! {
     digest_lag: Gauge = "atlas.digest.lag" "{entry}";
     /// 1 while this controller's wall clock is not trusted and entries are stamped by its monotonic clock.
     clock_doubt_count: Gauge = "atlas.clock.doubt.count" "{clock}";
+    /// Time of the last complete backup that this controller sent; 0 if it knows none.
+    backup_time: Gauge = "atlas.backup.time" "s";
+    /// Time at which this controller's certificate should be replaced; 0 without TLS.
+    certificate_due: Gauge = "atlas.certificate.due" "s";
     /// Free space on the disk of the data directory.
     disk_free: Gauge = "atlas.disk.free" "By";
     /// Open event streams of clients, and webhooks that follow the events.

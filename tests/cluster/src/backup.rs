@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::api::Api;
 use crate::members::{Load, Member, ask, get, token, voters};
+use crate::patience::eventually_async;
 use crate::program::program;
 use crate::{Agent, write_agent};
 
@@ -49,6 +50,15 @@ async fn a_backup_made_under_load_has_everything_that_was_acknowledged_before() 
     atlas_env::Env::system().spawn_blocking("save", save).join().await.expect("it ends well");
     load.goes_on(SOME).await;
     snapshot(folder, &["inspect", saved]);
+    // The other controller knows of it.
+    let made = async || {
+        let cluster = get(&first, "/api/cluster").await?;
+        let of =
+            |name: &str| cluster["members"].as_array()?.iter().find(|one| one["name"] == name)?["backup_at"].as_f64();
+        assert_eq!(of("c1"), None);
+        of("c2").ok_or_else(|| cluster.to_string())
+    };
+    assert!(eventually_async("the first controller knows of the backup", made).await > 1.7e9);
     load.check(&[&first, &second]).await;
 
     let data = folder.join("r1");

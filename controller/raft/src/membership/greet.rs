@@ -14,7 +14,7 @@ use openraft::Instant as _;
 use openraft::async_runtime::WatchReceiver;
 use tonic::transport::Channel;
 
-use super::{Group, Status};
+use super::{Group, Status, Upkeep};
 use crate::channel::peer_channel;
 use crate::leader::leader_id;
 use crate::member::{Member, Peer};
@@ -243,20 +243,38 @@ impl From<wire::MemberInfo> for Member {
 
 impl From<Status> for wire::MemberStatus {
     fn from(status: Status) -> Self {
-        let Status { level: _, version, term, last_index, applied_index, sync_p99, wall, short_of_space } = status;
+        let Status { level: _, version, term, last_index, applied_index, sync_p99, wall, short_of_space, upkeep } =
+            status;
         let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX).max(1);
         let (sync_p99_us, wall_us) = (sync_p99.map_or(0, micros), wall.map_or(0, |wall| wall.0));
-        Self { version, term, last_index, applied_index, sync_p99_us, wall_us, short_of_space }
+        let time = |time: Option<Timestamp>| time.map_or(0, |time| time.0);
+        Self {
+            version,
+            term,
+            last_index,
+            applied_index,
+            sync_p99_us,
+            wall_us,
+            short_of_space,
+            backup_us: time(upkeep.backup_at),
+            certificate_due_us: time(upkeep.certificate_due),
+            certificate_ends_us: time(upkeep.certificate_ends),
+        }
     }
 }
 
 impl Status {
     fn told(level: Level, status: wire::MemberStatus) -> Self {
-        let wire::MemberStatus { version, term, last_index, applied_index, sync_p99_us, wall_us, short_of_space } =
-            status;
-        let wall = (wall_us != 0).then_some(Timestamp(wall_us));
+        let wire::MemberStatus { version, term, last_index, applied_index, sync_p99_us, wall_us, .. } = status;
+        let time = |micros: i64| (micros != 0).then_some(Timestamp(micros));
+        let (wall, short_of_space) = (time(wall_us), status.short_of_space);
+        let upkeep = Upkeep {
+            backup_at: time(status.backup_us),
+            certificate_due: time(status.certificate_due_us),
+            certificate_ends: time(status.certificate_ends_us),
+        };
         let sync_p99 = (sync_p99_us > 0).then(|| Duration::from_micros(sync_p99_us));
-        Self { level, version, term, last_index, applied_index, sync_p99, wall, short_of_space }
+        Self { level, version, term, last_index, applied_index, sync_p99, wall, short_of_space, upkeep }
     }
 }
 

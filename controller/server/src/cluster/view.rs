@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use atlas_raft::{MemberView, MembersView, Role, Room};
-use atlas_types::Level;
+use atlas_raft::{MemberView, MembersView, Role, Room, Upkeep};
+use atlas_types::{Level, Timestamp};
 use serde_json::{Value, json};
 
 use super::Cluster;
@@ -54,6 +54,9 @@ impl Cluster {
         let heartbeat = if member.peer.member == self.handle().member() { None } else { self.heartbeat(view, member) };
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let sync_p99 = status.and_then(|(status, _)| status.sync_p99).map(|time| time.as_secs_f64() * 1e3);
+        let upkeep = |what: fn(&Upkeep) -> Option<Timestamp>| {
+            status.and_then(|(status, _)| what(&status.upkeep)).map(|time| time.0 as f64 / 1e6)
+        };
         json!({
             "id": member.peer.member.0,
             "name": member.peer.label(),
@@ -65,6 +68,9 @@ impl Cluster {
             "matched": member.matched,
             "heartbeat_ms": heartbeat.map(millis),
             "fsync_p99_ms": sync_p99,
+            "backup_at": upkeep(|upkeep| upkeep.backup_at),
+            "certificate_due_at": upkeep(|upkeep| upkeep.certificate_due),
+            "certificate_ends_at": upkeep(|upkeep| upkeep.certificate_ends),
             "short_of_space": status.map(|(status, _)| status.short_of_space),
             "level": status.map(|(status, _)| status.level.0),
             "version": status.map(|(status, _)| &status.version),

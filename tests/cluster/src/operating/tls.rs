@@ -12,6 +12,12 @@ fn strangers_and_revoked_nodes_are_refused_and_the_rest_goes_on_without_one_cont
     }
     assert_eq!(site.typed("w1", "stat -c %a /var/lib/atlas-worker/tls/node.key").trim(), "600");
 
+    // There is a new cluster without backups, in which only its first token exists.
+    let said = site.typed(DESK, "atlasctl doctor; true");
+    for line in ["ok    certificates  the next to end is that of c", "warn  backups", "warn  identity"] {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+
     // One controller dies.
     site.kill("c2");
     goes_on(&mut site, &id);
