@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 use self::branch::{Begun, Done, View, begin, finish};
 pub use self::fault::{Fault, FaultKind, RunError};
 use self::map::Items;
-pub use self::work::{BranchEnd, Effect, Note, Question, StepRecord, Task, Work, WorkId};
+pub use self::work::{BranchEnd, Change, Effect, Note, Question, StepRecord, Task, Work, WorkId};
 use crate::graph::{Graph, INITIAL_PROMPT, Kind, Node};
 
 /// Most visits of one node, whatever the graph sets.
@@ -363,7 +363,13 @@ impl Run {
         }
         let end = ends.pop().map(|(_, done)| done);
         match self.merge(&others, end.as_ref()) {
-            Ok(changed) => record.changed = Some(changed),
+            Ok(keys) => {
+                let change = |key: String| {
+                    let value = self.next.state.get(&key);
+                    Change::new(key.clone(), value)
+                };
+                record.changed = Some(keys.into_iter().map(change).collect());
+            }
             Err((kind, text)) => {
                 effects.push(Effect::Stepped(record));
                 return self.fail(kind, text, effects);

@@ -1,6 +1,7 @@
 //! `atlasctl graph`: graph agents in folders. It needs no server.
 
 mod history;
+mod watch;
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,7 @@ use atlas_graph::{Finding, Level, LoadError, Loaded};
 use atlas_package::{GRAPH_FILE, GraphError, GraphFolder};
 use serde_json::{Value, json};
 
-use crate::command::{job, run as run_agent};
+use crate::command::run as run_agent;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -26,8 +27,8 @@ pub(crate) enum Verb {
     Run(Box<run_agent::Options>),
     /// Lists the recorded work of a run: which nodes ended, and with what result.
     History(history::Options),
-    /// Follows a run until it has ended.
-    Watch(job::watch::Options),
+    /// Follows a run until it has ended: which nodes run, what each super-step changed, where the run goes on, and what each node cost.
+    Watch(watch::Options),
     /// Begins a new run with the recorded work of a failed one, and does the failed work of its last super-step again.
     Resume(history::ResumeOptions),
     /// Begins a new run with the first recorded steps of another one.
@@ -59,7 +60,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
         Verb::Show(options) => show(context, options),
         Verb::Run(options) => run_agent::run(context, options).await,
         Verb::History(options) => history::run(context, options).await,
-        Verb::Watch(options) => job::watch::run(context, options).await,
+        Verb::Watch(options) => watch::run(context, options).await,
         Verb::Resume(options) => history::resume(context, options).await,
         Verb::Fork(options) => history::fork(context, options).await,
     }

@@ -7,7 +7,7 @@ mod events;
 mod explain;
 mod fork;
 mod list;
-mod logs;
+pub(super) mod logs;
 mod message;
 mod pages;
 mod pieces;

@@ -98,7 +98,7 @@ instruments! {
     /// Time of the last complete backup that this controller sent; 0 if it knows none.
     backup_time: Gauge = "atlas.backup.time" "s";
     /// Time at which this controller's certificate should be replaced; 0 without TLS.
-    certificate_due: Gauge = "atlas.certificate.due" "s";
+    certificate_due: Gauge = "atlas.certificate.due.time" "s";
     /// Free space on the disk of the data directory.
     disk_free: Gauge = "atlas.disk.free" "By";
     /// Open event streams of clients, and webhooks that follow the events.
@@ -266,7 +266,7 @@ pub(crate) mod tests {
             // These gauges have the names that dashboards of Pallas know; others of theirs end with `up`.
             let known = ["atlas.agent.info", "atlas.agent.health.status"].contains(name);
             if *kind == Kind::Gauge && *unit != "By" && !known {
-                assert!(["count", "lag", "up"].iter().any(|end| name.ends_with(end)), "{name}");
+                assert!(["count", "lag", "up", "time"].iter().any(|end| name.ends_with(end)), "{name}");
             }
         }
     }

@@ -65,6 +65,8 @@ fn graphs_and_normal_agents_run() {
     session.run("atlasctl graph run gate message=x --questions answer:yes");
     session.run("atlasctl graph run gate --input '{\"message\":\"x\",\"variables\":{\"mode\":\"works\"}}' --questions answer:yes -o jsonpath={.output_data.text}");
     session.run("atlasctl graph run gate message=x");
+    let id = session.run("atlasctl run gate --input '{\"message\":\"x\",\"variables\":{\"mode\":\"works\"}}' --questions answer:yes --detach");
+    session.run(&format!("atlasctl graph watch {}", id.trim()));
     let loki = |file: &str, text: &str| {
         let path = laptop.folder().join("loki").join(file);
         fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");

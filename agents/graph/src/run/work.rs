@@ -90,8 +90,60 @@ pub struct StepRecord {
     pub number: u64,
     /// By node id.
     pub branches: Vec<(String, BranchEnd)>,
-    /// The state keys that it changed. None if it failed and changed nothing.
-    pub changed: Option<Vec<String>>,
+    /// What it changed in the state. None if it failed and changed nothing.
+    pub changed: Option<Vec<Change>>,
+}
+
+impl StepRecord {
+    /// The nodes of the next super-step, each once.
+    pub fn frontier(&self) -> Vec<&str> {
+        let mut all: Vec<&str> = Vec::new();
+        for (_, end) in &self.branches {
+            let BranchEnd::To(to) = end else { continue };
+            for node in to {
+                if !all.contains(&node.as_str()) {
+                    all.push(node);
+                }
+            }
+        }
+        all
+    }
+}
+
+/// A value of the state that a super-step wrote, for people who follow the run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    pub key: String,
+    /// The new value as JSON. None if it has more than [`Change::BYTES_MAX`] bytes.
+    pub value: Option<String>,
+}
+
+impl Change {
+    pub const BYTES_MAX: usize = 16 << 10;
+
+    pub(super) fn new(key: String, value: Option<&Value>) -> Self {
+        let mut text = Bounded(Vec::new());
+        // The only error is that of the bound.
+        let written = serde_json::to_writer(&mut text, value.unwrap_or(&Value::Null));
+        Self { key, value: written.ok().and_then(|()| String::from_utf8(text.0).ok()) }
+    }
+}
+
+/// Takes so many bytes and no more.
+struct Bounded(Vec<u8>);
+
+impl std::io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.0.len() + bytes.len() > Change::BYTES_MAX {
+            return Err(std::io::ErrorKind::FileTooLarge.into());
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// How a node of a super-step ended.

@@ -2,6 +2,7 @@
 
 use crate::api::{Cluster, Controller};
 use crate::client::Client;
+use crate::command::object;
 use crate::words;
 
 use super::{Finding, ok, warn};
@@ -44,7 +45,7 @@ pub(super) fn backups(cluster: &Cluster, now: f64) -> Finding {
 
 /// None if it cannot be known: only those who may read tokens see them.
 pub(super) async fn identity(client: &Client) -> Option<Finding> {
-    let count = async |kind: &str| Some(client.get(&["api", "objects", kind], &[]).await.ok()?.as_array()?.len());
+    let count = async |kind: &str| Some(object::all(client, kind).await.ok()?.len());
     Some(judged(count("issuer").await?, count("token").await?))
 }
 

@@ -1,12 +1,12 @@
 //! What a run needs of the worker: its journal, processes, models, people and other agents.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use atlas_graph::run::{Effect, Fault, FaultKind, Note, Question, Work};
+use atlas_graph::run::{Change, Effect, Fault, FaultKind, Note, Question, Work};
 use atlas_graph::{Graph, Kind};
 use atlas_graph_run::{Asked, Ended, Host, NodePlace, Process};
 use atlas_model::{Answer, CallError, CallErrorKind, Request, Tool, ToolCall, Usage};
@@ -70,17 +70,41 @@ pub(super) fn locked(secrets: &Mutex<Secrets>) -> MutexGuard<'_, Secrets> {
     secrets.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The tokens of all calls.
+/// The tokens of all calls, and what pieces of work that have not ended have used.
 #[derive(Debug, Default)]
 pub(super) struct Tokens {
     pub(super) input: AtomicU64,
     pub(super) output: AtomicU64,
+    open: Mutex<BTreeMap<StepKey, Used>>,
+}
+
+/// What a piece of work has used of models.
+#[derive(Debug, Default, Clone, Copy)]
+struct Used {
+    input: u64,
+    output: u64,
+    nanodollars: u64,
 }
 
 impl Tokens {
     pub(super) fn add(&self, usage: &Usage) {
         self.input.fetch_add(usage.input, Ordering::Relaxed);
         self.output.fetch_add(usage.output, Ordering::Relaxed);
+    }
+
+    fn open(&self) -> MutexGuard<'_, BTreeMap<StepKey, Used>> {
+        // Every change is complete while the lock is held.
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a call of a piece of work.
+    fn note(&self, work: StepKey, usage: &Usage, nanodollars: u64) {
+        self.add(usage);
+        let mut open = self.open();
+        let used = open.entry(work).or_default();
+        used.input += usage.input;
+        used.output += usage.output;
+        used.nanodollars += nanodollars;
     }
 }
 
@@ -153,6 +177,14 @@ impl Surroundings<'_> {
             }
         }
         Some(revealed.into())
+    }
+
+    /// A new value of the state, without secrets and shortened.
+    fn value_shown(&self, change: &Change) -> (String, Value) {
+        let Some(value) = &change.value else {
+            return (change.key.clone(), format!("more than {} KiB", Change::BYTES_MAX >> 10).into());
+        };
+        (change.key.clone(), excerpt(&self.secrets().redactor().text(value)).into())
     }
 
     fn question(&self, place: NodePlace<'_>, question: &Question) -> (&'static str, Value) {
@@ -256,7 +288,7 @@ impl Host for Surroundings<'_> {
     }
 
     async fn finish(&self, place: NodePlace<'_>, result: &Result<Value, Fault>) {
-        let work = place.work;
+        let (work, key) = (place.work, work_key(place, "work"));
         let end = match result.clone() {
             Ok(mut value) => {
                 self.secrets().redactor().json(&mut value);
@@ -267,17 +299,15 @@ impl Host for Surroundings<'_> {
         let recorded =
             WorkEnd { graph: place.graph.to_owned(), node: work.node.clone(), step: work.step, item: work.item, end };
         let recorded = match serde_json::to_vec(&recorded) {
-            Ok(outcome) => {
-                let key = work_key(place, "work");
-                self.book.record(StepKind::Effect, key, outcome, StepUsage::default()).await.map(drop)
-            }
+            Ok(outcome) => self.book.record(StepKind::Effect, key, outcome, StepUsage::default()).await.map(drop),
             Err(error) => Err(JournalError::Unreadable { step: work.step, error }),
         };
         self.book.finish();
         if let Err(error) = recorded {
             return self.fail(error).await;
         }
-        let event = match result {
+        let used = self.tokens.open().remove(&key);
+        let mut event = match result {
             Ok(_) => event("node_finished", place),
             Err(fault) => {
                 let mut failed = event("node_failed", place);
@@ -285,6 +315,11 @@ impl Host for Surroundings<'_> {
                 failed
             }
         };
+        if let Some(Used { input, output, nanodollars }) = used {
+            event["tokens_input"] = input.into();
+            event["tokens_output"] = output.into();
+            event["cost_usd"] = json!(nanodollars as f64 / 1e9);
+        }
         self.tell(Told::Progress(event));
     }
 
@@ -326,9 +361,10 @@ impl Host for Surroundings<'_> {
         let key = self.book.key(&CallKey { call: "model", work: work.0, request: &request });
         match self.called(models, key, request).await {
             Ok(outcome) => {
-                let Recorded { answer, .. } =
+                let Recorded { answer, place } =
                     serde_json::from_slice(&outcome).map_err(|error| other(error.to_string()))?;
-                self.tokens.add(&answer.usage);
+                let cost = Turn::new(fixed.settings.clone()).cost(place, &answer.usage).0;
+                self.tokens.note(work, &answer.usage, cost);
                 Ok(answer)
             }
             Err(CallFault::Call(error)) => Err(error),
@@ -463,8 +499,12 @@ impl Host for Surroundings<'_> {
     fn observe(&self, _: u32, _: &str, effect: &Effect) {
         match effect {
             Effect::Stepped(record) => {
-                let keys = record.changed.as_deref().unwrap_or_default();
-                self.tell(Told::Progress(json!({"event": "state_merged", "step": record.number, "keys": keys})));
+                let changed = record.changed.as_deref().unwrap_or_default();
+                let keys: Vec<&str> = changed.iter().map(|change| change.key.as_str()).collect();
+                let mut event = json!({"event": "state_merged", "step": record.number, "keys": keys});
+                event["values"] = changed.iter().take(VALUES_MAX).map(|change| self.value_shown(change)).collect();
+                event["next"] = json!(record.frontier());
+                self.tell(Told::Progress(event));
             }
             Effect::Note(Note::FellBack { node, fault, .. }) => {
                 let text =
@@ -479,6 +519,9 @@ impl Host for Surroundings<'_> {
         }
     }
 }
+
+/// Most values of the state in one event.
+const VALUES_MAX: usize = 32;
 
 /// Why a node cannot call a tool.
 fn missing(node: &str, name: &str) -> String {
