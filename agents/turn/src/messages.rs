@@ -26,6 +26,15 @@ pub fn take(input: &mut Value, member: &str) -> Result<Vec<Message>, String> {
     }
 }
 
+/// Messages whose last one, from the user, is this prompt instead.
+pub fn prompted(mut said: Vec<Message>, prompt: Option<&str>) -> Vec<Message> {
+    if let Some(prompt) = prompt {
+        said.pop();
+        said.push(Message::user(prompt));
+    }
+    said
+}
+
 fn message(value: &Value) -> Result<Message, String> {
     let text = |name: &str| value.get(name).and_then(Value::as_str);
     let role = match text("role") {

@@ -29,6 +29,9 @@ pub struct Fixed {
     /// What answers the calls of each tool, by its own name: `"agent"`, `"skill"`, or another source.
     #[serde(default)]
     pub tools: BTreeMap<String, Value>,
+    /// The prompt, if it is not the one of the input.
+    #[serde(default)]
+    pub prompt: Option<String>,
 }
 
 impl Fixed {

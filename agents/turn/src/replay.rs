@@ -7,6 +7,7 @@ use atlas_model::{Image, Message, ToolCall};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::messages::prompted;
 use crate::record::{
     AGAIN, Answered, ChildEnd, Fixed, Helped, LEVEL, OwnStep, QuestionEnd, Ran, RoundStep, START, ServerRound, Spawn,
     Stopped, round_step, server_counts, server_intent,
@@ -140,7 +141,11 @@ impl Record<'_> {
         let mut fixed = self.start()?;
         let mut check = checks(&fixed.settings);
         let mut turn = Turn::new(fixed.settings.clone());
-        let mut effects = turn.step(Event::Started { input: input.clone(), images, said }, &check);
+        let started = match &fixed.prompt {
+            Some(_) => Event::Started { input: json!({}), images, said: prompted(said, fixed.prompt.as_deref()) },
+            None => Event::Started { input: input.clone(), images, said },
+        };
+        let mut effects = turn.step(started, &check);
         loop {
             let event = match effects.pop() {
                 Some(Effect::Call { .. }) if self.is_next("start", AGAIN) => {

@@ -74,7 +74,11 @@ fn graphs_and_normal_agents_run() {
     };
     loki("agents/gate/graph.yaml", GATE);
     loki("agents/gate/work.sh", "echo '{}'\n");
-    loki("agents/talk/config.yaml", "name: Talk\nversion: '2.1'\nglobal_tools: [now.sh]\ndocuments: ['notes/*']\n");
+    loki(
+        "agents/talk/config.yaml",
+        "name: Talk\nversion: '2.1'\nglobal_tools: [now.sh]\ndocuments: [notes, 'https://example.com/tides']\n",
+    );
+    loki("agents/talk/notes/tides.md", "The moon causes the tides.\n");
     loki("functions/tools/now.sh", "# @cmd Tells the time.\nmain() { date > \"$LLM_OUTPUT\"; }\n");
     session.run("atlasctl import loki loki");
     expect_file!["../transcripts/graph-runs.txt"].assert_eq(&session.page());

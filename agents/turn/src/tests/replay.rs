@@ -1,5 +1,6 @@
 //! Replays of recorded turns: identical to the end, or different at a step.
 
+use atlas_model::Message;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
@@ -276,4 +277,22 @@ fn calls_of_servers_are_replayed() {
     let mut changed = steps;
     changed[3].outcome["returned"][0]["outcome"] = json!({"value": 2});
     check_difference(&changed, &expect!["step 5: model 87c6150a | model 0bc70d97"]);
+}
+
+#[test]
+fn a_recorded_prompt_is_the_last_message() {
+    let settings = Settings::default();
+    let mut turn = Turn::new(settings.clone());
+    let said = vec![Message::user("searched")];
+    let effects = turn.step(Event::Started { input: json!({}), images: Vec::new(), said }, &Typed);
+    let Some(Effect::Call { key }) = effects.last().cloned() else { panic!("no call: {effects:?}") };
+    let Event::Answered(answer) = says("done") else { panic!("no answer") };
+    let mut first = fixed(&settings);
+    first["prompt"] = "searched".into();
+    let steps = [Step::new("start", START, &first), Step::new("model", key, &Answered { place: 0, answer: *answer })];
+    for said in [vec![], vec![Message::user("asked")]] {
+        let input = json!({"message": "asked"});
+        let replayed = replay(&steps, &input, Vec::new(), said, |_| Typed, ran).expect("a replay");
+        assert!(matches!(replayed, Replayed::Same(_)), "{replayed:?}");
+    }
 }

@@ -14,6 +14,9 @@ use crate::failure::Failure;
 use crate::output::Shown;
 use crate::words;
 
+/// The index that Loki makes of documents.
+const INDEX_FILE: &str = "rag.yaml";
+
 /// Most bytes of a global tool.
 const TOOL_BYTES_MAX: u64 = 1 << 20;
 
@@ -107,8 +110,13 @@ fn package(
         GraphFolder::new(folder).read().map_err(|error| chain(&error))?.graph.global_tools
     } else if folder.join(CONFIG_FILE).is_file() {
         let config = atlas_package::config(folder).map_err(|error| chain(&error))?;
-        if !config.documents.is_empty() {
-            skipped("documents", "agents have no documents yet");
+        for document in &config.documents {
+            if let Err(error) = atlas_documents::files(folder, std::slice::from_ref(document)) {
+                skipped("documents", &chain(&error));
+            }
+        }
+        if !config.documents.is_empty() && folder.join(INDEX_FILE).is_file() {
+            skipped(INDEX_FILE, "documents are searched by their words, without an index");
         }
         if config.session.is_some() {
             skipped("agent_session", "sessions are conversations here");
@@ -204,6 +212,30 @@ mod tests {
                 not taken: agents/.shared: packages have no hidden files; copy what the agents source into their folders
                 not taken: functions/mcp.json: github: agents that list it need it in the cluster: atlasctl mcp add --from functions/mcp.json
                 not taken: vault.yml: import it with its password: atlasctl secret import
+            "#]],
+        );
+    }
+
+    #[test]
+    fn documents_in_the_folder_of_the_agent_are_taken() {
+        check(
+            &[
+                (
+                    "agents/talk/config.yaml",
+                    "name: T\ndocuments: [notes, 'more/*.md', 'https://example.com/x', '../other/a.md', none.md]\n",
+                ),
+                ("agents/talk/notes/a.md", "a"),
+                ("agents/talk/more/b.md", "b"),
+                ("agents/talk/rag.yaml", ""),
+                ("agents/other/a.md", "a"),
+            ],
+            &expect![[r#"
+                talk 1.0.0: 5 files
+                not taken: agents/other: it has neither graph.yaml nor config.yaml
+                not taken: agents/talk: documents: "https://example.com/x": documents are not fetched here; put the text into a file of the agent's folder
+                not taken: agents/talk: documents: "../other/a.md" leads out of the agent's folder
+                not taken: agents/talk: documents: there is no document "none.md" in the agent's folder
+                not taken: agents/talk: rag.yaml: documents are searched by their words, without an index
             "#]],
         );
     }

@@ -4,6 +4,7 @@ mod anthropic;
 pub(crate) mod confined;
 mod graphs;
 mod mock;
+mod normal;
 mod scene;
 mod servers;
 mod stored;

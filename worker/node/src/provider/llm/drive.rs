@@ -8,7 +8,7 @@ use atlas_contract::{Contract, ProviderKind};
 use atlas_model::{CallError, CallErrorKind, NanoDollars};
 use atlas_secrets::Redactor;
 use atlas_turn::record::{AGAIN, Answered as Recorded, START};
-use atlas_turn::{Effect, Event, Halt, Key, Permits, Settings, Turn, images, messages};
+use atlas_turn::{Effect, Event, Halt, Key, Permits, Turn, images, messages};
 use atlas_types::{Micros, StepKey, StepKind, StepUsage, StreamKind};
 use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
@@ -98,7 +98,7 @@ impl Driver<'_, '_> {
         // A fork is fixed again after the steps that it copied. These may contain the same of an earlier fork.
         let mut forks = self.work.assignment.fork_steps;
         let mut models: Option<Models> = None;
-        let (mut checks, mut turn, mut effects) = self.begin(fixed.settings.clone()).await?;
+        let (mut checks, mut turn, mut effects) = self.begin(&fixed).await?;
         loop {
             if matches!(effects.last(), Some(Effect::Call { .. })) {
                 let due = forks.is_some_and(|steps| self.journal.next() >= steps);
@@ -190,6 +190,10 @@ impl Driver<'_, '_> {
             warnings.append(&mut said);
             if let Some(normal) = normal {
                 normal.apply(&mut fixed, &launcher, depth).await?;
+                // A fork goes on after the messages so far.
+                if key == START {
+                    fixed.prompt = Some(normal.prompt(&launcher).await?);
+                }
                 if let Some(name) = normal.summarizer().filter(|name| *name != own_name(&agent.contract)) {
                     match Fixed::of_other(agent, &name, &work.assignment.attachments, shared) {
                         Ok(other) => fixed.summarizer = Some(Box::new(other)),
@@ -212,12 +216,13 @@ impl Driver<'_, '_> {
     }
 
     /// Reads the input and begins the turn, on another thread if the input is large.
-    async fn begin(&self, settings: Settings) -> Result<(Schemas, Turn, Vec<Effect>), Fault> {
+    async fn begin(&self, fixed: &Fixed) -> Result<(Schemas, Turn, Vec<Effect>), Fault> {
+        let settings = fixed.settings.clone();
         if let Some(normal) = &self.normal {
             let checks = Schemas::of(&settings);
             let mut turn = Turn::new(settings);
             let (input, images) = (Value::Object(Map::new()), Vec::new());
-            let effects = turn.step(Event::Started { input, images, said: normal.said() }, &checks);
+            let effects = turn.step(Event::Started { input, images, said: normal.said(fixed) }, &checks);
             return Ok((checks, turn, effects));
         }
         let (text, llm) = (self.work.input.clone(), self.work.agent.contract.provider.llm.clone());

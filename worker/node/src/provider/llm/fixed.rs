@@ -31,6 +31,9 @@ pub(in crate::provider) struct Fixed {
     /// The model that summarises the outputs of helpers; none is the own one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::provider) summarizer: Option<Box<Self>>,
+    /// The prompt of an agent with a `config.yaml`, with what its documents say about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::provider) prompt: Option<String>,
 }
 
 /// Where the model is.
@@ -110,6 +113,7 @@ impl Fixed {
                 settings,
                 tools: Sources::new(),
                 summarizer: None,
+                prompt: None,
             });
         }
         let tier = if let Wanted::Tier(tier) = wanted { Some(tier) } else { None };
@@ -143,7 +147,7 @@ impl Fixed {
             stream: contract.provider.llm.stream.unwrap_or(source == Source::Mock),
             ..asked
         };
-        Ok(Self { level: LEVEL, source, settings, tools: Sources::new(), summarizer: None })
+        Ok(Self { level: LEVEL, source, settings, tools: Sources::new(), summarizer: None, prompt: None })
     }
 
     /// Reads a record.
@@ -246,7 +250,8 @@ mod tests {
     #[test]
     fn other_levels_are_refused() {
         let (source, tools) = (Source::Environment(Chosen::Openai), Sources::new());
-        let fixed = Fixed { level: LEVEL, source, settings: Settings::default(), tools, summarizer: None };
+        let settings = Settings::default();
+        let fixed = Fixed { level: LEVEL, source, settings, tools, summarizer: None, prompt: None };
         assert_eq!(Fixed::read(&serde_json::to_vec(&fixed).expect("JSON")).expect("ours"), fixed);
         let newer = Fixed::read(br#"{"level": 2, "new": []}"#).expect_err("newer");
         assert_eq!(newer.to_string(), "the job began with level 2 of the agent loop, and this worker has level 1");

@@ -1,5 +1,6 @@
 //! Agents with a `config.yaml`: their settings, and their own tools, whose calls are processes.
 
+mod knowledge;
 mod prompt;
 pub(in crate::provider) mod toolbox;
 
@@ -13,7 +14,7 @@ use atlas_model::{Message, ToolCall};
 use atlas_normal::Config;
 use atlas_supervisor::{supervisor_tools, teammate_tools};
 use atlas_tool_runner::{Launch, Launched, Left, Process};
-use atlas_turn::{AtLimit, AutoContinue, Format, Offered, Outcome, Plan, todo};
+use atlas_turn::{AtLimit, AutoContinue, Format, Offered, Outcome, Plan, messages, todo};
 use atlas_types::Assignment;
 use serde_json::{Map, Value};
 
@@ -64,9 +65,15 @@ impl Normal {
         opened.join().await.unwrap_or_else(|_| Err(Fault::internal("reading the definition was interrupted")))
     }
 
-    /// The prompt.
-    pub(super) fn said(&self) -> Vec<Message> {
-        vec![Message::user(&self.message)]
+    /// The prompt, as the job is fixed to it.
+    pub(super) fn said(&self, fixed: &Fixed) -> Vec<Message> {
+        messages::prompted(vec![Message::user(&self.message)], fixed.prompt.as_deref())
+    }
+
+    /// The prompt, with what the documents of the agent say about it.
+    pub(super) async fn prompt(&self, launcher: &Launcher) -> Result<String, Fault> {
+        let (folder, documents) = (launcher.agent.directory.clone(), self.config.documents.clone());
+        knowledge::augmented(&launcher.shared, folder, documents, &self.message).await
     }
 
     /// The agent with its helpers.
