@@ -38,6 +38,9 @@ pub struct Settings {
     /// What becomes of calls of some tools.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub permissions: Vec<ToolRule>,
+    /// True if a text as output has the texts of all answers, a line apart, and not only the last one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub all_texts: bool,
 }
 
 /// The todo list that a turn starts with.

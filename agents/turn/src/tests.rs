@@ -7,4 +7,5 @@ mod guard;
 mod hostile;
 mod properties;
 mod replay;
+mod texts;
 mod todo;

@@ -29,7 +29,7 @@ pub struct Turn {
     /// Whether helpers of the agent work.
     helpers: bool,
     totals: Totals,
-    /// The text of the last answer that had one.
+    /// The text of the last answer that had one, or those of all answers.
     said: String,
     repairs: u32,
     /// The place of the model that answers: 0, or a fallback.
@@ -231,6 +231,7 @@ impl Turn {
         self.totals.cost += self.cost(self.answering, &answer.usage);
         self.totals.model.clone_from(&answer.model);
         let text = answer.text();
+        self.note_text(&text, answer.tool_calls().next().is_some());
         if answer.tool_calls().next().is_none() {
             if !self.helpers {
                 return self.conclude(&text, answer, checks);
@@ -238,9 +239,6 @@ impl Turn {
             let key = self.chain.key("stop", &text);
             self.phase = Phase::Stopping(Box::new(answer));
             return vec![Effect::Stop { key }];
-        }
-        if !text.trim().is_empty() {
-            self.said = text;
         }
         let round = Round::plan(&answer, &self.settings, checks, &self.same, &mut self.planner);
         self.same.record(round.calls());
@@ -256,6 +254,22 @@ impl Turn {
         let (key, parallel) = (self.chain.key("tools", &calls), self.settings.limits.parallel.max(1));
         self.phase = Phase::Working(round);
         vec![Effect::Tools { key, calls, parallel }]
+    }
+
+    fn note_text(&mut self, text: &str, has_calls: bool) {
+        if text.trim().is_empty() {
+            return;
+        }
+        if !self.settings.all_texts {
+            if has_calls {
+                text.clone_into(&mut self.said);
+            }
+            return;
+        }
+        if !self.said.is_empty() {
+            self.said.push('\n');
+        }
+        self.said.push_str(text);
     }
 
     fn returned(&mut self, round: Round, returned: Vec<Returned>) -> Vec<Effect> {
@@ -306,6 +320,8 @@ impl Turn {
             self.push(Message::user(next.message));
             return self.ask();
         }
+        let whole = self.settings.all_texts && self.settings.format == Format::Text;
+        let text = if whole { &self.said } else { text };
         let (value, problems) = match output::of(text, &self.settings.format, checks) {
             Output::Good(value) => return finish(value, End::Answer),
             Output::Bad { value, problems } => (value, problems),

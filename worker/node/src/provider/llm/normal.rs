@@ -127,6 +127,7 @@ impl Normal {
         settings.sampling.temperature = config.temperature;
         settings.sampling.top_p = config.top_p;
         settings.format = Format::Text;
+        settings.all_texts = depth > 0;
         settings.mark_errors = true;
         settings.limits.requests = REQUESTS_MAX;
         settings.limits.at_limit = AtLimit::Partial;

@@ -1,5 +1,6 @@
 //! Agents with a `config.yaml`.
 
+use atlas_types::{Assignment, SpawnRule};
 use serde_json::Value;
 
 use super::scene::Scene;
@@ -69,6 +70,25 @@ async fn documents_that_cannot_be_searched_fail_the_job() {
         let only = scene.attempt(1, r#"{"message":"tides"}"#);
         let error = scene.run(&only).await.error();
         assert_eq!(error, format!("the definition of the agent cannot be used: {why}"));
+        scene.node.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_helper_returns_the_texts_of_all_its_answers() {
+    const MOCK: &str = r#"
+- match: { round: 1 }
+  text: First.
+  tool_calls: [{ name: todo__add, arguments: { task: look } }, { name: todo__done, arguments: { id: 1 } }]
+- match: "*"
+  text: Last.
+"#;
+    for (depth, text) in [(0, "Last."), (1, "First.\nLast.")] {
+        let mut scene = scene("name: T\nauto_continue: true\n", MOCK, &[]).await;
+        let spawn = Some(SpawnRule { depth, depth_max: 3, permitted: false });
+        let only = Assignment { spawn, ..scene.attempt(1, r#"{"message":"go"}"#) };
+        let output: Value = serde_json::from_str(&scene.run(&only).await.output(&scene.controller)).expect("JSON");
+        assert_eq!(output["text"], text);
         scene.node.shutdown().await;
     }
 }
