@@ -1,5 +1,6 @@
 //! Keeps the Lease by which one operator works and the others wait.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use atlas_env::Env;
@@ -14,25 +15,42 @@ use crate::lease::{self, DEADLINE, DURATION, RENEWAL, Seen, Step};
 /// The name of the lease.
 const NAME: &str = "atlas-operator";
 
+/// The annotation of the lease that says for which cluster its holder works.
+const SERVER: &str = "atlas.dev/server";
+
+/// An operator of another cluster works in this namespace.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the operator of {0} works in this namespace, and resources of one namespace are about one cluster: install this release in another namespace"
+)]
+pub(crate) struct OtherCluster(String);
+
 /// An operator that wants to work.
 pub(crate) struct Election {
     leases: Api<Lease>,
     me: String,
+    server: String,
     env: Env,
     seen: Option<Seen>,
+    /// The cluster of the operator that holds the lease, if it is another one.
+    other: Option<String>,
 }
 
 impl Election {
-    pub(crate) fn new(client: Client, namespace: &str, me: &str, env: Env) -> Self {
-        Self { leases: Api::namespaced(client, namespace), me: me.to_owned(), env, seen: None }
+    pub(crate) fn new(client: Client, namespace: &str, (me, server): (&str, &str), env: Env) -> Self {
+        let leases = Api::namespaced(client, namespace);
+        Self { leases, me: me.to_owned(), server: server.to_owned(), env, seen: None, other: None }
     }
 
     /// Returns once this operator holds the lease.
-    pub(crate) async fn win(&mut self) {
+    pub(crate) async fn win(&mut self) -> Result<(), OtherCluster> {
         let mut waits = false;
         loop {
             match self.attempt().await {
-                Ok(true) => return,
+                Ok(true) => return Ok(()),
+                Ok(false) if self.other.is_some() => {
+                    return Err(OtherCluster(self.other.take().unwrap_or_default()));
+                }
                 Ok(false) if !waits => {
                     let holder = self.seen.as_ref().map(|seen| seen.holder.clone()).unwrap_or_default();
                     tracing::info!(holder, "another operator works, waiting");
@@ -86,6 +104,8 @@ impl Election {
             lease::see(self.seen.as_ref(), holder(lease), version, now)
         });
         if lease::step(&self.me, self.seen.as_ref(), now) == Step::Wait {
+            let server = found.and_then(|lease| lease.metadata.annotations?.remove(SERVER));
+            self.other = server.filter(|server| *server != self.server);
             return Ok(false);
         }
         match self.write(found, &self.me.clone()).await {
@@ -109,13 +129,16 @@ impl Election {
             ..before
         };
         let parameters = PostParams::default();
+        let annotation = (SERVER.to_owned(), self.server.clone());
         match found {
-            Some(lease) => {
+            Some(mut lease) => {
+                lease.metadata.annotations.get_or_insert_default().extend([annotation]);
                 let lease = Lease { spec: Some(spec), ..lease };
                 self.leases.replace(NAME, &parameters, &lease).await.map(drop)
             }
             None => {
-                let metadata = ObjectMeta { name: Some(NAME.to_owned()), ..ObjectMeta::default() };
+                let annotations = Some(BTreeMap::from([annotation]));
+                let metadata = ObjectMeta { name: Some(NAME.to_owned()), annotations, ..ObjectMeta::default() };
                 self.leases.create(&parameters, &Lease { metadata, spec: Some(spec) }).await.map(drop)
             }
         }

@@ -37,10 +37,11 @@ pub async fn run(options: &Options, env: Env, stop: impl Future<Output = ()>) ->
             tracing::error!("the probe ended: {error}");
         }
     });
-    let mut election = Election::new(client.clone(), &options.namespace, &options.identity, env.clone());
+    let me = (options.identity.as_str(), options.server.as_str());
+    let mut election = Election::new(client.clone(), &options.namespace, me, env.clone());
     let mut stop = std::pin::pin!(stop);
     tokio::select! {
-        () = election.win() => {}
+        won = election.win() => won?,
         () = &mut stop => return Ok(()),
     }
     tracing::info!(server = options.server, "operator ready");

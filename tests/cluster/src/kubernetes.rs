@@ -52,9 +52,13 @@ impl Bench {
     }
 
     fn operator(&self, identity: &str) -> Process {
+        self.operator_of(identity, &format!("http://{}", self.controller.http))
+    }
+
+    fn operator_of(&self, identity: &str, server: &str) -> Process {
         let mut command = Command::new(program("atlas-operator"));
         command.env("KUBECONFIG", self.folder.path().join("kubeconfig"));
-        command.args(["--server", &format!("http://{}", self.controller.http)]);
+        command.args(["--server", server]);
         command.arg("--token-file").arg(self.folder.path().join("operator.token"));
         command.args(["--namespace", "atlas", "--watch", "team-a", "--identity", identity, "--resync", "1"]);
         Process::start(command.args(["--listen", "127.0.0.1:0"]))
@@ -261,6 +265,13 @@ async fn one_operator_works_and_another_takes_over() {
     bench.becomes("chains atlas/one", "True Synced").await;
     let mut second = bench.operator("b");
     second.says("it waits", |text| text.contains("another operator works").then_some(()));
+    // The operator of another cluster does not wait here for ever.
+    let mut other = bench.operator_of("x", "http://other.example:7400");
+    let text = other.says("it ends", |text| text.contains("another namespace").then(|| text.to_owned()));
+    assert!(
+        text.contains(&format!("error: the operator of http://{} works in this namespace", bench.controller.http)),
+        "{text}"
+    );
     // The watches are cut, and what they had to tell is forgotten: the operator lists anew.
     bench.api.put("chains atlas/two", greet("two"), json!({}));
     bench.api.compact();

@@ -194,7 +194,8 @@ mod tests {
             NODE  ENDED  FAILED  TIME   TOKENS  COST
             each  1      1       4.0 s  -       -
             plan  1      -       1.0 s  120     $0.0012
-        "#]].assert_eq(&format!("{told}{}", nodes.table()));
+        "#]]
+        .assert_eq(&format!("{told}{}", nodes.table()));
         // A line of the log is no event of the run.
         let said = LogLine { kind: "log".to_owned(), ..line((0, &events[0])) };
         assert_eq!(nodes.hear(&said), None);
