@@ -124,7 +124,7 @@ async fn resume(env: &Env, http: SocketAddr) -> Result<Row> {
     let (shown, asked) = (format!("/api/jobs/{id}?view=full"), format!("/api/questions?job={id}"));
     let question = loop {
         let job: Value = serde_json::from_slice(connection.send(&request("GET", &shown, b"")).await?)?;
-        ensure!(job["error"].is_null(), "the run failed: {job}");
+        ensure!(job["error"] == "", "the run failed: {job}");
         let open: Value = serde_json::from_slice(connection.send(&request("GET", &asked, b"")).await?)?;
         let open = open.as_array().or(open["questions"].as_array()).and_then(|all| all.first()?["id"].as_str());
         if let Some(question) = open.filter(|_| job["reason"] == "parked") {
