@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const SETTLED: Duration = Duration::from_secs(3);
 
 const BASH_TOOL: &str = "#!/usr/bin/env bash\nset -e\n# @cmd Does nothing.\n# @option --n! The number.\nnothing() {\n    echo done >> \"$LLM_OUTPUT\"\n}\n";
-const PYTHON_TOOL: &str = "def nothing(n: int):\n    \"\"\"Does nothing.\n\n    Args:\n        n: The number\n    \"\"\"\n    return \"done\"\n";
+const PYTHON_TOOL: &str = "def nothing(n: str):\n    \"\"\"Does nothing.\n\n    Args:\n        n: The number\n    \"\"\"\n    return \"done\"\n";
 
 pub(crate) fn run(env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;

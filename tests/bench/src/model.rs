@@ -141,7 +141,7 @@ fn calls(asked: &Value) -> Option<Vec<(&str, Value)>> {
     let text = first.and_then(|content| content.as_str().or(content[0]["text"].as_str())).unwrap_or_default();
     let round = messages.len() / 2;
     match text.split(' ').collect::<Vec<_>>()[..] {
-        ["call", tool] => Some(vec![(tool, json!({ "n": round }))]),
+        ["call", tool] => Some(vec![(tool, json!({ "n": round.to_string() }))]),
         ["spawn", count, agent] => {
             let begun = round * SPAWNED;
             let more = SPAWNED.min(count.parse::<usize>().unwrap_or_default().saturating_sub(begun));
