@@ -4,6 +4,7 @@
 //! later attempt that plays the records in their order has the same team. A call that waits is made again when something has changed.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use atlas_graph::{Graph, Kind};
 use atlas_model::{Message, Request, Tool, ToolCall};
@@ -27,6 +28,9 @@ use crate::slot::{Shared, Work};
 
 /// What the record of a call begins with.
 const RECORD: &[u8] = br#"{"help":"#;
+
+/// How long a call waits for a helper whose end is on its way.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// The outcome of a step.
 #[derive(Serialize, Deserialize)]
@@ -136,55 +140,57 @@ impl Surroundings<'_> {
     async fn helped(&self, call: &ToolCall, key: StepKey) -> Result<Arc<[u8]>, JournalError> {
         let (helpers, clock) = (&self.helpers, &self.shared.env.clock);
         let mut asked: Option<BoxFuture<'static, ()>> = None;
+        let now = || now_ms(clock.wall());
+        if call.name == INBOX {
+            let record = |received: Vec<Received>| {
+                let read = received.len() as u64;
+                let unasked = received.into_iter().filter(|one| one.answers.is_none());
+                self.record(call, messages(unasked.map(envelope).collect()), &News::at(now()), Vec::new(), read)
+            };
+            return self.book.read_messages(key, record).await;
+        }
+        if let Some(word) = word(&call.name) {
+            let result = helpers.calls.result(word, &call.arguments, key).await.map_err(stopped)?;
+            let outcome = self.record(call, result, &News::at(now()), Vec::new(), 0)?;
+            return self.book.record(StepKind::Effect, key, outcome, StepUsage::default()).await;
+        }
         loop {
             let mut crew = helpers.crew.lock().await;
             let Crew { team, news } = &mut *crew;
-            news.set_now(now_ms(clock.wall()));
-            if call.name == INBOX {
-                let record = |received: Vec<Received>| {
-                    let read = received.len() as u64;
-                    let unasked = received.into_iter().filter(|one| one.answers.is_none());
-                    self.record(call, messages(unasked.map(envelope).collect()), news, Vec::new(), read)
-                };
-                let recorded = self.book.read_messages(key, record).await?;
-                *news = News::default();
-                return Ok(recorded);
-            }
-            let result = match word(&call.name) {
-                Some(word) => Some(helpers.calls.result(word, &call.arguments, key).await.map_err(stopped)?),
-                None => {
-                    self.begin_all(team).await?;
-                    let find = hashed(&("team find", key.0));
-                    helpers.calls.find(&call.name, &call.arguments, find, news).await.map_err(stopped)?;
-                    let look = hashed(&("team questions", key.0, now_ms(clock.wall())));
-                    helpers.calls.look(team, news, look).await.map_err(stopped)?;
-                    let answer = team.call(call, CallPlace::Key(key), news);
-                    self.begin_all(team).await?;
-                    helpers.calls.cancel(team.take_cancelled()).await.map_err(stopped)?;
-                    match answer {
-                        Answer::Now(result) => Some(result),
-                        Answer::Summarize(summary) => Some(self.summarized(summary, key).await?),
-                        Answer::Wait(Waiting::Helper(id)) => {
-                            let Some(wait) = team.end_of(&id) else { continue };
-                            drop(crew);
-                            let key = hashed(&("team asked", key.0, now_ms(clock.wall())));
-                            let signal = asked.get_or_insert_with(|| helpers.calls.asked(key));
-                            if self.wait_for_helper(wait, signal).await? {
-                                asked = None;
-                            }
-                            continue;
-                        }
-                        // Only tools for people ask them.
-                        Answer::Wait(Waiting::Reply(_)) | Answer::Ask(_) => None,
+            news.set_now(now());
+            self.begin_all(team).await?;
+            let find = hashed(&("team find", key.0));
+            helpers.calls.find(&call.name, &call.arguments, find, news).await.map_err(stopped)?;
+            helpers.calls.look(team, news, hashed(&("team questions", key.0, now()))).await.map_err(stopped)?;
+            let answer = team.call(call, CallPlace::Key(key), news);
+            self.begin_all(team).await?;
+            helpers.calls.cancel(team.take_cancelled()).await.map_err(stopped)?;
+            let result = match answer {
+                Answer::Now(result) => result,
+                Answer::Summarize(summary) => self.summarized(summary, key).await?,
+                Answer::Wait(Waiting::Helper(id)) => {
+                    let wait = team.end_of(&id);
+                    drop(crew);
+                    let Some(wait) = wait else {
+                        clock.sleep(PAUSE).await;
+                        continue;
+                    };
+                    let signal =
+                        asked.get_or_insert_with(|| helpers.calls.asked(hashed(&("team asked", key.0, now()))));
+                    if self.wait_for_helper(wait, signal).await? {
+                        asked = None;
                     }
+                    continue;
                 }
-            };
-            let Some(result) = result else {
-                let error = serde::de::Error::custom("a tool for helpers asks people");
-                return Err(JournalError::Unreadable { step: 0, error });
+                // Only tools for people ask them.
+                Answer::Wait(Waiting::Reply(_)) | Answer::Ask(_) => {
+                    let error = serde::de::Error::custom("a tool for helpers asks people");
+                    return Err(JournalError::Unreadable { step: 0, error });
+                }
             };
             let outcome = self.record(call, result, news, team.take_started(), 0)?;
             let recorded = self.book.record(StepKind::Effect, key, outcome, StepUsage::default()).await?;
+            // The team has learned it with the call, and a later attempt does so from the record.
             *news = News::default();
             return Ok(recorded);
         }
