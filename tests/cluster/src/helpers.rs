@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::api::Api;
 use crate::members::Member;
-use crate::patience::{LONG, eventually};
+use crate::patience::{LONG, eventually, eventually_async};
 use crate::process::Process;
 use crate::program::program;
 use crate::trio::{leader, trio, worker_command};
@@ -83,6 +83,16 @@ async fn disturb(
     (Api::new(&members[(dead + 1) % members.len()].http.to_string()), second)
 }
 
+/// Waits until so many answers of the model are recorded: a call that is under way would be made again after the worker's death.
+async fn recorded(api: &Api, job: &str, answers: usize) {
+    let count = async || {
+        let steps = api.get(&format!("/api/jobs/{job}/steps")).await;
+        let models = steps.as_array().into_iter().flatten().filter(|step| step["kind"] == "model").count();
+        if models >= answers { Ok(()) } else { Err(steps.to_string()) }
+    };
+    eventually_async("the answers are recorded", count).await;
+}
+
 async fn jobs(api: &Api, agent: &str) -> Vec<Value> {
     let all = api.get("/api/jobs?limit=100&view=full").await;
     let all = all.as_array().or(all["jobs"].as_array()).cloned().unwrap_or_default();
@@ -128,6 +138,8 @@ async fn each_helper_works_once_wherever_worker_and_leader_die() {
             (waiting >= times * HELPERS).then_some(())
         });
     };
+    all_wait(1);
+    recorded(&api, &job, 2).await;
     let (api, second) = disturb(folder.path(), &mut members, (&server, first), all_wait).await;
     let done = api.wait(&job).await;
     assert_eq!(done["output_data"], json!({"text": "result 0, result 1, result 2"}), "{done}");
@@ -373,6 +385,11 @@ async fn a_tree_of_thirty_agents_works_once_wherever_worker_and_leader_die() {
             (waiting >= times * MIDDLE * EACH).then_some(())
         });
     };
+    all_wait(1);
+    recorded(&api, &job, 2).await;
+    for middle in jobs(&api, "mid").await {
+        recorded(&api, middle["id"].as_str().expect("an id"), 2).await;
+    }
     let (api, second) = disturb(folder.path(), &mut members, (&server, first), all_wait).await;
     let done = api.wait(&job).await;
     let middle = |number: usize| {

@@ -84,6 +84,9 @@ async fn model_nodes_have_helpers_that_work_once_wherever_worker_and_leader_die(
             (waiting >= times * HELPERS).then_some(())
         });
     };
+    all_wait(1);
+    // One of split, and two of each of the nodes beside each other.
+    recorded(&api, &job, 5).await;
     let (api, second) = disturb(folder.path(), &mut members, (&server, first), all_wait).await;
     let done = api.wait(&job).await;
     let text = done["output_data"]["text"].as_str().unwrap_or_else(|| panic!("{done}"));
