@@ -184,6 +184,31 @@ pub(crate) struct Agent {
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) input_schema: Value,
     pub(crate) output_schema: Value,
+    pub(crate) circuit: Circuit,
+}
+
+/// The circuit of an agent version or a node.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Circuit {
+    /// `closed`, `open` or `half_open`.
+    pub(crate) state: String,
+    pub(crate) failures: u32,
+    pub(crate) since: Option<f64>,
+    pub(crate) pause_s: Option<u64>,
+}
+
+impl Circuit {
+    /// The sentence about an open one.
+    pub(crate) fn sentence(&self) -> Option<String> {
+        self.since?;
+        let failures = words::count(self.failures.into(), "failure");
+        let next = match &*self.state {
+            "half_open" => "one job probes it".to_owned(),
+            _ => format!("one job probes it after {}", words::age(self.pause_s.unwrap_or_default() as f64)),
+        };
+        Some(format!("open after {failures} in a row; {next}"))
+    }
 }
 
 /// A worker machine.
@@ -210,6 +235,7 @@ pub(crate) struct Node {
     /// Labels set by operators; none if a document does not mention them.
     pub(crate) operator_labels: Option<BTreeMap<String, String>>,
     pub(crate) registered_at: f64,
+    pub(crate) circuit: Circuit,
 }
 
 impl Node {

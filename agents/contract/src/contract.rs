@@ -373,6 +373,8 @@ pub struct Contract {
     pub rate: Option<RateLimit>,
     /// Limits for each value of a key.
     pub per_key: Option<KeyLimits>,
+    /// Failed jobs in a row after which no more start for a time; none means no limit.
+    pub max_failures: Option<u32>,
     /// The name for people; none means the agent's name in title case.
     pub title: Option<String>,
     /// Who shares a conversation with the agent: `shared`, `connection` or `request`; none means `shared`.

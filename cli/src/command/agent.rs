@@ -38,6 +38,8 @@ pub(crate) enum Verb {
     DataSet(eval::DataSetOptions),
     /// Marks a version as deprecated; it still accepts jobs.
     Deprecate(change::DeprecateOptions),
+    /// Lets jobs of a version start again although its last jobs failed.
+    Resume(change::Options),
     /// Retires a version: it accepts no new jobs; its existing jobs finish.
     Retire(change::Options),
     /// Deletes retired versions that have no waiting or running jobs; controllers also do this automatically later.
@@ -55,6 +57,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
         Verb::Eval(options) => eval::run(context, options).await,
         Verb::DataSet(options) => eval::data_set(context, options).await,
         Verb::Deprecate(options) => change::deprecate(context, options).await,
+        Verb::Resume(options) => change::resume(context, options).await,
         Verb::Retire(options) => change::run(context, options).await,
         Verb::Delete(options) => delete::run(context, options).await,
     }

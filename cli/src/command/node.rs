@@ -31,6 +31,8 @@ pub(crate) enum Verb {
     Cordon(change::Options),
     /// Allows new jobs on a node again.
     Uncordon(change::Options),
+    /// Lets jobs start on a node again although the last ones failed there.
+    Resume(change::Options),
     /// Adds and removes labels of a node, which jobs can require.
     Label(label::Options),
     /// Removes a node that runs no jobs.
@@ -52,6 +54,9 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
         }
         Verb::Uncordon(options) => {
             names::each(context, &options.names, async |name| change::uncordon(context, name).await).await
+        }
+        Verb::Resume(options) => {
+            names::each(context, &options.names, async |name| change::resume(context, name).await).await
         }
         Verb::Label(options) => label::run(context, options).await,
         Verb::Token(options) => token::create(context, options).await,

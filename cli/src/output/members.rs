@@ -126,6 +126,7 @@ pub(crate) const AGENT: Members = Members(&[
     "retired",
     "deprecated",
     "labels",
+    "circuit",
     "input_schema",
     "output_schema",
     "contract",
@@ -156,6 +157,7 @@ pub(crate) const NODE: Members = Members(&[
     "labels",
     "operator_labels",
     "registered_at",
+    "circuit",
 ]);
 
 /// Members of a GPU, with its node.

@@ -92,6 +92,7 @@ fn agent(class: u32) -> Result<Command, IdError> {
         servers: Vec::new(),
         rate: None,
         per_key: None,
+        failures_max: None,
     };
     Ok(Command::RegisterAgent(RegisterAgent {
         name: name(class)?,

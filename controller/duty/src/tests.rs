@@ -191,6 +191,7 @@ fn agent(name: &str, words: &[&str]) -> Command {
         servers: Vec::new(),
         rate: None,
         per_key: None,
+        failures_max: None,
     };
     for word in words {
         match word.split_once('=').expect("key=value") {

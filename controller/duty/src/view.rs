@@ -7,7 +7,7 @@ use atlas_allocation::ConcurrencyPermits;
 use atlas_scheduler::{Cluster, Held, NodeView, Strategy};
 use atlas_state::{Class, NodeState, State};
 use atlas_types::{
-    ClusterTime, Demand, Digest, Job, JobStatus, Limit, LimitKey, Namespace, NodeId, Rate, Reason, Share, Turn,
+    Circuit, ClusterTime, Demand, Digest, Job, JobStatus, Limit, LimitKey, Namespace, NodeId, Rate, Reason, Share, Turn,
 };
 
 /// A state, read as a [`Cluster`].
@@ -72,6 +72,10 @@ impl Cluster for View<'_> {
 
     fn permits(&self, key: &LimitKey) -> Option<&ConcurrencyPermits> {
         self.0.permits(key)
+    }
+
+    fn circuit(&self, job: &Job) -> Option<&Circuit> {
+        self.0.circuit_of(job)
     }
 
     fn now(&self) -> ClusterTime {

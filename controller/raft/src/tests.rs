@@ -245,6 +245,7 @@ pub(crate) fn agent() -> Request {
         servers: Vec::new(),
         rate: None,
         per_key: None,
+        failures_max: None,
     };
     request(Command::RegisterAgent(RegisterAgent {
         name: agent_name(),

@@ -76,6 +76,7 @@ fn agent() -> Request {
         servers: Vec::new(),
         rate: None,
         per_key: None,
+        failures_max: None,
     };
     request(Command::RegisterAgent(RegisterAgent {
         name: "echo".parse().expect("an agent name"),

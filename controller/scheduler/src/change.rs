@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use atlas_types::{Demand, JobId, Micros, NodeId, Timestamp};
+use atlas_types::{AgentName, Demand, JobId, Micros, NodeId, Timestamp, Version};
 
 use crate::describe::{describe, gigabytes};
 
@@ -49,6 +49,10 @@ pub enum Change {
     KeyLimit { at_least: u32 },
     /// The rates that hold for the job let it start.
     Rate { until: Timestamp, wait: Micros },
+    /// An operator closes the circuit of the job's agent version.
+    Resume { agent: AgentName, version: Version },
+    /// The pause of that circuit ends, and the job probes it.
+    Probe { until: Timestamp },
     /// A node accepts leases.
     Open { node: NodeId, now: Closed },
     /// A node has these labels.
@@ -67,6 +71,8 @@ pub enum Closed {
     Down,
     Draining,
     Cordoned,
+    /// Its circuit is open.
+    Failing,
 }
 
 impl Closed {
@@ -76,6 +82,7 @@ impl Closed {
             Self::Down => "down",
             Self::Draining => "draining",
             Self::Cordoned => "cordoned",
+            Self::Failing => "failing",
         }
     }
 }
@@ -143,7 +150,10 @@ impl fmt::Display for Change {
             Self::NamespaceLimit { at_least } => write!(f, "its namespace may run {at_least} jobs at once"),
             Self::KeyLimit { at_least } => write!(f, "its agent may run {at_least} jobs for its key at once"),
             Self::Rate { until, .. } => write!(f, "it is {}", crate::explain::rfc3339(*until)),
+            Self::Resume { agent, version } => write!(f, "an operator resumes {agent} {version}"),
+            Self::Probe { until } => write!(f, "it is {}", crate::explain::rfc3339(*until)),
             Self::Open { node, now } => match now {
+                Closed::Failing => write!(f, "an operator resumes node \"{node}\""),
                 Closed::Down => write!(f, "node \"{node}\" comes back"),
                 Closed::Draining | Closed::Cordoned => write!(f, "node \"{node}\" is uncordoned"),
             },

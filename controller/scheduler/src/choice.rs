@@ -4,11 +4,13 @@
 //! cursor only moves forward, and a plan checks a node at most once per class and once per placement.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::iter::Peekable;
 
 use atlas_allocation::{ConcurrencyPermits, Free};
-use atlas_types::{Allocation, ClusterTime, Demand, Digest, Limit, LimitKey, Node, NodeId};
+use atlas_types::{
+    AgentName, Allocation, Circuit, ClusterTime, Demand, Digest, Job, Limit, LimitKey, Namespace, Node, NodeId, Version,
+};
 
 use crate::cluster::{Cluster, NodeView};
 use crate::fit::allocate;
@@ -25,6 +27,8 @@ pub(crate) struct Taken<'a> {
     permits: BTreeMap<LimitKey, ConcurrencyPermits>,
     /// When token buckets are full, after the placements of this plan.
     full: BTreeMap<LimitKey, ClusterTime>,
+    /// Agent versions of which a job probes the open circuit.
+    probed: BTreeSet<(&'a Namespace, &'a AgentName, Version)>,
 }
 
 impl<'a> Taken<'a> {
@@ -39,6 +43,19 @@ impl<'a> Taken<'a> {
                 };
                 opens > cluster.now()
             })
+    }
+
+    /// True if the circuit of its agent version lets a job not start, after the placements of this plan.
+    pub(crate) fn is_broken<C: Cluster>(&self, cluster: &C, job: &'a Job) -> bool {
+        let Some(circuit) = cluster.circuit(job) else { return false };
+        !circuit.admits() || circuit.wants_probe() && version(job).is_some_and(|version| self.probed.contains(&version))
+    }
+
+    /// Notes that a job starts, which may be a probe.
+    pub(crate) fn probe<C: Cluster>(&mut self, cluster: &C, job: &'a Job) {
+        if cluster.circuit(job).is_some_and(Circuit::wants_probe) {
+            self.probed.extend(version(job));
+        }
     }
 
     /// Counts a placement of this plan.
@@ -59,10 +76,18 @@ impl<'a> Taken<'a> {
 
     /// Takes the resources for `demand` on a node. None if they are no longer free.
     fn take(&mut self, demand: &Demand, depth: u32, view: NodeView<'a>) -> Option<Allocation> {
+        // The first job of this plan there is the probe of its open circuit.
+        if view.node.circuit.wants_probe() && self.nodes.contains_key(&view.node.id) {
+            return None;
+        }
         let allocation = allocate(demand, depth, NodeView { node: view.node, free: self.free(view) })?;
         self.nodes.entry(&view.node.id).or_insert_with(|| view.free.clone()).take(&allocation, depth);
         Some(allocation)
     }
+}
+
+fn version(job: &Job) -> Option<(&Namespace, &AgentName, Version)> {
+    Some((&job.namespace, &job.agent, job.pin.as_ref()?.version))
 }
 
 /// The number of running jobs and the most there may be, if the limit lets no further job run.

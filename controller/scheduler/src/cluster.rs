@@ -2,7 +2,7 @@
 
 use atlas_allocation::{ConcurrencyPermits, Free};
 use atlas_types::{
-    Allocation, ClusterTime, Demand, Digest, Job, Limit, LimitKey, Namespace, Node, NodeId, Rate, Share, Turn,
+    Allocation, Circuit, ClusterTime, Demand, Digest, Job, Limit, LimitKey, Namespace, Node, NodeId, Rate, Share, Turn,
 };
 
 use crate::{Strategy, could_ever};
@@ -45,6 +45,9 @@ pub trait Cluster {
 
     /// The running jobs that a limit counts; none if there are none.
     fn permits(&self, key: &LimitKey) -> Option<&ConcurrencyPermits>;
+
+    /// The circuit of the agent version that a job runs, the same for all jobs of a class; none if its failures are not counted.
+    fn circuit(&self, job: &Job) -> Option<&Circuit>;
 
     /// The time at which the placements of a plan start.
     fn now(&self) -> ClusterTime;

@@ -35,7 +35,8 @@ pub fn counterfactuals<C: Cluster>(cluster: &C, job: &Job, ends: &dyn Fn(&Job) -
     for limited in [Limited::Agent, Limited::Key, Limited::Namespace] {
         permitted = permitted.into_iter().flat_map(|start| search.with_permit(limited, start)).collect();
     }
-    for attempt in permitted.into_iter().map(at_the_rate) {
+    let permitted = permitted.into_iter().flat_map(past_the_circuit);
+    for attempt in permitted.map(at_the_rate) {
         if attempt.what_if.starts() {
             search.keep(attempt);
         } else {
@@ -65,6 +66,17 @@ fn at_the_rate<C: Cluster>(start: Attempt<'_, C>) -> Attempt<'_, C> {
             start.and(vec![Change::Rate { until, wait }])
         }
     }
+}
+
+/// The ways past the open circuit of the job's agent version: an operator closes it, or its pause ends.
+fn past_the_circuit<C: Cluster>(start: Attempt<'_, C>) -> Vec<Attempt<'_, C>> {
+    let what_if = &start.what_if;
+    let job = what_if.job();
+    let circuit = what_if.circuit(job).filter(|circuit| !circuit.admits());
+    let (Some(circuit), Some(pin)) = (circuit, &job.pin) else { return vec![start] };
+    let until = circuit.due().map(|due| Change::Probe { until: by_the_wall(job, due) });
+    let resume = Change::Resume { agent: job.agent.clone(), version: pin.version };
+    until.into_iter().chain([resume]).map(|change| start.and(vec![change])).collect()
 }
 
 /// What must happen before the job waits for capacity. None if it never does.
@@ -259,6 +271,7 @@ fn closed(node: &Node) -> Option<Closed> {
         NodeHealth::Down => Some(Closed::Down),
         NodeHealth::Ready if node.draining => Some(Closed::Draining),
         NodeHealth::Ready if node.cordoned => Some(Closed::Cordoned),
+        NodeHealth::Ready if !node.circuit.admits() => Some(Closed::Failing),
         NodeHealth::Ready => None,
     }
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use atlas_types::{ClusterTime, Job, JobStatus, Limit, LimitKey, NodeId, Rate, Reason, Timestamp, Wait};
+use atlas_types::{
+    AgentName, ClusterTime, Job, JobStatus, Limit, LimitKey, NodeId, Rate, Reason, Timestamp, Version, Wait,
+};
 use chrono::DateTime;
 
 use crate::choice::is_full;
@@ -87,6 +89,15 @@ pub enum Why {
         /// When that is by the wall clock, if no job before it starts then.
         until: Timestamp,
     },
+    /// The circuit of its agent version is open.
+    Circuit {
+        agent: AgentName,
+        version: Version,
+        /// The failures in a row.
+        failures: u32,
+        /// When the next job probes it, by the wall clock; none while one does.
+        until: Option<Timestamp>,
+    },
     /// It waits until its backoff ends.
     Backoff {
         /// The end of the backoff by the wall clock.
@@ -136,11 +147,15 @@ pub enum Brief {
     NamespaceLimit,
     KeyLimit,
     Rate,
+    Circuit,
 }
 
 /// A shorter [`explain`] of a job that waits for a node.
 pub fn brief<C: Cluster>(cluster: &C, job: &Job) -> Brief {
     let Some(spec) = &job.spec else { return Brief::NeverSatisfiable };
+    if broken(cluster, job).is_some() {
+        return Brief::Circuit;
+    }
     match held_by_limit(cluster, job) {
         Some(Why::Concurrency { .. }) => return Brief::Concurrency,
         Some(Why::NamespaceLimit { .. }) => return Brief::NamespaceLimit,
@@ -159,6 +174,14 @@ pub fn brief<C: Cluster>(cluster: &C, job: &Job) -> Brief {
     } else {
         Brief::NoNode
     }
+}
+
+/// The open circuit of the job's agent version, if that lets no job start now.
+fn broken<C: Cluster>(cluster: &C, job: &Job) -> Option<Why> {
+    let circuit = cluster.circuit(job).filter(|circuit| !circuit.admits())?;
+    let (agent, version) = (job.agent.clone(), job.pin.as_ref()?.version);
+    let until = circuit.due().map(|due| by_the_wall(job, due));
+    Some(Why::Circuit { agent, version, failures: circuit.failures, until })
 }
 
 /// The first limit that lets the job not start now, in the order in which a plan checks them: first all that count running jobs.
@@ -201,7 +224,7 @@ fn why<C: Cluster>(cluster: &C, job: &Job) -> Why {
         (status, ..) => return Why::NotWaiting { status },
     }
     let Some(spec) = &job.spec else { return Why::NotWaiting { status: job.status } };
-    if let Some(why) = held_by_limit(cluster, job) {
+    if let Some(why) = broken(cluster, job).or_else(|| held_by_limit(cluster, job)) {
         return why;
     }
     let mut nodes = 0;
@@ -314,6 +337,18 @@ impl fmt::Display for Why {
                 };
                 let (jobs, seconds) = (rate.jobs, rate.per.0 / 1_000_000);
                 write!(f, "waiting until {} for the rate of {counted}: {jobs} in {seconds} s", rfc3339(*until))
+            }
+            Self::Circuit { agent, version, failures, until } => {
+                let counted = if *failures == 1 {
+                    "the last attempt".to_owned()
+                } else {
+                    format!("the last {failures} attempts")
+                };
+                write!(f, "waiting because {counted} of {agent} {version} failed: ")?;
+                match until {
+                    Some(until) => write!(f, "one job tries again at {}", rfc3339(*until)),
+                    None => f.write_str("one job is trying again"),
+                }
             }
             Self::Backoff { until } => {
                 write!(f, "waiting until {} to be retried", rfc3339(*until))

@@ -11,7 +11,7 @@ use crate::describe::{architecture, gigabytes};
 /// A property in which a node may not satisfy a demand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Dimension {
-    /// The node is down, cordoned or draining.
+    /// The node is down, cordoned or draining, or its circuit is open.
     Availability,
     /// The node is not the pinned one.
     Pin,
@@ -93,7 +93,7 @@ pub fn could_ever(demand: &Demand, node: &Node) -> bool {
 }
 
 fn takes_leases(node: &Node) -> bool {
-    node.health == NodeHealth::Ready && !node.cordoned && !node.draining
+    node.health == NodeHealth::Ready && !node.cordoned && !node.draining && node.circuit.admits()
 }
 
 /// The dimensions in which a node does not fit `demand`. Empty exactly when [`allocate`] returns an allocation.
@@ -179,6 +179,7 @@ fn availability(node: &Node) -> &'static str {
         NodeHealth::Down => "one that is down",
         NodeHealth::Ready if node.draining => "one that is draining",
         NodeHealth::Ready if node.cordoned => "one that is cordoned",
+        NodeHealth::Ready if !node.circuit.admits() => "one on which jobs keep failing",
         NodeHealth::Ready => "one that is ready",
     }
 }

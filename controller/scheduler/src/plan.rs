@@ -177,6 +177,9 @@ impl<'a> Next<'a> {
         if self.never {
             return Decision::Never(never(job, &spec.demand));
         }
+        if taken.is_broken(cluster, job) {
+            return Decision::SetAside;
+        }
         let depth = job.depth();
         let limits = &**self.limits.get_or_insert_with(|| cluster.limits(job));
         if limits.iter().any(|limit| taken.is_at(cluster, limit, depth)) {
@@ -185,6 +188,7 @@ impl<'a> Next<'a> {
         let choice = self.choice.get_or_insert_with(|| Choice::new(cluster, &spec.demand, depth, strategy));
         if let Some((node, allocation)) = choice.next(cluster, &pin.digest, taken) {
             limits.iter().for_each(|limit| taken.count(cluster, limit, depth));
+            taken.probe(cluster, job);
             let grant = GrantLease { job: job.id, node: node.id.clone(), epoch: node.epoch, allocation };
             return Decision::Place(Placement { namespace: job.namespace.clone(), grant });
         }

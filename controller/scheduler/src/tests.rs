@@ -596,3 +596,37 @@ fn other_reasons_come_before_capacity() {
         "#]],
     );
 }
+
+#[test]
+fn an_open_circuit_holds_the_jobs_of_its_version_back_except_one_that_probes_it() {
+    check(
+        "node n1 places=9; circuit a open; circuit b ready; circuit c runs; job j1 agent=a failures=3; job j2 agent=b failures=3;
+        job j3 agent=b failures=3 cores=1; job j4 agent=c failures=3; job j5; plan; why j1; why j3; why j4; starts j1; starts j4",
+        expect![[r#"
+            j2 on n1: cores=0 mem=0
+            j5 on n1: cores=0 mem=0
+            j1 waiting because the last 3 attempts of a 1.0.0 failed: one job tries again at 1970-01-01T00:01:00Z
+            j3 waiting because the last 3 attempts of b 1.0.0 failed: one job is trying again
+            j4 waiting because the last 3 attempts of c 1.0.0 failed: one job is trying again
+            j1 starts if it is 1970-01-01T00:01:00Z
+            j1 starts if an operator resumes a 1.0.0
+            j4 starts if an operator resumes c 1.0.0
+        "#]],
+    );
+}
+
+#[test]
+fn a_node_on_which_jobs_keep_failing_takes_one_that_probes_it() {
+    check(
+        "node n1 places=2; failing n1 open; node n2 places=0; job j1; why j1; starts j1; failing n1 ready; job j2; plan; why j2; plan",
+        expect![[r#"
+            j1 waiting for capacity on 2 nodes: 1 not accepting new leases, 1 no free concurrency permit; closest is "n1": needs a node that accepts leases, has one on which jobs keep failing
+            j1 starts if an operator resumes node "n1"
+            j1 starts if node "n2" has 1 more concurrency permit free
+            j1 starts if another node registers for: default
+            j1 on n1: cores=0 mem=0
+            j2 waiting for capacity on 2 nodes: 1 not accepting new leases, 1 no free concurrency permit; closest is "n1": needs a node that accepts leases, has one on which jobs keep failing
+            nothing
+        "#]],
+    );
+}

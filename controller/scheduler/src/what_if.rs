@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use atlas_allocation::{ConcurrencyPermits, Free, GpuFree};
 use atlas_types::{
-    AgentName, BootId, ClusterTime, Demand, Digest, Gpu, Inventory, Job, JobId, JobStatus, Limit, LimitKey, Namespace,
-    Node, NodeHealth, NodeId, Place, Rate, Reason, RunSpec, Share, Timestamp, Turn,
+    AgentName, BootId, Circuit, ClusterTime, Demand, Digest, Gpu, Inventory, Job, JobId, JobStatus, Limit, LimitKey,
+    Namespace, Node, NodeHealth, NodeId, Place, Rate, Reason, RunSpec, Share, Timestamp, Turn,
 };
 
 use crate::change::{Ask, Change, More};
@@ -31,6 +31,8 @@ pub(crate) struct WhatIf<'c, C: Cluster> {
     permits: BTreeMap<LimitKey, ConcurrencyPermits>,
     /// Another limit of the job's namespace.
     running_max: Option<u32>,
+    /// The circuit of the job's agent version, if that is another one.
+    circuit: Option<Circuit>,
     now: ClusterTime,
     ended: BTreeSet<JobId>,
     /// Jobs of other namespaces wait.
@@ -75,7 +77,7 @@ impl<K> Clone for Class<'_, K> {
 
 impl<C: Cluster> Clone for WhatIf<'_, C> {
     fn clone(&self) -> Self {
-        let Self { base, job, line, nodes, permits, running_max, now, ended, alone } = self;
+        let Self { base, job, line, nodes, permits, running_max, circuit, now, ended, alone } = self;
         Self {
             base,
             job: job.clone(),
@@ -83,6 +85,7 @@ impl<C: Cluster> Clone for WhatIf<'_, C> {
             nodes: nodes.clone(),
             permits: permits.clone(),
             running_max: *running_max,
+            circuit: *circuit,
             now: *now,
             ended: ended.clone(),
             alone: *alone,
@@ -96,7 +99,8 @@ impl<'c, C: Cluster> WhatIf<'c, C> {
         let job = Job { status: JobStatus::Pending, reason: Reason::Queued, ..job.clone() };
         let (nodes, permits, now) = (BTreeMap::new(), BTreeMap::new(), base.now());
         let (line, ended) = (Vec::new(), BTreeSet::new());
-        let mut what_if = Self { base, job, line, nodes, permits, running_max: None, now, ended, alone: false };
+        let mut what_if =
+            Self { base, job, line, nodes, permits, running_max: None, circuit: None, now, ended, alone: false };
         what_if.line_up();
         what_if
     }
@@ -214,6 +218,11 @@ impl<'c, C: Cluster> WhatIf<'c, C> {
                     per_key.concurrency = Some(*at_least);
                 }
             }),
+            Change::Resume { .. } => self.circuit = Some(Circuit::default()),
+            Change::Probe { .. } => {
+                self.circuit = self.base.circuit(&self.job).copied();
+                self.circuit.iter_mut().for_each(Circuit::end_pause);
+            }
             Change::Rate { wait, .. } => self.now = self.now.plus(*wait),
             Change::Ask { at_most } => self.spec(|spec| match *at_most {
                 Ask::Cores(cores) => spec.demand.cores = cores,
@@ -222,7 +231,7 @@ impl<'c, C: Cluster> WhatIf<'c, C> {
             }),
             Change::Open { node, .. } => self.change(node, |node, _| {
                 node.health = NodeHealth::Ready;
-                (node.cordoned, node.draining) = (false, false);
+                (node.cordoned, node.draining, node.circuit) = (false, false, Circuit::default());
             }),
             Change::Label { node, labels } => {
                 self.change(node, |node, _| node.operator_labels.extend(labels.clone()));
@@ -409,6 +418,14 @@ impl<'c, C: Cluster> Cluster for WhatIf<'c, C> {
 
     fn permits(&self, key: &LimitKey) -> Option<&ConcurrencyPermits> {
         self.permits.get(key).or_else(|| self.base.permits(key))
+    }
+
+    fn circuit(&self, job: &Job) -> Option<&Circuit> {
+        let version = |job: &Job| job.pin.as_ref().map(|pin| pin.version);
+        let same =
+            job.namespace == self.job.namespace && job.agent == self.job.agent && version(job) == version(&self.job);
+        let known = self.base.circuit(job)?;
+        Some(self.circuit.as_ref().filter(|_| same).unwrap_or(known))
     }
 
     fn now(&self) -> ClusterTime {

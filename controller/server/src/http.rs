@@ -236,6 +236,7 @@ impl HttpDoor {
                 agents::retire(self, caller, &name, &version).await
             }
             (Route::AgentDelete(name, version), &Method::POST) => agents::delete(self, caller, &name, &version).await,
+            (Route::AgentResume(name, version), &Method::POST) => agents::resume(self, caller, &name, &version).await,
             (Route::AgentDeprecate(name, version), &Method::POST) => {
                 agents::deprecate(self, caller, request, &name, &version).await
             }

@@ -26,6 +26,8 @@ pub struct Rules {
     pub backoff_max: Option<Duration>,
     /// Most bytes of the journals of all jobs that have not ended.
     pub journal_bytes_max: Option<u64>,
+    /// The failures in a row after which the circuit of a node opens; 0 is never.
+    pub node_failures_max: Option<u32>,
 }
 
 impl Rules {
@@ -38,6 +40,7 @@ impl Rules {
             retry_deterministic: self.retry_deterministic.unwrap_or(config.retry_deterministic),
             backoff_max: self.backoff_max.map(Micros::from).or(config.backoff_max),
             journal_bytes_max: self.journal_bytes_max.unwrap_or(config.journal_bytes_max),
+            node_failures_max: self.node_failures_max.unwrap_or(config.node_failures_max),
             ..config.clone()
         }
     }

@@ -6,11 +6,12 @@ use atlas_env::chain;
 use atlas_package::UnpackError;
 use atlas_types::{
     AgentKind, AgentName, AgentVersion, Command, DeleteAgent, DeprecateAgent, Digest, Place, RegisterAgent,
-    RetireAgent, Version, level,
+    ResumeAgent, RetireAgent, Version, level,
 };
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
+use crate::circuit;
 use crate::contracts::Known;
 use crate::submit::{find_version, unknown_agent};
 use crate::{Caller, Consistency, Error, Service, View};
@@ -200,6 +201,9 @@ impl Service {
             spec.model = None;
             spec.other_models.clear();
         }
+        if state.level() < level::CIRCUITS {
+            spec.failures_max = None;
+        }
         if state.level() < level::MCP_SERVERS {
             spec.servers.clear();
         }
@@ -247,6 +251,13 @@ impl Service {
         }
         let command = DeprecateAgent { name: agent, version: number, why: why.map(Into::into) };
         self.change_version(caller, name, version, Command::DeprecateAgent(command)).await
+    }
+
+    /// Closes the circuit of an agent version.
+    pub async fn resume_agent(&self, caller: &Caller, name: &str, version: &str) -> Result<(), Error> {
+        let (agent, number) = exactly(name, version)?;
+        let command = Command::ResumeAgent(ResumeAgent { name: agent, version: number });
+        self.change_version(caller, name, version, command).await
     }
 
     /// Proposes a change of one agent version; the refusal of an absent one names it and the versions that the agent has.
@@ -306,6 +317,7 @@ impl ShownAgent {
             "retired": agent.retired,
             "deprecated": agent.deprecated.as_deref(),
             "labels": agent.labels,
+            "circuit": circuit::shown(&agent.circuit),
         });
         let parts = if view == View::Full { vec![plain, ours] } else { vec![plain] };
         let members = parts.into_iter().filter_map(|part| match part {

@@ -186,6 +186,7 @@ fn object_value(object: &Object) -> Value {
 
 fn agent_word(agent: &AgentVersion) -> &'static str {
     match (agent.retired, &agent.deprecated) {
+        (false, _) if agent.circuit.open.is_some() => "failing",
         (true, _) => "retired",
         (false, Some(_)) => "deprecated",
         (false, None) => "registered",
@@ -197,6 +198,7 @@ fn node_word(node: &Node) -> &'static str {
         NodeHealth::Down => "down",
         NodeHealth::Ready if node.draining => "draining",
         NodeHealth::Ready if node.cordoned => "cordoned",
+        NodeHealth::Ready if node.circuit.open.is_some() => "failing",
         NodeHealth::Ready => "ready",
     }
 }
@@ -209,6 +211,7 @@ fn agent_value(agent: &AgentVersion) -> Value {
         "labels": agent.labels,
         "retired": agent.retired,
         "deprecated": agent.deprecated.as_deref(),
+        "circuit": crate::circuit::shown(&agent.circuit),
     })
 }
 
@@ -220,6 +223,7 @@ fn node_value(node: &Node) -> Value {
         "cordoned": node.cordoned,
         "draining": node.draining,
         "labels": node.labels(),
+        "circuit": crate::circuit::shown(&node.circuit),
     })
 }
 
@@ -237,5 +241,6 @@ fn config_value(config: &ClusterConfig) -> Value {
         "retry_deterministic": config.retry_deterministic,
         "backoff_max_s": config.backoff_max.map(|longest| longest.0 / 1_000_000),
         "journal_bytes_max": config.journal_bytes_max,
+        "node_failures_max": config.node_failures_max,
     })
 }

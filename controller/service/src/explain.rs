@@ -104,7 +104,9 @@ fn estimate(state: &State, asked: &Job, ends: &Ends<'_>, (why, found): (&Why, &[
     if *why == Why::Turn && found.is_empty() {
         return known([0; 3]);
     }
-    if let Some([Change::Time { until } | Change::Rate { until, .. }]) = found.first().map(|found| &found.changes[..]) {
+    if let Some([Change::Time { until } | Change::Rate { until, .. } | Change::Probe { until }]) =
+        found.first().map(|found| &found.changes[..])
+    {
         return known([u64::try_from(until.0.saturating_sub(ends.now.0)).unwrap_or(0); 3]);
     }
     let Some(jobs) = found.iter().find_map(Counterfactual::ends) else {
@@ -162,6 +164,10 @@ fn shown(change: &Change) -> Value {
         Change::NamespaceLimit { at_least } => json!({ "kind": "namespace_limit", "at_least": at_least }),
         Change::KeyLimit { at_least } => json!({ "kind": "key_limit", "at_least": at_least }),
         Change::Rate { until, .. } => json!({ "kind": "rate", "until": until.0 as f64 / 1e6 }),
+        Change::Resume { agent, version } => {
+            json!({ "kind": "resume", "agent": agent.as_str(), "version": version.to_string() })
+        }
+        Change::Probe { until } => json!({ "kind": "probe", "until": until.0 as f64 / 1e6 }),
         Change::Open { node, now } => json!({ "kind": "open", "node": node.as_str(), "now": now.as_str() }),
         Change::Label { node, labels } => json!({ "kind": "label", "node": node.as_str(), "labels": labels }),
         Change::Room { node, more } => {

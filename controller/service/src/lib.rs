@@ -17,6 +17,7 @@ mod batch;
 mod caller;
 pub mod catalogue;
 mod catch_up;
+mod circuit;
 mod cluster;
 mod cluster_events;
 mod collect;

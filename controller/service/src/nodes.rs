@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use atlas_state::{NodeState, State};
 use atlas_types::{
-    Command, Cordon, DrainNode, Inventory, LabelNode, Micros, Node, NodeHealth, NodeId, RemoveNode, Timestamp,
+    Command, Cordon, DrainNode, Inventory, LabelNode, Micros, Node, NodeHealth, NodeId, RemoveNode, ResumeNode,
+    Timestamp,
 };
 use serde_json::{Value, json};
 
-use crate::{Caller, Consistency, Error, Service, labels, observe};
+use crate::{Caller, Consistency, Error, Service, circuit, labels, observe};
 
 /// An operator's action on a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub enum NodeAction {
     Cordon,
     /// Allows new leases again and ends a drain.
     Uncordon,
+    /// Closes its circuit.
+    Resume,
     /// Removes the node, which must hold no lease.
     Remove,
 }
@@ -55,6 +58,7 @@ impl Service {
             NodeAction::Drain { deadline } => Command::DrainNode(DrainNode { node, deadline }),
             NodeAction::Cordon => Command::Cordon(Cordon { node, cordoned: true }),
             NodeAction::Uncordon => Command::Cordon(Cordon { node, cordoned: false }),
+            NodeAction::Resume => Command::ResumeNode(ResumeNode { node }),
             NodeAction::Remove => Command::RemoveNode(RemoveNode { node }),
         };
         self.propose(caller.request(command)).await.map(|_| ())
@@ -213,5 +217,6 @@ fn shown(node: &NodeState, state: &State) -> Value {
         "labels": node.node.labels(),
         "operator_labels": node.node.operator_labels,
         "registered_at": registered_at.as_unix_seconds(),
+        "circuit": circuit::shown(&node.node.circuit),
     })
 }

@@ -2,7 +2,9 @@
 
 use atlas_duty::Brief;
 use atlas_state::State;
-use atlas_telemetry::{ByDecision, ByHealth, ByOutcome, ByReason, ByStatus, Metrics, NodeHealth, Outcome, Status};
+use atlas_telemetry::{
+    ByCircuit, ByDecision, ByHealth, ByOutcome, ByReason, ByStatus, Metrics, NodeHealth, Outcome, Status,
+};
 use atlas_types::{Event, EventRecord, FailureKind, Job, JobChange, JobStatus, RouteAction, Timestamp};
 
 /// Updates the metrics for the events of an entry.
@@ -113,6 +115,7 @@ fn waiting(metrics: &Metrics, state: &State) {
         ("namespace_limit", of(Brief::NamespaceLimit)),
         ("key_limit", of(Brief::KeyLimit)),
         ("rate_limit", of(Brief::Rate)),
+        ("circuit", of(Brief::Circuit)),
         ("backoff", held.backoff),
         ("delayed", held.delayed),
         ("parked", held.parked),
@@ -133,6 +136,11 @@ pub(crate) fn gauges(metrics: &Metrics, state: &State) {
     set(Status::pending, state.pending());
     set(Status::running, state.running());
     waiting(metrics, state);
+    let (agents, nodes) = state.circuits_open();
+    for (atlas_circuit_kind, count) in [("agent", agents), ("node", nodes)] {
+        let gauge = metrics.circuit_open.get_or_create(&ByCircuit { atlas_circuit_kind });
+        gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
     let ready = state.nodes().filter(|node| node.node.health == atlas_types::NodeHealth::Ready).count();
     for (health, count) in [(NodeHealth::ready, ready), (NodeHealth::down, state.nodes().len() - ready)] {
         let gauge = metrics.node_count.get_or_create(&ByHealth { atlas_node_health: health });

@@ -300,6 +300,7 @@ pub mod words {
         "namespace_limit",
         "key_limit",
         "rate_limit",
+        "circuit",
         "budget",
     ];
     /// The words of `change`.
@@ -372,6 +373,7 @@ pub(crate) fn waiting(state: &State, job: &Job) -> Option<(&'static str, String)
         Why::NamespaceLimit { .. } => "namespace_limit",
         Why::KeyLimit { .. } => "key_limit",
         Why::Rate { .. } => "rate_limit",
+        Why::Circuit { .. } => "circuit",
         Why::Backoff { .. } => "backoff",
         Why::Delayed { .. } => "delayed",
         Why::Parked { .. } => "parked",

@@ -179,5 +179,6 @@ fn spec() -> RunSpec {
         servers: Vec::new(),
         rate: None,
         per_key: None,
+        failures_max: None,
     }
 }

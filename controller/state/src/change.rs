@@ -16,7 +16,6 @@ mod run;
 
 pub(crate) use self::retry::{again, begun_anew};
 
-use crate::index;
 use crate::node::NodeState;
 use crate::state::State;
 
@@ -222,9 +221,7 @@ impl Change<'_> {
 
     /// Stores an agent version and writes its event.
     pub(crate) fn put_agent(&mut self, agent: Arc<AgentVersion>) {
-        let agents = self.state.agents.entry(agent.namespace.clone()).or_default();
-        let old = agents.insert((agent.name.clone(), agent.version), Arc::clone(&agent));
-        self.state.index.agent(old.as_deref(), Some(&agent));
+        self.state.store_agent(&agent);
         self.emit(Event::Agent { agent });
     }
 
@@ -259,19 +256,7 @@ impl Change<'_> {
 
     /// Changes a node in place and keeps its indexes. Of its warm slots only those of `warm` may change.
     pub(crate) fn change_node(&mut self, id: &NodeId, warm: Option<Digest>, change: impl FnOnce(&mut NodeState)) {
-        let Some(found) = self.state.nodes.get_mut(id) else { return };
-        let is_warm = |node: &NodeState| warm.is_some_and(|digest| node.node.warm.contains_key(&digest));
-        let (was_at, was_warm, was_lending) = (index::places(found), is_warm(found), index::lends(found));
-        // Not held beside this: then it is changed in place, unless a reader of an older state has it.
-        change(Arc::make_mut(found));
-        let rooms = &mut self.state.index.rooms;
-        rooms.move_node(was_at, index::places(found));
-        if was_lending != index::lends(found) {
-            rooms.change_lending(id, !was_lending);
-        }
-        if let Some(digest) = warm.filter(|_| was_warm != is_warm(found)) {
-            rooms.change_warm(digest, id, !was_warm);
-        }
+        self.state.change_node(id, warm, change);
     }
 
     /// Writes that a node changed.
@@ -295,6 +280,7 @@ impl Change<'_> {
     /// Takes a job's lease back. What its attempt left warm, if it said so, may be used by the next.
     pub(crate) fn release(&mut self, job: &mut Job, idle: Option<u32>) {
         let Some(lease) = job.lease.take() else { return };
+        self.abandon_probe(job, &lease.node, lease.token);
         let digest = job.pin.as_ref().map(|pin| pin.digest).filter(|_| idle.is_some());
         let jobs = self.state.jobs.clone();
         let (depth, waits) = (job.depth(), self.state.children_awaited(job.id) > 0);
@@ -420,6 +406,9 @@ impl Change<'_> {
         job.execution = usage.execution;
         job.warm = usage.warm;
         let cancelling = job.reason == Reason::Cancelling;
+        if !cancelling {
+            self.judge(&job, failure.as_ref());
+        }
         self.release(&mut job, Some(usage.idle));
         if cancelling { self.end(job, JobStatus::Cancelled, None) } else { self.end(job, status, failure) }
     }

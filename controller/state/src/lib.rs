@@ -21,6 +21,7 @@
 //! ```
 
 mod change;
+mod circuit;
 mod command;
 mod dedupe;
 mod fair;

@@ -197,6 +197,7 @@ impl State {
         self.seq = self.seq.next();
         self.at = self.at.max(at);
         self.clock = self.clock.max(clock);
+        self.end_pauses();
     }
 
     /// Ends an entry: forgets remembered requests whose time has passed.

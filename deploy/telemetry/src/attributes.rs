@@ -84,6 +84,13 @@ pub struct ByReason {
     pub atlas_job_reason: &'static str,
 }
 
+/// Attribute of gauges of open circuits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ByCircuit {
+    /// What has it: `agent` or `node`.
+    pub atlas_circuit_kind: &'static str,
+}
+
 /// Attribute of node gauges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ByHealth {

@@ -15,10 +15,10 @@ mod reference;
 mod rules;
 
 pub use attributes::{
-    ByAgent, ByAgentPort, ByAuditDecision, ByDecision, ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens, ByLoopEnd,
-    ByMessageOutcome, ByOutcome, ByProvider, ByReason, ByReportResult, ByServer, BySignal, ByStatus, ByStatusCode,
-    ByTool, ByToolCall, DeliveryResult, LoopEnd, MessageOutcome, NodeHealth, Outcome, ReportResult, Signal, Status,
-    TokenKind,
+    ByAgent, ByAgentPort, ByAuditDecision, ByCircuit, ByDecision, ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens,
+    ByLoopEnd, ByMessageOutcome, ByOutcome, ByProvider, ByReason, ByReportResult, ByServer, BySignal, ByStatus,
+    ByStatusCode, ByTool, ByToolCall, DeliveryResult, LoopEnd, MessageOutcome, NodeHealth, Outcome, ReportResult,
+    Signal, Status, TokenKind,
 };
 pub use instrument::{Declaration, Kind};
 pub use log::{LogError, Sink, start as start_log, start_with as start_log_with};

@@ -10,9 +10,9 @@ use prometheus_client::registry::Registry;
 
 use crate::instrument::{CounterBy, Declaration, GaugeBy, HistogramBy, Instrument, ShareBy, register};
 use crate::{
-    ByAgent, ByAgentPort, ByAuditDecision, ByDecision, ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens, ByLoopEnd,
-    ByMessageOutcome, ByOutcome, ByProvider, ByReason, ByReportResult, ByServer, BySignal, ByStatus, ByStatusCode,
-    ByTool, ByToolCall,
+    ByAgent, ByAgentPort, ByAuditDecision, ByCircuit, ByDecision, ByDeliveryResult, ByHealth, ByLlmCall, ByLlmTokens,
+    ByLoopEnd, ByMessageOutcome, ByOutcome, ByProvider, ByReason, ByReportResult, ByServer, BySignal, ByStatus,
+    ByStatusCode, ByTool, ByToolCall,
 };
 
 /// The media type of [`Metrics::render`].
@@ -75,6 +75,8 @@ instruments! {
     job_count: GaugeBy<ByStatus> = "atlas.job.count" "{job}";
     /// Waiting jobs, by reason. Jobs of at most 1,000 demands are examined; those of others count as `queued`.
     job_waiting: GaugeBy<ByReason> = "atlas.job.waiting.count" "{job}";
+    /// Agent versions and nodes whose circuit is open, because attempts keep failing there.
+    circuit_open: GaugeBy<ByCircuit> = "atlas.circuit.open.count" "{circuit}";
     /// Registered nodes, by health.
     node_count: GaugeBy<ByHealth> = "atlas.node.count" "{node}";
     /// Open worker streams of this controller.
@@ -211,6 +213,7 @@ pub(crate) mod tests {
         drop(metrics.job_ends.get_or_create(&ByOutcome { atlas_job_outcome: Outcome::completed }));
         drop(metrics.job_count.get_or_create(&ByStatus { atlas_job_status: Status::running }));
         drop(metrics.job_waiting.get_or_create(&ByReason { atlas_job_reason: "no_room" }));
+        drop(metrics.circuit_open.get_or_create(&ByCircuit { atlas_circuit_kind: "node" }));
         drop(metrics.node_count.get_or_create(&ByHealth { atlas_node_health: NodeHealth::ready }));
         drop(metrics.reports.get_or_create(&ByReportResult { atlas_report_result: ReportResult::fenced }));
         let delivered = ByDeliveryResult { atlas_webhook_result: DeliveryResult::delivered };

@@ -7,6 +7,7 @@ use atlas_types::{Digest, IdError};
 use crate::{FormatError, proto};
 
 mod agent;
+mod circuit;
 mod command;
 mod config;
 mod evidence;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::{
-    AgentName, ClusterTime, Demand, Digest, Micros, Namespace, Payload, PerKey, Rate, Seq, Timestamp, Version,
+    AgentName, Circuit, ClusterTime, Demand, Digest, Micros, Namespace, Payload, PerKey, Rate, Seq, Timestamp, Version,
 };
 
 /// What a contract's `type` says.
@@ -71,6 +71,8 @@ pub struct RunSpec {
     pub rate: Option<Rate>,
     /// Limits for each value of a key.
     pub per_key: Option<PerKey>,
+    /// After so many failed attempts in a row the circuit of the version opens; none never opens it.
+    pub failures_max: Option<u32>,
     /// Retries after a failure.
     pub retry: RetryRule,
     /// Time limits.
@@ -156,6 +158,7 @@ pub struct AgentVersion {
     pub retired_at: Option<ClusterTime>,
     /// Why the version is deprecated. It goes on taking them.
     pub deprecated: Option<Arc<str>>,
+    pub circuit: Circuit,
 }
 
 /// The agent version that a job runs: resolved once, at the door, and never again.

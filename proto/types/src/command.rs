@@ -13,14 +13,14 @@ mod question;
 mod route;
 mod run;
 
-pub use agent::{DeleteAgent, DeprecateAgent, RegisterAgent, RetireAgent};
+pub use agent::{DeleteAgent, DeprecateAgent, RegisterAgent, ResumeAgent, RetireAgent};
 pub use cluster::{ConfigureCluster, CreateJoinToken, JoinMember, PruneJobs, ReportDigest, RevokeJoinToken, SinkAck};
 pub use job::{
     CancelJob, CompleteJob, ErasePayloads, FailJob, FailPending, ForkJob, ForsakeChild, GrantLease, LoseLease,
     Resolution, ResolveJob, RetryJob, SpawnedBy, Spawner, StartJob, StoreLog, SubmitJob, Usage, Verdict, WakeJob,
 };
 pub use journal::{FoldSteps, RecordSteps};
-pub use node::{Cordon, DrainNode, LabelNode, LoseNode, RegisterNode, RemoveNode, WarmChanged};
+pub use node::{Cordon, DrainNode, LabelNode, LoseNode, RegisterNode, RemoveNode, ResumeNode, WarmChanged};
 pub use object::{DeleteObject, FireTrigger, FiredBy, Observation, ObserveObjects, PutObject, TriggerStart};
 pub use park::{DeliverMessage, ParkJob};
 pub use question::{AnswerQuestion, AskQuestion, ExpireQuestion};
@@ -140,6 +140,10 @@ pub enum Command {
     RouteJob(RouteJob),
     /// Calls an orchestrator, in a job of the cluster itself.
     ConsultOrchestrator(ConsultOrchestrator),
+    /// Closes the circuit of an agent version.
+    ResumeAgent(ResumeAgent),
+    /// Closes the circuit of a node.
+    ResumeNode(ResumeNode),
 }
 
 impl Command {
@@ -149,6 +153,7 @@ impl Command {
             Self::RegisterAgent(command) => Some(&command.name),
             Self::RetireAgent(command) => Some(&command.name),
             Self::DeprecateAgent(command) => Some(&command.name),
+            Self::ResumeAgent(command) => Some(&command.name),
             Self::SubmitJob(command) => Some(&command.agent),
             Self::ConsultOrchestrator(command) => Some(&command.agent),
             _ => None,
@@ -178,6 +183,7 @@ impl Command {
             // An older program would go on checking.
             Self::RegisterNode(command) if command.inventory.unchecked => level::UNCHECKED_NODES,
             // It would not keep what these say beyond what it knows.
+            Self::RegisterAgent(command) if command.spec.failures_max.is_some() => level::CIRCUITS,
             Self::RegisterAgent(command) if command.spec.rate.is_some() || command.spec.per_key.is_some() => {
                 level::RATES
             }
@@ -240,6 +246,7 @@ impl Command {
             Self::ForkJob(command) if command.added.is_some() => level::FORK_CHANGES,
             Self::ForkJob(_) => level::FORKS,
             Self::ErasePayloads(_) => level::ERASURE,
+            Self::ResumeAgent(_) | Self::ResumeNode(_) => level::CIRCUITS,
         }
     }
 }

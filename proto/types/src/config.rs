@@ -30,17 +30,25 @@ pub struct ClusterConfig {
     pub backoff_max: Option<Micros>,
     /// Most bytes of the journals of all jobs that have not ended.
     pub journal_bytes_max: u64,
+    /// After so many failed attempts in a row, of more than one agent version, the circuit of a node opens; 0 is never.
+    pub node_failures_max: u32,
 }
 
 impl ClusterConfig {
     /// The default spawn depth.
     pub const SPAWN_DEPTH_MAX: u32 = 3;
 
+    /// The failures in a row after which the circuit of a node opens, if nobody has configured it otherwise.
+    pub const NODE_FAILURES_MAX: u32 = 20;
+
     /// The bytes of journals of a cluster that nobody has configured otherwise: of 10,000 jobs at worst.
     pub const JOURNAL_BYTES_MAX: u64 = 10_000 * JOURNAL_INLINE_BYTES_MAX;
 
     /// The feature level that knows these limits.
     pub fn level(&self) -> Level {
+        if self.node_failures_max != Self::NODE_FAILURES_MAX {
+            return level::CIRCUITS;
+        }
         if self.journal_bytes_max != Self::JOURNAL_BYTES_MAX {
             return level::JOURNAL;
         }
@@ -64,6 +72,7 @@ impl Default for ClusterConfig {
             retry_deterministic: true,
             backoff_max: None,
             journal_bytes_max: Self::JOURNAL_BYTES_MAX,
+            node_failures_max: Self::NODE_FAILURES_MAX,
         }
     }
 }

@@ -6,6 +6,7 @@
 mod agent;
 mod attachment;
 mod carried;
+mod circuit;
 mod command;
 mod config;
 mod entry;
@@ -43,15 +44,16 @@ pub use attachment::{
     AttachedSecret, AttachedServer, Attachment, Attachments, SECRET_BYTES_MAX, SecretSource, SecretText,
 };
 pub use carried::Carried;
+pub use circuit::{Bound, Circuit, Failed, Open, Probe};
 pub use command::{
     AdvanceRun, AnswerQuestion, AskQuestion, CancelJob, CancelRun, CarriedEnd, CarryJob, Command, CompleteJob,
     ConfigureCluster, ConsultOrchestrator, Cordon, CreateJoinToken, DeleteAgent, DeleteObject, DeliverMessage,
     DeprecateAgent, DrainNode, EndCarried, ErasePayloads, ExpireQuestion, FailJob, FailPending, FireTrigger, FiredBy,
     FoldSteps, ForkJob, ForsakeChild, GrantLease, JoinMember, LabelNode, LoseLease, LoseNode, Observation,
     ObserveObjects, ParkJob, PruneJobs, PutObject, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, ReportDigest,
-    Request, Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken, RouteJob, RunDefinition, RunNext, RunWave,
-    SinkAck, SpawnedBy, Spawner, StartJob, StartRun, StoreLog, SubmitJob, TriggerStart, Usage, Verdict, WakeJob,
-    WarmChanged, WaveEnd, WaveStep,
+    Request, Resolution, ResolveJob, ResumeAgent, ResumeNode, RetireAgent, RetryJob, RevokeJoinToken, RouteJob,
+    RunDefinition, RunNext, RunWave, SinkAck, SpawnedBy, Spawner, StartJob, StartRun, StoreLog, SubmitJob,
+    TriggerStart, Usage, Verdict, WakeJob, WarmChanged, WaveEnd, WaveStep,
 };
 pub use config::ClusterConfig;
 pub use entry::{Entry, Parent};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    Allocation, Attempt, BootId, ClusterTime, Digest, FencingToken, Inventory, JobId, Namespace, NodeEpoch, NodeId,
-    Timestamp,
+    Allocation, Attempt, BootId, Circuit, ClusterTime, Digest, FencingToken, Inventory, JobId, Namespace, NodeEpoch,
+    NodeId, Timestamp,
 };
 
 /// Whether a node's session lives. Kept apart from `cordoned`, which is an operator's request.
@@ -41,6 +41,7 @@ pub struct Node {
     pub warm: BTreeMap<Digest, u32>,
     /// When this epoch began.
     pub registered_at: Timestamp,
+    pub circuit: Circuit,
 }
 
 impl Node {
@@ -58,6 +59,7 @@ impl Node {
             drain_until: None,
             warm: BTreeMap::new(),
             registered_at,
+            circuit: Circuit::default(),
         }
     }
 

@@ -35,6 +35,8 @@ mod chain_bridge;
 #[cfg(test)]
 mod chains;
 #[cfg(test)]
+mod circuits;
+#[cfg(test)]
 mod coder;
 #[cfg(test)]
 mod crashed_change;

@@ -17,10 +17,14 @@ const RUN_MIN: [(&str, u64); 6] = [
 ];
 
 /// What a campaign of 200 runs must have seen, and how often.
-const CAMPAIGN_MIN: [(&str, u64); 60] = [
+const CAMPAIGN_MIN: [(&str, u64); 64] = [
     ("jobs that waited for their turn", 100),
     ("namespaces that waited for their turn", 50),
     ("rates used up", 20),
+    ("circuits of agents", 50),
+    ("circuits of nodes", 1),
+    ("circuits probed", 20),
+    ("circuits closed by hand", 5),
     ("keys at their limit", 50),
     ("spawned jobs", 100),
     ("children forsaken", 20),

@@ -1,14 +1,14 @@
 //! Faults other than those of the network.
 
 use atlas_slots::Input;
-use atlas_types::{Command, Cordon, DrainNode, LoseNode, Micros, level};
+use atlas_types::{Circuit, Command, Cordon, DrainNode, LoseNode, Micros, Namespace, ResumeAgent, ResumeNode, level};
 
 use crate::Bug;
 use crate::chains;
 use crate::leader::Reply;
 use crate::message::Event;
 use crate::options::{MS, SECOND};
-use crate::workload;
+use crate::workload::{self, Agent};
 use crate::world::World;
 
 /// How much longer than its election timeout a group waits before it takes a leader that stands still for dead.
@@ -161,6 +161,19 @@ impl World {
         let Some(member) = self.raft.leader else { return self.after(SECOND, Event::Heal) };
         for node in 0..self.nodes.len() {
             let command = Command::Cordon(Cordon { node: self.nodes[node].id.clone(), cordoned: false });
+            self.gather(member, workload::request(command), Reply::Nobody);
+        }
+        let open = |circuit: &Circuit| circuit.open.is_some();
+        let agent = Agent::Shaky.name();
+        let state = self.members[member].replica.state();
+        let resumes =
+            state.agent_versions(&Namespace::default_namespace(), &agent).filter(|agent| open(&agent.circuit));
+        let agents =
+            resumes.map(|agent| Command::ResumeAgent(ResumeAgent { name: agent.name.clone(), version: agent.version }));
+        let nodes = state.nodes().filter(|node| open(&node.node.circuit));
+        let nodes = nodes.map(|node| Command::ResumeNode(ResumeNode { node: node.node.id.clone() }));
+        for command in agents.chain(nodes).collect::<Vec<_>>() {
+            self.coverage.count("circuits closed by hand");
             self.gather(member, workload::request(command), Reply::Nobody);
         }
         let cordoned = |world: &Self| world.oracle.state().nodes().any(|node| node.node.cordoned || node.node.draining);

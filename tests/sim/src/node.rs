@@ -338,11 +338,18 @@ impl World {
         // One that journals ends well after its last step, or else when its time is over.
         let journaling = agent == Agent::Journaling;
         let runs_for = if journaling { 20 * SECOND } else { self.rng.pick(&[5, 50, 300, 1_500, 4_000, 7_000]) * MS };
-        let fails = journaling || self.rng.chance(if agent == Agent::Flaky { 600 } else { 50 });
+        let fails = journaling
+            || self.rng.chance(match agent {
+                Agent::Flaky => 600,
+                // Its circuit closes again after the faults.
+                Agent::Shaky if self.faults_on => 700,
+                _ => 50,
+            });
         let execution = Micros(runs_for);
         let usage = Usage { execution, ..Usage::default() };
         let report = if fails {
-            workload::failed(FailureKind::Agent, "boom", usage)
+            let starts = !matches!(agent, Agent::Flaky | Agent::Shaky) || self.rng.chance(500);
+            workload::failed(if starts { FailureKind::Agent } else { FailureKind::Startup }, "boom", usage)
         } else {
             ReportKind::Completed { output: workload::output(token), usage, metadata: None }
         };

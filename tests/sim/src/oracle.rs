@@ -1,6 +1,7 @@
 //! Properties checked from outside: the oracle sees every committed entry, every answer and every execution.
 
 mod chains;
+mod circuits;
 mod journal;
 mod limits;
 mod logs;
@@ -17,6 +18,7 @@ use atlas_types::{
     NodeHealth, NodeId, Outcome, Place, Question, QuestionId, Reason, RunId, RunStatus, Seq,
 };
 
+use self::circuits::{Guarded, Seen};
 use crate::coverage::Coverage;
 use crate::options::MS;
 use crate::workload::{self, Agent};
@@ -56,6 +58,7 @@ pub(crate) struct Oracle {
     generation: u64,
     /// When the latest jobs started that each rate counts.
     starts: BTreeMap<LimitKey, Vec<ClusterTime>>,
+    circuits: BTreeMap<Guarded, Seen>,
     violation: Option<String>,
 }
 
@@ -119,6 +122,7 @@ impl Oracle {
             questions_ended: BTreeSet::new(),
             generation: 0,
             starts: BTreeMap::new(),
+            circuits: BTreeMap::new(),
             violation: None,
         }
     }
@@ -241,7 +245,15 @@ impl Oracle {
             }
             Event::ObjectDeleted { object } if object.key.kind.as_str() == "routing" => self.generation = 0,
             Event::MessageDelivered { .. } => coverage.count("messages delivered"),
-            Event::Node { node } if node.health == NodeHealth::Down => coverage.count("lost nodes"),
+            Event::Node { node } => {
+                if node.health == NodeHealth::Down {
+                    coverage.count("lost nodes");
+                }
+                self.circuit_changed(Guarded::Node(node.id.clone()), &node.circuit, coverage);
+            }
+            Event::Agent { agent } if agent.spec.failures_max.is_some() => {
+                self.circuit_changed(Guarded::Agent(agent.name.to_string()), &agent.circuit, coverage);
+            }
             _ => {}
         }
     }
@@ -264,6 +276,7 @@ impl Oracle {
             return self.violate(format!("{id} had ended, and then: {change:?}"));
         }
         let live = record.live;
+        let held_on = record.node.clone();
         if change == JobChange::Granted && job.parks > 0 && record.node != job.node {
             coverage.count("parked jobs that moved");
         }
@@ -272,6 +285,8 @@ impl Oracle {
         record.node.clone_from(&job.node);
         record.in_doubt = job.reason == Reason::InDoubt;
         record.live = job.lease.as_ref().map(|lease| lease.token);
+        let on = if change == JobChange::Granted { job.node.clone() } else { held_on };
+        self.check_circuits(change, job, (on, live), coverage);
         match change {
             JobChange::Submitted if job.original.is_some() => coverage.count("retries"),
             JobChange::Submitted => match &job.fork {

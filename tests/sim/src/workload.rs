@@ -16,6 +16,9 @@ use atlas_types::{
 use crate::rng::Rng;
 
 const GB: u64 = 1 << 30;
+/// The failures in a row that open the circuit of an agent version, and of a node.
+pub(crate) const FAILURES_MAX: u32 = 3;
+pub(crate) const NODE_FAILURES_MAX: u32 = 4;
 const VERSION: Version = Version { major: 1, minor: 0, patch: 0 };
 
 /// The agents, and how their children behave.
@@ -45,11 +48,13 @@ pub enum Agent {
     Sleeper,
     /// Is executed by a run, without a worker.
     Carried,
+    /// Fails often, until it takes no more jobs.
+    Shaky,
 }
 
 impl Agent {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Echo,
         Self::Gpu,
         Self::Once,
@@ -62,6 +67,7 @@ impl Agent {
         Self::Llm,
         Self::Sleeper,
         Self::Carried,
+        Self::Shaky,
     ];
 
     /// Those that spawn nothing and that a cluster of the first feature level can register.
@@ -102,9 +108,11 @@ impl Agent {
             servers: Vec::new(),
             rate: None,
             per_key: None,
+            failures_max: None,
         };
         match self {
             Self::Echo => plain,
+            Self::Shaky => RunSpec { failures_max: Some(FAILURES_MAX), ..plain },
             Self::Journaling => {
                 let per_key =
                     PerKey { key: "label:k".into(), concurrency: Some(1), rate: Some(Rate::new(1, 1, Some(2))) };
@@ -182,8 +190,14 @@ pub fn named(name: &str, command: Command) -> Request {
 
 /// What has to be there before the first job.
 pub fn setup(jobs_ended_kept: u64) -> Vec<Request> {
-    let journal_bytes_max = 128 * 1_024;
-    let config = ClusterConfig { jobs_active_max: 12, jobs_ended_kept, journal_bytes_max, ..ClusterConfig::default() };
+    let (journal_bytes_max, node_failures_max) = (128 * 1_024, NODE_FAILURES_MAX);
+    let config = ClusterConfig {
+        jobs_active_max: 12,
+        jobs_ended_kept,
+        journal_bytes_max,
+        node_failures_max,
+        ..ClusterConfig::default()
+    };
     let agents = Agent::ALL.into_iter().map(register);
     let configure = Command::ConfigureCluster(ConfigureCluster { config });
     agents.chain([configure]).zip(0..).map(|(command, n)| named(&format!("setup-{n}"), command)).collect()

@@ -183,6 +183,7 @@ fn typed(agent: &Members<'_>, name: AgentName, version: Version, conversions: &m
         concurrency: agent.amount("concurrency").map(|count| u32::try_from(count).unwrap_or(u32::MAX)),
         rate: rate(agent.get("rate")),
         per_key: per_key(agent.get("per_key")),
+        max_failures: agent.amount("max_failures").and_then(|count| u32::try_from(count).ok()),
         title: text_of("title").map(str::to_owned),
         conversation: text_of("conversation").map(str::to_owned),
         queue_timeout: conversions.seconds(*agent, "/agent", "queue_timeout"),

@@ -22,6 +22,7 @@ impl Contract {
             effects: self.effects.unwrap_or(Effects::Idempotent),
             max_attempts: self.max_attempts.unwrap_or(ATTEMPTS_DEFAULT),
             concurrency: self.concurrency,
+            failures_max: self.max_failures,
             retry: RetryRule {
                 max_retries: u32::try_from(self.retry.max_retries.max(0))
                     .unwrap_or(u32::MAX)

@@ -367,6 +367,15 @@ fn limits_on_starts_and_keys_are_read_and_written() {
 }
 
 #[test]
+fn the_failures_that_open_the_circuit_are_read_and_written() {
+    let contract = accepted(&with("  max_failures: 5\n"));
+    assert_eq!(contract.run_spec().failures_max, Some(5));
+    assert_eq!(contract.to_json()["max_failures"], 5);
+    assert_eq!(accepted(BASE).run_spec().failures_max, None);
+    refused(&with("  max_failures: 0\n"), &expect![[r#""#]]);
+}
+
+#[test]
 fn extensions_are_written_only_where_they_are_set() {
     let written = |text: &str| accepted(text).to_json();
     let plain = written(BASE);

@@ -61,6 +61,7 @@ impl Contract {
         set(&mut contract, "concurrency", self.concurrency.map(Value::from));
         set(&mut contract, "rate", self.rate.map(RateLimit::to_json));
         set(&mut contract, "per_key", self.per_key.as_ref().map(KeyLimits::to_json));
+        set(&mut contract, "max_failures", self.max_failures.map(Value::from));
         set(&mut contract, "title", self.title.as_deref().map(Value::from));
         set(&mut contract, "conversation", self.conversation.as_deref().map(Value::from));
         set(&mut contract, "queue_timeout", self.queue_timeout.map(Value::from));

@@ -1,4 +1,4 @@
-//! `atlasctl agent deprecate` and `atlasctl agent retire`.
+//! `atlasctl agent deprecate`, `resume` and `retire`.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::names;
 use crate::output::Shown;
 
-/// Options of `atlasctl agent retire`.
+/// Options of `atlasctl agent retire` and `resume`.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct Options {
@@ -39,6 +39,17 @@ pub(crate) async fn retire(context: &Context, name: &str, version: &str) -> Resu
     let value = context.client()?.delete(&["api", "agents", name, "versions", version]).await?;
     context.note(&format!("{name} {version} accepts no new jobs; its existing jobs finish"));
     context.show(&Shown { value, text: String::new(), names: vec![format!("agent/{name}@{version}")] })?;
+    Ok(Exit::Done)
+}
+
+/// Closes the circuits of versions.
+pub(super) async fn resume(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    for (name, version) in names::versions(&options.names)? {
+        let path = ["api", "agents", name, "versions", version, "resume"];
+        let value = context.client()?.post(&path, &[], &json!({})).await?;
+        context.note(&format!("jobs of {name} {version} start as usual"));
+        context.show(&Shown { value, text: String::new(), names: vec![format!("agent/{name}@{version}")] })?;
+    }
     Ok(Exit::Done)
 }
 

@@ -64,6 +64,7 @@ fn version(agent: &Agent, _: &crate::context::Look) -> String {
     match (agent.retired, agent.deprecated.is_none()) {
         (true, _) => format!("{} (retired)", agent.version),
         (false, false) => format!("{} (deprecated)", agent.version),
+        (false, true) if agent.circuit.since.is_some() => format!("{} (failing)", agent.version),
         (false, true) => agent.version.clone(),
     }
 }

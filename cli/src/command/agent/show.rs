@@ -53,6 +53,9 @@ fn text(agent: &Agent) -> String {
         text += format!("  deprecated     {why}").trim_end();
         text += "\n";
     }
+    if let Some(circuit) = agent.circuit.sentence() {
+        text += &format!("  circuit        {circuit}\n");
+    }
     text += &format!("  package        {}, {digest}\n", words::bytes(agent.package_bytes));
     text += &format!("  input          {}\n", fields(&agent.input_schema));
     text += &format!("  output         {}\n", fields(&agent.output_schema));

@@ -170,7 +170,7 @@ fn of_positional(line: &Line<'_>, argument: &Arg) -> Option<Vec<Names>> {
             vec![Names::Agents]
         }
         (["logs"], _) => vec![Names::Jobs, Names::Agents, Names::Nodes],
-        (["agent", "diff" | "deprecate" | "retire" | "delete"], _) => vec![Names::Versions],
+        (["agent", "diff" | "deprecate" | "resume" | "retire" | "delete"], _) => vec![Names::Versions],
         (["node", ..], "NAME") => vec![Names::Nodes],
         (["model", "show" | "check" | "remove" | "login" | "logout"], "NAME") | (["model", "tier"], "MODEL") => {
             vec![Names::Models]

@@ -1,4 +1,4 @@
-//! `atlasctl node drain`, `cordon`, `uncordon` and `remove`: whether a node takes new jobs.
+//! `atlasctl node drain`, `cordon`, `uncordon`, `resume` and `remove`: whether a node takes new jobs.
 
 use std::time::Duration;
 
@@ -53,6 +53,11 @@ pub(super) async fn cordon(context: &Context, name: &str) -> Result<Exit, Failur
 /// Allows new jobs on a node again.
 pub(super) async fn uncordon(context: &Context, name: &str) -> Result<Exit, Failure> {
     change(context, name, "uncordon", &json!({}), "accepts new jobs again").await
+}
+
+/// Closes the circuit of a node.
+pub(super) async fn resume(context: &Context, name: &str) -> Result<Exit, Failure> {
+    change(context, name, "resume", &json!({}), "takes jobs as usual").await
 }
 
 /// Sends one of these requests; `verb` is the last part of the path, `told` describes the effect to the user.

@@ -77,6 +77,7 @@ pub(crate) fn state(node: &Node) -> String {
     let eligible = match (node.draining, node.cordoned) {
         (true, _) => ", draining",
         (_, true) => ", cordoned",
+        _ if node.circuit.since.is_some() => ", failing",
         _ => "",
     };
     format!("{}{eligible}", node.health)

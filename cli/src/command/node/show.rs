@@ -24,6 +24,9 @@ pub(crate) async fn show(context: &Context, name: &str) -> Result<Exit, Failure>
         let left = (ends_at - context.look.now).max(0.0);
         text += &format!("  drain        jobs still running in {} are returned\n", words::milliseconds(left * 1e3));
     }
+    if let Some(circuit) = node.circuit.sentence() {
+        text += &format!("  circuit      {circuit}\n");
+    }
     if !node.labels.is_empty() {
         text += &format!("  labels       {}\n", words::labels(&node.labels));
     }

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use atlas_allocation::{ConcurrencyPermits, Free};
 use atlas_types::{
-    AgentPin, Allocation, Architecture, Attempt, BootId, ClusterTime, Demand, Digest, Door, Effects, Gpu, GrantLease,
-    Inventory, Job, JobId, JobStatus, Limit, LimitKey, Micros, Namespace, Node, NodeHealth, NodeId, Payload, PerKey,
-    Place, Principal, Rate, Reason, RetryRule, RunSpec, Seq, Share, Spawned, Timeouts, Timestamp, Turn, Version,
+    AgentName, AgentPin, Allocation, Architecture, Attempt, BootId, Circuit, ClusterTime, Demand, Digest, Door,
+    Effects, FencingToken, Gpu, GrantLease, Inventory, Job, JobId, JobStatus, Limit, LimitKey, Micros, Namespace, Node,
+    NodeHealth, NodeId, Open, Payload, PerKey, Place, Principal, Probe, Rate, Reason, RetryRule, RunSpec, Seq, Share,
+    Spawned, Timeouts, Timestamp, Turn, Version,
 };
 
 use crate::{Cluster, Held, NodeView, Strategy};
@@ -21,7 +22,7 @@ pub(super) fn gb(bytes: u64) -> u64 {
 }
 
 /// Namespace, demand, depth, limits of the agent, and whether its jobs have parked.
-type Class = (Namespace, Demand, u32, Vec<Limit>, bool);
+type Class = (Namespace, Demand, u32, Vec<Limit>, bool, Option<AgentName>);
 
 #[derive(Default, Clone)]
 pub(super) struct Fake {
@@ -39,6 +40,8 @@ pub(super) struct Fake {
     pub(super) running_max: Option<u32>,
     pub(super) now: ClusterTime,
     pub(super) full: BTreeMap<LimitKey, ClusterTime>,
+    /// Of agents of the default namespace.
+    pub(super) circuits: BTreeMap<AgentName, Circuit>,
 }
 
 impl Fake {
@@ -52,6 +55,10 @@ impl Fake {
             ["weight", namespace, weight] => drop(self.weights.insert(name(namespace), number(weight))),
             ["namespace", limit] => self.running_max = Some(number(limit)),
             ["clock", seconds] => self.now = self.now.plus(Micros::from_secs(number(seconds))),
+            ["circuit", agent, state] => drop(self.circuits.insert(agent.parse().expect("a name"), circuit(state))),
+            ["failing", node, state] => {
+                self.change_node(&node.parse().expect("a node name"), |node| node.circuit = circuit(state))
+            }
             ["lend", name] => {
                 let job = self.job(name).clone();
                 let (node, allocation) = &self.allocations[&job.id];
@@ -105,10 +112,18 @@ impl Fake {
             assert!(rate.open_at(*full) <= self.now, "more often than the rate says");
             *full = rate.after_start(*full, self.now);
         }
+        let is_guarded = job.namespace == Namespace::default_namespace()
+            && job.spec.as_ref().is_some_and(|spec| spec.failures_max.is_some());
+        if let Some(circuit) = self.circuits.get_mut(&job.agent).filter(|_| is_guarded) {
+            assert!(circuit.admits(), "the circuit of {} is open", job.agent);
+            circuit.start(FencingToken(job.id.0));
+        }
         let digest = job.pin.as_ref().expect("a pin").digest;
         let (node, free) = self.nodes.get_mut(&grant.node).expect("a node");
         assert!(free.take(&grant.allocation, job.depth()), "more than {} has", node.id);
         assert_eq!(free.places_owed(), [0; 2], "more than {} has", node.id);
+        assert!(node.circuit.admits(), "the circuit of {} is open", node.id);
+        node.circuit.start(FencingToken(grant.job.0));
         if let Some(idle) = node.warm.get_mut(&digest) {
             *idle = idle.saturating_sub(1);
         }
@@ -187,13 +202,31 @@ impl Fake {
     }
 }
 
+/// An open circuit: `open` for a minute, `ready` for a probe, or with one that `runs`.
+fn circuit(state: &str) -> Circuit {
+    let probe = match state {
+        "ready" => Probe::Ready,
+        "runs" => Probe::Runs(FencingToken(9)),
+        _ => Probe::At(ClusterTime(60_000_000)),
+    };
+    let open = Open { since: Timestamp(0), pause: Circuit::PAUSE, probe };
+    Circuit { failures: 3, open: Some(open), ..Circuit::default() }
+}
+
 fn waits(job: &Job) -> bool {
     job.status == JobStatus::Pending && matches!(job.reason, Reason::Queued | Reason::Lost)
 }
 
 fn class(job: &Job) -> Class {
     let spec = job.spec.as_ref().expect("a spec");
-    (job.namespace.clone(), spec.demand.clone(), job.depth(), own_limits(job), job.has_parked())
+    (
+        job.namespace.clone(),
+        spec.demand.clone(),
+        job.depth(),
+        own_limits(job),
+        job.has_parked(),
+        spec.failures_max.map(|_| job.agent.clone()),
+    )
 }
 
 fn of_namespace(namespace: &Namespace) -> LimitKey {
@@ -286,6 +319,11 @@ impl Cluster for Fake {
         self.permits.get(key)
     }
 
+    fn circuit(&self, job: &Job) -> Option<&Circuit> {
+        job.spec.as_ref()?.failures_max?;
+        self.circuits.get(&job.agent).filter(|_| job.namespace == Namespace::default_namespace())
+    }
+
     fn now(&self) -> ClusterTime {
         self.now
     }
@@ -376,6 +414,7 @@ pub(super) fn node(name: &str, words: &[&str]) -> Node {
             ("down", _) => node.health = NodeHealth::Down,
             ("cordoned", _) => node.cordoned = true,
             ("draining", _) => node.draining = true,
+            ("failing", value) => node.circuit = circuit(value),
             ("warm", value) => {
                 let (package, idle) = value.split_once('*').expect("dN*IDLE");
                 node.warm.insert(digest(package), number(idle));
@@ -406,7 +445,7 @@ pub(super) fn job(name: &str, words: &[&str]) -> Job {
     let mut namespace = Namespace::default_namespace();
     let mut priority = 0;
     let mut reason = Reason::Queued;
-    let (mut limit, mut rate, mut per_key) = (None, None, None);
+    let (mut limit, mut rate, mut per_key, mut failures_max) = (None, None, None, None);
     let mut labels = BTreeMap::new();
     let mut spawned = None;
     let mut parks = 0;
@@ -420,6 +459,7 @@ pub(super) fn job(name: &str, words: &[&str]) -> Job {
             ("prio", value) => priority = number(value),
             ("limit", value) => limit = Some(number(value)),
             ("rate", value) => rate = Some(read_rate(value)),
+            ("failures", value) => failures_max = Some(number(value)),
             ("k", value) => {
                 labels.insert("k".to_owned(), value.to_owned());
                 per_key.get_or_insert(PerKey { key: "label:k".into(), concurrency: None, rate: None });
@@ -448,7 +488,7 @@ pub(super) fn job(name: &str, words: &[&str]) -> Job {
         id,
         agent: agent.parse().expect("an agent name"),
         pin: Some(AgentPin { version: Version { major: 1, minor: 0, patch: 0 }, digest: pin }),
-        spec: Some(Arc::new(RunSpec { rate, per_key, ..spec(demand, limit) })),
+        spec: Some(Arc::new(RunSpec { rate, per_key, failures_max, ..spec(demand, limit) })),
         status: JobStatus::Pending,
         reason,
         priority,
@@ -513,5 +553,6 @@ fn spec(demand: Demand, concurrency: Option<u32>) -> RunSpec {
         servers: Vec::new(),
         rate: None,
         per_key: None,
+        failures_max: None,
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use atlas_types::{Demand, Gpu, Inventory, JobId, JobStatus, Namespace, Node, NodeHealth, Place, Reason};
+use atlas_types::{Circuit, Demand, Gpu, Inventory, JobId, JobStatus, Namespace, Node, NodeHealth, Place, Reason};
 use proptest::prelude::*;
 use proptest::strategy::Strategy as Generate;
 
@@ -16,7 +16,7 @@ use crate::{
 
 fn nodes() -> impl Generate<Value = Vec<String>> {
     let gpus = prop_oneof![Just(""), Just(" gpu=24"), Just(" gpu=24,80"), Just(" gpu=0,8")];
-    let state = prop_oneof![6 => Just(""), 1 => Just(" down"), 1 => Just(" draining")];
+    let state = prop_oneof![6 => Just(""), 1 => Just(" down"), 1 => Just(" draining"), 1 => Just(" failing=open"), 1 => Just(" failing=ready")];
     let extra = prop_oneof![
         Just(""),
         Just(" declared"),
@@ -42,6 +42,8 @@ fn jobs() -> impl Generate<Value = Vec<String>> {
         1 => Just(" agent=solo limit=1"),
         1 => Just(" agent=duo limit=2"),
         1 => Just(" agent=slow rate=1/10/2"),
+        1 => Just(" agent=shaky failures=3"),
+        1 => Just(" agent=probed failures=3"),
         1 => Just(" agent=fair k=x k-limit=1"),
         1 => Just(" agent=fair k=y k-limit=1"),
         1 => Just(" agent=even limit=3 rate=2/5/1 k=x k-rate=1/20/1")
@@ -61,6 +63,8 @@ fn namespace() -> impl Generate<Value = &'static str> {
 fn build(nodes: &[String], jobs: &[String]) -> Fake {
     let mut fake = Fake::default();
     fake.parse("weight x 3");
+    fake.parse("circuit shaky open");
+    fake.parse("circuit probed ready");
     for (text, n) in nodes.iter().zip(1..) {
         fake.add_node(node(&format!("n{n}"), &text.split_whitespace().collect::<Vec<_>>()));
     }
@@ -115,6 +119,11 @@ fn assert_within_limits(fake: &Fake) {
     }
 }
 
+/// Whether the circuit of its agent lets a job not start.
+fn is_broken(fake: &Fake, job: &atlas_types::Job) -> bool {
+    fake.circuit(job).is_some_and(|circuit| !circuit.admits())
+}
+
 /// Every job that still waits has a reason that an exhaustive search confirms.
 fn assert_nothing_left_that_fits(fake: &Fake) {
     let paused = fake.running_max.is_some_and(|limit| running_by_default(fake) >= limit as usize);
@@ -125,7 +134,8 @@ fn assert_nothing_left_that_fits(fake: &Fake) {
         };
         let running = fake.jobs.values().filter(running).count() as u32;
         let paused = paused && job.namespace == Namespace::default_namespace();
-        if paused || spec.concurrency.is_some_and(|limit| running >= limit) || fake.is_held(job) {
+        if paused || spec.concurrency.is_some_and(|limit| running >= limit) || fake.is_held(job) || is_broken(fake, job)
+        {
             continue;
         }
         for (node, free) in fake.nodes.values() {
@@ -198,11 +208,17 @@ fn make(fake: &mut Fake, asked: JobId, changes: &[Change]) {
                     }
                 });
             }
+            Change::Resume { agent, .. } => drop(fake.circuits.remove(agent)),
+            Change::Probe { .. } => {
+                let agent = fake.jobs[&asked].agent.clone();
+                fake.circuits.get_mut(&agent).expect("a circuit").end_pause();
+            }
             Change::Rate { wait, .. } => fake.now = fake.now.plus(*wait),
             Change::Open { node, .. } => fake.change_node(node, |node| {
                 node.health = NodeHealth::Ready;
                 node.cordoned = false;
                 node.draining = false;
+                node.circuit = Circuit::default();
             }),
             Change::Label { node, labels } => {
                 fake.change_node(node, |node| node.operator_labels.extend(labels.clone()));
@@ -301,6 +317,7 @@ proptest! {
                 Why::NamespaceLimit { .. } => Brief::NamespaceLimit,
                 Why::KeyLimit { .. } => Brief::KeyLimit,
                 Why::Rate { .. } => Brief::Rate,
+                Why::Circuit { .. } => Brief::Circuit,
                 why => panic!("{why:?}"),
             };
             prop_assert_eq!(brief(&fake, job), expected);

@@ -93,6 +93,12 @@ pub(crate) async fn deprecate(
     Ok(json(StatusCode::OK, &json!({ "deprecated": why })))
 }
 
+/// `POST /api/agents/{name}/versions/{version}/resume`: closes its circuit.
+pub(crate) async fn resume(door: &HttpDoor, caller: &Caller, name: &str, version: &str) -> Answer {
+    door.service.resume_agent(caller, name, version).await?;
+    Ok(json(StatusCode::OK, &json!({ "accepted": true })))
+}
+
 /// `DELETE /api/agents/{name}/versions/{version}`: retires the version.
 pub(crate) async fn retire(door: &HttpDoor, caller: &Caller, name: &str, version: &str) -> Answer {
     door.service.retire(caller, name, version).await?;

@@ -33,7 +33,7 @@ struct DrainBody {
     deadline_s: Option<f64>,
 }
 
-/// `POST /api/nodes/{name}/drain|cordon|uncordon`. The body of a drain may be `{"deadline_s": 300}`.
+/// `POST /api/nodes/{name}/drain|cordon|uncordon|resume`. The body of a drain may be `{"deadline_s": 300}`.
 pub(crate) async fn act(
     door: &HttpDoor,
     caller: &Caller,

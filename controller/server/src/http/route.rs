@@ -40,6 +40,7 @@ pub(crate) enum Route {
     AgentVersion(String, String),
     AgentDeprecate(String, String),
     AgentDelete(String, String),
+    AgentResume(String, String),
     Nodes,
     Node(String),
     NodeAction(String, NodeAction),
@@ -139,6 +140,7 @@ impl Route {
                 Self::AgentDeprecate(name(agent)?, name(version)?)
             }
             ["api", "agents", agent, "versions", version, "delete"] => Self::AgentDelete(name(agent)?, name(version)?),
+            ["api", "agents", agent, "versions", version, "resume"] => Self::AgentResume(name(agent)?, name(version)?),
             ["api", "nodes"] => Self::Nodes,
             ["api", "nodes", node] => Self::Node(name(node)?),
             ["api", "nodes", node, "labels"] => Self::NodeLabels(name(node)?),
@@ -229,11 +231,13 @@ impl Route {
             Self::AgentVersion(..) => "/api/agents/{name}/versions/{version}",
             Self::AgentDeprecate(..) => "/api/agents/{name}/versions/{version}/deprecate",
             Self::AgentDelete(..) => "/api/agents/{name}/versions/{version}/delete",
+            Self::AgentResume(..) => "/api/agents/{name}/versions/{version}/resume",
             Self::Nodes => "/api/nodes",
             Self::Node(_) => "/api/nodes/{name}",
             Self::NodeAction(_, NodeAction::Drain { .. }) => "/api/nodes/{name}/drain",
             Self::NodeAction(_, NodeAction::Cordon) => "/api/nodes/{name}/cordon",
             Self::NodeAction(_, NodeAction::Uncordon) => "/api/nodes/{name}/uncordon",
+            Self::NodeAction(_, NodeAction::Resume) => "/api/nodes/{name}/resume",
             Self::NodeAction(_, NodeAction::Remove) => "/api/nodes/{name}/remove",
             Self::NodeLabels(_) => "/api/nodes/{name}/labels",
             Self::ObjectKinds => "/api/objects",
@@ -320,6 +324,7 @@ fn node_action(word: &str) -> Option<NodeAction> {
         "drain" => NodeAction::Drain { deadline: None },
         "cordon" => NodeAction::Cordon,
         "uncordon" => NodeAction::Uncordon,
+        "resume" => NodeAction::Resume,
         _ => return None,
     })
 }

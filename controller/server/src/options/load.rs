@@ -303,6 +303,7 @@ fn typed(values: &BTreeMap<&'static str, (String, &'static str)>) -> Options {
         retry_deterministic: text("retry.deterministic").parse().ok(),
         backoff_max: duration(text("retry.backoff-max")),
         journal_bytes_max: size(text("journal.max")),
+        node_failures_max: text("node.failures-max").parse().ok(),
     };
     if let Ok(count) = text("history.events-kept").parse() {
         options.events_kept = count;

@@ -205,6 +205,14 @@ pub const OPTIONS: &[OptionRow] = &[
         "Time after which a node that is down is removed. Cordoned nodes are kept; 0s keeps all nodes.",
     ),
     row(
+        "node.failures-max",
+        "node-failures-max",
+        "ATLAS_NODE_FAILURES_MAX",
+        Form::Count,
+        "",
+        "Failed attempts in a row, of more than one agent version and caused by the worker, after which a node takes no jobs for a pause; 0 is never. If unset, the cluster's value stays; it starts at 20.",
+    ),
+    row(
         "retired-agents.keep",
         "retired-agents-keep",
         "ATLAS_RETIRED_AGENTS_KEEP",

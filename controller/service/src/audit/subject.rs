@@ -60,6 +60,8 @@ fn named(command: &Command) -> Option<(&'static str, String)> {
         Command::RegisterAgent(command) => ("registerAgent", format!("agent/{}@{}", command.name, command.version)),
         Command::RetireAgent(command) => ("retireAgent", format!("agent/{}@{}", command.name, command.version)),
         Command::DeprecateAgent(command) => ("deprecateAgent", format!("agent/{}@{}", command.name, command.version)),
+        Command::ResumeAgent(command) => ("resumeAgent", format!("agent/{}@{}", command.name, command.version)),
+        Command::ResumeNode(command) => ("resumeNode", format!("node/{}", command.node)),
         Command::DeleteAgent(command) => ("deleteAgent", format!("agent/{}@{}", command.name, command.version)),
         Command::PutObject(command) => ("putObject", format!("{}/{}", command.kind, command.name)),
         Command::DeleteObject(command) => ("deleteObject", format!("{}/{}", command.kind, command.name)),

@@ -61,6 +61,7 @@ fn spec(contract: &RunSpec, command: &ConsultOrchestrator) -> RunSpec {
         concurrency: None,
         rate: None,
         per_key: None,
+        failures_max: None,
         spawns: false,
         carried: false,
         secrets: Vec::new(),

@@ -20,6 +20,10 @@ pub(super) fn apply(command: &GrantLease, change: &mut Change<'_>) -> Result<Out
     let limits = change.state.limits_for(job);
     limits.iter().try_for_each(|limit| change.state.permits_one_more(limit, depth))?;
 
+    if change.state.circuit_of(job).is_some_and(|circuit| !circuit.admits()) {
+        return Err(Rejection::NotDue);
+    }
+
     let mut job = (**job).clone();
     change.state.grant_seq = change.state.grant_seq.next();
     let token = change.state.grant_seq;
@@ -46,6 +50,7 @@ pub(super) fn apply(command: &GrantLease, change: &mut Change<'_>) -> Result<Out
             set_warm(node, digest, idle.saturating_sub(1));
         }
     });
+    change.probe_circuits(&job, &lease);
     job.node = Some(command.node.clone());
     job.lease = Some(lease);
     job.status = JobStatus::Running;

@@ -39,6 +39,8 @@ mod register_agent;
 mod register_node;
 mod remove_node;
 mod resolve_job;
+mod resume_agent;
+mod resume_node;
 mod retire_agent;
 mod retry_job;
 mod revoke_join_token;
@@ -65,6 +67,8 @@ pub(crate) fn apply(command: &Command, change: &mut Change<'_>) -> Result<Outcom
         Command::RetireAgent(command) => retire_agent::apply(command, change),
         Command::DeleteAgent(command) => delete_agent::apply(command, change),
         Command::DeprecateAgent(command) => deprecate_agent::apply(command, change),
+        Command::ResumeAgent(command) => resume_agent::apply(command, change),
+        Command::ResumeNode(command) => resume_node::apply(command, change),
         Command::RegisterNode(command) => register_node::apply(command, change),
         Command::DrainNode(command) => drain_node::apply(command, change),
         Command::Cordon(command) => cordon::apply(command, change),

@@ -29,7 +29,9 @@ pub(super) fn apply(command: &RegisterAgent, change: &mut Change<'_>) -> Result<
     }
 
     // The mark is for a package: another one under the same version has to earn its own.
-    let deprecated = old.filter(|old| old.digest == command.digest).and_then(|old| old.deprecated.clone());
+    let same = old.filter(|old| old.digest == command.digest);
+    let deprecated = same.and_then(|old| old.deprecated.clone());
+    let circuit = same.map(|old| old.circuit).unwrap_or_default();
     let agent = Arc::new(AgentVersion {
         namespace: namespace.clone(),
         name: command.name.clone(),
@@ -46,6 +48,7 @@ pub(super) fn apply(command: &RegisterAgent, change: &mut Change<'_>) -> Result<
         retired: false,
         retired_at: None,
         deprecated,
+        circuit,
     });
     change.put_agent(agent);
     Ok(Outcome::Done)

@@ -37,6 +37,7 @@ use self::{
     routing::Undecided, runs::Runs, shares::Shares, timer::Timers, waiting::Waiting,
 };
 
+use crate::circuit::{CircuitKey, Circuits};
 use crate::limits;
 use crate::map::{Map, Set};
 use crate::node::NodeState;
@@ -62,6 +63,7 @@ pub(crate) struct Index {
     /// Token buckets by when they are full.
     pub(crate) buckets_full: Set<(ClusterTime, LimitKey)>,
     pub(crate) shares: Shares,
+    pub(crate) circuits: Circuits,
     /// How many jobs that have not ended each agent version has; those without any are absent.
     pub(crate) active_of: Map<Namespace, Map<(AgentName, Version), u64>>,
     pub(crate) objects: Objects,
@@ -155,6 +157,11 @@ impl Index {
     /// One node changed, appeared or went.
     pub(crate) fn node(&mut self, old: Option<&NodeState>, new: Option<&NodeState>) {
         self.rooms.change(old, new);
+        let circuit = |state: &NodeState| state.node.circuit;
+        if let Some(id) = new.or(old).map(|state| &state.node.id) {
+            let key = || CircuitKey::Node(id.clone());
+            self.circuits.change(key, old.map(circuit).as_ref(), new.map(circuit).as_ref());
+        }
     }
 
     /// One join token appeared, changed or went.
@@ -166,6 +173,10 @@ impl Index {
     pub(crate) fn agent(&mut self, old: Option<&AgentVersion>, new: Option<&AgentVersion>) {
         self.artifacts.agent(old, new);
         self.timers.agent(old, new);
+        if let Some(agent) = new.or(old) {
+            let key = || CircuitKey::Agent(agent.namespace.clone(), agent.name.clone(), agent.version);
+            self.circuits.change(key, old.map(|old| &old.circuit), new.map(|new| &new.circuit));
+        }
         let bytes = |agent: Option<&AgentVersion>| agent.map_or(0, |agent| agent.contract.inline_bytes());
         self.agents = self.agents + u64::from(new.is_some()) - u64::from(old.is_some());
         self.agent_bytes = self.agent_bytes + bytes(new) - bytes(old);

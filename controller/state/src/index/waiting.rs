@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use atlas_types::{Demand, Job, JobId, JobStatus, Limit, Micros, Namespace, Reason, Turn};
+use atlas_types::{AgentName, Demand, Job, JobId, JobStatus, Limit, Micros, Namespace, Reason, Turn, Version};
 
 use crate::map::Map;
 
@@ -15,6 +15,8 @@ pub struct Class {
     pub demand: Demand,
     /// The limits of their agent that hold for its jobs.
     pub limits: Vec<Limit>,
+    /// The agent version whose circuit counts their attempts.
+    pub circuit: Option<(AgentName, Version)>,
     /// How deep they were spawned: the deeper, the more jobs lend them a place.
     pub depth: u32,
     /// They have parked: they wait even if no node could ever run them.
@@ -26,7 +28,9 @@ impl Class {
     pub fn of(job: &Job) -> Option<Self> {
         let demand = job.spec.as_ref()?.demand.clone();
         let (namespace, limits) = (job.namespace.clone(), crate::limits::of_agent(job));
-        Some(Self { namespace, demand, limits, depth: job.depth(), parked: job.has_parked() })
+        let guarded = job.spec.as_ref()?.failures_max.filter(|_| !job.is_system());
+        let circuit = guarded.and_then(|_| Some((job.agent.clone(), job.pin.as_ref()?.version)));
+        Some(Self { namespace, demand, limits, circuit, depth: job.depth(), parked: job.has_parked() })
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod bucket_1;
 mod cap_1;
+mod circuit_1;
 mod count_1;
 mod dedupe_1;
 mod event_1;
@@ -39,7 +40,7 @@ pub struct Violation {
 type Check = fn(&State) -> Result<(), String>;
 
 /// All of them. `INDEX-1` comes first: the others may use the indexes.
-const ALL: [(&str, Check); 23] = [
+const ALL: [(&str, Check); 24] = [
     ("INDEX-1", index_1::check),
     ("LEASE-1", lease_1::check),
     ("LEASE-2", lease_2::check),
@@ -52,6 +53,7 @@ const ALL: [(&str, Check); 23] = [
     ("DEDUPE-1", dedupe_1::check),
     ("EVENT-1", event_1::check),
     ("BUCKET-1", bucket_1::check),
+    ("CIRCUIT-1", circuit_1::check),
     ("SPAWN-1", spawn_1::check),
     ("JOURNAL-1", journal_1::check),
     ("JOURNAL-2", journal_2::check),

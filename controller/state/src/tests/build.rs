@@ -11,9 +11,10 @@ use atlas_types::{
     FencingToken, FoldSteps, ForkJob, ForsakeChild, Gpu, GpuShare, GrantLease, Inventory, JobId, JoinKind, JoinMember,
     LabelNode, LoseLease, LoseNode, MemberId, MessageId, Micros, Namespace, NodeEpoch, NodeId, ObjectKey, ObjectKind,
     ObjectName, Observation, ObserveObjects, ParkJob, Payload, PayloadBody, PerKey, PruneJobs, PutObject, QuestionRule,
-    Rate, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob, RetireAgent, RetryJob,
-    RetryRule, RevokeJoinToken, RouteJob, RunId, RunSpec, SinkAck, SpawnedBy, Spawner, StartJob, Step, StepKey,
-    StepKind, StepUsage, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version, Wait, WakeJob, WarmChanged,
+    Rate, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob, ResumeAgent, ResumeNode,
+    RetireAgent, RetryJob, RetryRule, RevokeJoinToken, RouteJob, RunId, RunSpec, SinkAck, SpawnedBy, Spawner, StartJob,
+    Step, StepKey, StepKind, StepUsage, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version, Wait, WakeJob,
+    WarmChanged,
 };
 
 mod question;
@@ -30,6 +31,8 @@ pub(crate) fn command(run: &Run, words: &Words<'_>) -> Command {
     match words.word(0) {
         "agent" => Command::RegisterAgent(register_agent(words)),
         "retire" => Command::RetireAgent(RetireAgent { name: agent(words.word(1)), version: version(words) }),
+        "resume-agent" => Command::ResumeAgent(ResumeAgent { name: agent(words.word(1)), version: version(words) }),
+        "resume-node" => Command::ResumeNode(ResumeNode { node: node(words.word(1)) }),
         "delete" => Command::DeleteAgent(DeleteAgent { name: agent(words.word(1)), version: version(words) }),
         "erase" => Command::ErasePayloads(ErasePayloads { job: words.rest(1).0.first().map(|word| run.job_id(word)) }),
         "deprecate" => Command::DeprecateAgent(DeprecateAgent {
@@ -209,7 +212,7 @@ fn job_command(run: &Run, words: &Words<'_>) -> Command {
             failure: failure(words),
             output: words.text("output").map(|text| Payload::inline(text.as_bytes())),
             usage: usage(words),
-            metadata: None,
+            metadata: words.text("note").map(|text| text.as_bytes().into()),
             stream: None,
         }),
         "lose" => Command::LoseLease(LoseLease { job, token }),
@@ -373,6 +376,7 @@ fn spec(words: &Words<'_>) -> RunSpec {
             concurrency: words.get("key-limit"),
             rate: words.text("key-rate").map(rate),
         }),
+        failures_max: words.get("failures"),
     }
 }
 
@@ -501,6 +505,7 @@ fn config(words: &Words<'_>) -> ClusterConfig {
         retry_deterministic: words.or("deterministic", true),
         backoff_max: words.get("backoff").map(Micros::from_secs),
         journal_bytes_max: words.or("journal", default.journal_bytes_max),
+        node_failures_max: words.or("node-failures", default.node_failures_max),
     }
 }
 
@@ -510,6 +515,9 @@ fn failure(words: &Words<'_>) -> Failure {
         Some("unsatisfiable") => FailureKind::Unsatisfiable,
         Some("input") => FailureKind::InputInvalid,
         Some("output") => FailureKind::OutputInvalid,
+        Some("startup") => FailureKind::Startup,
+        Some("timeout") => FailureKind::Timeout,
+        Some("internal") => FailureKind::Internal,
         Some("rejected") => FailureKind::Rejected,
         Some("dependency") => FailureKind::Dependency,
         _ => FailureKind::Agent,

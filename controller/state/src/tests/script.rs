@@ -14,9 +14,9 @@ use std::sync::Arc;
 
 use atlas_objects::TriggerStatus;
 use atlas_types::{
-    AdvanceRun, AgentName, ClusterTime, Command, Door, Entry, Event, EventRecord, FireTrigger, JobChange, JobId, Level,
-    Namespace, NodeId, Origin, Outcome, Parent, PayloadBody, Principal, Question, QuestionEnd, Reason, Rejection,
-    Request, RequestId, RunNext, StateImage, Timestamp, TriggerStart,
+    AdvanceRun, AgentName, Circuit, ClusterTime, Command, Door, Entry, Event, EventRecord, FireTrigger, JobChange,
+    JobId, Level, Namespace, NodeId, Origin, Outcome, Parent, PayloadBody, Principal, Question, QuestionEnd, Reason,
+    Rejection, Request, RequestId, RunNext, StateImage, Timestamp, TriggerStart,
 };
 
 use super::build;
@@ -204,7 +204,7 @@ impl Run {
             Event::Agent { agent } => {
                 let retired = if agent.retired { " retired" } else { "" };
                 let why = agent.deprecated.as_ref().map(|why| format!(" deprecated: {why}")).unwrap_or_default();
-                format!("agent {} {}{retired}{why}", agent.name, agent.version)
+                format!("agent {} {}{retired}{why}{}", agent.name, agent.version, circuit(&agent.circuit))
             }
             Event::AgentDeleted { agent } => format!("agent {} {} deleted", agent.name, agent.version),
             Event::Node { node } => {
@@ -213,7 +213,8 @@ impl Run {
                 let until = node.drain_until.map(|until| format!(" until {} s", until.0 / 1_000_000));
                 let labels: String = node.labels().into_iter().map(|(key, value)| format!(" {key}={value}")).collect();
                 let until = until.unwrap_or_default();
-                format!("node {} epoch {} {:?}{marks}{until}{labels}", node.id, node.epoch, node.health)
+                let circuit = circuit(&node.circuit);
+                format!("node {} epoch {} {:?}{marks}{until}{labels}{circuit}", node.id, node.epoch, node.health)
             }
             Event::NodeRemoved { node } => format!("node {node} removed"),
             Event::Configured { .. } => "configured".to_owned(),
@@ -464,4 +465,10 @@ fn shown_step(run: &atlas_types::Run, step: &atlas_types::RunStep) -> String {
     let number = run.branches.as_ref().map_or(String::new(), |_| format!("{} ", step.number));
     let fault = step.fault.as_ref().map_or(String::new(), |fault| format!(" {}", fault.step_error(&step.agent)));
     format!("{number}{} {:?}{fault}", step.agent, step.output)
+}
+
+/// An open circuit.
+fn circuit(circuit: &Circuit) -> String {
+    let open = circuit.open.map(|_| format!(" circuit open after {} failures", circuit.failures));
+    open.unwrap_or_default()
 }

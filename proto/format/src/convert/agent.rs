@@ -7,6 +7,7 @@ use atlas_types::{
     RetryRule, RunSpec, Seq, Timeouts, Timestamp,
 };
 
+use super::circuit::{circuit_in, circuit_out};
 use super::{EnumField as _, digest, enum_field, labels_in, labels_out, name, required};
 use crate::{FormatError, proto};
 
@@ -40,6 +41,7 @@ impl From<&RunSpec> for proto::RunSpec {
             servers: spec.servers.clone(),
             rate: spec.rate.map(Into::into),
             per_key: spec.per_key.as_ref().map(Into::into),
+            failures_max: spec.failures_max,
         }
     }
 }
@@ -111,6 +113,7 @@ impl TryFrom<proto::RunSpec> for RunSpec {
             servers: spec.servers,
             rate: spec.rate.map(TryInto::try_into).transpose()?,
             per_key: spec.per_key.map(TryInto::try_into).transpose()?,
+            failures_max: spec.failures_max,
         })
     }
 }
@@ -133,6 +136,7 @@ impl From<&AgentVersion> for proto::AgentVersion {
             retired: agent.retired,
             deprecated: agent.deprecated.as_deref().map(str::to_owned),
             retired_at_us: agent.retired_at.map(|at| at.0),
+            circuit: circuit_out(agent.circuit),
         }
     }
 }
@@ -157,6 +161,7 @@ impl TryFrom<proto::AgentVersion> for AgentVersion {
             retired: agent.retired,
             retired_at: agent.retired_at_us.map(ClusterTime),
             deprecated: agent.deprecated.map(Into::into),
+            circuit: circuit_in(agent.circuit)?,
         })
     }
 }

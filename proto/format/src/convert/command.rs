@@ -5,8 +5,8 @@ use atlas_types::{
     DeleteAgent, DeliverMessage, DeprecateAgent, DrainNode, ErasePayloads, EventSeq, ExpireQuestion, FailPending,
     FencingToken, FoldSteps, ForsakeChild, GrantLease, JobId, JoinKind, JoinMember, LabelNode, LoseLease, LoseNode,
     MemberId, Micros, NodeEpoch, NodeId, ParkJob, PruneJobs, QuestionId, RecordSteps, RegisterNode, RemoveNode,
-    ReportDigest, Request, RetireAgent, RetryJob, RevokeJoinToken, RunId, Seq, SinkAck, SpawnedBy, StartJob, StoreLog,
-    WakeJob, WarmChanged,
+    ReportDigest, Request, ResumeAgent, ResumeNode, RetireAgent, RetryJob, RevokeJoinToken, RunId, Seq, SinkAck,
+    SpawnedBy, StartJob, StoreLog, WakeJob, WarmChanged,
 };
 
 mod bodies;
@@ -55,6 +55,11 @@ impl From<&Command> for Message {
                 version: Some(command.version.into()),
                 why: command.why.as_deref().map(str::to_owned),
             }),
+            Command::ResumeAgent(command) => Self::ResumeAgent(proto::ResumeAgent {
+                name: command.name.to_string(),
+                version: Some(command.version.into()),
+            }),
+            Command::ResumeNode(command) => Self::ResumeNode(proto::ResumeNode { node_id: command.node.to_string() }),
             Command::RegisterNode(command) => Self::RegisterNode(proto::RegisterNode {
                 node_id: command.node.to_string(),
                 boot_id: command.boot_id.0.to_be_bytes().to_vec(),
@@ -223,6 +228,13 @@ impl TryFrom<Message> for Command {
                 version: required("deprecate_agent.version", message.version)?.into(),
                 why: message.why.map(Into::into),
             }),
+            Message::ResumeAgent(message) => Self::ResumeAgent(ResumeAgent {
+                name: name("resume_agent.name", &message.name, AgentName::new)?,
+                version: required("resume_agent.version", message.version)?.into(),
+            }),
+            Message::ResumeNode(message) => {
+                Self::ResumeNode(ResumeNode { node: node("resume_node.node_id", &message.node_id)? })
+            }
             Message::RegisterNode(message) => Self::RegisterNode(RegisterNode {
                 node: node("register_node.node_id", &message.node_id)?,
                 boot_id: boot_id("register_node.boot_id", &message.boot_id)?,

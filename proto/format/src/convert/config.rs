@@ -22,6 +22,8 @@ impl From<&ClusterConfig> for proto::ClusterConfig {
             backoff_max_us: config.backoff_max.map(|longest| longest.0),
             journal_bytes_max: (config.journal_bytes_max != ClusterConfig::JOURNAL_BYTES_MAX)
                 .then_some(config.journal_bytes_max),
+            node_failures_max: (config.node_failures_max != ClusterConfig::NODE_FAILURES_MAX)
+                .then_some(config.node_failures_max),
         }
     }
 }
@@ -41,6 +43,7 @@ impl From<proto::ClusterConfig> for ClusterConfig {
             retry_deterministic: !config.retry_transient_only,
             backoff_max: config.backoff_max_us.map(Micros),
             journal_bytes_max: config.journal_bytes_max.unwrap_or(Self::JOURNAL_BYTES_MAX),
+            node_failures_max: config.node_failures_max.unwrap_or(Self::NODE_FAILURES_MAX),
         }
     }
 }

@@ -5,6 +5,7 @@ use atlas_types::{
     Timestamp,
 };
 
+use super::circuit::{circuit_in, circuit_out};
 use super::{EnumField as _, digest, enum_field, fixed, labels_in, labels_out, name, required};
 use crate::{FormatError, proto};
 
@@ -25,6 +26,7 @@ impl From<&Node> for proto::Node {
             registered_at_us: node.registered_at.0,
             drain_until_us: node.drain_until.map(|until| until.0),
             operator_labels: labels_out(&node.operator_labels),
+            circuit: circuit_out(node.circuit),
         }
     }
 }
@@ -49,6 +51,7 @@ impl TryFrom<proto::Node> for Node {
             drain_until: node.drain_until_us.map(ClusterTime),
             warm: node.warm.into_iter().map(warm).collect::<Result<_, FormatError>>()?,
             registered_at: Timestamp(node.registered_at_us),
+            circuit: circuit_in(node.circuit)?,
         })
     }
 }

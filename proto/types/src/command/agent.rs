@@ -42,6 +42,13 @@ pub struct DeprecateAgent {
     pub why: Option<Arc<str>>,
 }
 
+/// Closes the circuit of an agent version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResumeAgent {
+    pub name: AgentName,
+    pub version: Version,
+}
+
 /// Forgets a retired agent version that no job refers to which has not ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeleteAgent {

@@ -32,6 +32,12 @@ pub struct Cordon {
     pub cordoned: bool,
 }
 
+/// Closes the circuit of a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResumeNode {
+    pub node: NodeId,
+}
+
 /// Sets labels of a node, which override those of its worker, or removes such labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabelNode {

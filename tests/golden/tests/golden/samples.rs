@@ -75,6 +75,7 @@ pub(crate) fn spec() -> RunSpec {
         servers: Vec::new(),
         rate: None,
         per_key: None,
+        failures_max: None,
     }
 }
 
@@ -99,6 +100,7 @@ pub(crate) fn light_spec() -> RunSpec {
         servers: Vec::new(),
         rate: None,
         per_key: None,
+        failures_max: None,
     }
 }
 

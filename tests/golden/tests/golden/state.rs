@@ -69,11 +69,14 @@ fn snapshots_read_and_write_as_ever() {
     let mut shares = Vec::new();
     encode_snapshot(&samples::image_with_shares(), &mut shares).expect("a vector takes everything");
     let shares = Golden { name: "snapshot_shares", bytes: shares, read };
+    let mut circuits = Vec::new();
+    encode_snapshot(&samples::image_with_circuits(), &mut circuits).expect("a vector takes everything");
+    let circuits = Golden { name: "snapshot_circuits", bytes: circuits, read };
     let mut questions = Vec::new();
     encode_snapshot(&samples::image_with_questions(), &mut questions).expect("a vector takes everything");
     let questions = Golden { name: "snapshot_questions", bytes: questions, read };
     let first = Golden { name: "snapshot", bytes, read };
-    check("snapshots", &[first, journals, inboxes, questions, objects, runs, branches, buckets, shares]);
+    check("snapshots", &[first, journals, inboxes, questions, objects, runs, branches, buckets, shares, circuits]);
 }
 
 #[test]

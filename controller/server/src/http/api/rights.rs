@@ -73,10 +73,10 @@ const RIGHTS: &[(Right, &[&str])] = &[
     ),
     (
         Right::AgentsPublish,
-        &["registerAgent", "retireAgent", "deprecateAgent", "deleteAgent", "deploySkill", "removeSkill"],
+        &["registerAgent", "retireAgent", "deprecateAgent", "resumeAgent", "deleteAgent", "deploySkill", "removeSkill"],
     ),
     (Right::NodesRead, &["listNodes", "getNode"]),
-    (Right::NodesOperate, &["removeNode", "drainNode", "cordonNode", "uncordonNode", "labelNode"]),
+    (Right::NodesOperate, &["removeNode", "drainNode", "cordonNode", "uncordonNode", "resumeNode", "labelNode"]),
     (
         Right::ObjectsRead,
         &["listObjects", "getObject", "listTriggers", "getTrigger", "nextFirings", "triggerDeliveries", "orchestrator"],

@@ -66,6 +66,7 @@ fn agent(name: &str, effects: Effects) -> Command {
             servers: Vec::new(),
             rate: None,
             per_key: None,
+            failures_max: None,
         }),
         labels: Default::default(),
     })

@@ -10,7 +10,7 @@ impl Draw {
     fn command(&mut self) -> Command {
         let (job, node, token) = (self.job_id(), self.node_id(), self.token());
         let epoch = NodeEpoch(self.u64());
-        match self.below(51) {
+        match self.below(53) {
             0 => Command::RegisterAgent(RegisterAgent {
                 name: self.agent_name(),
                 version: self.version(),
@@ -22,6 +22,8 @@ impl Draw {
                 spec: Arc::new(self.run_spec()),
                 labels: self.labels(),
             }),
+            51 => Command::ResumeAgent(ResumeAgent { name: self.agent_name(), version: self.version() }),
+            52 => Command::ResumeNode(ResumeNode { node }),
             28 => Command::DeleteAgent(DeleteAgent { name: self.agent_name(), version: self.version() }),
             1 => Command::RetireAgent(RetireAgent { name: self.agent_name(), version: self.version() }),
             2 => {

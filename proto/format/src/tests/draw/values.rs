@@ -82,7 +82,19 @@ impl Draw {
                 concurrency: draw.option(Self::u32),
                 rate: draw.option(Self::rate),
             }),
+            failures_max: self.option(Self::u32),
         }
+    }
+
+    fn circuit(&mut self) -> Circuit {
+        let probe = match self.below(3) {
+            0 => Probe::Ready,
+            1 => Probe::At(ClusterTime(self.u64())),
+            _ => Probe::Runs(self.token()),
+        };
+        let open = Open { since: Timestamp(self.i64()), pause: self.micros(), probe };
+        let package = self.option(Self::digest);
+        Circuit { failures: self.u32(), package, several: self.flag(), open: self.flag().then_some(open) }
     }
 
     fn rate(&mut self) -> Rate {
@@ -116,6 +128,7 @@ impl Draw {
             retired: self.flag(),
             retired_at: self.option(|draw| ClusterTime(draw.u64())),
             deprecated: self.option(Self::text).map(Into::into),
+            circuit: self.circuit(),
         }
     }
 
@@ -143,6 +156,7 @@ impl Draw {
             drain_until: self.option(|draw| ClusterTime(draw.u64())),
             warm: self.list(|draw| (draw.digest(), draw.u32())).into_iter().collect(),
             registered_at: Timestamp(self.i64()),
+            circuit: self.circuit(),
         }
     }
 
@@ -431,6 +445,7 @@ impl Draw {
             retry_deterministic: self.flag(),
             backoff_max: self.option(Self::micros),
             journal_bytes_max: self.u64(),
+            node_failures_max: self.u32(),
         }
     }
 

@@ -15,6 +15,9 @@ fn name(command: &Command) -> &'static str {
         Command::RegisterAgent(RegisterAgent { spec, .. }) if !spec.servers.is_empty() => "register_agent_servers",
         Command::RegisterAgent(RegisterAgent { spec, .. }) if !spec.secrets.is_empty() => "register_agent_secrets",
         Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.rate.is_some() => "register_agent_limits",
+        Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.failures_max.is_some() => "register_agent_circuit",
+        Command::ResumeAgent(_) => "resume_agent",
+        Command::ResumeNode(_) => "resume_node",
         Command::RegisterAgent(_) => "register_agent",
         Command::RetireAgent(_) => "retire_agent",
         Command::DeleteAgent(_) => "delete_agent",
@@ -102,7 +105,7 @@ fn name(command: &Command) -> &'static str {
 }
 
 /// How many names there are.
-const NAMES: usize = 89;
+const NAMES: usize = 92;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -383,6 +386,9 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
         Command::ExpireQuestion(ExpireQuestion { question: QuestionId(9) }),
         Command::ForsakeChild(ForsakeChild { spawner, node: node(), child: JobId(8) }),
         Command::DeleteAgent(DeleteAgent { name: agent(), version: VERSION }),
+        Command::RegisterAgent(register_agent(RunSpec { failures_max: Some(5), ..spec() })),
+        Command::ResumeAgent(ResumeAgent { name: agent(), version: VERSION }),
+        Command::ResumeNode(ResumeNode { node: node() }),
         Command::LabelNode(LabelNode {
             node: node(),
             labels: BTreeMap::from([("rack".to_owned(), None), ("zone".to_owned(), Some("b".to_owned()))]),

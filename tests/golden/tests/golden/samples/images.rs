@@ -20,6 +20,7 @@ pub(crate) fn image() -> StateImage {
         retired: true,
         retired_at: None,
         deprecated: None,
+        circuit: Circuit::default(),
     };
     let node = Node {
         id: node(),
@@ -33,6 +34,7 @@ pub(crate) fn image() -> StateImage {
         drain_until: None,
         warm: BTreeMap::from([(PACKAGE, 2)]),
         registered_at: Timestamp(1_767_225_000_000_000),
+        circuit: Circuit::default(),
     };
     let origin = origin();
     StateImage {
@@ -258,6 +260,21 @@ pub(crate) fn image_with_buckets() -> StateImage {
 pub(crate) fn image_with_shares() -> StateImage {
     let progress_of = vec![(Namespace::default_namespace(), 3 << 20)];
     StateImage { level: Level(6), progress: 2 << 20, progress_of, ..image() }
+}
+
+/// A state of level 6 with open circuits: one that waits, one that is ready and one that is probed.
+pub(crate) fn image_with_circuits() -> StateImage {
+    let plain = image();
+    let open = |probe| Some(Open { since: Timestamp(1_767_225_600_000_000), pause: Micros::from_secs(20), probe });
+    let circuit = |probe| Circuit { failures: 6, package: Some(PACKAGE), several: true, open: open(probe) };
+    let mut agent = (*plain.agents[0]).clone();
+    agent.circuit = circuit(Probe::At(ClusterTime(95_000_000)));
+    let ready =
+        AgentVersion { version: Version { minor: 9, ..VERSION }, circuit: circuit(Probe::Ready), ..agent.clone() };
+    let mut node = plain.nodes[0].clone();
+    Arc::make_mut(&mut node.node).circuit = circuit(Probe::Runs(TOKEN));
+    let config = ClusterConfig { node_failures_max: 5, ..plain.config.clone() };
+    StateImage { level: Level(6), config, agents: vec![Arc::new(agent), Arc::new(ready)], nodes: vec![node], ..plain }
 }
 
 /// A state of level 6 with a run that has branches: a step failed and runs again, two do not run.

@@ -58,6 +58,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
         .takes(&[CONSISTENCY])
         .answers(&[ok("the version", &[Content::Json("AgentDetails")])])
         .refuses(&[READ, STORED, &[UNKNOWN_AGENT]]),
+    post(
+        "resumeAgent",
+        "/api/agents/{name}/versions/{version}/resume",
+        "Closes the circuit of a version: its jobs start as usual again.",
+    )
+    .takes(&[IDEMPOTENCY_KEY])
+    .answers(&[ok("it is closed", &[Content::Json("Accepted")])])
+    .refuses(&[WRITE, &[UNKNOWN_AGENT]]),
     delete(
         "retireAgent",
         "/api/agents/{name}/versions/{version}",

@@ -31,6 +31,10 @@ pub(super) const OPERATIONS: &[Operation] = &[
         .takes(&[IDEMPOTENCY_KEY])
         .answers(&[ok("the node accepts leases", &[Content::Json("Accepted")])])
         .refuses(&[WRITE, &[UNKNOWN_NODE]]),
+    post("resumeNode", "/api/nodes/{name}/resume", "Closes the circuit of a node: it takes jobs as usual again.")
+        .takes(&[IDEMPOTENCY_KEY])
+        .answers(&[ok("the node accepts leases", &[Content::Json("Accepted")])])
+        .refuses(&[WRITE, &[UNKNOWN_NODE]]),
     post(
         "labelNode",
         "/api/nodes/{name}/labels",
