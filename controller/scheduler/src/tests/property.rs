@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use atlas_types::{Circuit, Demand, Gpu, Inventory, JobId, JobStatus, Namespace, Node, NodeHealth, Place, Reason};
+use atlas_types::{Circuit, Demand, Gpu, Inventory, Job, JobId, JobStatus, Namespace, Node, NodeHealth, Place, Reason};
 use proptest::prelude::*;
 use proptest::strategy::Strategy as Generate;
 
@@ -120,7 +120,7 @@ fn assert_within_limits(fake: &Fake) {
 }
 
 /// Whether the circuit of its agent lets a job not start.
-fn is_broken(fake: &Fake, job: &atlas_types::Job) -> bool {
+fn is_broken(fake: &Fake, job: &Job) -> bool {
     fake.circuit(job).is_some_and(|circuit| !circuit.admits())
 }
 
@@ -347,7 +347,8 @@ proptest! {
             let plan = plan(&fake, Strategy::BinPack, budget);
             for placement in &plan.placements {
                 let share = fake.share(&placement.namespace);
-                for job in fake.jobs.values().filter(|job| job.status == JobStatus::Pending && !fake.is_at_a_limit(job)) {
+                let may_start = |job: &&Job| job.status == JobStatus::Pending && !fake.is_at_a_limit(job) && !is_broken(&fake, job);
+                for job in fake.jobs.values().filter(may_start) {
                     let demand = &job.spec.as_ref().expect("a spec").demand;
                     let mut views = fake.nodes.values().map(|(node, free)| NodeView { node, free });
                     let fits = views.any(|view| allocate(demand, job.depth(), view).is_some());
