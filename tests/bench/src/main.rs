@@ -21,10 +21,12 @@ mod llm;
 mod log;
 mod mcp;
 mod model;
+mod placement;
 mod process;
 mod record;
 mod recovery;
 mod sandbox;
+mod tasks;
 
 use anyhow::{Result, bail};
 use atlas_env::Env;
@@ -38,11 +40,13 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Every benchmark with its name, in the order of execution. The limits come first, because other benchmarks are
 /// compared with them.
-const BENCHMARKS: [(&str, Benchmark); 16] = [
+const BENCHMARKS: [(&str, Benchmark); 18] = [
     ("limits", limits::run),
     ("log", log::run),
     ("commit", commit::run),
     ("jobs", jobs::run),
+    ("tasks", tasks::run),
+    ("placement", placement::run),
     ("compose", compose::run),
     ("mcp", mcp::run),
     ("llm", llm::run),

@@ -113,7 +113,11 @@ pub(crate) fn program(name: &str) -> Result<PathBuf> {
 }
 
 pub(crate) fn resident_mib(running: &Running) -> Result<f64> {
-    let pid = running.child.id();
+    resident_mib_of(running.child.id())
+}
+
+/// The memory of a process that is in RAM.
+pub(crate) fn resident_mib_of(pid: u32) -> Result<f64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("VmRSS")?;
     let kib: f64 = line.trim().trim_end_matches(" kB").trim().parse()?;
