@@ -238,7 +238,7 @@ mod tests {
                         circuit.start(FencingToken(next));
                         running.push(FencingToken(next));
                     }
-                    (2 | 3 | 4, Some(picked)) => {
+                    (2..=4, Some(picked)) => {
                         let token = running.remove(picked);
                         let probed = circuit.is_probed_by(token);
                         let open = circuit.open;

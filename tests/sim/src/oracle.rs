@@ -249,10 +249,10 @@ impl Oracle {
                 if node.health == NodeHealth::Down {
                     coverage.count("lost nodes");
                 }
-                self.circuit_changed(Guarded::Node(node.id.clone()), &node.circuit, coverage);
+                self.circuit_changed(&Guarded::Node(node.id.clone()), &node.circuit, coverage);
             }
             Event::Agent { agent } if agent.spec.failures_max.is_some() => {
-                self.circuit_changed(Guarded::Agent(agent.name.to_string()), &agent.circuit, coverage);
+                self.circuit_changed(&Guarded::Agent(agent.name.to_string()), &agent.circuit, coverage);
             }
             _ => {}
         }

@@ -372,10 +372,13 @@ fn the_failures_that_open_the_circuit_are_read_and_written() {
     assert_eq!(contract.run_spec().failures_max, Some(5));
     assert_eq!(contract.to_json()["max_failures"], 5);
     assert_eq!(accepted(BASE).run_spec().failures_max, None);
-    refused(&with("  max_failures: 0\n"), &expect![[r#"
+    refused(
+        &with("  max_failures: 0\n"),
+        &expect![[r#"
         Contract validation failed: 0 is less than the minimum of 1
           /agent/max_failures minimum
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

@@ -102,8 +102,7 @@ fn assert_within_capacity(fake: &Fake) {
 }
 
 fn running_by_default(fake: &Fake) -> usize {
-    let counts =
-        |job: &&atlas_types::Job| job.status == JobStatus::Running && job.namespace == Namespace::default_namespace();
+    let counts = |job: &&Job| job.status == JobStatus::Running && job.namespace == Namespace::default_namespace();
     fake.jobs.values().filter(counts).count()
 }
 
@@ -129,7 +128,7 @@ fn assert_nothing_left_that_fits(fake: &Fake) {
     let paused = fake.running_max.is_some_and(|limit| running_by_default(fake) >= limit as usize);
     for job in fake.jobs.values().filter(|job| job.status == JobStatus::Pending) {
         let spec = job.spec.as_ref().expect("a spec");
-        let running = |other: &&atlas_types::Job| {
+        let running = |other: &&Job| {
             other.status == JobStatus::Running && other.namespace == job.namespace && other.agent == job.agent
         };
         let running = fake.jobs.values().filter(running).count() as u32;
@@ -199,7 +198,7 @@ fn make(fake: &mut Fake, asked: JobId, changes: &[Change]) {
             }
             Change::NamespaceLimit { at_least } => fake.running_max = Some(*at_least),
             Change::KeyLimit { at_least } => {
-                let of = |job: &atlas_types::Job| (job.namespace.clone(), job.agent.clone(), job.labels.clone());
+                let of = |job: &Job| (job.namespace.clone(), job.agent.clone(), job.labels.clone());
                 let of_asked = of(&fake.jobs[&asked]);
                 fake.change_jobs(|job| {
                     if of(job) == of_asked {
@@ -369,7 +368,7 @@ proptest! {
         let plan = plan(&fake, Strategy::BinPack, 100);
         let placed = |id: JobId| plan.placements.iter().position(|placement| placement.grant.job == id);
         for a in fake.jobs.values() {
-            let like = |b: &&atlas_types::Job| a.spec == b.spec && a.agent == b.agent && a.namespace == b.namespace;
+            let like = |b: &&Job| a.spec == b.spec && a.agent == b.agent && a.namespace == b.namespace;
             for b in fake.jobs.values().filter(like) {
                 let a_first = (-a.priority, a.queue_seq) < (-b.priority, b.queue_seq);
                 if let (true, Some(later)) = (a_first, placed(b.id)) {

@@ -28,7 +28,7 @@ pub(super) struct Seen {
 
 impl Oracle {
     /// An agent version or a node changed. The end of the attempt that was the reason is told after this.
-    pub(super) fn circuit_changed(&mut self, of: Guarded, circuit: &Circuit, coverage: &mut Coverage) {
+    pub(super) fn circuit_changed(&mut self, of: &Guarded, circuit: &Circuit, coverage: &mut Coverage) {
         let now = self.truth.state().clock();
         let most = match of {
             Guarded::Agent(_) => FAILURES_MAX,
@@ -60,7 +60,7 @@ impl Oracle {
         let agent = of_agent.then(|| Guarded::Agent(job.agent.to_string()));
         for of in agent.into_iter().chain(node.map(Guarded::Node)) {
             match (change, live) {
-                (JobChange::Granted, _) => self.circuit_started(of, job, coverage),
+                (JobChange::Granted, _) => self.circuit_started(&of, job, coverage),
                 (JobChange::Ended | JobChange::Lost | JobChange::Parked, Some(token)) => {
                     self.circuit_stopped(of, token, change, job)
                 }
@@ -69,10 +69,10 @@ impl Oracle {
         }
     }
 
-    fn circuit_started(&mut self, of: Guarded, job: &Job, coverage: &mut Coverage) {
+    fn circuit_started(&mut self, of: &Guarded, job: &Job, coverage: &mut Coverage) {
         let now = self.truth.state().clock();
         let Some(lease) = &job.lease else { return };
-        let Some(seen) = self.circuits.get_mut(&of).filter(|seen| seen.open) else { return };
+        let Some(seen) = self.circuits.get_mut(of).filter(|seen| seen.open) else { return };
         let wrong = seen.probe.is_some() || now < seen.free_at;
         seen.probe = Some(lease.token);
         coverage.count("circuits probed");

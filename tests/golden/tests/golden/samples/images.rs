@@ -273,7 +273,7 @@ pub(crate) fn image_with_circuits() -> StateImage {
         AgentVersion { version: Version { minor: 9, ..VERSION }, circuit: circuit(Probe::Ready), ..agent.clone() };
     let mut node = plain.nodes[0].clone();
     Arc::make_mut(&mut node.node).circuit = circuit(Probe::Runs(TOKEN));
-    let config = ClusterConfig { node_failures_max: 5, ..plain.config.clone() };
+    let config = ClusterConfig { node_failures_max: 5, ..plain.config };
     StateImage { level: Level(6), config, agents: vec![Arc::new(agent), Arc::new(ready)], nodes: vec![node], ..plain }
 }
 
