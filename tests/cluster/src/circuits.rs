@@ -26,11 +26,14 @@ async fn becomes(member: &Member, id: &str, status: &str, reason: &str) {
 async fn a_version_that_keeps_failing_starts_only_its_probe_until_an_operator_resumes_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
-    let mode = folder.join("mode");
+    let (mode, hangs) = (folder.join("mode"), folder.join("hangs"));
     let set = |text: &str| std::fs::write(&mode, text).expect("a file");
     set("fail");
-    let script =
-        format!("case \"$(cat {})\" in fail) exit 1;; hang) exec sleep 2000;; esac; echo '{{}}'", mode.display());
+    let script = format!(
+        "case \"$(cat {})\" in fail) exit 1;; hang) touch {}; exec sleep 2000;; esac; echo '{{}}'",
+        mode.display(),
+        hangs.display()
+    );
     let contract = "  execution_timeout: 3000\n  max_failures: 2\n";
     let agent = Agent { name: "shaky", version: "1.0.0", contract, script: &script };
     let mut members = trio(folder, &[&agent]).await;
@@ -42,6 +45,8 @@ async fn a_version_that_keeps_failing_starts_only_its_probe_until_an_operator_re
     set("hang");
     let probes = submit(&members[0]).await;
     becomes(&members[0], &probes, "running", "").await;
+    eventually_async("it hangs", async || hangs.exists().then_some(()).ok_or_else(|| hangs.display().to_string()))
+        .await;
     set("well");
     let waits = submit(&members[0]).await;
     becomes(&members[0], &waits, "pending", "circuit").await;
