@@ -338,17 +338,21 @@ impl World {
         // One that journals ends well after its last step, or else when its time is over.
         let journaling = agent == Agent::Journaling;
         let runs_for = if journaling { 20 * SECOND } else { self.rng.pick(&[5, 50, 300, 1_500, 4_000, 7_000]) * MS };
+        let is_plain = agent == Agent::Shaky || Agent::LONERS.contains(&agent);
+        // Attempts end at once on a node that is broken. Its circuit, and that of the shaky agent, close again after the faults.
+        let broken = self.faults_on && self.options.seed.is_multiple_of(4) && node == 0 && is_plain;
+        let runs_for = if broken { 5 * MS } else { runs_for };
         let fails = journaling
             || self.rng.chance(match agent {
+                _ if broken => 950,
                 Agent::Flaky => 600,
-                // Its circuit closes again after the faults.
-                Agent::Shaky if self.faults_on => 700,
+                Agent::Shaky if self.faults_on => 900,
                 _ => 50,
             });
         let execution = Micros(runs_for);
         let usage = Usage { execution, ..Usage::default() };
         let report = if fails {
-            let starts = !matches!(agent, Agent::Flaky | Agent::Shaky) || self.rng.chance(500);
+            let starts = !broken && (!matches!(agent, Agent::Flaky | Agent::Shaky) || self.rng.chance(500));
             workload::failed(if starts { FailureKind::Agent } else { FailureKind::Startup }, "boom", usage)
         } else {
             ReportKind::Completed { output: workload::output(token), usage, metadata: None }

@@ -17,7 +17,7 @@ use crate::rng::Rng;
 
 const GB: u64 = 1 << 30;
 /// The failures in a row that open the circuit of an agent version, and of a node.
-pub(crate) const FAILURES_MAX: u32 = 3;
+pub(crate) const FAILURES_MAX: u32 = 2;
 pub(crate) const NODE_FAILURES_MAX: u32 = 4;
 const VERSION: Version = Version { major: 1, minor: 0, patch: 0 };
 
