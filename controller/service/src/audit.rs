@@ -5,7 +5,10 @@
 //! written is not confirmed, and while the files cannot be written no further change is proposed. Denials beyond a rate are only
 //! counted, because a client that is denied must not fill the disk.
 
+mod all;
+mod cursor;
 mod limit;
+mod merge;
 mod store;
 mod subject;
 
@@ -23,6 +26,8 @@ use atlas_types::Request;
 use tokio::sync::{Notify, watch};
 
 use crate::{Caller, Error, Service};
+pub use all::{AuditQuery, MergedAudit, MissingAudit};
+pub use cursor::AuditCursor;
 use limit::Limit;
 use store::Store;
 use subject::subject;
@@ -98,8 +103,18 @@ pub struct Attempted<'a> {
     pub object: &'a str,
 }
 
+/// Which records are wanted, and how many.
+#[derive(Debug, Clone, Default)]
+pub struct AuditAsk {
+    /// Only records after this number.
+    pub after: u64,
+    pub filter: Filter,
+    /// The most records.
+    pub limit: usize,
+}
+
 /// Lines of the audit.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct AuditPage {
     /// Records as they are written, in their order.
     pub lines: Vec<String>,
@@ -172,13 +187,13 @@ impl Audit {
         let _ = inner.is_durable(durable).await;
     }
 
-    /// Records after a number that a filter admits.
-    pub async fn page(&self, after: u64, filter: Filter, limit: usize) -> Result<AuditPage, Error> {
-        let Some(inner) = &self.0 else { return Err(Error::NotConfigured("this controller keeps no audit")) };
+    /// Records of this controller.
+    pub async fn page(&self, ask: AuditAsk) -> Result<AuditPage, Error> {
+        let Some(inner) = &self.0 else { return Err(off()) };
         let store = inner.store.clone();
         let read = inner.env.spawn_blocking("read-audit", move || {
             let reader = store.lock().unwrap_or_else(PoisonError::into_inner).reader();
-            reader.page(after, &filter, limit)
+            reader.page(&ask)
         });
         let page = read.join().await.map_err(|_| Error::Internal)?;
         page.map_err(|error| Error::internal("read the audit", &error))
@@ -367,6 +382,10 @@ impl Service {
     pub fn audit(&self) -> &Audit {
         &self.shared.audit
     }
+}
+
+fn off() -> Error {
+    Error::NotConfigured("this controller keeps no audit")
 }
 
 /// Whether an error denies something to somebody, rather than being about a state or a mistake. Denials by policies are recorded where they

@@ -90,7 +90,9 @@ pub use agents::{AgentQuery, Registered, ShownAgent, Versions};
 pub use artifacts::{ArtifactError, ArtifactOptions, Artifacts, Receiver, Sender, digest_of};
 pub use atlas_audit::{Decision as AuditDecision, Filter as AuditFilter, Receipt};
 pub use attachments::{BearerRefused, Bearers, Recipient, Withheld};
-pub use audit::{Attempted, Audit, AuditOptions, AuditPage, is_denial};
+pub use audit::{
+    Attempted, Audit, AuditAsk, AuditCursor, AuditOptions, AuditPage, AuditQuery, MergedAudit, MissingAudit, is_denial,
+};
 pub use backup::Backup;
 pub use batch::Submitted;
 pub use caller::Caller;

@@ -12,6 +12,7 @@ use atlas_types::{Attempt, Digest, ErrorKind, EventSeq, Job, JobId, MemberId};
 use bytes::Bytes;
 use futures::Stream;
 
+use crate::audit::{AuditAsk, AuditPage};
 use crate::lines::AttemptOutput;
 
 /// The members of the group, as far as this member knows.
@@ -76,6 +77,13 @@ pub enum PeerError {
 }
 
 impl PeerError {
+    /// Why, without the member.
+    pub fn reason(&self) -> &str {
+        match self {
+            Self::Away { reason, .. } | Self::Refused { reason, .. } => reason,
+        }
+    }
+
     /// True if the member does not have the requested data.
     pub fn is_lack(&self) -> bool {
         matches!(self, Self::Refused { kind: ErrorKind::NotFound | ErrorKind::Gone, .. })
@@ -166,6 +174,12 @@ pub trait Peers: Send + Sync + 'static {
     /// Follows the lines of a job's running attempt at the leader.
     fn lines(&self, member: MemberId, from: LineCursor, following: Following) -> PeerAnswer<'_, ArrivingLines> {
         let _ = (from, following);
+        NoPeers::none(member)
+    }
+
+    /// Reads records of a member's audit.
+    fn audit(&self, member: MemberId, ask: AuditAsk) -> PeerAnswer<'_, AuditPage> {
+        let _ = ask;
         NoPeers::none(member)
     }
 

@@ -20,6 +20,14 @@ pub enum Decision {
 }
 
 impl Decision {
+    /// All decisions.
+    pub const ALL: [Self; 4] = [Self::Allow, Self::Failed, Self::Deny, Self::Dropped];
+
+    /// The decision with this word.
+    pub fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|decision| decision.as_str() == word)
+    }
+
     /// Its word.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,5 +1,7 @@
 //! The audit of a controller that is killed: every answered decision is in it, and a changed byte is found.
 
+mod all;
+
 use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
@@ -100,6 +102,17 @@ impl Rig {
         member
     }
 
+    /// Waits until three controllers vote and the first one leads.
+    async fn three_vote(&self) {
+        eventually_async("three vote", async || {
+            let status = self.must(Method::GET, "/api/cluster", &Value::Null, None).await;
+            let members = status["members"].as_array().ok_or("no members")?;
+            let voters = members.iter().filter(|member| member["role"] != "learner").count();
+            if voters == 3 && status["leader"] == "c1" { Ok(()) } else { Err(status.to_string()) }
+        })
+        .await;
+    }
+
     /// Submits jobs to one controller, each with its own key, until `stop`; adds the keys of those that are confirmed.
     async fn keeps_submitting(&self, to: (&str, SocketAddr), confirmed: &Mutex<Vec<String>>, stop: &AtomicBool) {
         let (name, address) = to;
@@ -163,7 +176,7 @@ impl Rig {
     }
 
     fn records_of(&self, member: &Member) -> Vec<String> {
-        let (code, text) = self.audit_of(member, &["query", "-o", "jsonl"]);
+        let (code, text) = self.audit_of(member, &["query", "--member", member.name, "-o", "jsonl"]);
         assert_eq!(code, 0, "{text}");
         let told = |line: &str| {
             let record: Value = serde_json::from_str(line).expect("JSON");
@@ -227,7 +240,7 @@ async fn decisions_survive_a_kill_and_a_changed_byte_is_found() {
     ];
     assert_eq!(rig.records(), expected);
     let (code, text) = rig.audit(&["verify"]);
-    assert!(code == 0 && text.contains("verified 12 records of controller 1, 1 to 12\n"), "{code} {text}");
+    assert!(code == 0 && text.contains("verified 12 records of controller 1 (c1), 1 to 12\n"), "{code} {text}");
     for file in rig.files() {
         let text = fs::read_to_string(&file).expect("a text");
         for secret in [PRIVATE, &rig.root, &ann, &guessed, &ann[8..]] {
@@ -296,13 +309,7 @@ async fn every_confirmed_job_is_recorded_before_a_kill() {
 async fn a_killed_leader_leaves_no_gap() {
     let mut rig = Rig::start(&WAITING).await;
     let others = [rig.joined("c2").await, rig.joined("c3").await];
-    eventually_async("three vote", async || {
-        let status = rig.must(Method::GET, "/api/cluster", &Value::Null, None).await;
-        let members = status["members"].as_array().ok_or("no members")?;
-        let voters = members.iter().filter(|member| member["role"] != "learner").count();
-        if voters == 3 && status["leader"] == "c1" { Ok(()) } else { Err(status.to_string()) }
-    })
-    .await;
+    rig.three_vote().await;
 
     let confirmed: [Mutex<Vec<String>>; 3] = Default::default();
     let stop = AtomicBool::new(false);
@@ -335,7 +342,7 @@ async fn a_killed_leader_leaves_no_gap() {
             let end = format!(" agent/waiting {key} -");
             assert!(records.iter().any(|record| record.ends_with(&end)), "{key} is not in {records:#?}");
         }
-        let (code, text) = rig.audit_of(member, &["verify"]);
+        let (code, text) = rig.audit_of(member, &["verify", "--member", member.name]);
         assert!(code == 0 && text.contains(&format!("verified {} records", records.len())), "{code} {text}");
     }
 }

@@ -156,6 +156,7 @@ fn of_option(path: &[&str], name: &str) -> Option<Vec<Names>> {
         (_, "agent") => Some(vec![Names::Agents]),
         (_, "node") => Some(vec![Names::Nodes]),
         (_, "context") => Some(vec![Names::Contexts]),
+        (Some(&"audit"), "member") => Some(vec![Names::Controllers]),
         _ => None,
     }
 }
@@ -264,6 +265,7 @@ mod tests {
             ("node drain ", Names::Nodes),
             ("node label ", Names::Nodes),
             ("cluster remove ", Names::Controllers),
+            ("audit query --member ", Names::Controllers),
             ("context use ", Names::Contexts),
             ("job list --context ", Names::Contexts),
             ("get nodes ", Names::Nodes),

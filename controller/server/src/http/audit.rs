@@ -1,20 +1,42 @@
-//! `/api/audit`: who did what through this controller; and what this door records.
+//! `/api/audit`: who did what, through all controllers; and what this door records.
 
-use atlas_service::{Attempted, AuditDecision, AuditFilter, Caller, is_denial};
+use atlas_service::{Attempted, AuditDecision, AuditFilter, AuditQuery, Caller, MissingAudit, is_denial};
+use atlas_types::MemberId;
 use http::StatusCode;
 use serde_json::json;
 
 use super::HttpDoor;
 use super::answer::{self, Answer, Problem};
 use super::api::Operation;
+use super::query::Query;
 use super::request::Request;
 
 /// Most records in one answer.
 const LIMIT_MAX: u64 = 1_000;
 
-/// `GET /api/audit?after=&limit=…`: records as they are written.
+/// `GET /api/audit?cursor=&limit=…`: records as they are written, of all controllers or of one.
 pub(crate) async fn read(door: &HttpDoor, request: &Request) -> Answer {
     let query = request.query();
+    let member = query.filled("member").map(|name| door.cluster.find(&name)).transpose()?;
+    let cursor = query.filled("cursor").unwrap_or_default().parse()?;
+    let limit = usize::try_from(query.count("limit")?.unwrap_or(100).clamp(1, LIMIT_MAX)).unwrap_or(1);
+    let found = door.service.audit_of_all(AuditQuery { cursor, filter: filter(&query)?, limit, member }).await?;
+    let record = |(member, line): &(MemberId, String)| json!({ "member": door.cluster.label(*member), "line": line });
+    let answered = |(member, end): (&MemberId, &u64)| json!({ "member": door.cluster.label(*member), "end": end });
+    let missing = |away: &MissingAudit| json!({ "member": door.cluster.label(away.member), "reason": away.reason });
+    Ok(answer::json(
+        StatusCode::OK,
+        &json!({
+            "records": found.lines.iter().map(record).collect::<Vec<_>>(),
+            "cursor": found.cursor.to_string(),
+            "more": found.more,
+            "members": found.answered.iter().map(answered).collect::<Vec<_>>(),
+            "missing": found.missing.iter().map(missing).collect::<Vec<_>>(),
+        }),
+    ))
+}
+
+fn filter(query: &Query<'_>) -> Result<AuditFilter, Problem> {
     let time = |name: &str| match query.filled(name) {
         None => Ok(None),
         Some(text) => match text.parse::<f64>() {
@@ -22,15 +44,14 @@ pub(crate) async fn read(door: &HttpDoor, request: &Request) -> Answer {
             _ => Err(Problem::malformed(format!("'{name}' must be Unix seconds"))),
         },
     };
-    let decision = match query.filled("decision").as_deref() {
+    let decision = match query.filled("decision") {
         None => None,
-        Some("allow") => Some(AuditDecision::Allow),
-        Some("deny") => Some(AuditDecision::Deny),
-        Some("failed") => Some(AuditDecision::Failed),
-        Some("dropped") => Some(AuditDecision::Dropped),
-        Some(_) => return Err(Problem::malformed("'decision' must be allow, failed, deny or dropped")),
+        Some(word) => {
+            let unknown = || Problem::malformed("'decision' must be allow, failed, deny or dropped");
+            Some(AuditDecision::of_word(&word).ok_or_else(unknown)?)
+        }
     };
-    let filter = AuditFilter {
+    Ok(AuditFilter {
         principal: query.filled("principal"),
         verb: query.filled("verb"),
         object: query.filled("object"),
@@ -38,14 +59,7 @@ pub(crate) async fn read(door: &HttpDoor, request: &Request) -> Answer {
         decision,
         since_ms: time("since")?,
         until_ms: time("until")?,
-    };
-    let limit = query.count("limit")?.unwrap_or(100).clamp(1, LIMIT_MAX);
-    let after = query.count("after")?.unwrap_or(0);
-    let page = door.service.audit().page(after, filter, usize::try_from(limit).unwrap_or(1)).await?;
-    Ok(answer::json(
-        StatusCode::OK,
-        &json!({ "lines": page.lines, "last": page.last, "more": page.more, "end": page.end }),
-    ))
+    })
 }
 
 /// Records what an operation came to, if the service functions did not. An error if something was done and is not recorded.

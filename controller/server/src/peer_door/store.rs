@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use atlas_env::Env;
 use atlas_history::Gap;
-use atlas_service::{ArtifactError, Sender, Service};
+use atlas_service::{ArtifactError, AuditPage, Sender, Service};
 use atlas_types::{ErrorKind, EventSeq};
 use atlas_wire::convert::digest_in;
 use atlas_wire::limits::{CHUNK_BYTES, PEER_FRAME_BYTES_MAX};
@@ -19,6 +19,7 @@ use atlas_wire::proto::peer::v1::store_service_server::{StoreService, StoreServi
 use atlas_wire::proto::peer::v1::{
     FetchHistoryRequest, FetchHistoryResponse, GetArtifactRequest, GetArtifactResponse, HoldArtifactsRequest,
     HoldArtifactsResponse, PutArtifactRequest, PutArtifactResponse, QueryHistoryRequest, QueryHistoryResponse,
+    ReadAuditRequest, ReadAuditResponse,
 };
 use atlas_wire::{ConvertError, Error};
 use futures::Stream;
@@ -26,6 +27,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tonic::{Request, Response, Status, Streaming};
 
 pub(crate) use client::Members;
+
+use super::status_of;
 
 /// The most transfers at once, because each needs memory for one part. Further ones wait.
 const TRANSFERS_MAX: usize = 32;
@@ -148,6 +151,14 @@ impl StoreService for StoreDoor {
         let query = convert::query_in(question)?;
         let found = self.service.history_query(EventSeq(through), query).await.map_err(|error| failed(&error))?;
         Ok(Response::new(convert::found_out(&found)))
+    }
+
+    async fn read_audit(&self, request: Request<ReadAuditRequest>) -> Result<Response<ReadAuditResponse>, Status> {
+        let request = request.into_inner();
+        self.same_cluster(&request.cluster_id)?;
+        let page = self.service.audit().page(convert::audit_in(request)?).await.map_err(|error| status_of(&error))?;
+        let AuditPage { lines, last, more, end } = page;
+        Ok(Response::new(ReadAuditResponse { lines, last, more, end }))
     }
 }
 

@@ -8,15 +8,19 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use atlas_audit::{Chain, Filter, LINE_BYTES_MAX, Record, Verifier};
+use atlas_audit::{Chain, LINE_BYTES_MAX, Record, Verifier};
 use atlas_env::{FileWriter, Files};
 
-use super::{AuditOptions, AuditPage};
+use super::{AuditAsk, AuditOptions, AuditPage};
 
 /// A segment that has this many bytes, or a quarter of all that are allowed, is followed by another.
 const SEGMENT_BYTES: u64 = 4 << 20;
 /// Most segments that one request reads.
 const SEGMENTS_READ_MAX: usize = 8;
+/// A page with this many bytes ends, so that it fits into a frame between controllers with its last record.
+const PAGE_BYTES: usize = 4 << 20;
+/// Most damaged lines that are shown before a record. A verification stops at the first one.
+const DAMAGED_MAX: usize = 16;
 const ENDING: &str = ".jsonl";
 
 pub(super) struct Store {
@@ -130,16 +134,20 @@ impl Store {
 }
 
 impl Reader {
-    /// The lines after a number that a filter admits: at most `limit` records. Lines that are no records are shown as they are, before
-    /// the record that follows them, so that a verification of what was read finds them.
-    pub(super) fn page(&self, after: u64, filter: &Filter, limit: usize) -> io::Result<AuditPage> {
+    /// The wanted lines. Lines that are no records are shown as they are, before the record that follows them, so that a verification of
+    /// what was read finds them.
+    pub(super) fn page(&self, ask: &AuditAsk) -> io::Result<AuditPage> {
         let segments = self.segments()?;
-        let begin = segments.iter().rposition(|(first, _)| *first <= after.saturating_add(1)).unwrap_or(0);
-        let mut page = AuditPage { last: after, end: self.end, ..AuditPage::default() };
-        let (mut damaged, mut count) = (Vec::new(), 0);
+        let begin = segments.iter().rposition(|(first, _)| *first <= ask.after.saturating_add(1)).unwrap_or(0);
+        let mut page = AuditPage { last: ask.after, end: self.end, ..AuditPage::default() };
+        let (mut damaged, mut count, mut bytes) = (Vec::new(), 0, 0);
         for (read, (_, path)) in segments.iter().skip(begin).enumerate() {
             if read >= SEGMENTS_READ_MAX {
                 page.more = true;
+                // If nothing else was read, the reader learns why.
+                if page.last == ask.after {
+                    page.lines.append(&mut damaged);
+                }
                 return Ok(page);
             }
             let text = match self.text(path) {
@@ -148,22 +156,27 @@ impl Reader {
                 text => text?,
             };
             for line in text.lines() {
-                let mut verifier = Verifier::default();
-                let (Ok(record), Some((number, _))) = (verifier.line(line), verifier.span()) else {
-                    damaged.push(line.to_owned());
-                    continue;
-                };
-                if number <= page.last {
+                // What an earlier page showed is not hashed again.
+                if number(line).is_some_and(|number| number <= page.last) {
                     damaged.clear();
                     continue;
                 }
-                if count >= limit {
+                let mut verifier = Verifier::default();
+                let (Ok(record), Some((number, _))) = (verifier.line(line), verifier.span()) else {
+                    if damaged.len() < DAMAGED_MAX {
+                        damaged.push(line.to_owned());
+                    }
+                    continue;
+                };
+                if count >= ask.limit || bytes >= PAGE_BYTES {
                     page.more = true;
                     return Ok(page);
                 }
+                bytes += damaged.iter().map(String::len).sum::<usize>();
                 page.lines.append(&mut damaged);
                 page.last = number;
-                if filter.admits(&record) {
+                if ask.filter.admits(&record) {
+                    bytes += line.len();
                     page.lines.push(line.to_owned());
                     count += 1;
                 }
@@ -202,4 +215,9 @@ impl Reader {
             false => text.into_owned(),
         })
     }
+}
+
+/// The number that a line begins with.
+fn number(line: &str) -> Option<u64> {
+    line.strip_prefix("{\"number\":")?.split_once(',')?.0.parse().ok()
 }

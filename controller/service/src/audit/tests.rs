@@ -23,7 +23,7 @@ fn attempted(object: &str) -> Attempted<'_> {
 async fn all(audit: &Audit) -> Vec<String> {
     let (mut lines, mut after) = (Vec::new(), 0);
     loop {
-        let page = audit.page(after, Filter::default(), 100).await.expect("a page");
+        let page = audit.page(AuditAsk { after, limit: 100, ..AuditAsk::default() }).await.expect("a page");
         lines.extend(page.lines);
         if !page.more {
             return lines;
@@ -83,8 +83,10 @@ async fn denials_are_bounded_and_counted() {
     let dropped: u64 = records.iter().map(|record| record.count).sum();
     assert!((50..2_000).contains(&denied) && denied + dropped == 2_000, "{denied} and {dropped}");
     assert!(records.iter().any(|record| record.code == "E2106"));
-    let page =
-        audit.page(0, Filter { decision: Some(Decision::Allow), ..Filter::default() }, 10).await.expect("a page");
+    let page = audit
+        .page(AuditAsk { after: 0, filter: Filter { decision: Some(Decision::Allow), ..Filter::default() }, limit: 10 })
+        .await
+        .expect("a page");
     assert_eq!((page.lines.len(), page.more, page.end), (1, false, lines.len() as u64), "the change is there");
     let scrape = metrics.render();
     for line in [
@@ -232,7 +234,7 @@ async fn a_full_disk_stops_changes_until_there_is_room() {
     assert!(matches!(audit.begin(&[cancel(4)]), Err(Error::AuditFailing)));
     let error = Error::Unauthenticated("the token is not valid here");
     tokio::time::timeout(DURABLE_MAX, audit.denied(&caller(), attempted("job/5"), &error)).await.expect("waits not");
-    let page = audit.page(0, Filter::default(), 100).await.expect("reads are answered");
+    let page = audit.page(AuditAsk { limit: 100, ..AuditAsk::default() }).await.expect("reads are answered");
     assert!(page.lines[0].contains("job/1"));
 
     left.store(1 << 20, Ordering::SeqCst);

@@ -510,10 +510,11 @@ async fn decisions_are_recorded_and_read_with_a_right_of_their_own() {
         let heard = cluster.ask("GET", &format!("/api/audit?limit=1000{query}"), Some(&auditor), &Value::Null).await;
         assert_eq!(heard.status, 200, "{}", heard.text);
         let page = heard.body();
-        let lines = page["lines"].as_array().expect("lines").clone();
-        lines
+        assert_eq!((&page["more"], &page["missing"]), (&json!(false), &json!([])), "{page}");
+        let records = page["records"].as_array().expect("records").clone();
+        records
             .into_iter()
-            .map(|line| serde_json::from_str::<Value>(line.as_str().expect("a text")).expect("JSON"))
+            .map(|found| serde_json::from_str::<Value>(found["line"].as_str().expect("a text")).expect("JSON"))
             .collect::<Vec<_>>()
     };
     let told = |records: &[Value]| {
@@ -539,11 +540,15 @@ async fn decisions_are_recorded_and_read_with_a_right_of_their_own() {
     assert_eq!(told(&read("").await), expected);
     assert_eq!(read("&principal=ann&decision=deny").await.len(), 3);
     assert_eq!(read("&object=token/").await.len(), 2);
-    assert_eq!(read("&after=9").await.len(), 2);
+    assert_eq!(read("&cursor=1:9").await.len(), 2);
+    assert_eq!(read("&cursor=end").await.len(), 0);
+    assert_eq!(read("&member=1&decision=deny").await.len(), 5);
     assert_eq!(read("&until=1").await.len(), 0);
-    for query in ["since=soon", "decision=maybe", "after=-1", "color=red", "limit=many"] {
+    for query in ["since=soon", "decision=maybe", "cursor=1:-1", "cursor=a", "after=1", "color=red", "limit=many"] {
         let heard = cluster.ask("GET", &format!("/api/audit?{query}"), Some(&auditor), &Value::Null).await;
         assert_eq!((heard.status, heard.code.as_str()), (400, "E1104"), "{query}: {}", heard.text);
     }
+    let heard = cluster.ask("GET", "/api/audit?member=c9", Some(&auditor), &Value::Null).await;
+    assert_eq!((heard.status, heard.code.as_str()), (404, "E6001"), "{}", heard.text);
     cluster.controller.shutdown().await;
 }

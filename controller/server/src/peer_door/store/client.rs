@@ -10,7 +10,8 @@ use atlas_env::Env;
 use atlas_history::{Gap, Part};
 use atlas_raft::{Handle, peer_channel};
 use atlas_service::{
-    Arriving, ArrivingLines, Following, Group, LineCursor, Outgoing, PeerAnswer, PeerError, Peers, Query, QueryResult,
+    Arriving, ArrivingLines, AuditAsk, AuditPage, Following, Group, LineCursor, Outgoing, PeerAnswer, PeerError, Peers,
+    Query, QueryResult,
 };
 use atlas_types::{Digest, ErrorKind, EventSeq, MemberId};
 use atlas_wire::Error;
@@ -19,7 +20,7 @@ use atlas_wire::limits::PEER_FRAME_BYTES_MAX;
 use atlas_wire::proto::peer::v1::store_service_client::StoreServiceClient;
 use atlas_wire::proto::peer::v1::{
     ArtifactHead, FetchHistoryRequest, GetArtifactRequest, HoldArtifactsRequest, PutArtifactRequest,
-    QueryHistoryRequest,
+    QueryHistoryRequest, ReadAuditRequest,
 };
 use bytes::Bytes;
 use futures::{Stream, stream};
@@ -166,6 +167,16 @@ impl Peers for Members {
             let request = FetchHistoryRequest { cluster_id, after: gap.after.0, through: gap.through.0 };
             let part = self.within(member, ANSWER_MAX, client.fetch_history(request)).await?.into_inner();
             Ok(convert::part_in(part))
+        })
+    }
+
+    fn audit(&self, member: MemberId, ask: AuditAsk) -> PeerAnswer<'_, AuditPage> {
+        Box::pin(async move {
+            let mut client = self.client(member)?;
+            let asked = (ask.after, ask.limit);
+            let request = ReadAuditRequest { cluster_id: self.cluster_id.clone(), ..convert::audit_out(ask) };
+            let page = self.within(member, ANSWER_MAX, client.read_audit(request)).await?.into_inner();
+            convert::audit_page_in(asked, page).map_err(|_| garbled(member))
         })
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use atlas_format::{decode_job, encode_job};
 use atlas_history::{JobFilter, Listed, Part, Record};
-use atlas_service::{Query, QueryResult};
+use atlas_service::{AuditAsk, AuditDecision, AuditFilter, AuditPage, Query, QueryResult};
 use atlas_types::{AgentName, EventSeq, JobId, Namespace, Timestamp};
 use atlas_wire::ConvertError;
 use atlas_wire::proto::peer::v1 as wire;
@@ -13,6 +13,9 @@ use wire::query_history_request::Question;
 
 /// The most jobs in one answer, and the most events in one request.
 const ITEMS_MAX: usize = 250_000;
+/// The most records of an audit in one answer, and the most damaged lines before one of them.
+const RECORDS_MAX: usize = 1_000;
+const DAMAGED_MAX: usize = 16;
 
 pub(super) fn part_out(part: Part) -> wire::FetchHistoryResponse {
     let record = |record: Record| wire::HistoryRecord {
@@ -41,6 +44,58 @@ pub(super) fn part_in(part: wire::FetchHistoryResponse) -> Part {
         known: EventSeq(part.known),
         records: part.records.into_iter().map(record).collect(),
     }
+}
+
+pub(super) fn audit_out(ask: AuditAsk) -> wire::ReadAuditRequest {
+    let AuditAsk { after, filter, limit } = ask;
+    wire::ReadAuditRequest {
+        cluster_id: bytes::Bytes::new(),
+        after,
+        limit: count_out(limit),
+        principal: filter.principal,
+        verb: filter.verb,
+        object: filter.object,
+        namespace: filter.namespace,
+        decision: filter.decision.map(|decision| decision.as_str().to_owned()),
+        since_ms: filter.since_ms,
+        until_ms: filter.until_ms,
+    }
+}
+
+pub(super) fn audit_in(request: wire::ReadAuditRequest) -> Result<AuditAsk, ConvertError> {
+    let limit = request.limit as usize;
+    if limit > RECORDS_MAX {
+        return Err(ConvertError::TooLarge { field: "limit", found: limit, max: RECORDS_MAX });
+    }
+    let decision = match request.decision {
+        None => None,
+        Some(word) => Some(AuditDecision::of_word(&word).ok_or(ConvertError::Form { field: "decision" })?),
+    };
+    let filter = AuditFilter {
+        principal: request.principal,
+        verb: request.verb,
+        object: request.object,
+        namespace: request.namespace,
+        decision,
+        since_ms: request.since_ms,
+        until_ms: request.until_ms,
+    };
+    Ok(AuditAsk { after: request.after, filter, limit })
+}
+
+/// A page that was read after a number. Its lines are checked where they are used.
+pub(super) fn audit_page_in(ask: (u64, usize), page: wire::ReadAuditResponse) -> Result<AuditPage, ConvertError> {
+    let (after, limit) = ask;
+    let max = limit.saturating_add(1).saturating_mul(DAMAGED_MAX + 1);
+    if page.lines.len() > max {
+        return Err(ConvertError::TooLarge { field: "lines", found: page.lines.len(), max });
+    }
+    // A page that does not go on would be asked for again and again.
+    if page.last < after || (page.more && page.last == after && page.lines.is_empty()) {
+        return Err(ConvertError::Form { field: "last" });
+    }
+    let wire::ReadAuditResponse { lines, last, more, end } = page;
+    Ok(AuditPage { lines, last, more, end })
 }
 
 pub(super) fn query_out(query: Query) -> Question {

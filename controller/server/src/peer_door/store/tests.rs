@@ -1,13 +1,13 @@
 //! Tests that frames convert both ways, and that hostile frames are refused.
 
 use atlas_history::{JobFilter, Listed, Part, Record};
-use atlas_service::{Query, QueryResult};
+use atlas_service::{AuditAsk, AuditDecision, AuditFilter, Query, QueryResult};
 use atlas_types::{EventSeq, JobId, JobStatus, Namespace, Timestamp};
 use atlas_wire::proto::peer::v1 as wire;
 use expect_test::expect;
 use wire::query_history_request::Question;
 
-use super::convert::{found_in, found_out, part_in, part_out, query_in, query_out};
+use super::convert::{audit_in, audit_out, audit_page_in, found_in, found_out, part_in, part_out, query_in, query_out};
 
 #[test]
 fn a_part_comes_back_as_it_was_sent() {
@@ -93,4 +93,36 @@ fn hostile_questions_and_answers_are_refused() {
     assert!(found_in(wire::QueryHistoryResponse { jobs, ..Default::default() }).is_err());
     let listed = vec![wire::ListedJob::default(); 250_001];
     assert!(found_in(wire::QueryHistoryResponse { listed, ..Default::default() }).is_err());
+}
+
+#[test]
+fn questions_to_an_audit_come_back_as_they_were_asked_and_hostile_ones_are_refused() {
+    let filter = AuditFilter {
+        principal: Some("ann".to_owned()),
+        verb: Some("submitJob".to_owned()),
+        object: Some("agent/".to_owned()),
+        namespace: Some(String::new()),
+        decision: Some(AuditDecision::Deny),
+        since_ms: Some(3),
+        until_ms: Some(7),
+    };
+    for ask in [AuditAsk { after: u64::MAX, filter, limit: 1_000 }, AuditAsk::default()] {
+        let back = audit_in(audit_out(ask.clone())).expect("reads");
+        assert_eq!(format!("{back:?}"), format!("{ask:?}"));
+    }
+    let sent = audit_out(AuditAsk { limit: 5, ..AuditAsk::default() });
+    assert!(audit_in(wire::ReadAuditRequest { decision: Some("maybe".to_owned()), ..sent.clone() }).is_err());
+    assert!(audit_in(wire::ReadAuditRequest { limit: 1_001, ..sent }).is_err());
+}
+
+#[test]
+fn pages_of_an_audit_that_do_not_go_on_are_refused() {
+    let page = wire::ReadAuditResponse { lines: vec![String::new()], last: 4, more: true, end: 9 };
+    assert_eq!(audit_page_in((3, 5), page.clone()).expect("reads").last, 4);
+    assert!(audit_page_in((5, 5), page.clone()).is_err());
+    let idle = wire::ReadAuditResponse { lines: Vec::new(), last: 4, more: true, end: 9 };
+    assert!(audit_page_in((4, 5), idle).is_err());
+    assert!(audit_page_in((4, 5), wire::ReadAuditResponse { more: false, ..page.clone() }).is_ok());
+    let long = wire::ReadAuditResponse { lines: vec![String::new(); 200], ..page };
+    assert!(audit_page_in((3, 5), long).is_err());
 }

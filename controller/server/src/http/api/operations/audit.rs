@@ -1,6 +1,6 @@
 //! Who did what.
 
-use atlas_service::catalogue::NOT_CONFIGURED;
+use atlas_service::catalogue::{NOT_CONFIGURED, UNKNOWN_MEMBER};
 
 use super::super::{Content, Kind, Operation};
 use super::parts::{READ, get, ok, query, word};
@@ -8,10 +8,11 @@ use super::parts::{READ, get, ok, query, word};
 pub(super) const OPERATIONS: &[Operation] = &[get(
     "readAudit",
     "/api/audit",
-    "Records of who did what through this controller, and of who was denied it, oldest first.",
+    "Records of who did what, and of who was denied it, oldest first. Each controller has those of its own doors; the answer has those of all, and names controllers that did not answer.",
 )
 .takes(&[
-    query("after", Kind::Whole, "only records after this number"),
+    query("cursor", Kind::Text, "continues where the answer with this cursor ended; `end` is after the newest record of each controller"),
+    query("member", Kind::Text, "only those of this controller, by name or number"),
     query("limit", Kind::Whole, "maximum number, 1 to 1000; defaults to 100"),
     query("principal", Kind::Text, "only those of this principal"),
     query("verb", Kind::Text, "only those of this operation"),
@@ -22,4 +23,4 @@ pub(super) const OPERATIONS: &[Operation] = &[get(
     query("until", Kind::Number, "before this time, Unix seconds"),
 ])
 .answers(&[ok("the records, and where the next page begins", &[Content::Json("AuditPage")])])
-.refuses(&[READ, &[NOT_CONFIGURED]])];
+.refuses(&[READ, &[NOT_CONFIGURED, UNKNOWN_MEMBER]])];
