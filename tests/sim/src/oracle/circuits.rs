@@ -37,7 +37,10 @@ impl Oracle {
         let seen = self.circuits.entry(of.clone()).or_default();
         let opens = circuit.open.is_some() && !seen.open;
         if circuit.open.is_none() {
-            *seen = Seen::default();
+            // Other changes of a node leave its failures as they are.
+            if circuit.failures == 0 {
+                *seen = Seen::default();
+            }
         } else if opens {
             let failures = seen.failures + 1;
             *seen = Seen { open: true, pause: Circuit::PAUSE, free_at: now.plus(Circuit::PAUSE), ..Seen::default() };
