@@ -10,6 +10,7 @@ mod cluster;
 mod commit;
 mod compose;
 mod etcd;
+mod events;
 mod failover;
 mod figures;
 mod graphs;
@@ -40,7 +41,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Every benchmark with its name, in the order of execution. The limits come first, because other benchmarks are
 /// compared with them.
-const BENCHMARKS: [(&str, Benchmark); 18] = [
+const BENCHMARKS: [(&str, Benchmark); 19] = [
     ("limits", limits::run),
     ("log", log::run),
     ("commit", commit::run),
@@ -57,6 +58,7 @@ const BENCHMARKS: [(&str, Benchmark); 18] = [
     ("memory", process::memory),
     ("recovery", recovery::run),
     ("history", history::run),
+    ("events", events::run),
     ("cluster", etcd::run),
     ("failover", failover::run),
 ];
