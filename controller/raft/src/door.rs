@@ -35,15 +35,25 @@ use crate::membership::Group;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sender(pub MemberId);
 
-/// Refuses a call in the name of another member.
-fn is_from(sender: Option<Sender>, claimed: u64) -> Result<(), Status> {
-    match sender {
-        Some(Sender(member)) if member.0 != claimed => {
-            Err(Status::permission_denied(format!("member {member} may not act for member {claimed}")))
-        }
-        _ => Ok(()),
-    }
+/// A call that was refused because of who sent it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The member that its certificate proves; none without certificates.
+    pub sender: Option<MemberId>,
+    pub claimed: Claim,
 }
+
+/// What a refused call claimed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Claim {
+    /// That another member sends it.
+    Member(MemberId),
+    /// That it is for the cluster with this id, which is another one.
+    Cluster(Vec<u8>),
+}
+
+/// Is told of each call that is refused because of who sent it. Must not block.
+pub type RefusalWatch = Arc<dyn Fn(Refusal) + Send + Sync>;
 
 /// Answers calls of the other members. Cheap to clone.
 #[derive(Clone)]
@@ -55,9 +65,38 @@ pub struct PeerDoor {
     pub(crate) applied: watch::Receiver<State>,
     pub(crate) group: Group,
     pub(crate) hurry: Hurry,
+    pub(crate) watch: Option<RefusalWatch>,
 }
 
 impl PeerDoor {
+    /// The same door, which tells of calls that it refuses because of who sent them.
+    #[must_use]
+    pub fn watched(self, watch: RefusalWatch) -> Self {
+        Self { watch: Some(watch), ..self }
+    }
+
+    fn tell(&self, sender: Option<Sender>, claimed: Claim) {
+        if let Some(watch) = &self.watch {
+            watch(Refusal { sender: sender.map(|Sender(member)| member), claimed });
+        }
+    }
+
+    /// Refuses a call in the name of another member.
+    fn is_from(&self, sender: Option<Sender>, claimed: u64) -> Result<(), Status> {
+        match sender {
+            Some(Sender(member)) if member.0 != claimed => {
+                self.tell(sender, Claim::Member(MemberId(claimed)));
+                Err(Status::permission_denied(format!("member {member} may not act for member {claimed}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a call for another cluster.
+    pub(crate) fn is_for_cluster(&self, sender: Option<Sender>, found: &[u8]) -> Result<(), Status> {
+        same_cluster(self.cluster_id, found).inspect_err(|_| self.tell(sender, Claim::Cluster(found.to_vec())))
+    }
+
     /// The door as a service of a gRPC server.
     pub fn into_service(self) -> PeerServiceServer<Self> {
         PeerServiceServer::new(self)
@@ -79,10 +118,10 @@ impl PeerService for PeerDoor {
     async fn vote(&self, request: Request<wire::VoteRequest>) -> Result<Response<wire::VoteResponse>, Status> {
         let sender = request.extensions().get::<Sender>().copied();
         let wire::VoteRequest { cluster_id, body, to } = request.into_inner();
-        self.meant(&cluster_id, to)?;
+        self.meant(sender, &cluster_id, to)?;
         let ask: VoteAsk = decode("a vote", body).map_err(refused)?;
         let (ask, pre) = ask.into_raft().map_err(refused)?;
-        is_from(sender, ask.vote.leader_id.node_id)?;
+        self.is_from(sender, ask.vote.leader_id.node_id)?;
         let answer = if pre { self.raft.pre_vote(ask).await } else { self.raft.vote(ask).await };
         let body = VoteAnswer::from(answer.map_err(stopped)?).encode_to_vec().into();
         Ok(Response::new(wire::VoteResponse { body }))
@@ -99,10 +138,10 @@ impl PeerService for PeerDoor {
         let requests = request.into_inner().map(move |request| {
             let wire::AppendRequest { cluster_id, body, to, quiet } = request?;
             asked.push(quiet);
-            door.meant(&cluster_id, to)?;
+            door.meant(sender, &cluster_id, to)?;
             let append: AppendBody = decode("an append", body).map_err(refused)?;
             let append = AppendEntriesRequest::<Types>::try_from(append).map_err(refused)?;
-            is_from(sender, append.vote.leader_id.node_id)?;
+            door.is_from(sender, append.vote.leader_id.node_id)?;
             Ok(append)
         });
         // A message that cannot be decoded ends the stream with an error. Skipping it would leave a gap in the log.
@@ -136,11 +175,11 @@ impl PeerService for PeerDoor {
         let mut parts = request.into_inner();
         let first = parts.message().await?.and_then(|part| part.head);
         let head = first.ok_or_else(|| Status::invalid_argument("a snapshot must begin with its header"))?;
-        self.meant(&head.cluster_id, head.to)?;
+        self.meant(sender, &head.cluster_id, head.to)?;
         let head: SnapshotHead = decode("a snapshot's header", head.body).map_err(refused)?;
         let bytes = head.announced();
         let (vote, meta) = head.into_raft().map_err(refused)?;
-        is_from(sender, vote.leader_id.node_id)?;
+        self.is_from(sender, vote.leader_id.node_id)?;
         let snapshot = self.receiver.take(&meta, bytes, parts).await?;
         tracing::info!(last = ?meta.last_log_id, "received a snapshot");
         let answer = self.raft.install_full_snapshot(vote, openraft::Snapshot { meta, snapshot }).await;
@@ -154,10 +193,10 @@ impl PeerService for PeerDoor {
     ) -> Result<Response<wire::TransferResponse>, Status> {
         let sender = request.extensions().get::<Sender>().copied();
         let wire::TransferRequest { cluster_id, body, to } = request.into_inner();
-        self.meant(&cluster_id, to)?;
+        self.meant(sender, &cluster_id, to)?;
         let transfer: TransferBody = decode("a transfer", body).map_err(refused)?;
         let transfer: TransferLeaderRequest<Types> = transfer.try_into().map_err(refused)?;
-        is_from(sender, transfer.from_leader().leader_id.node_id)?;
+        self.is_from(sender, transfer.from_leader().leader_id.node_id)?;
         let answer = self.raft.handle_transfer_leader(transfer).await;
         let answer = answer.map_err(|error| Status::unavailable(error.to_string()))?;
         Ok(Response::new(wire::TransferResponse { body: TransferAnswer::from(answer).encode_to_vec().into() }))
@@ -166,17 +205,17 @@ impl PeerService for PeerDoor {
     async fn hello(&self, request: Request<wire::HelloRequest>) -> Result<Response<wire::HelloResponse>, Status> {
         let sender = request.extensions().get::<Sender>().copied();
         let asked = request.into_inner();
-        is_from(sender, asked.member_id)?;
+        self.is_from(sender, asked.member_id)?;
         if !asked.cluster_id.is_empty() {
-            same_cluster(self.cluster_id, &asked.cluster_id)?;
+            self.is_for_cluster(sender, &asked.cluster_id)?;
         }
         Ok(Response::new(self.group.hello(asked)))
     }
 
     async fn propose(&self, request: Request<wire::ProposeRequest>) -> Result<Response<wire::ProposeResponse>, Status> {
         let sender = request.extensions().get::<Sender>().copied();
-        is_from(sender, request.get_ref().from)?;
-        forward::door::propose(self, request.into_inner()).await.map(Response::new)
+        self.is_from(sender, request.get_ref().from)?;
+        forward::door::propose(self, sender, request.into_inner()).await.map(Response::new)
     }
 
     async fn read_index(
@@ -184,16 +223,16 @@ impl PeerService for PeerDoor {
         request: Request<wire::ReadIndexRequest>,
     ) -> Result<Response<wire::ReadIndexResponse>, Status> {
         let sender = request.extensions().get::<Sender>().copied();
-        is_from(sender, request.get_ref().from)?;
-        forward::door::read_index(self, request.into_inner()).await.map(Response::new)
+        self.is_from(sender, request.get_ref().from)?;
+        forward::door::read_index(self, sender, request.into_inner()).await.map(Response::new)
     }
 }
 
 impl PeerDoor {
     /// Refuses a message for another cluster, or for the member that had this address before. An answer in place of
     /// that member would tell the leader that it has lost its log.
-    fn meant(&self, cluster_id: &[u8], to: u64) -> Result<(), Status> {
-        same_cluster(self.cluster_id, cluster_id)?;
+    fn meant(&self, sender: Option<Sender>, cluster_id: &[u8], to: u64) -> Result<(), Status> {
+        self.is_for_cluster(sender, cluster_id)?;
         if to == *self.raft.node_id() {
             return Ok(());
         }
@@ -216,7 +255,7 @@ impl Quiet {
     }
 }
 
-pub(crate) fn same_cluster(own: u128, found: &[u8]) -> Result<(), Status> {
+fn same_cluster(own: u128, found: &[u8]) -> Result<(), Status> {
     if found == own.to_be_bytes() {
         return Ok(());
     }

@@ -24,7 +24,7 @@ mod tests;
 
 pub use batches::{AppliedBatch, Subscription};
 pub use channel::peer_channel;
-pub use door::{PeerDoor, Sender};
+pub use door::{Claim, PeerDoor, Refusal, RefusalWatch, Sender};
 pub use error::{Leadership, ProposeError, ReadError, StartError};
 pub use handle::{Answers, Handle};
 pub use identity::Identity;

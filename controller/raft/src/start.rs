@@ -204,6 +204,7 @@ impl Running {
             applied: applied.clone(),
             group: group.clone(),
             hurry,
+            watch: None,
         };
         let (reads, asks) = mpsc::channel(READERS_MAX);
         let link = LeaderLink::new(cluster_id, options.member, env.clone());

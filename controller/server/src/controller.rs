@@ -13,7 +13,7 @@ use atlas_raft::{ChangeError, Handle, Identity, Leadership, Member};
 use atlas_service::{ArtifactOptions, Artifacts, Audit, AuditOptions, Caller, Followers, Keys, Parts, Peers, Service};
 use atlas_telemetry::Metrics;
 use atlas_tls::{Clients, TlsError};
-use atlas_types::Level;
+use atlas_types::{Door, Level};
 use atlas_webhooks::{Environment, Webhooks};
 use serde_json::json;
 use tokio::sync::{Mutex, watch};
@@ -27,6 +27,7 @@ use crate::peer_door::store::Members;
 use crate::rules::{self, Rules};
 use crate::tls::{self, Tls};
 use crate::trace_export::TraceExport;
+use crate::watch::Watch;
 use crate::{Auth, Mode, Options, StartError, authentication, peer_door, scaler_door, trigger_files, worker_door};
 
 /// A running controller.
@@ -121,16 +122,19 @@ impl Controller {
         if let Some(tls) = &tls {
             tls.become_member(who.member)?;
         }
+        let (machines, peer_watch) = (Watch::new(Door::Worker), Watch::new(Door::Peer));
         let (http, agents, compatible) = {
-            let wrap = |listener| tls::wrap(tls.as_ref(), listener, Clients::Anybody, &env);
+            // Clients show no certificates here.
+            let wrap = |listener| tls::wrap(tls.as_ref(), listener, Clients::Anybody, &machines, &env);
             let agents = agents.into_iter().map(|(agent, listener, bound)| Ok((agent, wrap(listener)?, bound)));
             let compatible = compatible.map(|(listener, bound)| Ok::<_, TlsError>((wrap(listener)?, bound)));
             (wrap(http)?, agents.collect::<Result<Vec<_>, TlsError>>()?, compatible.transpose()?)
         };
-        let grpc = tls::wrap(tls.as_ref(), grpc, Clients::Nodes, &env)?;
+        let grpc = tls::wrap(tls.as_ref(), grpc, Clients::Nodes, &machines, &env)?;
         let scaler_addr = scaler.as_ref().map(|(_, bound)| *bound);
-        let scaler =
-            scaler.map(|(listener, _)| tls::wrap(tls.as_ref(), listener, Clients::Scalers, &env)).transpose()?;
+        let scaler = scaler
+            .map(|(listener, _)| tls::wrap(tls.as_ref(), listener, Clients::Scalers, &machines, &env))
+            .transpose()?;
         own.name.clone_from(&who.name);
         let keys = options.secrets_key.as_deref().map(|path| Keys::read(path, &options.data_dir));
         let keys = keys.transpose().map_err(StartError::SecretsKey)?;
@@ -180,6 +184,8 @@ impl Controller {
         let members: Arc<dyn Peers> = Arc::new(Members::new(handle.clone(), peers_env.clone()));
         let artifacts = Artifacts::new(kept, members.clone(), env.clone());
         let (audit, recording) = open_audit(&options, &handle, &metrics, &env)?;
+        machines.record_in(&audit);
+        peer_watch.record_in(&audit);
         let (service, followers) = Service::start(Parts {
             handle: handle.clone(),
             history: history.clone(),
@@ -219,6 +225,7 @@ impl Controller {
             env: env.clone(),
             session_ttl: options.session_ttl,
             tls: tls.clone(),
+            watch: machines,
         };
         let (peer_stop, peer_stopped) = watch::channel(false);
         let peers = peer.map(|listener| {
@@ -228,6 +235,7 @@ impl Controller {
                 cluster: cluster.clone(),
                 env: env.clone(),
                 tls: tls.clone(),
+                watch: peer_watch,
             };
             peer_door::start(parts, listener, peer_stopped)
         });

@@ -21,6 +21,7 @@ mod start_error;
 mod tls;
 mod trace_export;
 mod trigger_files;
+mod watch;
 mod worker_door;
 
 pub use atlas_gateway::Token;

@@ -10,6 +10,7 @@ mod member;
 mod sender;
 pub(crate) mod store;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::{Env, Listener, Task};
@@ -25,6 +26,7 @@ use self::elsewhere::Doors;
 use crate::cluster::Cluster;
 use crate::listen;
 use crate::tls::{self, Tls};
+use crate::watch::Watch;
 
 /// Idle connections are checked at this interval, and closed if the peer does not answer.
 const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(5);
@@ -48,6 +50,8 @@ pub(crate) struct Parts {
     pub(crate) env: Env,
     /// The certificates; none if TLS is off.
     pub(crate) tls: Option<Tls>,
+    /// Is told who is turned away.
+    pub(crate) watch: Watch,
 }
 
 /// Starts to serve peers on `listener`, until `stop` becomes true or the member ends. Called on the runtime of the
@@ -58,15 +62,17 @@ pub(crate) fn start(parts: Parts, listener: Box<dyn Listener>, stop: watch::Rece
 }
 
 async fn serve(parts: Parts, listener: Box<dyn Listener>, doors: Doors, mut stop: watch::Receiver<bool>) {
-    let Parts { handle, service, cluster, env, tls } = parts;
-    let listener = match tls::wrap(tls.as_ref(), listener, Clients::Controllers, &env) {
+    let Parts { handle, service, cluster, env, tls, watch } = parts;
+    let listener = match tls::wrap(tls.as_ref(), listener, Clients::Controllers, &watch, &env) {
         Ok(listener) => listener,
         Err(error) => {
             tracing::error!(error = &error as &dyn std::error::Error, "the peer interface has no TLS");
             return;
         }
     };
-    let members = sender::Members { tls: tls.is_some() };
+    let members = sender::Members { tls: tls.is_some(), watch, cluster_id: handle.cluster_id() };
+    let noting = members.clone();
+    let raft = handle.peer_door().watched(Arc::new(move |refusal| noting.refused(refusal)));
     let mut stopped = stop.clone();
     let serving = tonic::transport::Server::builder()
         .tcp_nodelay(true)
@@ -74,10 +80,16 @@ async fn serve(parts: Parts, listener: Box<dyn Listener>, doors: Doors, mut stop
         .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT))
         .initial_stream_window_size(WINDOW_BYTES)
         .initial_connection_window_size(2 * WINDOW_BYTES)
-        .add_service(InterceptedService::new(handle.peer_door().into_service(), members))
-        .add_service(doors.answer(MemberServiceServer::new(member::Rpc::new(cluster, handle, members))))
-        .add_service(InterceptedService::new(doors.answer(lines::service(service.clone())), members))
-        .add_service(InterceptedService::new(doors.answer(store::service(service, env.clone())), members))
+        .add_service(InterceptedService::new(raft.into_service(), members.clone()))
+        .add_service(doors.answer(MemberServiceServer::new(member::Rpc::new(cluster, handle, members.clone()))))
+        .add_service(InterceptedService::new(
+            doors.answer(lines::service(service.clone(), members.clone())),
+            members.clone(),
+        ))
+        .add_service(InterceptedService::new(
+            doors.answer(store::service(service, members.clone(), env.clone())),
+            members,
+        ))
         .serve_with_incoming_shutdown(listen::connections(listener, CONNECTIONS_MAX, env.clone()), async move {
             // A dropped sender also stops the door.
             let _ = stopped.wait_for(|stop| *stop).await;

@@ -9,6 +9,7 @@ use atlas_raft::Handle;
 use atlas_tls::{Authority, Clients, Credentials, Names, TlsError, TlsNet, listener};
 use atlas_types::{MemberId, Timestamp};
 
+use crate::watch::Watch;
 use crate::{Options, StartError};
 
 /// The interval of the reports about the certificate.
@@ -66,10 +67,11 @@ pub(crate) fn wrap(
     tls: Option<&Tls>,
     inner: Box<dyn Listener>,
     clients: Clients,
+    watch: &Watch,
     env: &Env,
 ) -> Result<Box<dyn Listener>, TlsError> {
     match tls {
-        Some(tls) => listener(inner, &tls.credentials, clients, env),
+        Some(tls) => listener(inner, &tls.credentials, clients, &watch.of_handshakes(), env),
         None => Ok(inner),
     }
 }

@@ -39,6 +39,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use crate::listen::{self, Peer};
 use crate::tls::Tls;
+use crate::watch::Watch;
 use enrollment::Sender;
 use hub::Hub;
 use outbox::Outgoing;
@@ -66,6 +67,8 @@ pub(crate) struct Parts {
     pub(crate) session_ttl: Duration,
     /// The certificates; none if TLS is off.
     pub(crate) tls: Option<Tls>,
+    /// Is told who is turned away.
+    pub(crate) watch: Watch,
 }
 
 /// The largest message of a node that joins.
@@ -118,16 +121,17 @@ struct Door {
     env: Env,
     hub: Hub,
     tls: Option<Tls>,
+    watch: Watch,
     /// Limits the number of artifacts in memory.
     transfers: Arc<Semaphore>,
 }
 
 impl Door {
     fn new(parts: Parts) -> Arc<Self> {
-        let Parts { service, env, session_ttl, tls } = parts;
+        let Parts { service, env, session_ttl, tls, watch } = parts;
         let hub = Hub::new(&service, env.clone(), session_ttl);
         let transfers = Arc::new(Semaphore::new(transfer::AT_ONCE_MAX));
-        Arc::new(Self { service, env, hub, tls, transfers })
+        Arc::new(Self { service, env, hub, tls, watch, transfers })
     }
 
     /// The address of the leader's worker door, if another member leads and the address is known.
@@ -154,7 +158,7 @@ impl WorkerService for Rpc {
         &self,
         request: Request<Streaming<SessionRequest>>,
     ) -> Result<Response<Self::SessionStream>, Status> {
-        let sender = Sender::of(&self.0, &request)?;
+        let sender = Sender::of(&self.0, &request, "openSession")?;
         let (outbox, outgoing) = outbox::outbox();
         let private = request.extensions().get::<Peer>().is_some_and(Peer::is_private);
         // The answer starts at once, because a worker may wait for it before it sends its hello.
@@ -168,7 +172,7 @@ impl WorkerService for Rpc {
         &self,
         request: Request<FetchPackageRequest>,
     ) -> Result<Response<Self::FetchPackageStream>, Status> {
-        Sender::of(&self.0, &request)?;
+        Sender::of(&self.0, &request, "fetchPackage")?;
         self.0.fetch(&request.into_inner().digest).await.map(Response::new)
     }
 
@@ -176,7 +180,7 @@ impl WorkerService for Rpc {
         &self,
         request: Request<FetchPayloadRequest>,
     ) -> Result<Response<Self::FetchPayloadStream>, Status> {
-        Sender::of(&self.0, &request)?;
+        Sender::of(&self.0, &request, "fetchPayload")?;
         self.0.fetch(&request.into_inner().digest).await.map(Response::new)
     }
 
@@ -184,7 +188,7 @@ impl WorkerService for Rpc {
         &self,
         request: Request<Streaming<StorePayloadRequest>>,
     ) -> Result<Response<StorePayloadResponse>, Status> {
-        Sender::of(&self.0, &request)?;
+        Sender::of(&self.0, &request, "storePayload")?;
         self.0.store(request.into_inner()).await.map(Response::new)
     }
 }

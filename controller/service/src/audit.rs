@@ -3,11 +3,12 @@
 //! Changes are recorded where they are proposed, so that every door is covered; denials where a door answers them. The task `write-audit`
 //! writes both to files in the data directory, many with one sync. What is answered is durable before: a change whose record cannot be
 //! written is not confirmed, and while the files cannot be written no further change is proposed. Denials beyond a rate are only
-//! counted, because a client that is denied must not fill the disk.
+//! counted, because a client that is denied must not fill the disk. Machines that are turned away have a slower rate.
 
 mod all;
 mod cursor;
 mod limit;
+mod machines;
 mod merge;
 mod store;
 mod subject;
@@ -28,7 +29,8 @@ use tokio::sync::{Notify, watch};
 use crate::{Caller, Error, Service};
 pub use all::{AuditQuery, MergedAudit, MissingAudit};
 pub use cursor::AuditCursor;
-use limit::Limit;
+use limit::{Limit, Who};
+pub use machines::TurnedAway;
 use store::Store;
 use subject::subject;
 
@@ -283,10 +285,18 @@ impl Inner {
     }
 
     async fn deny(&self, record: Record) {
+        let queued = self.queue_denial(Who::Principal(record.principal.clone()), record);
+        if let Some(durable) = queued.filter(|_| !self.failing.load(Ordering::Relaxed)) {
+            self.is_durable(durable).await;
+        }
+    }
+
+    /// Queues a denial, or counts it if there are too many.
+    fn queue_denial(&self, who: Who, record: Record) -> Option<Durable> {
         let now = self.env.clock.monotonic();
         let queued = {
             let mut queue = self.queue();
-            if queue.waiting.len() < WAITING_MAX / 2 && queue.limit.admits(&record.principal, now) {
+            if queue.waiting.len() < WAITING_MAX / 2 && queue.limit.admits(who, now) {
                 queue.push(record);
                 Some(Durable { written: self.durable.subscribe(), last: queue.queued })
             } else {
@@ -295,11 +305,10 @@ impl Inner {
             }
         };
         self.work.notify_one();
-        match queued {
-            Some(durable) if !self.failing.load(Ordering::Relaxed) => drop(self.is_durable(durable).await),
-            Some(_) => {}
-            None => drop(self.metrics.audit_dropped.inc()),
+        if queued.is_none() {
+            self.metrics.audit_dropped.inc();
         }
+        queued
     }
 
     /// The next records to write. Dropped denials are told with others, or alone if `alone`.

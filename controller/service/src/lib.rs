@@ -91,7 +91,8 @@ pub use artifacts::{ArtifactError, ArtifactOptions, Artifacts, Receiver, Sender,
 pub use atlas_audit::{Decision as AuditDecision, Filter as AuditFilter, Receipt};
 pub use attachments::{BearerRefused, Bearers, Recipient, Withheld};
 pub use audit::{
-    Attempted, Audit, AuditAsk, AuditCursor, AuditOptions, AuditPage, AuditQuery, MergedAudit, MissingAudit, is_denial,
+    Attempted, Audit, AuditAsk, AuditCursor, AuditOptions, AuditPage, AuditQuery, MergedAudit, MissingAudit,
+    TurnedAway, is_denial,
 };
 pub use backup::Backup;
 pub use batch::Submitted;

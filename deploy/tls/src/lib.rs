@@ -17,6 +17,7 @@ mod subject;
 mod tests;
 mod token;
 mod verify;
+mod watch;
 
 pub use authority::{Authority, KEY_BYTES, NodeKey, fingerprint};
 pub use credentials::{Credentials, Names};
@@ -25,3 +26,4 @@ pub use files::{AUTHORITY, AUTHORITY_KEY, Enrolled, Issued, certificates, privat
 pub use net::{Clients, TlsNet, listener};
 pub use subject::Subject;
 pub use token::NodeToken;
+pub use watch::{Refused, Watch};

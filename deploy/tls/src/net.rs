@@ -20,7 +20,8 @@ use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 use crate::authority::public_key_of;
 use crate::verify::{Controllers, Trust};
-use crate::{Credentials, Subject, TlsError};
+use crate::watch::Watched;
+use crate::{Credentials, Refused, Subject, TlsError, Watch};
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -64,7 +65,7 @@ impl TlsNet {
         Self::with(net, Trust::Pinned(authority), None)
     }
 
-    fn with(net: Arc<dyn Net>, trust: Trust, own: Option<&Credentials>) -> Result<Self, TlsError> {
+    pub(crate) fn with(net: Arc<dyn Net>, trust: Trust, own: Option<&Credentials>) -> Result<Self, TlsError> {
         let provider = provider();
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider)).with_protocol_versions(&[&TLS13])?;
         let verifier = Arc::new(Controllers::new(trust, provider));
@@ -98,17 +99,18 @@ impl Net for TlsNet {
 }
 
 /// Encrypts what a listener accepts. Handshakes run beside each other, so that a slow client delays no other. Must run
-/// in the runtime that serves the connections.
+/// in the runtime that serves the connections. The watch is told of clients that are refused because of their certificates.
 pub fn listener(
     inner: Box<dyn Listener>,
     credentials: &Credentials,
     clients: Clients,
+    watch: &Watch,
     env: &Env,
 ) -> Result<Box<dyn Listener>, TlsError> {
     let address = inner.local_addr();
-    let acceptor = TlsAcceptor::from(Arc::new(server_config(credentials, clients)?));
+    let acceptor = TlsAcceptor::from(Arc::new(server_config(credentials, clients, watch)?));
     let (ready, accepted) = mpsc::channel(1);
-    env.spawn("tls-accept", accept(inner, acceptor, clients, ready, env.clone()));
+    env.spawn("tls-accept", accept(inner, acceptor, (clients, watch.clone()), ready, env.clone()));
     Ok(Box::new(TlsListener { address, accepted: Mutex::new(accepted) }))
 }
 
@@ -133,7 +135,7 @@ impl Listener for TlsListener {
 async fn accept(
     inner: Box<dyn Listener>,
     acceptor: TlsAcceptor,
-    clients: Clients,
+    (clients, watch): (Clients, Watch),
     ready: mpsc::Sender<io::Result<Connection>>,
     env: Env,
 ) {
@@ -148,10 +150,11 @@ async fn accept(
         match accepted {
             Ok(plain) => {
                 let (acceptor, ready, limit) = (acceptor.clone(), ready.clone(), env.clock.sleep(HANDSHAKE_MAX));
+                let watch = watch.clone();
                 env.spawn("tls-handshake", async move {
                     let peer = plain.peer();
                     let done = tokio::select! {
-                        done = handshake(plain, &acceptor, clients) => done,
+                        done = handshake(plain, &acceptor, clients, &watch) => done,
                         () = limit => Err(ErrorKind::TimedOut.into()),
                     };
                     match done {
@@ -170,18 +173,29 @@ async fn accept(
     }
 }
 
-async fn handshake(plain: Connection, acceptor: &TlsAcceptor, clients: Clients) -> io::Result<Connection> {
+async fn handshake(
+    plain: Connection,
+    acceptor: &TlsAcceptor,
+    clients: Clients,
+    watch: &Watch,
+) -> io::Result<Connection> {
     let peer = plain.peer();
-    let stream = acceptor.accept(plain).await?;
+    let stream = acceptor.accept(plain).await.inspect_err(|error| {
+        let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
+        if matches!(cause, Some(rustls::Error::NoCertificatesPresented)) {
+            watch.tell(Refused { claimed: None, proven: false });
+        }
+    })?;
     let proof = proof(stream.get_ref().1.peer_certificates());
     let subject = proof.as_ref().and_then(|proof| Subject::of(&proof.name));
     if clients == Clients::Controllers && !matches!(subject, Some(Subject::Controller(_))) {
+        watch.tell(Refused { claimed: subject, proven: true });
         return Err(Error::new(ErrorKind::PermissionDenied, "the client is no controller"));
     }
     Ok(Connection::encrypted(stream, peer, proof))
 }
 
-fn server_config(credentials: &Credentials, clients: Clients) -> Result<ServerConfig, TlsError> {
+fn server_config(credentials: &Credentials, clients: Clients, watch: &Watch) -> Result<ServerConfig, TlsError> {
     let provider = provider();
     let open = matches!(clients, Clients::Anybody | Clients::Scalers);
     let versions: &[_] = if open { &[&TLS13, &TLS12] } else { &[&TLS13] };
@@ -192,7 +206,7 @@ fn server_config(credentials: &Credentials, clients: Clients) -> Result<ServerCo
         let verifier = WebPkiClientVerifier::builder_with_provider(credentials.trusted(), provider);
         let verifier = if clients == Clients::Nodes { verifier.allow_unauthenticated() } else { verifier };
         let verifier = verifier.build().map_err(|error| TlsError::Verifier(error.to_string()))?;
-        builder.with_client_cert_verifier(verifier)
+        builder.with_client_cert_verifier(Arc::new(Watched { verifier, watch: watch.clone() }))
     };
     let mut config = builder.with_cert_resolver(Arc::new(credentials.clone()));
     // A resumed session would not show its certificate again.

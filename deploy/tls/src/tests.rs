@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use atlas_env::{Connection, Env, Listener, Net};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::sync::mpsc;
 
 use super::*;
 
@@ -60,6 +61,8 @@ async fn reached(listener: &dyn Listener, client: impl Net) -> Option<Option<Str
 }
 
 struct Scene {
+    watch: Watch,
+    refused: mpsc::UnboundedReceiver<Refused>,
     env: Env,
     dir: tempfile::TempDir,
 }
@@ -68,7 +71,9 @@ impl Scene {
     fn new() -> Self {
         let dir = tempfile::tempdir().expect("a folder");
         Authority::new(now()).expect("an authority").write(dir.path()).expect("written");
-        Self { env: Env::system(), dir }
+        let (tell, refused) = mpsc::unbounded_channel();
+        let watch = Watch::new(move |who| tell.send(who).expect("the scene lives"));
+        Self { watch, refused, env: Env::system(), dir }
     }
 
     fn authority(&self) -> Authority {
@@ -77,7 +82,20 @@ impl Scene {
 
     async fn listen(&self, clients: Clients) -> Box<dyn Listener> {
         let inner = self.env.net.listen("127.0.0.1:0".parse().expect("an address")).await.expect("a free port");
-        listener(inner, &controller(self.authority(), Some(1), HOUR), clients, &self.env).expect("a listener")
+        let credentials = controller(self.authority(), Some(1), HOUR);
+        listener(inner, &credentials, clients, &self.watch, &self.env).expect("a listener")
+    }
+
+    /// The next clients that were refused because of their certificates, sorted.
+    async fn refused(&mut self, count: usize) -> Vec<String> {
+        let mut refused = Vec::new();
+        for _ in 0..count {
+            let next = tokio::time::timeout(Duration::from_secs(60), self.refused.recv()).await;
+            let Refused { claimed, proven } = next.expect("in time").expect("the watch lives");
+            refused.push(format!("{} {proven}", claimed.map(|subject| subject.uri()).unwrap_or_default()));
+        }
+        refused.sort();
+        refused
     }
 
     fn dial(&self, credentials: &Credentials) -> TlsNet {
@@ -87,7 +105,7 @@ impl Scene {
 
 #[tokio::test]
 async fn the_peer_port_serves_controllers_of_the_cluster_alone() {
-    let scene = Scene::new();
+    let mut scene = Scene::new();
     let peers = scene.listen(Clients::Controllers).await;
     let own = controller(scene.authority(), Some(2), HOUR);
     let name = Some(Some("spiffe://atlas/controller/2".to_owned()));
@@ -116,7 +134,14 @@ async fn the_peer_port_serves_controllers_of_the_cluster_alone() {
     assert_eq!(reached(&*peers, stranger).await, None, "without a certificate");
     let other = controller(Authority::new(now()).expect("another"), Some(2), HOUR);
     assert_eq!(reached(&*peers, scene.dial(&other)).await, None, "of another cluster");
+    let trust = verify::Trust::Pinned(scene.authority().fingerprint());
+    let bold = TlsNet::with(scene.env.net.clone(), trust, Some(&other)).expect("a network");
+    assert_eq!(reached(&*peers, bold).await, None, "of another cluster, and knows whom it calls");
     assert_eq!(reached(&*peers, scene.dial(&own)).await, name, "still serves");
+    // Not the plain client: what speaks no TLS claims nothing.
+    let refused = [" false", "spiffe://atlas/controller/2 false", "spiffe://atlas/node/a true"];
+    assert_eq!(scene.refused(3).await, refused);
+    assert!(scene.refused.try_recv().is_err(), "nobody else");
 }
 
 #[tokio::test]
@@ -130,7 +155,7 @@ async fn a_node_is_who_its_certificate_says_and_no_server() {
     assert_eq!(reached(&*workers, pin(scene.authority().fingerprint())).await, Some(None), "may join");
     assert_eq!(reached(&*workers, pin([0; 32])).await, None, "another cluster than the token says");
     let inner = scene.env.net.listen("127.0.0.1:0".parse().expect("an address")).await.expect("a free port");
-    let fake = listener(inner, &worker, Clients::Nodes, &scene.env).expect("a listener");
+    let fake = listener(inner, &worker, Clients::Nodes, &scene.watch, &scene.env).expect("a listener");
     let own = controller(scene.authority(), Some(2), HOUR);
     assert_eq!(reached(&*fake, scene.dial(&own)).await, None, "a worker cannot stand for a controller");
 }

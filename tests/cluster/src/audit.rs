@@ -1,6 +1,7 @@
 //! The audit of a controller that is killed: every answered decision is in it, and a changed byte is found.
 
 mod all;
+mod machines;
 
 use std::fs;
 use std::net::SocketAddr;

@@ -8,15 +8,19 @@ use atlas_wire::proto::peer::v1::{
 };
 use tonic::Status;
 
-use crate::door::{PeerDoor, refused, same_cluster};
+use crate::door::{PeerDoor, Sender, refused};
 use crate::error::{ProposeError, ReadError};
 
 /// The most requests in one forwarded proposal.
 const REQUESTS_MAX: usize = 16_384;
 
 /// Answers `PeerService.Propose`.
-pub(crate) async fn propose(door: &PeerDoor, request: ProposeRequest) -> Result<ProposeResponse, Status> {
-    same_cluster(door.cluster_id, &request.cluster_id)?;
+pub(crate) async fn propose(
+    door: &PeerDoor,
+    sender: Option<Sender>,
+    request: ProposeRequest,
+) -> Result<ProposeResponse, Status> {
+    door.is_for_cluster(sender, &request.cluster_id)?;
     let requests = atlas_format::decode_requests(&request.requests, REQUESTS_MAX).map_err(refused)?;
     let ended = |result: ForwardResult| ProposeResponse { result: result.into(), ..ProposeResponse::default() };
     Ok(match door.local.propose(requests).await {
@@ -37,8 +41,12 @@ pub(crate) async fn propose(door: &PeerDoor, request: ProposeRequest) -> Result<
 }
 
 /// Answers `PeerService.ReadIndex`.
-pub(crate) async fn read_index(door: &PeerDoor, request: ReadIndexRequest) -> Result<ReadIndexResponse, Status> {
-    same_cluster(door.cluster_id, &request.cluster_id)?;
+pub(crate) async fn read_index(
+    door: &PeerDoor,
+    sender: Option<Sender>,
+    request: ReadIndexRequest,
+) -> Result<ReadIndexResponse, Status> {
+    door.is_for_cluster(sender, &request.cluster_id)?;
     let ended = |result: ForwardResult, seq| ReadIndexResponse { result: result.into(), seq };
     Ok(match door.local.read().await {
         Ok(state) => {

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use atlas_raft::{Leadership, Member, MemberView, Role};
-use atlas_service::Error;
-use atlas_types::{JoinKind, Level, MemberId, RequestId};
+use atlas_service::catalogue::{Entry, TOKEN_REFUSED};
+use atlas_service::{Error, TurnedAway, is_denial};
+use atlas_types::{Door, JoinKind, Level, MemberId, RequestId};
 use atlas_wire::proto::peer::v1 as wire;
 use tonic::Status;
 
@@ -38,8 +39,13 @@ impl Cluster {
             // The same for a repeat of the request, and as hard to guess as the request id.
             atlas_service::digest_of(format!("join by root token: {}", request.request_id).as_bytes())
         } else {
-            let token: Token = request.token.parse().map_err(|error| Status::invalid_argument(format!("{error}")))?;
-            token.hash()
+            let token: Result<Token, _> = request.token.parse();
+            token
+                .map_err(|error| {
+                    self.note_refused(&request, TOKEN_REFUSED);
+                    Status::invalid_argument(format!("{error}"))
+                })?
+                .hash()
         };
         let words = [&request.name, &request.peer, &request.worker, &request.http];
         if request.peer.is_empty()
@@ -72,7 +78,12 @@ impl Cluster {
             made.map_err(|error| status_of(&error))?;
         }
         let member = self.service.join_member(&caller, hash, above, request_id).await;
-        let member = member.map_err(|error| status_of(&error))?;
+        let member = member.map_err(|error| {
+            if is_denial(&error) {
+                self.note_refused(&request, error.entry());
+            }
+            status_of(&error)
+        })?;
         // A controller that crashed while joining and returned with another token left a learner with another number.
         let before = |other: &&MemberView| {
             other.role == Role::Learner && other.peer.address == request.peer && other.peer.member != member
@@ -87,5 +98,13 @@ impl Cluster {
         tracing::info!(%member, %name, "a controller joined as a learner");
         let cluster_id = handle.cluster_id().to_be_bytes().to_vec().into();
         Ok(wire::JoinResponse { cluster_id, member_id: member.0, name })
+    }
+
+    /// Records a controller whose token is refused.
+    fn note_refused(&self, request: &wire::JoinRequest, why: Entry) {
+        let name = if request.name.is_empty() { &request.peer } else { &request.name };
+        let (door, claimed) = (Door::Peer, format!("controller/{name}"));
+        let refused = TurnedAway { door, proven: String::new(), claimed, verb: "joinController", why: Some(why) };
+        self.service.audit().turned_away(refused);
     }
 }

@@ -3,6 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
+use atlas_raft::Sender;
 use atlas_service::{ArrivingLines, AttemptOutput, Following, Line, LineCursor, LiveLines, PeerError, Pieces, Service};
 use atlas_types::{Attempt, JobId, MemberId, StreamEvent};
 use atlas_wire::convert::deltas_in;
@@ -16,16 +17,18 @@ use futures::{Stream, StreamExt, stream};
 use tonic::transport::Channel;
 use tonic::{Request, Response, Status};
 
+use super::sender::Members;
+
 /// The most lines in one frame. Lines of the largest size fit.
 const LINES_MAX: usize = 64;
 
 /// The service that answers the other members.
-pub(crate) fn service(service: Service) -> LineServiceServer<LineDoor> {
-    LineServiceServer::new(LineDoor(service)).max_encoding_message_size(PEER_FRAME_BYTES_MAX)
+pub(super) fn service(service: Service, members: Members) -> LineServiceServer<LineDoor> {
+    LineServiceServer::new(LineDoor(service, members)).max_encoding_message_size(PEER_FRAME_BYTES_MAX)
 }
 
 /// Answers the other members.
-pub(crate) struct LineDoor(Service);
+pub(super) struct LineDoor(Service, Members);
 
 #[tonic::async_trait]
 impl LineService for LineDoor {
@@ -35,10 +38,9 @@ impl LineService for LineDoor {
         &self,
         request: Request<FollowLinesRequest>,
     ) -> Result<Response<Self::FollowLinesStream>, Status> {
+        let sender = request.extensions().get::<Sender>().copied();
         let FollowLinesRequest { cluster_id, job_id, attempt, after, once, pieces } = request.into_inner();
-        if cluster_id != self.0.handle().cluster_id().to_be_bytes()[..] {
-            return Err(Status::failed_precondition("this member belongs to another cluster"));
-        }
+        self.1.same_cluster(sender, &cluster_id)?;
         let place = LineCursor { job: JobId(job_id), attempt: Attempt(attempt), after };
         let deposed = |error: atlas_service::LeadershipLost| Status::unavailable(error.to_string());
         if once {

@@ -22,13 +22,6 @@ impl Rpc {
         Self { cluster, handle, members }
     }
 
-    fn same_cluster(&self, found: &[u8]) -> Result<(), Status> {
-        if found == self.handle.cluster_id().to_be_bytes() {
-            return Ok(());
-        }
-        Err(Status::failed_precondition("this member belongs to another cluster"))
-    }
-
     /// A forwarded request is handled by this member only if it leads, and is never forwarded again.
     fn leads(&self) -> Result<(), Status> {
         if matches!(*self.handle.leadership().borrow(), Leadership::Leader { .. }) {
@@ -45,15 +38,15 @@ impl MemberService for Rpc {
     }
 
     async fn ready(&self, request: Request<wire::ReadyRequest>) -> Result<Response<wire::ReadyResponse>, Status> {
-        self.members.check(&request)?;
-        self.same_cluster(&request.into_inner().cluster_id)?;
+        let sender = self.members.check(&request)?;
+        self.members.same_cluster(sender, &request.into_inner().cluster_id)?;
         Ok(Response::new(self.cluster.completeness().await))
     }
 
     async fn remove(&self, request: Request<wire::RemoveRequest>) -> Result<Response<wire::RemoveResponse>, Status> {
-        self.members.check(&request)?;
+        let sender = self.members.check(&request)?;
         let wire::RemoveRequest { cluster_id, member_id } = request.into_inner();
-        self.same_cluster(&cluster_id)?;
+        self.members.same_cluster(sender, &cluster_id)?;
         self.leads()?;
         self.handle.remove(MemberId(member_id)).await.map_err(refused)?;
         Ok(Response::new(wire::RemoveResponse {}))
@@ -63,9 +56,9 @@ impl MemberService for Rpc {
         &self,
         request: Request<wire::HandOverRequest>,
     ) -> Result<Response<wire::HandOverResponse>, Status> {
-        self.members.check(&request)?;
+        let sender = self.members.check(&request)?;
         let wire::HandOverRequest { cluster_id, member_id } = request.into_inner();
-        self.same_cluster(&cluster_id)?;
+        self.members.same_cluster(sender, &cluster_id)?;
         self.leads()?;
         let to = (member_id > 0).then_some(MemberId(member_id));
         let (member, term) = self.handle.transfer_leader(to).await.map_err(refused)?;

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use atlas_env::Env;
 use atlas_history::Gap;
+use atlas_raft::Sender as Member;
 use atlas_service::{ArtifactError, AuditPage, Sender, Service};
 use atlas_types::{ErrorKind, EventSeq};
 use atlas_wire::convert::digest_in;
@@ -28,6 +29,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 pub(crate) use client::Members;
 
+use super::sender::Members as Check;
 use super::status_of;
 
 /// The most transfers at once, because each needs memory for one part. Further ones wait.
@@ -38,27 +40,21 @@ const STALLED: Duration = Duration::from_secs(10);
 const DIGESTS_MAX: usize = 1_024;
 
 /// The service that answers the other members.
-pub(crate) fn service(service: Service, env: Env) -> StoreServiceServer<StoreDoor> {
-    StoreServiceServer::new(StoreDoor { service, env, transfers: Arc::new(Semaphore::new(TRANSFERS_MAX)) })
+pub(super) fn service(service: Service, members: Check, env: Env) -> StoreServiceServer<StoreDoor> {
+    StoreServiceServer::new(StoreDoor { service, members, env, transfers: Arc::new(Semaphore::new(TRANSFERS_MAX)) })
         .max_decoding_message_size(PEER_FRAME_BYTES_MAX)
         .max_encoding_message_size(PEER_FRAME_BYTES_MAX)
 }
 
 /// Answers the other members.
-pub(crate) struct StoreDoor {
+pub(super) struct StoreDoor {
     service: Service,
+    members: Check,
     env: Env,
     transfers: Arc<Semaphore>,
 }
 
 impl StoreDoor {
-    fn same_cluster(&self, found: &[u8]) -> Result<(), Status> {
-        if found == self.service.handle().cluster_id().to_be_bytes() {
-            return Ok(());
-        }
-        Err(Status::failed_precondition("this member belongs to another cluster"))
-    }
-
     async fn transfer(&self) -> Result<OwnedSemaphorePermit, Status> {
         self.transfers.clone().acquire_owned().await.map_err(|_| Status::unavailable("stopping"))
     }
@@ -81,8 +77,9 @@ impl StoreService for StoreDoor {
         &self,
         request: Request<HoldArtifactsRequest>,
     ) -> Result<Response<HoldArtifactsResponse>, Status> {
+        let sender = sender(&request);
         let HoldArtifactsRequest { cluster_id, digests } = request.into_inner();
-        self.same_cluster(&cluster_id)?;
+        self.members.same_cluster(sender, &cluster_id)?;
         if digests.len() > DIGESTS_MAX {
             let (field, found) = ("digests", digests.len());
             return Err(ConvertError::TooLarge { field, found, max: DIGESTS_MAX }.into());
@@ -96,10 +93,11 @@ impl StoreService for StoreDoor {
         &self,
         request: Request<Streaming<PutArtifactRequest>>,
     ) -> Result<Response<PutArtifactResponse>, Status> {
+        let sender = sender(&request);
         let mut parts = request.into_inner();
         let first = self.next(&mut parts).await?.and_then(|part| part.head);
         let head = first.ok_or_else(|| Status::invalid_argument("an artifact must begin with its header"))?;
-        self.same_cluster(&head.cluster_id)?;
+        self.members.same_cluster(sender, &head.cluster_id)?;
         let digest = digest_in("head.digest", &head.digest)?;
         let max = self.service.artifacts().bytes_max();
         if head.size_bytes > max {
@@ -123,8 +121,9 @@ impl StoreService for StoreDoor {
         &self,
         request: Request<GetArtifactRequest>,
     ) -> Result<Response<Self::GetArtifactStream>, Status> {
+        let sender = sender(&request);
         let GetArtifactRequest { cluster_id, digest } = request.into_inner();
-        self.same_cluster(&cluster_id)?;
+        self.members.same_cluster(sender, &cluster_id)?;
         let digest = digest_in("digest", &digest)?;
         let permit = self.transfer().await?;
         let sender = self.service.artifacts().open(digest).await.map_err(|error| refused(&error))?;
@@ -135,8 +134,9 @@ impl StoreService for StoreDoor {
         &self,
         request: Request<FetchHistoryRequest>,
     ) -> Result<Response<FetchHistoryResponse>, Status> {
+        let sender = sender(&request);
         let FetchHistoryRequest { cluster_id, after, through } = request.into_inner();
-        self.same_cluster(&cluster_id)?;
+        self.members.same_cluster(sender, &cluster_id)?;
         let gap = Gap { after: EventSeq(after), through: EventSeq(through) };
         let part = self.service.history_part(gap).await.map_err(|error| failed(&error))?;
         Ok(Response::new(convert::part_out(part)))
@@ -146,20 +146,26 @@ impl StoreService for StoreDoor {
         &self,
         request: Request<QueryHistoryRequest>,
     ) -> Result<Response<QueryHistoryResponse>, Status> {
+        let sender = sender(&request);
         let QueryHistoryRequest { cluster_id, through, question } = request.into_inner();
-        self.same_cluster(&cluster_id)?;
+        self.members.same_cluster(sender, &cluster_id)?;
         let query = convert::query_in(question)?;
         let found = self.service.history_query(EventSeq(through), query).await.map_err(|error| failed(&error))?;
         Ok(Response::new(convert::found_out(&found)))
     }
 
     async fn read_audit(&self, request: Request<ReadAuditRequest>) -> Result<Response<ReadAuditResponse>, Status> {
+        let sender = sender(&request);
         let request = request.into_inner();
-        self.same_cluster(&request.cluster_id)?;
+        self.members.same_cluster(sender, &request.cluster_id)?;
         let page = self.service.audit().page(convert::audit_in(request)?).await.map_err(|error| status_of(&error))?;
         let AuditPage { lines, last, more, end } = page;
         Ok(Response::new(ReadAuditResponse { lines, last, more, end }))
     }
+}
+
+fn sender<T>(request: &Request<T>) -> Option<Member> {
+    request.extensions().get::<Member>().copied()
 }
 
 /// An artifact in parts. If it turns out to be damaged, the stream ends with an error.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use atlas_env::Env;
-use atlas_service::{Error, Service};
+use atlas_service::catalogue::NOT_ENROLLED;
+use atlas_service::{Error, Service, is_denial};
 use atlas_tls::{NodeKey, NodeToken, Subject};
 use atlas_types::NodeId;
 use atlas_wire::proto::worker::v1 as wire;
@@ -15,9 +16,12 @@ use crate::identity;
 use crate::listen::Peer;
 use crate::peer_door::status_of;
 use crate::tls::Tls;
+use crate::watch::named;
 
 /// The largest token.
 const TOKEN_BYTES_MAX: usize = 1_024;
+/// The operation that renews a certificate, in records.
+const RENEW: &str = "renewCertificate";
 
 /// Who is at the other end of a connection.
 #[derive(Debug, Clone)]
@@ -30,18 +34,22 @@ pub(super) enum Sender {
 
 impl Sender {
     /// The sender of a request. Refuses a connection that may not act for any node.
-    pub(super) fn of<T>(door: &Door, request: &Request<T>) -> Result<Self, Status> {
+    pub(super) fn of<T>(door: &Door, request: &Request<T>, verb: &'static str) -> Result<Self, Status> {
         if door.tls.is_none() {
             return Ok(Self::Anybody);
         }
         let proof = request.extensions().get::<Peer>().and_then(Peer::proof);
-        let proof = proof.ok_or_else(|| Status::unauthenticated("this cluster needs the certificate of a node"))?;
-        let Some(Subject::Node(node)) = Subject::of(&proof.name) else {
-            return Err(Status::permission_denied("the certificate is not that of a node"));
+        let subject = proof.and_then(|proof| Subject::of(&proof.name));
+        let sender = match (proof, &subject) {
+            (None, _) => Err(Status::unauthenticated("this cluster needs the certificate of a node")),
+            (Some(proof), Some(Subject::Node(node))) => Ok(Self::Node(node.clone(), proof.key)),
+            _ => Err(Status::permission_denied("the certificate is not that of a node")),
         };
-        let sender = Self::Node(node, proof.key);
-        sender.check(&door.service)?;
-        Ok(sender)
+        let sender = sender.and_then(|sender| sender.check(&door.service).map(|()| sender));
+        sender.inspect_err(|_| {
+            let claimed = subject.as_ref().map(named).unwrap_or_default();
+            door.watch.turned_away(subject.as_ref(), claimed, verb, Some(NOT_ENROLLED));
+        })
     }
 
     /// Refuses a node whose certificate was revoked or replaced.
@@ -55,11 +63,23 @@ impl Sender {
     }
 
     /// Refuses to act for another node.
-    pub(super) fn acts_for(&self, node: &NodeId) -> Result<(), Status> {
+    pub(super) fn acts_for(&self, door: &Door, node: &NodeId) -> Result<(), Status> {
         match self {
-            Self::Node(own, _) if own != node.as_str() => Err(status_of(&Error::NotEnrolled(node.to_string()))),
+            Self::Node(own, _) if own != node.as_str() => {
+                self.turned_away(door, format!("node/{node}"), "openSession");
+                Err(status_of(&Error::NotEnrolled(node.to_string())))
+            }
             _ => Ok(()),
         }
+    }
+
+    /// Records that it was turned away, and what it claimed.
+    pub(super) fn turned_away(&self, door: &Door, claimed: String, verb: &'static str) {
+        let proven = match self {
+            Self::Anybody => None,
+            Self::Node(node, _) => Some(Subject::Node(node.clone())),
+        };
+        door.watch.turned_away(proven.as_ref(), claimed, verb, Some(NOT_ENROLLED));
     }
 }
 
@@ -73,6 +93,15 @@ pub(super) struct Rpc {
 impl Rpc {
     pub(super) fn new(door: Arc<Door>, tls: Tls, env: Env) -> Self {
         Self { door, tls, env }
+    }
+
+    /// The answer to a token that is refused.
+    fn refused(&self, node: &str, error: &Error) -> Status {
+        if is_denial(error) {
+            let claimed = if node.is_empty() { String::new() } else { format!("node/{node}") };
+            self.door.watch.turned_away(None, claimed, "enrollNode", Some(error.entry()));
+        }
+        status_of(error)
     }
 
     fn issue(&self, node: &str, key: &NodeKey) -> Result<wire::NodeCertificate, Status> {
@@ -96,20 +125,21 @@ impl EnrollmentService for Rpc {
         let key = key(&request.public_key)?;
         let token = Some(&request.token).filter(|token| token.len() <= TOKEN_BYTES_MAX);
         let token = token.and_then(|token| NodeToken::read(token).ok());
-        let token = token.ok_or_else(|| status_of(&Error::NodeTokenRefused))?;
+        let token = token.ok_or_else(|| self.refused("", &Error::NodeTokenRefused))?;
         let (caller, hash, key_hash) = (identity::worker(), token.hash(), hex(key.hash()));
         let enrolled = self.door.service.enroll_node(&caller, &token.node, &hash, &key_hash);
-        enrolled.await.map_err(|error| status_of(&error))?;
+        enrolled.await.map_err(|error| self.refused(&token.node, &error))?;
         let certificate = Some(self.issue(&token.node, &key)?);
         Ok(Response::new(wire::EnrollResponse { certificate }))
     }
 
     async fn renew(&self, request: Request<wire::RenewRequest>) -> Result<Response<wire::RenewResponse>, Status> {
-        let Sender::Node(node, known) = Sender::of(&self.door, &request)? else {
+        let Sender::Node(node, known) = Sender::of(&self.door, &request, RENEW)? else {
             return Err(Status::unauthenticated("this cluster needs the certificate of a node"));
         };
         let key = key(&request.into_inner().public_key)?;
         if key.hash() != known {
+            Sender::Node(node.clone(), known).turned_away(&self.door, format!("node/{node}"), RENEW);
             return Err(Status::permission_denied("a renewed certificate has the key of the one before"));
         }
         Ok(Response::new(wire::RenewResponse { certificate: Some(self.issue(&node, &key)?) }))

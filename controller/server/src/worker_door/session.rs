@@ -70,7 +70,7 @@ pub(super) async fn run(
         Ok(hello) => hello,
         Err(status) => return out.fail(status),
     };
-    if let Err(status) = sender.acts_for(&hello.node) {
+    if let Err(status) = sender.acts_for(&door, &hello.node) {
         tracing::warn!(node = %hello.node, ?sender, "a worker asked to be another node");
         return out.fail(status);
     }
@@ -241,7 +241,9 @@ impl Session {
     fn renewed(&mut self, number: Result<u64, ReadError>) -> Result<(), Refusal> {
         self.renewal = None;
         // A node whose certificate was revoked keeps its session until it renews, a fraction of the session's life.
-        self.sender.check(&self.door.service)?;
+        self.sender.check(&self.door.service).inspect_err(|_| {
+            self.sender.turned_away(&self.door, format!("node/{}", self.connection.node), "renewSession");
+        })?;
         match number {
             Ok(number) => self.connection.out.send(ToWorker::RenewAck { number }),
             // The worker renews again long before its session ends.
@@ -302,12 +304,22 @@ impl Session {
         self.propose(batch);
     }
 
+    /// Records a node that acts for a lease of another one. Outdated leases of its own are common and are not recorded.
+    fn note_foreign(&self, job: JobId, token: FencingToken, verb: &'static str) {
+        let state = self.door.service.handle().applied();
+        let own = &self.connection.node;
+        if let Some(lease) = state.lease(job).filter(|lease| lease.token == token && lease.node != *own) {
+            self.sender.turned_away(&self.door, format!("job/{job} lease of node/{}", lease.node), verb);
+        }
+    }
+
     fn spawn(&mut self, number: u64, spawn: Spawn) {
         if self.spawns.len() >= SPAWNS_MAX {
             let end = SpawnEnd::Refused(format!("the jobs of this node are already waiting for {SPAWNS_MAX} others"));
             return self.connection.out.send(ToWorker::Spawned { number, end });
         }
         let Spawner { job, token } = spawn.spawner;
+        self.note_foreign(job, token, "submitJob");
         let Some(alive) = self.connection.leases().held(job, token).map(|held| held.alive()) else {
             let end = SpawnEnd::Refused("the lease is outdated".to_owned());
             return self.connection.out.send(ToWorker::Spawned { number, end });
@@ -408,6 +420,7 @@ impl Session {
                 self.store_logs();
             }
             ToLeader::Report { number, report } => {
+                self.note_foreign(report.job, report.token, "reportJob");
                 batch.report((service, &self.connection, &mut self.connection.leases()), number, report);
             }
             ToLeader::StreamEvents { job, attempt, events } => {

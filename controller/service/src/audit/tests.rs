@@ -99,6 +99,35 @@ async fn denials_are_bounded_and_counted() {
 }
 
 #[tokio::test]
+async fn a_flood_of_strangers_is_counted_and_keeps_no_other_out() {
+    let (dir, env, metrics) = (tempfile::tempdir().expect("a folder"), Env::system(), Metrics::new());
+    let (audit, _task) = Audit::open(options(dir.path(), 1 << 30), &metrics, &env).expect("opens");
+    let stranger = |claimed: String| TurnedAway {
+        door: Door::Worker,
+        proven: String::new(),
+        claimed,
+        verb: "openSession",
+        why: Some(crate::catalogue::NOT_ENROLLED),
+    };
+    for at in 0..5_000 {
+        audit.turned_away(stranger(format!("node/{at}")));
+    }
+    audit.turned_away(TurnedAway { proven: "node/w1".to_owned(), ..stranger("node/w2".to_owned()) });
+    audit.denied(&caller(), attempted("job/1"), &Error::Unauthenticated("the token is not valid here")).await;
+    audit.done(&caller(), attempted("job/2")).await.expect("recorded");
+    let lines = all(&audit).await;
+    verified(&lines);
+    let records: Vec<Record> = lines.iter().map(|line| Verifier::default().line(line).expect("a record")).collect();
+    let strangers =
+        records.iter().filter(|record| record.object.starts_with("node/") && record.principal == "anonymous");
+    let (strangers, dropped) = (strangers.count() as u64, records.iter().map(|record| record.count).sum::<u64>());
+    assert!((50..500).contains(&strangers) && strangers + dropped == 5_000, "{strangers} and {dropped}");
+    assert!(lines.iter().any(|line| line.contains(r#""principal":"node/w1","door":"worker","verb":"openSession","object":"node/w2","decision":"deny","code":"E2108""#)), "{lines:?}");
+    assert!(records.iter().any(|record| record.object == "job/1" && record.decision == Decision::Deny));
+    assert!(metrics.render().contains(&format!("atlas_audit_dropped_total {dropped}\n")));
+}
+
+#[tokio::test]
 async fn the_oldest_files_are_removed_and_the_rest_verifies() {
     let (dir, env) = (tempfile::tempdir().expect("a folder"), Env::system());
     let (audit, _task) = Audit::open(options(dir.path(), 256 << 10), &Metrics::new(), &env).expect("opens");

@@ -19,6 +19,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::Streaming;
 use tonic::transport::Channel;
 
+use crate::watch::Watch;
 use crate::worker_door::hub::Program;
 use crate::{Controller, Options};
 
@@ -204,6 +205,7 @@ impl Cluster {
             env: Env::system(),
             session_ttl: Duration::from_secs(1),
             tls: None,
+            watch: Watch::new(Door::Worker),
         })
     }
 

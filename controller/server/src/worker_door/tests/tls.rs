@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use atlas_env::{Env, Net};
 use atlas_raft::peer_channel;
+use atlas_service::{AuditAsk, AuditDecision, AuditFilter};
 use atlas_tls::{Authority, Credentials, Enrolled, Issued, NodeToken, TlsNet};
 use atlas_types::Expect;
 use atlas_wire::proto::peer::v1::member_service_client::MemberServiceClient;
@@ -17,7 +18,7 @@ use tonic::transport::Channel;
 use tonic::{Code, Status};
 
 use super::fake::{Cluster, Worker, hello, soon};
-use crate::Options;
+use crate::{Auth, Options};
 
 const LIFE: Duration = Duration::from_secs(600);
 
@@ -34,6 +35,8 @@ impl Scene {
         let cluster = Cluster::start_with(|options: &mut Options| {
             options.tls_dir = Some(dir);
             options.tls_life = LIFE;
+            // With an audit.
+            options.auth = Auth::Tokens;
             options.peer = Some("127.0.0.1:0".parse().expect("an address"));
             // Renewals are answered within the test.
             options.session_ttl = Duration::from_secs(600);
@@ -70,6 +73,22 @@ impl Scene {
         let answer = soon(client.enroll(request)).await?.into_inner();
         store(&files, &answer.certificate.expect("a certificate"));
         Ok(Credentials::of_node(&files, Env::system().clock).expect("credentials"))
+    }
+
+    /// Who was turned away: proven name, port, operation, claim and code; repetitions once.
+    async fn turned_away(&self) -> Vec<String> {
+        let audit = self.cluster.controller.service().audit();
+        soon(audit.settled()).await;
+        let filter = AuditFilter { decision: Some(AuditDecision::Deny), ..AuditFilter::default() };
+        let page = soon(audit.page(AuditAsk { after: 0, filter, limit: 100 })).await.expect("a page");
+        let told = |line: &String| {
+            let record: serde_json::Value = serde_json::from_str(line).expect("JSON");
+            let part = |name: &str| record[name].as_str().unwrap_or("-").to_owned();
+            ["principal", "door", "verb", "object", "code"].map(part).join(" ")
+        };
+        let mut told: Vec<String> = page.lines.iter().map(told).collect();
+        told.dedup();
+        told
     }
 
     async fn worker(&self, credentials: &Credentials) -> Result<Worker, Status> {
@@ -149,6 +168,18 @@ async fn a_node_joins_once_acts_for_itself_and_is_revoked() {
     worker.say(atlas_wire::session::ToLeader::Renew { number: 1 }).await;
     assert_eq!(worker.hears().await, "PermissionDenied: node \"n1\" may not connect with this certificate");
     assert_eq!(code(scene.enroll(&token, &dir("n1")).await), refused, "its token went with it");
+    let expected = [
+        "anonymous worker enrollNode node/n1 E2102",
+        "anonymous worker enrollNode node/n2 E2102",
+        "anonymous worker enrollNode node/n1 E2102",
+        "node/n1 worker openSession node/n2 E2108",
+        "node/n1 worker openSession node/n1 E2108",
+        "anonymous worker storePayload - E2108",
+        "node/n1 worker openSession node/n1 E2108",
+        "node/n1 worker renewSession node/n1 E2108",
+        "anonymous worker enrollNode node/n1 E2102",
+    ];
+    assert_eq!(scene.turned_away().await, expected);
 }
 
 #[tokio::test]
@@ -211,4 +242,15 @@ async fn the_peer_port_knows_members_and_lets_others_only_ask_to_join() {
     joining.become_member(2).expect("a member");
     let mut client = dial(Arc::new(tls(&joining)));
     assert_eq!(code(soon(client.ready(ready())).await).0, Code::FailedPrecondition, "another cluster's id");
+    let mut found = scene.turned_away().await;
+    let expected = [
+        "controller peer callController controller -",
+        "anonymous peer joinController controller/ E2102",
+        "controller/2 peer callController cluster/00000000000000000000000000000000 -",
+    ];
+    assert_eq!(found.split_off(found.len() - expected.len()), expected);
+    // Handshakes fail beside each other.
+    found.sort();
+    found.dedup();
+    assert_eq!(found, ["anonymous peer connect - -", "node/n1 peer connect node/n1 -"]);
 }
