@@ -17,7 +17,7 @@ use atlas_wire::proto::worker::v1::{EnrollRequest, NodeCertificate, RenewRequest
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
-use super::fake::{Cluster, Worker, hello, soon};
+use super::fake::{Cluster, Worker, completed, hello, report, soon};
 use crate::{Auth, Options};
 
 const LIFE: Duration = Duration::from_secs(600);
@@ -179,6 +179,31 @@ async fn a_node_joins_once_acts_for_itself_and_is_revoked() {
         "node/n1 worker renewSession node/n1 E2108",
         "anonymous worker enrollNode node/n1 E2102",
     ];
+    assert_eq!(scene.turned_away().await, expected);
+}
+
+#[tokio::test]
+async fn a_report_under_the_lease_of_another_node_is_recorded_and_one_under_an_old_lease_is_not() {
+    let scene = Scene::start().await;
+    let node = async |name: &str| {
+        let token = scene.token(name, LIFE).await;
+        let own = scene.enroll(&token, &scene.keys.path().join(name)).await.expect("joined");
+        let mut worker = scene.worker(&own).await.expect("a stream");
+        worker.say(hello(name, 1)).await;
+        assert!(worker.hears().await.starts_with("welcome"));
+        worker
+    };
+    let mut holder = node("n1").await;
+    scene.cluster.submit(7, "plain").await;
+    assert_eq!(holder.hears().await, "grant job 7 token 1 attempt 1 of plain 1.0.0 needs_start false");
+    let mut other = node("n2").await;
+    other.say(report(1, 7, 1, completed("1"))).await;
+    assert_eq!(other.hears().await, "report 1 Fenced");
+    holder.say(report(1, 7, 1, completed("1"))).await;
+    assert_eq!(holder.hears().await, "report 1 Applied");
+    holder.say(report(2, 7, 1, completed("1"))).await;
+    assert_eq!(holder.hears().await, "report 2 Fenced");
+    let expected = ["node/n2 worker reportJob job/job-0000000000000007 lease of node/n1 E2108"];
     assert_eq!(scene.turned_away().await, expected);
 }
 
