@@ -131,6 +131,10 @@ fn of_graph(name: &str, graph: &Graph) -> Value {
 }
 
 fn of_config(name: &str, config: &Config) -> Value {
+    let mut provider = json!({ "type": "normal", "tool_permissions": config.tool_permissions });
+    if let Some(session) = config.session.as_deref().filter(|session| !session.is_empty()) {
+        provider["session"] = session.into();
+    }
     let defaults = config.variables.iter().map(|variable| variable.default.as_deref().unwrap_or_default());
     json!({ "agent": {
         "name": name,
@@ -146,7 +150,7 @@ fn of_config(name: &str, config: &Config) -> Value {
         "model": models_of_config(config),
         "requires": { "skills": USER_TOOLS, "spawn_agents": config.helpers.spawns, "mcp_servers": servers(&config.mcp_servers) },
         "permissions": permissions(defaults),
-        "provider": { "type": "normal", "tool_permissions": config.tool_permissions },
+        "provider": provider,
         "execution_timeout": TIMEOUT_SECONDS,
     }})
 }
@@ -349,6 +353,8 @@ mod tests {
                     .expect("a configuration"),
             )
         };
+        assert_eq!(of("name: X\nagent_session: work\n")["agent"]["provider"]["session"], "work");
+        assert_eq!(of("name: X\nagent_session: ''\n")["agent"]["provider"].get("session"), None);
         assert_eq!(of(text)["agent"]["model"], json!({"preference": "fast", "others": ["small"]}));
         assert_eq!(of("name: X\nsummarization_model: small\n")["agent"]["model"], json!({}));
         check(

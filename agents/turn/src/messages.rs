@@ -26,6 +26,17 @@ pub fn take(input: &mut Value, member: &str) -> Result<Vec<Message>, String> {
     }
 }
 
+/// The messages of the conversation that a job of an agent with a `config.yaml` continues, with the one to answer as the last. Its input has
+/// them in `conversation`, apart from its own members. Providers refuse messages without content, so these are left out.
+pub fn continued(input: &Value) -> Result<Vec<Message>, String> {
+    let mut conversation = input.get("conversation").cloned().unwrap_or_default();
+    let mut said = take(&mut conversation, "messages")?;
+    said.retain(|message| {
+        message.parts.iter().any(|part| !matches!(part, Part::Text { text } if text.trim().is_empty()))
+    });
+    Ok(said)
+}
+
 /// Messages whose last one, from the user, is this prompt instead.
 pub fn prompted(mut said: Vec<Message>, prompt: Option<&str>) -> Vec<Message> {
     if let Some(prompt) = prompt {
@@ -69,6 +80,19 @@ mod tests {
         assert_eq!(shown, [(Role::User, 2), (Role::Assistant, 1), (Role::User, 1)]);
         assert_eq!(input, json!({"z": 2}));
         assert_eq!(take(&mut input, "said"), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn a_conversation_is_apart_from_the_other_members() {
+        let said = json!([
+            {"role": "user", "content": "a"},
+            {"role": "assistant", "content": ""},
+            {"role": "user", "content": "b"},
+        ]);
+        let input = json!({"message": "b", "conversation": {"messages": said}});
+        assert_eq!(continued(&input), Ok(vec![Message::user("a"), Message::user("b")]));
+        assert_eq!(continued(&json!({"message": "b"})), Ok(Vec::new()));
+        assert!(continued(&json!({"conversation": {"messages": 5}})).is_err());
     }
 
     #[test]

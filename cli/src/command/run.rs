@@ -26,6 +26,9 @@ use crate::words;
 /// How long to wait for an agent's last log lines after its job has ended.
 const LAST_LINES: Duration = Duration::from_millis(500);
 
+/// The error of a conversation whose earlier message is still being answered.
+const ANSWERING: &str = "E1120";
+
 /// Options of `atlasctl run`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
@@ -77,6 +80,10 @@ pub(crate) struct Options {
     /// asks them, and fail elsewhere.
     #[arg(long, value_name = "RULE")]
     questions: Option<String>,
+    /// Continue this conversation, or begin it; with temp, begin one that is not kept. Without it, an agent may have a
+    /// conversation of its own. Waits for earlier messages of it.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["from", "at"], value_parser = names::conversation)]
+    conversation: Option<String>,
     /// Label of the job; repeatable.
     #[arg(short, long = "label", value_name = "KEY=VALUE", value_parser = words::parse_label)]
     labels: Vec<(String, String)>,
@@ -232,9 +239,20 @@ async fn submit(context: &Context, client: &Client, options: &Options) -> Result
     let body = Value::Object(body);
     // A stored chain is run as one, so that its steps are shown.
     let query = [("validate", "refuse"), ("only", "agent")];
-    let answer = match &options.idempotency_key {
-        Some(key) => client.post_named(&["api", "jobs"], &query, &body, key).await?,
-        None => client.post(&["api", "jobs"], &query, &body).await?,
+    let post = async || match &options.idempotency_key {
+        Some(key) => client.post_named(&["api", "jobs"], &query, &body, key).await,
+        None => client.post(&["api", "jobs"], &query, &body).await,
+    };
+    let mut told = false;
+    let answer = loop {
+        match post().await {
+            Err(failure) if failure.code.as_deref() == Some(ANSWERING) => {
+                if !std::mem::replace(&mut told, true) {
+                    context.note(&failure.message);
+                }
+            }
+            answer => break answer?,
+        }
     };
     let id = answer["id"].as_str().ok_or_else(|| Failure::answer("a submission is answered with an id"))?;
     Ok(id.to_owned())
@@ -262,6 +280,9 @@ fn members(context: &Context, options: &Options) -> Result<Map<String, Value>, F
     }
     if let Some(limit) = options.execution_timeout {
         set("timeout", json!(limit.as_secs_f64()));
+    }
+    if let Some(conversation) = &options.conversation {
+        set("conversation", conversation.as_str().into());
     }
     if let Some(budget) = options.budget {
         set("budget_usd", budget.to_string().into());

@@ -48,6 +48,7 @@ catalogue! {
     UNKNOWN_OBJECT_KIND = "E1117" NotFound "no such kind of object";
     OBJECT_REFUSED = "E1118" Invalid "the object is refused by its kind";
     OBJECT_IN_USE = "E1119" Conflict "the object is in use";
+    CONVERSATION_BUSY = "E1120" Busy "the conversation is answering";
     UNKNOWN_ORCHESTRATOR = "E1141" NotFound "no such orchestrator";
     NOT_AN_ORCHESTRATOR = "E1142" Invalid "the agent is no orchestrator";
     CHAIN_CYCLE = "E1143" Invalid "the chain calls itself";

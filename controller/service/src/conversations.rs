@@ -6,16 +6,20 @@
 mod expiry;
 mod history;
 mod mapping;
+mod sessions;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use atlas_objects::{ConversationSpec, TurnUnderWay};
-use atlas_types::{AgentName, Command, Expect, JobId, JobStatus, Object, ObjectKey, ObjectKind, ObjectName, PutObject};
+use atlas_types::{
+    AgentName, Command, Expect, Job, JobId, JobStatus, KEPT_METADATA, Object, ObjectKey, ObjectKind, ObjectName,
+    PutObject,
+};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::OwnedMutexGuard;
 
 use crate::{Caller, Consistency, Error, ObjectChange, Service, Submission, View};
@@ -54,6 +58,16 @@ pub struct Message {
     /// Objects with `data` and `mime_type`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Value>,
+    /// What the agent keeps for the next turn; only in its own messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Value>,
+}
+
+impl Message {
+    /// A message of the user.
+    pub fn user(content: String, images: Vec<Value>) -> Self {
+        Self { role: Role::User, content, images, kept: None }
+    }
 }
 
 /// Who continues a conversation.
@@ -85,6 +99,25 @@ pub struct BegunTurn {
     _place: OwnedMutexGuard<()>,
 }
 
+/// A turn that is to begin.
+struct Asked {
+    key: ObjectKey,
+    scope: ConversationScope,
+    mapping: Mapping,
+    message: Message,
+    /// Other members of the input.
+    others: Map<String, Value>,
+    /// How long it waits for the turns before it; without one, until they have ended.
+    patience: Option<Duration>,
+}
+
+/// A turn that is written into its conversation, before its job exists.
+pub(crate) struct Claimed {
+    key: ObjectKey,
+    job: JobId,
+    place: OwnedMutexGuard<()>,
+}
+
 /// The places of the conversations that this controller serves. A place is taken in the order of arrival.
 #[derive(Default)]
 pub(crate) struct Places(Mutex<HashMap<ObjectKey, Arc<tokio::sync::Mutex<()>>>>);
@@ -112,18 +145,44 @@ impl Service {
         message: Message,
     ) -> Result<BegunTurn, Error> {
         let key = key(caller, name)?;
-        let place = self.shared.conversations.take(&key).await;
-        let said = self.store_messages(std::slice::from_ref(&message)).await?;
-        let (job, spec) = self.claim_turn(caller, &key, scope, agent, &said.digest).await?;
-        let begun = async {
-            let mut messages = self.messages(&spec).await?;
-            messages.push(message);
-            let mut submission = Submission::new(agent.clone(), Bytes::from(mapping.input(&messages).to_string()));
-            submission.refuse = true;
-            self.submit_as(caller, &submission, Some(job)).await
+        let mut submission =
+            Submission::new(agent.clone(), Bytes::from_static(b"{}")).in_conversation(key.name.as_str());
+        submission.refuse = true;
+        let (mapping, others) = (mapping.clone(), Map::new());
+        let asked = Asked { key, scope, mapping, message, others, patience: None };
+        let claimed = self.claim(caller, asked, &mut submission, self.draw_id()).await?;
+        let job = self.submit_claimed(caller, &claimed, &submission).await?;
+        Ok(BegunTurn { job, _place: claimed.place })
+    }
+
+    /// Waits until earlier turns have ended, takes the next one for a job, and makes its input.
+    async fn claim(
+        &self,
+        caller: &Caller,
+        asked: Asked,
+        submission: &mut Submission,
+        job: JobId,
+    ) -> Result<Claimed, Error> {
+        let Asked { key, scope, mapping, message, others, patience } = asked;
+        let clock = &self.shared.env.clock;
+        let until = patience.map(|patience| clock.monotonic() + patience);
+        let place = match patience {
+            None => self.shared.conversations.take(&key).await,
+            Some(patience) => tokio::select! {
+                biased;
+                place = self.shared.conversations.take(&key) => place,
+                () = clock.sleep(patience) => return Err(Error::ConversationBusy(key.name.to_string())),
+            },
         };
-        match begun.await {
-            Ok(job) => Ok(BegunTurn { job, _place: place }),
+        let said = self.store_messages(std::slice::from_ref(&message)).await?;
+        let turn = TurnUnderWay { job: job.to_string(), message: said.digest, since: 0 };
+        let spec = self.claim_turn(caller, &key, (scope, &submission.agent), turn, until).await?;
+        match self.said(&spec).await {
+            Ok((mut messages, kept)) => {
+                messages.push(message);
+                submission.input = mapping.continued(&messages, kept.as_ref(), others).to_string().into();
+                Ok(Claimed { key, job, place })
+            }
             Err(error) => {
                 self.end_turn(caller, &key, job, Vec::new()).await?;
                 Err(error)
@@ -131,21 +190,40 @@ impl Service {
         }
     }
 
+    /// Submits the job of a turn. The turn ends at once if there is no such job.
+    async fn submit_claimed(
+        &self,
+        caller: &Caller,
+        claimed: &Claimed,
+        submission: &Submission,
+    ) -> Result<JobId, Error> {
+        let submitted = self.submit_as(caller, submission, Some(claimed.job)).await;
+        // The idempotency key may have been used before; then the job is an earlier one.
+        if !matches!(submitted, Ok(job) if job == claimed.job) {
+            self.release(caller, claimed).await?;
+        }
+        submitted
+    }
+
+    /// Gives back a turn that has no job.
+    pub(crate) async fn release(&self, caller: &Caller, claimed: &Claimed) -> Result<(), Error> {
+        self.end_turn(caller, &claimed.key, claimed.job, Vec::new()).await
+    }
+
     /// Adds the answer of a turn whose job has ended. A turn without an answer leaves the conversation as it was.
     pub async fn finish_turn(&self, caller: &Caller, name: &str, turn: BegunTurn) -> Result<(), Error> {
         self.settle_turn(caller, &key(caller, name)?, turn.job).await.map(drop)
     }
 
-    /// Takes the turn of a conversation for a job that does not exist yet.
+    /// Writes a turn into a conversation, for a job that does not exist yet. Turns before it are waited for.
     async fn claim_turn(
         &self,
         caller: &Caller,
         key: &ObjectKey,
-        scope: ConversationScope,
-        agent: &AgentName,
-        message: &str,
-    ) -> Result<(JobId, ConversationSpec), Error> {
-        let job = self.draw_id();
+        (scope, agent): (ConversationScope, &AgentName),
+        mut turn: TurnUnderWay,
+        until: Option<Duration>,
+    ) -> Result<ConversationSpec, Error> {
         loop {
             let now = self.seconds();
             let state = self.state(Consistency::Linearizable).await?;
@@ -164,10 +242,7 @@ impl Service {
                 }
             };
             if spec.agent != agent.as_str() {
-                return Err(Error::Malformed(format!(
-                    "the conversation {} is with {}, not {agent}",
-                    key.name, spec.agent
-                )));
+                return Err(not_with(key, &spec.agent, agent));
             }
             if spec.bytes() > BYTES_MAX {
                 let limit = BYTES_MAX;
@@ -176,34 +251,48 @@ impl Service {
                     key.name
                 )));
             }
-            if let Some(turn) = &spec.turn {
-                self.await_turn(caller, key, turn, now).await?;
+            if let Some(earlier) = &spec.turn {
+                // A spawned job has the same id however often it is asked for.
+                if earlier.job == turn.job {
+                    return Ok(spec);
+                }
+                let left = until.map(|until| until.saturating_sub(self.shared.env.clock.monotonic()));
+                let ended = self.await_turn(caller, key, earlier, left.map_or(LOOK, |left| left.min(LOOK))).await?;
+                if !ended && left == Some(Duration::ZERO) {
+                    return Err(Error::ConversationBusy(key.name.to_string()));
+                }
                 continue;
             }
-            spec.turn = Some(TurnUnderWay { job: job.to_string(), message: message.to_owned(), since: now });
+            turn.since = now;
+            spec.turn = Some(turn.clone());
             spec.updated_at = now;
             let expect = old.map_or(Expect::Absent, |object| Expect::Revision(object.revision));
             match self.write_conversation(caller, key, &spec, expect).await {
-                Ok(()) => return Ok((job, spec)),
+                Ok(()) => return Ok(spec),
                 Err(Error::ObjectChanged { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Waits for a turn of somebody else, and ends it if nobody did.
-    async fn await_turn(&self, caller: &Caller, key: &ObjectKey, turn: &TurnUnderWay, now: u64) -> Result<(), Error> {
+    /// Waits for a turn of somebody else, and ends it if nobody did. Returns whether it has ended.
+    async fn await_turn(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey,
+        turn: &TurnUnderWay,
+        look: Duration,
+    ) -> Result<bool, Error> {
         let job: JobId = turn.job.parse().map_err(|_| Error::Internal)?;
-        match self.wait_family(caller, job, View::Plain, LOOK).await {
-            Ok(_) => {}
-            Err(Error::UnknownJob) if now.saturating_sub(turn.since) <= CLAIM_MAX => {
-                self.shared.env.clock.sleep(Duration::from_millis(100)).await;
-                return Ok(());
+        match self.wait_family(caller, job, View::Plain, look).await {
+            Ok(_) => self.settle_turn(caller, key, job).await,
+            Err(Error::UnknownJob) if self.seconds().saturating_sub(turn.since) <= CLAIM_MAX => {
+                self.shared.env.clock.sleep(look.min(Duration::from_millis(100))).await;
+                Ok(false)
             }
-            Err(Error::UnknownJob) => return self.end_turn(caller, key, job, Vec::new()).await,
-            Err(error) => return Err(error),
+            Err(Error::UnknownJob) => self.end_turn(caller, key, job, Vec::new()).await.map(|()| true),
+            Err(error) => Err(error),
         }
-        self.settle_turn(caller, key, job).await.map(drop)
     }
 
     /// Ends the turn of a job that has ended. Returns whether it had.
@@ -217,8 +306,11 @@ impl Service {
             return Ok(false);
         }
         let answer = (shown.job().status == JobStatus::Completed).then(|| shown.output()).flatten();
-        let answer =
-            answer.map(|output| Message { role: Role::Assistant, content: reply_of(&output), images: Vec::new() });
+        let kept = kept_of(shown.job());
+        let answer = answer.map(|output| {
+            let (content, images) = (reply_of(&output), Vec::new());
+            Message { role: Role::Assistant, content, images, kept }
+        });
         self.end_turn(caller, key, job, answer.into_iter().collect()).await?;
         Ok(true)
     }
@@ -304,10 +396,11 @@ impl Service {
     /// A conversation with its messages.
     pub async fn conversation(&self, caller: &Caller, name: &str, consistency: Consistency) -> Result<Value, Error> {
         let key = key(caller, name)?;
+        self.settle_ended(&key, consistency).await?;
         let state = self.state(consistency).await?;
         let object = state.object(&key).ok_or_else(|| unknown(name))?;
         let spec = spec_of(object)?;
-        let messages = self.messages(&spec).await?;
+        let (messages, _) = self.said(&spec).await?;
         let mut value = self.shown_conversation(object, &spec);
         value["messages"] = json!(messages);
         Ok(value)
@@ -334,6 +427,12 @@ impl Service {
     }
 }
 
+/// What the agent of a job keeps for the next turn.
+fn kept_of(job: &Job) -> Option<Value> {
+    let metadata: Map<String, Value> = serde_json::from_slice(&job.metadata).ok()?;
+    metadata.get(KEPT_METADATA).cloned()
+}
+
 fn key(caller: &Caller, name: &str) -> Result<ObjectKey, Error> {
     let name = ObjectName::new(name)?;
     Ok(ObjectKey { namespace: caller.namespace.clone(), kind: ObjectKind::new(KIND)?, name })
@@ -341,6 +440,15 @@ fn key(caller: &Caller, name: &str) -> Result<ObjectKey, Error> {
 
 fn spec_of(object: &Object) -> Result<ConversationSpec, Error> {
     ConversationSpec::read(&object.spec).map_err(|error| Error::internal("read a conversation", &error))
+}
+
+fn not_with(key: &ObjectKey, with: &str, agent: &AgentName) -> Error {
+    Error::Malformed(format!("the conversation {} is with {with}, not {agent}", key.name))
+}
+
+/// Sixteen digits that follow from a text.
+fn short(text: &str) -> String {
+    crate::digest_of(text.as_bytes()).0.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn unknown(name: &str) -> Error {

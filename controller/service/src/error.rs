@@ -273,6 +273,9 @@ pub enum Error {
         /// The violations by their place in the whole document; none if another member of the cluster refused it.
         violations: Vec<Violation>,
     },
+    /// Another turn of the conversation is under way.
+    #[error("the conversation \"{0}\" is still answering an earlier message")]
+    ConversationBusy(String),
     /// The object cannot be deleted yet.
     #[error("{0}")]
     ObjectInUse(Rejection),
@@ -424,6 +427,7 @@ impl Error {
             Self::ObjectChanged { .. } => catalogue::OBJECT_CHANGED,
             Self::UnknownObjectKind(_) => catalogue::UNKNOWN_OBJECT_KIND,
             Self::ObjectRefused { .. } => catalogue::OBJECT_REFUSED,
+            Self::ConversationBusy(_) => catalogue::CONVERSATION_BUSY,
             Self::ObjectInUse(_) => catalogue::OBJECT_IN_USE,
             Self::NamespaceLimit(_) => catalogue::NAMESPACE_LIMIT,
             Self::TokenRefused(_) | Self::NodeTokenRefused => catalogue::TOKEN_REFUSED,
@@ -460,6 +464,7 @@ impl Error {
             Self::InputRefused { agent, .. } | Self::OutputRefused { agent, .. } => {
                 format!("show the contract: atlasctl agent schema {agent}")
             }
+            Self::ConversationBusy(name) => format!("show what is answering: atlasctl conversation show {name}"),
             Self::DependencyMissing { .. } => "deploy them first: atlasctl deploy DIR".to_owned(),
             Self::AmbiguousJob { .. } => "give more digits of the id".to_owned(),
             Self::UnknownObjectKind(_) => "other kinds are job, agent, node and controller".to_owned(),

@@ -7,11 +7,12 @@ use std::time::Duration;
 use atlas_history::{JobFilter, has_words};
 use atlas_state::State;
 use atlas_types::{
-    AgentName, CancelJob, Command, EventSeq, FailureKind, Job, JobId, JobStatus, Outcome, PayloadBody, Reason,
-    RequestId, RetryJob, Timestamp,
+    AgentName, CONVERSATION_METADATA, CancelJob, Command, EventSeq, FailureKind, Job, JobId, JobStatus, Outcome,
+    PayloadBody, Reason, RequestId, RetryJob, Timestamp,
 };
 
-use crate::submit::{Submission, unknown_agent};
+use crate::submission::Submission;
+use crate::submit::unknown_agent;
 use crate::tree::usage as usage_of_tree;
 use crate::view::{Shown, View, waiting};
 use crate::{Caller, Consistency, Error, Service};
@@ -295,7 +296,7 @@ impl Service {
 
     /// Submits a new independent job with the content of an ended one.
     async fn submit_again(&self, caller: &Caller, job: &Job, request_id: Option<RequestId>) -> Result<JobId, Error> {
-        let submission = Submission {
+        let again = Submission {
             version: job.pin.as_ref().map(|pin| pin.version.to_string()),
             priority: job.priority,
             labels: job.labels.clone(),
@@ -304,8 +305,19 @@ impl Service {
             questions: job.questions.clone(),
             ..Submission::new(job.agent.clone(), self.bytes(&job.input).await?)
         };
-        self.submit(caller, submission).await
+        // The input of a turn has what was said before. The answer is not added: the turn has ended.
+        let again = match conversation_of(job) {
+            Some(name) => again.in_conversation(&name),
+            None => again,
+        };
+        self.submit_as(caller, &again, None).await
     }
+}
+
+/// The conversation of which a job was a turn.
+fn conversation_of(job: &Job) -> Option<String> {
+    let metadata: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(&job.metadata).ok()?;
+    Some(metadata.get(CONVERSATION_METADATA)?.as_str()?.to_owned())
 }
 
 /// True if a job failed because required agents were missing.

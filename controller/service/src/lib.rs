@@ -70,6 +70,7 @@ mod spawn;
 mod stats;
 mod steps;
 mod streams;
+mod submission;
 mod submit;
 #[cfg(test)]
 mod testing;
@@ -132,7 +133,7 @@ pub use skills::DeployedSkill;
 pub use spawn::{Child, Spawning};
 pub use stats::{Stats, Transition};
 pub use streams::{Line, Pieces, Streams};
-pub use submit::Submission;
+pub use submission::Submission;
 pub use tools::OutsideCall;
 pub use traces::TraceQuery;
 pub use tree::Tree;

@@ -52,6 +52,8 @@ pub struct Limits {
     pub models_probed_every: Option<Duration>,
     /// How long after its last turn a conversation is kept that is not of a connection; none for ever.
     pub conversations_kept: Option<Duration>,
+    /// How long a job that continues a conversation waits for the turns before it, before it is refused.
+    pub turn_wait_max: Duration,
 }
 
 impl Default for Limits {
@@ -62,6 +64,7 @@ impl Default for Limits {
             events_recent_max: 8_192,
             models_probed_every: Some(Duration::from_secs(300)),
             conversations_kept: Some(Duration::from_secs(30 * 24 * 3_600)),
+            turn_wait_max: Duration::from_secs(20),
         }
     }
 }

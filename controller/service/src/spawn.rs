@@ -6,10 +6,10 @@ use atlas_access::Right;
 use atlas_types::{
     AgentName, Command, ForsakeChild, Job, JobId, JobStatus, Namespace, NodeId, Outcome, Spawn, SpawnEnd, Spawner,
 };
-use serde_json::json;
+use serde_json::Map;
 
 use crate::audit::Attempted;
-use crate::submit::Family;
+use crate::submission::Family;
 use crate::{Caller, Consistency, Error, Service, Submission};
 
 /// The result of a spawn request.
@@ -72,16 +72,28 @@ impl Service {
             };
             (agent, None)
         };
-        let metadata = json!({"_spawn_depth": parent.depth() + 1, "_parent_trace_id": job.to_string()});
-        let submission = Submission {
+        let mut metadata = Map::new();
+        metadata.insert("_spawn_depth".to_owned(), (parent.depth() + 1).into());
+        metadata.insert("_parent_trace_id".to_owned(), job.to_string().into());
+        let mut submission = Submission {
             version,
             priority: spawn.priority,
             questions: parent.questions.clone(),
-            family: Some(Family { spawner: spawn.spawner, metadata: metadata.to_string().into_bytes().into() }),
+            family: Some(Family { spawner: spawn.spawner, metadata }),
             ..Submission::new(agent, self.bytes(&spawn.input).await?)
         };
+        // An earlier try may have made the child, with its turn.
+        let turn = match state.job(id) {
+            None => self.child_turn(&caller, &mut submission, id).await?,
+            Some(_) => None,
+        };
         match self.submit_as(&caller, &submission, Some(id)).await {
-            Ok(child) => Ok(Spawning::Child(Child { caller, job: child })),
+            Ok(child) => {
+                if let Some(turn) = turn {
+                    self.watch_turn(&caller, turn, child);
+                }
+                Ok(Spawning::Child(Child { caller, job: child }))
+            }
             Err(
                 error @ (Error::SpawnRefused(_)
                 | Error::QueueFull { .. }
@@ -89,7 +101,13 @@ impl Service {
                 | Error::LevelTooLow(_)
                 | Error::Malformed(_)
                 | Error::TooLarge { .. }),
-            ) => refused(error.to_string()),
+            ) => {
+                if let Some(turn) = turn {
+                    self.release(&caller, &turn).await?;
+                }
+                refused(error.to_string())
+            }
+            // It is tried again, and finds its own turn.
             Err(error) => Err(error),
         }
     }

@@ -1,6 +1,5 @@
 //! Submitting: resolve the version, check the input, store large payloads, propose.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,108 +7,16 @@ use atlas_contract::requirement::Requirement;
 use atlas_contract::{Violation, joined};
 use atlas_state::State;
 use atlas_types::{
-    AgentKind, AgentName, AgentPin, AgentVersion, Command, Door, Failure, FailureKind, JobId, Micros, Origin, Outcome,
-    Payload, PolicyRef, QuestionRule, Rejection, Request, RequestId, RequiredAgent, SpawnedBy, Spawner, SubmitJob,
-    Timestamp, Verdict,
+    AgentKind, AgentName, AgentPin, AgentVersion, Command, Door, Failure, FailureKind, JobId, Origin, Outcome, Payload,
+    PolicyRef, Rejection, Request, RequiredAgent, SpawnedBy, SubmitJob, Verdict,
 };
 use bytes::Bytes;
 use serde_json::Value;
 
 use crate::contracts::Known;
 use crate::policy::{Operation, PolicyOperation};
-use crate::service::hash;
 use crate::view::{Shown, View};
-use crate::{Caller, Consistency, Error, Service, json, labels, runs};
-
-/// A job to be submitted.
-#[derive(Debug, Clone)]
-pub struct Submission {
-    /// The requested agent.
-    pub agent: AgentName,
-    /// The version requirement, in the grammar of compatibility §3.3; none for the highest version.
-    pub version: Option<String>,
-    /// The input, a JSON text.
-    pub input: Bytes,
-    /// Higher runs first.
-    pub priority: i64,
-    /// Free-form labels.
-    pub labels: Arc<BTreeMap<String, String>>,
-    /// Overrides the contract's execution timeout.
-    pub execution_timeout: Option<Micros>,
-    /// The caller's idempotency key.
-    pub request_id: Option<RequestId>,
-    /// Whether a job that cannot run is refused instead of being accepted and then failing.
-    pub refuse: bool,
-    /// Whether the name of a stored chain is that of no agent.
-    pub only_agents: bool,
-    /// The earliest time at which the job may run.
-    pub not_before: Option<Timestamp>,
-    /// Most that its calls of models may cost, in billionths of a dollar.
-    pub budget_nanodollars: Option<u64>,
-    /// What becomes of its questions to people. A spawned job has the rule of its parent.
-    pub questions: QuestionRule,
-    /// Whether the credential of the caller is held for it.
-    pub(crate) bearer: bool,
-    /// The parent, for a spawned job.
-    pub(crate) family: Option<Family>,
-}
-
-/// The data that a spawned job gets from its parent.
-#[derive(Debug, Clone)]
-pub(crate) struct Family {
-    /// The attempt that spawns it.
-    pub(crate) spawner: Spawner,
-    /// A JSON object.
-    pub(crate) metadata: Arc<[u8]>,
-}
-
-impl Submission {
-    /// A job with only an agent and an input.
-    pub fn new(agent: AgentName, input: Bytes) -> Self {
-        Self {
-            agent,
-            version: None,
-            input,
-            priority: 0,
-            labels: Arc::default(),
-            execution_timeout: None,
-            request_id: None,
-            refuse: false,
-            only_agents: false,
-            not_before: None,
-            budget_nanodollars: None,
-            questions: QuestionRule::Fail,
-            bearer: false,
-            family: None,
-        }
-    }
-
-    /// Refuses requests that are invalid in any state.
-    fn check(&self) -> Result<(), Error> {
-        labels::check(&self.labels)?;
-        json::check(&self.input).map_err(|error| Error::Malformed(error.to_string()))
-    }
-
-    /// A hash that distinguishes submissions with the same idempotency key.
-    fn body_hash(&self) -> u64 {
-        let mut text = format!("{}\0{:?}\0{}\0{:?}\0", self.agent, self.version, self.priority, self.execution_timeout);
-        if let Some(time) = self.not_before {
-            text.push_str(&format!("{}\0", time.0));
-        }
-        if let Some(budget) = self.budget_nanodollars {
-            text.push_str(&format!("budget {budget}\0"));
-        }
-        if self.questions != QuestionRule::Fail {
-            text.push_str(&format!("questions {}\0", self.questions));
-        }
-        for (key, value) in self.labels.iter() {
-            text.push_str(&format!("{key}\0{value}\0"));
-        }
-        let mut bytes = text.into_bytes();
-        bytes.extend_from_slice(&self.input);
-        hash(&bytes)
-    }
-}
+use crate::{Caller, Consistency, Error, Service, Submission, runs};
 
 /// A submission in progress, and its result.
 pub(crate) struct Draft<'s> {
@@ -130,7 +37,7 @@ impl<'s> Draft<'s> {
     }
 
     /// The first answer, if the submission's idempotency key was used before.
-    fn remembered(&self, state: &State) -> Option<Result<JobId, Error>> {
+    pub(crate) fn remembered(&self, state: &State) -> Option<Result<JobId, Error>> {
         self.submission.request_id.as_ref()?;
         Some(match state.remembered(&self.origin)? {
             Ok(Outcome::Submitted { job, .. }) => Ok(job),
@@ -148,7 +55,7 @@ impl<'s> Draft<'s> {
             verdict,
             input: stored.clone()?,
             priority: submission.priority,
-            metadata: submission.family.as_ref().map_or_else(|| (*b"{}").into(), |family| family.metadata.clone()),
+            metadata: submission.metadata(),
             labels: submission.labels.clone(),
             execution_timeout: submission.execution_timeout,
             spawner: submission.family.as_ref().map(|family| SpawnedBy::Attempt(family.spawner)),
@@ -219,7 +126,10 @@ impl Service {
     /// Submits a job. Answers when it is committed. The answer is an earlier job if the idempotency key was used
     /// before.
     pub async fn submit(&self, caller: &Caller, submission: Submission) -> Result<JobId, Error> {
-        self.submit_as(caller, &submission, None).await
+        match self.turn_of(caller, &submission).await? {
+            Some(turn) => self.submit_turn(caller, turn, submission).await,
+            None => self.submit_as(caller, &submission, None).await,
+        }
     }
 
     /// Submits a job, waits for its end for at most `timeout`, and returns the job.
@@ -229,6 +139,10 @@ impl Service {
         submission: Submission,
         timeout: Duration,
     ) -> Result<Shown, Error> {
+        if let Some(turn) = self.turn_of(caller, &submission).await? {
+            let job = self.submit_turn(caller, turn, submission).await?;
+            return self.wait(caller, job, View::Plain, timeout).await;
+        }
         // The id is drawn here, so that the waiter is registered before the job can end.
         let id = self.draw_id();
         let mut waiter = self.shared.waiters.wait(id);

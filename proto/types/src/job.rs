@@ -175,8 +175,26 @@ pub struct Fork {
 /// Members of a job's metadata that Atlas adds for people: the type of an exception whose text means nothing alone, the code of an
 /// error whose text is that of another service, where an output breaks its schema, why a model was stopped, which limits were enforced, and which models could be reached. Clients of Atlas
 /// for Python do not see them.
-pub const METADATA_OURS: [&str; 8] =
-    ["_error_type", "_error_code", "_error_kind", "_error_at", "_halted", "_limits", "_models", "_sandbox"];
+pub const METADATA_OURS: [&str; 9] = [
+    "_error_type",
+    "_error_code",
+    "_error_kind",
+    "_error_at",
+    "_halted",
+    "_limits",
+    "_models",
+    "_sandbox",
+    KEPT_METADATA,
+];
+
+/// The member of a job's metadata with the name of the conversation of which the job is a turn. Only controllers set it.
+pub const CONVERSATION_METADATA: &str = "_conversation";
+
+/// The member of a job's metadata with what its agent keeps for the next turn of the conversation.
+pub const KEPT_METADATA: &str = "_kept";
+
+/// The member of a job's metadata that says why a spawned job is no turn of the session of its agent.
+pub const LEFT_METADATA: &str = "_session_left";
 
 /// One request to run one agent version on one input.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -68,7 +68,10 @@ pub use id::{
 };
 pub use image::{EndedImage, InboxImage, JournalImage, NodeImage, RequestImage, SinkImage, StateImage};
 pub use inbox::{INBOX_BYTES_MAX, INBOX_MESSAGES_MAX, INBOX_READ_MAX, Inbox, Message};
-pub use job::{ERASED_LABEL, Failure, FailureKind, Fork, Job, JobStatus, METADATA_OURS, Reason, Spawned};
+pub use job::{
+    CONVERSATION_METADATA, ERASED_LABEL, Failure, FailureKind, Fork, Job, JobStatus, KEPT_METADATA, LEFT_METADATA,
+    METADATA_OURS, Reason, Spawned,
+};
 pub use journal::{
     FOLDS_MAX, Fold, JOURNAL_INLINE_BYTES_MAX, Journal, STEP_BYTES, STEPS_BYTES_MAX, Step, StepKey, StepKind, StepUsage,
 };

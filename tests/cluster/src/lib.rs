@@ -125,6 +125,8 @@ mod research;
 #[cfg(test)]
 mod rolling;
 #[cfg(test)]
+mod sessions;
+#[cfg(test)]
 mod sign_in;
 #[cfg(test)]
 mod skills;

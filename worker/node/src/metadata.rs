@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use atlas_types::{Allocation, METADATA_OURS};
+use atlas_types::{Allocation, KEPT_METADATA, METADATA_OURS};
 use atlas_wire::limits::METADATA_BYTES_MAX;
 use serde_json::{Map, Value, json};
 
@@ -50,9 +50,10 @@ pub(crate) fn merged(metadata: &[u8], added: &Added<'_>) -> Option<Arc<[u8]>> {
     let limits = added.limits.as_ref().map(|limits| ("_limits", limits.as_str().into()));
     let sandbox = added.sandbox.as_ref().map(|sandbox| ("_sandbox", sandbox.as_str().into()));
     let error_at = added.error_at.as_ref().map(|at| ("_error_at", bounded(&at.as_str().into())));
-    // Bounded where it is made: few models, with short texts.
+    // These two are bounded where they are made.
     let models = added.measured.get("_models").map(|models| ("_models", models.clone()));
-    let added = captured.chain(held).chain(limits).chain(sandbox).chain(error_at).chain(models);
+    let kept = added.measured.get(KEPT_METADATA).map(|kept| (KEPT_METADATA, kept.clone()));
+    let added = captured.chain(held).chain(limits).chain(sandbox).chain(error_at).chain(models).chain(kept);
     merged.extend(added.map(|(key, value)| (key.to_owned(), value)));
     if merged == before {
         return None;

@@ -39,6 +39,8 @@ pub struct Llm {
     pub answers_helpers: Option<bool>,
     /// How long a question to people is open.
     pub question_timeout_seconds: Option<f64>,
+    /// The conversation that all jobs of an agent with a `config.yaml` continue.
+    pub session: Option<String>,
     /// What becomes of calls of some tools. The first rule for a tool counts.
     pub tool_permissions: Vec<ToolPermission>,
 }
@@ -76,6 +78,7 @@ impl Llm {
             probe: flag("probe"),
             answers_helpers: flag("answers_helpers"),
             question_timeout_seconds: number("question_timeout_seconds"),
+            session: text("session"),
             tool_permissions: permissions(provider.get("tool_permissions")),
         }
     }
@@ -84,7 +87,7 @@ impl Llm {
     pub(super) fn members(&self) -> Map<String, Value> {
         let rule = |rule: &ToolPermission| json!({"tool": rule.tool, "action": rule.action});
         let rules: Vec<Value> = self.tool_permissions.iter().map(rule).collect();
-        let all: [(&str, Option<Value>); 18] = [
+        let all: [(&str, Option<Value>); 19] = [
             ("max_tokens", self.max_tokens.map(Value::from)),
             ("temperature", self.temperature.map(Value::from)),
             ("top_p", self.top_p.map(Value::from)),
@@ -102,6 +105,7 @@ impl Llm {
             ("probe", self.probe.map(Value::from)),
             ("answers_helpers", self.answers_helpers.map(Value::from)),
             ("question_timeout_seconds", self.question_timeout_seconds.map(Value::from)),
+            ("session", self.session.clone().map(Value::from)),
             ("tool_permissions", Some(rules).filter(|rules| !rules.is_empty()).map(Value::from)),
         ];
         all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()

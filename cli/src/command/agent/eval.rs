@@ -190,7 +190,8 @@ async fn ran(
     input: &Value,
     key: &str,
 ) -> Result<Job, Failure> {
-    let mut body = json!({"agent": agent, "input": input, "labels": {"eval": "true"}});
+    // Each run stands alone, also if the agent has a session.
+    let mut body = json!({"agent": agent, "input": input, "labels": {"eval": "true"}, "conversation": "temp"});
     if let Some(version) = version {
         body["version"] = json!(version);
     }

@@ -118,9 +118,6 @@ fn package(
         if !config.documents.is_empty() && folder.join(INDEX_FILE).is_file() {
             skipped(INDEX_FILE, "documents are searched by their words, without an index");
         }
-        if config.session.is_some() {
-            skipped("agent_session", "sessions are conversations here");
-        }
         config.unknown.iter().for_each(|name| skipped(name, "Loki has no such member"));
         config.global_tools
     } else {

@@ -2,10 +2,11 @@
 
 use atlas_checks::Schemas;
 use atlas_contract::platform;
-use atlas_turn::replay::{ReplayError, Replayed, Step, replay};
+use atlas_turn::replay::{Ending, ReplayError, Replayed, Step, replay};
 use atlas_turn::{images, messages};
+use atlas_types::CONVERSATION_METADATA;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::api::{self, Job};
 use crate::client::Client;
@@ -20,6 +21,8 @@ pub(super) struct Recorded {
     input: Value,
     images: Vec<atlas_model::Image>,
     said: Vec<atlas_model::Message>,
+    /// Whether the agent has a `config.yaml`.
+    is_normal: bool,
 }
 
 /// A step as the API shows it.
@@ -53,14 +56,23 @@ impl Recorded {
         if let Some(member) = member("messages") {
             said = messages::take(&mut input, member).map_err(Failure::answer)?;
         }
-        Ok(Self { job, steps, input, images, said })
+        let is_normal = member("type") == Some("normal");
+        if is_normal && job.metadata.contains_key(CONVERSATION_METADATA) {
+            said = messages::continued(&input).map_err(Failure::answer)?;
+        }
+        Ok(Self { job, steps, input, images, said, is_normal })
     }
 
     /// Runs the agent loop over the first `count` steps. No model and no tool is called.
     pub(super) fn replay(&self, count: usize) -> Result<Replayed, Failure> {
         let steps = self.steps.get(..count).unwrap_or(&self.steps);
-        replay(steps, &self.input, self.images.clone(), self.said.clone(), Schemas::of, platform::ran)
-            .map_err(|error| refused(&self.job, &error))
+        let replayed = replay(steps, &self.input, self.images.clone(), self.said.clone(), Schemas::of, platform::ran);
+        let mut replayed = replayed.map_err(|error| refused(&self.job, &error))?;
+        if let (true, Replayed::Same(Ending::Finished { output, .. })) = (self.is_normal, &mut replayed) {
+            // The worker gives the text of such an agent its own name.
+            *output = json!({ "text": output["result"].take() });
+        }
+        Ok(replayed)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use atlas_service::{BegunTurn, Mapping, Message, Role, Shown, Submission, View, reply_of};
+use atlas_service::{BegunTurn, Mapping, Message, Shown, Submission, View, reply_of};
 use atlas_types::{JobId, JobStatus};
 use bytes::Bytes;
 use rmcp::RoleServer;
@@ -71,7 +71,7 @@ impl Sending<'_> {
         }
         let images =
             images.into_iter().map(|Image { data, mime_type }| json!({ "data": data, "mime_type": mime_type }));
-        let message = Message { role: Role::User, content: message, images: images.collect() };
+        let message = Message::user(message, images.collect());
         let conversation = history::conversation(&self.asked, &agent, conversation_id.as_deref());
         let caller = &self.asked.caller;
         let Some((conversation, scope)) = conversation else {

@@ -313,6 +313,7 @@ struct Members<'a> {
     at: Option<&'a RawValue>,
     budget: Option<&'a RawValue>,
     questions: Option<&'a RawValue>,
+    conversation: Option<&'a RawValue>,
 }
 
 impl<'de> Deserialize<'de> for Members<'de> {
@@ -338,6 +339,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
                         Name::At => members.at = Some(map.next_value()?),
                         Name::Budget => members.budget = Some(map.next_value()?),
                         Name::Questions => members.questions = Some(map.next_value()?),
+                        Name::Conversation => members.conversation = Some(map.next_value()?),
                         Name::Other => drop(map.next_value::<IgnoredAny>()?),
                     }
                 }
@@ -359,6 +361,7 @@ enum Name {
     At,
     Budget,
     Questions,
+    Conversation,
     Other,
 }
 
@@ -383,6 +386,7 @@ impl<'de> Deserialize<'de> for Name {
                     "at" => Name::At,
                     "budget_usd" => Name::Budget,
                     "questions" => Name::Questions,
+                    "conversation" => Name::Conversation,
                     _ => Name::Other,
                 })
             }
@@ -428,6 +432,9 @@ pub(crate) fn read_submission(body: &Bytes) -> Result<Submission, Problem> {
     }
     if let Some(budget) = members.budget {
         submission.budget_nanodollars = read_budget(budget)?;
+    }
+    if let Some(name) = members.conversation {
+        submission.continues = read(name, "'conversation' must be a string")?;
     }
     if let Some(rule) = members.questions {
         let rule: Option<String> = read(rule, "'questions' must be a string")?;

@@ -2,6 +2,7 @@
 
 mod batch;
 mod client;
+mod conversations;
 mod explain;
 mod externals;
 mod family;

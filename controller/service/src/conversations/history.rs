@@ -3,18 +3,20 @@
 
 use atlas_objects::{ConversationSpec, Piece};
 use atlas_types::Digest;
+use serde_json::Value;
 
 use super::Message;
 use crate::{Error, Service};
 
 impl Service {
-    /// All messages of a conversation, the oldest first.
-    pub(super) async fn messages(&self, spec: &ConversationSpec) -> Result<Vec<Message>, Error> {
+    /// All messages of a conversation, the oldest first, and what its agent keeps.
+    pub(super) async fn said(&self, spec: &ConversationSpec) -> Result<(Vec<Message>, Option<Value>), Error> {
         let mut messages = Vec::new();
         for piece in &spec.pieces {
             messages.extend(self.read_messages(&piece.digest).await?);
         }
-        Ok(messages)
+        let kept = only_last_kept(&mut messages);
+        Ok((messages, kept))
     }
 
     /// Stores messages; the number of turns is left to the caller.
@@ -38,11 +40,21 @@ impl Service {
             let (earlier, later) = (&spec.pieces[at], &spec.pieces[at + 1]);
             let mut messages = self.read_messages(&earlier.digest).await?;
             messages.extend(self.read_messages(&later.digest).await?);
+            if let Some(kept) = only_last_kept(&mut messages)
+                && let Some(last) = messages.last_mut()
+            {
+                last.kept = Some(kept);
+            }
             let joined = Piece { turns: earlier.turns + later.turns, ..self.store_messages(&messages).await? };
             spec.pieces.splice(at.., [joined]);
         }
         Ok(())
     }
+}
+
+/// Takes what is kept out of messages. What was kept last counts.
+fn only_last_kept(messages: &mut [Message]) -> Option<Value> {
+    messages.iter_mut().filter_map(|message| message.kept.take()).last()
 }
 
 /// The place of the piece that becomes one with the last.

@@ -4,6 +4,11 @@ use serde_json::{Map, Value, json};
 
 use super::{Message, Role};
 
+/// The member of the input that has the text of the message.
+pub(super) const MESSAGE: &str = "message";
+/// The member of the input that has the conversation before it.
+pub(super) const CONVERSATION: &str = "conversation";
+
 /// Where messages and images go in the input of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mapping {
@@ -19,6 +24,8 @@ enum Text {
     Messages(String),
     /// The text of the new message.
     Member(String),
+    /// The text of the new message. The conversation is apart from it: the agent has a `config.yaml`.
+    Continued,
 }
 
 impl Mapping {
@@ -31,6 +38,15 @@ impl Mapping {
         let named = |member: &str| contract["provider"].get(member).and_then(Value::as_str).map(str::to_owned);
         let kind = |member: &str| schema["properties"].get(member).and_then(|rule| rule.get("type"));
         let is = |member: &str, wanted: &str| kind(member).is_some_and(|kind| *kind == json!(wanted));
+        // A schema of its own may have no room for a conversation.
+        let takes = schema["additionalProperties"] != false || schema["properties"].get(CONVERSATION).is_some();
+        if contract["provider"]["type"] == "normal" && is(MESSAGE, "string") && takes {
+            let others = required(&schema).into_iter().filter(|name| *name != MESSAGE).collect::<Vec<_>>();
+            return match others.is_empty() {
+                true => Ok(Self { text: Text::Continued, images: None }),
+                false => Err(format!("its input needs {} as well", others.join(", "))),
+            };
+        }
         let images = named("images").or_else(|| is("images", "array").then(|| "images".to_owned()));
         if let Some(member) = named("messages").or_else(|| is("messages", "array").then(|| "messages".to_owned())) {
             let others = required(&schema).into_iter().filter(|name| **name != member).collect::<Vec<_>>();
@@ -43,7 +59,7 @@ impl Mapping {
         let text = match required[..] {
             [member] if is(member, "string") => member.to_owned(),
             [] if is("message", "string") || schema["properties"].as_object().is_none_or(Map::is_empty) => {
-                "message".to_owned()
+                MESSAGE.to_owned()
             }
             [] => return Err("its input has no member that is required and a text".to_owned()),
             [member] => return Err(format!("its input needs {member}, which is not a text")),
@@ -54,20 +70,36 @@ impl Mapping {
 
     /// Whether the agent sees what was said before.
     pub fn remembers(&self) -> bool {
-        matches!(self.text, Text::Messages(_))
+        matches!(self.text, Text::Messages(_) | Text::Continued)
     }
 
     /// Whether the agent takes images.
     pub fn sees(&self) -> bool {
-        self.remembers() || self.images.is_some()
+        matches!(self.text, Text::Messages(_)) || self.images.is_some()
     }
 
     /// The input for the last of some messages.
     pub fn input(&self, messages: &[Message]) -> Value {
-        let mut input = Map::new();
+        self.continued(messages, None, Map::new())
+    }
+
+    /// The same with other members, and with what the agent has kept.
+    pub(super) fn continued(&self, messages: &[Message], kept: Option<&Value>, mut input: Map<String, Value>) -> Value {
         match &self.text {
             Text::Messages(member) => {
                 input.insert(member.clone(), json!(messages));
+            }
+            Text::Continued => {
+                let last = messages.last().map_or("", |message| message.content.as_str());
+                input.insert(MESSAGE.to_owned(), json!(last));
+                // The first message stands alone.
+                if messages.len() > 1 {
+                    let mut conversation = json!({ "messages": messages });
+                    if let Some(kept) = kept {
+                        conversation["kept"] = kept.clone();
+                    }
+                    input.insert(CONVERSATION.to_owned(), conversation);
+                }
             }
             Text::Member(member) => {
                 let last = messages.iter().rev().find(|message| message.role == Role::User);
@@ -106,7 +138,7 @@ mod tests {
     }
 
     fn said(role: Role, content: &str) -> Message {
-        Message { role, content: content.to_owned(), images: Vec::new() }
+        Message { role, content: content.to_owned(), images: Vec::new(), kept: None }
     }
 
     #[test]
@@ -132,6 +164,29 @@ mod tests {
         let input = mapping.input(&messages);
         assert_eq!(input["said"][1], json!({ "role": "assistant", "content": "A" }));
         assert!(mapping.remembers());
+    }
+
+    #[test]
+    fn an_agent_with_a_config_gets_the_conversation_apart() {
+        let text = json!({ "type": "string" });
+        let schema = json!({ "properties": { "message": text }, "required": ["message"] });
+        let mapping = mapping(schema, json!({ "type": "normal" })).expect("a mapping");
+        assert!(mapping.remembers() && !mapping.sees());
+        assert_eq!(mapping.input(&[said(Role::User, "a")]), json!({ "message": "a" }));
+        let messages = [said(Role::User, "a"), said(Role::Assistant, "A"), said(Role::User, "b")];
+        let kept = json!({ "variables": { "x": "1" } });
+        let others = json!({ "variables": { "y": "2" }, "conversation": "forged" }).as_object().cloned();
+        let input = mapping.continued(&messages, Some(&kept), others.unwrap_or_default());
+        assert_eq!((&input["message"], &input["variables"]["y"]), (&json!("b"), &json!("2")));
+        assert_eq!(input["conversation"]["kept"], kept);
+        assert_eq!(input["conversation"]["messages"].as_array().map(Vec::len), Some(3));
+    }
+
+    #[test]
+    fn a_schema_without_room_takes_the_message_alone() {
+        let members = json!({ "message": { "type": "string" } });
+        let closed = json!({ "properties": members, "required": ["message"], "additionalProperties": false });
+        assert!(!mapping(closed, json!({ "type": "normal" })).expect("a mapping").remembers());
     }
 
     #[test]

@@ -17,7 +17,7 @@ use bytes::Bytes;
 use serde_json::json;
 
 use super::drive::caller_of;
-use crate::submit::Submission;
+use crate::Submission;
 use crate::view::View;
 use crate::{Caller, Error, Service};
 

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 
 use super::{Trigger, seconds, trigger_key};
-use crate::submit::Submission;
+use crate::Submission;
 use crate::{Caller, Error, Service};
 
 /// How often a firing is prepared again after the trigger or its agent changed at the same time.

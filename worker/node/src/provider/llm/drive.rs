@@ -9,7 +9,7 @@ use atlas_model::{CallError, CallErrorKind, NanoDollars};
 use atlas_secrets::Redactor;
 use atlas_turn::record::{AGAIN, Answered as Recorded, START};
 use atlas_turn::{Effect, Event, Halt, Key, Permits, Turn, images, messages};
-use atlas_types::{Micros, StepKey, StepKind, StepUsage, StreamKind};
+use atlas_types::{KEPT_METADATA, LEFT_METADATA, Micros, StepKey, StepKind, StepUsage, StreamKind};
 use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 use tracing::warn;
@@ -91,6 +91,7 @@ impl Driver<'_, '_> {
             let normal = Normal::open(self.work, self.control, self.shared).await?;
             self.team = Some(normal.team(&self.work.assignment));
             self.normal = Some(normal);
+            self.tell_left().await;
         }
         // Connections with the credential of the caller end with it.
         let servers = Servers::of(self.work, &self.control.secrets, self.shared);
@@ -126,6 +127,7 @@ impl Driver<'_, '_> {
                 Effect::Call { key } => self.call(key, &mut turn, models.as_ref()).await?,
                 Effect::Finish { output, .. } => {
                     self.dismiss().await?;
+                    self.keep(&fixed, &turn).await;
                     return Ok(self.output(output));
                 }
                 Effect::Fail(failure) => {
@@ -142,6 +144,26 @@ impl Driver<'_, '_> {
             };
             effects = turn.step(event, &checks);
             self.measure(&turn, models.as_ref());
+        }
+    }
+
+    /// Says why a spawned job is not in the session of its agent.
+    async fn tell_left(&mut self) {
+        let metadata: Map<String, Value> = serde_json::from_slice(&self.work.assignment.metadata).unwrap_or_default();
+        if let Some(why) = metadata.get(LEFT_METADATA).and_then(Value::as_str) {
+            let text = format!("{why}; this job goes on without the session of its agent");
+            self.control.say(StreamKind::Log, "warning", text).await;
+        }
+    }
+
+    /// Leaves for the next turn of the conversation what the agent keeps.
+    async fn keep(&mut self, fixed: &Fixed, turn: &Turn) {
+        let kept = self.normal.as_ref().and_then(|normal| normal.kept(fixed, turn.todo()));
+        let Some((kept, left_out)) = kept else { return };
+        self.metadata.insert(KEPT_METADATA.to_owned(), kept);
+        if !left_out.is_empty() {
+            let text = format!("the conversation has no room for these: {}", left_out.join(", "));
+            self.control.say(StreamKind::Log, "warning", text).await;
         }
     }
 

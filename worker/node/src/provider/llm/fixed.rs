@@ -34,6 +34,9 @@ pub(in crate::provider) struct Fixed {
     /// The prompt of an agent with a `config.yaml`, with what its documents say about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::provider) prompt: Option<String>,
+    /// The instructions that an agent has computed, as a conversation keeps them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::provider) instructions: Option<String>,
 }
 
 /// Where the model is.
@@ -114,6 +117,7 @@ impl Fixed {
                 tools: Sources::new(),
                 summarizer: None,
                 prompt: None,
+                instructions: None,
             });
         }
         let tier = if let Wanted::Tier(tier) = wanted { Some(tier) } else { None };
@@ -147,7 +151,15 @@ impl Fixed {
             stream: contract.provider.llm.stream.unwrap_or(source == Source::Mock),
             ..asked
         };
-        Ok(Self { level: LEVEL, source, settings, tools: Sources::new(), summarizer: None, prompt: None })
+        Ok(Self {
+            level: LEVEL,
+            source,
+            settings,
+            tools: Sources::new(),
+            summarizer: None,
+            prompt: None,
+            instructions: None,
+        })
     }
 
     /// Reads a record.
@@ -251,7 +263,7 @@ mod tests {
     fn other_levels_are_refused() {
         let (source, tools) = (Source::Environment(Chosen::Openai), Sources::new());
         let settings = Settings::default();
-        let fixed = Fixed { level: LEVEL, source, settings, tools, summarizer: None, prompt: None };
+        let fixed = Fixed { level: LEVEL, source, settings, tools, summarizer: None, prompt: None, instructions: None };
         assert_eq!(Fixed::read(&serde_json::to_vec(&fixed).expect("JSON")).expect("ours"), fixed);
         let newer = Fixed::read(br#"{"level": 2, "new": []}"#).expect_err("newer");
         assert_eq!(newer.to_string(), "the job began with level 2 of the agent loop, and this worker has level 1");

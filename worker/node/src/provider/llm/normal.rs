@@ -2,6 +2,7 @@
 
 mod knowledge;
 mod prompt;
+mod session;
 pub(in crate::provider) mod toolbox;
 
 use std::collections::BTreeMap;
@@ -14,11 +15,12 @@ use atlas_model::{Message, ToolCall};
 use atlas_normal::Config;
 use atlas_supervisor::{supervisor_tools, teammate_tools};
 use atlas_tool_runner::{Launch, Launched, Left, Process};
-use atlas_turn::{AtLimit, AutoContinue, Format, Offered, Outcome, Plan, messages, todo};
+use atlas_turn::{AtLimit, AutoContinue, Format, Offered, Outcome, Plan, TodoList, messages, todo};
 use atlas_types::Assignment;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use self::prompt::{Blocks, Values};
+use self::session::{Kept, Session};
 use self::toolbox::Toolbox;
 use super::fault::Fault;
 use super::fixed::Fixed;
@@ -45,6 +47,8 @@ pub(super) struct Normal {
     message: String,
     variables: BTreeMap<String, String>,
     toolbox: Toolbox,
+    /// The conversation that the job continues.
+    session: Option<Session>,
 }
 
 impl Normal {
@@ -55,19 +59,21 @@ impl Normal {
         let opened = shared.env.spawn_blocking("read definition", move || {
             let config = atlas_package::config(&work.agent.directory);
             let config = config.map_err(|error| Fault::Definition(atlas_env::chain(&error)))?;
-            let input: Map<String, Value> =
-                serde_json::from_slice(&work.input).map_err(|error| Fault::Input(error.to_string()))?;
-            let variables = values(&config, &input)?;
+            let input: Value = serde_json::from_slice(&work.input).map_err(|error| Fault::Input(error.to_string()))?;
+            let session = Session::read(&work.assignment.metadata, &input)?;
+            let variables = values(&config, &input, session.as_ref())?;
             let message = input.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
             let toolbox = Toolbox::open(&work, &config.global_tools, &variables, &secrets, environment, None)?;
-            Ok(Self { config, message, variables, toolbox })
+            Ok(Self { config, message, variables, toolbox, session })
         });
         opened.join().await.unwrap_or_else(|_| Err(Fault::internal("reading the definition was interrupted")))
     }
 
     /// The prompt, as the job is fixed to it.
     pub(super) fn said(&self, fixed: &Fixed) -> Vec<Message> {
-        messages::prompted(vec![Message::user(&self.message)], fixed.prompt.as_deref())
+        let said = self.session.as_ref().map(|session| session.said.clone()).unwrap_or_default();
+        let said = if said.is_empty() { vec![Message::user(&self.message)] } else { said };
+        messages::prompted(said, fixed.prompt.as_deref())
     }
 
     /// The prompt, with what the documents of the agent say about it.
@@ -104,10 +110,13 @@ impl Normal {
             fixed.tools.insert(tool.name.clone(), ToolSource::Helper);
             fixed.settings.tools.push(Offered { name: tool.name.clone(), tool });
         }
-        let own = match config.dynamic_instructions {
-            true => self.toolbox.instructions(launcher).await.map_err(Fault::Definition)?,
-            false => config.instructions.clone(),
+        let kept = self.session.as_ref().map(|session| &session.kept);
+        let own = match (config.dynamic_instructions, kept.and_then(|kept| kept.instructions.clone())) {
+            (true, Some(kept)) => kept,
+            (true, None) => self.toolbox.instructions(launcher).await.map_err(Fault::Definition)?,
+            (false, _) => config.instructions.clone(),
         };
+        fixed.instructions = (config.dynamic_instructions && kept.is_some()).then(|| own.clone());
         let settings = &mut fixed.settings;
         // A contract without rules leaves them to the definition.
         if settings.permissions.is_empty() {
@@ -133,8 +142,16 @@ impl Normal {
         settings.limits.at_limit = AtLimit::Partial;
         settings.limits.same_calls = if depth == 0 { SAME_CALLS } else { SAME_CALLS_OF_HELPERS };
         settings.limits.parallel = PARALLEL;
-        settings.plan = continuation.enabled.then(|| Plan { continuation, ..Plan::default() });
+        let list = kept.and_then(|kept| kept.todo.clone()).unwrap_or_default();
+        settings.plan = continuation.enabled.then_some(Plan { continuation, list });
         Ok(())
+    }
+
+    /// What the conversation keeps for the next turn, and what it has no room for. None if the job continues no conversation.
+    pub(super) fn kept(&self, fixed: &Fixed, todo: Option<&TodoList>) -> Option<(Value, Vec<&'static str>)> {
+        self.session.as_ref()?;
+        let todo = todo.filter(|todo| **todo != TodoList::default()).cloned();
+        Some(Kept { variables: self.variables.clone(), instructions: fixed.instructions.clone(), todo }.bounded())
     }
 
     /// The model that summarises the outputs of helpers, if the definition names another one.
@@ -161,13 +178,14 @@ impl Normal {
     }
 }
 
-/// The values of all variables: those of the input, then the defaults.
-fn values(config: &Config, input: &Map<String, Value>) -> Result<BTreeMap<String, String>, Fault> {
-    let given = input.get("variables").and_then(Value::as_object);
+/// The values of all variables: those of the input, then those that the conversation has kept, then the defaults.
+fn values(config: &Config, input: &Value, session: Option<&Session>) -> Result<BTreeMap<String, String>, Fault> {
+    let given = input.get("variables");
     let (mut values, mut missing) = (BTreeMap::new(), Vec::new());
     for variable in &config.variables {
         let own = given.and_then(|given| given.get(&variable.name)?.as_str().map(str::to_owned));
-        match own.or_else(|| variable.default.clone()) {
+        let kept = session.and_then(|session| session.kept.variables.get(&variable.name).cloned());
+        match own.or(kept).or_else(|| variable.default.clone()) {
             Some(value) => drop(values.insert(variable.name.clone(), value)),
             None => missing.push(format!("{} ({})", variable.name, variable.description)),
         }

@@ -1,0 +1,212 @@
+//! Jobs that continue a conversation: those that name one, and those of agents whose definition names one for all their jobs.
+
+use std::time::Duration;
+
+use atlas_types::{AgentName, Door, JobId, LEFT_METADATA, ObjectKey, ObjectName};
+use serde_json::{Map, Value};
+
+use super::mapping::{CONVERSATION, MESSAGE};
+use super::{Asked, Claimed, ConversationScope, LOOK, Mapping, Message, key, not_with, short, spec_of};
+use crate::submit::{Draft, find_version, unknown_agent};
+use crate::{Caller, Consistency, Error, Service, Submission, View};
+
+/// The name of a conversation that is never kept.
+const FRESH: &str = "temp";
+/// The pause after a failed look at the job of a turn.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// A job as a turn of a conversation.
+pub(crate) struct Turn {
+    key: ObjectKey,
+    scope: ConversationScope,
+    mapping: Mapping,
+    text: String,
+    /// The input without the text.
+    others: Map<String, Value>,
+}
+
+impl Service {
+    /// The conversation that a job continues or begins: the one that it names, or else the session of its agent.
+    pub(crate) async fn turn_of(&self, caller: &Caller, submission: &Submission) -> Result<Option<Turn>, Error> {
+        match submission.continues.as_deref() {
+            Some(FRESH) => Ok(None),
+            Some(name) => self.named_turn(caller, name, submission).await.map(Some),
+            // The turns after it would wait for its time.
+            None if submission.not_before.is_some() => Ok(None),
+            None => self.session_turn(caller, submission).await,
+        }
+    }
+
+    async fn named_turn(&self, caller: &Caller, name: &str, submission: &Submission) -> Result<Turn, Error> {
+        let key = key(caller, name)?;
+        if submission.not_before.is_some() {
+            let text = "a job of a conversation cannot have 'at': the turns after it would wait";
+            return Err(Error::Malformed(text.to_owned()));
+        }
+        let (agent, version) = (&submission.agent, submission.version.as_deref());
+        let state = self.shared.current().await?;
+        let Some(found) = find_version(&state, caller, agent, version)? else {
+            return Err(unknown_agent(&state, caller, agent.as_str(), version));
+        };
+        // Said at once, without a wait for its turns.
+        if let Some(with) = state.object(&key).and_then(|object| Some(spec_of(object).ok()?.agent))
+            && with != agent.as_str()
+        {
+            return Err(not_with(&key, &with, agent));
+        }
+        let known = self.known(&found).await?;
+        let refused = |why: &str| Error::Malformed(format!("{agent} takes no conversation: {why}"));
+        if known.value["provider"]["type"] == "graph" {
+            return Err(refused("a graph manages its own state; leave 'conversation' out"));
+        }
+        let mapping = Mapping::of(&known.value).map_err(|why| refused(&why))?;
+        if !mapping.remembers() {
+            return Err(refused("its input has no member for messages"));
+        }
+        let Some((text, others)) = message(submission) else {
+            return Err(Error::Malformed(format!(
+                "the input of a job of a conversation is an object with a text '{MESSAGE}'"
+            )));
+        };
+        Ok(Turn { key, scope: ConversationScope::Named, mapping, text, others })
+    }
+
+    /// The turn of a job in the session of its agent. A job that cannot be one is left alone: it is refused as without a session.
+    async fn session_turn(&self, caller: &Caller, submission: &Submission) -> Result<Option<Turn>, Error> {
+        let state = self.shared.current().await?;
+        let Some(agent) = find_version(&state, caller, &submission.agent, submission.version.as_deref())? else {
+            return Ok(None);
+        };
+        let known = self.known(&agent).await?;
+        let provider = &known.value["provider"];
+        let session = provider["session"].as_str().filter(|name| *name != FRESH && provider["type"] != "graph");
+        let Some(session) = session else { return Ok(None) };
+        let mapping = Mapping::of(&known.value).ok().filter(Mapping::remembers);
+        let (Some(mapping), Some((text, others))) = (mapping, message(submission)) else { return Ok(None) };
+        let key = key(caller, &session_name(&submission.agent, session))?;
+        Ok(Some(Turn { key, scope: ConversationScope::Shared, mapping, text, others }))
+    }
+
+    /// Submits a job as a turn. Its answer is added when it has ended.
+    pub(crate) async fn submit_turn(
+        &self,
+        caller: &Caller,
+        turn: Turn,
+        submission: Submission,
+    ) -> Result<JobId, Error> {
+        let mut submission = Submission { refuse: true, ..submission.in_conversation(turn.key.name.as_str()) };
+        if submission.request_id.is_some() {
+            let state = self.shared.current().await?;
+            if let Some(first) = Draft::new(caller, &submission, self.draw_id()).remembered(&state) {
+                return first;
+            }
+        }
+        let job = self.draw_id();
+        let asked = turn.asked(Some(self.shared.limits.turn_wait_max));
+        let claimed = self.claim(caller, asked, &mut submission, job).await?;
+        let job = self.submit_claimed(caller, &claimed, &submission).await?;
+        self.watch_turn(caller, claimed, job);
+        Ok(job)
+    }
+
+    /// Makes a job that another one spawns a turn of the session of its agent. If the session is answering, or takes no more messages, the
+    /// job goes on without it: its parent did not ask for the session.
+    pub(crate) async fn child_turn(
+        &self,
+        caller: &Caller,
+        submission: &mut Submission,
+        id: JobId,
+    ) -> Result<Option<Claimed>, Error> {
+        let Some(turn) = self.session_turn(caller, submission).await? else { return Ok(None) };
+        let mut in_turn = submission.in_conversation(turn.key.name.as_str());
+        match self.claim(caller, turn.asked(Some(Duration::ZERO)), &mut in_turn, id).await {
+            Ok(claimed) => {
+                *submission = in_turn;
+                Ok(Some(claimed))
+            }
+            Err(error @ (Error::ConversationBusy(_) | Error::Malformed(_))) => {
+                submission.note(LEFT_METADATA, error.to_string());
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Adds the answer of a turn when its job has ended. If this controller is lost, the next turn does so, or whoever reads the conversation.
+    pub(crate) fn watch_turn(&self, caller: &Caller, claimed: Claimed, job: JobId) {
+        let (service, caller) = (Self { shared: self.shared.clone() }, caller.clone());
+        drop(self.shared.env.spawn("end-turn", async move {
+            service.follow_turn(&caller, &claimed.key, job).await;
+            drop(claimed);
+        }));
+    }
+
+    async fn follow_turn(&self, caller: &Caller, key: &ObjectKey, job: JobId) {
+        loop {
+            let ended = match self.wait_family(caller, job, View::Plain, LOOK).await {
+                Ok(shown) => shown.job().status.is_terminal(),
+                Err(Error::UnknownJob) => return,
+                Err(_) => false,
+            };
+            if ended {
+                match self.settle_turn(caller, key, job).await {
+                    Ok(_) => return,
+                    Err(error) => {
+                        tracing::debug!(error = &error as &dyn std::error::Error, %job, "could not end a turn");
+                    }
+                }
+            }
+            self.shared.env.clock.sleep(PAUSE).await;
+        }
+    }
+
+    /// Ends the turn of a conversation if its job has ended and nobody has done so. A reader who is content with less gets what there is.
+    pub(super) async fn settle_ended(&self, key: &ObjectKey, consistency: Consistency) -> Result<(), Error> {
+        let state = self.state(consistency).await?;
+        let Some(turn) = state.object(key).and_then(|object| spec_of(object).ok()?.turn) else { return Ok(()) };
+        let Ok(job) = turn.job.parse::<JobId>() else { return Ok(()) };
+        let caller = Caller { namespace: key.namespace.clone(), ..Caller::cluster(Door::Duty) };
+        match self.settle_turn(&caller, key, job).await {
+            Err(_) if matches!(consistency, Consistency::Stale) => Ok(()),
+            settled => settled.map(drop),
+        }
+    }
+}
+
+impl Turn {
+    fn asked(self, patience: Option<Duration>) -> Asked {
+        let Self { key, scope, mapping, text, others } = self;
+        Asked { key, scope, mapping, message: Message::user(text, Vec::new()), others, patience }
+    }
+}
+
+/// The text of the message in the input of a job, and the other members.
+fn message(submission: &Submission) -> Option<(String, Map<String, Value>)> {
+    let mut members: Map<String, Value> = serde_json::from_slice(&submission.input).ok()?;
+    let Value::String(text) = members.shift_remove(MESSAGE)? else { return None };
+    members.shift_remove(CONVERSATION);
+    Some((text, members))
+}
+
+/// The conversation of a session. Each agent has its own sessions.
+fn session_name(agent: &AgentName, session: &str) -> String {
+    let name = format!("{agent}-{session}");
+    match ObjectName::new(&name) {
+        Ok(_) => name,
+        Err(_) => format!("session-{}", short(&name)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_have_names_that_are_possible() {
+        let name = |agent: &str, session: &str| session_name(&agent.parse().expect("a name"), session);
+        assert_eq!(name("coder", "work"), "coder-work");
+        let hashed = name("team/coder", "work");
+        assert!(hashed.starts_with("session-") && ObjectName::new(&hashed).is_ok(), "{hashed}");
+        assert_ne!(hashed, name("team/coder", "other"));
+    }
+}

@@ -1,0 +1,141 @@
+//! What a caller asks for: a job to be submitted.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use atlas_types::{AgentName, CONVERSATION_METADATA, Micros, QuestionRule, RequestId, Spawner, Timestamp};
+use bytes::Bytes;
+use serde_json::{Map, Value};
+
+use crate::service::hash;
+use crate::{Error, json, labels};
+
+/// A job to be submitted.
+#[derive(Debug, Clone)]
+pub struct Submission {
+    /// The requested agent.
+    pub agent: AgentName,
+    /// The version requirement, in the grammar of compatibility §3.3; none for the highest version.
+    pub version: Option<String>,
+    /// The input, a JSON text.
+    pub input: Bytes,
+    /// Higher runs first.
+    pub priority: i64,
+    /// Free-form labels.
+    pub labels: Arc<BTreeMap<String, String>>,
+    /// Overrides the contract's execution timeout.
+    pub execution_timeout: Option<Micros>,
+    /// The caller's idempotency key.
+    pub request_id: Option<RequestId>,
+    /// Whether a job that cannot run is refused instead of being accepted and then failing.
+    pub refuse: bool,
+    /// Whether the name of a stored chain is that of no agent.
+    pub only_agents: bool,
+    /// The earliest time at which the job may run.
+    pub not_before: Option<Timestamp>,
+    /// Most that its calls of models may cost, in billionths of a dollar.
+    pub budget_nanodollars: Option<u64>,
+    /// What becomes of its questions to people. A spawned job has the rule of its parent.
+    pub questions: QuestionRule,
+    /// The conversation that the caller names.
+    pub continues: Option<String>,
+    /// Whether the credential of the caller is held for it.
+    pub(crate) bearer: bool,
+    /// The parent, for a spawned job.
+    pub(crate) family: Option<Family>,
+    /// The conversation of which the job is a turn.
+    pub(crate) conversation: Option<InConversation>,
+}
+
+/// The conversation of which a job is a turn.
+#[derive(Debug, Clone)]
+pub(crate) struct InConversation {
+    pub(crate) name: String,
+    /// The input as the caller sent it, without what was said before.
+    pub(crate) asked: Bytes,
+}
+
+/// The data that a spawned job gets from its parent.
+#[derive(Debug, Clone)]
+pub(crate) struct Family {
+    /// The attempt that spawns it.
+    pub(crate) spawner: Spawner,
+    pub(crate) metadata: Map<String, Value>,
+}
+
+impl Submission {
+    /// A job with only an agent and an input.
+    pub fn new(agent: AgentName, input: Bytes) -> Self {
+        Self {
+            agent,
+            version: None,
+            input,
+            priority: 0,
+            labels: Arc::default(),
+            execution_timeout: None,
+            request_id: None,
+            refuse: false,
+            only_agents: false,
+            not_before: None,
+            budget_nanodollars: None,
+            questions: QuestionRule::Fail,
+            continues: None,
+            bearer: false,
+            family: None,
+            conversation: None,
+        }
+    }
+
+    /// Refuses requests that are invalid in any state.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        labels::check(&self.labels)?;
+        json::check(&self.input).map_err(|error| Error::Malformed(error.to_string()))
+    }
+
+    /// The same as a turn of a conversation, before what was said is known.
+    pub(crate) fn in_conversation(&self, name: &str) -> Self {
+        let conversation = Some(InConversation { name: name.to_owned(), asked: self.input.clone() });
+        Self { conversation, ..self.clone() }
+    }
+
+    /// Tells a spawned job something about how it began.
+    pub(crate) fn note(&mut self, member: &str, text: String) {
+        if let Some(family) = &mut self.family {
+            family.metadata.insert(member.to_owned(), text.into());
+        }
+    }
+
+    /// What the job knows about where it comes from, a JSON object.
+    pub(crate) fn metadata(&self) -> Arc<[u8]> {
+        let mut members = self.family.as_ref().map(|family| family.metadata.clone()).unwrap_or_default();
+        if let Some(turn) = &self.conversation {
+            members.insert(CONVERSATION_METADATA.to_owned(), turn.name.as_str().into());
+        }
+        Value::Object(members).to_string().into_bytes().into()
+    }
+
+    /// A hash that distinguishes submissions with the same idempotency key.
+    pub(crate) fn body_hash(&self) -> u64 {
+        let mut text = format!("{}\0{:?}\0{}\0{:?}\0", self.agent, self.version, self.priority, self.execution_timeout);
+        if let Some(time) = self.not_before {
+            text.push_str(&format!("{}\0", time.0));
+        }
+        if let Some(budget) = self.budget_nanodollars {
+            text.push_str(&format!("budget {budget}\0"));
+        }
+        if self.questions != QuestionRule::Fail {
+            text.push_str(&format!("questions {}\0", self.questions));
+        }
+        for (key, value) in self.labels.iter() {
+            text.push_str(&format!("{key}\0{value}\0"));
+        }
+        let mut input = &self.input;
+        if let Some(InConversation { name, asked }) = &self.conversation {
+            text.push_str(&format!("conversation {name}\0"));
+            input = asked;
+        }
+        let mut bytes = text.into_bytes();
+        bytes.extend_from_slice(input);
+        hash(&bytes)
+    }
+}
