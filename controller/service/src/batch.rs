@@ -77,7 +77,7 @@ impl Service {
         let chosen = indexes.iter().filter_map(|index| submissions.get(*index));
         let mut drafts: Vec<Draft<'_>> =
             chosen.map(|submission| Draft::new(caller, submission, self.draw_id())).collect();
-        let failed = self.submit_drafts(caller, &mut drafts).await.err().unwrap_or(Error::Overloaded);
+        let failed = self.submit_drafts(caller, &mut drafts, None).await.err().unwrap_or(Error::Overloaded);
         let failed = Arc::new(failed);
         let answer = |draft: Draft<'_>| match draft.answer {
             Some(answer) => answer.map_err(Arc::new),

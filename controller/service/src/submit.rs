@@ -126,9 +126,10 @@ impl Service {
     /// Submits a job. Answers when it is committed. The answer is an earlier job if the idempotency key was used
     /// before.
     pub async fn submit(&self, caller: &Caller, submission: Submission) -> Result<JobId, Error> {
-        match self.turn_of(caller, &submission).await? {
+        let mut read = None;
+        match self.turn_of(caller, &submission, &mut read).await? {
             Some(turn) => self.submit_turn(caller, turn, submission).await,
-            None => self.submit_as(caller, &submission, None).await,
+            None => self.submit_by(caller, &submission, self.draw_id(), read).await,
         }
     }
 
@@ -139,14 +140,15 @@ impl Service {
         submission: Submission,
         timeout: Duration,
     ) -> Result<Shown, Error> {
-        if let Some(turn) = self.turn_of(caller, &submission).await? {
+        let mut read = None;
+        if let Some(turn) = self.turn_of(caller, &submission, &mut read).await? {
             let job = self.submit_turn(caller, turn, submission).await?;
             return self.wait(caller, job, View::Plain, timeout).await;
         }
         // The id is drawn here, so that the waiter is registered before the job can end.
         let id = self.draw_id();
         let mut waiter = self.shared.waiters.wait(id);
-        let submitted = self.submit_as(caller, &submission, Some(id)).await?;
+        let submitted = self.submit_by(caller, &submission, id, read).await?;
         if submitted != id {
             return self.wait(caller, submitted, View::Plain, timeout).await;
         }
@@ -170,9 +172,19 @@ impl Service {
         submission: &Submission,
         id: Option<JobId>,
     ) -> Result<JobId, Error> {
-        let id = id.unwrap_or_else(|| self.draw_id());
+        self.submit_by(caller, submission, id.unwrap_or_else(|| self.draw_id()), None).await
+    }
+
+    /// Submits a job. It is checked first against a state that was just read, if there is one.
+    async fn submit_by(
+        &self,
+        caller: &Caller,
+        submission: &Submission,
+        id: JobId,
+        read: Option<State>,
+    ) -> Result<JobId, Error> {
         let mut drafts = [Draft::new(caller, submission, id)];
-        self.submit_drafts(caller, &mut drafts).await?;
+        self.submit_drafts(caller, &mut drafts, read).await?;
         let [draft] = drafts;
         draft.answer.unwrap_or(Err(Error::Overloaded))
     }
@@ -183,19 +195,28 @@ impl Service {
 
     /// Submits jobs in order with one proposal and stores the answer of each. An error applies to all jobs that have no
     /// answer then.
-    pub(crate) async fn submit_drafts(&self, caller: &Caller, drafts: &mut [Draft<'_>]) -> Result<(), Error> {
+    pub(crate) async fn submit_drafts(
+        &self,
+        caller: &Caller,
+        drafts: &mut [Draft<'_>],
+        mut read: Option<State>,
+    ) -> Result<(), Error> {
         for draft in &mut *drafts {
             draft.answer = draft.submission.check().err().map(Err);
         }
         if drafts.iter().any(|draft| draft.submission.request_id.is_some()) {
             // A repeat gets the first answer, even if the agent has changed.
-            let state = self.shared.current().await?;
+            let state = match read.take() {
+                Some(state) => state,
+                None => self.shared.current().await?,
+            };
             for draft in drafts.iter_mut().filter(|draft| draft.answer.is_none()) {
                 draft.answer = draft.remembered(&state);
             }
+            read = Some(state);
         }
         for _ in 0..RACES_MAX {
-            let (places, requests) = self.requests(caller, drafts).await?;
+            let (places, requests) = self.requests(caller, drafts, read.take()).await?;
             if requests.is_empty() {
                 return Ok(());
             }
@@ -210,12 +231,21 @@ impl Service {
     }
 
     /// The requests of the jobs without an answer, with their indexes. Jobs that are refused here get their answer.
-    async fn requests(&self, caller: &Caller, drafts: &mut [Draft<'_>]) -> Result<(Vec<usize>, Vec<Request>), Error> {
+    async fn requests(
+        &self,
+        caller: &Caller,
+        drafts: &mut [Draft<'_>],
+        read: Option<State>,
+    ) -> Result<(Vec<usize>, Vec<Request>), Error> {
         let (mut places, mut requests) = (Vec::with_capacity(drafts.len()), Vec::with_capacity(drafts.len()));
         if drafts.iter().all(|draft| draft.answer.is_some()) {
             return Ok((places, requests));
         }
-        let mut judge = Judge { state: self.shared.current().await?, sure: None };
+        let state = match read {
+            Some(state) => state,
+            None => self.shared.current().await?,
+        };
+        let mut judge = Judge { state, sure: None };
         for (place, draft) in drafts.iter_mut().enumerate().filter(|(_, draft)| draft.answer.is_none()) {
             let verdict = match judge.verdict(self, caller, draft.submission).await? {
                 Ok(verdict) => verdict,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use atlas_state::State;
 use atlas_types::{AgentName, Door, JobId, LEFT_METADATA, ObjectKey, ObjectName};
 use serde_json::{Map, Value};
 
@@ -26,14 +27,20 @@ pub(crate) struct Turn {
 }
 
 impl Service {
-    /// The conversation that a job continues or begins: the one that it names, or else the session of its agent.
-    pub(crate) async fn turn_of(&self, caller: &Caller, submission: &Submission) -> Result<Option<Turn>, Error> {
+    /// The conversation that a job continues or begins: the one that it names, or else the session of its agent. A state that was read for
+    /// that is left in `read`, because a follower asks the leader for each.
+    pub(crate) async fn turn_of(
+        &self,
+        caller: &Caller,
+        submission: &Submission,
+        read: &mut Option<State>,
+    ) -> Result<Option<Turn>, Error> {
         match submission.continues.as_deref() {
             Some(FRESH) => Ok(None),
             Some(name) => self.named_turn(caller, name, submission).await.map(Some),
             // The turns after it would wait for its time.
             None if submission.not_before.is_some() => Ok(None),
-            None => self.session_turn(caller, submission).await,
+            None => self.session_turn(caller, submission, read.insert(self.shared.current().await?)).await,
         }
     }
 
@@ -72,9 +79,13 @@ impl Service {
     }
 
     /// The turn of a job in the session of its agent. A job that cannot be one is left alone: it is refused as without a session.
-    async fn session_turn(&self, caller: &Caller, submission: &Submission) -> Result<Option<Turn>, Error> {
-        let state = self.shared.current().await?;
-        let Some(agent) = find_version(&state, caller, &submission.agent, submission.version.as_deref())? else {
+    async fn session_turn(
+        &self,
+        caller: &Caller,
+        submission: &Submission,
+        state: &State,
+    ) -> Result<Option<Turn>, Error> {
+        let Some(agent) = find_version(state, caller, &submission.agent, submission.version.as_deref())? else {
             return Ok(None);
         };
         let known = self.known(&agent).await?;
@@ -117,7 +128,8 @@ impl Service {
         submission: &mut Submission,
         id: JobId,
     ) -> Result<Option<Claimed>, Error> {
-        let Some(turn) = self.session_turn(caller, submission).await? else { return Ok(None) };
+        let state = self.shared.current().await?;
+        let Some(turn) = self.session_turn(caller, submission, &state).await? else { return Ok(None) };
         let mut in_turn = submission.in_conversation(turn.key.name.as_str());
         match self.claim(caller, turn.asked(Some(Duration::ZERO)), &mut in_turn, id).await {
             Ok(claimed) => {
