@@ -60,5 +60,5 @@ imagePullSecrets:
 
 {{/* Not empty if KEDA scales a group of workers. */}}
 {{- define "atlas.scales" -}}
-{{- range .Values.workers }}{{- if .autoscaling }}yes{{- end }}{{- end }}
+{{- range .Values.workers }}{{- if .autoscaling }}{{- if not .autoscaling.metric }}yes{{- end }}{{- end }}{{- end }}
 {{- end }}

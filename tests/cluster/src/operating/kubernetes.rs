@@ -50,9 +50,15 @@ const VARIANTS: &[(&str, &str)] = &[
         "scaled",
         "workers: [{name: cpu, autoscaling: {max: 20, jobsPerWorker: 2.5, hardware: cpu}}, {name: b, replicas: 1}]",
     ),
+    ("every-node", "workers: [{name: all, everyNode: true, nodeSelector: {pool: agents}}, {name: gpu, gpus: 1}]"),
+    ("hpa", "workers: [{name: cpu, autoscaling: {min: 2, max: 20, jobsPerWorker: 2.5, metric: atlas_jobs}}]"),
     ("own-secret", "auth: {existingSecret: mine}"),
     ("ingress", "ingress: {enabled: true, host: atlas.example.com, tlsSecret: tls, className: nginx}"),
     ("ingress-notes", "ingress: {enabled: true, host: a.example.com, tlsSecret: t, annotations: {a/b: 'true'}}"),
+    (
+        "gateway",
+        "gateway: {enabled: true, name: public, namespace: edge, sectionName: https, hostnames: [atlas.example.com]}",
+    ),
     ("open-network", "networkPolicy: {enabled: false}"),
     ("clients", "networkPolicy: {clients: [{namespaceSelector: {matchLabels: {team: a}}}]}"),
     ("monitored", "monitoring: {serviceMonitor: true, tokenSecret: metrics}"),
@@ -86,6 +92,12 @@ const WRONG: &[&str] = &[
     "workers: [{name: a, image: other}]",
     "workers: [{name: a, autoscaling: {min: 1}}]",
     "workers: [{name: a, autoscaling: {max: 3, hardware: tpu}}]",
+    "workers: [{name: a, everyNode: true, replicas: 2}]",
+    "workers: [{name: a, everyNode: true, autoscaling: {max: 3}}]",
+    "workers: [{name: a, autoscaling: {min: 0, max: 3, metric: atlas_jobs}}]",
+    "workers: [{name: a, autoscaling: {max: 3, metric: atlas_jobs, agent: hello}}]",
+    "gateway: {enabled: true, name: public}",
+    "gateway: {enabled: true, hostnames: [atlas.example.com]}",
     "ingress: {enabled: true}",
     "ingress: {enabled: true, host: a.example.com}",
     "auth: {token: secret}",
@@ -127,10 +139,10 @@ fn documents(text: &str) -> Vec<Value> {
     parts.map(load).filter(|value| !value.is_null()).collect()
 }
 
-/// The pod of a StatefulSet, a Deployment or a CronJob.
+/// The pod of a StatefulSet, a Deployment, a DaemonSet or a CronJob.
 fn pod(document: &Value) -> Option<&Value> {
     match document["kind"].as_str()? {
-        "StatefulSet" | "Deployment" => document.pointer("/spec/template/spec"),
+        "StatefulSet" | "Deployment" | "DaemonSet" => document.pointer("/spec/template/spec"),
         "CronJob" => document.pointer("/spec/jobTemplate/spec/template/spec"),
         _ => None,
     }
@@ -199,20 +211,37 @@ fn complaints(documents: &[Value]) -> Vec<String> {
     found
 }
 
-/// The Deployments that KEDA scales. They say no number of replicas, which would be set again by every upgrade, and KEDA reaches the door
-/// that it is told.
+/// The Deployments that KEDA or Kubernetes scales. They say no number of replicas, which would be set again by every upgrade, and KEDA
+/// reaches the door that it is told.
 fn scaled(documents: &[Value]) -> Vec<&str> {
     let of_kind = |kind: &'static str| documents.iter().filter(move |document| document["kind"] == kind);
-    let objects: Vec<&str> =
-        of_kind("ScaledObject").filter_map(|object| object["spec"]["scaleTargetRef"]["name"].as_str()).collect();
+    let scalers = of_kind("ScaledObject").chain(of_kind("HorizontalPodAutoscaler"));
+    let objects: Vec<&str> = scalers.filter_map(|object| object["spec"]["scaleTargetRef"]["name"].as_str()).collect();
     let free = of_kind("Deployment").filter(|deployment| deployment["spec"].get("replicas").is_none());
     assert_eq!(free.filter_map(|deployment| deployment["metadata"]["name"].as_str()).collect::<Vec<_>>(), objects);
     let asks = of_kind("ScaledObject").map(|object| &object["spec"]["triggers"][0]["metadata"]["scalerAddress"]);
     assert!(asks.clone().all(|address| address == "atlas.atlas.svc:7403"), "{:?}", asks.collect::<Vec<_>>());
     let opens = |document: &&Value| document.to_string().contains("7403");
     let doors = of_kind("Service").chain(of_kind("StatefulSet")).filter(opens).count();
-    assert_eq!(doors, if objects.is_empty() { 0 } else { 2 }, "a port of the controllers and of their Service");
+    assert_eq!(
+        doors,
+        if of_kind("ScaledObject").count() == 0 { 0 } else { 2 },
+        "a port of the controllers and of their Service"
+    );
     objects
+}
+
+/// How many routes lead to a port that the Service has.
+fn routes(documents: &[Value]) -> usize {
+    let of_kind = |kind: &'static str| documents.iter().filter(move |document| document["kind"] == kind);
+    let backends = of_kind("HTTPRoute").map(|route| &route["spec"]["rules"][0]["backendRefs"][0]);
+    let serves = |backend: &&Value| {
+        of_kind("Service").filter(|service| service["metadata"]["name"] == backend["name"]).any(|service| {
+            let ports = service["spec"]["ports"].as_array();
+            ports.is_some_and(|ports| ports.iter().any(|port| port["port"] == backend["port"]))
+        })
+    };
+    backends.filter(serves).count()
 }
 
 /// The rules of the roles of a namespace: groups, resources, verbs and names.
@@ -258,7 +287,11 @@ fn the_chart_is_right_in_every_variant() {
         assert_eq!(complaints(&documents), Vec::<String>::new(), "{name}");
         let kinds = |kind: &str| documents.iter().filter(|document| document["kind"] == kind).count();
         assert_eq!(kinds("StatefulSet"), 1, "{name}");
-        assert_eq!(scaled(&documents), Vec::from_iter((*name == "scaled").then_some("atlas-worker-cpu")), "{name}");
+        let scales = ["scaled", "hpa"].contains(name).then_some("atlas-worker-cpu");
+        assert_eq!(scaled(&documents), Vec::from_iter(scales), "{name}");
+        assert_eq!(kinds("DaemonSet"), usize::from(*name == "every-node"), "{name}");
+        assert_eq!(kinds("HTTPRoute"), usize::from(*name == "gateway"), "{name}");
+        assert_eq!(routes(&documents), kinds("HTTPRoute"), "{name}");
         assert_eq!(kinds("Secret"), usize::from(*name != "own-secret"), "{name}");
         let (watched, definitions) = match *name {
             "operator" => (&["atlas", "team-a", "team-b"][..], 5),
@@ -288,8 +321,9 @@ fn the_chart_is_right_in_every_variant() {
     for version in VERSIONS {
         let mut command = Command::new(&validate);
         command.args(["-k", version, "--strict", "--quiet"]);
-        // The schemas of the Prometheus operator and of KEDA are not among those of Kubernetes.
-        let names = VARIANTS.iter().map(|(name, _)| name).filter(|name| !["monitored", "scaled"].contains(name));
+        // The schemas of the Prometheus operator, of KEDA and of the Gateway API are not among those of Kubernetes.
+        let foreign = ["monitored", "scaled", "gateway"];
+        let names = VARIANTS.iter().map(|(name, _)| name).filter(|name| !foreign.contains(name));
         command.args(names.map(|name| folder.path().join(format!("{name}.rendered.yaml"))));
         let output = command.output().expect("it starts");
         let text = String::from_utf8_lossy(&output.stdout);
