@@ -345,7 +345,7 @@ fn line(container: &Value, machine: &str, home: &Path, program: &str) -> Line {
     let mut assignments = String::new();
     for variable in container["env"].as_array().expect("variables") {
         let name = variable["name"].as_str().expect("a name");
-        let mut value = variable["value"].as_str().unwrap_or(&pod).replace("$(POD_NAME)", &pod);
+        let mut value = variable["value"].as_str().unwrap_or(&pod).replace("$(POD_NAME)", &pod).replace("$(ZONE)", "a");
         for at in 0..3 {
             let address = format!("10.0.0.{}", at + 1);
             value = value.replace(&format!("atlas-controller-{at}.atlas-controllers.atlas.svc"), &address);
