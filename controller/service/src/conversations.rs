@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::sync::OwnedMutexGuard;
 
+use crate::tools::passes;
 use crate::{Caller, Consistency, Error, ObjectChange, Service, Submission, View};
 
 pub(crate) use expiry::expire;
@@ -190,7 +191,8 @@ impl Service {
         }
     }
 
-    /// Submits the job of a turn. The turn ends at once if there is no such job.
+    /// Submits the job of a turn. The turn ends at once if there is no such job. While that is not known, the job has its turn, and the
+    /// next one looks for it.
     async fn submit_claimed(
         &self,
         caller: &Caller,
@@ -198,8 +200,13 @@ impl Service {
         submission: &Submission,
     ) -> Result<JobId, Error> {
         let submitted = self.submit_as(caller, submission, Some(claimed.job)).await;
-        // The idempotency key may have been used before; then the job is an earlier one.
-        if !matches!(submitted, Ok(job) if job == claimed.job) {
+        let is_missing = match &submitted {
+            // The idempotency key may have been used before; then the job is an earlier one.
+            Ok(job) => *job != claimed.job,
+            Err(Error::OutcomeUnknown) => false,
+            Err(error) => !passes(error),
+        };
+        if is_missing {
             self.release(caller, claimed).await?;
         }
         submitted

@@ -10,6 +10,7 @@ use serde_json::Map;
 
 use crate::audit::Attempted;
 use crate::submission::Family;
+use crate::tools::passes;
 use crate::{Caller, Consistency, Error, Service, Submission};
 
 /// The result of a spawn request.
@@ -107,8 +108,13 @@ impl Service {
                 }
                 refused(error.to_string())
             }
-            // It is tried again, and finds its own turn.
-            Err(error) => Err(error),
+            Err(error) => {
+                // One that passes is tried again, and finds its own turn.
+                if let Some(turn) = turn.filter(|_| !passes(&error) && !matches!(error, Error::OutcomeUnknown)) {
+                    self.release(&caller, &turn).await?;
+                }
+                Err(error)
+            }
         }
     }
 

@@ -129,11 +129,11 @@ impl Submission {
         for (key, value) in self.labels.iter() {
             text.push_str(&format!("{key}\0{value}\0"));
         }
-        let mut input = &self.input;
-        if let Some(InConversation { name, asked }) = &self.conversation {
+        if let Some(name) = &self.continues {
             text.push_str(&format!("conversation {name}\0"));
-            input = asked;
         }
+        // What the conversation of an agent adds is not part of what was asked.
+        let input = self.conversation.as_ref().map_or(&self.input, |conversation| &conversation.asked);
         let mut bytes = text.into_bytes();
         bytes.extend_from_slice(input);
         hash(&bytes)

@@ -128,7 +128,10 @@ impl Service {
     pub async fn submit(&self, caller: &Caller, submission: Submission) -> Result<JobId, Error> {
         let mut read = None;
         match self.turn_of(caller, &submission, &mut read).await? {
-            Some(turn) => self.submit_turn(caller, turn, submission).await,
+            Some(turn) => {
+                drop(read);
+                Box::pin(self.submit_turn(caller, turn, submission)).await
+            }
             None => self.submit_by(caller, &submission, self.draw_id(), read).await,
         }
     }
@@ -142,7 +145,8 @@ impl Service {
     ) -> Result<Shown, Error> {
         let mut read = None;
         if let Some(turn) = self.turn_of(caller, &submission, &mut read).await? {
-            let job = self.submit_turn(caller, turn, submission).await?;
+            drop(read);
+            let job = Box::pin(self.submit_turn(caller, turn, submission)).await?;
             return self.wait(caller, job, View::Plain, timeout).await;
         }
         // The id is drawn here, so that the waiter is registered before the job can end.
@@ -184,7 +188,8 @@ impl Service {
         read: Option<State>,
     ) -> Result<JobId, Error> {
         let mut drafts = [Draft::new(caller, submission, id)];
-        self.submit_drafts(caller, &mut drafts, read).await?;
+        // Boxed, because it is part of the futures of many operations, one within the other.
+        Box::pin(self.submit_drafts(caller, &mut drafts, read)).await?;
         let [draft] = drafts;
         draft.answer.unwrap_or(Err(Error::Overloaded))
     }

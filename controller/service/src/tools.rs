@@ -191,7 +191,7 @@ fn permits(contract: &Known, call: &Call<'_>) -> bool {
 }
 
 /// Whether the same call may succeed later.
-fn passes(error: &Error) -> bool {
+pub(crate) fn passes(error: &Error) -> bool {
     use atlas_types::ErrorKind;
     matches!(error.kind(), ErrorKind::Unavailable) || matches!(error, Error::Overloaded)
 }

@@ -198,6 +198,10 @@ impl Change<'_> {
         self.state.index.lend(&parent, waits);
         if let Some(lease) = &parent.lease {
             self.change_node(&lease.node, None, |node| node.lend(lease.allocation.place, parent.depth(), waits));
+            if waits {
+                // Its child may have to be the probe.
+                self.abandon_probe(&parent, &lease.node, lease.token);
+            }
         }
     }
 

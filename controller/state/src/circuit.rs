@@ -89,12 +89,12 @@ fn of_version(job: &Job, failure: Option<&Failure>) -> Verdict {
     }
 }
 
-/// What it says of the node. Agents that call models fail to start if the service of the model fails, wherever they run.
+/// What it says of the node. Agents can make their own start fail, so it says nothing; those that call models fail with the service of the model, wherever they run.
 fn of_node(job: &Job, failure: Option<&Failure>) -> Verdict {
     let calls_models = job.spec.as_ref().is_some_and(|spec| spec.demand.place == Place::Llm);
     match failure.map(|failure| failure.kind) {
         None | Some(FailureKind::Agent | FailureKind::OutputInvalid) => Verdict::Success,
-        Some(FailureKind::Startup | FailureKind::Internal) if !calls_models => Verdict::Failure,
+        Some(FailureKind::Internal) if !calls_models => Verdict::Failure,
         Some(_) => Verdict::Nothing,
     }
 }

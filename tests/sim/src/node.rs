@@ -352,8 +352,13 @@ impl World {
         let execution = Micros(runs_for);
         let usage = Usage { execution, ..Usage::default() };
         let report = if fails {
-            let starts = !broken && (!matches!(agent, Agent::Flaky | Agent::Shaky) || self.rng.chance(500));
-            workload::failed(if starts { FailureKind::Agent } else { FailureKind::Startup }, "boom", usage)
+            let starts = !matches!(agent, Agent::Flaky | Agent::Shaky) || self.rng.chance(500);
+            let kind = match (broken, starts) {
+                (true, _) => FailureKind::Internal,
+                (false, true) => FailureKind::Agent,
+                (false, false) => FailureKind::Startup,
+            };
+            workload::failed(kind, "boom", usage)
         } else {
             ReportKind::Completed { output: workload::output(token), usage, metadata: None }
         };

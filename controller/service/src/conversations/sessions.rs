@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use atlas_state::State;
-use atlas_types::{AgentName, Door, JobId, LEFT_METADATA, ObjectKey, ObjectName};
+use atlas_types::{AgentName, Door, JobId, LEFT_METADATA, Object, ObjectKey, ObjectName};
 use serde_json::{Map, Value};
 
 use super::mapping::{CONVERSATION, MESSAGE};
 use super::{Asked, Claimed, ConversationScope, LOOK, Mapping, Message, key, not_with, short, spec_of};
 use crate::submit::{Draft, find_version, unknown_agent};
+use crate::tools::passes;
 use crate::{Caller, Consistency, Error, Service, Submission, View};
 
 /// The name of a conversation that is never kept.
@@ -37,10 +38,13 @@ impl Service {
     ) -> Result<Option<Turn>, Error> {
         match submission.continues.as_deref() {
             Some(FRESH) => Ok(None),
-            Some(name) => self.named_turn(caller, name, submission).await.map(Some),
+            Some(name) => Box::pin(self.named_turn(caller, name, submission)).await.map(Some),
             // The turns after it would wait for its time.
             None if submission.not_before.is_some() => Ok(None),
-            None => self.session_turn(caller, submission, read.insert(self.shared.current().await?)).await,
+            None => {
+                let read = read.insert(self.shared.current().await?);
+                Box::pin(self.session_turn(caller, submission, read)).await
+            }
         }
     }
 
@@ -136,11 +140,12 @@ impl Service {
                 *submission = in_turn;
                 Ok(Some(claimed))
             }
-            Err(error @ (Error::ConversationBusy(_) | Error::Malformed(_))) => {
+            // These pass. The child is asked for again, and finds its own turn.
+            Err(error) if passes(&error) => Err(error),
+            Err(error) => {
                 submission.note(LEFT_METADATA, error.to_string());
                 Ok(None)
             }
-            Err(error) => Err(error),
         }
     }
 
@@ -167,6 +172,9 @@ impl Service {
                         tracing::debug!(error = &error as &dyn std::error::Error, %job, "could not end a turn");
                     }
                 }
+            } else if !self.shared.handle.applied().object(key).is_some_and(|object| is_turn(object, job)) {
+                // Somebody else ended it, or the conversation was deleted: its place is free.
+                return;
             }
             self.shared.env.clock.sleep(PAUSE).await;
         }
@@ -190,6 +198,11 @@ impl Turn {
         let Self { key, scope, mapping, text, others } = self;
         Asked { key, scope, mapping, message: Message::user(text, Vec::new()), others, patience }
     }
+}
+
+/// Whether a job is the turn of a conversation.
+fn is_turn(object: &Object, job: JobId) -> bool {
+    spec_of(object).is_ok_and(|spec| spec.turn.is_some_and(|turn| turn.job == job.to_string()))
 }
 
 /// The text of the message in the input of a job, and the other members.

@@ -118,12 +118,12 @@ fn a_node_opens_after_failures_of_its_own_of_more_than_one_version() {
     check(
         "config node-failures=3; agent a; agent b digest=2; node n1 places=9; node n2; job j1; job j2; job j3; job j4 agent=b digest=2; job j5; job j6;
         grant j1 n1; grant j2 n1; grant j3 n1; grant j4 n1 --
-        fail j1 kind=startup; fail j2 kind=startup; fail j3 kind=startup; fail j4 kind=internal; show n1; grant j5 n1; grant j5 n2; clock 10;
+        fail j1 kind=internal; fail j2 kind=internal; fail j3 kind=internal; fail j4 kind=internal; show n1; grant j5 n1; grant j5 n2; clock 10;
         grant j6 n1; job j7; grant j7 n1; complete j6; grant j7 n1",
         expect![[r#"
-            j1 Ended running→failed Startup: boom
-            j2 Ended running→failed Startup: boom
-            j3 Ended running→failed Startup: boom
+            j1 Ended running→failed Internal: boom
+            j2 Ended running→failed Internal: boom
+            j3 Ended running→failed Internal: boom
             node n1 epoch 1 Ready circuit open after 4 failures
             j4 Ended running→failed Internal: boom
             n1: places 9 cores any memory any gpus [] warm []
@@ -144,34 +144,49 @@ fn errors_of_agents_show_that_a_node_works() {
     check(
         "config node-failures=2; agent a; agent b digest=2; agent l llm=true digest=3; node n1 places=9 llm=4; job j1; job j2 agent=b digest=2; job j3;
         job j4 agent=l digest=3; job j5 agent=l digest=3; grant j1 n1; grant j2 n1; grant j3 n1; grant j4 n1; grant j5 n1 --
-        fail j1 kind=startup; fail j2; fail j3 kind=startup; fail j4 kind=startup; fail j5 kind=startup",
+        fail j1 kind=internal; fail j2; fail j3 kind=startup; fail j4 kind=internal; fail j5 kind=internal",
         expect![[r#"
-            j1 Ended running→failed Startup: boom
+            j1 Ended running→failed Internal: boom
             j2 Ended running→failed Agent: boom
             j3 Ended running→failed Startup: boom
-            j4 Ended running→failed Startup: boom
-            j5 Ended running→failed Startup: boom
+            j4 Ended running→failed Internal: boom
+            j5 Ended running→failed Internal: boom
+        "#]],
+    );
+}
+
+#[test]
+fn a_probe_that_waits_for_a_child_leaves_the_next_probe_to_it() {
+    check(
+        "config node-failures=2; agent a spawns=true; agent b digest=2; node n1 places=9; job j1; job j2 agent=b digest=2; grant j1 n1; grant j2 n1;
+        fail j1 kind=internal; fail j2 kind=internal; clock 10; job j3; grant j3 n1 -- spawn j3 c1; grant c1 n1; clock 20; grant c1 n1; complete c1",
+        expect![[r#"
+            c1 Submitted pending→pending Queued
+            ! the node cannot accept this
+            c1 Granted pending→running on n1 token 4 attempt 1
+            node n1 epoch 1 Ready
+            c1 Ended running→completed
         "#]],
     );
 }
 
 #[test]
 fn a_new_process_of_the_worker_begins_anew_and_zero_never_opens() {
-    let script = "agent a; agent b digest=2; node n1; job j1; job j2 agent=b digest=2; job j3; grant j1 n1; grant j2 n1; fail j1 kind=startup";
+    let script = "agent a; agent b digest=2; node n1; job j1; job j2 agent=b digest=2; job j3; grant j1 n1; grant j2 n1; fail j1 kind=internal";
     check(
-        &format!("config node-failures=2; {script} -- fail j2 kind=startup; node n1 boot=2; grant j3 n1 epoch=2"),
+        &format!("config node-failures=2; {script} -- fail j2 kind=internal; node n1 boot=2; grant j3 n1 epoch=2"),
         expect![[r#"
             node n1 epoch 1 Ready circuit open after 2 failures
-            j2 Ended running→failed Startup: boom
+            j2 Ended running→failed Internal: boom
             node n1 epoch 2 Ready
             = epoch 2
             j3 Granted pending→running on n1 token 3 attempt 1
         "#]],
     );
     check(
-        &format!("config node-failures=0; {script} -- fail j2 kind=startup"),
+        &format!("config node-failures=0; {script} -- fail j2 kind=internal"),
         expect![[r#"
-        j2 Ended running→failed Startup: boom
+        j2 Ended running→failed Internal: boom
     "#]],
     );
 }

@@ -22,7 +22,7 @@ mod tests {
     #[test]
     fn an_operator_closes_the_circuit_of_a_node() {
         check(
-            "level 6; config node-failures=2; agent a; agent b digest=2; node n1; job j1; job j2 agent=b digest=2; job j3; grant j1 n1; fail j1 kind=startup;
+            "level 6; config node-failures=2; agent a; agent b digest=2; node n1; job j1; job j2 agent=b digest=2; job j3; grant j1 n1; fail j1 kind=internal;
             grant j2 n1; fail j2 kind=internal -- grant j3 n1; resume-node n1; resume-node n1; grant j3 n1; resume-node n2",
             expect![[r#"
                 ! the node cannot accept this

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use atlas_types::{AgentName, Demand, Job, JobId, JobStatus, Limit, Micros, Namespace, Reason, Turn, Version};
+use atlas_types::{AgentName, Demand, Digest, Job, JobId, JobStatus, Limit, Micros, Namespace, Reason, Turn, Version};
 
 use crate::map::Map;
 
@@ -15,8 +15,8 @@ pub struct Class {
     pub demand: Demand,
     /// The limits of their agent that hold for its jobs.
     pub limits: Vec<Limit>,
-    /// The agent version whose circuit counts their attempts.
-    pub circuit: Option<(AgentName, Version)>,
+    /// The agent version whose circuit counts their attempts, as long as it has this package.
+    pub circuit: Option<(AgentName, Version, Digest)>,
     /// How deep they were spawned: the deeper, the more jobs lend them a place.
     pub depth: u32,
     /// They have parked: they wait even if no node could ever run them.
@@ -29,7 +29,10 @@ impl Class {
         let demand = job.spec.as_ref()?.demand.clone();
         let (namespace, limits) = (job.namespace.clone(), crate::limits::of_agent(job));
         let guarded = job.spec.as_ref()?.failures_max.filter(|_| !job.is_system());
-        let circuit = guarded.and_then(|_| Some((job.agent.clone(), job.pin.as_ref()?.version)));
+        let circuit = guarded.and_then(|_| {
+            let pin = job.pin.as_ref()?;
+            Some((job.agent.clone(), pin.version, pin.digest))
+        });
         Some(Self { namespace, demand, limits, circuit, depth: job.depth(), parked: job.has_parked() })
     }
 }

@@ -93,9 +93,8 @@ impl Oracle {
         let failed = match failure {
             None => (job.status == JobStatus::Completed).then_some(false),
             Some(FailureKind::Internal) => is_node.then_some(true),
-            Some(FailureKind::Startup) => Some(true),
             Some(FailureKind::Agent | FailureKind::OutputInvalid) => Some(!is_node),
-            Some(FailureKind::Timeout | FailureKind::NoAgent) => (!is_node).then_some(true),
+            Some(FailureKind::Timeout | FailureKind::NoAgent | FailureKind::Startup) => (!is_node).then_some(true),
             Some(_) => None,
         };
         let failed = failed.filter(|_| ended);
