@@ -196,7 +196,11 @@ fn epoch(controller: &Controller, node: &NodeId) -> Option<NodeEpoch> {
 /// each other.
 pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    tokio::runtime::Builder::new_multi_thread().worker_threads((cores - 1).clamp(1, 2)).enable_all().build()
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads((cores - 1).clamp(1, 2))
+        .thread_stack_size(atlas_controller::STACK_BYTES)
+        .enable_all()
+        .build()
 }
 
 /// The name of this machine, without its domain.

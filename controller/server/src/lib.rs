@@ -33,3 +33,7 @@ pub use options::{
 };
 pub use rules::Rules;
 pub use start_error::StartError;
+
+/// Bytes of the stack of a thread that runs the doors. Operations contain one another, such as a chain whose step is a chain, and builds
+/// without optimization take most of the 2 MiB that threads have by default. Only what is used takes memory.
+pub const STACK_BYTES: usize = 8 << 20;

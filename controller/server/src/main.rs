@@ -59,6 +59,7 @@ fn run() -> anyhow::Result<()> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads((cores - 1).max(1))
+        .thread_stack_size(atlas_controller::STACK_BYTES)
         .enable_all()
         .build()
         .context("could not start the async runtime")?;
