@@ -46,7 +46,7 @@ pub(crate) fn run(env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
             ("newest", String::new()),
             ("agent", "agent=rare".to_owned()),
             ("status", "status=failed".to_owned()),
-            ("agent_status", "agent=noop&status=failed".to_owned()),
+            ("agent_status", "agent=unheard&status=failed".to_owned()),
             ("label", "label=wave=rare".to_owned()),
             ("label_common", "label=team=blue".to_owned()),
             ("time", format!("until={time}")),
