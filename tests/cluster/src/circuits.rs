@@ -4,23 +4,9 @@ use reqwest::Method;
 use serde_json::json;
 
 use crate::Agent;
-use crate::members::{Member, ask, get};
+use crate::members::{ask, becomes, get, submit_to};
 use crate::patience::eventually_async;
 use crate::trio::{leader, trio, worker};
-
-async fn submit(member: &Member) -> String {
-    let job = ask(member, Method::POST, "/api/jobs", json!({"agent": "shaky", "input": {}})).await.expect("a job");
-    job["id"].as_str().expect("an id").to_owned()
-}
-
-async fn becomes(member: &Member, id: &str, status: &str, reason: &str) {
-    eventually_async(&format!("{id} is {status} {reason}"), async || {
-        let job = get(member, &format!("/api/jobs/{id}?view=full")).await?;
-        let is = job["status"] == status && (status != "pending" || job["reason"] == reason);
-        if is { Ok(()) } else { Err(job.to_string()) }
-    })
-    .await;
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_version_that_keeps_failing_starts_only_its_probe_until_an_operator_resumes_it() {
@@ -39,16 +25,16 @@ async fn a_version_that_keeps_failing_starts_only_its_probe_until_an_operator_re
     let mut members = trio(folder, &[&agent]).await;
     let _worker = worker(folder, "w1", &members.each_ref());
     for _ in 0..2 {
-        let job = submit(&members[0]).await;
+        let job = submit_to(&members[0], "shaky", json!({})).await;
         becomes(&members[0], &job, "failed", "").await;
     }
     set("hang");
-    let probes = submit(&members[0]).await;
+    let probes = submit_to(&members[0], "shaky", json!({})).await;
     becomes(&members[0], &probes, "running", "").await;
     eventually_async("it hangs", async || hangs.exists().then_some(()).ok_or_else(|| hangs.display().to_string()))
         .await;
     set("well");
-    let waits = submit(&members[0]).await;
+    let waits = submit_to(&members[0], "shaky", json!({})).await;
     becomes(&members[0], &waits, "pending", "circuit").await;
 
     let leads = leader(&members).await;

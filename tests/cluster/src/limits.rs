@@ -1,11 +1,10 @@
 //! Limits on starts and on the values of a key, with real programs: they hold across the death of the leader, and other jobs pass.
 
 use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::Agent;
-use crate::members::{Member, ask, get};
-use crate::patience::eventually_async;
+use crate::members::{ask, becomes, get, submit_to};
 use crate::trio::{leader, trio, worker};
 
 const RARE: Agent<'static> =
@@ -18,40 +17,25 @@ const SHARED: Agent<'static> = Agent {
     script: "exec sleep 2000",
 };
 
-async fn submit(member: &Member, agent: &str, input: Value) -> String {
-    let job = ask(member, Method::POST, "/api/jobs", json!({"agent": agent, "input": input})).await.expect("a job");
-    job["id"].as_str().expect("an id").to_owned()
-}
-
-/// Waits until a job has this status, and this reason if it is pending.
-async fn becomes(member: &Member, id: &str, status: &str, reason: &str) {
-    eventually_async(&format!("{id} is {status} {reason}"), async || {
-        let job = get(member, &format!("/api/jobs/{id}?view=full")).await?;
-        let is = job["status"] == status && (status != "pending" || job["reason"] == reason);
-        if is { Ok(()) } else { Err(job.to_string()) }
-    })
-    .await;
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn limits_outlive_the_leader() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let mut members = trio(folder, &[&RARE, &SHARED]).await;
     let _worker = worker(folder, "w1", &members.each_ref());
-    let first = submit(&members[0], "rare", json!({})).await;
+    let first = submit_to(&members[0], "rare", json!({})).await;
     becomes(&members[0], &first, "completed", "").await;
-    let second = submit(&members[0], "rare", json!({})).await;
+    let second = submit_to(&members[0], "rare", json!({})).await;
     becomes(&members[0], &second, "pending", "rate_limit").await;
 
     let leads = leader(&members).await;
     let other = (leads + 1) % 3;
     members[leads].kill();
     let member = &members[other];
-    let a = submit(member, "shared", json!({"customer": "a"})).await;
+    let a = submit_to(member, "shared", json!({"customer": "a"})).await;
     becomes(member, &a, "running", "").await;
-    let waits = submit(member, "shared", json!({"customer": "a"})).await;
-    let b = submit(member, "shared", json!({"customer": "b"})).await;
+    let waits = submit_to(member, "shared", json!({"customer": "a"})).await;
+    let b = submit_to(member, "shared", json!({"customer": "b"})).await;
     becomes(member, &b, "running", "").await;
     becomes(member, &waits, "pending", "key_limit").await;
     becomes(member, &second, "pending", "rate_limit").await;

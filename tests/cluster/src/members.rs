@@ -435,3 +435,20 @@ async fn submit(
         journal.acknowledged.insert(key, id);
     }
 }
+
+/// Submits a job; its id.
+pub(crate) async fn submit_to(member: &Member, agent: &str, input: Value) -> String {
+    let job =
+        ask(member, reqwest::Method::POST, "/api/jobs", json!({"agent": agent, "input": input})).await.expect("a job");
+    job["id"].as_str().expect("an id").to_owned()
+}
+
+/// Waits until a job has this status, and this reason if it is pending.
+pub(crate) async fn becomes(member: &Member, id: &str, status: &str, reason: &str) {
+    eventually_async(&format!("{id} is {status} {reason}"), async || {
+        let job = get(member, &format!("/api/jobs/{id}?view=full")).await?;
+        let is = job["status"] == status && (status != "pending" || job["reason"] == reason);
+        if is { Ok(()) } else { Err(job.to_string()) }
+    })
+    .await;
+}
