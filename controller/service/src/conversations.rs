@@ -23,7 +23,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::OwnedMutexGuard;
 
 use crate::tools::passes;
-use crate::{Caller, Consistency, Error, ObjectChange, Service, Submission, View};
+use crate::{ArtifactError, Caller, Consistency, Error, ObjectChange, Service, Submission, View};
 
 pub(crate) use expiry::expire;
 pub use mapping::{Mapping, reply_of};
@@ -175,9 +175,7 @@ impl Service {
                 () = clock.sleep(patience) => return Err(Error::ConversationBusy(key.name.to_string())),
             },
         };
-        let said = self.store_messages(std::slice::from_ref(&message)).await?;
-        let turn = TurnUnderWay { job: job.to_string(), message: said.digest, since: 0 };
-        let spec = self.claim_turn(caller, &key, (scope, &submission.agent), turn, until).await?;
+        let spec = self.claim_turn(caller, &key, (scope, &submission.agent), (job, &message), until).await?;
         match self.said(&spec).await {
             Ok((mut messages, kept)) => {
                 messages.push(message);
@@ -228,9 +226,10 @@ impl Service {
         caller: &Caller,
         key: &ObjectKey,
         (scope, agent): (ConversationScope, &AgentName),
-        mut turn: TurnUnderWay,
+        (job, message): (JobId, &Message),
         until: Option<Duration>,
     ) -> Result<ConversationSpec, Error> {
+        let job = job.to_string();
         loop {
             let now = self.seconds();
             let state = self.state(Consistency::Linearizable).await?;
@@ -238,6 +237,7 @@ impl Service {
             let mut spec = match old {
                 Some(object) => spec_of(object)?,
                 None => {
+                    sessions::check_name(&key.name, agent, scope)?;
                     self.make_room(caller, &state, now).await?;
                     ConversationSpec {
                         agent: agent.to_string(),
@@ -254,13 +254,13 @@ impl Service {
             if spec.bytes() > BYTES_MAX {
                 let limit = BYTES_MAX;
                 return Err(Error::Malformed(format!(
-                    "the conversation {} has more than {limit} bytes; begin another one",
+                    "the conversation {0} has more than {limit} bytes; name another one, or delete it: atlasctl conversation delete {0}",
                     key.name
                 )));
             }
             if let Some(earlier) = &spec.turn {
                 // A spawned job has the same id however often it is asked for.
-                if earlier.job == turn.job {
+                if earlier.job == job {
                     return Ok(spec);
                 }
                 let left = until.map(|until| until.saturating_sub(self.shared.env.clock.monotonic()));
@@ -270,8 +270,10 @@ impl Service {
                 }
                 continue;
             }
-            turn.since = now;
-            spec.turn = Some(turn.clone());
+            // Nothing refers to the message until it is in the conversation, and it is kept for a limited time only until then. So it is
+            // stored after the wait.
+            let said = self.store_messages(std::slice::from_ref(message)).await?;
+            spec.turn = Some(TurnUnderWay { job: job.clone(), message: said.digest, since: now });
             spec.updated_at = now;
             let expect = old.map_or(Expect::Absent, |object| Expect::Revision(object.revision));
             match self.write_conversation(caller, key, &spec, expect).await {
@@ -330,12 +332,15 @@ impl Service {
             let mut spec = spec_of(object)?;
             let Some(turn) = spec.turn.take_if(|turn| turn.job == job.to_string()) else { return Ok(()) };
             if !answer.is_empty() {
-                let mut messages = self.read_messages(&turn.message).await?;
-                messages.extend(answer.iter().cloned());
-                let mut piece = self.store_messages(&messages).await?;
-                piece.turns = 1;
-                spec.pieces.push(piece);
-                self.join_pieces(&mut spec).await?;
+                let earlier = spec.pieces.clone();
+                match self.add_turn(&mut spec, &turn.message, &answer).await {
+                    // No controller has what was said, so no repetition helps. The turn ends without its answer, and the next one may begin.
+                    Err(error) if is_lost(&error) => {
+                        tracing::error!(%job, conversation = %key.name, "the messages of a conversation are lost");
+                        spec.pieces = earlier;
+                    }
+                    added => added?,
+                }
             }
             spec.updated_at = self.seconds();
             match self.write_conversation(caller, key, &spec, Expect::Revision(object.revision)).await {
@@ -456,6 +461,11 @@ fn not_with(key: &ObjectKey, with: &str, agent: &AgentName) -> Error {
 /// Sixteen digits that follow from a text.
 fn short(text: &str) -> String {
     crate::digest_of(text.as_bytes()).0.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Whether an artifact is gone at every controller.
+fn is_lost(error: &Error) -> bool {
+    matches!(error, Error::Artifact(ArtifactError::Missing(_) | ArtifactError::Damaged(_)))
 }
 
 fn unknown(name: &str) -> Error {

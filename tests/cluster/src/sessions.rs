@@ -170,7 +170,7 @@ async fn each_turn_sees_the_earlier_ones_once_wherever_worker_and_leader_die() {
     assert_eq!(system(last("two")), red);
     assert_eq!(system(last("three")), red.replace("red", "blue"));
 
-    let conversation = api.get("/api/conversations/memo-work").await;
+    let conversation = api.get("/api/conversations/session:memo:work").await;
     let contents = conversation["messages"].as_array().expect("messages").iter();
     let contents: Vec<&str> = contents.filter_map(|message| message["content"].as_str()).collect();
     assert_eq!(contents, ["one", "first", "two", "second true", "three", "third"], "{conversation}");
@@ -215,9 +215,9 @@ async fn of_two_helpers_at_once_one_is_in_the_session_of_its_agent() {
     let kids: Vec<Value> =
         kids.as_array().expect("jobs").iter().filter(|job| job["agent_name"] == "kid").cloned().collect();
     let (inside, outside): (Vec<&Value>, Vec<&Value>) =
-        kids.iter().partition(|kid| kid["metadata"]["_conversation"] == "kid-work");
+        kids.iter().partition(|kid| kid["metadata"]["_conversation"] == "session:kid:work");
     assert_eq!((inside.len(), outside.len()), (1, 1), "{kids:?}");
-    let why = "the conversation \"kid-work\" is still answering an earlier message";
+    let why = "the conversation \"session:kid:work\" is still answering an earlier message";
     assert_eq!(outside[0]["metadata"]["_session_left"], why, "{outside:?}");
     let path = format!("/api/jobs/{}/logs", outside[0]["id"].as_str().expect("an id"));
     eventually_async("the log says so", async || {

@@ -34,6 +34,19 @@ impl Service {
         serde_json::from_slice(&bytes).map_err(|error| Error::internal("read messages", &error))
     }
 
+    /// Adds a turn: the message in an artifact, and the answer to it.
+    pub(super) async fn add_turn(
+        &self,
+        spec: &mut ConversationSpec,
+        message: &str,
+        answer: &[Message],
+    ) -> Result<(), Error> {
+        let mut messages = self.read_messages(message).await?;
+        messages.extend(answer.iter().cloned());
+        spec.pieces.push(Piece { turns: 1, ..self.store_messages(&messages).await? });
+        self.join_pieces(spec).await
+    }
+
     /// Joins the latest pieces as long as they have to be.
     pub(super) async fn join_pieces(&self, spec: &mut ConversationSpec) -> Result<(), Error> {
         while let Some(at) = to_join(&spec.pieces) {

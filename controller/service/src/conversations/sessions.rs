@@ -213,25 +213,60 @@ fn message(submission: &Submission) -> Option<(String, Map<String, Value>)> {
     Some((text, members))
 }
 
-/// The conversation of a session. Each agent has its own sessions.
+/// The beginning of the conversations of sessions.
+const SESSION: &str = "session:";
+
+/// The conversation of a session. Each agent has its own sessions, so a name that could be that of another agent is not put together from both.
 fn session_name(agent: &AgentName, session: &str) -> String {
-    let name = format!("{agent}-{session}");
-    match ObjectName::new(&name) {
-        Ok(_) => name,
-        Err(_) => format!("session-{}", short(&name)),
+    let name = format!("{SESSION}{agent}:{session}");
+    let is_plain = !agent.as_str().contains(':') && !session.contains(':');
+    if is_plain && ObjectName::new(&name).is_ok() { name } else { format!("{SESSION}:{}", short(&name)) }
+}
+
+/// Refuses to begin a conversation under a name that is for the sessions of other agents.
+pub(super) fn check_name(name: &ObjectName, agent: &AgentName, scope: ConversationScope) -> Result<(), Error> {
+    let is_free = name
+        .as_str()
+        .strip_prefix(SESSION)
+        .is_none_or(|rest| rest.strip_prefix(agent.as_str()).is_some_and(|rest| rest.starts_with(':')));
+    if is_free || scope != ConversationScope::Named {
+        return Ok(());
     }
+    Err(Error::Malformed(format!(
+        "the conversation \"{name}\" would be a session of another agent than {agent}; choose a name that does not begin with \"{SESSION}\""
+    )))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn agent(name: &str) -> AgentName {
+        name.parse().expect("a name")
+    }
+
     #[test]
-    fn sessions_have_names_that_are_possible() {
-        let name = |agent: &str, session: &str| session_name(&agent.parse().expect("a name"), session);
-        assert_eq!(name("coder", "work"), "coder-work");
-        let hashed = name("team/coder", "work");
-        assert!(hashed.starts_with("session-") && ObjectName::new(&hashed).is_ok(), "{hashed}");
-        assert_ne!(hashed, name("team/coder", "other"));
+    fn sessions_have_names_that_are_possible_and_their_own() {
+        let name = |name: &str, session: &str| session_name(&agent(name), session);
+        assert_eq!(name("coder", "work"), "session:coder:work");
+        assert_ne!(name("a-b", "c"), name("a", "b-c"));
+        for (one, session) in [("team/coder", "work"), ("a:b", "c"), ("a", "b:c")] {
+            let hashed = name(one, session);
+            assert!(hashed.starts_with("session::") && ObjectName::new(&hashed).is_ok(), "{hashed}");
+        }
+        assert_ne!(name("team/coder", "work"), name("team/coder", "other"));
+    }
+
+    #[test]
+    fn nobody_begins_the_session_of_another_agent() {
+        let check =
+            |name: &str, scope| check_name(&ObjectName::new(name).expect("a name"), &agent("coder"), scope).is_ok();
+        for name in ["session:coder:work", "trip", "session", "a:b"] {
+            assert!(check(name, ConversationScope::Named), "{name}");
+        }
+        for name in ["session:clerk:work", "session::0123", "session:coders:work"] {
+            assert!(!check(name, ConversationScope::Named), "{name}");
+            assert!(check(name, ConversationScope::Shared), "{name}");
+        }
     }
 }

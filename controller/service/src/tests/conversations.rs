@@ -1,4 +1,4 @@
-//! Conversations expire, by a clock that the test moves.
+//! Conversations expire, by a clock that the test moves, and end a turn whose message is lost.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use atlas_env::{Clock, Env, SystemClock};
-use atlas_objects::ConversationSpec;
-use atlas_types::{Command, Expect, ObjectKind, PutObject, Timestamp};
+use atlas_objects::{ConversationSpec, TurnUnderWay};
+use atlas_types::{Command, Digest, Expect, Job, JobId, JobStatus, ObjectKind, PutObject, Timestamp};
 
-use super::{Net, Node, caller};
+use super::{Net, Node, caller, inline};
 use crate::Consistency;
 
 const HOUR: i64 = 3_600;
@@ -37,8 +37,11 @@ impl Clock for Ahead {
 
 fn put(name: &str, scope: &str, updated_at: u64) -> Command {
     let (agent, scope) = ("echo".to_owned(), scope.to_owned());
-    let spec = ConversationSpec { agent, scope, updated_at, ..ConversationSpec::default() };
-    let spec = atlas_objects::canonical(&serde_json::to_value(&spec).expect("JSON")).expect("a document");
+    put_spec(name, &ConversationSpec { agent, scope, updated_at, ..ConversationSpec::default() })
+}
+
+fn put_spec(name: &str, spec: &ConversationSpec) -> Command {
+    let spec = atlas_objects::canonical(&serde_json::to_value(spec).expect("JSON")).expect("a document");
     Command::PutObject(PutObject {
         kind: ObjectKind::new("conversation").expect("a kind"),
         name: name.parse().expect("a name"),
@@ -80,4 +83,21 @@ async fn conversations_end_after_their_time() {
     assert_eq!(after(31 * 24).await, (1, "trip".to_owned()));
     assert_eq!(after(49 * 24).await, (0, "trip".to_owned()));
     assert_eq!(after(51 * 24).await, (1, String::new()));
+}
+
+#[tokio::test]
+async fn a_turn_whose_message_is_lost_ends_without_its_answer() {
+    let net = Net::new(1);
+    let node = Node::start(&net, 1).await;
+    node.job(1, inline()).await;
+    let state = node.service.handle().applied();
+    let refused = state.job(JobId(1)).expect("it ended");
+    let answer = Some(inline());
+    let job = Job { id: JobId(2), status: JobStatus::Completed, failure: None, output: answer, ..Job::clone(refused) };
+    node.remember(job).await;
+    let turn = TurnUnderWay { job: JobId(2).to_string(), message: Digest([9; 32]).to_string(), since: 0 };
+    let (agent, scope) = ("nobody".to_owned(), "named".to_owned());
+    node.propose(put_spec("trip", &ConversationSpec { agent, scope, turn: Some(turn), ..Default::default() })).await;
+    let shown = node.service.conversation(&caller(), "trip", Consistency::Linearizable).await.expect("shown");
+    assert_eq!((&shown["running_job"], &shown["turns"]), (&serde_json::Value::Null, &serde_json::json!(0)));
 }

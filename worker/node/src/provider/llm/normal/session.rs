@@ -74,7 +74,7 @@ mod tests {
 
     use super::*;
 
-    const METADATA: &[u8] = br#"{"_conversation":"coder-work"}"#;
+    const METADATA: &[u8] = br#"{"_conversation":"session:coder:work"}"#;
 
     fn input() -> Value {
         json!({"message": "b", "conversation": {
