@@ -20,7 +20,7 @@ use tokio::sync::{Mutex, watch};
 
 use crate::backup::Backups;
 use crate::cluster::{self, Cluster};
-use crate::http::{Front, HttpDoor, serve};
+use crate::http::{Frames, Front, HttpDoor, serve};
 use crate::identity;
 use crate::join;
 use crate::peer_door::store::Members;
@@ -219,6 +219,7 @@ impl Controller {
             backups: Backups::new(&options.data_dir, handle.clone(), env.clone()),
             about: about(&options, &handle),
             authority: tls.as_ref().and_then(|tls| Some(tls.authority()?.fingerprint())),
+            frames: Arc::<Frames>::default(),
         });
         let worker_parts = worker_door::Parts {
             service: service.clone(),

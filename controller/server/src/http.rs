@@ -15,6 +15,7 @@ mod cluster;
 mod cluster_events;
 mod conversations;
 mod events;
+mod frames;
 mod front;
 mod jobs;
 mod linger;
@@ -39,6 +40,7 @@ mod traces;
 mod triggers;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::Env;
@@ -50,6 +52,7 @@ use tokio::sync::watch;
 use crate::cluster::Cluster;
 use crate::identity;
 use answer::{Answer, Problem, Response};
+pub(crate) use frames::Frames;
 use request::Request;
 use route::Route;
 
@@ -108,6 +111,8 @@ pub(crate) struct HttpDoor {
     pub(crate) authority: Option<[u8; 32]>,
     /// The answer of `/api/version`.
     pub(crate) about: serde_json::Value,
+    /// The frames that event streams share.
+    pub(crate) frames: Arc<Frames>,
 }
 
 impl HttpDoor {

@@ -99,19 +99,28 @@ impl EventLog {
         limit: usize,
         pick: impl Fn(&EventRecord) -> Option<T>,
     ) -> Option<(Vec<T>, EventSeq)> {
+        let batches = self.batches_after(after, limit)?;
+        let mut cursor = after;
+        let mut found = Vec::new();
+        let seen = batches.first().map_or(0, |first| first.partition_point(|event| event.seq <= after));
+        for event in batches.iter().flat_map(|batch| batch.iter()).skip(seen).take(limit) {
+            cursor = event.seq;
+            found.extend(pick(event));
+        }
+        Some((found, cursor))
+    }
+
+    /// The batches with up to `limit` events after `after`, of which the first may have earlier ones too; none if they are no longer in
+    /// memory. Events are examined without the lock, because thousands of readers may do so at the same time.
+    fn batches_after(&self, after: EventSeq, limit: usize) -> Option<Vec<Arc<[EventRecord]>>> {
         let recent = self.lock();
         if after < recent.floor {
             return None;
         }
         let start = recent.batches.partition_point(|batch| batch.last().is_none_or(|last| last.seq <= after));
-        let mut cursor = after;
-        let mut found = Vec::new();
-        let events = recent.batches.range(start..).flat_map(|batch| batch.iter());
-        for event in events.filter(|event| event.seq > after).take(limit) {
-            cursor = event.seq;
-            found.extend(pick(event));
-        }
-        Some((found, cursor))
+        let through = EventSeq(after.0.saturating_add(limit as u64));
+        let batches = recent.batches.range(start..);
+        Some(batches.take_while(|batch| batch.first().is_some_and(|first| first.seq <= through)).cloned().collect())
     }
 
     /// True if the events after `after` are still in memory.

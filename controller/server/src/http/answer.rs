@@ -1,6 +1,7 @@
 //! Answers: JSON (compatibility §0.4), and errors in two forms.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
+use std::io::Write as _;
 
 use atlas_service::{Entry, catalogue, json as text};
 use atlas_wire::error::http_status;
@@ -177,12 +178,10 @@ pub(crate) fn sse_passing(event: &str, data: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// One frame of a server-sent event stream.
-pub(crate) fn sse_frame(id: impl fmt::Display, event: &str, data: &[u8]) -> Vec<u8> {
-    let mut head = String::with_capacity(48);
-    let _ = write!(head, "id: {id}\nevent: {event}\ndata: ");
-    let mut frame = head.into_bytes();
-    frame.extend_from_slice(data);
-    frame.extend_from_slice(b"\n\n");
-    frame
+/// Appends one frame of a server-sent event stream.
+pub(crate) fn write_sse_frame(out: &mut Vec<u8>, id: impl fmt::Display, event: &str, data: &[u8]) {
+    // A vector takes all that is written.
+    let _ = write!(out, "id: {id}\nevent: {event}\ndata: ");
+    out.extend_from_slice(data);
+    out.extend_from_slice(b"\n\n");
 }

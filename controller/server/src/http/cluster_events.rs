@@ -11,7 +11,7 @@ use futures::stream;
 use tokio::sync::watch;
 
 use super::HttpDoor;
-use super::answer::{Answer, Problem, sse_frame};
+use super::answer::{Answer, Problem, write_sse_frame};
 use super::events::{KEEP_ALIVE, sse_response};
 use super::query::Query;
 use super::request::Request;
@@ -87,7 +87,7 @@ impl Feed {
         for event in events {
             let mut data = Vec::with_capacity(512);
             self.service.write_event(&mut data, event).await.ok()?;
-            frames.extend(sse_frame(event.seq.0, EventKind::of(&event.event).as_str(), &data));
+            write_sse_frame(&mut frames, event.seq.0, EventKind::of(&event.event).as_str(), &data);
         }
         Some(frames)
     }

@@ -2,25 +2,29 @@
 
 use std::convert::Infallible;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_service::{
-    Caller, Change, Error, Follow, LogOutput, LogReader, Next, Piece, Reader, Service, View, write_frame,
-};
+use atlas_service::{Caller, Change, Error, Follow, LogOutput, LogReader, Next, Piece, Reader, Service, View};
 use atlas_types::EventSeq;
 use axum::body::Body;
 use axum::extract::FromRequestParts;
 use axum::extract::ws::WebSocketUpgrade;
+use bytes::Bytes;
 use futures::stream;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use tokio::sync::watch;
 
-use super::answer::{Answer, Problem, Response, sse_frame, sse_passing};
+use super::answer::{Answer, Problem, Response, sse_passing, write_sse_frame};
+use super::frames::{self, Frames};
 use super::request::Request;
 use super::{HttpDoor, socket};
 
 /// The interval of keep-alives on an idle stream, below the usual idle timeouts of proxies.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// About the size of what a frame has besides its JSON.
+const HEAD_BYTES: usize = 48;
 
 /// The size limit of frames that are built at once.
 const FRAMES_BYTES_MAX: usize = 1 << 20;
@@ -34,6 +38,8 @@ pub(crate) struct Feed {
     pub(crate) until_end: bool,
     /// Changes that are sent before those of the reader.
     pub(crate) first: Vec<(StreamPosition, Change)>,
+    /// The frames of the reader's changes.
+    frames: Arc<Frames>,
     /// Pieces of models' answers, if they are wanted. Its lines are not sent.
     pub(crate) pieces: Option<LogReader>,
     pub(crate) env: atlas_env::Env,
@@ -82,7 +88,7 @@ impl fmt::Display for StreamPosition {
 /// The next output of a stream.
 pub(crate) enum Step {
     /// Frames with their positions and JSON.
-    Frames(Vec<(StreamPosition, Vec<u8>)>),
+    Frames(Vec<(StreamPosition, Bytes)>),
     /// Pieces of models' answers, which have no position.
     Pieces(Vec<Piece>),
     /// No event for a while.
@@ -143,7 +149,7 @@ pub(crate) async fn job(door: &HttpDoor, caller: &Caller, request: &mut Request,
     if request.query().get("follow").as_deref() == Some("false") {
         let mut body = Vec::new();
         while !feed.first.is_empty() {
-            body.extend(feed.told_first().await?.iter().flat_map(|(place, data)| event_frame(*place, data)));
+            feed.told_first().await?.iter().for_each(|(place, data)| write_sse_frame(&mut body, place, "job", data));
         }
         return Ok(sse_response(Body::from(body)));
     }
@@ -184,6 +190,7 @@ impl Feed {
             view,
             until_end: false,
             first: Vec::new(),
+            frames: door.frames.clone(),
             pieces: None,
             env: door.env.clone(),
             stop: door.stop.clone(),
@@ -197,9 +204,9 @@ impl Feed {
     }
 
     /// The frames that are sent before those of the reader.
-    async fn told_first(&mut self) -> Result<Vec<(StreamPosition, Vec<u8>)>, Error> {
+    async fn told_first(&mut self) -> Result<Vec<(StreamPosition, Bytes)>, Error> {
         let first = std::mem::take(&mut self.first);
-        self.frames(first).await
+        self.frames(first, false).await
     }
 
     /// The next output.
@@ -223,7 +230,7 @@ impl Feed {
             Ok(Next::Changes(changes)) => {
                 let ended = changes.iter().any(|change| change.job.status.is_terminal());
                 let changes = changes.into_iter().map(|change| (StreamPosition::behind(change.seq), change)).collect();
-                let frames = self.frames(changes).await;
+                let frames = self.frames(changes, true).await;
                 self.step(frames, ended)
             }
             Ok(Next::Behind) => Step::Behind,
@@ -235,7 +242,7 @@ impl Feed {
         }
     }
 
-    fn step(&mut self, frames: Result<Vec<(StreamPosition, Vec<u8>)>, Error>, ended: bool) -> Step {
+    fn step(&mut self, frames: Result<Vec<(StreamPosition, Bytes)>, Error>, ended: bool) -> Step {
         match frames {
             Ok(frames) => {
                 // The stream ends only after all its frames were built.
@@ -246,11 +253,13 @@ impl Feed {
         }
     }
 
-    /// The frames of changes. If they become too large, only the first ones are built and the others follow later.
+    /// The frames of changes. If they become too large, only the first ones are built and the others follow later. Those of events are
+    /// shared with other streams.
     async fn frames(
         &mut self,
         changes: Vec<(StreamPosition, Change)>,
-    ) -> Result<Vec<(StreamPosition, Vec<u8>)>, Error> {
+        are_events: bool,
+    ) -> Result<Vec<(StreamPosition, Bytes)>, Error> {
         let mut frames = Vec::with_capacity(changes.len());
         let mut bytes = 0;
         let mut changes = changes.into_iter();
@@ -259,9 +268,10 @@ impl Feed {
             if self.view == View::Plain && !change.is_transition() {
                 continue;
             }
-            let shown = self.service.show_change(&change).await?;
-            let mut data = Vec::with_capacity(1024);
-            write_frame(&mut data, &shown, change.old_status, change.at, Some(change.change), self.view);
+            let data = match are_events {
+                true => self.frames.of(&self.service, &change, self.view).await?,
+                false => frames::build(&self.service, &change, self.view).await?,
+            };
             bytes += data.len();
             frames.push((place, data));
         }
@@ -282,14 +292,15 @@ async fn next_pieces(reader: &mut Option<LogReader>) -> Vec<Piece> {
     std::future::pending().await
 }
 
-fn event_frame(place: StreamPosition, data: &[u8]) -> Vec<u8> {
-    sse_frame(place, "job", data)
-}
-
 fn sse(feed: Feed) -> Response {
     let frames = stream::unfold(feed, |mut feed| async move {
         let bytes = match feed.next().await {
-            Step::Frames(frames) => frames.iter().flat_map(|(place, data)| event_frame(*place, data)).collect(),
+            Step::Frames(frames) => {
+                let size = frames.iter().map(|(_, data)| data.len() + HEAD_BYTES).sum();
+                let mut bytes = Vec::with_capacity(size);
+                frames.iter().for_each(|(place, data)| write_sse_frame(&mut bytes, place, "job", data));
+                bytes
+            }
             Step::Pieces(pieces) => pieces.iter().flat_map(|piece| sse_passing(piece.name, &piece.json)).collect(),
             Step::Silence => b": alive\n\n".to_vec(),
             Step::Behind | Step::Over => return None,

@@ -8,7 +8,7 @@ use http::StatusCode;
 use tokio::sync::watch;
 
 use super::HttpDoor;
-use super::answer::{Answer, ready_json, sse_frame, sse_passing};
+use super::answer::{Answer, ready_json, sse_passing, write_sse_frame};
 use super::events::sse_response;
 use super::request::Request;
 
@@ -42,9 +42,14 @@ async fn next((mut reader, mut stop): Source) -> Option<(std::io::Result<Vec<u8>
             return Some((Err(std::io::ErrorKind::ConnectionAborted.into()), (reader, stop)));
         }
     };
-    let frame = |line: LogLine| sse_frame(format_args!("{}.{}", line.attempt.0, line.number), "log", &line.json);
     let frames: Vec<u8> = match told {
-        LogOutput::Lines(lines) => lines.into_iter().flat_map(frame).collect(),
+        LogOutput::Lines(lines) => {
+            let mut frames = Vec::new();
+            for LogLine { attempt, number, json } in lines {
+                write_sse_frame(&mut frames, format_args!("{}.{number}", attempt.0), "log", &json);
+            }
+            frames
+        }
         LogOutput::Pieces(pieces) => {
             pieces.into_iter().flat_map(|Piece { name, json }| sse_passing(name, &json)).collect()
         }

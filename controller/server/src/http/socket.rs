@@ -1,6 +1,6 @@
 //! One WebSocket: frames out, nothing in (compatibility §16).
 
-use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, close_code};
 use std::time::Duration;
 
 use atlas_service::Piece;
@@ -27,8 +27,8 @@ pub(crate) async fn run(mut socket: WebSocket, mut feed: Feed) {
                 let mut sent = true;
                 for (_, data) in frames {
                     // Frames are ASCII by construction.
-                    let text = String::from_utf8(data).unwrap_or_default();
-                    sent = sent && send(&mut socket, Message::Text(text.into())).await;
+                    let text = Utf8Bytes::try_from(data).unwrap_or_default();
+                    sent = sent && send(&mut socket, Message::Text(text)).await;
                 }
                 sent
             }

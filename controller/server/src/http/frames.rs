@@ -1,0 +1,88 @@
+//! The frames of the latest changes. Many streams send the same ones, so each is built once.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
+
+use atlas_service::{Change, Error, Service, View, write_frame};
+use atlas_types::EventSeq;
+use bytes::Bytes;
+
+/// The most frames that are kept. It covers what a stream reads at once, several times.
+const FRAMES_MAX: usize = 1_024;
+/// The most bytes of frames that are kept. A frame has the payloads of its job, so it can be large.
+const BYTES_MAX: usize = 4 << 20;
+
+type Key = (EventSeq, bool);
+
+/// The frames that streams share.
+#[derive(Default)]
+pub(crate) struct Frames(Mutex<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    frames: HashMap<Key, Bytes>,
+    /// Their keys, the oldest first.
+    order: VecDeque<Key>,
+    bytes: usize,
+}
+
+impl Frames {
+    /// The JSON of a change. It must be one of an event, not one derived from the job's record, because its number is its key.
+    pub(crate) async fn of(&self, service: &Service, change: &Change, view: View) -> Result<Bytes, Error> {
+        let key = (change.seq, view == View::Full);
+        if let Some(frame) = self.kept().frames.get(&key) {
+            return Ok(frame.clone());
+        }
+        let frame = build(service, change, view).await?;
+        self.kept().keep(key, frame.clone());
+        Ok(frame)
+    }
+
+    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    fn keep(&mut self, key: Key, frame: Bytes) {
+        let size = frame.len();
+        if size > BYTES_MAX || self.frames.contains_key(&key) {
+            return;
+        }
+        self.frames.insert(key, frame);
+        self.order.push_back(key);
+        self.bytes += size;
+        while self.order.len() > FRAMES_MAX || self.bytes > BYTES_MAX {
+            let Some(oldest) = self.order.pop_front() else { break };
+            self.bytes -= self.frames.remove(&oldest).map_or(0, |frame| frame.len());
+        }
+    }
+}
+
+/// Builds the JSON of a change.
+pub(crate) async fn build(service: &Service, change: &Change, view: View) -> Result<Bytes, Error> {
+    let shown = service.show_change(change).await?;
+    let mut data = Vec::with_capacity(1024);
+    write_frame(&mut data, &shown, change.old_status, change.at, Some(change.change), view);
+    Ok(data.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_frames_are_kept_within_both_limits() {
+        let mut kept = Kept::default();
+        for seq in 1..=FRAMES_MAX as u64 + 2 {
+            kept.keep((EventSeq(seq), true), Bytes::from_static(b"{}"));
+        }
+        assert_eq!((kept.order.len(), kept.frames.len(), kept.bytes), (FRAMES_MAX, FRAMES_MAX, 2 * FRAMES_MAX));
+        assert_eq!(kept.order.front(), Some(&(EventSeq(3), true)));
+        kept.keep((EventSeq(9_000), false), vec![b' '; BYTES_MAX].into());
+        assert_eq!((kept.order.len(), kept.bytes), (1, BYTES_MAX));
+        // A frame that is too large by itself replaces nothing.
+        kept.keep((EventSeq(9_001), false), vec![b' '; BYTES_MAX + 1].into());
+        assert_eq!((kept.order.len(), kept.bytes), (1, BYTES_MAX));
+    }
+}
