@@ -15,6 +15,9 @@ pub struct NamespaceSpec {
     /// Most jobs that wait; more are refused.
     #[serde(default)]
     pub jobs_pending_max: Option<u64>,
+    /// Most bytes of the inputs of jobs that have not ended; more are refused.
+    #[serde(default)]
+    pub jobs_bytes_max: Option<u64>,
     /// Most jobs that run on nodes at once; further ones wait.
     #[serde(default)]
     pub jobs_running_max: Option<u32>,
@@ -120,6 +123,10 @@ impl Kind for NamespaceKind {
                     "type": ["integer", "null"], "minimum": 0,
                     "description": "Maximum number of pending jobs; further ones are refused. Retries after a failure are not counted."
                 },
+                "jobs_bytes_max": {
+                    "type": ["integer", "null"], "minimum": 0,
+                    "description": "Maximum number of bytes of the inputs of jobs that have not ended; further jobs are refused. Retries after a failure and the jobs of a run are not refused."
+                },
                 "jobs_running_max": {
                     "type": ["integer", "null"], "minimum": 0, "maximum": u32::MAX,
                     "description": "Maximum number of jobs that run at once; further ones wait. Jobs that runs of chains carry are not counted, and a job that waits for its child lends its place to it."
@@ -185,6 +192,8 @@ mod tests {
             &[
                 r#"{}"#,
                 r#"{"agents_max":5,"description":"tests","jobs_pending_max":10}"#,
+                r#"{"jobs_bytes_max":1048576}"#,
+                r#"{"jobs_bytes_max":-1}"#,
                 r#"{"jobs_running_max":8}"#,
                 r#"{"jobs_running_max":4294967296}"#,
                 r#"{"jobs_rate":{"jobs":60,"seconds":60}}"#,
@@ -208,6 +217,8 @@ mod tests {
             &expect![[r#"
                 ok {}
                 ok {"agents_max":5,"description":"tests","jobs_pending_max":10}
+                ok {"jobs_bytes_max":1048576}
+                ! `spec` cannot be read: invalid value: integer `-1`, expected u64 at line 1 column 20
                 ok {"jobs_running_max":8}
                 ! `spec` cannot be read: invalid value: integer `4294967296`, expected u32 at line 1 column 30
                 ok {"jobs_rate":{"jobs":60,"seconds":60}}
@@ -248,6 +259,7 @@ mod tests {
         let expected = NamespaceSpec {
             description: Some("the data team".into()),
             jobs_pending_max: Some(200),
+            jobs_bytes_max: None,
             jobs_running_max: None,
             jobs_rate: Some(RateSpec { jobs: 60, seconds: 60, burst: Some(5) }),
             weight: Some(4),

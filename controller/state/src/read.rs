@@ -381,6 +381,11 @@ impl State {
         self.index.pending_of.get(namespace).copied().unwrap_or(0)
     }
 
+    /// The bytes of the inputs of a namespace's jobs that have not ended.
+    pub fn input_bytes_of(&self, namespace: &Namespace) -> u64 {
+        self.index.input_bytes_of.get(namespace).copied().unwrap_or(0)
+    }
+
     /// The limits that an object sets for a namespace; none if it has no object.
     pub fn limits_of(&self, namespace: &Namespace) -> Option<&NamespaceSpec> {
         self.index.objects.limits(namespace)

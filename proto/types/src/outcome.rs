@@ -328,7 +328,7 @@ pub enum Rejection {
 impl Rejection {
     /// Every `what` of [`Self::LimitReached`], [`Self::ObjectInUse`] and [`Self::NamespaceLimit`]. A format reads a text back only if it
     /// is one of these.
-    pub const LIMITS: [&'static str; 30] = [
+    pub const LIMITS: [&'static str; 31] = [
         "jobs",
         "payload bytes",
         "nodes",
@@ -348,6 +348,7 @@ impl Rejection {
         "message bytes of a job",
         "objects",
         "pending jobs",
+        "bytes of inputs",
         "runs",
         "steps of a run",
         "questions of a job",

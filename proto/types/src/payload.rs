@@ -37,6 +37,14 @@ impl Payload {
         Self { key_id: 0, body: PayloadBody::Inline(bytes.into()) }
     }
 
+    /// How many bytes it has, wherever they are.
+    pub fn bytes(&self) -> u64 {
+        match &self.body {
+            PayloadBody::Inline(bytes) => bytes.len() as u64,
+            PayloadBody::Artifact { size_bytes, .. } => *size_bytes,
+        }
+    }
+
     /// Bytes this payload takes in the log and the state.
     pub fn inline_bytes(&self) -> u64 {
         match &self.body {

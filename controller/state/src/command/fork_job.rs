@@ -12,7 +12,7 @@ use crate::change::{Change, again};
 pub(super) fn apply(command: &ForkJob, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
     let job = Arc::clone(change.own_job(command.job)?);
     check_id(change, command.id)?;
-    check_queue(change)?;
+    check_queue(change, &job.input)?;
     check_room(change, job.input.inline_bytes() + job.metadata.len() as u64, &job.labels)?;
     let recorded = change.state.journals.get(&command.job).or(job.journal.as_ref());
     let recorded = recorded.cloned().unwrap_or_default();

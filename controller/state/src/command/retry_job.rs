@@ -19,7 +19,7 @@ pub(super) fn apply(command: &RetryJob, change: &mut Change<'_>) -> Result<Outco
         return Err(Rejection::UnknownAgent);
     }
     check_id(change, command.id)?;
-    check_queue(change)?;
+    check_queue(change, &job.input)?;
     check_room(change, job.input.inline_bytes() + job.metadata.len() as u64, &job.labels)?;
 
     let journal = job.journal.clone().filter(|_| command.resume);

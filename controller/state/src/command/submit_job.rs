@@ -63,7 +63,7 @@ fn check(command: &SubmitJob, change: &Change<'_>, step: Option<StepOf>) -> Resu
     check_id(change, command.id)?;
     // A run was admitted with its steps: if these had to wait for room, carried jobs alone could fill the queue.
     if step.is_none() && !matches!(command.spawner, Some(SpawnedBy::Run { .. })) {
-        check_queue(change)?;
+        check_queue(change, &command.input)?;
     }
     check_room(change, payload_bytes + context_bytes + command.metadata.len() as u64, &command.labels)?;
     let spawned = command.spawner.map(|spawner| spawn::permitted(change, spawner)).transpose()?;
@@ -97,14 +97,19 @@ pub(super) fn check_id(change: &Change<'_>, id: JobId) -> Result<(), Rejection> 
 }
 
 /// Refuses a job that the queue has no room for.
-pub(super) fn check_queue(change: &Change<'_>) -> Result<(), Rejection> {
+pub(super) fn check_queue(change: &Change<'_>, input: &Payload) -> Result<(), Rejection> {
     let state = &*change.state;
     if state.active() >= state.config.jobs_active_max {
         return Err(Rejection::QueueFull { active: state.active() });
     }
     let namespace = &change.origin.namespace;
-    let limit = state.limits_of(namespace).and_then(|limits| limits.jobs_pending_max);
-    check_namespace("pending jobs", state.pending_of(namespace), limit)
+    let Some(limits) = state.limits_of(namespace) else { return Ok(()) };
+    check_namespace("pending jobs", state.pending_of(namespace), limits.jobs_pending_max)?;
+    let bytes = state.input_bytes_of(namespace).saturating_add(input.bytes());
+    match limits.jobs_bytes_max {
+        Some(limit) if bytes > limit => Err(Rejection::NamespaceLimit { what: "bytes of inputs", limit }),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses a job that the bounds of the state have no room for.
@@ -307,6 +312,25 @@ mod tests {
                 ! the namespace's limit of 1 for pending jobs is reached
                 namespace t uid 4 revision 11 {}
                 j5 Submitted pending→pending Queued
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_namespace_bounds_the_bytes_of_its_inputs() {
+        check(
+            r#"level 6; agent a ns=t; node n1; put namespace t {"jobs_bytes_max":10}; job j1 ns=t input="12345" --
+            job j2 ns=t input="12"; job j3 ns=t input="1"; cancel j3 ns=t; grant j1 n1; retry j3 j5 ns=t; job j2 ns=t input="1";
+            complete j1; job j2 ns=t input="12345""#,
+            expect![[r#"
+                ! the namespace's limit of 10 for bytes of inputs is reached
+                j3 Submitted pending→pending Queued
+                j3 Ended pending→cancelled
+                j1 Granted pending→running on n1 token 1 attempt 1
+                j5 Submitted pending→pending Queued
+                ! the namespace's limit of 10 for bytes of inputs is reached
+                j1 Ended running→completed
+                j2 Submitted pending→pending Queued
             "#]],
         );
     }

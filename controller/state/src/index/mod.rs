@@ -70,6 +70,8 @@ pub(crate) struct Index {
     pub(crate) questions: Questions,
     /// Waiting jobs by namespace; namespaces without any are absent.
     pub(crate) pending_of: Map<Namespace, u64>,
+    /// The bytes of the inputs of jobs that have not ended.
+    pub(crate) input_bytes_of: Map<Namespace, u64>,
     pub(crate) pending: u64,
     pub(crate) held: HeldBack,
     pub(crate) running: u64,
@@ -255,6 +257,17 @@ impl Index {
                 self.count_agent(job, more);
             }
             return;
+        }
+        if !job.status.is_terminal() {
+            let bytes = self.input_bytes_of.entry(job.namespace.clone()).or_default();
+            if more {
+                *bytes += job.input.bytes()
+            } else {
+                *bytes -= job.input.bytes()
+            }
+            if *bytes == 0 {
+                self.input_bytes_of.remove(&job.namespace);
+            }
         }
         match job.status {
             JobStatus::Pending => {
