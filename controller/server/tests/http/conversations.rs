@@ -87,7 +87,7 @@ async fn agents_with_a_session_continue_it() {
         server.post("/api/jobs", &json!({"agent": agent, "input": input}).to_string()).await
     };
     let first = job(&server, &send("memo", json!({"message": "a"})).await).await;
-    assert_eq!(first["metadata"]["_conversation"], "memo-work", "{first}");
+    assert_eq!(first["metadata"]["_conversation"], "session:memo:work", "{first}");
     let busy = send("memo", json!({"message": "b"})).await;
     assert_eq!(code(&busy), (429, "E1120"), "{busy:?}");
     // The submitter can name another one, or none.
