@@ -3,26 +3,28 @@
 //!
 //! An environment is identified by its interpreter and its packages, so that all agents with the same needs share it,
 //! and a new agent version with the same packages installs nothing. It is created once, under a lock, with the
-//! machine's `venv` and `pip`; operators configure pip with the worker's `PIP_…` variables. Processes of pip are
-//! contained like agents, because packages may run build scripts.
+//! machine's `venv` and `pip`; operators configure pip with the worker's `PIP_…` variables. Pip is confined, because
+//! packages may run build scripts.
+
+mod key;
+mod program;
 
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use atlas_env::Env;
 use nix::sys::stat::futimens;
 use nix::sys::time::TimeSpec;
-use sha2::{Digest as _, Sha256};
 use tracing::{debug, info, warn};
 
-use crate::cgroup::Limits;
-use crate::process::{Change, Spawn, Supervisor};
-use crate::provider::{Lines, Settings};
+use self::key::key_of;
+use self::program::{Program, remove_temporary};
+use crate::process::Supervisor;
+use crate::provider::Settings;
 use crate::pump::Preparing;
 use crate::python::Python;
 
@@ -35,9 +37,6 @@ const COMPLETE: &str = "atlas-complete";
 
 /// The output of `venv` and `pip`.
 const LOG: &str = "atlas-install.log";
-
-/// How much of the log's end is searched for the reason of a failure.
-const LOG_TAIL_BYTES: usize = 4 << 10;
 
 /// The interval at which pip's output is read, and at which another process's lock is checked.
 const LOOK: Duration = Duration::from_millis(100);
@@ -155,77 +154,41 @@ impl Environments {
         let cleared = directory.clone();
         self.blocking(move || clear(&cleared)).await?;
         let venv = ["-I", "-m", "venv", "--without-pip"].map(OsString::from).into_iter();
-        let venv = venv.chain([directory.clone().into_os_string()]).collect();
-        self.step("make a Python environment", installing, base, venv, (&directory, preparing)).await?;
+        let venv = Program {
+            doing: "make a Python environment",
+            installing,
+            program: base.program.clone(),
+            arguments: venv.chain([directory.clone().into_os_string()]).collect(),
+            directory: &directory,
+            runs_packages: false,
+        };
+        self.step(venv, preparing).await?;
         // Uses the machine's pip, so that pip need not be installed in every environment.
         let python = site.python().into_os_string();
         let pip = ["-P", "-m", "pip", "--python"].map(OsString::from).into_iter().chain([python]);
         let install =
             ["install", "--no-input", "--disable-pip-version-check", "--no-color", "--progress-bar", "off", "--"];
-        let install = pip.chain(install.map(OsString::from)).chain(requirements.iter().map(OsString::from)).collect();
-        self.step("install the agent's Python packages", installing, base, install, (&directory, preparing)).await?;
+        let pip = Program {
+            doing: "install the agent's Python packages",
+            installing,
+            program: base.program.clone(),
+            arguments: pip.chain(install.map(OsString::from)).chain(requirements.iter().map(OsString::from)).collect(),
+            directory: &directory,
+            runs_packages: true,
+        };
+        self.step(pip, preparing).await?;
         let (at, program) = (directory.clone(), base.program.clone());
         self.blocking(move || {
             let mark = format!("{}\n{}\n", program.display(), crate::packages::size_of(&at));
-            fs::write(at.join(COMPLETE), mark).map_err(EnvironmentError::Write)
+            remove_temporary(&at).map_err(EnvironmentError::Write)?;
+            // A script of a package may have made a link of this name, which must not be followed.
+            let made = File::options().write(true).create_new(true).open(at.join(COMPLETE));
+            made.and_then(|mut file| file.write_all(mark.as_bytes())).map_err(EnvironmentError::Write)
         })
         .await?;
         let took = self.env.clock.monotonic().saturating_sub(start);
         info!(environment = %directory.display(), ?took, "Python packages are installed");
         Ok(())
-    }
-
-    /// Runs one program to its end and reports its output.
-    async fn step(
-        &self,
-        doing: &'static str,
-        installing: &str,
-        base: &Python,
-        arguments: Vec<OsString>,
-        (directory, preparing): (&Path, &Preparing),
-    ) -> Result<(), EnvironmentError> {
-        let failed = |why: String| EnvironmentError::Step { doing, why };
-        let (supervisor, program, environment) =
-            (Arc::clone(&self.supervisor), base.program.clone(), self.settings.pip_environment.clone());
-        let at = directory.to_owned();
-        let started = self.env.spawn_blocking("start pip", move || {
-            let log = File::options().create(true).append(true).open(at.join(LOG))?;
-            supervisor.spawn(Spawn {
-                program: program.into(),
-                arguments,
-                directory: &at,
-                environment,
-                stdin: Stdio::null(),
-                stdout: log.try_clone()?.into(),
-                stderr: log.into(),
-                passed: Vec::new(),
-                limits: Limits::default(),
-                sandbox: None,
-                // The environment does not belong to one attempt, so the program is not bound to a lease.
-                leased: false,
-                after: Vec::new(),
-            })
-        });
-        let started = started.join().await.map_err(|_| EnvironmentError::CutShort)?;
-        let mut tree = started.map_err(EnvironmentError::Write)?;
-        let mut printed = Printed::open(&directory.join(LOG));
-        let change = loop {
-            let change = tree.change();
-            printed.tell(preparing).await;
-            let left = preparing.left();
-            if change.is_some() || left.is_zero() {
-                break change;
-            }
-            tree.wait_for_change(left.min(LOOK)).await;
-        };
-        tree.kill().await;
-        match change {
-            Some(Change::Exited(status)) if status.success() => Ok(()),
-            Some(Change::Exited(_)) => Err(failed(last_words(&directory.join(LOG)))),
-            Some(Change::NotConfined(refused)) => Err(failed(refused.to_string())),
-            Some(Change::NotStarted { errno }) => Err(failed(nix::errno::Errno::from_raw(errno).desc().to_owned())),
-            None => Err(EnvironmentError::TimedOut { doing: installing.to_owned(), limit: preparing.limit }),
-        }
     }
 
     async fn blocking<T: Send + 'static>(
@@ -292,45 +255,6 @@ fn open_lock(path: &Path) -> io::Result<File> {
     File::options().create(true).append(true).open(path)
 }
 
-/// The identity of an environment: the interpreter with its version, the requirements, and pip's package sources.
-fn key_of(base: &Python, requirements: &[String], pip: &[(OsString, OsString)]) -> String {
-    let mut requirements: Vec<String> = requirements.iter().map(|text| normalised(text)).collect();
-    requirements.sort();
-    requirements.dedup();
-    let mut settings: Vec<_> = pip.iter().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"PIP_")).collect();
-    settings.sort();
-    let mut hasher = Sha256::new();
-    let ((major, minor), patch) = (base.version, base.patch);
-    hasher.update(format!("{}\0{major}.{minor}.{patch}\0{}\0", base.program.display(), requirements.join("\0")));
-    for (name, value) in settings {
-        for part in [name, value] {
-            hasher.update(part.as_encoded_bytes());
-            hasher.update([0]);
-        }
-    }
-    hasher.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// A requirement in the form that pip compares: lower-case names with dashes, and no spaces without a meaning.
-fn normalised(requirement: &str) -> String {
-    let text = requirement.trim();
-    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || "._-".contains(c))).unwrap_or(text.len());
-    let (name, rest) = text.split_at(end);
-    let mut plain = String::new();
-    for c in name.to_ascii_lowercase().chars() {
-        match c {
-            '.' | '_' | '-' if plain.ends_with('-') => {}
-            '.' | '_' | '-' => plain.push('-'),
-            other => plain.push(other),
-        }
-    }
-    if rest.contains([';', '@']) {
-        return plain + rest.trim();
-    }
-    plain.extend(rest.chars().filter(|c| !c.is_whitespace()));
-    plain
-}
-
 /// Removes what an interrupted process left, and creates the directory.
 fn clear(directory: &Path) -> Result<(), EnvironmentError> {
     match fs::remove_dir_all(directory) {
@@ -373,71 +297,9 @@ fn remove_old(root: &Path, bytes_max: u64) {
     }
 }
 
-/// Output that is logged line by line.
-struct Printed {
-    log: Option<File>,
-    lines: Lines,
-}
-
-impl Printed {
-    /// Starts at the current end of the log.
-    fn open(log: &Path) -> Self {
-        let at_end = |mut file: File| file.seek(SeekFrom::End(0)).map(|_| file);
-        Self { log: File::open(log).and_then(at_end).ok(), lines: Lines::default() }
-    }
-
-    async fn tell(&mut self, preparing: &Preparing) {
-        let mut bytes = Vec::new();
-        if let Some(log) = &mut self.log
-            && log.take(64 << 10).read_to_end(&mut bytes).is_ok()
-        {
-            for line in self.lines.push(&bytes) {
-                preparing.say("info", line).await;
-            }
-        }
-    }
-}
-
-/// Pip's last error, or its last line.
-fn last_words(log: &Path) -> String {
-    // Without a log there is no error text.
-    let bytes = fs::read(log).unwrap_or_default();
-    let tail = String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(LOG_TAIL_BYTES)..]);
-    let lines = || tail.lines().map(str::trim).filter(|line| !line.is_empty());
-    let error = lines().rev().find_map(|line| line.strip_prefix("ERROR: "));
-    error.or_else(|| lines().next_back()).unwrap_or("no error output").to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_last_error_is_told() {
-        let dir = tempfile::tempdir().expect("temporary directory");
-        let log = dir.path().join(LOG);
-        assert_eq!(last_words(&log), "no error output");
-        fs::write(&log, "Looking\nERROR: first\nERROR: second\nnotice\n").expect("writable");
-        assert_eq!(last_words(&log), "second");
-        fs::write(&log, "No module named venv\n\n").expect("writable");
-        assert_eq!(last_words(&log), "No module named venv");
-    }
-
-    #[test]
-    fn the_same_requirements_have_the_same_key_however_they_are_written() {
-        let python = Python { program: "/usr/bin/python3".into(), version: (3, 13), patch: 1 };
-        let key = |requirements: &[&str], pip: &[(&str, &str)]| {
-            let requirements: Vec<String> = requirements.iter().map(|text| (*text).to_owned()).collect();
-            let pip: Vec<_> = pip.iter().map(|&(name, value)| (name.into(), value.into())).collect();
-            key_of(&python, &requirements, &pip)
-        };
-        let plain = key(&["numpy >=1.26", "Ruamel.Yaml==0.18"], &[]);
-        assert_eq!(plain, key(&[" ruamel_yaml == 0.18", "numpy>=1.26", "numpy>=1.26"], &[("HOME", "/root")]));
-        assert_ne!(plain, key(&["numpy>=1.25", "ruamel.yaml==0.18"], &[]));
-        assert_ne!(plain, key(&["numpy>=1.26", "ruamel.yaml==0.18"], &[("PIP_INDEX_URL", "http://x")]));
-        let newer = Python { patch: 2, ..python.clone() };
-        assert_ne!(key_of(&newer, &[], &[]), key_of(&python, &[], &[]));
-    }
 
     #[test]
     fn old_environments_make_room_and_those_in_use_stay() {

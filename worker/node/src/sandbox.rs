@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use atlas_contract::Contract;
-use atlas_sandbox::{Access, Enforced, Means, Sandbox, Secrets};
+use atlas_sandbox::{Access, Enforced, Files, Means, Sandbox, Secrets};
 
 /// Whether agents are confined to the permissions of their contracts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -36,6 +36,9 @@ impl SandboxMode {
         }
     }
 }
+
+/// The folder for temporary files of packages, inside their environment: on the disk, because packages may be large.
+pub(crate) const TEMPORARY: &str = "atlas-tmp";
 
 /// Why an agent is not confined, and must not run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -76,6 +79,8 @@ pub(crate) struct Confined {
     pub(crate) sandbox: Sandbox,
     /// Its folder for temporary files, if it has none in memory.
     folder: Option<Folder>,
+    /// A folder for temporary files that is used instead. It belongs to somebody else.
+    temporary: Option<PathBuf>,
 }
 
 /// The places of a program, and its devices.
@@ -104,6 +109,20 @@ impl Sandboxes {
     /// The confinement of a program that has these rights and no devices, and runs in `directory`. Blocks.
     pub(crate) fn with(&self, access: Access, directory: &Path, name: &str) -> Result<Confined, Unconfined> {
         self.confined(access, Places { directory, visible: &[], writable: &[], devices: Vec::new() }, name)
+    }
+
+    /// The confinement of the build scripts of packages, which write to `directory` alone, also their temporary files, and see `visible`;
+    /// none if they have the rights of the worker. They belong to no contract: whoever lists a package does not write its scripts. Blocks.
+    pub(crate) fn of_packages(&self, directory: &Path, visible: &[&Path]) -> Result<Option<Confined>, Unconfined> {
+        const NAME: &str = "the installation of Python packages";
+        if self.mode == SandboxMode::Off {
+            return Ok(None);
+        }
+        let access = Access { files: Files::Read, network: true };
+        self.check_means(access, NAME)?;
+        let places = Places { directory, visible, writable: &[directory], devices: Vec::new() };
+        let confined = self.confined(access, places, NAME)?;
+        Ok(Some(Confined { temporary: Some(directory.join(TEMPORARY)), ..confined }))
     }
 
     fn confined(&self, access: Access, places: Places<'_>, name: &str) -> Result<Confined, Unconfined> {
@@ -136,7 +155,7 @@ impl Sandboxes {
             scratch_bytes: self.scratch_bytes,
             processes_max: self.processes_max,
         };
-        Ok(Confined { sandbox, folder })
+        Ok(Confined { sandbox, folder, temporary: None })
     }
 
     /// What an agent may do; none if it has the rights of the worker.
@@ -150,11 +169,17 @@ impl Sandboxes {
             return Ok(None);
         }
         let access = Access::of(&contract.permissions.filesystem, &contract.permissions.network);
+        self.check_means(access, contract.name.as_str())?;
+        Ok(Some(access))
+    }
+
+    /// Refuses what must be enforced and cannot be.
+    fn check_means(&self, access: Access, name: &str) -> Result<(), Unconfined> {
         let missing = Enforced::of(access, self.means).missing;
         if self.mode == SandboxMode::Required && !missing.is_empty() {
-            return Err(Unconfined::Lacks { agent: contract.name.to_string(), missing });
+            return Err(Unconfined::Lacks { agent: name.to_owned(), missing });
         }
-        Ok(Some(access))
+        Ok(())
     }
 
     /// What is enforced on the programs of an agent; none if they have the rights of the worker.
@@ -186,7 +211,8 @@ impl Sandboxes {
 impl Confined {
     /// The variables of the program: `TMPDIR` is its own folder for temporary files.
     pub(crate) fn environment(&self, environment: &mut Vec<(OsString, OsString)>) {
-        let folder = self.folder.as_ref().map_or(Path::new("/tmp"), |folder| &folder.0);
+        let own = self.folder.as_ref().map_or(Path::new("/tmp"), |folder| &folder.0);
+        let folder = self.temporary.as_deref().unwrap_or(own);
         environment.push(("TMPDIR".into(), folder.into()));
     }
 

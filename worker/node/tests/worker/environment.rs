@@ -5,8 +5,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use atlas_worker::Options;
+use atlas_worker::{Options, SandboxMode};
+use serde_json::json;
 
+use crate::sandbox::metadata;
 use crate::support::{Controller, End, Node, Session, python, without_python};
 
 /// Writes the wheel of a package `greetlib` whose `hi` says hi.
@@ -163,5 +165,112 @@ async fn a_preparation_has_its_own_limit_and_says_so() {
     let mut stage = Stage::set_with(wheels.path(), |options| options.prepare_timeout = Duration::ZERO).await;
     let error = stage.run("greetlib==1.0", 1).await[0].error();
     assert_eq!(error, "Pool error: preparation timed out after 0s while installing 1 package");
+    stage.node.shutdown().await;
+}
+
+/// Writes the source of a package `greetlib` whose build script does what `attack` says; `hi` tells what came of it.
+const SOURCE: &str = r#"
+import io, sys, tarfile
+backend = """
+import json, os, tempfile, zipfile
+def build_wheel(folder, config_settings=None, metadata_directory=None):
+    said = {}
+    def attempt(name, work):
+        try:
+            said[name] = work() or "done"
+        except OSError as error:
+            said[name] = "refused"
+    place = os.environ["PLACE"]
+    attempt("reads a secret", lambda: open(place + "/secret").read() or "nothing")
+    attempt("writes elsewhere", lambda: open(place + "/free/new", "w").close())
+    attempt("writes temporary files", lambda: tempfile.TemporaryFile().close())
+    link = os.path.dirname(os.environ.get("TMPDIR", "")) + "/atlas-complete"
+    # Pip runs it twice.
+    if os.environ.get("LINK") and not os.path.lexists(link):
+        os.symlink(place + "/free/target", link)
+    name = "greetlib-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(folder + "/" + name, "w") as wheel:
+        wheel.writestr("greetlib.py", "def hi():\\n    return " + repr(json.dumps(said)) + "\\n")
+        wheel.writestr("greetlib-1.0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: greetlib\\nVersion: 1.0\\n")
+        wheel.writestr("greetlib-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr("greetlib-1.0.dist-info/RECORD", "")
+    return name
+"""
+project = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+about = "Metadata-Version: 2.1\nName: greetlib\nVersion: 1.0\n"
+with tarfile.open(sys.argv[1] + "/greetlib-1.0.tar.gz", "w:gz") as source:
+    for name, text in [("backend.py", backend), ("pyproject.toml", project), ("PKG-INFO", about)]:
+        member = tarfile.TarInfo("greetlib-1.0/" + name)
+        member.size = len(text.encode())
+        source.addfile(member, io.BytesIO(text.encode()))
+"#;
+
+/// What is attacked: a secret that is hidden from agents, and a folder that the user of the worker may write.
+struct Attacked {
+    sources: tempfile::TempDir,
+    place: tempfile::TempDir,
+}
+
+impl Attacked {
+    fn new() -> Self {
+        let python = atlas_worker::Python::find(None).expect("there is one");
+        let sources = tempfile::tempdir().expect("temporary directory");
+        let written = Command::new(python.program).args(["-c", SOURCE]).arg(sources.path()).status();
+        assert!(written.expect("Python starts").success());
+        // Not among the temporary files, which are hidden as a whole.
+        let place = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).expect("temporary directory");
+        std::fs::create_dir(place.path().join("free")).expect("writable");
+        std::fs::write(place.path().join("secret"), "CANARY").expect("writable");
+        Self { sources, place }
+    }
+
+    async fn stage(&self, mode: SandboxMode, more: &[(&str, &str)]) -> Stage {
+        Stage::set_with(self.sources.path(), |options| {
+            options.sandbox = mode;
+            options.sandbox_hidden = vec![self.place.path().join("secret")];
+            options.pip_environment.push(("PLACE".into(), self.place.path().into()));
+            options.pip_environment.extend(more.iter().map(|&(name, value)| (name.into(), value.into())));
+        })
+        .await
+    }
+}
+
+#[tokio::test]
+async fn build_scripts_of_packages_are_confined() {
+    if without_python() {
+        return;
+    }
+    let attacked = Attacked::new();
+    // The agent states its permissions, so that its job says what this machine enforces.
+    let more = "  permissions: {filesystem: [read]}\n  dependencies: {packages: [greetlib==1.0]}\n";
+    let said = async |mode| {
+        let mut stage = attacked.stage(mode, &[]).await;
+        let agent = stage.controller.publish_owned(&python(CODE, more));
+        let end = stage.session.run(&stage.controller.assignment(&agent, "{}")).await;
+        let output: serde_json::Value = serde_json::from_str(&end.output(&stage.controller)).expect("JSON");
+        stage.node.shutdown().await;
+        let said = serde_json::from_str::<serde_json::Value>(output["said"].as_str().expect("a text")).expect("JSON");
+        (said, metadata(&end)["_sandbox"].to_string())
+    };
+    let told = |secret: &str, elsewhere: &str| json!({ "reads a secret": secret, "writes elsewhere": elsewhere, "writes temporary files": "done" });
+    assert_eq!(said(SandboxMode::Off).await.0, told("CANARY", "done"));
+    let (said, sandbox) = said(SandboxMode::BestEffort).await;
+    if !sandbox.contains("namespaces") {
+        return atlas_notice::skip(format_args!("this machine confines programs only in part ({sandbox})"));
+    }
+    assert_eq!(said, told("nothing", "refused"));
+}
+
+#[tokio::test]
+async fn a_build_script_cannot_make_the_worker_write_elsewhere() {
+    if without_python() {
+        return;
+    }
+    let attacked = Attacked::new();
+    let mut stage = attacked.stage(SandboxMode::BestEffort, &[("LINK", "1")]).await;
+    let error = stage.run("greetlib==1.0", 1).await[0].error();
+    let lines: Vec<&str> = stage.session.events.iter().map(|event| &*event.text).collect();
+    assert_eq!(error, "Pool error: could not write a Python environment: File exists (os error 17)", "{lines:?}");
+    assert!(!attacked.place.path().join("free/target").exists());
     stage.node.shutdown().await;
 }

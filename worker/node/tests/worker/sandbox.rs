@@ -220,7 +220,7 @@ async fn node(mode: SandboxMode) -> (Controller, Node, Session) {
     (controller, node, session)
 }
 
-fn metadata(end: &End) -> Value {
+pub(crate) fn metadata(end: &End) -> Value {
     let (End::Completed { metadata, .. } | End::Failed { metadata, .. }) = end else { panic!("not run: {end:?}") };
     serde_json::from_str(metadata.as_deref().unwrap_or("{}")).expect("metadata is JSON")
 }
