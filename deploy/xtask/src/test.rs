@@ -3,7 +3,7 @@
 //!
 //! Tests that start programs find them in the folder `ATLAS_TEST_BIN_DIR`. The programs are built first, so that tests
 //! never run old ones. No test needs a browser or the network. Tools that some tests use are installed
-//! first if possible: iproute2, PostgreSQL and promtool on the machine, Python programs in `target/`.
+//! first if possible: iproute2, PostgreSQL, promtool and a container engine on the machine, Python programs in `target/`.
 
 use std::process::Command;
 
@@ -27,6 +27,8 @@ pub(crate) fn run_all(options: &Options) -> Result<()> {
     tools::want("ip", "iproute2");
     tools::want("initdb", "postgresql");
     tools::want("promtool", "prometheus");
+    tools::want("dockerd", "docker.io");
+    tools::want("busybox", "busybox-static");
     let schemathesis = tools::want_python("schemathesis", "4.32.5");
     let oteltap = tools::want_python("oteltap", "1.0.0");
     let model = tools::want_model();

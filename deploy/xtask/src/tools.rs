@@ -14,6 +14,8 @@ pub(crate) fn want(program: &str, package: &str) {
     eprintln!("xtask: \"{program}\" is not installed: trying the package {package}");
     let mut install = Command::new("apt-get");
     install.args(["install", "--yes", "--no-install-recommends", package]).env("DEBIAN_FRONTEND", "noninteractive");
+    // Tests start servers of their own: the service of a package stays off.
+    install.env("RUNLEVEL", "1");
     if !succeeds(&mut install) || !is_there(program) {
         eprintln!("xtask: \"{program}\" could not be installed: what needs it is skipped");
     }

@@ -61,6 +61,8 @@ mod graphs;
 #[cfg(test)]
 mod helpers;
 #[cfg(test)]
+mod images;
+#[cfg(test)]
 mod in_doubt;
 #[cfg(test)]
 mod kill;

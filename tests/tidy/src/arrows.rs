@@ -89,6 +89,7 @@ const ARROWS: &[(&str, &str)] = &[
         "atlas-conformance",
         "allocation bundled contract env graph graph-run inventory knowledge llm-server mcp-spec mediation model normal package policy runs scheduler secrets service state supervisor tool-runner tools triggers turn types",
     ),
+    ("atlas-engine", "notice"),
     ("atlas-golden", ""),
     ("atlas-linearizability", ""),
     ("atlas-llm-server", ""),

@@ -107,13 +107,17 @@ impl ContainerAgent {
         line.push(b'\n');
         process.stdin.send(&line);
         process.stdin.finish();
-        let execution = self.wait(&mut process, work, control).await;
+        let containers = &self.settings.containers;
+        let ended = self.wait(&mut process, work, control).await;
         // Removed by the engine after its own end; the request is only needed after another one, and does no harm.
-        if matches!(execution, Execution::Failed { .. }) {
+        if matches!(ended, Err(_) | Ok(Execution::Failed { .. })) {
             // The client is dead by now: one that still fetches the image would start the container afterwards.
-            self.settings.containers.remove(&self.engine, &name, control.env, &self.supervisor).await;
+            containers.remove(&self.engine, &name, control.env, &self.supervisor).await;
         }
-        execution
+        ended.unwrap_or_else(|cut_short| {
+            containers.remove_later(&self.engine, &name, control.env, &self.supervisor);
+            cut_short
+        })
     }
 
     /// The end of an attempt whose secret would be a variable of the client.
@@ -170,7 +174,13 @@ impl ContainerAgent {
         Ok(words.into_iter().map(OsString::from).collect())
     }
 
-    async fn wait(&self, process: &mut Process, work: &Arc<Work>, control: &mut Control<'_>) -> Execution {
+    /// Waits for the end of the client. As an error, why it was ended before.
+    async fn wait(
+        &self,
+        process: &mut Process,
+        work: &Arc<Work>,
+        control: &mut Control<'_>,
+    ) -> Result<Execution, Execution> {
         let limit = work.assignment.execution_timeout;
         let mut wait = Wait::until(control.now() + limit.as_duration() + START_EXTRA);
         let output_bytes_max = self.settings.output_bytes_max;
@@ -178,16 +188,16 @@ impl ContainerAgent {
             match process.wait(&mut wait, control).await {
                 Woken::Io { pipes, tree } => {
                     if process.read(pipes, control, output_bytes_max).await {
-                        return too_large(output_bytes_max);
+                        return Err(too_large(output_bytes_max));
                     }
                     if let Some(change) = tree.then(|| process.tree.change()).flatten() {
-                        return Self::conclude(process, change, control, output_bytes_max).await;
+                        return Ok(Self::conclude(process, change, control, output_bytes_max).await);
                     }
                 }
                 // Agents in containers cannot make calls.
                 Woken::Answered => drop(control.answers()),
-                Woken::TimedOut => return Execution::timed_out(limit),
-                Woken::Stopped => return Execution::stopped(),
+                Woken::TimedOut => return Err(Execution::timed_out(limit)),
+                Woken::Stopped => return Err(Execution::stopped()),
             }
         }
     }

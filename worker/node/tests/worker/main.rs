@@ -1,6 +1,7 @@
 //! Tests the worker with a simulated controller: real streams, real processes.
 
 mod container;
+mod engine;
 mod environment;
 mod exec;
 mod gpus;

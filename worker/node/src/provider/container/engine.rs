@@ -21,6 +21,9 @@ use crate::provider::command::{self, Keep};
 /// How long a client may take.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
+/// The pauses before a container is removed again.
+const REMOVED_AFTER: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
+
 /// The most bytes of an answer: the ids of some thousand containers.
 const ANSWER_BYTES_MAX: usize = 256 << 10;
 
@@ -134,6 +137,21 @@ impl Containers {
     pub(super) async fn remove(&self, program: &OsStr, name: &str, env: &Env, supervisor: &Arc<Supervisor>) {
         let client = Client { env, supervisor, program: program.to_owned(), environment: &self.environment };
         client.remove(&[name]).await;
+    }
+
+    /// Removes a container again after a while, in the background: an engine that was just making it when it was asked first had nothing
+    /// to remove, or refused.
+    pub(super) fn remove_later(&self, program: &OsStr, name: &str, env: &Env, supervisor: &Arc<Supervisor>) {
+        let (program, name, environment) = (program.to_owned(), name.to_owned(), self.environment.clone());
+        let (own, supervisor) = (env.clone(), Arc::clone(supervisor));
+        drop(env.spawn("remove container", async move {
+            for pause in REMOVED_AFTER {
+                own.clock.sleep(pause).await;
+                let client =
+                    Client { env: &own, supervisor: &supervisor, program: program.clone(), environment: &environment };
+                client.remove(&[&name]).await;
+            }
+        }));
     }
 }
 

@@ -1,0 +1,180 @@
+//! The images: built by a real engine from the Dockerfile, and run as the chart runs them. There is no registry here, so the compiler's
+//! image is one whose `cargo` copies the programs under test, and the base has the C library of this machine.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use atlas_engine::{Engine, SHELL};
+use serde_json::Value;
+
+use crate::patience::eventually;
+use crate::program::program;
+
+const DOCKERFILE: &str = include_str!("../../../deploy/images/Dockerfile");
+
+/// What the Dockerfile builds, and this test too. The image with Python needs one of Python.
+const PROGRAMS: [(&str, &str); 4] = [
+    ("controller", "atlas-controller"),
+    ("worker", "atlas-worker"),
+    ("operator", "atlas-operator"),
+    ("atlasctl", "atlasctl"),
+];
+
+const TOKEN: &str = "atl_root_00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How the chart confines its containers.
+const CONFINED: [&str; 9] = [
+    "--read-only",
+    "--user",
+    "10001:10001",
+    "--cap-drop",
+    "ALL",
+    "--security-opt",
+    "no-new-privileges",
+    "--tmpfs",
+    "/tmp",
+];
+
+#[test]
+fn images_are_built_and_run_as_the_chart_runs_them() {
+    let Some(engine) = Engine::start() else { return };
+    build(&engine);
+    for (target, program) in PROGRAMS {
+        let said = engine.done(&["run", "--rm", "--network", "none", &image(target), "--version"]);
+        assert!(said.starts_with(program), "{said}");
+    }
+    engine.done(&["network", "create", "atlas"]);
+    let root = engine.folder().join("auth");
+    fs::create_dir(&root).expect("the folder is writable");
+    write(&root.join("root.token"), TOKEN, 0o444);
+    start_controller(&engine, &root);
+    let state = "/var/lib/atlas-worker:uid=10001,gid=10001";
+    let worker = ["--name", "w1", "--tmpfs", state, "-e", "ATLAS_NODE=w1", "-e", "ATLAS_CONTROLLERS=c1:7401"];
+    let data = ["-e", "ATLAS_WORKER_DATA_DIR=/var/lib/atlas-worker"];
+    start(&engine, "worker", &[&worker[..], &data].concat());
+    eventually("the worker is a node", PATIENCE, || {
+        nodes(&engine).ok().filter(|nodes| nodes.to_string().contains("\"w1\""))
+    });
+
+    let agent = agent(engine.folder());
+    let volume = format!("{}:/agent:ro", agent.display());
+    ctl(&engine, &["-v", &volume], &["deploy", "/agent"]).unwrap_or_else(|error| panic!("{error}"));
+    let said = ctl(&engine, &[], &["run", "hello", "name=Ada"]).unwrap_or_else(|error| panic!("{error}"));
+    assert!(said.contains("uid 10001"), "{said}");
+
+    // Kubernetes sends SIGTERM, and SIGKILL after a grace period.
+    for name in ["w1", "c1"] {
+        engine.done(&["stop", "--time", "30", name]);
+        let code = engine.done(&["inspect", "--format", "{{.State.ExitCode}}", name]);
+        assert_eq!(code, "0", "{name}: {}", engine.done(&["logs", "--tail", "5", name]));
+    }
+}
+
+fn image(target: &str) -> String {
+    format!("atlas/{target}:test")
+}
+
+/// Builds the images with the Dockerfile as it is.
+fn build(engine: &Engine) {
+    let base = engine.folder().join("base");
+    for library in libraries(&program("atlas-controller")) {
+        let place = base.join(library.trim_start_matches('/'));
+        fs::create_dir_all(place.parent().expect("a folder")).expect("the folder is writable");
+        fs::copy(&library, place).expect("a copy");
+    }
+    engine.make_image(&base, "base:1");
+
+    let context = engine.folder().join("context");
+    fs::create_dir_all(context.join("bin")).expect("the folder is writable");
+    for (_, name) in PROGRAMS {
+        // Without what only debuggers read, which is most of it.
+        let stripped = Command::new("strip").arg("-o").arg(context.join("bin").join(name)).arg(program(name)).status();
+        assert!(stripped.expect("strip comes with the C toolchain").success(), "{name}");
+    }
+    let cargo = "#!/bin/sh\nset -e\nmkdir -p target/dist\ncp bin/* target/dist\n";
+    write(&context.join("cargo"), cargo, 0o755);
+    write(&context.join("Dockerfile.compiler"), &format!("FROM {SHELL}\nCOPY cargo /bin/\n"), 0o644);
+    write(&context.join("Dockerfile"), DOCKERFILE, 0o644);
+    let folder = context.display().to_string();
+    let file = |name: &str| context.join(name).display().to_string();
+    engine.done(&["build", "--quiet", "--file", &file("Dockerfile.compiler"), "--tag", compiler(), &folder]);
+    for (target, _) in PROGRAMS {
+        let (file, image) = (file("Dockerfile"), image(target));
+        let what = ["build", "--quiet", "--file", &file, "--target", target, "--tag", &image];
+        engine.done(&[&what[..], &["--build-arg", "BASE=base:1", &folder]].concat());
+    }
+}
+
+/// The name of the image with the compiler.
+fn compiler() -> &'static str {
+    let image = DOCKERFILE.lines().find_map(|line| line.strip_prefix("FROM ")?.strip_suffix(" AS build"));
+    image.expect("the Dockerfile has a stage that builds")
+}
+
+/// The libraries that a program of this machine needs, with the loader.
+fn libraries(program: &Path) -> Vec<String> {
+    let listed = Command::new("ldd").arg(program).output().expect("ldd comes with the C library");
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    listed.split_whitespace().filter(|word| word.starts_with('/')).map(str::to_owned).collect()
+}
+
+fn start_controller(engine: &Engine, auth: &Path) {
+    let volume = format!("{}:/etc/atlas:ro", auth.display());
+    let places = ["--name", "c1", "--tmpfs", "/var/lib/atlas:uid=10001,gid=10001", "-v", &volume];
+    let variables = [
+        "ATLAS_DATA_DIR=/var/lib/atlas",
+        "ATLAS_HTTP_LISTEN=0.0.0.0:7400",
+        "ATLAS_WORKER_LISTEN=0.0.0.0:7401",
+        "ATLAS_PEER_LISTEN=0.0.0.0:7402",
+        "ATLAS_NAME=c1",
+        "ATLAS_ADVERTISE=c1",
+        "ATLAS_AUTH=tokens",
+        "ATLAS_PLAIN_PORTS=true",
+        "ATLAS_ROOT_TOKEN_FILE=/etc/atlas/root.token",
+    ];
+    let variables = variables.iter().flat_map(|variable| ["-e", variable]);
+    start(engine, "controller", &places.into_iter().chain(variables).collect::<Vec<_>>());
+    eventually("the controller answers", PATIENCE, || nodes(engine).ok());
+}
+
+fn start(engine: &Engine, target: &str, options: &[&str]) {
+    let image = image(target);
+    engine.done(&[&["run", "--detach", "--network", "atlas"], &CONFINED[..], options, &[&image]].concat());
+}
+
+/// Runs `atlasctl` in a container.
+fn ctl(engine: &Engine, options: &[&str], arguments: &[&str]) -> Result<String, String> {
+    let (token, image) = (format!("ATLAS_TOKEN={TOKEN}"), image("atlasctl"));
+    let reach = ["run", "--rm", "--network", "atlas", "-e", "ATLAS_SERVER=http://c1:7400", "-e", &token];
+    let output = engine.client(&[&reach[..], &CONFINED, options, &[&image], arguments].concat());
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+}
+
+fn nodes(engine: &Engine) -> Result<Value, String> {
+    let listed = ctl(engine, &[], &["node", "list", "-o", "json"])?;
+    serde_json::from_str(&listed).map_err(|error| error.to_string())
+}
+
+/// An agent that needs nothing of its image.
+fn agent(folder: &Path) -> PathBuf {
+    let agent = folder.join("hello");
+    fs::create_dir(&agent).expect("the folder is writable");
+    let contract =
+        "agent:\n  name: hello\n  version: 1.0.0\n  provider:\n    type: exec\n    command: [./busybox, sh, run.sh]\n";
+    write(&agent.join("agent.yaml"), contract, 0o644);
+    let script = "read -r line\nprintf '{\"said\": \"uid %s\"}' \"$(./busybox id -u)\"\n";
+    write(&agent.join("run.sh"), script, 0o644);
+    fs::copy(folder.join("shell/bin/busybox"), agent.join("busybox")).expect("a copy");
+    agent
+}
+
+fn write(path: &Path, text: &str, mode: u32) {
+    fs::write(path, text).expect("the folder is writable");
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("its own file");
+}
