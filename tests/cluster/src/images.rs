@@ -2,15 +2,13 @@
 //! image is one whose `cargo` copies the programs under test, and the base has the C library of this machine.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use atlas_engine::{Engine, SHELL};
 use serde_json::Value;
 
-use crate::patience::eventually;
 use crate::program::program;
 
 const DOCKERFILE: &str = include_str!("../../../deploy/images/Dockerfile");
@@ -25,7 +23,11 @@ const PROGRAMS: [(&str, &str); 4] = [
 
 const TOKEN: &str = "atl_root_00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How often the controller is asked; each time takes a container.
+const TRIES: u32 = 60;
+
+/// The user of the images.
+const USER: u32 = 10_001;
 
 /// How the chart confines its containers.
 const CONFINED: [&str; 9] = [
@@ -51,15 +53,15 @@ fn images_are_built_and_run_as_the_chart_runs_them() {
     engine.done(&["network", "create", "atlas"]);
     let root = engine.folder().join("auth");
     fs::create_dir(&root).expect("the folder is writable");
-    write(&root.join("root.token"), TOKEN, 0o444);
+    write(&root.join("root.token"), TOKEN, 0o400);
+    chown(root.join("root.token"), Some(USER), Some(USER)).expect("root changes owners");
     start_controller(&engine, &root);
-    let state = "/var/lib/atlas-worker:uid=10001,gid=10001";
+    // Programs of packages start in it, as in a volume.
+    let state = "/var/lib/atlas-worker:exec,uid=10001,gid=10001";
     let worker = ["--name", "w1", "--tmpfs", state, "-e", "ATLAS_NODE=w1", "-e", "ATLAS_CONTROLLERS=c1:7401"];
     let data = ["-e", "ATLAS_WORKER_DATA_DIR=/var/lib/atlas-worker"];
     start(&engine, "worker", &[&worker[..], &data].concat());
-    eventually("the worker is a node", PATIENCE, || {
-        nodes(&engine).ok().filter(|nodes| nodes.to_string().contains("\"w1\""))
-    });
+    settled(&engine, |nodes| nodes.to_string().contains("\"w1\""));
 
     let agent = agent(engine.folder());
     let volume = format!("{}:/agent:ro", agent.display());
@@ -139,7 +141,7 @@ fn start_controller(engine: &Engine, auth: &Path) {
     ];
     let variables = variables.iter().flat_map(|variable| ["-e", variable]);
     start(engine, "controller", &places.into_iter().chain(variables).collect::<Vec<_>>());
-    eventually("the controller answers", PATIENCE, || nodes(engine).ok());
+    settled(engine, |_| true);
 }
 
 fn start(engine: &Engine, target: &str, options: &[&str]) {
@@ -159,6 +161,23 @@ fn ctl(engine: &Engine, options: &[&str], arguments: &[&str]) -> Result<String, 
 fn nodes(engine: &Engine) -> Result<Value, String> {
     let listed = ctl(engine, &[], &["node", "list", "-o", "json"])?;
     serde_json::from_str(&listed).map_err(|error| error.to_string())
+}
+
+/// Waits until the controller answers, and its nodes are as wanted.
+fn settled(engine: &Engine, wanted: impl Fn(&Value) -> bool) {
+    let mut last = String::new();
+    let found = (0..TRIES).any(|_| match nodes(engine) {
+        Ok(nodes) => {
+            last = nodes.to_string();
+            wanted(&nodes)
+        }
+        Err(error) => {
+            last = error;
+            assert_ne!(engine.running(), 0, "{}", engine.done(&["logs", "c1"]));
+            false
+        }
+    });
+    assert!(found, "{last}\n{}", engine.done(&["logs", "--tail", "5", "c1"]));
 }
 
 /// An agent that needs nothing of its image.
