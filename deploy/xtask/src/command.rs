@@ -33,6 +33,14 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// What `command` prints; an exit code other than 0 is an error.
+pub(crate) fn read(command: &mut Command) -> Result<Vec<u8>> {
+    let line = describe(command);
+    let output = command.stderr(Stdio::inherit()).output().with_context(|| format!("could not start \"{line}\""))?;
+    ensure!(output.status.success(), "\"{line}\" ended with {}", output.status);
+    Ok(output.stdout)
+}
+
 /// Whether `cargo NAME` exists on this machine.
 pub(crate) fn has_cargo(name: &str) -> bool {
     let mut command = cargo(&[name, "--version"]);

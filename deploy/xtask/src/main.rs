@@ -7,11 +7,13 @@
 #![expect(clippy::print_stderr, reason = "a command-line program")]
 
 mod bench;
+mod bill;
 mod campaign;
 mod chaos;
 mod check;
 mod command;
 mod fix;
+mod image;
 mod notices;
 mod slow;
 mod soak;
@@ -41,6 +43,8 @@ enum Verb {
     Test(test::Options),
     /// Release benchmarks; the figures of docs/internals/performance.md.
     Bench(bench::Options),
+    /// Builds the images with the machine's container engine, with a bill of materials for each.
+    Image(image::Options),
     /// Real programs under a mixed load, for a bounded time; their memory and open files must not grow.
     Soak(soak::Options),
     /// The simulation with real openraft over a range of seeds; prints a row for the ledger.
@@ -55,6 +59,7 @@ fn main() -> ExitCode {
         Verb::Fix => fix::run_all(),
         Verb::Test(options) => test::run_all(&options),
         Verb::Bench(options) => bench::run_all(&options),
+        Verb::Image(options) => image::run_all(&options),
         Verb::Soak(options) => soak::run_all(&options),
         Verb::Campaign(options) => campaign::run_all(&options),
         Verb::Chaos(options) => chaos::run_all(&options),
