@@ -3,8 +3,9 @@
 //! A reader is a cursor, not a buffer: a slow reader delays nobody and costs only its position. A reader that is behind
 //! the events in memory reads from the history, unless it prefers to be notified ([`Next::Behind`]).
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+mod recent;
+
+use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_history::StoredEvent;
@@ -13,6 +14,7 @@ use atlas_types::{
 };
 use tokio::sync::watch;
 
+pub(crate) use self::recent::EventLog;
 use crate::service::Shared;
 use crate::{Caller, Consistency, Error, EventFilter, Service, Shown, View};
 
@@ -40,106 +42,6 @@ impl Change {
     fn of(record: &EventRecord) -> Option<Self> {
         let Event::Job { change, old_status, job } = &record.event else { return None };
         Some(Self { seq: record.seq, at: record.at, change: *change, old_status: *old_status, job: job.clone() })
-    }
-}
-
-/// The latest events, in memory.
-pub(crate) struct EventLog {
-    recent: Mutex<Recent>,
-    latest: watch::Sender<EventSeq>,
-    max: usize,
-}
-
-struct Recent {
-    batches: VecDeque<Arc<[EventRecord]>>,
-    count: usize,
-    /// The last event before those in memory.
-    floor: EventSeq,
-}
-
-impl EventLog {
-    pub(crate) fn new(through: EventSeq, max: usize) -> Self {
-        let recent = Recent { batches: VecDeque::new(), count: 0, floor: through };
-        Self { recent: Mutex::new(recent), latest: watch::Sender::new(through), max }
-    }
-
-    /// Adds the events of an entry.
-    pub(crate) fn push(&self, events: &Arc<[EventRecord]>) {
-        let (Some(first), Some(last)) = (events.first(), events.last()) else { return };
-        let mut recent = self.lock();
-        if last.seq <= *self.latest.borrow() {
-            return;
-        }
-        if first.seq != self.latest.borrow().next() {
-            *recent = Recent { batches: VecDeque::new(), count: 0, floor: EventSeq(first.seq.0.saturating_sub(1)) };
-        }
-        recent.count += events.len();
-        recent.batches.push_back(events.clone());
-        while recent.count > self.max && recent.batches.len() > 1 {
-            let Some(dropped) = recent.batches.pop_front() else { break };
-            recent.count -= dropped.len();
-            recent.floor = dropped.last().map_or(recent.floor, |event| event.seq);
-        }
-        self.latest.send_replace(last.seq);
-    }
-
-    /// Empties the log after events were missed, because the events in memory would not be consecutive with the next
-    /// ones.
-    pub(crate) fn reset(&self, through: EventSeq) {
-        let mut recent = self.lock();
-        *recent = Recent { batches: VecDeque::new(), count: 0, floor: through };
-        self.latest.send_replace(through);
-    }
-
-    /// Applies `pick` to up to `limit` events after `after`. Returns the results and the new cursor, or none if the
-    /// events are no longer in memory.
-    fn after<T>(
-        &self,
-        after: EventSeq,
-        limit: usize,
-        pick: impl Fn(&EventRecord) -> Option<T>,
-    ) -> Option<(Vec<T>, EventSeq)> {
-        let batches = self.batches_after(after, limit)?;
-        let mut cursor = after;
-        let mut found = Vec::new();
-        let seen = batches.first().map_or(0, |first| first.partition_point(|event| event.seq <= after));
-        for event in batches.iter().flat_map(|batch| batch.iter()).skip(seen).take(limit) {
-            cursor = event.seq;
-            found.extend(pick(event));
-        }
-        Some((found, cursor))
-    }
-
-    /// The batches with up to `limit` events after `after`, of which the first may have earlier ones too; none if they are no longer in
-    /// memory. Events are examined without the lock, because thousands of readers may do so at the same time.
-    fn batches_after(&self, after: EventSeq, limit: usize) -> Option<Vec<Arc<[EventRecord]>>> {
-        let recent = self.lock();
-        if after < recent.floor {
-            return None;
-        }
-        let start = recent.batches.partition_point(|batch| batch.last().is_none_or(|last| last.seq <= after));
-        let through = EventSeq(after.0.saturating_add(limit as u64));
-        let batches = recent.batches.range(start..);
-        Some(batches.take_while(|batch| batch.first().is_some_and(|first| first.seq <= through)).cloned().collect())
-    }
-
-    /// True if the events after `after` are still in memory.
-    fn reaches(&self, after: EventSeq) -> bool {
-        after >= self.lock().floor
-    }
-
-    /// The last event in it, as it changes.
-    pub(crate) fn latest(&self) -> watch::Receiver<EventSeq> {
-        self.latest.subscribe()
-    }
-
-    /// Whether there are readers of events.
-    pub(crate) fn has_readers(&self) -> bool {
-        self.latest.receiver_count() > 0
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Recent> {
-        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -187,7 +89,7 @@ const HISTORY_INTERVAL: Duration = Duration::from_millis(20);
 impl Service {
     /// Opens a reader. [`Error::EventsGone`] if the requested events were dropped.
     pub async fn follow(&self, caller: &Caller, follow: Follow) -> Result<Reader, Error> {
-        let latest = self.shared.events.latest.subscribe();
+        let latest = self.shared.events.latest();
         // Some applied events may not have been delivered to this log yet.
         let now = self.shared.handle.applied().event_seq().max(*latest.borrow());
         // A cursor after the last event comes from another cluster or is invalid. The reader then starts now.
