@@ -33,6 +33,16 @@ pub(crate) struct Question {
     pub(crate) answer: Option<Value>,
     pub(crate) answered_by: String,
     pub(crate) answerers: Vec<String>,
+    pub(crate) approval: Option<Approval>,
+}
+
+/// The rule of a policy that asks.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Approval {
+    pub(crate) policy: String,
+    pub(crate) rule: String,
+    pub(crate) role: String,
 }
 
 /// The code of an answer that does not fit.
@@ -56,6 +66,7 @@ impl Question {
     /// What the answer may be, in a few words.
     pub(crate) fn wanted(&self) -> &'static str {
         match (self.kind.as_str(), self.many, self.other) {
+            _ if self.approval.is_some() => "approve, reject, or reject: WHY",
             ("confirm", ..) => "yes or no",
             ("text", ..) => "text",
             ("form", ..) => "JSON",
@@ -144,8 +155,19 @@ pub(crate) async fn wait(
         let left = deadline.map(|deadline| deadline.saturating_sub(clock.monotonic()));
         let value = ending::wait(client, id, left, tell).await?;
         let job: Job = api::read(&value)?;
-        let Some(asked) = job.needs_answer.first().filter(|_| is_attended()) else { return Ok(value) };
-        let (question, _) = get(client, asked).await?;
+        if !is_attended() {
+            return Ok(value);
+        }
+        // What a policy asks is for somebody else than the one who waits for the job.
+        let mut question = None;
+        for id in &job.needs_answer {
+            let (asked, _) = get(client, id).await?;
+            if asked.approval.is_none() {
+                question = Some(asked);
+                break;
+            }
+        }
+        let Some(question) = question else { return Ok(value) };
         put(context, client, &question).await?;
     }
 }

@@ -6,12 +6,41 @@ use serde_json::Value;
 /// The names that the expression of a rule may use.
 pub const VARIABLES: [&str; 6] = ["operation", "principal", "namespace", "agent", "input", "priority"];
 
+/// What a rule does with an operation for which it holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Effect {
+    Allow,
+    /// People decide.
+    Ask,
+    Deny,
+}
+
+impl Effect {
+    /// The effect of a word in a policy. One that is not known denies.
+    pub fn read(word: &str) -> Self {
+        match word {
+            "allow" => Self::Allow,
+            "ask" => Self::Ask,
+            _ => Self::Deny,
+        }
+    }
+
+    /// Its word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}
+
 /// A rule that was parsed.
 #[derive(Debug)]
 pub struct Rule {
     name: String,
     on: Vec<String>,
-    denies: bool,
+    effect: Effect,
     message: Option<String>,
     when: Expression,
 }
@@ -23,7 +52,7 @@ pub struct RuleText<'a> {
     /// The operations that it is about.
     pub on: Vec<&'a str>,
     pub when: &'a str,
-    pub denies: bool,
+    pub effect: Effect,
     pub message: Option<&'a str>,
 }
 
@@ -46,7 +75,9 @@ pub struct Asked {
 pub struct Decision {
     /// The rule; none if no rule holds, which allows.
     pub rule: Option<String>,
-    pub allowed: bool,
+    /// Its place among the rules.
+    pub place: Option<usize>,
+    pub effect: Effect,
     /// Why, for people.
     pub why: Option<String>,
 }
@@ -58,7 +89,7 @@ impl Rule {
         Ok(Self {
             name: text.name.to_owned(),
             on: text.on.iter().map(|&word| word.to_owned()).collect(),
-            denies: text.denies,
+            effect: text.effect,
             message: text.message.map(str::to_owned),
             when: when.map_err(|problem| format!("rule \"{}\": {problem}", text.name))?,
         })
@@ -78,28 +109,29 @@ pub fn decide(rules: &[Rule], asked: &Asked, steps: &mut u64) -> Decision {
     let (namespace, priority) = (Value::from(asked.namespace.as_str()), Value::from(asked.priority));
     let values = [&operation, &principal, &namespace, &asked.agent, &asked.input, &priority];
     let variables: Vec<(&str, &Value)> = VARIABLES.into_iter().zip(values).collect();
-    for rule in rules.iter().filter(|rule| rule.is_about(asked.operation)) {
-        let name = Some(rule.name.clone());
+    for (place, rule) in rules.iter().enumerate().filter(|(_, rule)| rule.is_about(asked.operation)) {
+        let (name, place) = (Some(rule.name.clone()), Some(place));
         match rule.when.holds_after(&variables, steps) {
             Ok(false) => {}
-            Ok(true) => return Decision { rule: name, allowed: !rule.denies, why: rule.message.clone() },
+            Ok(true) => return Decision { rule: name, place, effect: rule.effect, why: rule.message.clone() },
             Err(problem) => {
                 let why = Some(format!("the rule cannot be evaluated: {problem}"));
-                return Decision { rule: name, allowed: false, why };
+                return Decision { rule: name, place, effect: Effect::Deny, why };
             }
         }
     }
-    Decision { rule: None, allowed: true, why: None }
+    Decision { rule: None, place: None, effect: Effect::Allow, why: None }
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
+    use super::Effect::{Allow, Ask, Deny};
     use super::*;
 
-    fn rule(name: &'static str, on: &[&'static str], when: &'static str, denies: bool) -> Rule {
-        Rule::parse(&RuleText { name, on: on.to_vec(), when, denies, message: Some("because") }).expect("a rule")
+    fn rule(name: &'static str, on: &[&'static str], when: &'static str, effect: Effect) -> Rule {
+        Rule::parse(&RuleText { name, on: on.to_vec(), when, effect, message: Some("because") }).expect("a rule")
     }
 
     fn asked(operation: &'static str, principal: &str) -> Asked {
@@ -116,30 +148,39 @@ mod tests {
     #[test]
     fn the_first_rule_that_holds_decides() {
         let rules = [
-            rule("ci may", &["deploy"], "principal == 'ci'", false),
-            rule("no network", &["deploy"], "'outbound' in agent.permissions.network", true),
-            rule("not to all", &["submit"], "input.to == 'all' && priority > 3", true),
+            rule("ci may", &["deploy"], "principal == 'ci'", Allow),
+            rule("no network", &["deploy"], "'outbound' in agent.permissions.network", Deny),
+            rule("not to all", &["submit"], "input.to == 'all' && priority > 3", Ask),
         ];
         let decided = |operation, principal| {
-            let Decision { rule, allowed, why } = decide(&rules, &asked(operation, principal), &mut 0);
-            (rule.unwrap_or_default(), allowed, why.is_some())
+            let Decision { rule, place, effect, why } = decide(&rules, &asked(operation, principal), &mut 0);
+            (rule.unwrap_or_default(), place, effect, why.is_some())
         };
-        assert_eq!(decided("deploy", "ci"), ("ci may".to_owned(), true, true));
-        assert_eq!(decided("deploy", "ann"), ("no network".to_owned(), false, true));
-        assert_eq!(decided("submit", "ci"), ("not to all".to_owned(), false, true));
+        assert_eq!(decided("deploy", "ci"), ("ci may".to_owned(), Some(0), Allow, true));
+        assert_eq!(decided("deploy", "ann"), ("no network".to_owned(), Some(1), Deny, true));
+        assert_eq!(decided("submit", "ci"), ("not to all".to_owned(), Some(2), Ask, true));
         assert_eq!(
             decide(&rules[..2], &asked("submit", "ann"), &mut 0),
-            Decision { rule: None, allowed: true, why: None }
+            Decision { rule: None, place: None, effect: Allow, why: None }
         );
+    }
+
+    #[test]
+    fn effects_read_back_and_an_unknown_one_denies() {
+        for effect in [Allow, Ask, Deny] {
+            assert_eq!(Effect::read(effect.as_str()), effect);
+        }
+        assert_eq!([Effect::read(""), Effect::read("Allow"), Effect::read("warn")], [Deny; 3]);
+        assert!(Allow < Ask && Ask < Deny);
     }
 
     #[test]
     fn a_rule_that_cannot_be_evaluated_denies() {
         for when in ["agent.missing.more == 1", "principal", "input.to > 5"] {
-            let decision = decide(&[rule("r", &["submit"], when, false)], &asked("submit", "ann"), &mut 0);
-            assert!(!decision.allowed && decision.rule.is_some(), "{when}: {decision:?}");
+            let decision = decide(&[rule("r", &["submit"], when, Ask)], &asked("submit", "ann"), &mut 0);
+            assert!(decision.effect == Deny && decision.rule.is_some(), "{when}: {decision:?}");
         }
-        let unknown = RuleText { name: "r", on: vec!["submit"], when: "secret == 1", denies: true, message: None };
+        let unknown = RuleText { name: "r", on: vec!["submit"], when: "secret == 1", effect: Deny, message: None };
         assert!(Rule::parse(&unknown).expect_err("an unknown name").contains("rule \"r\""));
         assert!(Rule::parse(&RuleText { when: "(", ..unknown }).is_err());
     }
@@ -149,15 +190,15 @@ mod tests {
         let all = "[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20]";
         let slow = format!("{all}.all(a, {all}.all(b, {all}.all(c, {all}.all(d, {all}.all(e, a+b+c+d+e >= 0)))))");
         for when in ["", deep.as_str(), "os.exit()", "\u{0}", "true; false"] {
-            let text = RuleText { name: "r", on: vec!["submit"], when, denies: false, message: None };
+            let text = RuleText { name: "r", on: vec!["submit"], when, effect: Allow, message: None };
             assert!(Rule::parse(&text).is_err(), "{when:.60}");
         }
-        let text = RuleText { name: "r", on: vec!["submit"], when: &slow, denies: false, message: None };
+        let text = RuleText { name: "r", on: vec!["submit"], when: &slow, effect: Allow, message: None };
         let slow = [Rule::parse(&text).expect("a rule")];
         let mut steps = 0;
-        assert!(!decide(&slow, &asked("submit", "ann"), &mut steps).allowed);
+        assert_eq!(decide(&slow, &asked("submit", "ann"), &mut steps).effect, Deny);
         // Nothing is left for the next policy.
-        let late = [rule("late", &["submit"], "true", false)];
-        assert!(!decide(&late, &asked("submit", "ann"), &mut steps).allowed);
+        let late = [rule("late", &["submit"], "true", Allow)];
+        assert_eq!(decide(&late, &asked("submit", "ann"), &mut steps).effect, Deny);
     }
 }

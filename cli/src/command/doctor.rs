@@ -197,7 +197,7 @@ fn queue(waiting: &[Job], now: f64) -> Finding {
         let count = words::count(never.len() as u64, "job");
         return warn("queue", format!("{count} that no node can run: atlasctl job explain {}", job.id));
     }
-    let asked = |job: &&Job| !["in_doubt", "delayed", "backoff", "parked"].contains(&job.reason.as_str());
+    let asked = |job: &&Job| !["in_doubt", "delayed", "backoff", "parked", "approval"].contains(&job.reason.as_str());
     let Some(oldest) = waiting.iter().filter(asked).min_by(|a, b| a.created_at.total_cmp(&b.created_at)) else {
         return ok("queue", format!("{} waiting", waiting.len()));
     };

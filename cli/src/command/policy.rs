@@ -24,7 +24,7 @@ pub(crate) enum Verb {
     List(Options),
     /// Shows one policy with its rules.
     Show(Names),
-    /// Shows which policy and which rule allow or deny you to submit a job for an agent, or to deploy it.
+    /// Shows which policy and which rule decide if you submit a job for an agent or deploy it: allowed, denied, or asked about.
     Why(why::Options),
     /// Removes a policy.
     Remove(Names),

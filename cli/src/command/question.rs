@@ -53,7 +53,8 @@ pub(crate) struct Answer {
     /// The question's id.
     #[arg(value_name = "ID", value_parser = names::question)]
     id: String,
-    /// The answer: an option or its number, several with commas between them, yes or no, a text, or JSON for a form.
+    /// The answer: an option or its number, several with commas between them, yes or no, a text, or JSON for a form. To what a policy
+    /// asks: approve, reject, or "reject: WHY".
     /// Asks for it on a terminal if it is left out.
     #[arg(value_name = "ANSWER", allow_hyphen_values = true)]
     answer: Option<String>,
@@ -120,6 +121,12 @@ fn text(question: &Question) -> String {
     text.extend(question.text().lines().map(|line| format!("  {line}\n")));
     if !question.answerers.is_empty() {
         text += &format!("  for        {}\n", question.answerers.join(", "));
+    }
+    if let Some(approval) = &question.approval {
+        text += &format!("  asked by   the rule \"{}\" of the policy {}\n", approval.rule, approval.policy);
+        if !approval.role.is_empty() {
+            text += &format!("  for        the role {}\n", approval.role);
+        }
     }
     if let Some(answer) = &question.answer {
         let by = if question.answered_by.is_empty() { "by default" } else { question.answered_by.as_str() };

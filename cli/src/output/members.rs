@@ -53,6 +53,7 @@ pub(crate) const JOB: Members = Members(&[
     "budget_usd",
     "questions",
     "needs_answer",
+    "approvals",
     "tree_cost_usd",
 ]);
 
@@ -209,6 +210,7 @@ pub(crate) const QUESTION: Members = Members(&[
     "answer",
     "answered_by",
     "ended_at",
+    "approval",
 ]);
 
 /// Members of a controller.

@@ -250,10 +250,10 @@ impl Call<'_> {
             let question = tokio::select! {
                 biased;
                 waited = self.quietly(id, wait) => return waited,
-                question = service.asked(id), if reach != Reach::Nobody => question,
+                question = service.asked_of(&self.caller, id), if reach != Reach::Nobody => question,
             };
             if reach == Reach::Input {
-                let open = service.open_questions(&self.caller, id).await.map_err(|error| error_text(&error))?;
+                let open = service.answerable(&self.caller, id).await.map_err(|error| error_text(&error))?;
                 let requests = questions::requests(open.iter().map(AsRef::as_ref));
                 return Ok(Waited::Asks(InputRequiredResult::new(Some(requests), Some(id.to_string()))));
             }

@@ -179,6 +179,7 @@ mod tests {
             id: QuestionId(9),
             namespace: Namespace::default_namespace(),
             job: JobId(7),
+            rule: None,
             step: 1,
             ask: Arc::new(ask),
             asked: EventSeq(1),

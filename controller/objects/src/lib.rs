@@ -52,7 +52,7 @@ pub use model::{FALLBACKS_REACHED_MAX, with_fallbacks};
 pub use namespace::{NamespaceSpec, RateSpec};
 pub use orchestrator::{ExternalSpec, OrchestratorSpec, RULES_MAX, RuleSpec};
 pub use pin::PinSpec;
-pub use policy::{PolicyRule, PolicySpec};
+pub use policy::{PolicyAsk, PolicyRule, PolicySpec};
 pub use role::RoleSpec;
 pub use routing::{Fallback, ROUTING, RoutingSpec};
 pub use secret::{SealedVersion, SecretProvider, SecretSpec, VERSIONS_MAX};

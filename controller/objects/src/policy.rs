@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use atlas_types::{Level, Namespace, ObjectKey, level};
+use atlas_types::{Level, Namespace, ObjectKey, ObjectName, Principal, level};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -12,6 +12,8 @@ use crate::kind::{Kind, Refusal, Scope, read};
 const RULES_MAX: usize = 64;
 /// Most names in a list.
 const NAMES_MAX: usize = 256;
+/// Most principals that a rule asks.
+const ASKED_MAX: usize = 64;
 /// Most bytes of a name, a message, and an expression.
 const NAME_BYTES_MAX: usize = 255;
 const MESSAGE_BYTES_MAX: usize = 1_024;
@@ -46,11 +48,60 @@ pub struct PolicyRule {
     pub on: BTreeSet<String>,
     /// When it holds, in CEL.
     pub when: String,
-    /// `allow` or `deny`.
+    /// `allow`, `deny` or `ask`.
     pub effect: String,
     /// Why, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// Whom a rule with the effect `ask` asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask: Option<PolicyAsk>,
+}
+
+/// Whom a rule asks, and for how long. Without principals and role, everybody with the right to answer questions is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyAsk {
+    /// Those who may answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub principals: Option<BTreeSet<String>>,
+    /// Who has this role in the namespace of the job may answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// How long the job waits for an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_seconds: Option<u64>,
+    /// Whoever submitted the job may answer as well.
+    #[serde(rename = "self", default, skip_serializing_if = "Option::is_none")]
+    pub own: Option<bool>,
+}
+
+impl PolicyAsk {
+    /// How long the job waits where the rule does not say so.
+    pub const TIMEOUT_SECONDS: u64 = 24 * 3_600;
+    /// The longest that it may wait.
+    pub const TIMEOUT_SECONDS_MAX: u64 = 30 * 24 * 3_600;
+
+    fn check(&self) -> Result<(), Refusal> {
+        let refused = |why: String| Err(Refusal::new("spec.rules.ask", why));
+        if self.principals.is_some() && self.role.is_some() {
+            return refused("names principals and a role; it can have one of them".to_owned());
+        }
+        let principals = || self.principals.iter().flatten();
+        if self.principals.as_ref().is_some_and(|names| names.is_empty() || names.len() > ASKED_MAX) {
+            return refused(format!("has no principals, or more than {ASKED_MAX}"));
+        }
+        if let Some(name) = principals().find(|name| Principal::new(name).is_err()) {
+            return refused(format!("has the principal \"{name}\", which is not a name"));
+        }
+        if let Some(role) = self.role.as_ref().filter(|role| ObjectName::new(role).is_err()) {
+            return refused(format!("has the role \"{role}\", which is not a name"));
+        }
+        if self.timeout_seconds.is_some_and(|seconds| !(1..=Self::TIMEOUT_SECONDS_MAX).contains(&seconds)) {
+            return refused(format!("has a timeout that is not between 1 and {} seconds", Self::TIMEOUT_SECONDS_MAX));
+        }
+        Ok(())
+    }
 }
 
 impl PolicySpec {
@@ -63,6 +114,33 @@ impl PolicySpec {
     pub fn is_in(&self, namespace: &Namespace) -> bool {
         self.namespaces.as_ref().is_none_or(|names| names.contains(namespace.as_str()))
     }
+}
+
+/// The schema of [`PolicyAsk`].
+fn asked() -> Value {
+    let name = json!({ "type": "string", "minLength": 1, "maxLength": NAME_BYTES_MAX });
+    json!({
+        "type": ["object", "null"],
+        "additionalProperties": false,
+        "description": "Whom a rule with the effect ask asks; everybody with the right to answer questions by default.",
+        "properties": {
+            "principals": {
+                "type": ["array", "null"], "minItems": 1, "maxItems": ASKED_MAX, "uniqueItems": true, "items": name,
+                "description": "Those who may answer."
+            },
+            "role": {
+                "type": ["string", "null"], "minLength": 1, "maxLength": NAME_BYTES_MAX,
+                "description": "Who has this role in the namespace of the job may answer, in place of principals."
+            },
+            "timeout_seconds": {
+                "type": ["integer", "null"], "minimum": 1, "maximum": PolicyAsk::TIMEOUT_SECONDS_MAX,
+                "description": "How long the job waits for an answer; a day by default."
+            },
+            "self": {
+                "type": ["boolean", "null"], "description": "Whoever submitted the job may answer as well; not by default."
+            }
+        }
+    })
 }
 
 pub(crate) struct PolicyKind;
@@ -121,8 +199,9 @@ impl Kind for PolicyKind {
                                 "items": { "type": "string", "enum": ["deploy", "submit"] }
                             },
                             "when": { "type": "string", "minLength": 1, "maxLength": WHEN_BYTES_MAX },
-                            "effect": { "type": "string", "enum": ["allow", "deny"] },
-                            "message": { "type": ["string", "null"], "maxLength": MESSAGE_BYTES_MAX }
+                            "effect": { "type": "string", "enum": ["allow", "deny", "ask"] },
+                            "message": { "type": ["string", "null"], "maxLength": MESSAGE_BYTES_MAX },
+                            "ask": asked()
                         }
                     }
                 }
@@ -146,8 +225,20 @@ impl Kind for PolicyKind {
         }
         for rule in &spec.rules {
             let known = |word: &String| ["deploy", "submit"].contains(&word.as_str());
-            if rule.on.is_empty() || !rule.on.iter().all(known) || !["allow", "deny"].contains(&rule.effect.as_str()) {
+            if rule.on.is_empty()
+                || !rule.on.iter().all(known)
+                || !["allow", "deny", "ask"].contains(&rule.effect.as_str())
+            {
                 return Err(Refusal::new("spec.rules", "has an unknown operation or effect"));
+            }
+            if rule.effect == "ask" && rule.on.contains("deploy") {
+                return Err(Refusal::new("spec.rules", "asks about a deployment, which cannot wait for an answer"));
+            }
+            match &rule.ask {
+                Some(_) if rule.effect != "ask" => {
+                    return Err(Refusal::new("spec.rules", "says whom to ask, and its effect is not ask"));
+                }
+                ask => ask.as_ref().map_or(Ok(()), PolicyAsk::check)?,
             }
             let long = rule.name.len() > NAME_BYTES_MAX
                 || rule.when.len() > WHEN_BYTES_MAX
@@ -179,6 +270,16 @@ mod tests {
                 r#"{"allowed_secrets":[""]}"#,
                 r#"{"rules":[{"effect":"ask","name":"r","on":["deploy"],"when":"true"}]}"#,
                 r#"{"rules":[{"effect":"deny","name":"r","on":[],"when":"true"}]}"#,
+                r#"{"rules":[{"ask":{"principals":["bob"],"self":true,"timeout_seconds":60},"effect":"ask","name":"r","on":["submit"],"when":"true"}]}"#,
+                r#"{"rules":[{"effect":"ask","name":"r","on":["submit"],"when":"true"}]}"#,
+                r#"{"rules":[{"ask":{},"effect":"allow","name":"r","on":["submit"],"when":"true"}]}"#,
+                r#"{"rules":[{"ask":{"principals":["bob"],"role":"approver"},"effect":"ask","name":"r","on":["submit"],"when":"true"}]}"#,
+                r#"{"rules":[{"ask":{"principals":[]},"effect":"ask","name":"r","on":["submit"],"when":"true"}]}"#,
+                r#"{"rules":[{"ask":{"principals":[" "]},"effect":"ask","name":"r","on":["submit"],"when":"true"}]}"#,
+                r#"{"rules":[{"ask":{"role":"a b"},"effect":"ask","name":"r","on":["submit"],"when":"true"}]}"#,
+                r#"{"rules":[{"ask":{"timeout_seconds":0},"effect":"ask","name":"r","on":["submit"],"when":"true"}]}"#,
+                r#"{"rules":[{"ask":{"later":1},"effect":"ask","name":"r","on":["submit"],"when":"true"}]}"#,
+                r#"{"rules":[{"effect":"warn","name":"r","on":["submit"],"when":"true"}]}"#,
                 r#"{"rules":[{"effect":"deny","name":"","on":["submit"],"when":"true"}]}"#,
                 r#"{"rules":[{"effect":"deny"}]}"#,
             ],
@@ -188,7 +289,17 @@ mod tests {
                 ok {"rules":[{"effect":"deny","name":"r","on":["deploy"],"when":"true"}]}
                 ! `spec` has an upper bound below 1
                 ! `spec.allowed_secrets` has more than 256 names, or one that is too long
+                ! `spec.rules` asks about a deployment, which cannot wait for an answer
                 ! `spec.rules` has an unknown operation or effect
+                ok {"rules":[{"ask":{"principals":["bob"],"self":true,"timeout_seconds":60},"effect":"ask","name":"r","on":["submit"],"when":"true"}]}
+                ok {"rules":[{"effect":"ask","name":"r","on":["submit"],"when":"true"}]}
+                ! `spec.rules` says whom to ask, and its effect is not ask
+                ! `spec.rules.ask` names principals and a role; it can have one of them
+                ! `spec.rules.ask` has no principals, or more than 64
+                ok {"rules":[{"ask":{"principals":[" "]},"effect":"ask","name":"r","on":["submit"],"when":"true"}]}
+                ok {"rules":[{"ask":{"role":"a b"},"effect":"ask","name":"r","on":["submit"],"when":"true"}]}
+                ! `spec.rules.ask` has a timeout that is not between 1 and 2592000 seconds
+                ! `spec` cannot be read: unknown field `later`, expected one of `principals`, `role`, `timeout_seconds`, `self` at line 1 column 25
                 ! `spec.rules` has an unknown operation or effect
                 ! `spec.rules` has a rule without a name, or a text that is too long
                 ! `spec` cannot be read: missing field `name` at line 1 column 27
@@ -205,6 +316,7 @@ mod tests {
             when: "'outbound' in agent.permissions.network".into(),
             effect: "deny".into(),
             message: Some("ask the platform team".into()),
+            ask: None,
         };
         let expected = PolicySpec {
             namespaces: Some(["team-a".to_owned()].into()),

@@ -33,6 +33,8 @@ pub enum Change {
     Wake,
     /// The orchestrator allows the job.
     Allow,
+    /// The job gets the approvals that policies demand.
+    Approve,
     /// An operator resolves the job as not done.
     Resolve,
     /// These running jobs end.
@@ -139,6 +141,7 @@ impl fmt::Display for Change {
             Self::Time { until } => write!(f, "it is {}", crate::explain::rfc3339(*until)),
             Self::Wake => f.write_str("one of the things comes that it waits for"),
             Self::Allow => f.write_str("the orchestrator allows it"),
+            Self::Approve => f.write_str("it is approved"),
             Self::Resolve => f.write_str("an operator resolves it as not done"),
             Self::End { jobs } => {
                 let names: Vec<String> = jobs.iter().map(ToString::to_string).collect();

@@ -89,6 +89,7 @@ fn gate(job: &Job) -> Option<Vec<Change>> {
         Reason::Queued | Reason::Lost => Vec::new(),
         Reason::Backoff { until } | Reason::Delayed { until } => vec![Change::Time { until: by_the_wall(job, until) }],
         Reason::Routing { .. } => vec![Change::Allow],
+        Reason::Approval => vec![Change::Approve],
         Reason::Parked => vec![Change::Wake],
         Reason::InDoubt => vec![Change::Resolve],
         Reason::Running | Reason::Cancelling => return None,

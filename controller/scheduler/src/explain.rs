@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentName, ClusterTime, Job, JobStatus, Limit, LimitKey, NodeId, Rate, Reason, Timestamp, Version, Wait,
+    AgentName, ClusterTime, Job, JobStatus, Limit, LimitKey, NodeId, ObjectName, Rate, Reason, Timestamp, Version, Wait,
 };
 use chrono::DateTime;
 
@@ -112,6 +112,11 @@ pub enum Why {
     Parked { waits: Vec<Wait> },
     /// It waits for the decision of the orchestrator.
     Routing,
+    /// It waits for approvals.
+    Approval {
+        /// The policies and rules that still lack one.
+        rules: Vec<(ObjectName, Arc<str>)>,
+    },
     /// It waits for an operator or a reconcile call: its last lease was lost, and it must not run twice.
     InDoubt,
 }
@@ -215,6 +220,12 @@ fn why<C: Cluster>(cluster: &C, job: &Job) -> Why {
         (JobStatus::Pending, Reason::Delayed { until }, _) => return Why::Delayed { until: by_the_wall(job, until) },
         (JobStatus::Pending, Reason::InDoubt, _) => return Why::InDoubt,
         (JobStatus::Pending, Reason::Routing { .. }, _) => return Why::Routing,
+        (JobStatus::Pending, Reason::Approval, _) => {
+            let approvals = job.approvals.iter().flat_map(|approvals| &approvals.all);
+            let lacking = approvals.filter(|approval| approval.by.is_none());
+            let rules = lacking.map(|approval| (approval.policy.clone(), Arc::clone(&approval.rule))).collect();
+            return Why::Approval { rules };
+        }
         (JobStatus::Pending, Reason::Parked, _) => {
             let waits = job.parked.as_ref().map(|parked| parked.waits.clone());
             return Why::Parked { waits: waits.unwrap_or_default() };
@@ -361,6 +372,12 @@ impl fmt::Display for Why {
                 write_waits(f, waits)
             }
             Self::Routing => f.write_str("waiting for the decision of the orchestrator"),
+            Self::Approval { rules } => {
+                let rule =
+                    |(policy, rule): &(ObjectName, Arc<str>)| format!("the rule \"{rule}\" of the policy \"{policy}\"");
+                let rules: Vec<String> = rules.iter().map(rule).collect();
+                write!(f, "waiting for an approval, demanded by {}", rules.join(" and "))
+            }
             Self::InDoubt => f.write_str("in doubt: its lease was lost and it must not run twice; resolve it manually"),
         }
     }

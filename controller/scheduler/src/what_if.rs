@@ -202,7 +202,12 @@ impl<'c, C: Cluster> WhatIf<'c, C> {
     /// Makes a change. Jobs end with [`Self::end`]; the other causes why a job waits do not count here.
     pub(crate) fn make(&mut self, change: &Change) {
         match change {
-            Change::Time { .. } | Change::Wake | Change::Allow | Change::Resolve | Change::End { .. } => {}
+            Change::Time { .. }
+            | Change::Wake
+            | Change::Allow
+            | Change::Approve
+            | Change::Resolve
+            | Change::End { .. } => {}
             Change::OthersWait => {
                 self.alone = true;
                 self.line_up();

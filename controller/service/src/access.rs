@@ -206,6 +206,17 @@ pub(crate) fn access(state: &State, principal: Principal) -> Access {
     Access::new(principal, grants)
 }
 
+/// Whether a principal has a role in a namespace. `root` has every role.
+pub(crate) fn is_granted(state: &State, principal: &Principal, namespace: &Namespace, role: &str) -> bool {
+    let binding = key("binding", principal.as_str()).and_then(|key| BindingSpec::read(&state.object(&key)?.spec).ok());
+    let own = binding.map(|binding| binding.grants).unwrap_or_default();
+    if principal.as_str() == ROOT {
+        return true;
+    }
+    let holds = |grant: GrantSpec| grant.role == role && grant.namespace.is_none_or(|name| name == namespace.as_str());
+    own.into_iter().chain(grants_of_issuer(state, principal)).any(holds)
+}
+
 fn shown_grant(place: &Place, rights: Rights) -> Value {
     let rights: Vec<&str> = rights.iter().map(Right::as_str).collect();
     match place {

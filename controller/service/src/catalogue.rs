@@ -63,6 +63,9 @@ catalogue! {
     NO_TLS = "E2109" Denied "the cluster has no TLS";
     BAD_SIGNATURE = "E2110" Denied "the signature of a call is wrong";
     POLICY_DENIED = "E2111" Denied "a policy does not allow it";
+    NOT_APPROVED = "E2112" Denied "the job was not approved";
+    APPROVAL_LATE = "E2113" Denied "the job was not approved in time";
+    APPROVAL_NEEDED = "E2114" Denied "this needs an approval that it cannot wait for";
     UNKNOWN_JOB = "E3001" NotFound "no such job";
     AMBIGUOUS_JOB = "E3002" Conflict "several jobs match this prefix";
     QUEUE_FULL = "E3003" Busy "the queue is full";

@@ -122,6 +122,19 @@ pub enum Error {
         /// Why, for people.
         why: Option<String>,
     },
+    /// A policy asks for an approval, and the operation cannot wait for one.
+    #[error("{}, and {what} cannot wait for an approval", asked_by(policy, rule))]
+    ApprovalNeeded {
+        /// The policy.
+        policy: String,
+        /// Its rule.
+        rule: String,
+        /// The operation, in words.
+        what: &'static str,
+    },
+    /// The job was not approved.
+    #[error("the job was not approved, so it cannot be run again")]
+    Unapproved,
     /// The body did not arrive in time.
     #[error("the request body was not received in time")]
     Late,
@@ -356,6 +369,10 @@ fn denied_by(policy: &str, rule: Option<&str>, why: Option<&str>) -> String {
     format!("denied by {rule}the policy \"{policy}\"{why}")
 }
 
+fn asked_by(policy: &str, rule: &str) -> String {
+    format!("the rule \"{rule}\" of the policy \"{policy}\" demands an approval")
+}
+
 /// A place in a sentence.
 fn in_place(place: &Place) -> String {
     match place {
@@ -384,6 +401,8 @@ impl Error {
             Self::Unauthenticated(_) => catalogue::UNAUTHENTICATED,
             Self::Forbidden { .. } => catalogue::FORBIDDEN,
             Self::PolicyDenied { .. } => catalogue::POLICY_DENIED,
+            Self::ApprovalNeeded { .. } => catalogue::APPROVAL_NEEDED,
+            Self::Unapproved => catalogue::NOT_APPROVED,
             Self::Late => catalogue::LATE,
             Self::PackageRefused(_) => catalogue::PACKAGE_REFUSED,
             Self::UnknownJob => catalogue::UNKNOWN_JOB,
@@ -472,6 +491,7 @@ impl Error {
                 "give a token: export ATLAS_TOKEN=TOKEN   or: atlasctl context add NAME --server URL --token-file FILE".to_owned()
             }
             Self::Forbidden { .. } => "show what is granted: atlasctl auth whoami".to_owned(),
+            Self::ApprovalNeeded { .. } | Self::Unapproved => "submit a new job, which waits for its approval".to_owned(),
             Self::PolicyDenied { .. } => "show what policies decide: atlasctl policy why AGENT".to_owned(),
             Self::NotPrivate => "send it to a controller with TLS, or to one that listens on 127.0.0.1".to_owned(),
             Self::NoSecretsKey => {

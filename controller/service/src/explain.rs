@@ -156,6 +156,7 @@ fn shown(change: &Change) -> Value {
         Change::Time { until } => json!({ "kind": "time", "until": until.0 as f64 / 1e6 }),
         Change::Wake => json!({ "kind": "wake" }),
         Change::Allow => json!({ "kind": "allow" }),
+        Change::Approve => json!({ "kind": "approve" }),
         Change::Resolve => json!({ "kind": "resolve" }),
         Change::End { jobs } => json!({ "kind": "end", "jobs": jobs.iter().map(JobId::to_string).collect::<Vec<_>>() }),
         Change::OthersWait => json!({ "kind": "others_wait" }),

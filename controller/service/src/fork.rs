@@ -75,7 +75,7 @@ impl Service {
             return Err(Error::JournalGone);
         }
         let agent = self.version_of_fork(caller, &state, &job, fork).await?;
-        self.may_run_again(caller, &state, &job, &agent).await?;
+        self.may_run_again(caller, &state, &job, &agent, "a fork").await?;
         let model = fork.model.as_deref().map(|name| model(caller, &state, name)).transpose()?;
         let added = match &fork.set {
             Some(set) => Some(self.added(&agent, set).await?),

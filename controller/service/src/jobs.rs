@@ -255,15 +255,22 @@ impl Service {
             let pinned = job.pin.as_ref().map(|pin| pin.version);
             let agent = pinned.and_then(|version| state.agent(&job.namespace, &job.agent, version));
             match (pinned, agent) {
-                (_, Some(agent)) => self.may_run_again(caller, &state, job, agent).await?,
+                (_, Some(agent)) => match self.may_run_again(caller, &state, job, agent, "a job that resumes").await {
+                    Err(Error::ApprovalNeeded { .. }) if !resume => {
+                        // A new job waits for its approval.
+                        return self.submit_again(caller, job, request_id).await;
+                    }
+                    answer => answer?,
+                },
                 (Some(version), None) => {
                     let version = version.to_string();
                     return Err(unknown_agent(&state, caller, job.agent.as_str(), Some(&version)));
                 }
                 (None, None) => {}
             }
-            if lacked_agents(job) {
-                // An agent that was missing when the job was submitted may be registered now.
+            if lacked_agents(job) || job.status.is_terminal() && !job.is_approved() {
+                // An agent that was missing when the job was submitted may be registered now, and a job that was not approved is asked about
+                // again.
                 return self.submit_again(caller, job, request_id).await;
             }
         }

@@ -120,6 +120,7 @@ fn waiting(metrics: &Metrics, state: &State) {
         ("delayed", held.delayed),
         ("parked", held.parked),
         ("routing", held.routing),
+        ("approval", held.approval),
         ("in_doubt", held.in_doubt),
     ] {
         let gauge = metrics.job_waiting.get_or_create(&ByReason { atlas_job_reason });

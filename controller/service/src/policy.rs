@@ -5,12 +5,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use atlas_objects::{PolicyRule, PolicySpec};
-use atlas_policy::{Asked, Decision, Rule, RuleText, decide};
+use atlas_objects::{PolicyAsk, PolicyRule, PolicySpec};
+use atlas_policy::{Asked, Decision, Effect, Rule, RuleText, decide};
 use atlas_state::State;
 use atlas_types::{
-    AgentName, AgentVersion, EventSeq, Failure, FailureKind, Job, Namespace, Object, ObjectKind, POLICIES_MAX,
-    PolicyRef, Verdict,
+    AgentName, AgentVersion, ApprovalAsk, Ask, AskKind, AskingRule, EventSeq, Failure, FailureKind, JOB_APPROVALS_MAX,
+    Job, Micros, Namespace, Object, ObjectKind, ObjectName, POLICIES_MAX, PolicyRef, Principal, Verdict,
 };
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
@@ -87,30 +87,49 @@ impl PolicyOperation {
 }
 
 impl Service {
-    /// Refuses an operation that a policy does not allow.
-    pub(crate) async fn allowed(&self, state: &State, operation: &Operation<'_>) -> Result<(), Error> {
+    /// Refuses an operation that a policy does not allow, and says which approvals the others demand.
+    pub(crate) async fn allowed(&self, state: &State, operation: &Operation<'_>) -> Result<Vec<ApprovalAsk>, Error> {
         let policies = self.policies(state, &operation.caller.namespace);
         let decisions = self.decisions(&policies, operation).await?;
-        match policies.iter().zip(decisions).find(|(_, decision)| !decision.allowed) {
-            None => Ok(()),
-            Some((policy, Decision { rule, why, .. })) => {
-                let error = Error::PolicyDenied { policy: policy.name.clone(), rule, why };
-                let agent = operation.contract["name"].as_str().unwrap_or_default();
-                let verb = match operation.kind {
-                    PolicyOperation::Deploy => "registerAgent",
-                    PolicyOperation::Submit => "submitJob",
-                };
-                let attempted = Attempted { verb, object: &format!("agent/{agent}") };
-                self.shared.audit.denied(operation.caller, attempted, &error).await;
-                Err(error)
+        let mut asks = Vec::new();
+        let mut denied = None;
+        for (policy, Decision { rule, place, effect, why }) in policies.iter().zip(decisions) {
+            match (effect, place.and_then(|place| policy.spec.rules.get(place))) {
+                (Effect::Allow, _) => {}
+                // A deployment has nothing that could wait; a rule that asks about one is refused as an object.
+                (Effect::Ask, Some(rule)) if operation.kind == PolicyOperation::Submit => {
+                    if asks.len() < JOB_APPROVALS_MAX {
+                        asks.push(approval(policy, rule, operation));
+                    } else {
+                        let why = Some(format!("more than {JOB_APPROVALS_MAX} policies ask"));
+                        denied = Some(Error::PolicyDenied {
+                            policy: policy.name.clone(),
+                            rule: Some(rule.name.clone()),
+                            why,
+                        });
+                    }
+                }
+                _ => denied = Some(Error::PolicyDenied { policy: policy.name.clone(), rule, why }),
+            }
+            if denied.is_some() {
+                break;
             }
         }
+        let Some(error) = denied else { return Ok(asks) };
+        let agent = operation.contract["name"].as_str().unwrap_or_default();
+        let verb = match operation.kind {
+            PolicyOperation::Deploy => "registerAgent",
+            PolicyOperation::Submit => "submitJob",
+        };
+        let attempted = Attempted { verb, object: &format!("agent/{agent}") };
+        self.shared.audit.denied(operation.caller, attempted, &error).await;
+        Err(error)
     }
 
     /// Refuses to register a contract that a policy does not allow.
     pub(crate) async fn may_deploy(&self, caller: &Caller, state: &State, contract: &Value) -> Result<(), Error> {
         let operation = Operation { kind: PolicyOperation::Deploy, caller, contract, input: None, priority: 0 };
-        self.allowed(state, &operation).await
+        self.allowed(state, &operation).await.map(drop)
     }
 
     /// The verdict on a job whose input its contract accepts. A client is refused; what nobody waits for becomes a failed job.
@@ -123,7 +142,8 @@ impl Service {
     ) -> Result<Verdict, Error> {
         let pin = atlas_types::AgentPin { version: agent.version, digest: agent.digest };
         match self.allowed(state, &operation).await {
-            Ok(()) => Ok(Verdict::Accepted(pin)),
+            Ok(asks) if asks.is_empty() => Ok(Verdict::Accepted(pin)),
+            Ok(asks) => Ok(Verdict::Asked { pin, asks }),
             Err(error @ Error::PolicyDenied { .. }) if !is_client => {
                 let error = format!("{}: {error}", error.entry().code);
                 let failure = Failure { kind: FailureKind::Rejected, error: error.into() };
@@ -133,13 +153,15 @@ impl Service {
         }
     }
 
-    /// Refuses to run a job again that a policy does not allow.
+    /// Refuses to run a job again that a policy does not allow, or about which one asks: the new job would not wait. Who submitted the job
+    /// and got an approval needs no second one.
     pub(crate) async fn may_run_again(
         &self,
         caller: &Caller,
         state: &State,
         job: &Job,
         agent: &AgentVersion,
+        what: &'static str,
     ) -> Result<(), Error> {
         if self.policies(state, &job.namespace).is_empty() {
             return Ok(());
@@ -152,7 +174,19 @@ impl Service {
             input: Some(&input),
             priority: job.priority,
         };
-        self.allowed(state, &operation).await
+        let approvals = job.approvals.iter().flat_map(|approvals| &approvals.all);
+        let approved: Vec<_> = approvals.filter(|approval| approval.by.is_some()).collect();
+        let is_own = job.principal == caller.principal;
+        let holds = |rule: &AskingRule| {
+            is_own && approved.iter().any(|approval| approval.policy == rule.policy && approval.rule == rule.rule)
+        };
+        match self.allowed(state, &operation).await?.into_iter().find(|ask| !holds(&ask.rule)) {
+            None => Ok(()),
+            Some(ApprovalAsk { rule, .. }) => {
+                let AskingRule { policy, rule, .. } = &*rule;
+                Err(Error::ApprovalNeeded { policy: policy.to_string(), rule: rule.to_string(), what })
+            }
+        }
     }
 
     /// The secret of a job that a policy of its namespace keeps from it.
@@ -197,8 +231,13 @@ impl Service {
         answer["principal"] = caller.principal.as_str().into();
         answer["agent"] = agent.name.as_str().into();
         answer["version"] = agent.version.to_string().into();
-        answer["allowed"] = decisions.iter().all(|decision| decision.allowed).into();
-        let decision = |(policy, Decision { rule, allowed, why }): (&Arc<Policy>, Decision)| json!({ "policy": policy.name, "rule": rule, "allowed": allowed, "why": why });
+        let effect = decisions.iter().map(|decision| decision.effect).max().unwrap_or(Effect::Allow);
+        answer["allowed"] = (effect != Effect::Deny).into();
+        answer["effect"] = effect.as_str().into();
+        let decision = |(policy, Decision { rule, effect, why, .. }): (&Arc<Policy>, Decision)| {
+            let allowed = effect != Effect::Deny;
+            json!({ "policy": policy.name, "rule": rule, "allowed": allowed, "effect": effect.as_str(), "why": why })
+        };
         answer["decisions"] = policies.iter().zip(decisions).map(decision).collect();
         Ok(answer)
     }
@@ -289,7 +328,7 @@ impl Question {
     }
 
     fn decision(&self, policy: &Policy, steps: &mut u64) -> Decision {
-        let denied = |why: String| Decision { rule: None, allowed: false, why: Some(why) };
+        let denied = |why: String| Decision { rule: None, place: None, effect: Effect::Deny, why: Some(why) };
         if let Some(secret) = self.secrets.iter().find(|secret| !policy.allows(secret)) {
             return denied(not_allowed(secret));
         }
@@ -298,6 +337,32 @@ impl Question {
             Err(error) => denied(format!("the policy cannot be read: {error}")),
         }
     }
+}
+
+/// The question of a rule whether a job may run.
+fn approval(policy: &Policy, rule: &PolicyRule, operation: &Operation<'_>) -> ApprovalAsk {
+    let ask = rule.ask.clone().unwrap_or_default();
+    let contract = |member: &str| operation.contract[member].as_str().unwrap_or_default();
+    let (agent, version, principal) = (contract("name"), contract("version"), &operation.caller.principal);
+    let mut prompt = format!("May {principal} run {agent} {version} with priority {}?", operation.priority);
+    prompt += &format!(" The rule \"{}\" of the policy \"{}\" asks.", rule.name, policy.name);
+    if let Some(message) = &rule.message {
+        prompt += &format!("\n{message}");
+    }
+    let seconds = ask.timeout_seconds.unwrap_or(PolicyAsk::TIMEOUT_SECONDS);
+    // The kind has checked the names.
+    let answerers = ask.principals.iter().flatten().filter_map(|name| Principal::new(name).ok()).collect();
+    let role = ask.role.as_deref().and_then(|role| ObjectName::new(role).ok());
+    let own = ask.own.unwrap_or(false);
+    let rule = AskingRule { policy: policy.reference.name.clone(), rule: rule.name.as_str().into(), role, own };
+    let ask = Ask {
+        kind: AskKind::Approve { options: Vec::new(), other: true },
+        prompt: prompt.into(),
+        answerers,
+        timeout: Some(Micros::from_secs(seconds)),
+        default: None,
+    };
+    ApprovalAsk { rule: Arc::new(rule), ask: Arc::new(ask) }
 }
 
 /// Why an agent does not get a secret, as Atlas for Python says it.
@@ -316,7 +381,7 @@ fn rules_of(spec: &PolicySpec) -> Result<Vec<Rule>, String> {
             name: &rule.name,
             on: rule.on.iter().map(String::as_str).collect(),
             when: &rule.when,
-            denies: rule.effect == "deny",
+            effect: Effect::read(&rule.effect),
             message: rule.message.as_deref(),
         })
     };

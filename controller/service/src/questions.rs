@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use atlas_state::State;
 use atlas_types::{
-    ANSWER_BYTES_MAX, AnswerQuestion, Ask, AskKind, AskQuestion, Command, Event, EventRecord, EventSeq, Job, JobId,
-    Question, QuestionEnd, QuestionId, Timestamp,
+    ANSWER_BYTES_MAX, AnswerQuestion, Ask, AskKind, AskQuestion, AskingRule, Command, Event, EventRecord, EventSeq,
+    Job, JobId, Question, QuestionEnd, QuestionId, Timestamp,
 };
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use crate::access::is_granted;
 use crate::view::View;
 use crate::{Caller, Consistency, Error, Service, Shown};
 
@@ -100,11 +101,16 @@ impl Service {
         answer: &Value,
         is_text: bool,
     ) -> Result<Arc<Question>, Error> {
-        let question = question_in(caller, &self.shared.current().await?, id)?;
+        let state = self.shared.current().await?;
+        let question = question_in(caller, &state, id)?;
+        if question.rule.as_ref().is_some_and(|rule| !has_role(&state, caller, rule)) {
+            return Err(Error::NotAnswerer);
+        }
         if answer.to_string().len() > ANSWER_BYTES_MAX {
             return Err(Error::TooLarge { what: "the answer", limit: ANSWER_BYTES_MAX as u64 });
         }
         let fitted = match answer.as_str().filter(|_| is_text) {
+            _ if question.rule.is_some() => answer::approval(answer),
             Some(text) => answer::from_text(&question.ask, text),
             None => answer::fitted(&question.ask, answer),
         };
@@ -132,9 +138,20 @@ impl Service {
 
     /// Waits until a job, or a job below it, has an open question, and returns the oldest of the first job that has one.
     pub async fn asked(&self, id: JobId) -> QuestionId {
+        self.asked_that(id, |_, _| true).await
+    }
+
+    /// Like [`Self::asked`], for questions that the caller may answer.
+    pub async fn asked_of(&self, caller: &Caller, id: JobId) -> QuestionId {
+        self.asked_that(id, |state, question| may_answer(state, caller, question)).await
+    }
+
+    async fn asked_that(&self, id: JobId, wanted: impl Fn(&State, &Question) -> bool) -> QuestionId {
         let mut signal = self.shared.questions.0.subscribe();
         loop {
-            if let Some(question) = open_below(&self.shared.handle.applied(), id).first() {
+            let state = self.shared.handle.applied();
+            let found = open_below(&state, id).into_iter().find(|question| wanted(&state, question));
+            if let Some(question) = found {
                 return question.id;
             }
             if signal.changed().await.is_err() {
@@ -143,10 +160,11 @@ impl Service {
         }
     }
 
-    /// Waits until a job below another one has an open question.
+    /// Waits until a job below another one asks.
     pub(crate) async fn helper_asked(&self, id: JobId) {
         let mut signal = self.shared.questions.0.subscribe();
-        while open_below(&self.shared.handle.applied(), id).iter().all(|question| question.job == id) {
+        let is_of_helper = |question: &Arc<Question>| question.job != id && question.rule.is_none();
+        while !open_below(&self.shared.handle.applied(), id).iter().any(is_of_helper) {
             if signal.changed().await.is_err() {
                 return std::future::pending().await;
             }
@@ -158,6 +176,14 @@ impl Service {
         let state = self.shared.current().await?;
         self.job_in(caller, &state, id).await?;
         Ok(open_below(&state, id))
+    }
+
+    /// The open questions of a job and of those below it that the caller may answer.
+    pub async fn answerable(&self, caller: &Caller, id: JobId) -> Result<Vec<Arc<Question>>, Error> {
+        let mut open = self.open_questions(caller, id).await?;
+        let state = self.shared.handle.applied();
+        open.retain(|question| may_answer(&state, caller, question));
+        Ok(open)
     }
 
     /// Waits until a question has ended.
@@ -180,6 +206,20 @@ impl Service {
         let id = command.id();
         self.propose(caller.request(Command::AskQuestion(command))).await.map(|_| id)
     }
+}
+
+/// Whether a caller may answer a question, as far as the question says.
+fn may_answer(state: &State, caller: &Caller, question: &Question) -> bool {
+    let is_named = question.ask.answerers.is_empty() || question.ask.answerers.contains(&caller.principal);
+    let submitted = || state.job(question.job).is_some_and(|job| job.principal == caller.principal);
+    let admits = |rule: &Arc<AskingRule>| (rule.own || !submitted()) && has_role(state, caller, rule);
+    is_named && question.rule.as_ref().is_none_or(admits)
+}
+
+/// Whether a caller has the role that the rule of a policy asks for. While authentication is off, everybody has every role.
+fn has_role(state: &State, caller: &Caller, rule: &AskingRule) -> bool {
+    let Some(role) = &rule.role else { return true };
+    caller.access.is_none() || is_granted(state, &caller.principal, &caller.namespace, role.as_str())
 }
 
 /// The answer that a rule of a job gives to a question.
@@ -250,6 +290,11 @@ pub fn shown(question: &Question) -> Value {
         "answered_by": by,
         "ended_at": seconds(question.ended_at),
     });
+    if let Some(rule) = &question.rule {
+        let role = rule.role.as_ref().map_or("", |role| role.as_str());
+        value["approval"] =
+            json!({ "policy": rule.policy.as_str(), "rule": &*rule.rule, "role": role, "self": rule.own });
+    }
     if let AskKind::Form { schema } = &ask.kind {
         value["schema"] = json_text(schema);
     }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use atlas_duty::Why;
 use atlas_state::State;
 use atlas_types::{
-    Digest, Job, JobChange, JobStatus, METADATA_OURS, Payload, PayloadBody, Question, QuestionRule, Reason, Route,
-    StepUsage, Timestamp,
+    Approval, Approvals, Digest, Job, JobChange, JobStatus, METADATA_OURS, Payload, PayloadBody, Question,
+    QuestionRule, Reason, Route, StepUsage, Timestamp,
 };
 use bytes::Bytes;
 
@@ -192,6 +192,9 @@ impl Shown {
             let ids: Vec<String> = self.questions.iter().map(|question| format!("\"{}\"", question.id)).collect();
             out.extend_from_slice(format!(",\"needs_answer\":[{}]", ids.join(",")).as_bytes());
         }
+        if let Some(approvals) = &job.approvals {
+            approvals_shown(out, approvals);
+        }
         self.costs(out);
     }
 
@@ -239,6 +242,20 @@ impl Shown {
         };
         json::raw(out, bytes.filter(|bytes| !bytes.is_empty()).unwrap_or(b"null"));
     }
+}
+
+/// The approvals that policies demand, and who gave them.
+fn approvals_shown(out: &mut Vec<u8>, approvals: &Approvals) {
+    let shown = |approval: &Approval| {
+        serde_json::json!({
+            "policy": approval.policy.as_str(),
+            "rule": &*approval.rule,
+            "question": approval.question.to_string(),
+            "approved_by": approval.by.as_ref().map_or("", |by| by.as_str()),
+        })
+    };
+    let all: serde_json::Value = approvals.all.iter().map(shown).collect();
+    out.extend_from_slice(format!(",\"approvals\":{all}").as_bytes());
 }
 
 fn between(start: Timestamp, end: Timestamp) -> atlas_types::Micros {
@@ -293,6 +310,7 @@ pub mod words {
         "parked",
         "waiting",
         "routing",
+        "approval",
         "no_node",
         "no_room",
         "unsatisfiable",
@@ -349,6 +367,7 @@ pub(crate) fn reason_word(reason: Reason) -> &'static str {
         Reason::Cancelling => "cancelling",
         Reason::Delayed { .. } => "delayed",
         Reason::Routing { .. } => "routing",
+        Reason::Approval => "approval",
     }
 }
 
@@ -379,6 +398,7 @@ pub(crate) fn waiting(state: &State, job: &Job) -> Option<(&'static str, String)
         Why::Parked { .. } => "parked",
         Why::InDoubt => "in_doubt",
         Why::Routing => "routing",
+        Why::Approval { .. } => "approval",
     };
     Some((word, waiting.to_string()))
 }

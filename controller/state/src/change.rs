@@ -11,6 +11,7 @@ use atlas_types::{
     Outcome, Question, QuestionEnd, QuestionId, Reason, Rejection, RunId, Timestamp, Usage, Wait, level,
 };
 
+mod approval;
 mod retry;
 mod run;
 
@@ -79,16 +80,17 @@ impl Change<'_> {
         self.state.index.question(old.as_deref(), new.as_deref());
     }
 
-    /// Ends an open question, and wakes its job if it is parked and waits for that.
+    /// Ends an open question, and wakes its job if it is parked and waits for that. The end of an approval decides about its job.
     pub(crate) fn end_question(&mut self, question: &Question, end: QuestionEnd) {
         let question = Arc::new(Question { end: Some(end), ended_at: self.at, ..question.clone() });
         self.set_question(question.id, Some(Arc::clone(&question)));
         let wait = Wait::Question { id: question.id };
         let job = self.state.jobs.get(question.job).filter(|job| waits_for(job, wait)).map(|job| (**job).clone());
-        self.emit(Event::QuestionEnded { question });
+        self.emit(Event::QuestionEnded { question: Arc::clone(&question) });
         if let Some(job) = job {
             self.wake(job);
         }
+        self.conclude(&question);
     }
 
     /// Keeps with a job that ends how its questions ended: they leave the state with it.

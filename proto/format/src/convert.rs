@@ -7,6 +7,7 @@ use atlas_types::{Digest, IdError};
 use crate::{FormatError, proto};
 
 mod agent;
+mod approval;
 mod circuit;
 mod command;
 mod config;

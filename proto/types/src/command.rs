@@ -30,7 +30,7 @@ pub use run::{
     WaveStep,
 };
 
-use crate::{AgentName, Level, Origin, Place, QuestionRule, level};
+use crate::{AgentName, Decision, Level, Origin, Place, QuestionRule, level};
 
 /// A command and who asked for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -193,6 +193,10 @@ impl Command {
                 level::ATTACHMENTS
             }
             Self::RegisterAgent(command) if !command.spec.servers.is_empty() => level::MCP_SERVERS,
+            Self::SubmitJob(command) if matches!(command.verdict, Verdict::Asked { .. }) => level::APPROVALS,
+            Self::RouteJob(RouteJob { decision: Some(Decision::Redirect(_, Verdict::Asked { .. })), .. }) => {
+                level::APPROVALS
+            }
             Self::SubmitJob(command) if !command.policies.is_empty() => level::EVIDENCE,
             Self::SubmitJob(command) if command.bearer => level::ATTACHMENTS,
             Self::SubmitJob(command) if command.questions != QuestionRule::Fail => level::QUESTIONS,

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::{
-    AgentName, AgentPin, Attempt, Carried, ClusterTime, Door, Evidence, JobId, Journal, Lease, Micros, Namespace,
-    NodeId, ObjectName, Parked, Payload, Principal, QuestionRule, RequestId, Route, RunSpec, Seq, StepOf, Timestamp,
-    TraceContext,
+    AgentName, AgentPin, Approvals, Attempt, Carried, ClusterTime, Door, Evidence, JobId, Journal, Lease, Micros,
+    Namespace, NodeId, ObjectName, Parked, Payload, Principal, QuestionRule, RequestId, Route, RunSpec, Seq, StepOf,
+    Timestamp, TraceContext,
 };
 
 /// A label of jobs whose payloads were erased.
@@ -78,6 +78,8 @@ pub enum Reason {
         /// When the fall-back decides; the end of time if it waits for the orchestrator.
         until: ClusterTime,
     },
+    /// A policy asks for approvals, and it does not have them all.
+    Approval,
     /// Its lease was lost; it waits for the next attempt.
     Lost,
     /// Its lease was lost, and its effects do not allow an automatic second attempt.
@@ -109,7 +111,7 @@ pub enum FailureKind {
     QueueTimeout,
     /// No registered node could ever run it.
     Unsatisfiable,
-    /// The orchestrator rejected it.
+    /// The orchestrator, a policy, or a person whom a policy asks rejected it.
     Rejected,
     /// An agent that it requires is missing.
     Dependency,
@@ -295,6 +297,8 @@ pub struct Job {
     pub route: Option<Arc<Route>>,
     /// What its receipt says beside the rest; none if there is nothing.
     pub evidence: Option<Arc<Evidence>>,
+    /// The approvals that policies demand; none if no policy asks.
+    pub approvals: Option<Arc<Approvals>>,
 }
 
 impl Job {
@@ -322,6 +326,11 @@ impl Job {
     /// the cluster.
     pub fn is_system(&self) -> bool {
         self.namespace.is_system()
+    }
+
+    /// Whether it has all approvals that policies demand.
+    pub fn is_approved(&self) -> bool {
+        self.approvals.as_ref().is_none_or(|approvals| approvals.is_complete())
     }
 
     /// How many jobs above it spawned one another: 0 for a client's own.

@@ -104,4 +104,5 @@ features! {
     6 SHARES "Namespaces share the cluster by weight, and waiting jobs can age.";
     6 EVIDENCE "Jobs keep for their receipts on which nodes they ran, who answered their questions, and which policies allowed them.";
     6 CIRCUITS "Agent versions and nodes on which attempts keep failing take no more jobs for a time.";
+    6 APPROVALS "Rules of policies ask people before a job runs.";
 }

@@ -4,6 +4,7 @@
 //! crate boundary; stored and sent data (log, snapshot, wire) has formats of its own, which convert to these types.
 
 mod agent;
+mod approval;
 mod attachment;
 mod carried;
 mod circuit;
@@ -39,6 +40,9 @@ mod time;
 mod version;
 
 pub use agent::{AgentKind, AgentPin, AgentVersion, Effects, RequiredAgent, RetryRule, RunSpec, Timeouts};
+pub use approval::{
+    Approval, ApprovalAnswer, ApprovalAsk, Approvals, AskingRule, JOB_APPROVALS_MAX, rejected, unapproved,
+};
 pub use attachment::{
     ATTACHED_MODELS_MAX, ATTACHED_SECRETS_MAX, ATTACHED_SERVERS_MAX, ATTACHMENTS_BYTES_MAX, AttachedModel,
     AttachedSecret, AttachedServer, Attachment, Attachments, SECRET_BYTES_MAX, SecretSource, SecretText,

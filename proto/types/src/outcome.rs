@@ -264,6 +264,9 @@ pub enum Rejection {
     /// The question names who may answer it.
     #[error("the question is for others to answer")]
     NotAnswerer,
+    /// The job was not approved, so it cannot be run again: it has to be submitted again, and approved.
+    #[error("the job was not approved, so it cannot be run again")]
+    Unapproved,
     /// A lease for a job that only a run may carry.
     #[error("a run carries the jobs of this agent; they get no lease")]
     NeedsRun,

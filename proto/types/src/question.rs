@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::{ClusterTime, EventSeq, JobId, Micros, Namespace, Principal, QuestionId, Timestamp};
+use crate::{AskingRule, ClusterTime, EventSeq, JobId, Micros, Namespace, Principal, QuestionId, Timestamp};
 
 /// Most bytes of what is asked: prompt, options, schema, default and names together.
 pub const ASK_BYTES_MAX: u64 = 32 * 1_024;
@@ -119,8 +119,10 @@ pub struct Question {
     pub namespace: Namespace,
     /// Whose it is.
     pub job: JobId,
-    /// The step of the job's journal that asks.
+    /// The step of the job's journal that asks; 0 if a policy asks.
     pub step: u64,
+    /// The rule of the policy that asks; none if the job does.
+    pub rule: Option<Arc<AskingRule>>,
     pub ask: Arc<Ask>,
     /// The event that says it was asked: the order of questions.
     pub asked: EventSeq,

@@ -53,7 +53,11 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 /// The decision, each policy's part in it, and what is left of the permissions.
 fn told(value: &Value) -> String {
     let word = |member: &str| value[member].as_str().unwrap_or_default();
-    let allowed = if value["allowed"] == true { "allowed" } else { "denied" };
+    let allowed = match (word("effect"), value["allowed"] == true) {
+        ("ask", _) => "waits for an approval",
+        (_, true) => "allowed",
+        (_, false) => "denied",
+    };
     let mut text =
         format!("{allowed}   {} {} {} as {}\n", word("operation"), word("agent"), word("version"), word("principal"));
     let decisions = value["decisions"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -62,7 +66,11 @@ fn told(value: &Value) -> String {
     }
     for decision in decisions {
         let word = |member: &str| decision[member].as_str();
-        let says = if decision["allowed"] == true { "allows" } else { "denies" };
+        let says = match (word("effect"), decision["allowed"] == true) {
+            (Some("ask"), _) => "asks",
+            (_, true) => "allows",
+            (_, false) => "denies",
+        };
         let by = match (word("rule"), decision["allowed"] == true) {
             (Some(rule), _) => format!(" by the rule \"{rule}\""),
             (None, true) => ": no rule holds".to_owned(),
@@ -135,6 +143,15 @@ mod tests {
               permits    files read · network none · secrets db · memory 512 MB · processor no limit
         "#]]
         .assert_eq(&told(&value));
+        let asks = json!({
+            "allowed": true, "effect": "ask", "operation": "submit", "principal": "ann", "agent": "mail", "version": "1.0.0",
+            "decisions": [{"policy": "base", "rule": "to all", "allowed": true, "effect": "ask", "why": "a person looks first"}],
+        });
+        expect![[r#"
+            waits for an approval   submit mail 1.0.0 as ann
+              base asks by the rule "to all": a person looks first
+        "#]]
+        .assert_eq(&told(&asks));
         // An `expect!` takes away the indentation that all lines share.
         let expected = "  policies   base, night, production, secrets\n\
                         \x20 permits    files read · network none · secrets db · memory 512 MB · processor no limit\n";

@@ -222,6 +222,7 @@ fn job(id: u64, status: JobStatus) -> Job {
         questions: atlas_types::QuestionRule::Fail,
         route: None,
         evidence: None,
+        approvals: None,
         parks: 0,
         used: Micros::default(),
         parked: None,

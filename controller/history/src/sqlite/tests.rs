@@ -74,6 +74,7 @@ pub(super) fn job(id: u64, status: JobStatus) -> Job {
         questions: atlas_types::QuestionRule::Fail,
         route: None,
         evidence: None,
+        approvals: None,
         parks: 0,
         used: Micros::default(),
         parked: None,

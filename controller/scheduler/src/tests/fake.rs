@@ -515,6 +515,7 @@ pub(super) fn job(name: &str, words: &[&str]) -> Job {
         questions: atlas_types::QuestionRule::Fail,
         route: None,
         evidence: None,
+        approvals: None,
         journal: None,
         parks,
         used: Micros::default(),

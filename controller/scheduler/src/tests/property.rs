@@ -169,11 +169,13 @@ fn more_jobs() -> impl Generate<Value = Vec<String>> {
 fn make(fake: &mut Fake, asked: JobId, changes: &[Change]) {
     for change in changes {
         match change {
-            Change::Time { .. } | Change::Wake | Change::Allow | Change::Resolve => fake.change_jobs(|job| {
-                if job.id == asked {
-                    job.reason = Reason::Queued;
-                }
-            }),
+            Change::Time { .. } | Change::Wake | Change::Allow | Change::Approve | Change::Resolve => {
+                fake.change_jobs(|job| {
+                    if job.id == asked {
+                        job.reason = Reason::Queued;
+                    }
+                })
+            }
             Change::End { jobs } => jobs.iter().for_each(|job| fake.remove(*job)),
             Change::OthersWait => {
                 let namespace = fake.jobs[&asked].namespace.clone();

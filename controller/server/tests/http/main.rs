@@ -1,5 +1,6 @@
 //! The HTTP door over real sockets: shapes of Atlas for Python, and hostile input.
 
+mod approvals;
 mod batch;
 mod client;
 mod conversations;

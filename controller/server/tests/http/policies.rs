@@ -165,8 +165,8 @@ async fn deployments_secrets_and_namespaces() {
     assert_eq!((&answer["allowed"], &answer["operation"]), (&json!(false), &json!("submit")));
     assert_eq!(answer["permissions"]["max_memory_mb"], 1024);
     let decided = json!([
-        {"policy": "network", "rule": null, "allowed": true, "why": null},
-        {"policy": "no-secrets", "rule": null, "allowed": false, "why": "Secret 'SMTP' is not in the allowed secrets whitelist"},
+        {"policy": "network", "rule": null, "allowed": true, "effect": "allow", "why": null},
+        {"policy": "no-secrets", "rule": null, "allowed": false, "effect": "deny", "why": "Secret 'SMTP' is not in the allowed secrets whitelist"},
     ]);
     assert_eq!(answer["decisions"], decided);
     let answer = why(json!({"agent": "plain", "operation": "deploy"}), "").await;
@@ -200,7 +200,15 @@ async fn hostile_policies_and_questions_are_refused() {
         (rules(&"(".repeat(2_000)), "rule"),
         (rules(&"x".repeat(3_000)), "is too long"),
         (json!({"rules": [{"name": "r", "on": ["run"], "when": "true", "effect": "deny"}]}), "run"),
-        (json!({"rules": [{"name": "r", "on": ["submit"], "when": "true", "effect": "ask"}]}), "ask"),
+        (json!({"rules": [{"name": "r", "on": ["deploy"], "when": "true", "effect": "ask"}]}), "cannot wait"),
+        (
+            json!({"rules": [{"name": "r", "on": ["submit"], "when": "true", "effect": "ask", "ask": {"who": "bob"}}]}),
+            "who",
+        ),
+        (
+            json!({"rules": [{"name": "r", "on": ["submit"], "when": "true", "effect": "deny", "ask": {}}]}),
+            "whom to ask",
+        ),
         (json!({"allowed_secret": []}), "did you mean 'allowed_secrets'"),
         (json!({"max_memory_mb": 0}), "max_memory_mb"),
     ] {

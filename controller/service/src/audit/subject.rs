@@ -1,7 +1,7 @@
 //! What a command is recorded as.
 
 use atlas_audit::{Decision, Record};
-use atlas_types::{Command, Door, Request, RunDefinition};
+use atlas_types::{ApprovalAnswer, Command, Door, Request, RunDefinition, Verdict};
 
 /// The verb of submissions.
 const SUBMIT: &str = "submitJob";
@@ -33,11 +33,30 @@ pub(super) fn subject(request: &Request, at_ms: u64) -> Option<Record> {
     })
 }
 
+/// The policies that ask before a job runs.
+fn asked(verdict: &Verdict) -> String {
+    let Verdict::Asked { asks, .. } = verdict else { return String::new() };
+    asks.iter().map(|ask| format!(" asks policy/{}", ask.rule.policy)).collect()
+}
+
+/// What an approval says, without its reason.
+fn decided(answer: &[u8]) -> &'static str {
+    let text: String = serde_json::from_slice(answer).unwrap_or_default();
+    match ApprovalAnswer::read(&text) {
+        Some(ApprovalAnswer::Approved) => " approve",
+        Some(ApprovalAnswer::Rejected(_)) => " reject",
+        None => "",
+    }
+}
+
 /// The verb of a command and what it is about. Verbs are those of the operations of the HTTP interface.
 fn named(command: &Command) -> Option<(&'static str, String)> {
     let job = |id: atlas_types::JobId| format!("job/{id}");
     Some(match command {
-        Command::SubmitJob(command) => (SUBMIT, format!("job/{} agent/{}", command.id, command.agent)),
+        Command::SubmitJob(command) => {
+            let asked = asked(&command.verdict);
+            (SUBMIT, format!("job/{} agent/{}{asked}", command.id, command.agent))
+        }
         Command::CancelJob(command) => ("cancelJob", job(command.job)),
         Command::RetryJob(command) => ("retryJob", job(command.job)),
         Command::ForkJob(command) => ("forkJob", job(command.job)),
@@ -47,7 +66,10 @@ fn named(command: &Command) -> Option<(&'static str, String)> {
         },
         Command::ResolveJob(command) => ("resolveJob", job(command.job)),
         Command::DeliverMessage(command) => ("sendMessage", job(command.job)),
-        Command::AnswerQuestion(command) => ("answerQuestion", format!("question/{}", command.question)),
+        Command::AnswerQuestion(command) => {
+            let decided = decided(&command.answer);
+            ("answerQuestion", format!("question/{}{decided}", command.question))
+        }
         Command::StartRun(command) => {
             let chain = match &command.definition {
                 RunDefinition::Named(name) => format!(" chain/{name}"),

@@ -70,6 +70,7 @@ impl From<Rejection> for Error {
             Rejection::UnknownQuestion => Self::UnknownQuestion,
             Rejection::QuestionClosed => Self::QuestionClosed("closed"),
             Rejection::NotAnswerer => Self::NotAnswerer,
+            Rejection::Unapproved => Self::Unapproved,
             other => Self::internal("carry out a command", &other),
         }
     }

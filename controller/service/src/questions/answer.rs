@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use atlas_contract::joined;
 use atlas_contract::schema::Validator;
-use atlas_types::{APPROVALS, Ask, AskKind};
+use atlas_types::{APPROVALS, ApprovalAnswer, Ask, AskKind};
 use serde_json::Value;
 
 /// The answer as it is recorded; otherwise why it does not fit.
@@ -19,6 +19,13 @@ pub(super) fn fitted(ask: &Ask, answer: &Value) -> Result<Value, String> {
         }
         AskKind::Form { schema } => filled(schema, answer),
     }
+}
+
+/// The answer to the question of a policy, which a text that merely sounds like it is not.
+pub(super) fn approval(answer: &Value) -> Result<Value, String> {
+    let read = answer.as_str().and_then(ApprovalAnswer::read);
+    read.map(|_| answer.clone())
+        .ok_or_else(|| "the answer must be \"approve\", \"reject\" or \"reject: WHY\"".to_owned())
 }
 
 /// The answer that a text of a person or of a rule stands for.
@@ -130,6 +137,16 @@ mod tests {
             &[json!("yes")],
         );
         check(&approve(&["ship"]), &[(json!("ship"), json!("ship"))], &[json!("approve")]);
+    }
+
+    #[test]
+    fn an_approval_is_one_of_three_forms() {
+        for good in [json!("approve"), json!("reject"), json!("reject: not today")] {
+            assert_eq!(approval(&good).as_ref(), Ok(&good));
+        }
+        for other in [json!("yes"), json!("Approve"), json!(""), json!(true), json!(["approve"]), json!(null)] {
+            assert!(approval(&other).is_err(), "{other}");
+        }
     }
 
     #[test]

@@ -133,7 +133,8 @@ fn is_child(job: &Job, parent: JobId) -> bool {
 /// The open questions of the jobs below a job, the oldest first.
 fn questions(state: &State, job: JobId) -> Vec<Arc<Question>> {
     let mut questions = open_below(state, job);
-    questions.retain(|question| question.job != job);
+    // What a policy asks is not for an agent to answer.
+    questions.retain(|question| question.job != job && question.rule.is_none());
     questions.sort_by_key(|question| question.asked);
     questions
 }

@@ -15,8 +15,12 @@ impl Change<'_> {
         let (rule, config) = (job.spec.as_ref()?.retry, &self.state.config);
         let bounded = self.state.level >= level::RETRY_BOUNDS;
         let most = if bounded { rule.max_retries.min(RetryRule::RETRIES_MAX) } else { rule.max_retries };
-        // Nobody is there to send the credential again.
-        if job.bearer || job.retry_count >= most || !config.retry_deterministic && comes_again(failure.kind) {
+        // Nobody is there to send the credential again, and what was not approved must not run.
+        if job.bearer
+            || !job.is_approved()
+            || job.retry_count >= most
+            || !config.retry_deterministic && comes_again(failure.kind)
+        {
             return None;
         }
         let number = u64::from(job.retry_count) + 1;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use atlas_types::{ANSWER_BYTES_MAX, AnswerQuestion, Outcome, QuestionEnd, Rejection};
+use atlas_types::{ANSWER_BYTES_MAX, AnswerQuestion, Outcome, Question, QuestionEnd, Rejection};
 
 use super::check_bytes;
 use crate::change::Change;
@@ -13,6 +13,9 @@ pub(super) fn apply(command: &AnswerQuestion, change: &mut Change<'_>) -> Result
     let question = Arc::clone(question.ok_or(Rejection::UnknownQuestion)?);
     let answerers = &question.ask.answerers;
     if !answerers.is_empty() && !answerers.contains(&change.origin.principal) {
+        return Err(Rejection::NotAnswerer);
+    }
+    if question.rule.as_ref().is_some_and(|rule| !rule.own) && is_own(change, &question) {
         return Err(Rejection::NotAnswerer);
     }
     if !question.is_open() {
@@ -27,6 +30,11 @@ pub(super) fn apply(command: &AnswerQuestion, change: &mut Change<'_>) -> Result
     let (answer, by) = (Arc::clone(&command.answer), change.origin.principal.clone());
     change.end_question(&question, QuestionEnd::Answered { answer, by });
     Ok(Outcome::Done)
+}
+
+/// Whether the caller submitted the job of a question.
+fn is_own(change: &Change<'_>, question: &Question) -> bool {
+    change.state.jobs.get(question.job).is_some_and(|job| job.principal == change.origin.principal)
 }
 
 #[cfg(test)]

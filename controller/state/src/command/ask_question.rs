@@ -36,6 +36,7 @@ pub(super) fn apply(command: &AskQuestion, change: &mut Change<'_>) -> Result<Ou
         namespace: change.job(command.job)?.namespace.clone(),
         job: command.job,
         step: next,
+        rule: None,
         ask: Arc::clone(&command.ask),
         asked: change.state.event_seq.next(),
         asked_at: change.at,

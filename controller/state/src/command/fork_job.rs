@@ -11,6 +11,9 @@ use crate::change::{Change, again};
 
 pub(super) fn apply(command: &ForkJob, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
     let job = Arc::clone(change.own_job(command.job)?);
+    if !job.is_approved() {
+        return Err(Rejection::Unapproved);
+    }
     check_id(change, command.id)?;
     check_queue(change, &job.input)?;
     check_room(change, job.input.inline_bytes() + job.metadata.len() as u64, &job.labels)?;

@@ -18,6 +18,9 @@ pub(super) fn apply(command: &RetryJob, change: &mut Change<'_>) -> Result<Outco
     if job.spec.is_none() {
         return Err(Rejection::UnknownAgent);
     }
+    if !job.is_approved() {
+        return Err(Rejection::Unapproved);
+    }
     check_id(change, command.id)?;
     check_queue(change, &job.input)?;
     check_room(change, job.input.inline_bytes() + job.metadata.len() as u64, &job.labels)?;

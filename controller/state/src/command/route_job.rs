@@ -10,7 +10,7 @@ use atlas_types::{
     Outcome, Reason, Rejection, Route, RouteAction, RouteJob, RunSpec, Verdict,
 };
 
-use super::{check_size, spawn};
+use super::{check_bytes, check_size, spawn, submit_job};
 use crate::change::Change;
 use crate::state::State;
 
@@ -138,8 +138,12 @@ fn redirect(
         let found = change.state.agent(&job.namespace, agent, pin.version)?;
         (found.digest == pin.digest && !found.retired).then(|| Arc::clone(&found.spec))
     };
+    let asks = submit_job::asks(verdict)?;
+    check_bytes(change.state, asks.iter().map(|ask| ask.ask.bytes()).sum(), 0)?;
     let (pin, spec, failure) = match verdict {
-        Verdict::Accepted(pin) => (Some(pin.clone()), Some(spec(pin).ok_or(Rejection::StaleAgent)?), None),
+        Verdict::Accepted(pin) | Verdict::Asked { pin, .. } => {
+            (Some(pin.clone()), Some(spec(pin).ok_or(Rejection::StaleAgent)?), None)
+        }
         Verdict::Refused { pin, failure } => (pin.clone(), pin.as_ref().and_then(spec), Some(failure.clone())),
     };
     let held = || {
@@ -152,7 +156,13 @@ fn redirect(
     let job = Job { agent: agent.clone(), pin, spec, ..job };
     match failure {
         Some(failure) => fail(change, job, failure),
-        None => queue(change, job),
+        None if asks.is_empty() => queue(change, job),
+        None => {
+            let id = job.id;
+            let job = change.unapproved(job, asks, None);
+            change.put(job, JobChange::Routed, JobStatus::Pending);
+            submit_job::ask(change, id, asks);
+        }
     }
     Ok(())
 }

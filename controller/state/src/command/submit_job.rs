@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentName, AgentPin, Attempt, Evidence, Failure, Job, JobId, JobStatus, Micros, Outcome, POLICIES_MAX, Payload,
-    PolicyRef, Reason, Rejection, Run, RunSpec, Seq, SpawnedBy, StepOf, SubmitJob, Timestamp, Verdict, label_bytes,
+    ASK_BYTES_MAX, AgentName, AgentPin, ApprovalAsk, Attempt, Evidence, Failure, JOB_APPROVALS_MAX, Job, JobId,
+    JobStatus, Micros, Outcome, POLICIES_MAX, Payload, PolicyRef, Reason, Rejection, Run, RunSpec, Seq, SpawnedBy,
+    StepOf, SubmitJob, Timestamp, Verdict, label_bytes,
 };
 
 use super::{check_bytes, check_labels, check_limit, check_namespace, check_size, route_job, spawn};
@@ -16,6 +17,8 @@ use crate::state::State;
 pub(super) struct Checked {
     job: Job,
     failure: Option<Failure>,
+    /// The approvals that it asks for first.
+    asks: Vec<ApprovalAsk>,
 }
 
 pub(super) fn apply(command: &SubmitJob, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
@@ -31,14 +34,14 @@ pub(super) fn check_step(command: &SubmitJob, change: &Change<'_>, step: StepOf)
 
 /// The job of a step acts for whoever started the run.
 pub(super) fn of_run(checked: Checked, run: &Run) -> Checked {
-    let Checked { job, failure } = checked;
+    let Checked { job, failure, asks } = checked;
     let (principal, door, trace) = (run.principal.clone(), run.door, run.trace);
-    Checked { job: Job { principal, door, trace, request_id: None, ..job }, failure }
+    Checked { job: Job { principal, door, trace, request_id: None, ..job }, failure, asks }
 }
 
 /// Records a job.
 pub(super) fn record(change: &mut Change<'_>, checked: Checked) {
-    let Checked { job, failure } = checked;
+    let Checked { job, failure, asks } = checked;
     if waits_for_route(change.state, &job) {
         let job = route_job::new_route(change.state, job, failure, change.clock);
         change.submit(job);
@@ -49,6 +52,14 @@ pub(super) fn record(change: &mut Change<'_>, checked: Checked) {
     if let (Some(failure), Ok(job)) = (failure, change.job(id)) {
         let job = (**job).clone();
         change.fail_without_run(job, failure);
+    }
+    ask(change, id, &asks);
+}
+
+/// Asks for the approvals of a job that was recorded.
+pub(super) fn ask(change: &mut Change<'_>, id: JobId, asks: &[ApprovalAsk]) {
+    if let Some(job) = change.state.jobs.get(id).filter(|_| !asks.is_empty()).cloned() {
+        change.ask_approvals(&job, asks);
     }
 }
 
@@ -65,10 +76,13 @@ fn check(command: &SubmitJob, change: &Change<'_>, step: Option<StepOf>) -> Resu
     if step.is_none() && !matches!(command.spawner, Some(SpawnedBy::Run { .. })) {
         check_queue(change, &command.input)?;
     }
-    check_room(change, payload_bytes + context_bytes + command.metadata.len() as u64, &command.labels)?;
+    let asks = asks(&command.verdict)?;
+    let asked_bytes: u64 = asks.iter().map(|ask| ask.ask.bytes()).sum();
+    let bytes = payload_bytes + context_bytes + asked_bytes + command.metadata.len() as u64;
+    check_room(change, bytes, &command.labels)?;
     let spawned = command.spawner.map(|spawner| spawn::permitted(change, spawner)).transpose()?;
     let (pin, spec, failure) = match &command.verdict {
-        Verdict::Accepted(pin) => {
+        Verdict::Accepted(pin) | Verdict::Asked { pin, .. } => {
             let spec = pinned_spec(change, &command.agent, pin, step.is_some()).ok_or(Rejection::StaleAgent)?;
             // A run takes no hardware for the jobs that it carries.
             if let Some(spawned) = spawned.filter(|_| !spec.carried) {
@@ -83,7 +97,24 @@ fn check(command: &SubmitJob, change: &Change<'_>, step: Option<StepOf>) -> Resu
     };
 
     let context = command.context.clone().filter(|_| step.is_some());
-    Ok(Checked { job: Job { spawned, step, context, ..new_job(command, change, pin, spec) }, failure })
+    let mut job = Job { spawned, step, context, ..new_job(command, change, pin, spec) };
+    if !asks.is_empty() {
+        job = change.unapproved(job, asks, command.not_before);
+    }
+    Ok(Checked { job, failure, asks: asks.to_vec() })
+}
+
+/// The approvals that a verdict demands, which are few and small.
+pub(super) fn asks(verdict: &Verdict) -> Result<&[ApprovalAsk], Rejection> {
+    let Verdict::Asked { asks, .. } = verdict else { return Ok(&[]) };
+    let too_large = |bytes| Err(Rejection::PayloadTooLarge { bytes });
+    if asks.is_empty() || asks.len() > JOB_APPROVALS_MAX {
+        return too_large((asks.len() * size_of::<ApprovalAsk>()) as u64);
+    }
+    match asks.iter().map(|ask| ask.ask.bytes()).find(|bytes| *bytes > ASK_BYTES_MAX) {
+        Some(bytes) => too_large(bytes),
+        None => Ok(asks),
+    }
 }
 
 /// Whether an orchestrator other than the default one decides on a new job first. One for later is decided on when its time has come.
@@ -208,6 +239,7 @@ pub(super) fn new_job(
         questions: command.questions.clone(),
         route: None,
         evidence: evidence(command),
+        approvals: None,
     }
 }
 

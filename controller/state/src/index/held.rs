@@ -13,6 +13,8 @@ pub struct HeldBack {
     pub parked: u64,
     /// For the decision of an orchestrator.
     pub routing: u64,
+    /// For the approvals that policies demand.
+    pub approval: u64,
     /// For a person, because their lease was lost.
     pub in_doubt: u64,
     /// For a run to carry them.
@@ -38,6 +40,7 @@ impl HeldBack {
             Reason::Delayed { .. } => Some(&mut self.delayed),
             Reason::Parked => Some(&mut self.parked),
             Reason::Routing { .. } => Some(&mut self.routing),
+            Reason::Approval => Some(&mut self.approval),
             Reason::InDoubt => Some(&mut self.in_doubt),
             Reason::Queued | Reason::Lost if job.is_for_a_run() => Some(&mut self.carried),
             Reason::Queued | Reason::Lost | Reason::Running | Reason::Cancelling => None,

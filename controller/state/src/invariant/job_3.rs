@@ -16,6 +16,7 @@ pub(super) fn check(state: &State) -> Result<(), String> {
                         | Reason::Backoff { .. }
                         | Reason::Delayed { .. }
                         | Reason::Routing { .. }
+                        | Reason::Approval
                         | Reason::Lost
                         | Reason::InDoubt
                         | Reason::Parked

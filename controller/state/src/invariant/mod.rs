@@ -1,5 +1,6 @@
 //! What must hold after every command, one file an invariant. Unit tests, the simulation and debug builds check them all.
 
+mod approval_1;
 mod bucket_1;
 mod cap_1;
 mod circuit_1;
@@ -40,7 +41,7 @@ pub struct Violation {
 type Check = fn(&State) -> Result<(), String>;
 
 /// All of them. `INDEX-1` comes first: the others may use the indexes.
-const ALL: [(&str, Check); 24] = [
+const ALL: [(&str, Check); 25] = [
     ("INDEX-1", index_1::check),
     ("LEASE-1", lease_1::check),
     ("LEASE-2", lease_2::check),
@@ -62,6 +63,7 @@ const ALL: [(&str, Check); 24] = [
     ("PARK-2", park_2::check),
     ("INBOX-1", inbox_1::check),
     ("QUESTION-1", question_1::check),
+    ("APPROVAL-1", approval_1::check),
     ("ROUTE-1", route_1::check),
     ("OBJECT-1", object_1::check),
     ("RUN-1", run_1::check),

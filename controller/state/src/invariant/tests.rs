@@ -201,3 +201,25 @@ fn a_job_that_runs_undecided_is_found() {
     assert_eq!(broken(&|state| job(state, 2, |job| job.route = None)), "ROUTE-1");
     assert_eq!(broken(&|state| state.index.undecided = Default::default()), "INDEX-1");
 }
+
+#[test]
+fn a_job_that_runs_unapproved_or_waits_for_nobody_is_found() {
+    let broken = |break_it: &dyn Fn(&mut State)| {
+        let mut run = Run::new();
+        run.prepare("level 6; agent a; node n1; job j1 by=ann asked=1; job j2");
+        let mut state = run.state;
+        break_it(&mut state);
+        state.check_invariants().expect_err("it is broken").name
+    };
+    assert_eq!(broken(&|state| job(state, 1, |job| job.reason = Reason::Queued)), "APPROVAL-1");
+    assert_eq!(broken(&|state| job(state, 2, |job| job.reason = Reason::Approval)), "APPROVAL-1");
+    assert_eq!(broken(&|state| job(state, 1, |job| job.approvals = None)), "APPROVAL-1");
+    assert_eq!(broken(&|state| job(state, 1, |job| job.attempt.0 = 1)), "APPROVAL-1");
+    let none = |job: &mut Job| Arc::make_mut(job.approvals.as_mut().expect("it waits for one")).all.clear();
+    assert_eq!(broken(&|state| job(state, 1, none)), "APPROVAL-1");
+    let forget = |state: &mut State| {
+        state.questions.clear();
+        state.index = state.rebuilt_index();
+    };
+    assert_eq!(broken(&forget), "APPROVAL-1");
+}

@@ -264,14 +264,14 @@ fn job_command(run: &Run, words: &Words<'_>) -> Command {
             ask: Arc::new(question::ask(words)),
         }),
         "answer" => Command::AnswerQuestion(AnswerQuestion {
-            question: question::key(words, "q").question(job),
+            question: question::id(run, job, words),
             answer: match words.get("bytes") {
                 Some(bytes) => vec![b' '; bytes].into(),
                 None => words.text("answer").unwrap_or("\"yes\"").as_bytes().into(),
             },
         }),
         "expire" => {
-            let question = question::key(words, "q").question(job);
+            let question = question::id(run, job, words);
             Command::ExpireQuestion(ExpireQuestion { question })
         }
         "park" => Command::ParkJob(park(run, job, holder, token, words)),
@@ -461,7 +461,7 @@ fn grant(run: &Run, job: JobId, words: &Words<'_>) -> GrantLease {
 fn submit(id: JobId, words: &Words<'_>) -> SubmitJob {
     let pin = AgentPin { version: version(words), digest: digest(words) };
     let verdict = match words.text("refused") {
-        None => Verdict::Accepted(pin),
+        None => question::asked(words, pin),
         Some("unknown") => Verdict::Refused { pin: None, failure: failure(words) },
         Some(_) => Verdict::Refused { pin: Some(pin), failure: failure(words) },
     };

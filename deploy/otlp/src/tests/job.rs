@@ -67,6 +67,7 @@ pub(super) fn job(id: u64) -> Job {
         questions: atlas_types::QuestionRule::Fail,
         route: None,
         evidence: None,
+        approvals: None,
         parks: 0,
         used: Micros::default(),
         parked: None,

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentName, AgentPin, Attempt, Carried, ClusterTime, Door, Evidence, Failure, Fork, Job, JobId, JobStatus, Journal,
-    Lease, Micros, Namespace, NodeId, ObjectName, Parked, Payload, Principal, Reason, RequestId, Route, RunId, RunSpec,
-    Seq, Spawned, Timestamp, TraceContext,
+    AgentName, AgentPin, Approvals, Attempt, Carried, ClusterTime, Door, Evidence, Failure, Fork, Job, JobId,
+    JobStatus, Journal, Lease, Micros, Namespace, NodeId, ObjectName, Parked, Payload, Principal, Reason, RequestId,
+    Route, RunId, RunSpec, Seq, Spawned, Timestamp, TraceContext,
 };
 
 use super::question::{rule_in, rule_out};
@@ -32,6 +32,7 @@ impl From<Reason> for proto::Reason {
             Reason::Cancelling => (proto::ReasonKind::Cancelling, 0),
             Reason::Delayed { until } => (proto::ReasonKind::Delayed, until.0),
             Reason::Routing { until } => (proto::ReasonKind::Routing, until.0),
+            Reason::Approval => (proto::ReasonKind::Approval, 0),
         };
         Self { kind: kind.into(), until_us }
     }
@@ -56,6 +57,7 @@ impl TryFrom<proto::Reason> for Reason {
             proto::ReasonKind::Queued => Self::Queued,
             proto::ReasonKind::Backoff => Self::Backoff { until: ClusterTime(reason.until_us) },
             proto::ReasonKind::Routing => Self::Routing { until: ClusterTime(reason.until_us) },
+            proto::ReasonKind::Approval => Self::Approval,
             proto::ReasonKind::Lost => Self::Lost,
             proto::ReasonKind::InDoubt => Self::InDoubt,
             proto::ReasonKind::Parked => Self::Parked,
@@ -123,6 +125,7 @@ impl From<&Job> for proto::Job {
             questions: rule_out(&job.questions),
             route: job.route.as_deref().map(Into::into),
             evidence: job.evidence.as_deref().map(Into::into),
+            approvals: job.approvals.as_deref().map(Into::into),
         }
     }
 }
@@ -203,6 +206,7 @@ impl TryFrom<proto::Job> for Job {
             questions: rule_in(job.questions),
             route: job.route.map(Route::try_from).transpose()?.map(Arc::new),
             evidence: job.evidence.map(Evidence::try_from).transpose()?.map(Arc::new),
+            approvals: job.approvals.map(Approvals::try_from).transpose()?.map(Arc::new),
         })
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    Ask, AskKind, AskQuestion, ClusterTime, EventSeq, FencingToken, JobId, Micros, Namespace, NodeId, Principal,
-    Question, QuestionEnd, QuestionId, QuestionRule, StepKey, Timestamp,
+    Ask, AskKind, AskQuestion, AskingRule, ClusterTime, EventSeq, FencingToken, JobId, Micros, Namespace, NodeId,
+    Principal, Question, QuestionEnd, QuestionId, QuestionRule, StepKey, Timestamp,
 };
 
 use super::{fixed, name, required};
@@ -76,6 +76,7 @@ impl From<&Question> for proto::Question {
             due_us: question.due.map(|due| due.0),
             end: question.end.as_ref().map(end_out),
             ended_at_us: question.ended_at.0,
+            rule: question.rule.as_deref().map(Into::into),
         }
     }
 }
@@ -95,6 +96,7 @@ impl TryFrom<proto::Question> for Question {
             due: question.due_us.map(ClusterTime),
             end: question.end.map(end_in).transpose()?,
             ended_at: Timestamp(question.ended_at_us),
+            rule: question.rule.map(AskingRule::try_from).transpose()?.map(Arc::new),
         })
     }
 }

@@ -7,6 +7,7 @@ use atlas_types::{
     RouteJob, Verdict,
 };
 
+use super::approval::{asked_in, asked_out};
 use super::{EnumField as _, enum_field, name, required};
 use crate::{FormatError, proto};
 
@@ -75,6 +76,7 @@ impl From<&RouteJob> for proto::RouteJob {
             Some(Decision::Redirect(agent, verdict)) => {
                 let verdict = match verdict {
                     Verdict::Accepted(pin) => Found::Accepted(pin.into()),
+                    Verdict::Asked { pin, asks } => Found::Asked(asked_out(pin, asks)),
                     Verdict::Refused { pin, failure } => Found::Refused(proto::Refused {
                         pin: pin.as_ref().map(Into::into),
                         failure: Some(failure.into()),
@@ -116,6 +118,7 @@ impl TryFrom<proto::RouteJob> for RouteJob {
             RouteAction::Redirect => {
                 let verdict = match required("route_job.verdict", message.verdict)? {
                     Found::Accepted(pin) => Verdict::Accepted(pin.try_into()?),
+                    Found::Asked(asked) => asked_in(asked)?,
                     Found::Refused(refused) => Verdict::Refused {
                         pin: refused.pin.map(AgentPin::try_from).transpose()?,
                         failure: required("refused.failure", refused.failure)?.try_into()?,

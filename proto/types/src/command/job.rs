@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::{
-    AgentName, AgentPin, Allocation, Failure, FencingToken, JobId, Micros, NodeEpoch, NodeId, ObjectName, Payload,
-    PolicyRef, QuestionRule, RunId, Step, StepUsage, Timestamp,
+    AgentName, AgentPin, Allocation, ApprovalAsk, Failure, FencingToken, JobId, Micros, NodeEpoch, NodeId, ObjectName,
+    Payload, PolicyRef, QuestionRule, RunId, Step, StepUsage, Timestamp,
 };
 
 /// What the door found when it resolved the agent and validated the input.
@@ -13,6 +13,12 @@ use crate::{
 pub enum Verdict {
     /// The job may run; `apply` checks that this version is still registered with this digest.
     Accepted(AgentPin),
+    /// The job may run once people have approved it. It is recorded, and asks at once.
+    Asked {
+        pin: AgentPin,
+        /// At least one, at most [`crate::JOB_APPROVALS_MAX`].
+        asks: Vec<ApprovalAsk>,
+    },
     /// The job is accepted and fails at once: pending → running → failed in one entry (compatibility §15.1).
     Refused {
         /// The version, if one was found.

@@ -261,6 +261,7 @@ pub(crate) fn outcomes() -> Vec<Result<Outcome, Rejection>> {
         Err(Rejection::QuestionClosed),
         Err(Rejection::NotAnswerer),
         Err(Rejection::RouteOutdated),
+        Err(Rejection::Unapproved),
     ];
     all.extend(Rejection::LIMITS.map(|what| Err(Rejection::LimitReached { what, limit: 10 })));
     all
@@ -333,6 +334,7 @@ pub(crate) fn jobs() -> Vec<Job> {
         questions: QuestionRule::Fail,
         route: None,
         evidence: None,
+        approvals: None,
     };
     let failed = Job {
         id: JobId(8),
@@ -353,6 +355,44 @@ pub(crate) fn jobs() -> Vec<Job> {
         ..running.clone()
     };
     vec![failed, running]
+}
+
+fn asking_rule() -> Arc<AskingRule> {
+    let name = |text| ObjectName::new(text).expect("a name");
+    Arc::new(AskingRule { policy: name("prod"), rule: "mail to all".into(), role: Some(name("approver")), own: true })
+}
+
+/// The verdict on a job that a policy asks about.
+fn asked() -> Verdict {
+    let ask = Ask {
+        kind: AskKind::Approve { options: Vec::new(), other: true },
+        prompt: "May ann run mail 1.0.0?".into(),
+        answerers: vec![Principal::local()],
+        timeout: Some(Micros::from_secs(86_400)),
+        default: None,
+    };
+    Verdict::Asked { pin: pin(), asks: vec![ApprovalAsk { rule: asking_rule(), ask: Arc::new(ask) }] }
+}
+
+/// A job that waits for one of its two approvals.
+pub(crate) fn job_with_approvals() -> Job {
+    let approval = |question, by| Approval {
+        policy: asking_rule().policy.clone(),
+        rule: asking_rule().rule.clone(),
+        question: QuestionId(question),
+        by,
+    };
+    let all = vec![approval(11, Some(Principal::local())), approval(12, None)];
+    Job {
+        status: JobStatus::Pending,
+        reason: Reason::Approval,
+        started_at: Timestamp::NOT_YET,
+        attempt: Attempt(0),
+        node: None,
+        lease: None,
+        approvals: Some(Arc::new(Approvals { all, not_before: Some(Timestamp(1_767_225_700_000_000)) })),
+        ..jobs().remove(0)
+    }
 }
 
 /// A job that keeps everything for its receipt.

@@ -38,8 +38,9 @@ fn jobs_read_and_write_as_ever() {
     let jobs = samples::jobs()
         .into_iter()
         .chain([parked, parked_lease, samples::carried_job(), samples::step_job(), samples::job_with_evidence()])
+        .chain([samples::job_with_approvals()])
         .collect::<Vec<_>>();
-    let names = ["failed", "running", "parked", "parked_lease", "carried", "step", "evidence"];
+    let names = ["failed", "running", "parked", "parked_lease", "carried", "step", "evidence", "approvals"];
     check("jobs", &names.into_iter().zip(&jobs).map(golden).collect::<Vec<_>>());
 }
 
@@ -75,8 +76,12 @@ fn snapshots_read_and_write_as_ever() {
     let mut questions = Vec::new();
     encode_snapshot(&samples::image_with_questions(), &mut questions).expect("a vector takes everything");
     let questions = Golden { name: "snapshot_questions", bytes: questions, read };
+    let mut approvals = Vec::new();
+    encode_snapshot(&samples::image_with_approvals(), &mut approvals).expect("a vector takes everything");
+    let approvals = Golden { name: "snapshot_approvals", bytes: approvals, read };
     let first = Golden { name: "snapshot", bytes, read };
-    check("snapshots", &[first, journals, inboxes, questions, objects, runs, branches, buckets, shares, circuits]);
+    let all = [first, journals, inboxes, questions, objects, runs, branches, buckets, shares, circuits, approvals];
+    check("snapshots", &all);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use atlas_types::{AgentPin, Decision, Verdict};
 
-use super::{digest, failure, version};
+use super::{digest, failure, question, version};
 use crate::tests::script::{Words, agent};
 
 /// `execute`, `reject=REASON` or `redirect=AGENT`; nothing voids the decision.
@@ -13,7 +13,7 @@ pub(super) fn decision(words: &Words<'_>) -> Option<Decision> {
     if let Some(name) = words.text("redirect") {
         let pin = AgentPin { version: version(words), digest: digest(words) };
         let verdict = match words.text("refused") {
-            None => Verdict::Accepted(pin),
+            None => question::asked(words, pin),
             Some("unknown") => Verdict::Refused { pin: None, failure: failure(words) },
             Some(_) => Verdict::Refused { pin: Some(pin), failure: failure(words) },
         };

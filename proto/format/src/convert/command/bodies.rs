@@ -8,6 +8,7 @@ use atlas_types::{
     StepUsage, SubmitJob, Timestamp, Verdict,
 };
 
+use super::super::approval::{asked_in, asked_out};
 use super::super::evidence::{policies_in, policies_out};
 use super::super::question::{rule_in, rule_out};
 use super::node;
@@ -147,6 +148,7 @@ impl From<&SubmitJob> for proto::SubmitJob {
         use proto::submit_job::Verdict as Found;
         let verdict = match &command.verdict {
             Verdict::Accepted(pin) => Found::Accepted(pin.into()),
+            Verdict::Asked { pin, asks } => Found::Asked(asked_out(pin, asks)),
             Verdict::Refused { pin, failure } => {
                 Found::Refused(proto::Refused { pin: pin.as_ref().map(Into::into), failure: Some(failure.into()) })
             }
@@ -178,6 +180,7 @@ impl TryFrom<proto::SubmitJob> for SubmitJob {
         use proto::submit_job::Verdict as Found;
         let verdict = match required("submit_job.verdict", message.verdict)? {
             Found::Accepted(pin) => Verdict::Accepted(pin.try_into()?),
+            Found::Asked(asked) => asked_in(asked)?,
             Found::Refused(refused) => Verdict::Refused {
                 pin: refused.pin.map(AgentPin::try_from).transpose()?,
                 failure: required("refused.failure", refused.failure)?.try_into()?,

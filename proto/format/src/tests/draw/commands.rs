@@ -329,7 +329,7 @@ impl Draw {
     }
 
     fn rejection(&mut self) -> Rejection {
-        match self.below(49) {
+        match self.below(50) {
             0 => Rejection::QueueFull { active: self.u64() },
             1 => Rejection::LimitReached { what: self.pick(&Rejection::LIMITS), limit: self.u64() },
             2 => Rejection::PayloadTooLarge { bytes: self.u64() },
@@ -384,6 +384,7 @@ impl Draw {
             44 => Rejection::UnknownQuestion,
             45 => Rejection::QuestionClosed,
             46 => Rejection::NotAnswerer,
+            48 => Rejection::Unapproved,
             _ => Rejection::Internal,
         }
     }

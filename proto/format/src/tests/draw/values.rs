@@ -137,9 +137,10 @@ impl Draw {
     }
 
     pub(super) fn verdict(&mut self) -> Verdict {
-        match self.flag() {
-            true => Verdict::Accepted(self.pin()),
-            false => Verdict::Refused { pin: self.option(Self::pin), failure: self.failure() },
+        match self.below(3) {
+            0 => Verdict::Accepted(self.pin()),
+            1 => Verdict::Asked { pin: self.pin(), asks: self.list(Self::approval_ask) },
+            _ => Verdict::Refused { pin: self.option(Self::pin), failure: self.failure() },
         }
     }
 
@@ -181,6 +182,7 @@ impl Draw {
             Reason::Backoff { until },
             Reason::Delayed { until },
             Reason::Routing { until },
+            Reason::Approval,
             Reason::Lost,
             Reason::InDoubt,
             Reason::Parked,
@@ -243,6 +245,7 @@ impl Draw {
             questions: self.question_rule(),
             route: self.option(|draw| Arc::new(draw.route())),
             evidence: self.option(|draw| Arc::new(draw.evidence())),
+            approvals: self.option(|draw| Arc::new(draw.approvals())),
         }
     }
 
@@ -344,6 +347,29 @@ impl Draw {
         }
     }
 
+    fn asking_rule(&mut self) -> AskingRule {
+        AskingRule {
+            policy: self.object_name(),
+            rule: self.text().into(),
+            role: self.option(Self::object_name),
+            own: self.flag(),
+        }
+    }
+
+    fn approval_ask(&mut self) -> ApprovalAsk {
+        ApprovalAsk { rule: Arc::new(self.asking_rule()), ask: Arc::new(self.ask()) }
+    }
+
+    fn approvals(&mut self) -> Approvals {
+        let approval = |draw: &mut Self| Approval {
+            policy: draw.object_name(),
+            rule: draw.text().into(),
+            question: draw.question_id(),
+            by: draw.option(Self::principal),
+        };
+        Approvals { all: self.list(approval), not_before: self.option(|draw| Timestamp(draw.i64())) }
+    }
+
     pub(crate) fn question(&mut self) -> Question {
         let end = self.option(|draw| match draw.below(4) {
             0 => QuestionEnd::Answered { answer: draw.bytes(), by: draw.principal() },
@@ -356,6 +382,7 @@ impl Draw {
             namespace: self.namespace(),
             job: self.job_id(),
             step: self.u64(),
+            rule: self.option(|draw| Arc::new(draw.asking_rule())),
             ask: Arc::new(self.ask()),
             asked: EventSeq(self.u64()),
             asked_at: Timestamp(self.i64()),

@@ -39,6 +39,7 @@ fn name(command: &Command) -> &'static str {
         Command::SubmitJob(SubmitJob { budget_nanodollars: Some(_), .. }) => "submit_job_budget",
         Command::SubmitJob(SubmitJob { verdict: Verdict::Accepted(_), .. }) => "submit_job",
         Command::SubmitJob(SubmitJob { verdict: Verdict::Refused { .. }, .. }) => "submit_job_refused",
+        Command::SubmitJob(SubmitJob { verdict: Verdict::Asked { .. }, .. }) => "submit_job_asked",
         Command::GrantLease(GrantLease { allocation, .. }) if allocation.place == Place::Llm => "grant_lease_llm",
         Command::GrantLease(_) => "grant_lease",
         Command::StartJob(_) => "start_job",
@@ -99,13 +100,16 @@ fn name(command: &Command) -> &'static str {
         Command::RouteJob(RouteJob { decision: None, .. }) => "route_job_again",
         Command::RouteJob(RouteJob { decision: Some(Decision::Execute), .. }) => "route_job_execute",
         Command::RouteJob(RouteJob { decision: Some(Decision::Reject(_)), .. }) => "route_job_reject",
+        Command::RouteJob(RouteJob { decision: Some(Decision::Redirect(_, Verdict::Asked { .. })), .. }) => {
+            "route_job_redirect_asked"
+        }
         Command::RouteJob(_) => "route_job_redirect",
         Command::ConsultOrchestrator(_) => "consult_orchestrator",
     }
 }
 
 /// How many names there are.
-const NAMES: usize = 92;
+const NAMES: usize = 94;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -341,6 +345,8 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
         route(Some(Decision::Execute), Some(-1)),
         route(Some(Decision::Reject("Empty input data".into())), None),
         route(Some(Decision::Redirect(agent(), Verdict::Accepted(pin()))), Some(10)),
+        route(Some(Decision::Redirect(agent(), asked())), None),
+        Command::SubmitJob(submit(asked())),
         ruled(route(Some(Decision::Execute), Some(5))),
         Command::ConsultOrchestrator(ConsultOrchestrator {
             id: job,

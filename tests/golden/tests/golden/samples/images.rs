@@ -313,6 +313,7 @@ fn questions() -> Vec<Arc<Question>> {
         namespace: Namespace::default_namespace(),
         job: JOB,
         step: 4,
+        rule: None,
         ask: ask(),
         asked: EventSeq(30),
         asked_at: AT,
@@ -328,4 +329,10 @@ fn questions() -> Vec<Arc<Question>> {
 /// A state of level 6: a running job has asked two questions.
 pub(crate) fn image_with_questions() -> StateImage {
     StateImage { questions: questions(), ..image_with_journals() }
+}
+
+/// A state of level 6: a policy asks whether a job may run.
+pub(crate) fn image_with_approvals() -> StateImage {
+    let asked = Question { step: 0, rule: Some(asking_rule()), ..(*questions().remove(0)).clone() };
+    StateImage { questions: vec![Arc::new(asked)], ..image_with_journals() }
 }

@@ -1,9 +1,9 @@
 //! Jobs, their steps, logs and traces.
 
 use atlas_service::catalogue::{
-    CONVERSATION_BUSY, DEPENDENCY_MISSING, INPUT_REFUSED, JOURNAL_GONE, LIMIT_REACHED, NAMESPACE_LIMIT, NO_SUCH_STEP,
-    NOT_IN_DOUBT, OUTPUT_REFUSED, POLICY_DENIED, QUEUE_FULL, STEP_DIFFERS, TOO_LARGE, UNKNOWN_AGENT, UNKNOWN_OBJECT,
-    WRONG_STATUS,
+    APPROVAL_NEEDED, CONVERSATION_BUSY, DEPENDENCY_MISSING, INPUT_REFUSED, JOURNAL_GONE, LIMIT_REACHED,
+    NAMESPACE_LIMIT, NO_SUCH_STEP, NOT_APPROVED, NOT_IN_DOUBT, OUTPUT_REFUSED, POLICY_DENIED, QUEUE_FULL, STEP_DIFFERS,
+    TOO_LARGE, UNKNOWN_AGENT, UNKNOWN_OBJECT, WRONG_STATUS,
 };
 use http::StatusCode;
 
@@ -30,7 +30,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         ])
         .body(Body::Json("Submission"))
         .answers(&[
-            created("the job is queued", &[Content::Json("Id")]),
+            created("the job is queued, or waits for an approval", &[Content::Json("Id")]),
             ok("with `wait`: the job after it has ended or the time has passed", &[Content::Json("Job")]),
         ])
         .refuses(&[
@@ -165,6 +165,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
                 WRONG_STATUS,
                 UNKNOWN_AGENT,
                 POLICY_DENIED,
+                APPROVAL_NEEDED,
+                NOT_APPROVED,
                 QUEUE_FULL,
                 LIMIT_REACHED,
                 NAMESPACE_LIMIT,
@@ -193,6 +195,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
                 NO_SUCH_STEP,
                 STEP_DIFFERS,
                 POLICY_DENIED,
+                APPROVAL_NEEDED,
+                NOT_APPROVED,
                 UNKNOWN_AGENT,
                 UNKNOWN_OBJECT,
                 INPUT_REFUSED,
