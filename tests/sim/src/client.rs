@@ -5,6 +5,7 @@ use atlas_types::{CancelJob, Command, ForkJob, JobId, Outcome, Rejection};
 use crate::member::Role;
 use crate::message::{Answer, Ask, Client, Event, Member, ToMember};
 use crate::options::{MS, SECOND};
+use crate::rng::mix;
 use crate::workload::{self, Agent};
 use crate::world::World;
 
@@ -136,6 +137,12 @@ impl World {
         let agent = self.rng.pick(&Agent::ALL);
         let priority = self.rng.pick(&[0, 0, 0, 5, -1]);
         let mut request = workload::submit(op, id, agent, priority);
+        if mix(id.0 ^ 1).is_multiple_of(10) {
+            if let Command::SubmitJob(submit) = &mut request.command {
+                submit.verdict = workload::asked(id, agent);
+            }
+            self.after_up_to(3 * SECOND, Event::Approve(id, workload::LOOKS));
+        }
         if workload::OF_TEAM.contains(&agent) && self.rng.chance(500) {
             request = workload::within(workload::team(), request);
         }

@@ -17,7 +17,7 @@ const RUN_MIN: [(&str, u64); 6] = [
 ];
 
 /// What a campaign of 200 runs must have seen, and how often.
-const CAMPAIGN_MIN: [(&str, u64); 64] = [
+const CAMPAIGN_MIN: [(&str, u64); 68] = [
     ("jobs that waited for their turn", 100),
     ("namespaces that waited for their turn", 50),
     ("rates used up", 20),
@@ -38,6 +38,10 @@ const CAMPAIGN_MIN: [(&str, u64); 64] = [
     ("questions answered", 30),
     ("questions out of time", 5),
     ("questions cancelled", 1),
+    ("approvals asked", 50),
+    ("approvals given", 30),
+    ("approvals refused", 10),
+    ("approvals out of time", 5),
     ("orchestrators selected", 5),
     ("routed jobs", 50),
     ("fenced reports", 20),

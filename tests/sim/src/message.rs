@@ -110,6 +110,8 @@ pub(crate) enum Event {
     },
     /// Somebody answers a question of a job.
     Answer(JobId, QuestionId),
+    /// Somebody looks whether a policy asks about a job. So often they look again.
+    Approve(JobId, u32),
     NodeStart(Node),
     /// Sent to a node in place of what its pause held up.
     NodeAwake(Node),

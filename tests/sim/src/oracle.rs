@@ -237,6 +237,7 @@ impl Oracle {
             Event::Job { change, job, .. } => self.job_event(*change, job, coverage),
             Event::StepsRecorded { job, from, steps } => self.steps_recorded(*job, *from, steps.len() as u64),
             Event::Run { change, run } => self.chain_changed(*change, run, coverage),
+            Event::QuestionAsked { question } if question.rule.is_some() => coverage.count("approvals asked"),
             Event::QuestionAsked { .. } => coverage.count("questions asked"),
             Event::QuestionEnded { question } => self.question_ended(question, coverage),
             Event::ObjectPut { object } if object.key.kind.as_str() == "routing" => {
@@ -262,7 +263,12 @@ impl Oracle {
         if !self.questions_ended.insert(question.id) {
             self.violate(format!("{} ended twice", question.id));
         }
+        let says = question.answer().map(|answer| answer.as_ref() == br#""approve""#);
         coverage.count(match question.status() {
+            "answered" if question.rule.is_some() && says == Some(true) => "approvals given",
+            "answered" if question.rule.is_some() => "approvals refused",
+            "expired" if question.rule.is_some() => "approvals out of time",
+            "cancelled" if question.rule.is_some() => "approvals cancelled",
             "answered" => "questions answered",
             "cancelled" => "questions cancelled",
             _ => "questions out of time",
@@ -298,6 +304,9 @@ impl Oracle {
             },
             JobChange::Granted => {
                 self.granted_as_decided(job);
+                if !job.is_approved() && job.lease.is_some() {
+                    self.violate(format!("{id} was granted without its approval"));
+                }
                 self.check_rates(job, coverage);
                 let token = job.lease.as_ref().map(|lease| lease.token);
                 if live.is_some() && token.is_some() {

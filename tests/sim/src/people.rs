@@ -1,9 +1,10 @@
-//! People who answer the questions of sleepers, sometimes twice, and sometimes too late.
+//! People who answer the questions of sleepers and of policies, sometimes twice, and sometimes too late.
 
 use std::sync::Arc;
 
 use atlas_types::{
-    AnswerQuestion, Ask, AskKind, AskQuestion, Command, FencingToken, JobId, Micros, NodeId, QuestionId, StepKey,
+    AnswerQuestion, Ask, AskKind, AskQuestion, Command, FencingToken, JobId, Micros, NodeId, QuestionId, Reason,
+    StepKey,
 };
 
 use crate::leader::Reply;
@@ -39,6 +40,24 @@ impl World {
         let command = AskQuestion { job, node, token, key: key(job, begin), ask: Arc::new(ask) };
         self.gather(member, workload::request(Command::AskQuestion(command)), Reply::Nobody);
         self.after_up_to(4 * SECOND, Event::Answer(job, question(job, begin)));
+    }
+
+    /// Somebody answers what a policy asks about a job, until nothing is asked about it any more. The job may be submitted later than they look
+    /// for it, or never.
+    pub(crate) fn approve(&mut self, job: JobId, looks: u32) {
+        let state = self.oracle.state();
+        let ended = state.job(job).is_some_and(|job| job.reason != Reason::Approval);
+        if ended || looks == 0 {
+            return;
+        }
+        let open = state.questions_of(job).find(|question| question.is_open() && question.rule.is_some());
+        if let (Some(question), Some(member)) = (open.map(|question| question.id), self.raft.leader) {
+            let answer: &[u8] = if mix(job.0 ^ 2).is_multiple_of(4) { br#""reject""# } else { br#""approve""# };
+            let command = Command::AnswerQuestion(AnswerQuestion { question, answer: answer.into() });
+            let request = workload::request_of(self.oracle.namespace_of(job), command);
+            self.gather(member, request, Reply::Nobody);
+        }
+        self.after(300 * MS, Event::Approve(job, looks - 1));
     }
 
     /// Somebody answers a question until it has ended. It may be asked later than they look for it.

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use atlas_state::State;
 use atlas_types::{
-    AgentKind, AgentName, AgentPin, AssignedJournal, Assignment, BootId, ClusterConfig, Command, CompleteJob,
-    ConfigureCluster, DeleteAgent, DeleteObject, Demand, Digest, Door, Effects, EventSeq, Expect, FailJob, Failure,
-    FailureKind, FencingToken, Gpu, Inventory, Job, JobId, LabelNode, LoseLease, Micros, Namespace, NodeId, ObjectKey,
-    ObjectKind, ObjectName, Observation, ObserveObjects, Origin, Payload, PayloadBody, PerKey, Place, Principal,
-    PutObject, Rate, RegisterAgent, RegisterNode, ReportKind, Request, RequestId, RetireAgent, RetryRule, RunId,
-    RunSpec, SpawnedBy, StartJob, SubmitJob, Timeouts, Usage, Verdict, Version,
+    AgentKind, AgentName, AgentPin, ApprovalAsk, Ask, AskKind, AskingRule, AssignedJournal, Assignment, BootId,
+    ClusterConfig, Command, CompleteJob, ConfigureCluster, DeleteAgent, DeleteObject, Demand, Digest, Door, Effects,
+    EventSeq, Expect, FailJob, Failure, FailureKind, FencingToken, Gpu, Inventory, Job, JobId, LabelNode, LoseLease,
+    Micros, Namespace, NodeId, ObjectKey, ObjectKind, ObjectName, Observation, ObserveObjects, Origin, Payload,
+    PayloadBody, PerKey, Place, Principal, PutObject, Rate, RegisterAgent, RegisterNode, ReportKind, Request,
+    RequestId, RetireAgent, RetryRule, RunId, RunSpec, SpawnedBy, StartJob, SubmitJob, Timeouts, Usage, Verdict,
+    Version,
 };
 
-use crate::rng::Rng;
+use crate::rng::{Rng, mix};
 
 const GB: u64 = 1 << 30;
 /// The failures in a row that open the circuit of an agent version, and of a node.
@@ -248,6 +249,30 @@ pub fn submit(op: u64, id: JobId, agent: Agent, priority: i64) -> Request {
         policies: Vec::new(),
     };
     named(&format!("op-{op}"), Command::SubmitJob(command))
+}
+
+/// How often people look for the questions of a policy about a job, every 300 ms.
+pub(crate) const LOOKS: u32 = 40;
+
+/// The verdict on a job that one or two policies ask about. Nobody has time for some of them.
+pub(crate) fn asked(job: JobId, agent: Agent) -> Verdict {
+    let ask = |number: u64| {
+        let rule = AskingRule {
+            policy: ObjectName::new("careful").unwrap_or_else(|_| unreachable!("it is a name")),
+            rule: format!("rule {number}").into(),
+            role: None,
+            own: false,
+        };
+        let ask = Ask {
+            kind: AskKind::Approve { options: Vec::new(), other: true },
+            prompt: "?".into(),
+            answerers: Vec::new(),
+            timeout: Some(Micros::from_secs(if mix(job.0 ^ number).is_multiple_of(6) { 1 } else { 30 })),
+            default: None,
+        };
+        ApprovalAsk { rule: Arc::new(rule), ask: Arc::new(ask) }
+    };
+    Verdict::Asked { pin: pin(agent), asks: (0..=mix(job.0 + 1) % 2).map(ask).collect() }
 }
 
 /// The submission of a child.

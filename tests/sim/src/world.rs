@@ -228,6 +228,7 @@ impl World {
             Event::LogSaid(node, lines) => self.log_said(node, lines),
             Event::Message { job, number } => self.message(job, number),
             Event::Answer(job, question) => self.answer(job, question),
+            Event::Approve(job, looks) => self.approve(job, looks),
             Event::NodeStart(node) => self.start_node(node),
             Event::NodeAwake(node) => self.node_tick(node),
             Event::ClientActs(client) => self.client_acts(client),

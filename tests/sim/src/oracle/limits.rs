@@ -11,7 +11,9 @@ use crate::coverage::Coverage;
 impl Oracle {
     /// A job starts. In the time of each of its rates no more jobs started than that and its burst say.
     pub(super) fn check_rates(&mut self, job: &Arc<Job>, coverage: &mut Coverage) {
-        let Some(spec) = job.spec.as_ref().filter(|_| !job.has_parked()) else { return };
+        // A job that fails without a run, for want of an approval, is seen to start and takes no token.
+        let starts = job.lease.is_some() && !job.has_parked();
+        let Some(spec) = job.spec.as_ref().filter(|_| starts) else { return };
         let of_agent = LimitKey { namespace: job.namespace.clone(), agent: Some(job.agent.clone()), value: None };
         if let Some(rate) = spec.rate {
             self.started(of_agent.clone(), rate, coverage);
