@@ -23,6 +23,8 @@ mod any_controller;
 #[cfg(test)]
 mod api;
 #[cfg(test)]
+mod approvals;
+#[cfg(test)]
 mod audit;
 #[cfg(test)]
 mod backup;
