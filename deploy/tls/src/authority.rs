@@ -5,18 +5,21 @@ use std::path::Path;
 use std::time::Duration;
 
 use rcgen::{
-    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData, SanType, SerialNumber, SignatureAlgorithm,
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, DnValue, ExtendedKeyUsagePurpose, IsCa, Issuer,
+    KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData, SanType, SerialNumber, SignatureAlgorithm,
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use sha2::{Digest as _, Sha256};
 use time::OffsetDateTime;
+use zeroize::Zeroizing;
 
 use crate::files::{self, AUTHORITY, AUTHORITY_KEY};
 use crate::{Subject, TlsError};
 
-/// The name of every authority, so that it can be issued from without reading its certificate.
+/// The name of every authority.
 const NAME: &str = "Atlas cluster authority";
+/// What precedes the name in a certificate whose subject is a common name alone: a set, a sequence and the attribute 2.5.4.3.
+const BEFORE_NAME: [u8; 9] = [0x31, 32, 0x30, 30, 0x06, 3, 0x55, 4, 3];
 /// How long an authority is valid.
 const YEARS: u64 = 10;
 /// How much earlier than now a certificate is valid, for clocks that are behind.
@@ -28,6 +31,41 @@ pub const KEY_BYTES: usize = 65;
 pub struct Authority {
     trusted: Vec<CertificateDer<'static>>,
     key: KeyPair,
+    spelling: Spelling,
+}
+
+/// How a certificate writes its name. The issuer in what is issued has to equal it byte for byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Spelling {
+    /// As this crate does.
+    Utf8,
+    /// As programs in Go do, such as cert-manager.
+    Printable,
+}
+
+impl Spelling {
+    /// That of a certificate; none if it has another name.
+    fn of(certificate: &CertificateDer<'_>) -> Option<Self> {
+        let anchor = webpki::anchor_from_trusted_cert(certificate).ok()?;
+        [(Self::Utf8, 0x0c), (Self::Printable, 0x13)].into_iter().find_map(|(spelling, tag)| {
+            let text = [tag, NAME.len() as u8];
+            let name = [&BEFORE_NAME[..], &text, NAME.as_bytes()].concat();
+            (anchor.subject.as_ref() == name).then_some(spelling)
+        })
+    }
+
+    /// The name of an authority, written like this.
+    fn name(self) -> Result<DistinguishedName, rcgen::Error> {
+        let mut name = DistinguishedName::new();
+        name.push(
+            DnType::CommonName,
+            match self {
+                Self::Utf8 => DnValue::Utf8String(NAME.to_owned()),
+                Self::Printable => DnValue::PrintableString(NAME.try_into()?),
+            },
+        );
+        Ok(name)
+    }
 }
 
 /// The public key of a node.
@@ -76,11 +114,12 @@ impl Authority {
     /// Makes an authority. `now` is in seconds since 1970.
     pub fn new(now: i64) -> Result<Self, TlsError> {
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
-        let mut params = authority_params();
+        let spelling = Spelling::Utf8;
+        let mut params = authority_params(spelling)?;
         params.serial_number = Some(SerialNumber::from(now.unsigned_abs()));
         (params.not_before, params.not_after) = validity(now, Duration::from_secs(YEARS * 366 * 24 * 3_600));
         let certificate = params.self_signed(&key)?;
-        Ok(Self { trusted: vec![certificate.der().clone()], key })
+        Ok(Self { trusted: vec![certificate.der().clone()], key, spelling })
     }
 
     /// Reads the authority in a directory. Its first certificate is the one to issue from; all are trusted.
@@ -93,18 +132,25 @@ impl Authority {
         if of_certificate.is_none_or(|found| found != pair.subject_public_key_info()) {
             return Err(TlsError::OtherKey { certificate, key });
         }
-        Ok(Self { trusted, key: pair })
+        let spelling = trusted.first().and_then(Spelling::of);
+        let spelling = spelling.ok_or(TlsError::Name { path: certificate, name: NAME })?;
+        Ok(Self { trusted, key: pair, spelling })
     }
 
     /// Writes the authority to new files of a directory.
     pub fn write(&self, dir: &Path) -> Result<(), TlsError> {
-        files::write_private(&dir.join(AUTHORITY_KEY), &files::pem("PRIVATE KEY", &self.key.serialize_der()))?;
+        files::write_private(&dir.join(AUTHORITY_KEY), &self.key_pem())?;
         files::write_public(&dir.join(AUTHORITY), &self.pem())
     }
 
     /// The trusted certificates as PEM.
     pub fn pem(&self) -> String {
         self.trusted.iter().map(|certificate| files::pem("CERTIFICATE", certificate)).collect()
+    }
+
+    /// The key as PEM, for controllers alone.
+    pub fn key_pem(&self) -> Zeroizing<String> {
+        Zeroizing::new(files::pem("PRIVATE KEY", &self.key.serialize_der()))
     }
 
     /// The SHA-256 of the certificate that this authority issues from.
@@ -145,7 +191,7 @@ impl Authority {
                 Err(_) => SanType::DnsName(host.as_str().try_into()?),
             });
         }
-        let issuer = authority_params();
+        let issuer = authority_params(self.spelling)?;
         let issuer = Issuer::from_params(&issuer, &self.key);
         Ok(params.signed_by(key, &issuer)?.der().clone())
     }
@@ -157,13 +203,12 @@ impl std::fmt::Debug for Authority {
     }
 }
 
-fn authority_params() -> CertificateParams {
+fn authority_params(spelling: Spelling) -> Result<CertificateParams, rcgen::Error> {
     let mut params = CertificateParams::default();
-    params.distinguished_name = DistinguishedName::new();
-    params.distinguished_name.push(DnType::CommonName, NAME);
+    params.distinguished_name = spelling.name()?;
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
-    params
+    Ok(params)
 }
 
 fn validity(now: i64, life: Duration) -> (OffsetDateTime, OffsetDateTime) {

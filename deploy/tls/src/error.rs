@@ -34,4 +34,10 @@ pub enum TlsError {
     /// A text is no join token of a node.
     #[error("a join token of a node begins with atn_; atlasctl node token makes one")]
     Token,
+    /// A text is no join token of a group.
+    #[error("a join token of a group begins with atg_; atlasctl operator secret makes one")]
+    GroupToken,
+    /// The certificate of the authority has a name from which controllers do not issue.
+    #[error("the first certificate in \"{}\" has another name than CN={name}: make one with that name and no other part", path.display())]
+    Name { path: PathBuf, name: &'static str },
 }

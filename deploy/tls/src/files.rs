@@ -130,13 +130,13 @@ pub(crate) struct Stored {
 /// The certificates in a file, at least one.
 pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let expected = "certificate";
-    let text = text(path)?;
-    let read = CertificateDer::pem_slice_iter(text.as_bytes()).collect::<Result<Vec<_>, _>>();
-    let read = read.map_err(|_| TlsError::Content { path: path.to_owned(), expected })?;
-    if read.is_empty() || read.len() > CERTIFICATES_MAX {
-        return Err(TlsError::Content { path: path.to_owned(), expected });
-    }
-    Ok(read)
+    certificates_of(&text(path)?).ok_or_else(|| TlsError::Content { path: path.to_owned(), expected })
+}
+
+/// The certificates in a text, at least one; none if it has none, too many or something that cannot be read.
+pub fn certificates_of(text: &str) -> Option<Vec<CertificateDer<'static>>> {
+    let read: Vec<_> = CertificateDer::pem_slice_iter(text.as_bytes()).collect::<Result<_, _>>().ok()?;
+    (1..=CERTIFICATES_MAX).contains(&read.len()).then_some(read)
 }
 
 pub(crate) fn private_key(path: &Path) -> Result<Zeroizing<Vec<u8>>, TlsError> {

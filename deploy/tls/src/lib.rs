@@ -11,6 +11,7 @@ mod authority;
 mod credentials;
 mod error;
 mod files;
+mod group;
 mod net;
 mod subject;
 #[cfg(test)]
@@ -22,8 +23,14 @@ mod watch;
 pub use authority::{Authority, KEY_BYTES, NodeKey, fingerprint};
 pub use credentials::{Credentials, Names};
 pub use error::TlsError;
-pub use files::{AUTHORITY, AUTHORITY_KEY, Enrolled, Issued, certificates, private_text, write_private};
+pub use files::{
+    AUTHORITY, AUTHORITY_KEY, Enrolled, Issued, certificates, certificates_of, private_text, write_private,
+};
+pub use group::GroupToken;
 pub use net::{Clients, TlsNet, listener};
 pub use subject::Subject;
 pub use token::NodeToken;
 pub use watch::{Refused, Watch};
+
+/// A certificate as it is sent.
+pub use rustls::pki_types::CertificateDer;

@@ -13,7 +13,7 @@ use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::version::{TLS12, TLS13};
-use rustls::{ClientConfig, ServerConfig};
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{Mutex, Semaphore, mpsc};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
@@ -63,6 +63,15 @@ impl TlsNet {
     /// Shows no certificate, and accepts controllers that show an authority with this fingerprint.
     pub fn pinned(net: Arc<dyn Net>, authority: [u8; 32]) -> Result<Self, TlsError> {
         Self::with(net, Trust::Pinned(authority), None)
+    }
+
+    /// Shows no certificate, and accepts controllers whose certificates these authorities issued.
+    pub fn trusting(net: Arc<dyn Net>, authorities: &[CertificateDer<'static>]) -> Result<Self, TlsError> {
+        let mut roots = RootCertStore::empty();
+        for authority in authorities {
+            roots.add(authority.clone())?;
+        }
+        Self::with(net, Trust::Roots(Arc::new(roots)), None)
     }
 
     pub(crate) fn with(net: Arc<dyn Net>, trust: Trust, own: Option<&Credentials>) -> Result<Self, TlsError> {

@@ -15,7 +15,7 @@ const PREFIX: &str = "atn_";
 pub struct NodeToken {
     /// The SHA-256 of the cluster's certificate.
     pub authority: [u8; 32],
-    secret: [u8; 32],
+    pub(crate) secret: [u8; 32],
     /// The node that may join with it.
     pub node: String,
 }

@@ -20,6 +20,8 @@ pub(crate) enum Trust {
     Held(Credentials),
     /// The authority with this fingerprint, which the other end has to show.
     Pinned([u8; 32]),
+    /// These authorities, from a file.
+    Roots(Arc<RootCertStore>),
 }
 
 /// Accepts controllers of the cluster, at any address.
@@ -37,6 +39,7 @@ impl Controllers {
     fn roots(&self, shown: &[CertificateDer<'_>]) -> Result<Arc<RootCertStore>, Error> {
         match &self.trust {
             Trust::Held(credentials) => Ok(credentials.trusted()),
+            Trust::Roots(roots) => Ok(Arc::clone(roots)),
             Trust::Pinned(wanted) => {
                 let is_it = |certificate: &&CertificateDer<'_>| bool::from(fingerprint(certificate).ct_eq(wanted));
                 let authority = shown.iter().find(is_it).ok_or(CertificateError::UnknownIssuer)?;
