@@ -42,6 +42,9 @@ pub(crate) struct Entry {
     /// The file with the certificates that they show; none for those that this machine trusts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ca_file: Option<PathBuf>,
+    /// These certificates themselves, if they came with the token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ca: Option<String>,
     /// Who gave the token, if a person logged in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) login: Option<SavedLogin>,
@@ -155,7 +158,8 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("deep/config.toml");
         assert_eq!(Config::read_from(&path).expect("none yet"), Config::default());
-        let entry = Entry { server: "http://127.0.0.1:7400".to_owned(), token: None, ca_file: None, login: None };
+        let entry =
+            Entry { server: "http://127.0.0.1:7400".to_owned(), token: None, ca_file: None, ca: None, login: None };
         let config = Config {
             current: Some("dev".to_owned()),
             hints: Some(false),

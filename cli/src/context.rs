@@ -134,7 +134,12 @@ impl Context {
         }
         let (_, origin) = self.server()?;
         let Some(name) = origin.strip_prefix("context ") else { return Ok(Trust::Machine) };
-        Ok(self.config()?.context(name)?.ca_file.clone().map_or(Trust::Machine, Trust::File))
+        let entry = self.config()?.context(name)?;
+        Ok(match (&entry.ca_file, &entry.ca) {
+            (Some(path), _) => Trust::File(path.clone()),
+            (None, Some(text)) => Trust::Text(text.clone()),
+            (None, None) => Trust::Machine,
+        })
     }
 
     /// The HTTP client of the cluster.

@@ -24,6 +24,8 @@ pub(crate) enum Trust {
     Machine,
     /// Those in this file alone.
     File(PathBuf),
+    /// Those in this text alone, from a context.
+    Text(String),
 }
 
 /// Sends requests.
@@ -83,6 +85,13 @@ fn roots(trust: &Trust) -> Result<RootCertStore, Failure> {
             for certificate in certificates(path)? {
                 let added = roots.add(certificate);
                 added.map_err(|error| Failure::usage(format!("\"{}\": {error}", path.display())))?;
+            }
+        }
+        Trust::Text(text) => {
+            let wrong =
+                || Failure::usage("the certificate of the context cannot be used").with_next("add the context again");
+            for certificate in atlas_tls::certificates_of(text).ok_or_else(wrong)? {
+                roots.add(certificate).map_err(|_| wrong())?;
             }
         }
         Trust::Machine => {

@@ -59,7 +59,7 @@ pub(crate) struct AddOptions {
     /// Read the token for the cluster from a file; - reads it from stdin.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Read the token from a Secret of Kubernetes, as JSON; - reads it from stdin.
+    /// Read the token, and the certificate of the cluster, from a Secret of Kubernetes, as JSON; - reads it from stdin.
     ///
     /// kubectl -n atlas get secret atlas-auth -o json | atlasctl context add prod --server URL --from-secret -
     #[arg(long, value_name = "FILE", conflicts_with = "token_file")]
@@ -137,12 +137,17 @@ fn add(context: &Context, mut config: Config, options: &AddOptions) -> Result<Ex
         return Err(failure.with_next(format!("remove it first: atlasctl context remove {}", shell(name))));
     }
     let known = config.contexts.get(name);
+    let mut ca = known.and_then(|known| known.ca.clone()).filter(|_| context.named_ca_file().is_none());
     let (token, login) = match (&options.token_file, &options.from_secret) {
         (Some(path), _) => (Some(auth::read_token(path)?), None),
-        (None, Some(path)) => (Some(kubernetes::token(path)?), None),
+        (None, Some(path)) => {
+            let secret = kubernetes::read(path)?;
+            ca = secret.ca.filter(|_| context.named_ca_file().is_none()).or(ca);
+            (Some(secret.token), None)
+        }
         (None, None) => (known.and_then(|known| known.token.clone()), known.and_then(|known| known.login.clone())),
     };
-    config.contexts.insert(name.clone(), Entry { server: server.clone(), token, ca_file, login });
+    config.contexts.insert(name.clone(), Entry { server: server.clone(), token, ca_file, ca, login });
     if options.current || config.current.is_none() {
         config.current = Some(name.clone());
     }

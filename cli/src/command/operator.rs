@@ -2,6 +2,7 @@
 
 mod init;
 mod raft;
+mod secret;
 mod snapshot;
 
 use crate::context::Context;
@@ -13,6 +14,8 @@ use crate::failure::Failure;
 pub(crate) enum Verb {
     /// Makes the files of a new cluster: its certificate and key for TLS, and the root token. Needs no running cluster.
     Init(init::Options),
+    /// Makes the Secret of a new cluster in Kubernetes: its root token, keys, join token and certificate.
+    Secret(secret::Options),
     /// Backups: the state, history and artifacts of a cluster in one file.
     #[command(subcommand)]
     Snapshot(snapshot::Verb),
@@ -24,6 +27,7 @@ pub(crate) enum Verb {
 pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
     match verb {
         Verb::Init(options) => init::run(context, options),
+        Verb::Secret(options) => secret::run(context, options).await,
         Verb::Snapshot(verb) => snapshot::run(context, verb).await,
         Verb::Raft(verb) => raft::run(context, verb),
     }

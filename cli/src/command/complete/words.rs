@@ -344,6 +344,7 @@ mod tests {
             "mcp add",
             "model add",
             "model prices",
+            "operator secret",
             "peer add",
             "peer remove",
             "trigger create",

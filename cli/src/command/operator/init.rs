@@ -65,6 +65,6 @@ fn commands(dir: &Path) -> String {
     )
 }
 
-fn failed(error: &TlsError) -> Failure {
+pub(super) fn failed(error: &TlsError) -> Failure {
     Failure::usage(atlas_env::chain(error))
 }
