@@ -129,6 +129,8 @@ pub struct Options {
     pub audit_bytes_max: u64,
     /// The directory with the cluster's certificate and its key; none for a controller without TLS.
     pub tls_dir: Option<PathBuf>,
+    /// The file with the join token of a group of nodes; none if there is no such group.
+    pub tls_group_token_file: Option<PathBuf>,
     /// Further names by which clients reach this controller over HTTPS.
     pub tls_names: Vec<String>,
     /// How long certificates of controllers and nodes are valid.
@@ -209,6 +211,7 @@ impl Options {
             root_token_file: None,
             audit_bytes_max: 1 << 30,
             tls_dir: None,
+            tls_group_token_file: None,
             tls_names: Vec::new(),
             tls_life: Duration::from_secs(24 * 3_600),
             plain_ports: false,

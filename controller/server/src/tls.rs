@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use atlas_env::{Env, Listener};
 use atlas_raft::Handle;
-use atlas_tls::{Authority, Clients, Credentials, Names, TlsError, TlsNet, listener};
+use atlas_tls::{Authority, Clients, Credentials, GroupToken, Names, NodeToken, TlsError, TlsNet, listener};
 use atlas_types::{MemberId, Timestamp};
 
 use crate::watch::Watch;
@@ -21,6 +21,8 @@ pub(crate) struct Tls {
     credentials: Credentials,
     /// How long certificates of nodes are valid.
     pub(crate) life: Duration,
+    /// The join token of a group of nodes; none if there is no such group.
+    group: Option<GroupToken>,
 }
 
 impl Tls {
@@ -30,7 +32,8 @@ impl Tls {
         let authority = Arc::new(Authority::read(dir)?);
         let names = Names { hosts: hosts(options), life: options.tls_life };
         let credentials = Credentials::of_controller(authority, names, env.clock.clone())?;
-        Ok(Some(Self { credentials, life: options.tls_life }))
+        let group = options.tls_group_token_file.as_deref().map(GroupToken::in_file).transpose()?;
+        Ok(Some(Self { credentials, life: options.tls_life, group }))
     }
 
     /// The machine, with connections that lead to controllers of the cluster alone.
@@ -54,6 +57,11 @@ impl Tls {
             handle.note_certificate(after(self.credentials.due_in()), after(self.credentials.ends_in()));
             env.clock.sleep(REPORT_EVERY).await;
         }
+    }
+
+    /// Whether a node's token was made from the token of the group.
+    pub(crate) fn is_of_group(&self, token: &NodeToken) -> bool {
+        self.group.as_ref().is_some_and(|group| group.made(token))
     }
 
     /// The authority of the cluster.

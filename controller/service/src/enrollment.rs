@@ -4,6 +4,7 @@
 //! token is used up by the write that records the key, which expects the revision with the token: two workers cannot
 //! use the same token. A repeat with the same key gets the same answer, so a worker that lost it can ask again.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use atlas_objects::EnrollmentSpec;
@@ -12,6 +13,10 @@ use atlas_types::{Command, Expect, Namespace, NodeId, Object, ObjectKey, ObjectK
 use subtle::ConstantTimeEq as _;
 
 use crate::{Caller, Consistency, Error, Service};
+
+mod group;
+
+pub use group::GroupMember;
 
 /// The kind of their objects.
 const KIND: &str = "enrollment";
@@ -40,7 +45,8 @@ impl Service {
                 token_expires_ms: Some(expires),
             };
             let expect = old.map_or(Expect::Absent, |old| Expect::Revision(old.revision));
-            match self.write_enrollment(caller, &key, &spec, expect).await {
+            // Who has a token of its own has left its group.
+            match self.write_enrollment(caller, &key, &spec, BTreeMap::new(), expect).await {
                 Err(Error::ObjectChanged { .. }) => {}
                 done => return done.map(|()| expires),
             }
@@ -68,7 +74,8 @@ impl Service {
             token_sha256: spec.token_sha256,
             token_expires_ms: None,
         };
-        match self.write_enrollment(caller, &key, &spec, Expect::Revision(object.revision)).await {
+        let labels = (*object.labels).clone();
+        match self.write_enrollment(caller, &key, &spec, labels, Expect::Revision(object.revision)).await {
             // Another worker was faster, or the token was replaced or revoked.
             Err(Error::ObjectChanged { .. } | Error::UnknownObject(_)) => Err(refused()),
             done => done,
@@ -89,6 +96,7 @@ impl Service {
         caller: &Caller,
         key: &ObjectKey,
         spec: &EnrollmentSpec,
+        labels: BTreeMap<String, String>,
         expect: Expect,
     ) -> Result<(), Error> {
         let what = "write an enrollment";
@@ -97,7 +105,7 @@ impl Service {
         let command = Command::PutObject(PutObject {
             kind: key.kind.clone(),
             name: key.name.clone(),
-            labels: Default::default(),
+            labels,
             spec: spec.into(),
             spec_version: 1,
             expect,

@@ -103,6 +103,7 @@ pub use cluster_events::{EventFilter, EventKind, EventLabel};
 pub use contracts::Known;
 pub use conversations::{BegunTurn, ConversationScope, Mapping, Message, Role, reply_of};
 pub use dependencies::lacking;
+pub use enrollment::GroupMember;
 pub use error::Error;
 pub use events::{Change, Follow, JobStream, Next, Reader};
 pub use fill::Completeness;

@@ -1,6 +1,7 @@
 //! Tests services whose histories and artifacts differ at first and are then synchronised.
 
 mod conversations;
+mod enrollment;
 mod objects;
 
 use std::sync::Arc;

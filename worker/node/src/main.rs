@@ -37,6 +37,7 @@ fn run() -> anyhow::Result<()> {
         print!("{}", configuration.to_toml());
         return Ok(());
     }
+    let join_only = configuration.join_only;
     let options = configuration.options()?;
     if configuration.check_config {
         return Ok(());
@@ -49,7 +50,11 @@ fn run() -> anyhow::Result<()> {
         .context("could not start the async runtime")?
         .block_on(async {
             let running = otlp.map(|otlp| otlp.start(&atlas_telemetry::Metrics::new(), &env));
-            let ended = serve(options, env).await;
+            let ended = if join_only {
+                atlas_worker::join(&options, &env).await.map_err(Into::into)
+            } else {
+                serve(options, env).await
+            };
             if let Some(running) = running {
                 running.stop().await;
             }

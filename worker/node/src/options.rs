@@ -17,6 +17,8 @@ use crate::{Cgroup, Confinement, Inside, ModelEnvironment, SandboxMeans, Sandbox
 
 #[cfg(test)]
 mod reference;
+#[cfg(test)]
+mod tests;
 mod values;
 
 /// The longest time for preparing an attempt. Controllers give a running job this much time in addition to its own
@@ -34,6 +36,8 @@ pub struct Options {
     pub data_dir: PathBuf,
     /// The file with a join token; none for a node that has joined, or a cluster without TLS.
     pub token_file: Option<PathBuf>,
+    /// The join token of a group; none for a node with a token of its own.
+    pub group: Option<Group>,
     /// The directory of the node's certificate. None uses a subdirectory of the data directory.
     pub tls_dir: Option<PathBuf>,
     /// The most concurrent jobs that run a process. None for the larger of 4 and the number of cores.
@@ -130,6 +134,7 @@ impl Options {
             controllers,
             data_dir,
             token_file: None,
+            group: None,
             tls_dir: None,
             places: None,
             llm_places: 256,
@@ -174,6 +179,15 @@ impl Options {
     }
 }
 
+/// How a node joins that belongs to a group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// The file with the group's join token.
+    pub token_file: PathBuf,
+    /// The file with the certificates by which the node recognises the cluster.
+    pub authority_file: PathBuf,
+}
+
 /// Why a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigurationError {
@@ -212,6 +226,9 @@ pub enum ConfigurationError {
     /// Hardware is declared but its checks are off.
     #[error("hardware is declared but its checks are off; use only one of the two")]
     DeclaredUnchecked,
+    /// A group's token, or the certificates, without the other.
+    #[error("--group-token-file needs --authority-file and the other way round, and no --token-file")]
+    Group,
     /// No controller is named.
     #[error("no controller given; use --controller HOST:PORT")]
     NoController,
@@ -246,6 +263,16 @@ pub struct Configuration {
     /// File with a join token from `atlasctl node token`; needed for the first start in a cluster with TLS.
     #[arg(long, env = "ATLAS_NODE_TOKEN_FILE", value_name = "FILE")]
     pub token_file: Option<PathBuf>,
+    /// File with the join token of a group of nodes, from `atlasctl operator secret`, in the place of a token for this node alone.
+    #[arg(long, env = "ATLAS_GROUP_TOKEN_FILE", value_name = "FILE")]
+    pub group_token_file: Option<PathBuf>,
+    /// File with the certificates of the cluster, ca.pem; needed with the token of a group.
+    #[arg(long, env = "ATLAS_AUTHORITY_FILE", value_name = "FILE")]
+    pub authority_file: Option<PathBuf>,
+    /// Join the cluster, store the certificate, and exit: for a step before the worker, which then needs no token.
+    #[arg(long)]
+    #[serde(skip)]
+    pub join_only: bool,
     /// Directory of the node's certificate and key; defaults to tls in the data directory.
     #[arg(long, env = "ATLAS_NODE_TLS_DIR", value_name = "DIR")]
     pub tls_dir: Option<PathBuf>,
@@ -385,6 +412,9 @@ impl Configuration {
             controllers: self.controllers.or(file.controllers),
             data_dir: self.data_dir.or(file.data_dir),
             token_file: self.token_file.or(file.token_file),
+            group_token_file: self.group_token_file.or(file.group_token_file),
+            authority_file: self.authority_file.or(file.authority_file),
+            join_only: self.join_only,
             tls_dir: self.tls_dir.or(file.tls_dir),
             places: self.places.or(file.places),
             otlp: self.otlp.or(file.otlp),
@@ -435,6 +465,13 @@ impl Configuration {
         let data_dir = self.data_dir.clone().unwrap_or_else(|| PathBuf::from("./.atlas-worker"));
         let mut options = Options::new(node, controllers, data_dir);
         options.token_file.clone_from(&self.token_file);
+        options.group = match (&self.group_token_file, &self.authority_file) {
+            (None, None) => None,
+            (Some(token_file), Some(authority_file)) if self.token_file.is_none() => {
+                Some(Group { token_file: token_file.clone(), authority_file: authority_file.clone() })
+            }
+            _ => return Err(ConfigurationError::Group),
+        };
         options.tls_dir.clone_from(&self.tls_dir);
         options.places = self.places;
         options.ca_file.clone_from(&self.ca_file);
@@ -520,63 +557,4 @@ fn host_name() -> String {
     let name = std::fs::read_to_string(Path::new("/proc/sys/kernel/hostname")).unwrap_or_default();
     let name = name.trim();
     if name.is_empty() { "worker".to_owned() } else { name.to_owned() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn flags_win_over_the_file() {
-        let dir = tempfile::tempdir().expect("temporary directory");
-        let path = dir.path().join("worker.toml");
-        std::fs::write(&path, "node = \"a\"\nplaces = 3\ncontrollers = [\"c:1\"]\nidle-timeout = \"5m\"\n")
-            .expect("writable");
-        let flags = Configuration { config: Some(path), node: Some("b".into()), ..Configuration::default() };
-        let options = flags.with_file().and_then(|merged| merged.options()).expect("valid");
-        assert_eq!((options.node.as_str(), options.places), ("b", Some(3)));
-        assert_eq!(options.idle_timeout, Duration::from_secs(300));
-    }
-
-    #[test]
-    fn an_unknown_key_is_refused() {
-        let dir = tempfile::tempdir().expect("temporary directory");
-        let path = dir.path().join("worker.toml");
-        std::fs::write(&path, "place = 3\n").expect("writable");
-        let flags = Configuration { config: Some(path), ..Configuration::default() };
-        assert!(matches!(flags.with_file(), Err(ConfigurationError::Parse { .. })));
-    }
-
-    #[test]
-    fn checks_are_on_unless_they_are_switched_off() {
-        let set = |checks: Option<&str>, gpus| Configuration {
-            node: Some("a".into()),
-            controllers: Some(vec!["c:1".into()]),
-            hardware_checks: checks.map(str::to_owned),
-            gpus,
-            ..Configuration::default()
-        };
-        let checks = |set: Configuration| set.options().map(|options| options.hardware_checks).ok();
-        assert_eq!((checks(set(None, None)), checks(set(Some("off"), None))), (Some(true), Some(false)));
-        assert!(matches!(set(Some("off"), Some(1)).options(), Err(ConfigurationError::DeclaredUnchecked)));
-        assert!(matches!(set(Some("no"), None).options(), Err(ConfigurationError::Value { .. })));
-    }
-
-    #[test]
-    fn secrets_have_sources() {
-        let set = |prefix: Option<&str>, allowed: Option<&[&str]>| Configuration {
-            node: Some("a".into()),
-            controllers: Some(vec!["c:1".into()]),
-            secrets_prefix: prefix.map(str::to_owned),
-            secrets_allowed: allowed.map(|names| names.iter().map(|name| (*name).to_owned()).collect()),
-            ..Configuration::default()
-        };
-        let secrets = |set: Configuration| set.options().map(|options| options.secrets).ok();
-        assert_eq!(secrets(set(None, None)), Some(SecretSources::default()));
-        let found = secrets(set(Some("X_"), Some(&["a", ""]))).expect("options");
-        assert_eq!((found.prefix.as_str(), found.allowed), ("X_", Rules::Only(["a".to_owned()].into())));
-        let none = secrets(set(None, Some(&[""]))).expect("options");
-        assert_eq!(none.allowed, Rules::Only([].into()), "an empty name allows none");
-        assert!(secrets(set(Some(""), None)).is_none() && secrets(set(Some("A-"), None)).is_none());
-    }
 }

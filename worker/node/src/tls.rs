@@ -1,5 +1,5 @@
-//! The certificate of this node: it joins with a token, and renews its certificate while it runs
-//! ([ADR 41](../../../docs/adr/0041-tls.md)).
+//! The certificate of this node: it joins with a token, of its own or of its group, and renews its certificate while it runs
+//! ([ADR 41](../../../docs/adr/0041-tls.md), [ADR 61](../../../docs/adr/0061-join-tokens-of-groups.md)).
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::Env;
-use atlas_tls::{Credentials, Enrolled, Issued, NodeToken, Subject, TlsError, TlsNet};
-use atlas_types::{NodeId, SecretText};
+use atlas_tls::{CertificateDer, Credentials, Enrolled, GroupToken, Issued, NodeToken, Subject, TlsError, TlsNet};
+use atlas_types::NodeId;
 use atlas_wire::proto::worker::v1::enrollment_service_client::EnrollmentServiceClient;
 use atlas_wire::proto::worker::v1::{EnrollRequest, NodeCertificate, RenewRequest};
 use tonic::transport::Channel;
@@ -17,6 +17,7 @@ use tracing::{debug, info, warn};
 
 use crate::Options;
 use crate::link::dial;
+use crate::options::Group;
 
 /// How long controllers may take to answer a node that joins. They may all be starting or electing.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -46,6 +47,9 @@ pub enum JoinError {
         "the certificate of this node has expired: make a token with \"atlasctl node token {own}\", and start atlas-worker with --token-file"
     )]
     Expired { own: NodeId },
+    /// There is nothing to join with.
+    #[error("to join, this node needs a token: --token-file, or --group-token-file and --authority-file")]
+    NoToken,
     /// The cluster refused.
     #[error("the cluster refused this node: {0}")]
     Refused(String),
@@ -71,10 +75,10 @@ impl Node {
     pub(crate) async fn open(options: &Options, env: &Env) -> Result<Option<Self>, JoinError> {
         let dir = options.tls_dir.clone().unwrap_or_else(|| options.data_dir.join("tls"));
         let files = Enrolled::in_dir(&dir);
-        match token(options, &files)? {
+        match Admission::read(options, &files)? {
             // A worker starts again with the token with which it joined.
-            Some(token) if !files.is_by(token.expose()) => {
-                enroll(&files, token.expose(), options, env).await?;
+            Some(admission) if admission.is_due(&files, env) => {
+                enroll(&files, &admission, options, env).await?;
                 info!("joined the cluster");
             }
             None if !files.exists() => return Ok(None),
@@ -134,30 +138,73 @@ impl Node {
     }
 }
 
-/// The token in the file of the options. A node that has joined does not need the file any more.
-fn token(options: &Options, files: &Enrolled) -> Result<Option<SecretText>, JoinError> {
-    let Some(path) = &options.token_file else { return Ok(None) };
-    match atlas_tls::private_text(path) {
-        Ok(text) => Ok(Some(SecretText::new(text))),
-        Err(error) if error.kind() == ErrorKind::NotFound && files.exists() => Ok(None),
-        Err(source) => Err(TlsError::File { path: path.clone(), source }.into()),
+/// The right to join: the token of this node, and how the node recognises the cluster before it sends it.
+struct Admission {
+    token: NodeToken,
+    /// The certificates in a file, for a node of a group; none for the authority that the token names.
+    authorities: Option<Vec<CertificateDer<'static>>>,
+}
+
+impl Admission {
+    /// The one in the files of the options. A node that has joined does not need them any more.
+    fn read(options: &Options, files: &Enrolled) -> Result<Option<Self>, JoinError> {
+        if let Some(group) = &options.group {
+            return Self::of_group(group, &options.node).map(Some);
+        }
+        let Some(path) = &options.token_file else { return Ok(None) };
+        match atlas_tls::private_text(path) {
+            Ok(text) => Ok(Some(Self { token: NodeToken::read(&text)?, authorities: None })),
+            Err(error) if error.kind() == ErrorKind::NotFound && files.exists() => Ok(None),
+            Err(source) => Err(TlsError::File { path: path.clone(), source }.into()),
+        }
+    }
+
+    fn of_group(group: &Group, node: &NodeId) -> Result<Self, JoinError> {
+        let authorities = atlas_tls::certificates(&group.authority_file)?;
+        let first = authorities.first().map(atlas_tls::fingerprint).unwrap_or_default();
+        let token = GroupToken::in_file(&group.token_file)?.of_node(first, node.as_str());
+        Ok(Self { token, authorities: Some(authorities) })
+    }
+
+    /// Whether the node has not joined with it yet. Unlike the token of a node, that of a group can be used again when the
+    /// certificate has expired.
+    fn is_due(&self, files: &Enrolled, env: &Env) -> bool {
+        let expired = || {
+            let credentials = Credentials::of_node(files, env.clock.clone());
+            credentials.is_ok_and(|credentials| credentials.ends_in().is_zero())
+        };
+        !files.is_by(&self.token.text()) || (self.authorities.is_some() && expired())
+    }
+
+    /// A network whose connections lead to controllers of the cluster alone.
+    fn net(&self, env: &Env) -> Result<TlsNet, TlsError> {
+        match &self.authorities {
+            Some(authorities) => TlsNet::trusting(env.net.clone(), authorities),
+            None => TlsNet::pinned(env.net.clone(), self.token.authority),
+        }
     }
 }
 
+/// Joins the cluster, unless this node has joined before: it then has a certificate in the directory of the options.
+pub async fn join(options: &Options, env: &Env) -> Result<(), JoinError> {
+    Node::open(options, env).await?.ok_or(JoinError::NoToken).map(|_| ())
+}
+
 /// Exchanges the token for a certificate. The controllers are asked in turn until one answers for the cluster.
-async fn enroll(files: &Enrolled, token: &str, options: &Options, env: &Env) -> Result<(), JoinError> {
-    let read = NodeToken::read(token)?;
-    if read.node != options.node.as_str() {
-        return Err(JoinError::OtherNode { token: read.node, own: options.node.clone() });
+async fn enroll(files: &Enrolled, admission: &Admission, options: &Options, env: &Env) -> Result<(), JoinError> {
+    let token = &admission.token;
+    if token.node != options.node.as_str() {
+        return Err(JoinError::OtherNode { token: token.node.clone(), own: options.node.clone() });
     }
-    let key = files.begin(token)?;
-    // The token is sent only to who shows the authority in it.
-    let env = Env { net: Arc::new(TlsNet::pinned(env.net.clone(), read.authority)?), ..env.clone() };
+    let text = token.text();
+    let key = files.begin(&text)?;
+    // The token is sent only to who shows the authority.
+    let env = Env { net: Arc::new(admission.net(env)?), ..env.clone() };
     let deadline = env.clock.monotonic() + PATIENCE;
     loop {
         let mut reason = String::new();
         for address in &options.controllers {
-            let request = EnrollRequest { token: token.trim().to_owned(), public_key: key.bytes().to_vec().into() };
+            let request = EnrollRequest { token: text.clone(), public_key: key.bytes().to_vec().into() };
             let asked = async { client(&env, address).await?.enroll(request).await.map(tonic::Response::into_inner) };
             match in_time(&env, asked).await {
                 Ok(answer) => return store(files, &answer.certificate.ok_or(JoinError::Malformed)?, &env),

@@ -231,6 +231,7 @@ fn typed(values: &BTreeMap<&'static str, (String, &'static str)>) -> Options {
     };
     options.root_token_file = filled("auth.root-token-file").map(PathBuf::from);
     options.tls_dir = filled("tls.dir").map(PathBuf::from);
+    options.tls_group_token_file = filled("tls.group-token-file").map(PathBuf::from);
     let names = text("tls.names").split(',').map(str::trim).filter(|name| !name.is_empty());
     options.tls_names = names.map(str::to_owned).collect();
     options.plain_ports = text("plain-ports") == "true";

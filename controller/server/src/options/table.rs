@@ -261,6 +261,14 @@ pub const OPTIONS: &[OptionRow] = &[
         "Directory with `ca.pem` and `ca.key`, from `atlasctl operator init` and the same on all controllers. Switches TLS on: HTTPS for clients, certificates for workers and controllers. Not in the data directory.",
     ),
     row(
+        "tls.group-token-file",
+        "tls-group-token-file",
+        "ATLAS_TLS_GROUP_TOKEN_FILE",
+        Form::Text,
+        "",
+        "File with the join token of a group of nodes, from `atlasctl operator secret` and the same on all controllers: workers that have it join under any name that is free.",
+    ),
+    row(
         "tls.names",
         "tls-names",
         "ATLAS_TLS_NAMES",

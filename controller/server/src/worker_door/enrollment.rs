@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use atlas_env::Env;
 use atlas_service::catalogue::NOT_ENROLLED;
-use atlas_service::{Error, Service, is_denial};
+use atlas_service::{Error, GroupMember, Service, is_denial};
 use atlas_tls::{NodeKey, NodeToken, Subject};
 use atlas_types::NodeId;
 use atlas_wire::proto::worker::v1 as wire;
@@ -127,8 +127,13 @@ impl EnrollmentService for Rpc {
         let token = token.and_then(|token| NodeToken::read(token).ok());
         let token = token.ok_or_else(|| self.refused("", &Error::NodeTokenRefused))?;
         let (caller, hash, key_hash) = (identity::worker(), token.hash(), hex(key.hash()));
-        let enrolled = self.door.service.enroll_node(&caller, &token.node, &hash, &key_hash);
-        enrolled.await.map_err(|error| self.refused(&token.node, &error))?;
+        let enrolled = if self.tls.is_of_group(&token) {
+            let member = GroupMember { node: &token.node, token: &hash, key: &key_hash, life: self.tls.life };
+            self.door.service.enroll_member(&caller, member).await
+        } else {
+            self.door.service.enroll_node(&caller, &token.node, &hash, &key_hash).await
+        };
+        enrolled.map_err(|error| self.refused(&token.node, &error))?;
         let certificate = Some(self.issue(&token.node, &key)?);
         Ok(Response::new(wire::EnrollResponse { certificate }))
     }

@@ -16,9 +16,9 @@ use crate::Consistency;
 const HOUR: i64 = 3_600;
 
 /// The machine's clock, some seconds ahead.
-struct Ahead {
-    system: SystemClock,
-    seconds: AtomicI64,
+pub(super) struct Ahead {
+    pub(super) system: SystemClock,
+    pub(super) seconds: AtomicI64,
 }
 
 impl Clock for Ahead {

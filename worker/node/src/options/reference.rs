@@ -29,7 +29,7 @@ fn generated_reference_of_worker_options_is_fresh() {
 fn row(argument: &Arg) -> String {
     let key = argument.get_id().as_str();
     // Options for a single start are not allowed in the file.
-    let of_one_start = ["config", "print_config", "check_config"].contains(&key);
+    let of_one_start = ["config", "print_config", "check_config", "join_only"].contains(&key);
     let key = if of_one_start { String::new() } else { format!("`{}`", key.replace('_', "-")) };
     let flag = argument.get_long().unwrap_or_default();
     let value = argument.get_value_names().and_then(|names| names.first());

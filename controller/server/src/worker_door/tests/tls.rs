@@ -1,5 +1,6 @@
 //! A door with TLS: whom it lets join, and for whom a worker may act.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use atlas_env::{Env, Net};
 use atlas_raft::peer_channel;
 use atlas_service::{AuditAsk, AuditDecision, AuditFilter};
-use atlas_tls::{Authority, Credentials, Enrolled, Issued, NodeToken, TlsNet};
+use atlas_tls::{Authority, Credentials, Enrolled, GroupToken, Issued, NodeToken, TlsNet};
 use atlas_types::Expect;
 use atlas_wire::proto::peer::v1::member_service_client::MemberServiceClient;
 use atlas_wire::proto::peer::v1::{JoinRequest, ReadyRequest};
@@ -21,6 +22,12 @@ use super::fake::{Cluster, Worker, completed, hello, report, soon};
 use crate::{Auth, Options};
 
 const LIFE: Duration = Duration::from_secs(600);
+/// The file with the token of the group.
+const GROUP: &str = "group.token";
+
+fn group() -> GroupToken {
+    GroupToken::new([5, 6, 7, 8])
+}
 
 struct Scene {
     cluster: Cluster,
@@ -33,6 +40,9 @@ impl Scene {
         Authority::new(now()).expect("an authority").write(keys.path()).expect("written");
         let dir = keys.path().to_owned();
         let cluster = Cluster::start_with(|options: &mut Options| {
+            std::fs::write(dir.join(GROUP), group().text()).expect("written");
+            std::fs::set_permissions(dir.join(GROUP), std::fs::Permissions::from_mode(0o440)).expect("a mode");
+            options.tls_group_token_file = Some(dir.join(GROUP));
             options.tls_dir = Some(dir);
             options.tls_life = LIFE;
             // With an audit.
@@ -180,6 +190,40 @@ async fn a_node_joins_once_acts_for_itself_and_is_revoked() {
         "anonymous worker enrollNode node/n1 E2102",
     ];
     assert_eq!(scene.turned_away().await, expected);
+}
+
+#[tokio::test]
+async fn nodes_of_a_group_join_under_free_names() {
+    let scene = Scene::start().await;
+    let dir = |name: &str| scene.keys.path().join(name);
+    let of_group = |node: &str| group().of_node(scene.authority().fingerprint(), node);
+    let refused = (Code::PermissionDenied, "the join token is refused".to_owned());
+
+    let own = scene.enroll(&of_group("cpu-1"), &dir("cpu-1")).await.expect("joined");
+    let mut worker = scene.worker(&own).await.expect("a stream");
+    worker.say(hello("cpu-1", 1)).await;
+    assert!(worker.hears().await.starts_with("welcome"));
+    assert!(scene.enroll(&of_group("cpu-1"), &dir("cpu-1")).await.is_ok(), "the same key, as often as it likes");
+    assert_eq!(code(scene.enroll(&of_group("cpu-1"), &dir("thief")).await), refused, "the node is connected");
+    scene.enroll(&of_group("cpu-2"), &dir("cpu-2")).await.expect("another name");
+    scene.enroll(&of_group("cpu-2"), &dir("cpu-2-again")).await.expect("it is not connected, and lost its disk");
+
+    // A node with a token of its own, and another group.
+    let token = scene.token("n1", LIFE).await;
+    scene.enroll(&token, &dir("n1")).await.expect("joined");
+    assert_eq!(code(scene.enroll(&of_group("n1"), &dir("thief")).await), refused, "joined in another way");
+    let other = GroupToken::new([5, 6, 7, 9]).of_node(token.authority, "cpu-3");
+    assert_eq!(code(scene.enroll(&other, &dir("other")).await), refused, "another group");
+    assert_eq!(
+        code(scene.enroll(&of_group("../n1"), &dir("name")).await).0,
+        Code::InvalidArgument,
+        "no name of a node"
+    );
+
+    // An administrator takes a name out of the group.
+    let token = scene.token("cpu-2", LIFE).await;
+    assert_eq!(code(scene.enroll(&of_group("cpu-2"), &dir("thief")).await), refused, "it has a token of its own");
+    scene.enroll(&token, &dir("cpu-2-own")).await.expect("joined");
 }
 
 #[tokio::test]

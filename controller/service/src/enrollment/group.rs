@@ -1,0 +1,106 @@
+//! Nodes that join by the token of a group ([ADR 61](../../../../docs/adr/0061-join-tokens-of-groups.md)).
+//!
+//! Their enrollments have a label. The group's token neither takes the name of a node that joined in another way, nor
+//! that of one which is connected. Members of groups come and go under new names, so each join removes some of the
+//! enrollments that nobody can use any more.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_objects::EnrollmentSpec;
+use atlas_state::State;
+use atlas_types::{Command, DeleteObject, Expect, NodeHealth, NodeId, Object, ObjectKind, Timestamp};
+
+use super::{KIND, is_same, key};
+use crate::{Caller, Consistency, Error, Service};
+
+/// The label of enrollments that were made by the token of a group, and its value.
+const LABEL: (&str, &str) = ("joined-by", "group-token");
+/// The most old enrollments that one join removes, and the most that it looks at.
+const REMOVED_MAX: usize = 4;
+const LOOKED_AT_MAX: usize = 256;
+
+/// What a node of a group shows. Its token was checked. Both hashes are hexadecimal digits.
+#[derive(Debug, Clone, Copy)]
+pub struct GroupMember<'a> {
+    /// The node's name.
+    pub node: &'a str,
+    /// The hash of its token.
+    pub token: &'a str,
+    /// The hash of its key.
+    pub key: &'a str,
+    /// How long certificates are valid.
+    pub life: Duration,
+}
+
+impl Service {
+    /// Recognises a node of a group by its key from now on. A repeat with the same key changes nothing.
+    pub async fn enroll_member(&self, caller: &Caller, member: GroupMember<'_>) -> Result<(), Error> {
+        let key = key(member.node)?;
+        let state = self.state(Consistency::Linearizable).await?;
+        let expect = match state.object(&key) {
+            None => Expect::Absent,
+            Some(object) => {
+                let spec = EnrollmentSpec::read(&object.spec).map_err(|_| Error::NodeTokenRefused)?;
+                if !is_of_group(object) {
+                    return Err(Error::NodeTokenRefused);
+                }
+                if spec.key_sha256.is_some_and(|stored| is_same(&stored, member.key)) {
+                    return Ok(());
+                }
+                if is_connected(&state, &NodeId::new(member.node)?) {
+                    return Err(Error::NodeTokenRefused);
+                }
+                Expect::Revision(object.revision)
+            }
+        };
+        let spec = EnrollmentSpec {
+            key_sha256: Some(member.key.to_owned()),
+            token_sha256: Some(member.token.to_owned()),
+            token_expires_ms: None,
+        };
+        let labels = BTreeMap::from([(LABEL.0.to_owned(), LABEL.1.to_owned())]);
+        self.write_enrollment(caller, &key, &spec, labels, expect).await.map_err(|error| match error {
+            // Another worker of this name was faster.
+            Error::ObjectChanged { .. } => Error::NodeTokenRefused,
+            other => other,
+        })?;
+        for command in unused(&state, self.now_ms(), member.life)? {
+            // A later join tries again.
+            if let Err(error) = self.propose(caller.request(Command::DeleteObject(command))).await {
+                tracing::debug!(error = &error as &dyn std::error::Error, "an old enrollment was not removed");
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_of_group(object: &Object) -> bool {
+    object.labels.get(LABEL.0).is_some_and(|value| value == LABEL.1)
+}
+
+fn is_connected(state: &State, node: &NodeId) -> bool {
+    state.node(node).is_some_and(|node| node.node.health == NodeHealth::Ready)
+}
+
+/// Enrollments of nodes that the cluster has forgotten, whose certificates have ended.
+fn unused(state: &State, now_ms: u64, life: Duration) -> Result<Vec<DeleteObject>, Error> {
+    let kind = ObjectKind::new(KIND)?;
+    let ended = |at: Timestamp| {
+        let at = u64::try_from(at.0 / 1_000).unwrap_or(0);
+        at.saturating_add(u64::try_from(life.as_millis()).unwrap_or(u64::MAX)) < now_ms
+    };
+    let is_unused = |object: &&Arc<Object>| {
+        let node = NodeId::new(object.key.name.as_str());
+        is_of_group(object) && ended(object.updated) && node.is_ok_and(|node| state.node(&node).is_none())
+    };
+    let oldest = state.objects_of_kind(&kind).take(LOOKED_AT_MAX).filter(is_unused).take(REMOVED_MAX);
+    let delete = |object: &Arc<Object>| DeleteObject {
+        kind: object.key.kind.clone(),
+        name: object.key.name.clone(),
+        expect: Expect::Revision(object.revision),
+    };
+    Ok(oldest.map(delete).collect())
+}
