@@ -62,3 +62,33 @@ imagePullSecrets:
 {{- define "atlas.scales" -}}
 {{- range .Values.workers }}{{- if .autoscaling }}{{- if not .autoscaling.metric }}yes{{- end }}{{- end }}{{- end }}
 {{- end }}
+
+{{/* Not empty if controllers and workers are encrypted. YAML reads a bare off as false. */}}
+{{- define "atlas.tls" -}}
+{{- if not (has (toString .Values.tls.mode) (list "off" "false")) }}yes{{- end }}
+{{- end }}
+
+{{- define "atlas.scheme" -}}
+{{- ternary "https" "http" (eq (include "atlas.tls" .) "yes") -}}
+{{- end -}}
+
+{{/* The address of clients within the cluster. */}}
+{{- define "atlas.host" -}}
+{{- printf "%s.%s.svc" (include "atlas.name" .) .Release.Namespace -}}
+{{- end -}}
+
+{{/* The secret with the certificate of the cluster, and the key under which it is there. */}}
+{{- define "atlas.caSecret" -}}
+{{- if eq (toString .Values.tls.mode) "certManager" }}{{ include "atlas.name" . }}-ca{{ else }}{{ include "atlas.secret" . }}{{ end -}}
+{{- end -}}
+
+{{- define "atlas.caKey" -}}
+{{- ternary "tls.crt" "ca.pem" (eq (toString .Values.tls.mode) "certManager") -}}
+{{- end -}}
+
+{{/* A source of a projected volume: the certificate of the cluster, which is public. */}}
+{{- define "atlas.caSource" -}}
+secret:
+  name: {{ include "atlas.caSecret" . }}
+  items: [{ key: {{ include "atlas.caKey" . }}, path: ca.pem }]
+{{- end -}}

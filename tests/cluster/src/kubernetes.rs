@@ -1,9 +1,11 @@
 //! The operator for Kubernetes: an API server of our own, and a real controller.
 
 mod api_server;
+mod secrets;
 mod store;
 
 pub(crate) use api_server::{GRANTED, GRANTED_AT_HOME};
+pub(crate) use secrets::{Secrets, mount};
 
 use std::path::Path;
 use std::process::Command;

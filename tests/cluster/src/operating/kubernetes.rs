@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -11,7 +10,7 @@ use serde_json::Value;
 
 use super::page::{DESK, Line};
 use super::site::Site;
-use crate::kubernetes::{GRANTED, GRANTED_AT_HOME};
+use crate::kubernetes::{self, GRANTED, GRANTED_AT_HOME, Secrets};
 use crate::{Agent, write_agent};
 
 /// Names the program.
@@ -57,8 +56,20 @@ const VARIANTS: &[(&str, &str)] = &[
     ("ingress-notes", "ingress: {enabled: true, host: a.example.com, tlsSecret: t, annotations: {a/b: 'true'}}"),
     (
         "gateway",
-        "gateway: {enabled: true, name: public, namespace: edge, sectionName: https, hostnames: [atlas.example.com]}",
+        "gateway: {enabled: true, name: public, namespace: edge, sectionName: https, hostnames: [atlas.example.com], caConfigMap: ca}",
     ),
+    ("gateway-plain", "tls: {mode: off}\ngateway: {enabled: true, name: public, hostnames: [atlas.example.com]}"),
+    (
+        "plain",
+        "tls: {mode: 'off'}\noperator: {enabled: true}\nbackup: {enabled: true}\ningress: {enabled: true, host: a.example.com, tlsSecret: t}",
+    ),
+    ("plain-scaled", "tls: {mode: off}\nworkers: [{name: cpu, autoscaling: {max: 20}}]"),
+    (
+        "cert-manager",
+        "tls: {mode: certManager, names: [atlas.example.com, 10.0.0.9]}\noperator: {enabled: true}\nbackup: {enabled: true}",
+    ),
+    ("cert-manager-issuer", "tls: {mode: certManager, certManager: {issuer: {name: corporate, kind: ClusterIssuer}}}"),
+    ("cert-manager-secret", "tls: {mode: certManager}\nauth: {existingSecret: mine}"),
     ("open-network", "networkPolicy: {enabled: false}"),
     ("clients", "networkPolicy: {clients: [{namespaceSelector: {matchLabels: {team: a}}}]}"),
     ("monitored", "monitoring: {serviceMonitor: true, tokenSecret: metrics}"),
@@ -101,6 +112,11 @@ const WRONG: &[&str] = &[
     "ingress: {enabled: true}",
     "ingress: {enabled: true, host: a.example.com}",
     "auth: {token: secret}",
+    "tls: {mode: on}",
+    "tls: {mode: vault}",
+    "tls: {names: ['a,b']}",
+    "tls: {certManager: {issuer: {name: a, kind: Vault}}}",
+    "gateway: {enabled: true, name: public, hostnames: [atlas.example.com]}",
     "operator: {enabled: 'yes'}",
     "operator: {watchNamespaces: [Team]}",
     "operator: {resyncSeconds: 0}",
@@ -139,17 +155,24 @@ fn documents(text: &str) -> Vec<Value> {
     parts.map(load).filter(|value| !value.is_null()).collect()
 }
 
-/// The pod of a StatefulSet, a Deployment, a DaemonSet or a CronJob.
+/// The pod of a StatefulSet, a Deployment, a DaemonSet, a Job or a CronJob.
 fn pod(document: &Value) -> Option<&Value> {
     match document["kind"].as_str()? {
-        "StatefulSet" | "Deployment" | "DaemonSet" => document.pointer("/spec/template/spec"),
+        "StatefulSet" | "Deployment" | "DaemonSet" | "Job" => document.pointer("/spec/template/spec"),
         "CronJob" => document.pointer("/spec/jobTemplate/spec/template/spec"),
         _ => None,
     }
 }
 
+/// The containers of a pod, those first that run before the others.
 fn containers(document: &Value) -> Vec<&Value> {
-    pod(document).and_then(|pod| pod["containers"].as_array()).into_iter().flatten().collect()
+    let of = |field| pod(document).and_then(move |pod| pod[field].as_array()).into_iter().flatten();
+    of("initContainers").chain(of("containers")).collect()
+}
+
+/// The container of a name.
+fn container<'a>(document: &'a Value, name: &str) -> &'a Value {
+    containers(document).into_iter().find(|container| container["name"] == name).expect(name)
 }
 
 /// What the policy "restricted" and our programs ask of a rendered chart.
@@ -167,10 +190,12 @@ fn complaints(documents: &[Value]) -> Vec<String> {
         if security["runAsNonRoot"] != true || security["seccompProfile"]["type"] != "RuntimeDefault" {
             found.push(format!("{name}: the pod is not restricted"));
         }
-        let is_operator = metadata["labels"]["app.kubernetes.io/component"] == "operator";
-        if pod["automountServiceAccountToken"] != is_operator {
+        let component = metadata["labels"]["app.kubernetes.io/component"].as_str().unwrap_or_default();
+        let is_operator = component == "operator";
+        if pod["automountServiceAccountToken"] != ["operator", "init"].contains(&component) {
             found.push(format!("{name}: the pod has a token of Kubernetes"));
         }
+        found.extend(unmounted(pod).into_iter().map(|path| format!("{name}: nothing mounts {path}")));
         for container in containers(document) {
             let security = &container["securityContext"];
             if security["allowPrivilegeEscalation"] != false
@@ -182,7 +207,7 @@ fn complaints(documents: &[Value]) -> Vec<String> {
             let page = match container["name"].as_str() {
                 Some("controller") => CONTROLLER,
                 Some("operator") => OPERATOR,
-                Some("backup") => CLI,
+                Some("backup" | "init") => CLI,
                 _ => WORKER,
             };
             let arguments = container["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -209,6 +234,62 @@ fn complaints(documents: &[Value]) -> Vec<String> {
         }
     }
     found
+}
+
+/// Files under /etc/atlas that a container is told of and does not have. Agents' containers must have none.
+fn unmounted(pod: &Value) -> Vec<String> {
+    let all = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let mut missing = Vec::new();
+    for container in all(&pod["initContainers"]).iter().chain(&all(&pod["containers"])) {
+        let mounts = all(&container["volumeMounts"]);
+        let mount = mounts.iter().find(|mount| mount["mountPath"] == "/etc/atlas");
+        let volume =
+            mount.and_then(|mount| all(&pod["volumes"]).into_iter().find(|volume| volume["name"] == mount["name"]));
+        let sources = volume.map(|volume| all(&volume["projected"]["sources"])).unwrap_or_default();
+        let items = sources.iter().flat_map(|source| all(&source["secret"]["items"]));
+        let files: Vec<String> =
+            items.map(|item| format!("/etc/atlas/{}", item["path"].as_str().expect("a path"))).collect();
+        let values = all(&container["env"]);
+        let told = values
+            .iter()
+            .filter_map(|variable| variable["value"].as_str())
+            .filter(|value| value.starts_with("/etc/atlas"));
+        let has = |path: &str| files.iter().any(|file| file == path || file.starts_with(&format!("{path}/")));
+        missing.extend(told.filter(|path| !has(path)).map(str::to_owned));
+        if container["name"] == "worker" && !files.is_empty() {
+            missing.push(format!("{files:?} for a reason"));
+        }
+    }
+    missing
+}
+
+/// What a rendered chart says about encryption: all of it, or nothing.
+fn is_encrypted(documents: &[Value]) -> bool {
+    let of_kind = |kind: &str| documents.iter().filter(move |document| document["kind"] == *kind).collect::<Vec<_>>();
+    let text = Value::from(documents.to_vec()).to_string();
+    let joins = documents.iter().flat_map(containers).filter(|container| container["name"] == "join").count();
+    let workers =
+        documents.iter().filter(|one| one["metadata"]["labels"]["atlas/workers"].is_string() && pod(one).is_some());
+    let controller = container(of_kind("StatefulSet")[0], "controller");
+    let set = |name: &str| controller["env"].as_array().expect("variables").iter().any(|one| one["name"] == name);
+    let encrypted = set("ATLAS_TLS_DIR");
+    assert_eq!(set("ATLAS_PLAIN_PORTS"), !encrypted);
+    assert_eq!(joins, if encrypted { workers.count() } else { 0 }, "each group of workers joins");
+    for probe in ["startupProbe", "readinessProbe", "livenessProbe"] {
+        assert_eq!(controller[probe]["httpGet"]["scheme"], if encrypted { "HTTPS" } else { "HTTP" });
+    }
+    assert_eq!(text.contains("http://atlas.atlas.svc"), !encrypted && text.contains("ATLAS_SERVER"));
+    for (kind, other) in [("ScaledObject", "TriggerAuthentication"), ("HTTPRoute", "BackendTLSPolicy")] {
+        assert_eq!(!of_kind(other).is_empty(), encrypted && !of_kind(kind).is_empty(), "{other}");
+    }
+    for monitor in of_kind("ServiceMonitor") {
+        assert_eq!(monitor["spec"]["endpoints"][0]["scheme"] == "https", encrypted);
+    }
+    for ingress in of_kind("Ingress") {
+        let protocol = &ingress["metadata"]["annotations"]["nginx.ingress.kubernetes.io/backend-protocol"];
+        assert_eq!(protocol == "HTTPS", encrypted);
+    }
+    encrypted
 }
 
 /// The Deployments that KEDA or Kubernetes scales. They say no number of replicas, which would be set again by every upgrade, and KEDA
@@ -244,16 +325,20 @@ fn routes(documents: &[Value]) -> usize {
     backends.filter(serves).count()
 }
 
-/// The rules of the roles of a namespace: groups, resources, verbs and names.
+/// The Job that makes the secret, and its role.
+const INIT: &str = "atlas-init";
+
+/// The rules of the roles of a namespace but that of the Job: groups, resources, verbs and names.
 fn rules(documents: &[Value], namespace: &str) -> BTreeSet<String> {
     let roles = documents.iter().filter(|document| document["kind"] == "Role");
-    let roles = roles.filter(|role| role["metadata"]["namespace"] == namespace);
+    let roles = roles.filter(|role| role["metadata"]["namespace"] == namespace && role["metadata"]["name"] != INIT);
     let rules = roles.flat_map(|role| role["rules"].as_array().into_iter().flatten());
     rules.map(|rule| format!("{} {} {}", rule["apiGroups"], rule["resources"], rule["verbs"])).collect()
 }
 
-/// The operator may do what it is seen to do, in the namespaces that it watches, and nobody else may do anything.
-fn check_rights(documents: &[Value], watched: &[&str]) {
+/// The operator may do what it is seen to do, in the namespaces that it watches. The Job, if there is one, may create secrets and
+/// read its own, before anything else is there. Nobody else may do anything.
+fn check_rights(documents: &[Value], watched: &[&str], makes_secret: bool) {
     let shown = |(group, resources, verbs): &(&str, &[&str], &[&str])| {
         let json = |texts: &[&str]| serde_json::json!(texts).to_string();
         format!("{} {} {}", json(&[group]), json(resources), json(verbs))
@@ -266,12 +351,25 @@ fn check_rights(documents: &[Value], watched: &[&str]) {
         assert_eq!(rules(documents, namespace), granted, "{namespace}");
     }
     let of_kind = |kind: &'static str| documents.iter().filter(move |document| document["kind"] == kind);
-    let roles = if watched.is_empty() { 0 } else { watched.len() + 1 };
+    let made = documents.iter().filter(|document| document["metadata"]["name"] == INIT).collect::<Vec<_>>();
+    assert_eq!(made.len(), if makes_secret { 4 } else { 0 });
+    for document in &made {
+        assert_eq!(document["metadata"]["annotations"]["helm.sh/hook"], "pre-install,pre-upgrade");
+        if document["kind"] == "Role" {
+            let rules = serde_json::json!([
+                { "apiGroups": [""], "resources": ["secrets"], "verbs": ["create"] },
+                { "apiGroups": [""], "resources": ["secrets"], "resourceNames": ["atlas-auth"], "verbs": ["get"] },
+            ]);
+            assert_eq!(document["rules"], rules);
+        }
+    }
+    let roles = if watched.is_empty() { 0 } else { watched.len() + 1 } + usize::from(makes_secret);
     assert_eq!((of_kind("Role").count(), of_kind("RoleBinding").count()), (roles, roles));
     assert_eq!(of_kind("ClusterRole").chain(of_kind("ClusterRoleBinding")).count(), 0);
     for binding in of_kind("RoleBinding") {
         let subject = &binding["subjects"][0];
-        assert_eq!((&subject["name"], &subject["namespace"]), (&"atlas-operator".into(), &"atlas".into()));
+        let name = if binding["metadata"]["name"] == INIT { INIT } else { "atlas-operator" };
+        assert_eq!((&subject["name"], &subject["namespace"]), (&name.into(), &"atlas".into()));
     }
 }
 
@@ -287,21 +385,28 @@ fn the_chart_is_right_in_every_variant() {
         assert_eq!(complaints(&documents), Vec::<String>::new(), "{name}");
         let kinds = |kind: &str| documents.iter().filter(|document| document["kind"] == kind).count();
         assert_eq!(kinds("StatefulSet"), 1, "{name}");
-        let scales = ["scaled", "hpa"].contains(name).then_some("atlas-worker-cpu");
+        assert_eq!(is_encrypted(&documents), !name.contains("plain"), "{name}");
+        let scales = ["scaled", "hpa", "plain-scaled"].contains(name).then_some("atlas-worker-cpu");
         assert_eq!(scaled(&documents), Vec::from_iter(scales), "{name}");
         assert_eq!(kinds("DaemonSet"), usize::from(*name == "every-node"), "{name}");
-        assert_eq!(kinds("HTTPRoute"), usize::from(*name == "gateway"), "{name}");
+        assert_eq!(kinds("HTTPRoute"), usize::from(name.starts_with("gateway")), "{name}");
         assert_eq!(routes(&documents), kinds("HTTPRoute"), "{name}");
-        assert_eq!(kinds("Secret"), usize::from(*name != "own-secret"), "{name}");
+        // Keys are in no manifest.
+        assert_eq!(kinds("Secret"), 0, "{name}");
+        let by_cert_manager = usize::from(name.starts_with("cert-manager"));
+        assert_eq!(kinds("Certificate"), by_cert_manager, "{name}");
+        assert_eq!(kinds("Issuer"), by_cert_manager - usize::from(*name == "cert-manager-issuer"), "{name}");
         let (watched, definitions) = match *name {
             "operator" => (&["atlas", "team-a", "team-b"][..], 5),
             "operator-token" => (&["atlas"][..], 0),
+            "plain" | "cert-manager" => (&["atlas"][..], 5),
             _ => (&[][..], 0),
         };
-        check_rights(&documents, watched);
+        check_rights(&documents, watched, !["own-secret", "cert-manager-secret"].contains(name));
         assert_eq!(kinds("CustomResourceDefinition"), definitions, "{name}");
-        assert_eq!(kinds("CronJob"), usize::from(name.starts_with("backup")), "{name}");
-        assert_eq!(kinds("PersistentVolumeClaim"), usize::from(*name == "backup"), "{name}");
+        let saves = ["backup", "backup-claim", "plain", "cert-manager"].contains(name);
+        assert_eq!(kinds("CronJob"), usize::from(saves), "{name}");
+        assert_eq!(kinds("PersistentVolumeClaim"), usize::from(saves && *name != "backup-claim"), "{name}");
         fs::write(folder.path().join(format!("{name}.rendered.yaml")), text).expect("a file");
     }
     // The manifests without Helm are those of the chart.
@@ -321,9 +426,10 @@ fn the_chart_is_right_in_every_variant() {
     for version in VERSIONS {
         let mut command = Command::new(&validate);
         command.args(["-k", version, "--strict", "--quiet"]);
-        // The schemas of the Prometheus operator, of KEDA and of the Gateway API are not among those of Kubernetes.
-        let foreign = ["monitored", "scaled", "gateway"];
-        let names = VARIANTS.iter().map(|(name, _)| name).filter(|name| !foreign.contains(name));
+        // The schemas of the Prometheus operator, of KEDA, of the Gateway API and of cert-manager are not among those of Kubernetes.
+        let foreign = ["monitored", "scaled", "gateway", "cert-manager"];
+        let is_foreign = |name: &&str| foreign.iter().any(|part| name.contains(part));
+        let names = VARIANTS.iter().map(|(name, _)| name).filter(|name| !is_foreign(name));
         command.args(names.map(|name| folder.path().join(format!("{name}.rendered.yaml"))));
         let output = command.output().expect("it starts");
         let text = String::from_utf8_lossy(&output.stdout);
@@ -331,12 +437,12 @@ fn the_chart_is_right_in_every_variant() {
     }
 }
 
-/// Echoes its input.
+/// Greets if it got the value of a sealed secret, which its output may not contain.
 const HELLO: Agent<'static> = Agent {
     name: "hello",
     version: "1.0.0",
-    contract: "",
-    script: r#"cat >/dev/null; printf '{"greeting": "Hello"}'"#,
+    contract: "  permissions: { secrets: [TOKEN] }\n",
+    script: r#"cat >/dev/null; [ "$TOKEN" = "open sesame" ] && printf '{"greeting": "Hello"}'"#,
 };
 
 /// The line that runs a container on a machine as the kubelet would, with addresses instead of names.
@@ -354,7 +460,18 @@ fn line(container: &Value, machine: &str, home: &Path, program: &str) -> Line {
         let value = value.replace("/etc/atlas/", &format!("{}/", home.display()));
         assignments.push_str(&format!("{name}='{value}' "));
     }
-    Line { machine: machine.to_owned(), command: format!("env {assignments}{program}") }
+    let arguments = container["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let arguments: String = arguments.map(|argument| format!(" {argument}")).collect();
+    Line { machine: machine.to_owned(), command: format!("env {assignments}{program}{arguments}") }
+}
+
+/// Writes the files that a pod mounts at /etc/atlas in a container.
+fn mount_for(document: &Value, container: &Value, secret: &Value, home: &Path) {
+    let mounts = container["volumeMounts"].as_array().expect("mounts");
+    let mount = mounts.iter().find(|mount| mount["mountPath"] == "/etc/atlas").expect("a mount");
+    let volumes = pod(document).and_then(|pod| pod["volumes"].as_array()).expect("volumes");
+    let volume = volumes.iter().find(|volume| volume["name"] == mount["name"]).expect("a volume");
+    kubernetes::mount(volume, secret, home);
 }
 
 #[test]
@@ -364,34 +481,53 @@ fn the_containers_of_the_chart_are_a_cluster() {
     let folder = tempfile::tempdir().expect("a folder");
     let documents = documents(&template(&helm, folder.path(), "backup: {enabled: true, keep: 2}").expect("rendered"));
     let of_kind = |kind: &str| documents.iter().find(|document| document["kind"] == kind).expect(kind);
-    let controller = containers(of_kind("StatefulSet"))[0];
-    let worker = containers(of_kind("Deployment"))[0];
-    // What the chart makes once for all controllers.
-    let secret = &of_kind("Secret")["data"];
-    for machine in ["c1", "c2", "c3"] {
-        for file in ["root.token", "secrets.key"] {
-            let path = site.home(machine).join(file);
-            let encoded = secret[file].as_str().expect("data");
-            let decoded =
-                Command::new("base64").arg("-d").stdin(fed(folder.path(), encoded)).output().expect("decoded");
-            fs::write(&path, decoded.stdout).expect("a file");
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o440)).expect("a mode");
-        }
-    }
-    fs::copy(site.home("c1").join("root.token"), site.home(DESK).join("root.token")).expect("copied");
+    // The Job makes the secret before anything else is there.
+    let init = containers(of_kind("Job"))[0]["args"].as_array().expect("arguments");
+    let init: Vec<&str> = init.iter().map(|word| word.as_str().expect("a word")).collect();
+    let api = Secrets::start();
+    let made = api.run(&init);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let secret = api.get("atlas-auth").expect("a secret");
+    let controller = container(of_kind("StatefulSet"), "controller");
     for machine in ["c1", "c2", "c3"] {
         let home = site.home(machine);
+        mount_for(of_kind("StatefulSet"), controller, &secret, &home);
         site.start(&line(controller, machine, &home, "atlas-controller"));
-        if machine == "c1" {
-            site.typed(DESK, "export ATLAS_TOKEN=$(cat root.token)");
-            site.typed(DESK, "export ATLAS_SERVER=http://10.0.0.1:7400,http://10.0.0.2:7400,http://10.0.0.3:7400");
-        }
     }
+    // As the notes say.
+    fs::write(site.home(DESK).join("secret.json"), secret.to_string()).expect("a file");
+    let servers = "https://10.0.0.1:7400,https://10.0.0.2:7400,https://10.0.0.3:7400";
+    site.typed(DESK, &format!("atlasctl context add atlas --server {servers} --from-secret secret.json --use"));
     site.all_vote();
+    let deployment = of_kind("Deployment");
+    let (join, worker) = (container(deployment, "join"), container(deployment, "worker"));
+    for machine in ["w1", "w2"] {
+        let home = site.home(machine);
+        mount_for(deployment, join, &secret, &home);
+        let joins = line(join, machine, &home, "atlas-worker");
+        site.run(&joins);
+        // A pod whose node restarts runs it again.
+        site.run(&joins);
+        for file in ["group.token", "ca.pem"] {
+            fs::remove_file(home.join(file)).expect("the worker has none");
+        }
+        site.start(&line(worker, machine, &home, "atlas-worker"));
+    }
+    // A plain client gets nothing, at the door of workers and of clients.
+    site.refused(DESK, "ATLAS_SERVER=http://10.0.0.1:7400 atlasctl cluster status", 3);
     let home = site.home("w1");
-    site.start(&line(worker, "w1", &home, "atlas-worker"));
+    let stranger =
+        line(worker, "w1", &home, "timeout 6 atlas-worker").command.replace("ATLAS_NODE='w1'", "ATLAS_NODE='w3'");
+    let stranger = stranger.replace("/var/lib/atlas-worker'", "/var/lib/stranger'");
+    assert!(!site.refused("w1", &stranger, 124).contains("session open"));
+    // The value of a sealed secret reaches both workers.
     write_agent(&site.home(DESK), &HELLO);
+    site.typed(DESK, "printf 'open sesame' | atlasctl secret set TOKEN -");
     site.typed(DESK, "atlasctl deploy ./hello");
+    for _ in 0..4 {
+        assert!(site.typed(DESK, "atlasctl run hello").contains("Hello"));
+    }
+    site.stop("w1");
     assert!(site.typed(DESK, "atlasctl run hello").contains("Hello"));
     // Each night's backup is restored for a test, and the older ones go.
     let backup = containers(of_kind("CronJob"))[0]["args"].as_array().expect("arguments");
@@ -412,11 +548,4 @@ fn the_containers_of_the_chart_are_a_cluster() {
     site.start_again("c1");
     site.all_vote();
     assert!(site.typed(DESK, "atlasctl run hello").contains("Hello"));
-}
-
-/// A text as the input of a program.
-fn fed(folder: &Path, text: &str) -> fs::File {
-    let path = folder.join("input");
-    fs::write(&path, text).expect("a file");
-    fs::File::open(path).expect("a file")
 }

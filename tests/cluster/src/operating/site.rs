@@ -1,5 +1,5 @@
-//! The machines on which the commands of a page run: `c1` to `c3` at 10.0.0.1 to 10.0.0.3 as on the pages, `w1`, and a
-//! desk.
+//! The machines on which the commands of a page run: `c1` to `c3` at 10.0.0.1 to 10.0.0.3 as on the pages, `w1`, `w2`, and
+//! a desk.
 //!
 //! Each machine has its own network, `/var/lib` and working folder.
 
@@ -18,7 +18,7 @@ use crate::process::Process;
 use crate::{LONG, eventually, program};
 
 /// The machines, in the order of their addresses.
-const MACHINES: [&str; 5] = ["c1", "c2", "c3", "w1", DESK];
+const MACHINES: [&str; 6] = ["c1", "c2", "c3", "w1", DESK, "w2"];
 /// The directory that every controller gets: the certificate and key of the cluster, and the root token.
 pub(super) const KEYS: &str = "keys";
 /// Longest duration of a command that ends by itself.
