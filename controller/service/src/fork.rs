@@ -10,6 +10,7 @@ use atlas_types::{
 };
 use serde_json::{Map, Value, json};
 
+use crate::policy::Again;
 use crate::service::hash;
 use crate::submit::{find_version, unknown_agent};
 use crate::{Caller, Error, Service};
@@ -75,7 +76,8 @@ impl Service {
             return Err(Error::JournalGone);
         }
         let agent = self.version_of_fork(caller, &state, &job, fork).await?;
-        self.may_run_again(caller, &state, &job, &agent, "a fork").await?;
+        let changes = fork.model.is_some() || fork.set.is_some();
+        self.may_run_again(caller, &state, &job, &agent, Again { name: "a fork", changes }).await?;
         let model = fork.model.as_deref().map(|name| model(caller, &state, name)).transpose()?;
         let added = match &fork.set {
             Some(set) => Some(self.added(&agent, set).await?),

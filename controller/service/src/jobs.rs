@@ -11,6 +11,7 @@ use atlas_types::{
     PayloadBody, Reason, RequestId, RetryJob, Timestamp,
 };
 
+use crate::policy::Again;
 use crate::submission::Submission;
 use crate::submit::unknown_agent;
 use crate::tree::usage as usage_of_tree;
@@ -252,10 +253,13 @@ impl Service {
     ) -> Result<JobId, Error> {
         let state = self.shared.current().await?;
         if let Some(job) = state.job(id).filter(|job| job.namespace == caller.namespace) {
+            if !job.status.is_terminal() {
+                return Err(Error::WrongStatus { status: job.status });
+            }
             let pinned = job.pin.as_ref().map(|pin| pin.version);
             let agent = pinned.and_then(|version| state.agent(&job.namespace, &job.agent, version));
             match (pinned, agent) {
-                (_, Some(agent)) => match self.may_run_again(caller, &state, job, agent, "a job that resumes").await {
+                (_, Some(agent)) => match self.may_run_again(caller, &state, job, agent, RESUMES).await {
                     Err(Error::ApprovalNeeded { .. }) if !resume => {
                         // A new job waits for its approval.
                         return self.submit_again(caller, job, request_id).await;
@@ -268,9 +272,9 @@ impl Service {
                 }
                 (None, None) => {}
             }
-            if lacked_agents(job) || job.status.is_terminal() && !job.is_approved() {
-                // An agent that was missing when the job was submitted may be registered now, and a job that was not approved is asked about
-                // again.
+            if lacked_agents(job) || was_denied(job) || !job.is_approved() {
+                // An agent that was missing when the job was submitted may be registered now, a policy may have changed, and a job that was
+                // not approved is asked about again.
                 return self.submit_again(caller, job, request_id).await;
             }
         }
@@ -310,6 +314,7 @@ impl Service {
             request_id,
             execution_timeout: job.execution_timeout,
             questions: job.questions.clone(),
+            budget_nanodollars: job.budget_nanodollars,
             ..Submission::new(job.agent.clone(), self.bytes(&job.input).await?)
         };
         // The input of a turn has what was said before. The answer is not added: the turn has ended.
@@ -325,6 +330,14 @@ impl Service {
 fn conversation_of(job: &Job) -> Option<String> {
     let metadata: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(&job.metadata).ok()?;
     Some(metadata.get(CONVERSATION_METADATA)?.as_str()?.to_owned())
+}
+
+/// What is said of a job that runs again with its recorded steps.
+const RESUMES: Again = Again { name: "a job that resumes", changes: false };
+
+/// True if a policy denied a job for which nobody waited. It has no version.
+fn was_denied(job: &Job) -> bool {
+    job.pin.is_none() && job.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Rejected)
 }
 
 /// True if a job failed because required agents were missing.

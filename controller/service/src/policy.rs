@@ -58,6 +58,15 @@ pub(crate) struct Operation<'a> {
     pub(crate) priority: i64,
 }
 
+/// How a job runs again.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Again {
+    /// What the new job is, in words.
+    pub(crate) name: &'static str,
+    /// True if it is not the same work, so that nobody has approved it.
+    pub(crate) changes: bool,
+}
+
 /// A question which policies would decide what.
 #[derive(Debug, Clone)]
 pub struct PolicyQuestion {
@@ -89,13 +98,16 @@ impl PolicyOperation {
 impl Service {
     /// Refuses an operation that a policy does not allow, and says which approvals the others demand.
     pub(crate) async fn allowed(&self, state: &State, operation: &Operation<'_>) -> Result<Vec<ApprovalAsk>, Error> {
-        let policies = self.policies(state, &operation.caller.namespace);
+        let namespace = &operation.caller.namespace;
+        let policies = self.policies(state, namespace);
         let decisions = self.decisions(&policies, operation).await?;
         let mut asks = Vec::new();
         let mut denied = None;
         for (policy, Decision { rule, place, effect, why }) in policies.iter().zip(decisions) {
             match (effect, place.and_then(|place| policy.spec.rules.get(place))) {
                 (Effect::Allow, _) => {}
+                // A skill is a part of the job that calls it, which was asked about. Nobody answers in the namespace of skills.
+                (Effect::Ask, _) if namespace.is_of_skills() => {}
                 // A deployment has nothing that could wait; a rule that asks about one is refused as an object.
                 (Effect::Ask, Some(rule)) if operation.kind == PolicyOperation::Submit => {
                     if asks.len() < JOB_APPROVALS_MAX {
@@ -147,21 +159,22 @@ impl Service {
             Err(error @ Error::PolicyDenied { .. }) if !is_client => {
                 let error = format!("{}: {error}", error.entry().code);
                 let failure = Failure { kind: FailureKind::Rejected, error: error.into() };
-                Ok(Verdict::Refused { pin: Some(pin), failure })
+                // Without a version, the contract's retries do not run what was denied.
+                Ok(Verdict::Refused { pin: None, failure })
             }
             Err(error) => Err(error),
         }
     }
 
     /// Refuses to run a job again that a policy does not allow, or about which one asks: the new job would not wait. Who submitted the job
-    /// and got an approval needs no second one.
+    /// and got an approval needs no second one for the same.
     pub(crate) async fn may_run_again(
         &self,
         caller: &Caller,
         state: &State,
         job: &Job,
         agent: &AgentVersion,
-        what: &'static str,
+        what: Again,
     ) -> Result<(), Error> {
         if self.policies(state, &job.namespace).is_empty() {
             return Ok(());
@@ -176,7 +189,8 @@ impl Service {
         };
         let approvals = job.approvals.iter().flat_map(|approvals| &approvals.all);
         let approved: Vec<_> = approvals.filter(|approval| approval.by.is_some()).collect();
-        let is_own = job.principal == caller.principal;
+        let is_same = !what.changes && job.pin.as_ref().is_some_and(|pin| pin.digest == agent.digest);
+        let is_own = job.principal == caller.principal && is_same;
         let holds = |rule: &AskingRule| {
             is_own && approved.iter().any(|approval| approval.policy == rule.policy && approval.rule == rule.rule)
         };
@@ -184,7 +198,7 @@ impl Service {
             None => Ok(()),
             Some(ApprovalAsk { rule, .. }) => {
                 let AskingRule { policy, rule, .. } = &*rule;
-                Err(Error::ApprovalNeeded { policy: policy.to_string(), rule: rule.to_string(), what })
+                Err(Error::ApprovalNeeded { policy: policy.to_string(), rule: rule.to_string(), what: what.name })
             }
         }
     }

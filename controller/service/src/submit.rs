@@ -368,26 +368,29 @@ impl Service {
     ) -> Result<Verdict, Error> {
         let pin = AgentPin { version: agent.version, digest: agent.digest };
         let known = self.known(agent).await?;
+        let operation = Operation {
+            kind: PolicyOperation::Submit,
+            caller,
+            contract: &known.value,
+            input: Some(&submission.input),
+            priority: submission.priority,
+        };
+        // A child is a job that its parent waits for, so that it can tell what failed.
+        let is_client = caller.door != Door::Duty && submission.family.is_none();
         if let Some(failure) = lacks(caller, submission, agent, &known, state)? {
-            return Ok(Verdict::Refused { pin: Some(pin), failure });
+            return Ok(match self.under_policies(state, agent, operation, is_client).await? {
+                Verdict::Accepted(pin) => Verdict::Refused { pin: Some(pin), failure },
+                // Retries would run it unasked once the agents are there.
+                Verdict::Asked { .. } => Verdict::Refused { pin: None, failure },
+                denied @ Verdict::Refused { .. } => denied,
+            });
         }
         let checked = match known.checks_input() {
             true => self.check(known.clone(), &submission.input).await?,
             false => Ok(()),
         };
         match checked {
-            Ok(()) => {
-                let operation = Operation {
-                    kind: PolicyOperation::Submit,
-                    caller,
-                    contract: &known.value,
-                    input: Some(&submission.input),
-                    priority: submission.priority,
-                };
-                // A child is a job that its parent waits for, so that it can tell what failed.
-                let is_client = caller.door != Door::Duty && submission.family.is_none();
-                self.under_policies(state, agent, operation, is_client).await
-            }
+            Ok(()) => self.under_policies(state, agent, operation, is_client).await,
             Err(refusal) if submission.refuse => Err(Error::InputRefused {
                 agent: agent.name.clone(),
                 version: agent.version,

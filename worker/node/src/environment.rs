@@ -11,7 +11,7 @@ mod program;
 
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -31,9 +31,9 @@ use crate::python::Python;
 /// The extension of environment directories.
 const SUFFIX: &str = "env";
 
-/// Written last, with the interpreter's path and the environment's size. An environment without this file is created
-/// again. The file's time is that of the environment's last use.
-const COMPLETE: &str = "atlas-complete";
+/// The extension of a file beside the environment, where no script of a package can write it. Written last, with the interpreter's path and
+/// the environment's size. An environment without this file is created again. The file's time is that of the environment's last use.
+const COMPLETE: &str = "complete";
 
 /// The output of `venv` and `pip`.
 const LOG: &str = "atlas-install.log";
@@ -181,9 +181,7 @@ impl Environments {
         self.blocking(move || {
             let mark = format!("{}\n{}\n", program.display(), crate::packages::size_of(&at));
             remove_temporary(&at).map_err(EnvironmentError::Write)?;
-            // A script of a package may have made a link of this name, which must not be followed.
-            let made = File::options().write(true).create_new(true).open(at.join(COMPLETE));
-            made.and_then(|mut file| file.write_all(mark.as_bytes())).map_err(EnvironmentError::Write)
+            fs::write(at.with_extension(COMPLETE), mark).map_err(EnvironmentError::Write)
         })
         .await?;
         let took = self.env.clock.monotonic().saturating_sub(start);
@@ -228,10 +226,11 @@ impl Site {
 
     /// True if the environment is complete. The check also counts as a use.
     fn probe_complete(self) -> Result<(Self, bool), EnvironmentError> {
-        let mark = self.directory.join(COMPLETE);
+        let mark = self.directory.with_extension(COMPLETE);
         // An environment without a readable mark was never completed.
         let text = fs::read_to_string(&mark).unwrap_or_default();
-        let here = text.lines().next().is_some_and(|program| Path::new(program) == self.base.program);
+        let here = text.lines().next().is_some_and(|program| Path::new(program) == self.base.program)
+            && self.directory.is_dir();
         if here {
             // If the update of the time fails, the environment only looks older than it is.
             let touched = File::options().append(true).open(&mark);
@@ -257,9 +256,18 @@ fn open_lock(path: &Path) -> io::Result<File> {
 
 /// Removes what an interrupted process left, and creates the directory.
 fn clear(directory: &Path) -> Result<(), EnvironmentError> {
+    remove_mark(directory).map_err(EnvironmentError::Write)?;
     match fs::remove_dir_all(directory) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(EnvironmentError::Write(error)),
         _ => fs::create_dir_all(directory).map_err(EnvironmentError::Write),
+    }
+}
+
+/// Removes the file that says that an environment is complete.
+fn remove_mark(directory: &Path) -> io::Result<()> {
+    match fs::remove_file(directory.with_extension(COMPLETE)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 
@@ -271,7 +279,7 @@ fn remove_old(root: &Path, bytes_max: u64) {
         .filter_map(|entry| {
             let path = entry.ok()?.path();
             path.extension().is_some_and(|extension| extension == SUFFIX).then_some(())?;
-            let mark = path.join(COMPLETE);
+            let mark = path.with_extension(COMPLETE);
             let used = fs::metadata(&mark).and_then(|mark| mark.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
             let size = fs::read_to_string(mark).ok().and_then(|text| text.lines().nth(1)?.parse().ok());
             Some((used, path, size.unwrap_or(0)))
@@ -284,8 +292,9 @@ fn remove_old(root: &Path, bytes_max: u64) {
             return;
         }
         let free = open_lock(&path.with_extension("lock")).is_ok_and(|lock| {
-            // The lock is held until the directory is removed.
-            lock.try_lock().is_ok() && fs::remove_dir_all(&path).is_ok()
+            // The lock is held until the directory is removed. The mark goes first: without it, the rest is no environment.
+            // The mark goes first: without it, a rest of the directory is no environment.
+            lock.try_lock().is_ok() && remove_mark(&path).is_ok() && fs::remove_dir_all(&path).is_ok()
         });
         if free {
             debug!(environment = %path.display(), "a Python environment was removed to make room");
@@ -307,7 +316,7 @@ mod tests {
         for (name, at) in [("a", 1), ("b", 2), ("c", 3)] {
             let environment = dir.path().join(name).with_extension(SUFFIX);
             fs::create_dir(&environment).expect("writable");
-            let mark = environment.join(COMPLETE);
+            let mark = environment.with_extension(COMPLETE);
             fs::write(&mark, "/usr/bin/python3\n100\n").expect("writable");
             let time = SystemTime::UNIX_EPOCH + Duration::from_secs(at);
             File::options().write(true).open(mark).and_then(|file| file.set_modified(time)).expect("settable");

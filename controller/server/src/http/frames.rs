@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 use atlas_service::{Change, Error, Service, View, write_frame};
-use atlas_types::EventSeq;
+use atlas_types::{EventSeq, PayloadBody};
 use bytes::Bytes;
 
 /// The most frames that are kept. It covers what a stream reads at once, several times.
@@ -34,7 +34,10 @@ impl Frames {
             return Ok(frame.clone());
         }
         let frame = build(service, change, view).await?;
-        self.kept().keep(key, frame.clone());
+        // Artifacts are large, and an erasure shall remove them at once.
+        if is_inline(change) {
+            self.kept().keep(key, frame.clone());
+        }
         Ok(frame)
     }
 
@@ -57,6 +60,12 @@ impl Kept {
             self.bytes -= self.frames.remove(&oldest).map_or(0, |frame| frame.len());
         }
     }
+}
+
+/// Whether the payloads of a job are in its record.
+fn is_inline(change: &Change) -> bool {
+    let payloads = [Some(&change.job.input), change.job.output.as_ref()].into_iter().flatten();
+    payloads.into_iter().all(|payload| matches!(payload.body, PayloadBody::Inline(_)))
 }
 
 /// Builds the JSON of a change.

@@ -220,7 +220,11 @@ const SESSION: &str = "session:";
 fn session_name(agent: &AgentName, session: &str) -> String {
     let name = format!("{SESSION}{agent}:{session}");
     let is_plain = !agent.as_str().contains(':') && !session.contains(':');
-    if is_plain && ObjectName::new(&name).is_ok() { name } else { format!("{SESSION}:{}", short(&name)) }
+    if is_plain && ObjectName::new(&name).is_ok() {
+        name
+    } else {
+        format!("{SESSION}:{}", short(&format!("{agent}\0{session}")))
+    }
 }
 
 /// Refuses to begin a conversation under a name that is for the sessions of other agents.
@@ -254,6 +258,7 @@ mod tests {
             let hashed = name(one, session);
             assert!(hashed.starts_with("session::") && ObjectName::new(&hashed).is_ok(), "{hashed}");
         }
+        assert_ne!(name("a:b", "c"), name("a", "b:c"));
         assert_ne!(name("team/coder", "work"), name("team/coder", "other"));
     }
 

@@ -154,12 +154,13 @@ fn redirect(
     let failure = failure.or_else(held);
     let job = decided(command, job, RouteAction::Redirect);
     let job = Job { agent: agent.clone(), pin, spec, ..job };
+    let job = if asks.is_empty() { job } else { change.unapproved(job, asks, None) };
     match failure {
+        // One that was to be asked about stays without its approval, so that nothing runs it again by itself.
         Some(failure) => fail(change, job, failure),
         None if asks.is_empty() => queue(change, job),
         None => {
             let id = job.id;
-            let job = change.unapproved(job, asks, None);
             change.put(job, JobChange::Routed, JobStatus::Pending);
             submit_job::ask(change, id, asks);
         }

@@ -184,10 +184,12 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
     attempt("reads a secret", lambda: open(place + "/secret").read() or "nothing")
     attempt("writes elsewhere", lambda: open(place + "/free/new", "w").close())
     attempt("writes temporary files", lambda: tempfile.TemporaryFile().close())
-    link = os.path.dirname(os.environ.get("TMPDIR", "")) + "/atlas-complete"
-    # Pip runs it twice.
-    if os.environ.get("LINK") and not os.path.lexists(link):
-        os.symlink(place + "/free/target", link)
+    if os.environ.get("FORGE"):
+        directory = os.path.dirname(os.environ["TMPDIR"])
+        for mark in [directory + "/atlas-complete", os.path.splitext(directory)[0] + ".complete"]:
+            attempt("forges " + mark[-15:], lambda: open(mark, "w").write(os.sys.executable + "\\n100\\n") and "done")
+        if os.path.exists(place + "/free/stop"):
+            raise SystemExit(1)
     name = "greetlib-1.0-py3-none-any.whl"
     with zipfile.ZipFile(folder + "/" + name, "w") as wheel:
         wheel.writestr("greetlib.py", "def hi():\\n    return " + repr(json.dumps(said)) + "\\n")
@@ -262,15 +264,19 @@ async fn build_scripts_of_packages_are_confined() {
 }
 
 #[tokio::test]
-async fn a_build_script_cannot_make_the_worker_write_elsewhere() {
+async fn a_build_script_cannot_pass_a_part_off_as_the_whole() {
     if without_python() {
         return;
     }
     let attacked = Attacked::new();
-    let mut stage = attacked.stage(SandboxMode::BestEffort, &[("LINK", "1")]).await;
+    let stop = attacked.place.path().join("free/stop");
+    std::fs::write(&stop, "").expect("writable");
+    let mut stage = attacked.stage(SandboxMode::BestEffort, &[("FORGE", "1")]).await;
     let error = stage.run("greetlib==1.0", 1).await[0].error();
-    let lines: Vec<&str> = stage.session.events.iter().map(|event| &*event.text).collect();
-    assert_eq!(error, "Pool error: could not write a Python environment: File exists (os error 17)", "{lines:?}");
-    assert!(!attacked.place.path().join("free/target").exists());
+    assert!(error.starts_with("Pool error: could not install the agent's Python packages"), "{error}");
+    // The script made what looks like the mark of a complete environment before it failed. It is installed again all the same.
+    std::fs::remove_file(stop).expect("its own file");
+    let end = stage.run("greetlib==1.0", 1).await.remove(0);
+    assert!(end.output(&stage.controller).contains("writes elsewhere"), "{end:?}");
     stage.node.shutdown().await;
 }
