@@ -17,6 +17,7 @@ use atlas_raft::{Handle, Leadership, Peer};
 use atlas_service::{Caller, Error, Service};
 use atlas_types::{JoinKind, MemberId, level};
 use atlas_wire::proto::peer::v1 as wire;
+use futures::future::join_all;
 use tokio::sync::Mutex;
 
 use crate::options::Mode;
@@ -37,6 +38,20 @@ pub(crate) struct Cluster {
     mode: Mode,
     /// Locked while a controller joins. If two want the same name at the same time, the second finds the first.
     joining: Arc<Mutex<()>>,
+}
+
+/// How long a machine may take to refuse a connection.
+const REFUSE_MAX: Duration = Duration::from_millis(300);
+
+async fn may_run(env: &Env, address: &str) -> bool {
+    use std::io::ErrorKind::{AddrNotAvailable, HostUnreachable, NetworkUnreachable, PermissionDenied, TimedOut};
+    match tokio::time::timeout(REFUSE_MAX, env.net.connect(address)).await {
+        Ok(Err(error)) => {
+            let unclear = [AddrNotAvailable, HostUnreachable, NetworkUnreachable, PermissionDenied, TimedOut];
+            unclear.contains(&error.kind())
+        }
+        Ok(Ok(_)) | Err(_) => true,
+    }
 }
 
 /// A change that the leader must make.
@@ -60,6 +75,15 @@ impl Cluster {
 
     fn handle(&self) -> &Handle {
         self.service.handle()
+    }
+
+    /// Whether no other member runs, as far as its machine says: its name is unknown, or the connection is refused. One that does not answer
+    /// may run behind a fault of the network, and one whose certificate is refused runs: `env` has the network without TLS.
+    pub(crate) async fn is_alone(&self, env: &Env) -> bool {
+        let members = self.handle().members().members;
+        let others = members.iter().filter(|view| view.peer.member != self.handle().member());
+        let runs = others.map(|view| may_run(env, &view.peer.address));
+        !join_all(runs).await.contains(&true)
     }
 
     /// Creates a token with which a controller or a worker joins, valid for `ttl`, at most an hour. Also returns the

@@ -19,6 +19,8 @@ mod rng;
 mod shim;
 
 #[cfg(test)]
+mod alone;
+#[cfg(test)]
 mod any_controller;
 #[cfg(test)]
 mod api;

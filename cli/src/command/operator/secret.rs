@@ -61,6 +61,9 @@ pub(crate) struct Options {
     /// How controllers and workers are encrypted, as tls.mode of the chart.
     #[arg(long, value_name = "MODE", value_enum, default_value = "builtin")]
     tls: Tls,
+    /// Print only these keys, as a patch for a Secret that lacks them; the others stay as they are.
+    #[arg(long, value_name = "KEY", value_delimiter = ',', conflicts_with = "create")]
+    only: Vec<String>,
     /// Create the Secret in the namespace of this pod; one that exists is only checked. Otherwise its manifest is printed.
     #[arg(long)]
     create: bool,
@@ -74,6 +77,14 @@ pub(crate) struct Options {
 
 pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let names = || vec![format!("secret/{}", options.name)];
+    if !options.only.is_empty() {
+        let patch = patch(options)?;
+        let text = format!("{patch:#}\n");
+        context.show(&Shown { value: patch, text, names: names() })?;
+        context.note("whoever reads this joins the cluster");
+        context.next(&format!("next: kubectl -n NAMESPACE patch secret {} --patch-file FILE", options.name));
+        return Ok(Exit::Done);
+    }
     if !options.create {
         let manifest = manifest(&options.name, options.tls)?;
         let text = format!("{manifest:#}\n");
@@ -112,6 +123,24 @@ fn manifest(name: &str, tls: Tls) -> Result<Value, Failure> {
     let data: serde_json::Map<String, Value> = tls.keys().iter().map(data).collect();
     let metadata = json!({ "name": name, "labels": { "app.kubernetes.io/name": "atlas" } });
     Ok(json!({ "apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": metadata, "data": data }))
+}
+
+/// The keys that a secret lacks, new ones.
+fn patch(options: &Options) -> Result<Value, Failure> {
+    let known = options.tls.keys();
+    if let Some(unknown) = options.only.iter().find(|key| !known.contains(&key.as_str())) {
+        return Err(Failure::usage(format!("\"{unknown}\" is no key of this secret: {}", known.join(", "))));
+    }
+    let asks = |key: &str| options.only.iter().any(|only| only == key);
+    if asks(AUTHORITY) != asks(AUTHORITY_KEY) {
+        return Err(Failure::usage(format!("{AUTHORITY} and {AUTHORITY_KEY} belong together: name both")));
+    }
+    let mut manifest = manifest(&options.name, options.tls)?;
+    let mut data = manifest["data"].take();
+    if let Some(data) = data.as_object_mut() {
+        data.retain(|key, _| asks(key));
+    }
+    Ok(json!({ "data": data }))
 }
 
 /// The API server of Kubernetes, as this pod reaches it.
@@ -161,8 +190,9 @@ impl<'a> Pod<'a> {
         }
         let name = &self.options.name;
         let text = format!("secret \"{name}\" exists and has no {}; it is not changed", missing.join(", "));
+        let only = missing.join(",");
         let next = format!(
-            "add what is missing (atlasctl operator secret {name} prints a complete one), or choose another tls.mode"
+            "make what is missing with \"atlasctl operator secret {name} --only {only} > patch.json\" and \"kubectl patch secret {name} --patch-file patch.json\", or choose another tls.mode"
         );
         Err(Failure::usage(text).with_next(next))
     }
@@ -211,6 +241,21 @@ mod tests {
         let other: BTreeMap<String, String> = keys(Tls::CertManager);
         assert_eq!(other.keys().collect::<Vec<_>>(), [GROUP_TOKEN, ROOT_TOKEN, SECRETS_KEY]);
         assert_ne!(other[ROOT_TOKEN], all[ROOT_TOKEN]);
+        let options = |only: &[&str]| Options {
+            name: "atlas-auth".to_owned(),
+            tls: Tls::Builtin,
+            only: only.iter().map(|key| (*key).to_owned()).collect(),
+            create: false,
+            api_server: String::new(),
+            account: PathBuf::new(),
+        };
+        let patched = patch(&options(&[GROUP_TOKEN, AUTHORITY, AUTHORITY_KEY])).expect("a patch");
+        let patched: Vec<_> = patched["data"].as_object().expect("data").keys().cloned().collect();
+        assert_eq!(patched, [GROUP_TOKEN, AUTHORITY, AUTHORITY_KEY], "nothing that the secret has");
+        for (only, why) in [(AUTHORITY, "belong together"), ("token", "is no key of this secret")] {
+            let refused = patch(&options(&[only])).expect_err("refused");
+            assert!(refused.message.contains(why), "{}", refused.message);
+        }
         assert_eq!(keys(Tls::Off).into_keys().collect::<Vec<String>>(), [ROOT_TOKEN, SECRETS_KEY]);
     }
 }

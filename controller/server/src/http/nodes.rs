@@ -1,6 +1,7 @@
 //! `/api/nodes`, `/api/health`, `/api/ready`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use atlas_service::{Caller, Error, NodeAction};
 use atlas_types::Micros;
@@ -77,11 +78,21 @@ pub(crate) async fn health(door: &HttpDoor, caller: &Caller, request: &Request) 
     Ok(json(StatusCode::OK, &door.service.health(caller, request.consistency()).await?))
 }
 
-/// `GET /api/ready`: tells load balancers whether this controller can serve requests.
-pub(crate) async fn ready(door: &HttpDoor) -> Answer {
-    if door.service.ready().await {
-        Ok(json(StatusCode::OK, &json!({ "ready": true })))
-    } else {
-        Err(Error::NoLeader.into())
-    }
+/// How long the others get to answer before this controller asks whether there are any. Kubernetes waits for a second in all.
+const OTHERS_ANSWER: Duration = Duration::from_millis(400);
+
+/// `GET /api/ready`: tells load balancers whether this controller can serve requests. With `alone=true` it succeeds as well while no other
+/// member runs: who starts members one after the other must not wait for the first, which waits for the second.
+pub(crate) async fn ready(door: &HttpDoor, request: &Request) -> Answer {
+    let alone_will_do = request.query().flag("alone")?;
+    let ready = door.service.ready();
+    tokio::pin!(ready);
+    let is_ready = match tokio::time::timeout(OTHERS_ANSWER, &mut ready).await {
+        Ok(is_ready) => is_ready,
+        Err(_) if alone_will_do && door.cluster.is_alone(&door.env).await => {
+            return Ok(json(StatusCode::OK, &json!({ "ready": false })));
+        }
+        Err(_) => ready.await,
+    };
+    if is_ready { Ok(json(StatusCode::OK, &json!({ "ready": true }))) } else { Err(Error::NoLeader.into()) }
 }

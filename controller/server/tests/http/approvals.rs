@@ -21,7 +21,7 @@ async fn apply(server: &Server, name: &str, rules: Value) {
 }
 
 /// Rules that ask about jobs of `mail`. Without authentication everybody is one principal, so it has to be allowed to answer itself.
-fn asks(ask: Value) -> Value {
+fn asks(ask: &Value) -> Value {
     let when = "agent.name == 'mail'";
     json!([{"name": "mails", "on": ["submit"], "when": when, "effect": "ask", "message": "mails leave the house", "ask": ask}])
 }
@@ -69,7 +69,7 @@ async fn error(server: &Server, id: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_waits_for_its_approval() {
     let server = start().await;
-    apply(&server, "base", asks(json!({"self": true}))).await;
+    apply(&server, "base", asks(&json!({"self": true}))).await;
     server.submit(r#"{"agent": "plain"}"#).await;
     let id = server.submit(r#"{"agent": "mail", "input": {"to": "all"}, "priority": 3}"#).await;
     let shown = job(&server, &id).await;
@@ -109,7 +109,7 @@ async fn a_job_waits_for_its_approval() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refusal_a_cancel_and_the_time_end_it() {
     let server = start().await;
-    apply(&server, "base", asks(json!({}))).await;
+    apply(&server, "base", asks(&json!({}))).await;
     let id = server.submit(r#"{"agent": "mail"}"#).await;
     let asked = question(&server, &id).await;
     assert_eq!(code(&answer(&server, &asked, "approve").await), (403, "E3042"), "not by who submitted it");
@@ -118,7 +118,7 @@ async fn a_refusal_a_cancel_and_the_time_end_it() {
     assert_eq!(code(&answer(&server, &asked, "approve").await).0, 403);
     assert_eq!(job(&server, &id).await["status"], "cancelled");
 
-    apply(&server, "base", asks(json!({"self": true}))).await;
+    apply(&server, "base", asks(&json!({"self": true}))).await;
     let id = server.submit(r#"{"agent": "mail"}"#).await;
     let answered = answer(&server, &question(&server, &id).await, "reject: not on a Friday").await;
     assert_eq!(answered.status, 200, "{answered:?}");
@@ -131,7 +131,7 @@ async fn a_refusal_a_cancel_and_the_time_end_it() {
     assert_eq!(job(&server, &again).await["reason"], "approval");
     let asked = question(&server, &again).await;
 
-    apply(&server, "base", asks(json!({"timeout_seconds": 1}))).await;
+    apply(&server, "base", asks(&json!({"timeout_seconds": 1}))).await;
     let late = server.submit(r#"{"agent": "mail"}"#).await;
     let told = "E2113: nobody approved the job within 1 s, which the rule \"mails\" of the policy \"base\" demands";
     assert_eq!(error(&server, &late).await, told);
@@ -144,7 +144,7 @@ async fn a_refusal_a_cancel_and_the_time_end_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_retry_of_an_approved_job_is_not_asked_about_again() {
     let server = start().await;
-    apply(&server, "base", asks(json!({"self": true}))).await;
+    apply(&server, "base", asks(&json!({"self": true}))).await;
     let id = server.submit(r#"{"agent": "mail"}"#).await;
     assert_eq!(answer(&server, &question(&server, &id).await, "approve").await.status, 200);
     assert_eq!(server.post(&format!("/api/jobs/{id}/cancel"), "").await.status, 200);
@@ -153,7 +153,7 @@ async fn a_retry_of_an_approved_job_is_not_asked_about_again() {
     assert_eq!((&again["reason"], &again["original_job_id"]), (&json!("no_node"), &json!(id)), "{again}");
 
     // Another rule asks for its own approval.
-    let mut rules = asks(json!({"self": true}));
+    let mut rules = asks(&json!({"self": true}));
     rules[0]["name"] = "all mails".into();
     apply(&server, "base", rules).await;
     let resumed = server.post(&format!("/api/jobs/{id}/retry?resume=true"), "").await;
@@ -166,7 +166,7 @@ async fn a_retry_of_an_approved_job_is_not_asked_about_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_way_to_a_job_asks() {
     let server = start().await;
-    apply(&server, "base", asks(json!({"self": true}))).await;
+    apply(&server, "base", asks(&json!({"self": true}))).await;
     // A batch has both. A repeated request finds the first job, with its one question.
     let batch = r#"{"jobs": [{"agent": "mail"}, {"agent": "plain"}]}"#;
     let answers = server.post("/api/jobs:batch", batch).await.json();
@@ -217,7 +217,7 @@ async fn every_way_to_a_job_asks() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_denial_counts_before_a_question_and_a_question_before_an_allowance() {
     let server = start().await;
-    apply(&server, "a", asks(json!({"self": true}))).await;
+    apply(&server, "a", asks(&json!({"self": true}))).await;
     apply(&server, "b", json!([{"name": "yes", "on": ["submit"], "when": "true", "effect": "allow"}])).await;
     let why = async || server.post("/api/policies/explain", r#"{"agent": "mail"}"#).await.json();
     let told = why().await;
@@ -225,7 +225,7 @@ async fn a_denial_counts_before_a_question_and_a_question_before_an_allowance() 
     assert_eq!((&told["decisions"][0]["effect"], &told["decisions"][1]["effect"]), (&json!("ask"), &json!("allow")));
 
     // Two policies that ask want two approvals.
-    apply(&server, "c", asks(json!({"self": true}))).await;
+    apply(&server, "c", asks(&json!({"self": true}))).await;
     let id = server.submit(r#"{"agent": "mail"}"#).await;
     let open = server.get(&format!("/api/questions?job={id}")).await.json();
     for (asked, reason) in [(&open[0], "approval"), (&open[1], "no_node")] {
@@ -238,7 +238,7 @@ async fn a_denial_counts_before_a_question_and_a_question_before_an_allowance() 
     assert_eq!(code(&reply), (403, "E2111"), "{reply:?}");
     assert_eq!(why().await["effect"], "deny");
     // In one policy the first rule that holds decides, whatever its effect.
-    let mut rules = asks(json!({"self": true}));
+    let mut rules = asks(&json!({"self": true}));
     rules
         .as_array_mut()
         .expect("rules")
@@ -298,7 +298,7 @@ async fn only_others_with_the_role_answer() {
     };
     let headers = format!("authorization: Bearer {root}\r\n");
     assert_eq!(server.send("POST", "/api/agents", &headers, &package).await.status, 201);
-    let policy = json!({"spec": {"rules": asks(json!({"role": "approver"}))}});
+    let policy = json!({"spec": {"rules": asks(&json!({"role": "approver"}))}});
     assert_eq!(ask(&root, "PUT", "/api/objects/policy/base", &policy).await.status, 200);
 
     let id = ask(ann, "POST", "/api/jobs", &json!({"agent": "mail"})).await.json()["id"].clone();

@@ -139,10 +139,14 @@ fn tool(variable: &str) -> Option<PathBuf> {
 }
 
 fn template(helm: &Path, folder: &Path, values: &str) -> Result<String, String> {
+    template_with(helm, folder, values, &[])
+}
+
+fn template_with(helm: &Path, folder: &Path, values: &str, more: &[&str]) -> Result<String, String> {
     let file = folder.join("values.yaml");
     fs::write(&file, values).expect("a file");
     let mut command = Command::new(helm);
-    command.args(["template", "atlas"]).arg(chart()).args(["-n", "atlas", "-f"]).arg(file);
+    command.args(["template", "atlas"]).arg(chart()).args(["-n", "atlas", "-f"]).arg(file).args(more);
     command.env("HELM_CACHE_HOME", folder).env("HELM_CONFIG_HOME", folder).env("HELM_DATA_HOME", folder);
     let output = command.output().expect("helm starts");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
@@ -226,7 +230,7 @@ fn complaints(documents: &[Value]) -> Vec<String> {
                 container["ports"].as_array().into_iter().flatten().map(|port| &port["name"]).collect();
             for probe in ["startupProbe", "readinessProbe", "livenessProbe"] {
                 let get = &container[probe]["httpGet"];
-                let Some(path) = get["path"].as_str() else { continue };
+                let Some(path) = get["path"].as_str().and_then(|path| path.split('?').next()) else { continue };
                 if !(if is_operator { OPERATOR } else { HTTP }).contains(path) || !ports.contains(&&get["port"]) {
                     found.push(format!("{name}: {probe} asks {path} at {}", get["port"]));
                 }
@@ -370,6 +374,27 @@ fn check_rights(documents: &[Value], watched: &[&str], makes_secret: bool) {
         let subject = &binding["subjects"][0];
         let name = if binding["metadata"]["name"] == INIT { INIT } else { "atlas-operator" };
         assert_eq!((&subject["name"], &subject["namespace"]), (&name.into(), &"atlas".into()));
+    }
+}
+
+/// A secret of others may be made later than the release, so it is checked when the release changes, by a Job that may only read it.
+#[test]
+fn an_upgrade_checks_a_secret_of_others() {
+    let Some(helm) = tool(HELM) else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = template_with(&helm, folder.path(), "auth: {existingSecret: mine}", &["--is-upgrade"]);
+    let documents = documents(&text.expect("rendered"));
+    assert_eq!(complaints(&documents), Vec::<String>::new());
+    let made = documents.iter().filter(|document| document["metadata"]["name"] == INIT).collect::<Vec<_>>();
+    assert_eq!(made.len(), 4);
+    for document in made {
+        assert_eq!(document["metadata"]["annotations"]["helm.sh/hook"], "pre-upgrade");
+        if document["kind"] == "Role" {
+            let rules = serde_json::json!([
+                { "apiGroups": [""], "resources": ["secrets"], "resourceNames": ["mine"], "verbs": ["get"] },
+            ]);
+            assert_eq!(document["rules"], rules);
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use atlas_service::catalogue::{
 use super::super::{Body, Content, Operation};
 use super::parts::{
     BODY, CONSISTENCY, DRY_RUN, IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, READ, STORED, WRITE, created, delete, get,
-    ok, post,
+    ok, post, word,
 };
 
 pub(super) const OPERATIONS: &[Operation] = &[
@@ -18,8 +18,9 @@ pub(super) const OPERATIONS: &[Operation] = &[
         .answers(&[ok("the controller is healthy", &[Content::Json("Health")])])
         .refuses(&[READ]),
     get("ready", "/api/ready", "Whether this controller can serve requests.")
+        .takes(&[word("alone", &["true", "false"], "`true` succeeds as well while no other member runs")])
         .answers(&[ok("it can", &[Content::Json("Ready")])])
-        .refuses(&[READ]),
+        .refuses(&[READ, &[MALFORMED]]),
     get("version", "/api/version", "The program and the cluster.")
         .answers(&[ok("the versions", &[Content::Json("Version")])])
         .refuses(&[&[MALFORMED]]),
