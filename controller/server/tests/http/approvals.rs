@@ -7,47 +7,47 @@ use serde_json::{Value, json};
 
 use crate::client::{PATIENCE, Reply, Server};
 
-async fn start() -> Server {
+pub(crate) async fn start() -> Server {
     let server = Server::start().await;
     server.register("name: mail\nversion: 1.0.0\n").await;
     server.register("name: plain\nversion: 1.0.0\n").await;
     server
 }
 
-async fn apply(server: &Server, name: &str, rules: Value) {
+pub(crate) async fn apply(server: &Server, name: &str, rules: Value) {
     let body = json!({"spec": {"rules": rules}}).to_string();
     let reply = server.send("PUT", &format!("/api/objects/policy/{name}"), "", body.as_bytes()).await;
     assert_eq!(reply.status, 200, "{reply:?}");
 }
 
 /// Rules that ask about jobs of `mail`. Without authentication everybody is one principal, so it has to be allowed to answer itself.
-fn asks(ask: &Value) -> Value {
+pub(crate) fn asks(ask: &Value) -> Value {
     let when = "agent.name == 'mail'";
     json!([{"name": "mails", "on": ["submit"], "when": when, "effect": "ask", "message": "mails leave the house", "ask": ask}])
 }
 
-fn code(reply: &Reply) -> (u16, &str) {
+pub(crate) fn code(reply: &Reply) -> (u16, &str) {
     (reply.status, reply.header("atlas-error-code").unwrap_or_default())
 }
 
-async fn job(server: &Server, id: &str) -> Value {
+pub(crate) async fn job(server: &Server, id: &str) -> Value {
     server.get(&format!("/api/jobs/{id}?view=full")).await.json()
 }
 
 /// The open question of a job.
-async fn question(server: &Server, job: &str) -> Value {
+pub(crate) async fn question(server: &Server, job: &str) -> Value {
     let open = server.get(&format!("/api/questions?job={job}")).await.json();
     assert_eq!(open.as_array().map(Vec::len), Some(1), "{open}");
     open[0].clone()
 }
 
-async fn answer(server: &Server, question: &Value, text: &str) -> Reply {
+pub(crate) async fn answer(server: &Server, question: &Value, text: &str) -> Reply {
     let id = question["id"].as_str().expect("an id");
     server.post(&format!("/api/questions/{id}/answer"), &json!({ "text": text }).to_string()).await
 }
 
 /// Looks until something is there.
-async fn eventually<T>(look: impl AsyncFn() -> Option<T>) -> T {
+pub(crate) async fn eventually<T>(look: impl AsyncFn() -> Option<T>) -> T {
     let env = Env::system();
     let found = async {
         loop {
@@ -61,7 +61,7 @@ async fn eventually<T>(look: impl AsyncFn() -> Option<T>) -> T {
 }
 
 /// The error of a job that fails.
-async fn error(server: &Server, id: &str) -> String {
+pub(crate) async fn error(server: &Server, id: &str) -> String {
     let failed = async || Some(job(server, id).await).filter(|job| job["status"] == "failed");
     eventually(failed).await["error"].as_str().unwrap_or_default().to_owned()
 }

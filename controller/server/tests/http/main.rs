@@ -1,6 +1,7 @@
 //! The HTTP door over real sockets: shapes of Atlas for Python, and hostile input.
 
 mod approvals;
+mod approvals_hold;
 mod batch;
 mod client;
 mod conversations;
