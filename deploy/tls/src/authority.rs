@@ -2,12 +2,14 @@
 
 use std::net::IpAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, DnValue, ExtendedKeyUsagePurpose, IsCa, Issuer,
     KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData, SanType, SerialNumber, SignatureAlgorithm,
 };
+use rustls::RootCertStore;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use sha2::{Digest as _, Sha256};
 use time::OffsetDateTime;
@@ -122,10 +124,11 @@ impl Authority {
         Ok(Self { trusted: vec![certificate.der().clone()], key, spelling })
     }
 
-    /// Reads the authority in a directory. Its first certificate is the one to issue from; all are trusted.
+    /// Reads the authority in a directory. Its first certificate is the one to issue from; others with the name of an authority
+    /// are trusted too. Programs that make authorities put those of their own issuer behind, which makes certificates for anybody.
     pub fn read(dir: &Path) -> Result<Self, TlsError> {
         let (certificate, key) = (dir.join(AUTHORITY), dir.join(AUTHORITY_KEY));
-        let trusted = files::certificates(&certificate)?;
+        let mut trusted = files::certificates(&certificate)?;
         let der = files::private_key(&key)?;
         let pair = KeyPair::try_from(&PrivatePkcs8KeyDer::from(der.as_slice()))?;
         let of_certificate = trusted.first().and_then(|first| public_key_of(first));
@@ -134,6 +137,7 @@ impl Authority {
         }
         let spelling = trusted.first().and_then(Spelling::of);
         let spelling = spelling.ok_or(TlsError::Name { path: certificate, name: NAME })?;
+        trusted.retain(is_authority);
         Ok(Self { trusted, key: pair, spelling })
     }
 
@@ -215,6 +219,30 @@ fn validity(now: i64, life: Duration) -> (OffsetDateTime, OffsetDateTime) {
     let at = |seconds| OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(OffsetDateTime::UNIX_EPOCH);
     let life = i64::try_from(life.as_secs()).unwrap_or(i64::MAX);
     (at((now - SKEW).max(0)), at(now.saturating_add(life)))
+}
+
+/// The certificates of authorities in a file, at least one. Others are left out.
+pub fn authorities(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let mut read = files::certificates(path)?;
+    read.retain(is_authority);
+    if read.is_empty() {
+        return Err(TlsError::NoAuthority { path: path.to_owned(), name: NAME });
+    }
+    Ok(read)
+}
+
+/// Those of the certificates that are the authority of a cluster, as roots.
+pub(crate) fn roots(certificates: &[CertificateDer<'static>]) -> Result<Arc<RootCertStore>, TlsError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates.iter().filter(|certificate| is_authority(certificate)) {
+        roots.add(certificate.clone())?;
+    }
+    Ok(Arc::new(roots))
+}
+
+/// Whether a certificate has the name of an authority, as that of every cluster has.
+fn is_authority(certificate: &CertificateDer<'_>) -> bool {
+    Spelling::of(certificate).is_some()
 }
 
 /// A new key of a controller or node, in PKCS #8.

@@ -13,7 +13,7 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use tracing::{error, info};
 
-use crate::authority::{Authority, Wanted, new_key};
+use crate::authority::{Authority, Wanted, new_key, roots};
 use crate::files::{Enrolled, Stored};
 use crate::{Subject, TlsError};
 
@@ -175,12 +175,4 @@ fn read(stored: Stored) -> Result<Held, TlsError> {
 
 fn certified(chain: Vec<CertificateDer<'static>>, key: &PrivateKeyDer<'_>) -> Result<Arc<CertifiedKey>, TlsError> {
     Ok(Arc::new(CertifiedKey::new(chain, ring::sign::any_ecdsa_type(key)?)))
-}
-
-fn roots(trusted: &[CertificateDer<'static>]) -> Result<Arc<RootCertStore>, TlsError> {
-    let mut roots = RootCertStore::empty();
-    for certificate in trusted {
-        roots.add(certificate.clone())?;
-    }
-    Ok(Arc::new(roots))
 }

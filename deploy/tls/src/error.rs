@@ -40,4 +40,7 @@ pub enum TlsError {
     /// The certificate of the authority has a name from which controllers do not issue.
     #[error("the first certificate in \"{}\" has another name than CN={name}: make one with that name and no other part", path.display())]
     Name { path: PathBuf, name: &'static str },
+    /// A file has certificates, but none of an authority.
+    #[error("\"{}\" has no certificate with the name CN={name}: it has to be the ca.pem of the cluster", path.display())]
+    NoAuthority { path: PathBuf, name: &'static str },
 }

@@ -20,7 +20,7 @@ mod token;
 mod verify;
 mod watch;
 
-pub use authority::{Authority, KEY_BYTES, NodeKey, fingerprint};
+pub use authority::{Authority, KEY_BYTES, NodeKey, authorities, fingerprint};
 pub use credentials::{Credentials, Names};
 pub use error::TlsError;
 pub use files::{

@@ -13,12 +13,12 @@ use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::version::{TLS12, TLS13};
-use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use rustls::{ClientConfig, ServerConfig};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{Mutex, Semaphore, mpsc};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
-use crate::authority::public_key_of;
+use crate::authority::{public_key_of, roots};
 use crate::verify::{Controllers, Trust};
 use crate::watch::Watched;
 use crate::{Credentials, Refused, Subject, TlsError, Watch};
@@ -65,13 +65,10 @@ impl TlsNet {
         Self::with(net, Trust::Pinned(authority), None)
     }
 
-    /// Shows no certificate, and accepts controllers whose certificates these authorities issued.
+    /// Shows no certificate, and accepts controllers whose certificates these authorities issued. Certificates with another name than that
+    /// of an authority count for nothing.
     pub fn trusting(net: Arc<dyn Net>, authorities: &[CertificateDer<'static>]) -> Result<Self, TlsError> {
-        let mut roots = RootCertStore::empty();
-        for authority in authorities {
-            roots.add(authority.clone())?;
-        }
-        Self::with(net, Trust::Roots(Arc::new(roots)), None)
+        Self::with(net, Trust::Roots(roots(authorities)?), None)
     }
 
     pub(crate) fn with(net: Arc<dyn Net>, trust: Trust, own: Option<&Credentials>) -> Result<Self, TlsError> {

@@ -12,6 +12,8 @@ use tokio::sync::mpsc;
 
 use super::*;
 
+mod authorities;
+
 const HOUR: Duration = Duration::from_secs(3_600);
 
 fn now() -> i64 {
@@ -158,48 +160,6 @@ async fn a_node_is_who_its_certificate_says_and_no_server() {
     let fake = listener(inner, &worker, Clients::Nodes, &scene.watch, &scene.env).expect("a listener");
     let own = controller(scene.authority(), Some(2), HOUR);
     assert_eq!(reached(&*fake, scene.dial(&own)).await, None, "a worker cannot stand for a controller");
-}
-
-/// Writes an authority as cert-manager makes it: a text of another type, and no limit on the length of chains.
-fn foreign(dir: &Path, name: &str) {
-    let mut params = rcgen::CertificateParams::default();
-    params.distinguished_name = rcgen::DistinguishedName::new();
-    let name = rcgen::DnValue::PrintableString(name.try_into().expect("a name"));
-    params.distinguished_name.push(rcgen::DnType::CommonName, name);
-    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-    params.key_usages = vec![rcgen::KeyUsagePurpose::KeyCertSign, rcgen::KeyUsagePurpose::DigitalSignature];
-    let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).expect("a key");
-    let certificate = params.self_signed(&key).expect("a certificate");
-    fs::write(dir.join(AUTHORITY), files::pem("CERTIFICATE", certificate.der())).expect("written");
-    fs::write(dir.join(AUTHORITY_KEY), files::pem("PRIVATE KEY", &key.serialize_der())).expect("written");
-    fs::set_permissions(dir.join(AUTHORITY_KEY), fs::Permissions::from_mode(0o440)).expect("a mode");
-}
-
-#[tokio::test]
-async fn an_authority_of_another_program_issues_if_it_has_our_name() {
-    let scene = Scene::new();
-    let ours = scene.authority();
-    foreign(scene.dir.path(), "Atlas cluster authority");
-    let peers = scene.listen(Clients::Controllers).await;
-    let name = Some(Some("spiffe://atlas/controller/2".to_owned()));
-    assert_eq!(reached(&*peers, scene.dial(&controller(scene.authority(), Some(2), HOUR))).await, name);
-    assert_eq!(reached(&*peers, scene.dial(&controller(ours, Some(2), HOUR))).await, None, "the one before");
-    foreign(scene.dir.path(), "Another cluster authority");
-    assert!(matches!(Authority::read(scene.dir.path()), Err(TlsError::Name { .. })));
-}
-
-#[tokio::test]
-async fn a_node_of_a_group_knows_the_cluster_by_a_file() {
-    let scene = Scene::new();
-    let workers = scene.listen(Clients::Nodes).await;
-    let read = |dir: &Path| certificates(&dir.join(AUTHORITY)).expect("certificates");
-    let other = tempfile::tempdir().expect("a folder");
-    Authority::new(now()).expect("an authority").write(other.path()).expect("written");
-    let (own, other) = (read(scene.dir.path()), read(other.path()));
-    let net = |trusted: &[_]| TlsNet::trusting(scene.env.net.clone(), trusted).expect("a network");
-    assert_eq!(reached(&*workers, net(&own)).await, Some(None), "may join");
-    assert_eq!(reached(&*workers, net(&[&other[..], &own[..]].concat())).await, Some(None), "while one is replaced");
-    assert_eq!(reached(&*workers, net(&other)).await, None, "another cluster");
 }
 
 #[tokio::test]

@@ -160,7 +160,7 @@ impl Admission {
     }
 
     fn of_group(group: &Group, node: &NodeId) -> Result<Self, JoinError> {
-        let authorities = atlas_tls::certificates(&group.authority_file)?;
+        let authorities = atlas_tls::authorities(&group.authority_file)?;
         let first = authorities.first().map(atlas_tls::fingerprint).unwrap_or_default();
         let token = GroupToken::in_file(&group.token_file)?.of_node(first, node.as_str());
         Ok(Self { token, authorities: Some(authorities) })
