@@ -409,6 +409,7 @@ pub fn is_denial(error: &Error) -> bool {
             | Error::NotAnswerer
             | Error::TokenRefused(_)
             | Error::NodeTokenRefused
+            | Error::NodeNameTaken(_)
             | Error::NotEnrolled(_)
     )
 }

@@ -1,6 +1,7 @@
 //! Errors of the service functions, with the details that doors show.
 
 mod convert;
+mod hint;
 
 use std::time::Duration;
 
@@ -301,6 +302,15 @@ pub enum Error {
     /// The join token of a node is unknown, used up or expired, or for another node.
     #[error("the join token is refused")]
     NodeTokenRefused,
+    /// The token of a group, under the name of a node that did not join by it, or was revoked since.
+    #[error("the name \"{0}\" is that of a node that the cluster knows, and that is no member of the group")]
+    NodeNameTaken(String),
+    /// The group has too many members for another name.
+    #[error("the group has {max} nodes that joined by its token, which is the limit")]
+    GroupFull {
+        /// The limit.
+        max: usize,
+    },
     /// The node's certificate is not the one that the cluster knows.
     #[error("node \"{0}\" may not connect with this certificate")]
     NotEnrolled(String),
@@ -449,7 +459,8 @@ impl Error {
             Self::ConversationBusy(_) => catalogue::CONVERSATION_BUSY,
             Self::ObjectInUse(_) => catalogue::OBJECT_IN_USE,
             Self::NamespaceLimit(_) => catalogue::NAMESPACE_LIMIT,
-            Self::TokenRefused(_) | Self::NodeTokenRefused => catalogue::TOKEN_REFUSED,
+            Self::TokenRefused(_) | Self::NodeTokenRefused | Self::NodeNameTaken(_) => catalogue::TOKEN_REFUSED,
+            Self::GroupFull { .. } => catalogue::LIMIT_REACHED,
             Self::NotEnrolled(_) => catalogue::NOT_ENROLLED,
             Self::NoTls => catalogue::NO_TLS,
             Self::UnknownMember(_) => catalogue::UNKNOWN_MEMBER,
@@ -470,63 +481,6 @@ impl Error {
     /// The kind of the error, which determines what a caller can do.
     pub fn kind(&self) -> ErrorKind {
         self.entry().kind
-    }
-
-    /// A suggestion in one line; empty if there is none.
-    pub fn hint(&self) -> String {
-        match self {
-            Self::UnknownAgent { name, versions, .. } if !versions.is_empty() => {
-                format!("list them: atlasctl agent versions {name}")
-            }
-            Self::UnknownAgent { suggestion: Some(name), .. } => format!("did you mean {name}?"),
-            Self::UnknownAgent { .. } => "list them: atlasctl agent list".to_owned(),
-            Self::InputRefused { agent, .. } | Self::OutputRefused { agent, .. } => {
-                format!("show the contract: atlasctl agent schema {agent}")
-            }
-            Self::ConversationBusy(name) => format!("show what is answering: atlasctl conversation show {name}"),
-            Self::DependencyMissing { .. } => "deploy them first: atlasctl deploy DIR".to_owned(),
-            Self::AmbiguousJob { .. } => "give more digits of the id".to_owned(),
-            Self::UnknownObjectKind(_) => "other kinds are job, agent, node and controller".to_owned(),
-            Self::Unauthenticated(_) => {
-                "give a token: export ATLAS_TOKEN=TOKEN   or: atlasctl context add NAME --server URL --token-file FILE".to_owned()
-            }
-            Self::Forbidden { .. } => "show what is granted: atlasctl auth whoami".to_owned(),
-            Self::ApprovalNeeded { .. } | Self::Unapproved => "submit a new job, which waits for its approval".to_owned(),
-            Self::PolicyDenied { .. } => "show what policies decide: atlasctl policy why AGENT".to_owned(),
-            Self::NotPrivate => "send it to a controller with TLS, or to one that listens on 127.0.0.1".to_owned(),
-            Self::NoSecretsKey => {
-                "make a key, (umask 077; head -c 32 /dev/urandom | base64 > FILE), and start all controllers with --secrets-key FILE"
-                    .to_owned()
-            }
-            Self::ObjectRefused { .. } => "compare it with the schema of its kind: GET /api/objects".to_owned(),
-            Self::NoSuchStep { recorded: 0, .. } => "run it again from the beginning: atlasctl job retry ID".to_owned(),
-            Self::NoSuchStep { .. } => "list the recorded steps: atlasctl job steps ID".to_owned(),
-            Self::JournalGone => "run it without its journal: atlasctl job retry ID".to_owned(),
-            Self::BadSignature => {
-                "sign the body with the secret of the trigger: X-Atlas-Signature is its HMAC-SHA256, hexadecimal".to_owned()
-            }
-            Self::AuditFailing => "ask another controller; free disk space on this one, which recovers by itself".to_owned(),
-            Self::NoSpace => "free disk space; the controller recovers by itself".to_owned(),
-            Self::QueueFull { .. } | Self::Overloaded => "try again in a moment".to_owned(),
-            Self::LevelTooLow(_) => "upgrade the other controllers: atlasctl cluster status".to_owned(),
-            Self::AgentInUse(Rejection::AgentInUse { .. }) => "wait for its jobs to end, or cancel them".to_owned(),
-            Self::AgentInUse(_) => "retire it first: atlasctl agent retire NAME@VERSION".to_owned(),
-            Self::LabelOfWorker(_) => {
-                "change --label of the worker, or override the label: atlasctl node label".to_owned()
-            }
-            Self::NodeTokenRefused | Self::NotEnrolled(_) => "create a new token: atlasctl node token NODE".to_owned(),
-            Self::NoTls => "start controllers with --tls-dir; atlasctl operator init makes its files".to_owned(),
-            Self::TokenRefused(_) => "create a new token: atlasctl cluster join-token".to_owned(),
-            Self::ObjectChanged { .. } => "read the object again, and send its revision as If-Match".to_owned(),
-            Self::UnknownQuestion => "list them: atlasctl question list --all".to_owned(),
-            Self::AnswerRefused(_) => "show what is asked: atlasctl question show ID".to_owned(),
-            Self::UnknownMember(_) => "list them: atlasctl cluster members".to_owned(),
-            Self::UnknownRun => "list them: GET /api/chains".to_owned(),
-            Self::OutcomeUnknown | Self::Unrecorded => "repeat it with the same Idempotency-Key".to_owned(),
-            Self::NoMethod(methods) => format!("allowed methods: {methods}"),
-            Self::EventsGone { earliest } => format!("read from event {earliest} on"),
-            _ => String::new(),
-        }
     }
 
     /// The violations, for refused inputs and contracts.

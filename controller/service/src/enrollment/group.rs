@@ -1,11 +1,10 @@
 //! Nodes that join by the token of a group ([ADR 61](../../../../docs/adr/0061-join-tokens-of-groups.md)).
 //!
-//! Their enrollments have a label. The group's token neither takes the name of a node that joined in another way, nor
-//! that of one which is connected. Members of groups come and go under new names, so each join removes some of the
-//! enrollments that nobody can use any more.
+//! Their enrollments have a label. The group's token takes neither the name of a node that joined in another way, nor that of
+//! one which is connected, nor that of one which the cluster knows and which has no enrollment: an operator revoked it.
+//! Members of groups come and go under new names, so each join removes some of the enrollments that nobody can use any more.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_objects::EnrollmentSpec;
@@ -17,9 +16,10 @@ use crate::{Caller, Consistency, Error, Service};
 
 /// The label of enrollments that were made by the token of a group, and its value.
 const LABEL: (&str, &str) = ("joined-by", "group-token");
-/// The most old enrollments that one join removes, and the most that it looks at.
+/// The most old enrollments that one join removes.
 const REMOVED_MAX: usize = 4;
-const LOOKED_AT_MAX: usize = 256;
+/// The most enrollments of the group. Who has its token could otherwise fill the state, which has 10,000 objects of all kinds.
+const MEMBERS_MAX: usize = 4_096;
 
 /// What a node of a group shows. Its token was checked. Both hashes are hexadecimal digits.
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +39,10 @@ impl Service {
     pub async fn enroll_member(&self, caller: &Caller, member: GroupMember<'_>) -> Result<(), Error> {
         let key = key(member.node)?;
         let state = self.state(Consistency::Linearizable).await?;
+        let id = NodeId::new(member.node)?;
         let expect = match state.object(&key) {
+            // It was revoked, or is from the time before TLS. It has labels of an operator, by which it would get jobs.
+            None if state.node(&id).is_some() => return Err(Error::NodeNameTaken(member.node.to_owned())),
             None => Expect::Absent,
             Some(object) => {
                 let spec = EnrollmentSpec::read(&object.spec).map_err(|_| Error::NodeTokenRefused)?;
@@ -49,12 +52,16 @@ impl Service {
                 if spec.key_sha256.is_some_and(|stored| is_same(&stored, member.key)) {
                     return Ok(());
                 }
-                if is_connected(&state, &NodeId::new(member.node)?) {
+                if is_connected(&state, &id) {
                     return Err(Error::NodeTokenRefused);
                 }
                 Expect::Revision(object.revision)
             }
         };
+        let members = Members::of(&state, self.now_ms(), member.life)?;
+        if expect == Expect::Absent && members.count >= MEMBERS_MAX && members.unused.is_empty() {
+            return Err(Error::GroupFull { max: MEMBERS_MAX });
+        }
         let spec = EnrollmentSpec {
             key_sha256: Some(member.key.to_owned()),
             token_sha256: Some(member.token.to_owned()),
@@ -66,7 +73,7 @@ impl Service {
             Error::ObjectChanged { .. } => Error::NodeTokenRefused,
             other => other,
         })?;
-        for command in unused(&state, self.now_ms(), member.life)? {
+        for command in members.unused {
             // A later join tries again.
             if let Err(error) = self.propose(caller.request(Command::DeleteObject(command))).await {
                 tracing::debug!(error = &error as &dyn std::error::Error, "an old enrollment was not removed");
@@ -85,22 +92,35 @@ fn is_connected(state: &State, node: &NodeId) -> bool {
     state.node(node).is_some_and(|node| node.node.health == NodeHealth::Ready)
 }
 
-/// Enrollments of nodes that the cluster has forgotten, whose certificates have ended.
-fn unused(state: &State, now_ms: u64, life: Duration) -> Result<Vec<DeleteObject>, Error> {
-    let kind = ObjectKind::new(KIND)?;
-    let ended = |at: Timestamp| {
-        let at = u64::try_from(at.0 / 1_000).unwrap_or(0);
-        at.saturating_add(u64::try_from(life.as_millis()).unwrap_or(u64::MAX)) < now_ms
-    };
-    let is_unused = |object: &&Arc<Object>| {
-        let node = NodeId::new(object.key.name.as_str());
-        is_of_group(object) && ended(object.updated) && node.is_ok_and(|node| state.node(&node).is_none())
-    };
-    let oldest = state.objects_of_kind(&kind).take(LOOKED_AT_MAX).filter(is_unused).take(REMOVED_MAX);
-    let delete = |object: &Arc<Object>| DeleteObject {
-        kind: object.key.kind.clone(),
-        name: object.key.name.clone(),
-        expect: Expect::Revision(object.revision),
-    };
-    Ok(oldest.map(delete).collect())
+/// The enrollments of the group.
+struct Members {
+    count: usize,
+    /// The oldest of nodes that the cluster has forgotten, and that joined longer ago than a certificate is valid: commands that
+    /// remove them. One that is still there, because its certificate was renewed, joins again.
+    unused: Vec<DeleteObject>,
+}
+
+impl Members {
+    /// Looks at all enrollments. They are few enough: objects have a limit.
+    fn of(state: &State, now_ms: u64, life: Duration) -> Result<Self, Error> {
+        let kind = ObjectKind::new(KIND)?;
+        let is_over = |at: Timestamp| {
+            let at = u64::try_from(at.0 / 1_000).unwrap_or(0);
+            at.saturating_add(u64::try_from(life.as_millis()).unwrap_or(u64::MAX)) < now_ms
+        };
+        let mut members = Self { count: 0, unused: Vec::new() };
+        for object in state.objects_of_kind(&kind).filter(|object| is_of_group(object)) {
+            members.count += 1;
+            let node = NodeId::new(object.key.name.as_str());
+            let is_gone = || node.is_ok_and(|node| state.node(&node).is_none());
+            if members.unused.len() < REMOVED_MAX && is_over(object.updated) && is_gone() {
+                members.unused.push(DeleteObject {
+                    kind: object.key.kind.clone(),
+                    name: object.key.name.clone(),
+                    expect: Expect::Revision(object.revision),
+                });
+            }
+        }
+        Ok(members)
+    }
 }

@@ -1,16 +1,19 @@
-//! Enrollments of members of a group, which nobody removes by hand, by a clock that the test moves.
+//! Enrollments of members of a group: which names are free, and how old ones make room, by a clock that the test moves.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use atlas_env::{Env, SystemClock};
-use atlas_types::ObjectKind;
+use atlas_types::{
+    BootId, Command, Expect, Inventory, NodeId, ObjectKind, ObjectName, PutObject, RegisterNode, RemoveNode,
+};
+use serde_json::json;
 
 use super::conversations::Ahead;
 use super::{Node, caller};
 use crate::testing::Net;
-use crate::{Consistency, Error, GroupMember};
+use crate::{Consistency, Error, GroupMember, is_denial};
 
 const LIFE: Duration = Duration::from_secs(3_600);
 
@@ -49,4 +52,62 @@ async fn old_members_of_a_group_make_room_for_new_ones() {
     // The leader's time does not jump with the clock, so all were written at the beginning.
     assert_eq!(node.enrolled().await, ["own", "h"]);
     assert!(matches!(join("own").await, Err(Error::NodeTokenRefused)));
+}
+
+/// What an enrollment of the group looks like.
+fn enrollment(name: &str) -> Command {
+    let hash = member(name).key;
+    let spec = json!({ "key_sha256": hash, "token_sha256": hash });
+    Command::PutObject(PutObject {
+        kind: ObjectKind::new("enrollment").expect("a kind"),
+        name: ObjectName::new(name).expect("a name"),
+        labels: [("joined-by".to_owned(), "group-token".to_owned())].into(),
+        spec: spec.to_string().into_bytes().into(),
+        spec_version: 1,
+        expect: Expect::Absent,
+    })
+}
+
+fn registered(name: &str) -> Command {
+    let inventory = Inventory { places: 1, ..Inventory::default() };
+    Command::RegisterNode(RegisterNode { node: NodeId::new(name).expect("a name"), boot_id: BootId(1), inventory })
+}
+
+#[tokio::test]
+async fn the_name_of_a_node_that_was_revoked_is_not_free() {
+    let node = Node::start(&Net::new(1), 1).await;
+    let join = async |name: &str| node.service.enroll_member(&caller(), member(name)).await;
+    node.propose(registered("gpu-1")).await;
+    let refused = join("gpu-1").await.expect_err("it has no enrollment, and labels of its operator");
+    assert!(matches!(&refused, Error::NodeNameTaken(name) if name == "gpu-1"), "{refused:?}");
+    assert!(is_denial(&refused) && refused.hint().ends_with("atlasctl node remove gpu-1"), "{}", refused.hint());
+    node.propose(Command::RemoveNode(RemoveNode { node: NodeId::new("gpu-1").expect("a name") })).await;
+    join("gpu-1").await.expect("the cluster does not know it any more");
+    node.propose(registered("gpu-1")).await;
+    join("gpu-1").await.expect("under its own enrollment");
+}
+
+#[tokio::test]
+async fn a_group_has_a_limit_and_old_members_that_live_hide_no_others() {
+    let clock = Arc::new(Ahead { system: SystemClock::new(), seconds: AtomicI64::new(0) });
+    let node = Node::start_in(&Net::new(1), 1, Env { clock: clock.clone(), ..Env::system() }).await;
+    let join = async |name: &str| node.service.enroll_member(&caller(), member(name)).await;
+    let names: Vec<String> = (0..4_096).map(|number| format!("pod-{number}")).collect();
+    for names in names.chunks(512) {
+        let requests = names.iter().map(|name| caller().request(enrollment(name))).collect();
+        let outcomes = node.service.handle().propose(requests).await.expect("applied");
+        assert!(outcomes.iter().all(Result::is_ok), "{:?}", outcomes.first());
+    }
+    let refused = join("next").await.expect_err("too many");
+    assert_eq!(refused.to_string(), "the group has 4096 nodes that joined by its token, which is the limit");
+    join("pod-7").await.expect("one that is there");
+    // The first 300 are connected, and nobody knows the others any more.
+    for names in names[..300].chunks(100) {
+        let requests = names.iter().map(|name| caller().request(registered(name))).collect();
+        node.service.handle().propose(requests).await.expect("applied");
+    }
+    clock.seconds.store(3_700, Ordering::Relaxed);
+    join("next").await.expect("there is room");
+    let left = node.enrolled().await;
+    assert_eq!((left.len(), left[299].as_str(), left[300].as_str()), (4_093, "pod-299", "pod-304"));
 }
