@@ -177,6 +177,13 @@ impl Options {
             park_after: atlas_slots::PARK_AFTER,
         }
     }
+
+    /// What confined agents do not see: files with secrets, and those of the node itself.
+    pub(crate) fn hidden(&self) -> impl Iterator<Item = &PathBuf> {
+        let secrets = [&self.secrets.directory, &self.secrets.file, &self.token_file, &self.tls_dir];
+        let group = self.group.as_ref().map(|group| &group.token_file);
+        secrets.into_iter().flatten().chain(group).chain([&self.data_dir]).chain(&self.sandbox_hidden)
+    }
 }
 
 /// How a node joins that belongs to a group.

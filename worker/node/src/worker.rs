@@ -216,8 +216,6 @@ fn sandboxes(supervisor: &Supervisor, options: &Options, sdk: &Path) -> Sandboxe
         SandboxMode::BestEffort => info!(%means, "agents are confined to the permissions that their contracts state"),
         SandboxMode::Required => info!(%means, "all agents are confined to the permissions of their contracts"),
     }
-    let secrets = [&options.secrets.directory, &options.secrets.file, &options.token_file, &options.tls_dir];
-    let own = secrets.into_iter().flatten().chain([&options.data_dir]).chain(&options.sandbox_hidden);
     let programs = [options.atlas_program.clone().or_else(|| std::env::current_exe().ok()), Some(sdk.to_owned())];
     // A place that no agent may write has to exist before the first agent starts.
     let environments = options.environments.clone().filter(|path| std::fs::create_dir_all(path).is_ok());
@@ -228,7 +226,7 @@ fn sandboxes(supervisor: &Supervisor, options: &Options, sdk: &Path) -> Sandboxe
         mode: options.sandbox,
         means,
         // Fails only without a working directory.
-        hidden: own.filter_map(|path| std::path::absolute(path).ok()).collect(),
+        hidden: options.hidden().filter_map(|path| std::path::absolute(path).ok()).collect(),
         home: std::env::var_os("HOME").map(PathBuf::from),
         visible: programs
             .into_iter()

@@ -1,5 +1,7 @@
 //! What makes options, and what is refused.
 
+use std::path::Path;
+
 use super::*;
 
 #[test]
@@ -36,6 +38,8 @@ fn the_token_of_a_group_comes_with_the_certificates_and_without_another() {
     };
     let group = set(None, path("g"), path("ca.pem")).options().expect("options").group;
     assert_eq!(group, Some(Group { token_file: "g".into(), authority_file: "ca.pem".into() }));
+    let options = set(None, path("g"), path("ca.pem")).options().expect("options");
+    assert!(options.hidden().any(|hidden| *hidden == Path::new("g")), "agents do not see it");
     assert_eq!(set(Some("t"), None, None).options().expect("options").group, None);
     for wrong in
         [set(None, path("g"), None), set(None, None, path("ca.pem")), set(Some("t"), path("g"), path("ca.pem"))]
