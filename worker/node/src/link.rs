@@ -12,6 +12,7 @@ use hyper_util::rt::TokioIo;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
+use tonic::Status;
 use tonic::transport::{Channel, Endpoint};
 use tracing::{debug, info, warn};
 
@@ -26,6 +27,11 @@ const FRAMES_WAITING_MAX: usize = 4_096;
 
 /// The most waiting frames with which further stream events are sent.
 const FRAMES_QUEUED_LEISURELY: usize = 16;
+
+/// The pause between two lines of the log that say that the cluster refuses this node.
+const DENIED_PAUSE: Duration = Duration::from_secs(60);
+/// The code of that refusal.
+const NOT_ENROLLED: &str = "E2108";
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -85,6 +91,8 @@ enum End {
     Left,
     /// It ended before a welcome.
     Refused,
+    /// The cluster does not know the certificate of this node: what it said. Only a person or a restart helps.
+    Denied(String),
     /// The pump has ended.
     Over,
 }
@@ -94,6 +102,7 @@ impl Link {
     pub(crate) async fn run(self) {
         let mut known = Controllers::new(self.controllers.clone());
         let mut backoff = Backoff::default();
+        let mut denials = Denials::default();
         while let Some((address, begins_round)) = known.take() {
             let patience = backoff.begin(begins_round);
             match self.attend(&address, patience, &mut known).await {
@@ -114,6 +123,13 @@ impl Link {
                 }
                 End::Refused => {
                     debug!(%address, "no session");
+                    backoff.refused();
+                }
+                End::Denied(reason) => {
+                    if denials.is_next(self.env.clock.monotonic()) {
+                        let code = NOT_ENROLLED;
+                        warn!(%address, code, reason, "the cluster refuses the certificate of this node; it has to join again");
+                    }
                     backoff.refused();
                 }
             }
@@ -171,7 +187,7 @@ impl Link {
             Ok(response) => response.into_inner(),
             Err(status) => {
                 debug!(%status, "the controller refused the session");
-                return End::Refused;
+                return denial(&status).map_or(End::Refused, End::Denied);
             }
         };
         loop {
@@ -183,6 +199,9 @@ impl Link {
                 Some(Ok(frame)) => frame,
                 Some(Err(status)) => {
                     debug!(%status, "the session's stream failed");
+                    if let Some(reason) = denial(&status) {
+                        return End::Denied(reason);
+                    }
                     break;
                 }
                 None => break,
@@ -213,6 +232,27 @@ impl Link {
     }
 }
 
+/// What the controller said, if it refused the certificate of this node.
+fn denial(status: &Status) -> Option<String> {
+    let error = atlas_wire::Error::from(status);
+    (error.code == NOT_ENROLLED).then_some(error.message)
+}
+
+/// When the log said last that the cluster refuses this node.
+#[derive(Debug, Default)]
+struct Denials(Option<Duration>);
+
+impl Denials {
+    /// Whether it may say so again at `now`, by a monotonic clock.
+    fn is_next(&mut self, now: Duration) -> bool {
+        let is_next = self.0.is_none_or(|last| now.saturating_sub(last) >= DENIED_PAUSE);
+        if is_next {
+            self.0 = Some(now);
+        }
+        is_next
+    }
+}
+
 /// A connection to the worker door at `address`.
 pub(crate) async fn dial(env: &Env, address: &str) -> Result<Channel, tonic::transport::Error> {
     let endpoint = Endpoint::from_shared(format!("http://{address}"))?
@@ -230,4 +270,26 @@ pub(crate) async fn dial(env: &Env, address: &str) -> Result<Channel, tonic::tra
         }
     });
     endpoint.connect_with_connector(connector).await
+}
+
+#[cfg(test)]
+mod tests {
+    use atlas_types::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn a_refused_certificate_is_told_once_per_minute() {
+        let said = |code: &str| {
+            let message = "node \"n1\" may not connect with this certificate".to_owned();
+            let (kind, code, hint) = (ErrorKind::Denied, code.to_owned(), String::new());
+            denial(&atlas_wire::Error { kind, code, message, hint }.into())
+        };
+        assert_eq!(said("E2108").as_deref(), Some("node \"n1\" may not connect with this certificate"));
+        assert_eq!(said("E2102"), None);
+        assert_eq!(denial(&Status::unavailable("E2108")), None);
+        let mut denials = Denials::default();
+        let told: Vec<u64> = (0..200).filter(|&second| denials.is_next(Duration::from_secs(second))).collect();
+        assert_eq!(told, [0, 60, 120, 180]);
+    }
 }

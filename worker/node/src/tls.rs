@@ -21,6 +21,8 @@ use crate::options::Group;
 
 /// How long controllers may take to answer a node that joins. They may all be starting or electing.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// How long they may take to answer a node that has a valid certificate, and could go on without an answer.
+const PATIENCE_VALID: Duration = Duration::from_secs(20);
 /// The pause before the controllers are asked again.
 const PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause between two tries to renew a certificate.
@@ -73,13 +75,26 @@ pub(crate) struct Node {
 impl Node {
     /// The certificate of this node. None if it has none and no token: then the cluster has no TLS.
     pub(crate) async fn open(options: &Options, env: &Env) -> Result<Option<Self>, JoinError> {
+        Self::opened(options, env, false).await
+    }
+
+    /// The same. With `asks`, a node of a group asks also if it has a valid certificate: the cluster may not know it any more.
+    async fn opened(options: &Options, env: &Env, asks: bool) -> Result<Option<Self>, JoinError> {
         let dir = options.tls_dir.clone().unwrap_or_else(|| options.data_dir.join("tls"));
         let files = Enrolled::in_dir(&dir);
         match Admission::read(options, &files)? {
             // A worker starts again with the token with which it joined.
             Some(admission) if admission.is_due(&files, env) => {
-                enroll(&files, &admission, options, env).await?;
+                enroll(&files, &admission, options, env, PATIENCE).await?;
                 info!("joined the cluster");
+            }
+            Some(admission) if asks && admission.authorities.is_some() => {
+                match enroll(&files, &admission, options, env, PATIENCE_VALID).await {
+                    Err(error @ JoinError::Unreachable { .. }) => {
+                        warn!(%error, "the certificate of this node is valid, but no controller said that the cluster knows it");
+                    }
+                    answered => answered?,
+                }
             }
             None if !files.exists() => return Ok(None),
             _ => {}
@@ -161,8 +176,7 @@ impl Admission {
 
     fn of_group(group: &Group, node: &NodeId) -> Result<Self, JoinError> {
         let authorities = atlas_tls::authorities(&group.authority_file)?;
-        let first = authorities.first().map(atlas_tls::fingerprint).unwrap_or_default();
-        let token = GroupToken::in_file(&group.token_file)?.of_node(first, node.as_str());
+        let token = GroupToken::in_file(&group.token_file)?.of_node(node.as_str());
         Ok(Self { token, authorities: Some(authorities) })
     }
 
@@ -185,13 +199,20 @@ impl Admission {
     }
 }
 
-/// Joins the cluster, unless this node has joined before: it then has a certificate in the directory of the options.
+/// Joins the cluster, unless this node has joined before: it then has a certificate in the directory of the options. A node of a
+/// group joins again under its key, which changes nothing if the cluster knows it.
 pub async fn join(options: &Options, env: &Env) -> Result<(), JoinError> {
-    Node::open(options, env).await?.ok_or(JoinError::NoToken).map(|_| ())
+    Node::opened(options, env, true).await?.ok_or(JoinError::NoToken).map(|_| ())
 }
 
 /// Exchanges the token for a certificate. The controllers are asked in turn until one answers for the cluster.
-async fn enroll(files: &Enrolled, admission: &Admission, options: &Options, env: &Env) -> Result<(), JoinError> {
+async fn enroll(
+    files: &Enrolled,
+    admission: &Admission,
+    options: &Options,
+    env: &Env,
+    patience: Duration,
+) -> Result<(), JoinError> {
     let token = &admission.token;
     if token.node != options.node.as_str() {
         return Err(JoinError::OtherNode { token: token.node.clone(), own: options.node.clone() });
@@ -200,7 +221,7 @@ async fn enroll(files: &Enrolled, admission: &Admission, options: &Options, env:
     let key = files.begin(&text)?;
     // The token is sent only to who shows the authority.
     let env = Env { net: Arc::new(admission.net(env)?), ..env.clone() };
-    let deadline = env.clock.monotonic() + PATIENCE;
+    let deadline = env.clock.monotonic() + patience;
     loop {
         let mut reason = String::new();
         for address in &options.controllers {
@@ -209,7 +230,12 @@ async fn enroll(files: &Enrolled, admission: &Admission, options: &Options, env:
             match in_time(&env, asked).await {
                 Ok(answer) => return store(files, &answer.certificate.ok_or(JoinError::Malformed)?, &env),
                 Err(status) if matches!(status.code(), Code::PermissionDenied | Code::InvalidArgument) => {
-                    return Err(JoinError::Refused(status.message().to_owned()));
+                    let atlas_wire::Error { message, hint, .. } = (&status).into();
+                    return Err(JoinError::Refused(if hint.is_empty() {
+                        message
+                    } else {
+                        format!("{message}: {hint}")
+                    }));
                 }
                 Err(status) => reason = status.message().to_owned(),
             }
@@ -242,3 +268,6 @@ fn store(files: &Enrolled, certificate: &NodeCertificate, env: &Env) -> Result<(
     let now = env.clock.wall().0 / 1_000_000;
     Ok(files.store(&Issued { certificate, trusted: authorities, life }, now)?)
 }
+
+#[cfg(test)]
+mod tests;

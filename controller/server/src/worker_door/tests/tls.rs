@@ -77,12 +77,23 @@ impl Scene {
     async fn enroll(&self, token: &NodeToken, dir: &Path) -> Result<Credentials, Status> {
         let files = Enrolled::in_dir(dir);
         let key = files.begin(&token.text()).expect("a key");
-        let net = TlsNet::pinned(Env::system().net, token.authority).expect("a network");
+        let net = TlsNet::pinned(Env::system().net, self.authority().fingerprint()).expect("a network");
         let mut client = EnrollmentServiceClient::new(self.channel(net).await);
         let request = EnrollRequest { token: token.text(), public_key: key.bytes().to_vec().into() };
         let answer = soon(client.enroll(request)).await?.into_inner();
         store(&files, &answer.certificate.expect("a certificate"));
         Ok(Credentials::of_node(&files, Env::system().clock).expect("credentials"))
+    }
+
+    async fn revoke(&self, node: &str) {
+        let change = atlas_service::ObjectChange {
+            kind: "enrollment".to_owned(),
+            name: node.to_owned(),
+            expect: Expect::Any,
+            dry_run: false,
+        };
+        let caller = self.cluster.controller.local_caller();
+        soon(self.cluster.controller.service().delete_object(&caller, &change)).await.expect("revoked");
     }
 
     /// Who was turned away: proven name, port, operation, claim and code; repetitions once.
@@ -166,14 +177,7 @@ async fn a_node_joins_once_acts_for_itself_and_is_revoked() {
     assert!(soon(scene.cluster.controller.service().ready()).await);
 
     // Revoked: no further stream, and the open one ends at its renewal.
-    let change = atlas_service::ObjectChange {
-        kind: "enrollment".to_owned(),
-        name: "n1".to_owned(),
-        expect: Expect::Any,
-        dry_run: false,
-    };
-    let caller = scene.cluster.controller.local_caller();
-    soon(scene.cluster.controller.service().delete_object(&caller, &change)).await.expect("revoked");
+    scene.revoke("n1").await;
     assert_eq!(code(scene.worker(&own).await).0, Code::PermissionDenied, "revoked");
     worker.say(atlas_wire::session::ToLeader::Renew { number: 1 }).await;
     assert_eq!(worker.hears().await, "PermissionDenied: node \"n1\" may not connect with this certificate");
@@ -196,7 +200,7 @@ async fn a_node_joins_once_acts_for_itself_and_is_revoked() {
 async fn nodes_of_a_group_join_under_free_names() {
     let scene = Scene::start().await;
     let dir = |name: &str| scene.keys.path().join(name);
-    let of_group = |node: &str| group().of_node(scene.authority().fingerprint(), node);
+    let of_group = |node: &str| group().of_node(node);
     let refused = (Code::PermissionDenied, "the join token is refused".to_owned());
 
     let own = scene.enroll(&of_group("cpu-1"), &dir("cpu-1")).await.expect("joined");
@@ -212,7 +216,7 @@ async fn nodes_of_a_group_join_under_free_names() {
     let token = scene.token("n1", LIFE).await;
     scene.enroll(&token, &dir("n1")).await.expect("joined");
     assert_eq!(code(scene.enroll(&of_group("n1"), &dir("thief")).await), refused, "joined in another way");
-    let other = GroupToken::new([5, 6, 7, 9]).of_node(token.authority, "cpu-3");
+    let other = GroupToken::new([5, 6, 7, 9]).of_node("cpu-3");
     assert_eq!(code(scene.enroll(&other, &dir("other")).await), refused, "another group");
     assert_eq!(
         code(scene.enroll(&of_group("../n1"), &dir("name")).await).0,
@@ -224,6 +228,11 @@ async fn nodes_of_a_group_join_under_free_names() {
     let token = scene.token("cpu-2", LIFE).await;
     assert_eq!(code(scene.enroll(&of_group("cpu-2"), &dir("thief")).await), refused, "it has a token of its own");
     scene.enroll(&token, &dir("cpu-2-own")).await.expect("joined");
+
+    // An administrator refuses a node that is still connected.
+    scene.revoke("cpu-1").await;
+    let (code, text) = code(scene.enroll(&of_group("cpu-1"), &dir("thief")).await);
+    assert!(code == Code::PermissionDenied && text.contains("\"cpu-1\""), "{code:?} {text}");
 }
 
 #[tokio::test]
