@@ -82,7 +82,7 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
         let text = format!("{patch:#}\n");
         context.show(&Shown { value: patch, text, names: names() })?;
         context.note("whoever reads this joins the cluster");
-        context.next(&format!("next: kubectl -n NAMESPACE patch secret {} --patch-file FILE", options.name));
+        context.next(&format!("next: kubectl -n NAMESPACE patch secret {} -p \"$(cat FILE)\"", options.name));
         return Ok(Exit::Done);
     }
     if !options.create {
@@ -192,7 +192,7 @@ impl<'a> Pod<'a> {
         let text = format!("secret \"{name}\" exists and has no {}; it is not changed", missing.join(", "));
         let only = missing.join(",");
         let next = format!(
-            "make what is missing with \"atlasctl operator secret {name} --only {only} > patch.json\" and \"kubectl patch secret {name} --patch-file patch.json\", or choose another tls.mode"
+            "\"atlasctl operator secret {name} --only {only}\" makes what is missing and says how to add it; or choose another tls.mode"
         );
         Err(Failure::usage(text).with_next(next))
     }
