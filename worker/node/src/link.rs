@@ -199,10 +199,11 @@ impl Link {
                 Some(Ok(frame)) => frame,
                 Some(Err(status)) => {
                     debug!(%status, "the session's stream failed");
-                    if let Some(reason) = denial(&status) {
-                        return End::Denied(reason);
+                    // A session that was open has ended; the next one is refused.
+                    match denial(&status).filter(|_| !*welcomed) {
+                        Some(reason) => return End::Denied(reason),
+                        None => break,
                     }
-                    break;
                 }
                 None => break,
             };
