@@ -278,7 +278,7 @@ impl HttpDoor {
             (Route::JoinTokenRevoke, &Method::POST) => cluster::revoke_token(self, caller, request).await,
             (Route::TransferLeader, &Method::POST) => cluster::transfer_leader(self, request).await,
             (Route::Health, &Method::GET) => nodes::health(self, caller, request).await,
-            (Route::Ready, &Method::GET) => nodes::ready(self, &request).await,
+            (Route::Ready, &Method::GET) => nodes::ready(self, request).await,
             (Route::Snapshot, &Method::GET) => snapshot::get(self).await,
             (Route::Version, &Method::GET) => Ok(answer::json(http::StatusCode::OK, &self.about)),
             (Route::Figures, &Method::GET) => Ok(answer::json(http::StatusCode::OK, &self.service.figures(caller))),
