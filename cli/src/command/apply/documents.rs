@@ -5,11 +5,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::Wanted;
 use super::split::split;
-use crate::api;
+use crate::api::{Agent, Node};
 use crate::command::deploy::{pack, skipped};
 use crate::command::object;
 use crate::exit::Exit;
@@ -287,20 +288,20 @@ fn quoted(path: &Path) -> String {
 /// Recognizes the kind of an object by the members that only this kind has.
 pub(in crate::command) fn object_of(object: &Value) -> Result<Wanted, String> {
     let has = |names: &[&str]| names.iter().all(|name| object.get(name).is_some());
-    let wrong = |failure: Failure| failure.message;
+    let wrong = |error: serde_json::Error| error.to_string();
     if has(&["kind", "metadata", "spec"]) {
         return object::Wanted::read(object).map(Wanted::Object);
     }
     if has(&["name", "version", "digest"]) {
         let deprecation = has(&["deprecated"]);
-        return api::read(object).map(|agent| Wanted::Agent { agent, deprecation }).map_err(wrong);
+        return Agent::deserialize(object).map(|agent| Wanted::Agent { agent, deprecation }).map_err(wrong);
     }
     if has(&["id", "health", "cordoned"]) {
         let labels = object.get("operator_labels").and_then(Value::as_object).into_iter().flatten();
         if let Some((key, value)) = labels.clone().find(|(_, value)| !value.is_string()) {
             return Err(format!("/operator_labels/{key} must be text: write '{value}'"));
         }
-        return api::read(object).map(Wanted::Node).map_err(wrong);
+        return Node::deserialize(object).map(Wanted::Node).map_err(wrong);
     }
     if has(&["agent_name", "input_data"]) {
         return Err("jobs cannot be applied: run them with atlasctl run".to_owned());

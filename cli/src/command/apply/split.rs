@@ -12,9 +12,11 @@ pub(super) struct Part<'t> {
 }
 
 impl Part<'_> {
-    /// Loads the document; an error has the line number in the whole text.
+    /// Loads the document; an error has the line number in the whole text. It is one of YAML 1.2: the member `on` of a rule would be the
+    /// value true in YAML 1.1, in which contracts are written.
     pub(super) fn load(&self) -> Result<Value, YamlError> {
-        yaml::load(self.text.as_bytes(), Budget::default()).map_err(|mut error| {
+        let loaded = yaml::load_core(self.text.as_bytes(), Budget::default()).map(|marked| marked.value);
+        loaded.map_err(|mut error| {
             if let YamlError::NotUtf8 { place } | YamlError::Syntax { place, .. } | YamlError::Meaning { place, .. } =
                 &mut error
             {
@@ -79,6 +81,10 @@ mod tests {
         assert_eq!(values("\u{feff}---\na: '---'\nb: |\n  ---\n  x\n"), [json!({"a": "---", "b": "---\nx\n"})]);
         assert_eq!(values("---\n---\na: 1\n---\n"), [json!(null), json!({"a": 1}), json!(null)]);
         assert_eq!(values("a: 1\n...\n...\n---b\n"), [json!({"a": 1}), json!("---b")]);
+        assert_eq!(
+            values("on: [submit]\nself: true\nmode: no\n"),
+            [json!({"on": ["submit"], "self": true, "mode": "no"})]
+        );
         assert!(split("").is_empty() && split("# nothing\n\n...\n").is_empty());
     }
 

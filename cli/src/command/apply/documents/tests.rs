@@ -16,7 +16,7 @@ fn told(text: &str) -> String {
 fn objects_are_known_by_their_members() {
     assert_eq!(told("{name: a, version: 1.0.0, digest: x}"), "agent/a@1.0.0");
     assert_eq!(
-        told("- {id: n, health: ready, cordoned: true}\n- {id: m, health: ready, cordoned: no}"),
+        told("- {id: n, health: ready, cordoned: true}\n- {id: m, health: ready, cordoned: false}"),
         "node/n node/m"
     );
     assert!(told("{agent_name: x, input_data: {}}").contains("atlasctl run"));
@@ -36,7 +36,7 @@ fn write(folder: &Path, name: &str, text: &str) {
 }
 
 fn node(name: &str) -> String {
-    format!("{{id: {name}, health: ready, cordoned: no}}\n")
+    format!("{{id: {name}, health: ready, cordoned: false}}\n")
 }
 
 #[test]
