@@ -6,6 +6,8 @@
 #[cfg(test)]
 mod access;
 #[cfg(test)]
+mod approvals;
+#[cfg(test)]
 mod ask_docs;
 #[cfg(test)]
 mod chains;
