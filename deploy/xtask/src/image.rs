@@ -35,9 +35,15 @@ pub(crate) struct Options {
     /// Platforms such as linux/amd64,linux/arm64; that of the engine by default. Several need buildx, and are pushed.
     #[arg(long, value_name = "PLATFORMS")]
     platform: Option<String>,
-    /// The image under the programs, with the C library of Debian 12.
+    /// The image under the controller, the operator and atlasctl, with the C library of Debian 12.
     #[arg(long, value_name = "IMAGE")]
     base: Option<String>,
+    /// The image under the worker, with a shell for agents that are scripts.
+    #[arg(long, value_name = "IMAGE")]
+    worker_base: Option<String>,
+    /// The image under the worker with Python.
+    #[arg(long, value_name = "IMAGE")]
+    python_base: Option<String>,
     /// Only writes the bills of materials.
     #[arg(long)]
     bills_only: bool,
@@ -74,10 +80,14 @@ fn build(options: &Options, target: &str) -> Command {
     if several {
         docker.arg("--push");
     }
-    if let Some(base) = &options.base {
-        docker.args(["--build-arg", &format!("BASE={base}")]);
+    let bases = [("BASE", &options.base), ("WORKER_BASE", &options.worker_base), ("PYTHON_BASE", &options.python_base)];
+    for (name, base) in bases {
+        if let Some(base) = base {
+            docker.args(["--build-arg", &format!("{name}={base}")]);
+        }
     }
-    docker.arg(".").current_dir(root());
+    // Only BuildKit tells the Dockerfile for which processor it builds; engines before 23 use it if they are told to.
+    docker.arg(".").env("DOCKER_BUILDKIT", "1").current_dir(root());
     docker
 }
 
@@ -99,6 +109,8 @@ mod tests {
                 only: Vec::new(),
                 platform: platform.map(str::to_owned),
                 base: base.map(str::to_owned),
+                worker_base: base.map(|_| "debian:12".to_owned()),
+                python_base: None,
                 bills_only: false,
             };
             let docker = build(&options, target);
@@ -109,8 +121,8 @@ mod tests {
             "build --file deploy/images/Dockerfile --target atlasctl --tag registry.example/team/atlasctl:1.0.0 ."
         );
         assert_eq!(
-            call(Some("linux/amd64,linux/arm64"), Some("debian:12"), "worker"),
-            "buildx build --file deploy/images/Dockerfile --target worker --tag registry.example/team/atlas-worker:1.0.0 --platform linux/amd64,linux/arm64 --push --build-arg BASE=debian:12 ."
+            call(Some("linux/amd64,linux/arm64"), Some("cc:12"), "worker"),
+            "buildx build --file deploy/images/Dockerfile --target worker --tag registry.example/team/atlas-worker:1.0.0 --platform linux/amd64,linux/arm64 --push --build-arg BASE=cc:12 --build-arg WORKER_BASE=debian:12 ."
         );
     }
 

@@ -1,22 +1,26 @@
 //! The images: built by a real engine from the Dockerfile, and run as the chart runs them. There is no registry here, so the compiler's
-//! image is one whose `cargo` copies the programs under test, and the base has the C library of this machine.
+//! image is one whose `cargo` copies the programs under test, and the bases have the C library and the Python of this machine.
+
+mod bases;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use atlas_engine::{Engine, SHELL};
+use atlas_engine::Engine;
 use serde_json::Value;
 
 use crate::program::program;
 
 const DOCKERFILE: &str = include_str!("../../../deploy/images/Dockerfile");
+const COMPILE: &str = include_str!("../../../deploy/images/compile.sh");
 
-/// What the Dockerfile builds, and this test too. The image with Python needs one of Python.
-const PROGRAMS: [(&str, &str); 4] = [
+/// The targets of the Dockerfile, and the program of each.
+const PROGRAMS: [(&str, &str); 5] = [
     ("controller", "atlas-controller"),
     ("worker", "atlas-worker"),
+    ("worker-python", "atlas-worker"),
     ("operator", "atlas-operator"),
     ("atlasctl", "atlasctl"),
 ];
@@ -56,21 +60,35 @@ fn images_are_built_and_run_as_the_chart_runs_them() {
     write(&root.join("root.token"), TOKEN, 0o400);
     chown(root.join("root.token"), Some(USER), Some(USER)).expect("root changes owners");
     start_controller(&engine, &root);
-    // Programs of packages start in it, as in a volume.
-    let state = "/var/lib/atlas-worker:exec,uid=10001,gid=10001";
-    let worker = ["--name", "w1", "--tmpfs", state, "-e", "ATLAS_NODE=w1", "-e", "ATLAS_CONTROLLERS=c1:7401"];
-    let data = ["-e", "ATLAS_WORKER_DATA_DIR=/var/lib/atlas-worker"];
-    start(&engine, "worker", &[&worker[..], &data].concat());
-    settled(&engine, |nodes| nodes.to_string().contains("\"w1\""));
+    for (name, target) in [("w1", "worker"), ("w2", "worker-python")] {
+        // Programs of packages start in it, as in a volume.
+        let state = "/var/lib/atlas-worker:exec,uid=10001,gid=10001";
+        let node = format!("ATLAS_NODE={name}");
+        let worker = ["--name", name, "--tmpfs", state, "-e", &node, "-e", "ATLAS_CONTROLLERS=c1:7401"];
+        let data = ["-e", "ATLAS_WORKER_DATA_DIR=/var/lib/atlas-worker"];
+        start(&engine, target, &[&worker[..], &data].concat());
+        settled(&engine, |nodes| nodes.to_string().contains(&format!("\"{name}\"")));
+    }
+    for name in ["c1", "w1", "w2"] {
+        let (from, to) = (format!("{name}:/etc/ssl/certs/ca-certificates.crt"), engine.folder().join(name));
+        engine.done(&["cp", &from, &to.display().to_string()]);
+        assert_eq!(fs::read_to_string(to).expect("a file"), bases::AUTHORITIES, "{name} trusts public authorities");
+    }
 
-    let agent = agent(engine.folder());
-    let volume = format!("{}:/agent:ro", agent.display());
-    ctl(&engine, &["-v", &volume], &["deploy", "/agent"]).unwrap_or_else(|error| panic!("{error}"));
-    let said = ctl(&engine, &[], &["run", "hello", "name=Ada"]).unwrap_or_else(|error| panic!("{error}"));
-    assert!(said.contains("uid 10001"), "{said}");
+    for (agent, said) in [(agent(engine.folder()), "uid 10001"), (python_agent(engine.folder()), "class 10001")] {
+        let volume = format!("{}:/agent:ro", agent.display());
+        ctl(&engine, &["-v", &volume], &["deploy", "/agent"]).unwrap_or_else(|error| panic!("{error}"));
+        let name = agent.file_name().and_then(|name| name.to_str()).expect("text");
+        if name == "snake" {
+            // It has no Python.
+            ctl(&engine, &[], &["node", "cordon", "w1"]).unwrap_or_else(|error| panic!("{error}"));
+        }
+        let output = ctl(&engine, &[], &["run", name]).unwrap_or_else(|error| panic!("{error}"));
+        assert!(output.contains(said), "{output}");
+    }
 
     // Kubernetes sends SIGTERM, and SIGKILL after a grace period.
-    for name in ["w1", "c1"] {
+    for name in ["w2", "w1", "c1"] {
         engine.done(&["stop", "--time", "30", name]);
         let code = engine.done(&["inspect", "--format", "{{.State.ExitCode}}", name]);
         assert_eq!(code, "0", "{name}: {}", engine.done(&["logs", "--tail", "5", name]));
@@ -83,46 +101,32 @@ fn image(target: &str) -> String {
 
 /// Builds the images with the Dockerfile as it is.
 fn build(engine: &Engine) {
-    let base = engine.folder().join("base");
-    for library in libraries(&program("atlas-controller")) {
-        let place = base.join(library.trim_start_matches('/'));
-        fs::create_dir_all(place.parent().expect("a folder")).expect("the folder is writable");
-        fs::copy(&library, place).expect("a copy");
-    }
-    engine.make_image(&base, "base:1");
-
+    bases::make(engine);
     let context = engine.folder().join("context");
-    fs::create_dir_all(context.join("bin")).expect("the folder is writable");
-    for (_, name) in PROGRAMS {
+    let scripts = context.join("deploy/images");
+    fs::create_dir_all(&scripts).expect("the folder is writable");
+    write(&scripts.join("compile.sh"), COMPILE, 0o644);
+    write(&context.join("Dockerfile"), DOCKERFILE, 0o644);
+    fs::create_dir(context.join("bin")).expect("the folder is writable");
+    for name in ["atlas-controller", "atlas-worker", "atlas-operator", "atlasctl"] {
         // Without what only debuggers read, which is most of it.
         let stripped = Command::new("strip").arg("-o").arg(context.join("bin").join(name)).arg(program(name)).status();
         assert!(stripped.expect("strip comes with the C toolchain").success(), "{name}");
     }
-    let cargo = "#!/bin/sh\nset -e\nmkdir -p target/dist\ncp bin/* target/dist\n";
-    write(&context.join("cargo"), cargo, 0o755);
-    write(&context.join("Dockerfile.compiler"), &format!("FROM {SHELL}\nCOPY cargo /bin/\n"), 0o644);
-    write(&context.join("Dockerfile"), DOCKERFILE, 0o644);
-    let folder = context.display().to_string();
-    let file = |name: &str| context.join(name).display().to_string();
-    engine.done(&["build", "--quiet", "--file", &file("Dockerfile.compiler"), "--tag", compiler(), &folder]);
+    // Newer engines set these themselves.
+    let platform = [("BUILDPLATFORM", "linux/amd64"), ("BUILDARCH", "amd64"), ("TARGETARCH", "amd64")];
+    let arguments = platform.iter().chain(&bases::NAMES).flat_map(|(name, value)| {
+        let argument = format!("{name}={value}");
+        ["--build-arg".to_owned(), argument]
+    });
+    let arguments: Vec<String> = arguments.collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let (folder, file) = (context.display().to_string(), context.join("Dockerfile").display().to_string());
     for (target, _) in PROGRAMS {
-        let (file, image) = (file("Dockerfile"), image(target));
+        let image = image(target);
         let what = ["build", "--quiet", "--file", &file, "--target", target, "--tag", &image];
-        engine.done(&[&what[..], &["--build-arg", "BASE=base:1", &folder]].concat());
+        engine.done(&[&what[..], &arguments, &[&folder]].concat());
     }
-}
-
-/// The name of the image with the compiler.
-fn compiler() -> &'static str {
-    let image = DOCKERFILE.lines().find_map(|line| line.strip_prefix("FROM ")?.strip_suffix(" AS build"));
-    image.expect("the Dockerfile has a stage that builds")
-}
-
-/// The libraries that a program of this machine needs, with the loader.
-fn libraries(program: &Path) -> Vec<String> {
-    let listed = Command::new("ldd").arg(program).output().expect("ldd comes with the C library");
-    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
-    listed.split_whitespace().filter(|word| word.starts_with('/')).map(str::to_owned).collect()
 }
 
 fn start_controller(engine: &Engine, auth: &Path) {
@@ -190,6 +194,17 @@ fn agent(folder: &Path) -> PathBuf {
     let script = "read -r line\nprintf '{\"said\": \"uid %s\"}' \"$(./busybox id -u)\"\n";
     write(&agent.join("run.sh"), script, 0o644);
     fs::copy(folder.join("shell/bin/busybox"), agent.join("busybox")).expect("a copy");
+    agent
+}
+
+/// An agent that is a Python class.
+fn python_agent(folder: &Path) -> PathBuf {
+    let agent = folder.join("snake");
+    fs::create_dir(&agent).expect("the folder is writable");
+    let contract = "agent:\n  name: snake\n  version: 1.0.0\n  provider: { type: python }\n";
+    write(&agent.join("agent.yaml"), contract, 0o644);
+    let class = "import getpass\nimport os\n\nfrom atlas.runtime.base import AgentBase\n\n\nclass Agent(AgentBase):\n    async def execute(self, input_data):\n        return {\"said\": f\"class {os.getuid()} of {getpass.getuser()}\"}\n";
+    write(&agent.join("agent.py"), class, 0o644);
     agent
 }
 

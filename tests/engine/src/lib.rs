@@ -17,7 +17,7 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 const PROGRAMS: [&str; 9] = ["busybox", "containerd", "docker", "dockerd", "ip", "runc", "setpriv", "tar", "unshare"];
 
 /// What the shell of [`SHELL`] needs.
-const APPLETS: [&str; 11] = ["sh", "cat", "cp", "dd", "grep", "id", "ls", "mkdir", "sleep", "touch", "wc"];
+const APPLETS: [&str; 12] = ["sh", "cat", "cp", "dd", "grep", "id", "ls", "mkdir", "mv", "sleep", "touch", "wc"];
 
 /// An image with a shell and some programs, which every engine has.
 pub const SHELL: &str = "shell:1";
