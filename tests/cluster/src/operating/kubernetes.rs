@@ -1,4 +1,6 @@
-//! The Helm chart: rendered in many variants and checked, and its containers run as processes on three machines.
+//! The Helm chart: rendered in many variants and checked.
+
+mod pods;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,10 +10,7 @@ use std::process::Command;
 use atlas_contract::yaml::{self, Budget};
 use serde_json::Value;
 
-use super::page::{DESK, Line};
-use super::site::Site;
-use crate::kubernetes::{self, GRANTED, GRANTED_AT_HOME, Secrets};
-use crate::{Agent, write_agent};
+use crate::kubernetes::{GRANTED, GRANTED_AT_HOME};
 
 /// Names the program.
 const HELM: &str = "ATLAS_TEST_HELM";
@@ -460,117 +459,4 @@ fn the_chart_is_right_in_every_variant() {
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{version}: {text}{}", String::from_utf8_lossy(&output.stderr));
     }
-}
-
-/// Greets if it got the value of a sealed secret, which its output may not contain.
-const HELLO: Agent<'static> = Agent {
-    name: "hello",
-    version: "1.0.0",
-    contract: "  permissions: { secrets: [TOKEN] }\n",
-    script: r#"cat >/dev/null; [ "$TOKEN" = "open sesame" ] && printf '{"greeting": "Hello"}'"#,
-};
-
-/// The line that runs a container on a machine as the kubelet would, with addresses instead of names.
-fn line(container: &Value, machine: &str, home: &Path, program: &str) -> Line {
-    let pod = machine.to_owned();
-    let mut assignments = String::new();
-    for variable in container["env"].as_array().expect("variables") {
-        let name = variable["name"].as_str().expect("a name");
-        let mut value = variable["value"].as_str().unwrap_or(&pod).replace("$(POD_NAME)", &pod).replace("$(ZONE)", "a");
-        for at in 0..3 {
-            let address = format!("10.0.0.{}", at + 1);
-            value = value.replace(&format!("atlas-controller-{at}.atlas-controllers.atlas.svc"), &address);
-            value = value.replace(&format!("c{}.atlas-controllers.atlas.svc", at + 1), &address);
-        }
-        let value = value.replace("/etc/atlas/", &format!("{}/", home.display()));
-        assignments.push_str(&format!("{name}='{value}' "));
-    }
-    let arguments = container["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let arguments: String = arguments.map(|argument| format!(" {argument}")).collect();
-    Line { machine: machine.to_owned(), command: format!("env {assignments}{program}{arguments}") }
-}
-
-/// Writes the files that a pod mounts at /etc/atlas in a container.
-fn mount_for(document: &Value, container: &Value, secret: &Value, home: &Path) {
-    let mounts = container["volumeMounts"].as_array().expect("mounts");
-    let mount = mounts.iter().find(|mount| mount["mountPath"] == "/etc/atlas").expect("a mount");
-    let volumes = pod(document).and_then(|pod| pod["volumes"].as_array()).expect("volumes");
-    let volume = volumes.iter().find(|volume| volume["name"] == mount["name"]).expect("a volume");
-    kubernetes::mount(volume, secret, home);
-}
-
-#[test]
-fn the_containers_of_the_chart_are_a_cluster() {
-    let Some(helm) = tool(HELM) else { return };
-    let Some(mut site) = Site::new() else { return };
-    let folder = tempfile::tempdir().expect("a folder");
-    let documents = documents(&template(&helm, folder.path(), "backup: {enabled: true, keep: 2}").expect("rendered"));
-    let of_kind = |kind: &str| documents.iter().find(|document| document["kind"] == kind).expect(kind);
-    // The Job makes the secret before anything else is there.
-    let init = containers(of_kind("Job"))[0]["args"].as_array().expect("arguments");
-    let init: Vec<&str> = init.iter().map(|word| word.as_str().expect("a word")).collect();
-    let api = Secrets::start();
-    let made = api.run(&init);
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    let secret = api.get("atlas-auth").expect("a secret");
-    let controller = container(of_kind("StatefulSet"), "controller");
-    for machine in ["c1", "c2", "c3"] {
-        let home = site.home(machine);
-        mount_for(of_kind("StatefulSet"), controller, &secret, &home);
-        site.start(&line(controller, machine, &home, "atlas-controller"));
-    }
-    // As the notes say.
-    fs::write(site.home(DESK).join("secret.json"), secret.to_string()).expect("a file");
-    let servers = "https://10.0.0.1:7400,https://10.0.0.2:7400,https://10.0.0.3:7400";
-    site.typed(DESK, &format!("atlasctl context add atlas --server {servers} --from-secret secret.json --use"));
-    site.all_vote();
-    let deployment = of_kind("Deployment");
-    let (join, worker) = (container(deployment, "join"), container(deployment, "worker"));
-    for machine in ["w1", "w2"] {
-        let home = site.home(machine);
-        mount_for(deployment, join, &secret, &home);
-        let joins = line(join, machine, &home, "atlas-worker");
-        site.run(&joins);
-        // A pod whose node restarts runs it again.
-        site.run(&joins);
-        for file in ["group.token", "ca.pem"] {
-            fs::remove_file(home.join(file)).expect("the worker has none");
-        }
-        site.start(&line(worker, machine, &home, "atlas-worker"));
-    }
-    // A plain client gets nothing, at the door of workers and of clients.
-    site.refused(DESK, "ATLAS_SERVER=http://10.0.0.1:7400 atlasctl cluster status", 3);
-    let home = site.home("w1");
-    let stranger =
-        line(worker, "w1", &home, "timeout 6 atlas-worker").command.replace("ATLAS_NODE='w1'", "ATLAS_NODE='w3'");
-    let stranger = stranger.replace("/var/lib/atlas-worker'", "/var/lib/stranger'");
-    assert!(!site.refused("w1", &stranger, 124).contains("session open"));
-    // The value of a sealed secret reaches both workers.
-    write_agent(&site.home(DESK), &HELLO);
-    site.typed(DESK, "printf 'open sesame' | atlasctl secret set TOKEN -");
-    site.typed(DESK, "atlasctl deploy ./hello");
-    for _ in 0..4 {
-        assert!(site.typed(DESK, "atlasctl run hello").contains("Hello"));
-    }
-    site.stop("w1");
-    assert!(site.typed(DESK, "atlasctl run hello").contains("Hello"));
-    // Each night's backup is restored for a test, and the older ones go.
-    let backup = containers(of_kind("CronJob"))[0]["args"].as_array().expect("arguments");
-    let backup = backup.iter().map(|word| word.as_str().expect("a word").replace("/backups", "backups"));
-    let backup = format!("atlasctl {}", backup.collect::<Vec<_>>().join(" "));
-    site.typed(DESK, "mkdir backups && touch backups/atlas-20260101T000000Z.tar backups/atlas-20260102T000000Z.tar");
-    let told = site.typed(DESK, &format!("{backup} 2>&1"));
-    assert!(told.contains("restored for a test: ") && told.contains("deleted "), "{told}");
-    let left = site.typed(DESK, "ls backups");
-    assert!(left.starts_with("atlas-20260102T000000Z.tar") && left.lines().count() == 2, "{left}");
-    // A pod that is replaced has its volume, and is a member again.
-    site.stop("c2");
-    site.start_again("c2");
-    site.all_vote();
-    // The first pod with an empty volume finds the others, and forms no second cluster.
-    site.lose("c1");
-    site.typed(DESK, "for i in $(seq 40); do atlasctl cluster remove c1 --yes && exit 0; sleep 0.5; done; exit 1");
-    site.start_again("c1");
-    site.all_vote();
-    assert!(site.typed(DESK, "atlasctl run hello").contains("Hello"));
 }

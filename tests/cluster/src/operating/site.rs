@@ -160,6 +160,12 @@ impl Site {
         self.started.insert(machine.clone(), command.clone());
     }
 
+    /// Runs a command that is not on a page while others run.
+    pub(super) fn background(&self, machine: &str, command: &str) -> Process {
+        let line = Line { machine: machine.to_owned(), command: command.to_owned() };
+        self.network.host(machine).spawn(&self.command(&line, &[]))
+    }
+
     /// Starts the last program of a machine again.
     pub(super) fn start_again(&mut self, machine: &str) {
         let command = self.started.get(machine).expect("it ran before").clone();
