@@ -187,13 +187,8 @@ impl Service {
             input: Some(&input),
             priority: job.priority,
         };
-        let approvals = job.approvals.iter().flat_map(|approvals| &approvals.all);
-        let approved: Vec<_> = approvals.filter(|approval| approval.by.is_some()).collect();
         let is_same = !what.changes && job.pin.as_ref().is_some_and(|pin| pin.digest == agent.digest);
-        let is_own = job.principal == caller.principal && is_same;
-        let holds = |rule: &AskingRule| {
-            is_own && approved.iter().any(|approval| approval.policy == rule.policy && approval.rule == rule.rule)
-        };
+        let holds = |rule: &AskingRule| is_same && has_approval(job, &caller.principal, rule);
         match self.allowed(state, &operation).await?.into_iter().find(|ask| !holds(&ask.rule)) {
             None => Ok(()),
             Some(ApprovalAsk { rule, .. }) => {
@@ -351,6 +346,13 @@ impl Question {
             Err(error) => denied(format!("the policy cannot be read: {error}")),
         }
     }
+}
+
+/// Whether a principal submitted a job and got the approval that a rule demands.
+fn has_approval(job: &Job, principal: &Principal, rule: &AskingRule) -> bool {
+    let approvals = job.approvals.iter().flat_map(|approvals| &approvals.all);
+    let mut approved = approvals.filter(|approval| approval.by.is_some());
+    job.principal == *principal && approved.any(|approval| approval.policy == rule.policy && approval.rule == rule.rule)
 }
 
 /// The question of a rule whether a job may run.

@@ -1,7 +1,7 @@
 //! The frames of the latest changes. Many streams send the same ones, so each is built once.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use atlas_service::{Change, Error, Service, View, write_frame};
 use atlas_types::{EventSeq, PayloadBody};
@@ -41,7 +41,7 @@ impl Frames {
         Ok(frame)
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -64,8 +64,8 @@ impl Kept {
 
 /// Whether the payloads of a job are in its record.
 fn is_inline(change: &Change) -> bool {
-    let payloads = [Some(&change.job.input), change.job.output.as_ref()].into_iter().flatten();
-    payloads.into_iter().all(|payload| matches!(payload.body, PayloadBody::Inline(_)))
+    let mut payloads = [Some(&change.job.input), change.job.output.as_ref()].into_iter().flatten();
+    payloads.all(|payload| matches!(payload.body, PayloadBody::Inline(_)))
 }
 
 /// Builds the JSON of a change.

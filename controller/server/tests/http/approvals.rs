@@ -14,6 +14,27 @@ pub(crate) async fn start() -> Server {
     server
 }
 
+/// A controller with tokens and the agent `mail`, and its root token.
+pub(crate) async fn start_with_tokens() -> (Server, String) {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let (file, root) = (dir.path().join("root.token"), format!("atl_root_{}", "1f".repeat(32)));
+    std::fs::write(&file, &root).expect("writable");
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("private");
+    let server = Server::start_with(dir, |options| {
+        (options.auth, options.root_token_file) = (atlas_controller::Auth::Tokens, Some(file));
+    })
+    .await;
+    let package = {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        std::fs::write(dir.path().join("agent.yaml"), "name: mail\nversion: 1.0.0\n").expect("writable");
+        std::fs::write(dir.path().join("agent.py"), "").expect("writable");
+        atlas_package::pack(dir.path()).expect("packs").bytes
+    };
+    let headers = format!("authorization: Bearer {root}\r\n");
+    assert_eq!(server.send("POST", "/api/agents", &headers, &package).await.status, 201);
+    (server, root)
+}
+
 pub(crate) async fn apply(server: &Server, name: &str, rules: Value) {
     let body = json!({"spec": {"rules": rules}}).to_string();
     let reply = server.send("PUT", &format!("/api/objects/policy/{name}"), "", body.as_bytes()).await;
@@ -253,14 +274,7 @@ async fn a_denial_counts_before_a_question_and_a_question_before_an_allowance() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_others_with_the_role_answer() {
-    let dir = tempfile::tempdir().expect("a temporary directory");
-    let (file, root) = (dir.path().join("root.token"), format!("atl_root_{}", "1f".repeat(32)));
-    std::fs::write(&file, &root).expect("writable");
-    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("private");
-    let server = Server::start_with(dir, |options| {
-        (options.auth, options.root_token_file) = (atlas_controller::Auth::Tokens, Some(file));
-    })
-    .await;
+    let (server, root) = start_with_tokens().await;
     let ask = async |token: &str, method: &str, path: &str, body: &Value| {
         let headers = format!("authorization: Bearer {token}\r\n");
         server.send(method, path, &headers, body.to_string().as_bytes()).await
@@ -290,14 +304,6 @@ async fn only_others_with_the_role_answer() {
         assert_eq!(bound.status, 200, "{bound:?}");
     }
     let [ann, bob, carl, dora] = tokens.as_slice() else { panic!("{tokens:?}") };
-    let package = {
-        let dir = tempfile::tempdir().expect("a temporary directory");
-        std::fs::write(dir.path().join("agent.yaml"), "name: mail\nversion: 1.0.0\n").expect("writable");
-        std::fs::write(dir.path().join("agent.py"), "").expect("writable");
-        atlas_package::pack(dir.path()).expect("packs").bytes
-    };
-    let headers = format!("authorization: Bearer {root}\r\n");
-    assert_eq!(server.send("POST", "/api/agents", &headers, &package).await.status, 201);
     let policy = json!({"spec": {"rules": asks(&json!({"role": "approver"}))}});
     assert_eq!(ask(&root, "PUT", "/api/objects/policy/base", &policy).await.status, 200);
 

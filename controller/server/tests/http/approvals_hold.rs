@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::approvals::{answer, apply, asks, code, error, eventually, job, question, start};
-use crate::client::Server;
+use crate::approvals::{answer, apply, asks, code, error, eventually, job, question, start, start_with_tokens};
 
 /// An agent whose jobs are tried again.
 const RETRIED: &str =
@@ -63,28 +62,13 @@ async fn a_retry_has_the_budget_and_waits_for_the_end() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_without_a_token_is_one_of_whoever_made_the_trigger() {
-    let dir = tempfile::tempdir().expect("a temporary directory");
-    let (file, root) = (dir.path().join("root.token"), format!("atl_root_{}", "1f".repeat(32)));
-    std::fs::write(&file, &root).expect("writable");
-    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("private");
-    let server = Server::start_with(dir, |options| {
-        (options.auth, options.root_token_file) = (atlas_controller::Auth::Tokens, Some(file));
-    })
-    .await;
+    let (server, root) = start_with_tokens().await;
     let ask = async |method: &str, path: &str, body: &Value| {
         let headers = format!("authorization: Bearer {root}\r\n");
         server.send(method, path, &headers, body.to_string().as_bytes()).await
     };
     let policy = json!({"spec": {"rules": asks(&json!({}))}});
     assert_eq!(ask("PUT", "/api/objects/policy/base", &policy).await.status, 200);
-    let package = {
-        let dir = tempfile::tempdir().expect("a temporary directory");
-        std::fs::write(dir.path().join("agent.yaml"), "name: mail\nversion: 1.0.0\n").expect("writable");
-        std::fs::write(dir.path().join("agent.py"), "").expect("writable");
-        atlas_package::pack(dir.path()).expect("packs").bytes
-    };
-    let headers = format!("authorization: Bearer {root}\r\n");
-    assert_eq!(server.send("POST", "/api/agents", &headers, &package).await.status, 201);
     let trigger = json!({"id": "hook", "trigger_type": "webhook", "agent_name": "mail"});
     assert!(ask("POST", "/api/triggers", &trigger).await.status < 300);
     let called = server.post("/api/hooks/hook", "{}").await.json();

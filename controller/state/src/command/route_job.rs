@@ -386,4 +386,21 @@ mod tests {
             "#]],
         );
     }
+
+    #[test]
+    fn what_was_not_approved_is_not_retried_on_hardware_that_is_held() {
+        check(
+            r#"level 6; agent p spawns=true gpus=1; agent a; agent b gpus=1 retries=1; node n1 gpus=80; put routing default {"orchestrator":"r"};
+            job j1 agent=p; route j1 execute; grant j1 n1; spawn j1 c1 agent=a; spawn j1 c2 agent=a --
+            route c1 redirect=b; route c2 redirect=b asked=1; retry c2 j9"#,
+            expect![[r#"
+                c1 Granted pending→running without a lease
+                c1 Ended running→failed Unsatisfiable: the child needs hardware that its waiting parents hold
+                c1'1 Submitted pending→pending Backoff { until: ClusterTime(2000000) }
+                c2 Granted pending→running without a lease
+                c2 Ended running→failed Unsatisfiable: the child needs hardware that its waiting parents hold
+                ! the job was not approved, so it cannot be run again
+            "#]],
+        );
+    }
 }

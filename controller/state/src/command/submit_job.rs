@@ -109,7 +109,8 @@ pub(super) fn asks(verdict: &Verdict) -> Result<&[ApprovalAsk], Rejection> {
     let Verdict::Asked { asks, .. } = verdict else { return Ok(&[]) };
     let too_large = |bytes| Err(Rejection::PayloadTooLarge { bytes });
     if asks.is_empty() || asks.len() > JOB_APPROVALS_MAX {
-        return too_large((asks.len() * size_of::<ApprovalAsk>()) as u64);
+        // No door sends so many; their bytes, which are the same on every member.
+        return too_large(asks.iter().map(|ask| ask.ask.bytes()).sum());
     }
     match asks.iter().map(|ask| ask.ask.bytes()).find(|bytes| *bytes > ASK_BYTES_MAX) {
         Some(bytes) => too_large(bytes),

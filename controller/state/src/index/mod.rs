@@ -259,12 +259,8 @@ impl Index {
             return;
         }
         if !job.status.is_terminal() {
-            let bytes = self.input_bytes_of.entry(job.namespace.clone()).or_default();
-            if more {
-                *bytes += job.input.bytes()
-            } else {
-                *bytes -= job.input.bytes()
-            }
+            let (bytes, size) = (self.input_bytes_of.entry(job.namespace.clone()).or_default(), job.input.bytes());
+            *bytes = if more { *bytes + size } else { *bytes - size };
             if *bytes == 0 {
                 self.input_bytes_of.remove(&job.namespace);
             }
