@@ -11,6 +11,7 @@ use crate::choice::is_full;
 use crate::cluster::{Cluster, Held, NodeView};
 use crate::explain::by_the_wall;
 use crate::fit::{Dimension, could_ever, short_now};
+use crate::plan::told;
 use crate::what_if::{Limited, WhatIf};
 
 /// The most answers.
@@ -210,7 +211,7 @@ impl Search<'_> {
         attempts.extend(best.into_iter().map(|(.., changes)| start.and(changes)));
         let asks = asks(start.what_if.nodes(), &demand, depth);
         attempts.extend(asks.into_iter().map(|at_most| start.and(vec![Change::Ask { at_most }])));
-        attempts.push(start.and(vec![Change::Register { demand }]));
+        attempts.push(start.and(vec![Change::Register { demand: told(&start.what_if, &demand) }]));
         attempts
     }
 
@@ -284,7 +285,7 @@ fn on_node(demand: &Demand, depth: u32, view: NodeView<'_>) -> Option<(u8, u64, 
     let (mut kind, mut effort, mut changes, mut more) = (0, 0_u64, Vec::new(), Vec::new());
     for dimension in short_now(demand, depth, view).iter() {
         match dimension {
-            Dimension::Pin | Dimension::Architecture | Dimension::Device => return None,
+            Dimension::Pin | Dimension::Architecture | Dimension::Device | Dimension::Python => return None,
             Dimension::Availability => {
                 let now = closed(node)?;
                 kind |= 1;

@@ -9,7 +9,7 @@ const GB: u64 = 1 << 30;
 /// The description of a demand: `GPU (16GB VRAM), 32GB RAM, 4 CPU cores`, or `default`.
 ///
 /// Amounts up to the defaults of a contract (1 GB, 1 core) are omitted. Demands that Atlas for Python does not have
-/// (several GPUs, labels, a pinned node) are added in the same style.
+/// (several GPUs, labels, a pinned node, Python) are added in the same style.
 pub fn describe(demand: &Demand) -> String {
     let mut parts = Vec::new();
     if demand.gpus > 0 {
@@ -41,6 +41,9 @@ pub fn describe(demand: &Demand) -> String {
     }
     if demand.place == Place::Llm {
         parts.push("llm agent".to_owned());
+    }
+    if demand.python {
+        parts.push("Python".to_owned());
     }
     if parts.is_empty() { "default".to_owned() } else { parts.join(", ") }
 }

@@ -13,7 +13,7 @@ use crate::choice::is_full;
 use crate::cluster::{Cluster, NodeView};
 use crate::describe::describe;
 use crate::fit::{Dimension, Shortage, short_now};
-use crate::plan::unsatisfiable;
+use crate::plan::{told, unsatisfiable};
 
 /// Why a job waits, and how many jobs come before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -256,7 +256,7 @@ fn why<C: Cluster>(cluster: &C, job: &Job) -> Why {
     }
     let Some((_, closest)) = closest else { return Why::NoNode };
     if unsatisfiable(cluster, &spec.demand) {
-        return Why::NeverSatisfiable { description: describe(&spec.demand) };
+        return Why::NeverSatisfiable { description: describe(&told(cluster, &spec.demand)) };
     }
     let lacks = short_now(&spec.demand, job.depth(), closest);
     let of_closest = lacks.iter().map(|dimension| Shortage::of(dimension, &spec.demand, closest)).collect();

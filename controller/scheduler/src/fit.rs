@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use atlas_allocation::{Free, amount, has_architecture, has_devices, has_labels, suits};
+use atlas_allocation::{Free, amount, has_architecture, has_devices, has_labels, has_python, suits};
 use atlas_types::{Allocation, Demand, Node, NodeHealth, Place};
 
 use crate::cluster::NodeView;
@@ -20,6 +20,8 @@ pub enum Dimension {
     /// A device file.
     Device,
     Label,
+    /// A Python interpreter.
+    Python,
     Place,
     Cores,
     /// Main memory.
@@ -36,6 +38,7 @@ impl fmt::Display for Dimension {
             Self::Architecture => "another architecture",
             Self::Device => "without the device",
             Self::Label => "without the label",
+            Self::Python => "without Python",
             Self::Place => "no free concurrency permit",
             Self::Cores => "too few cores",
             Self::Memory => "too little memory",
@@ -44,12 +47,13 @@ impl fmt::Display for Dimension {
     }
 }
 
-const ALL: [Dimension; 9] = [
+const ALL: [Dimension; 10] = [
     Dimension::Availability,
     Dimension::Pin,
     Dimension::Architecture,
     Dimension::Device,
     Dimension::Label,
+    Dimension::Python,
     Dimension::Place,
     Dimension::Cores,
     Dimension::Memory,
@@ -106,6 +110,7 @@ pub(crate) fn short_now(demand: &Demand, depth: u32, view: NodeView<'_>) -> Shor
     short.note(Dimension::Architecture, !has_architecture(demand, inventory));
     short.note(Dimension::Device, !has_devices(demand, inventory));
     short.note(Dimension::Label, !has_labels(demand, node));
+    short.note(Dimension::Python, !has_python(demand, node));
     short.note(Dimension::Place, !free.has_place(demand.place, depth));
     short.note(Dimension::Cores, free.cores < amount::cores(demand, inventory));
     short.note(Dimension::Memory, free.memory_bytes < amount::memory_bytes(demand, inventory));
@@ -140,6 +145,7 @@ impl Shortage {
                 let found = demand.labels.keys().map(|name| node.label(name).unwrap_or("none"));
                 (pairs.join(" "), found.collect::<Vec<_>>().join(" "))
             }
+            Dimension::Python => ("Python".to_owned(), String::new()),
             Dimension::Place => {
                 let kind = match demand.place {
                     Place::Process => "",

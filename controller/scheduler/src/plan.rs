@@ -175,7 +175,7 @@ impl<'a> Next<'a> {
         // A job without a version failed at submission and never waits for a node.
         let (Some(spec), Some(pin)) = (&job.spec, &job.pin) else { return Decision::SetAside };
         if self.never {
-            return Decision::Never(never(job, &spec.demand));
+            return Decision::Never(never(cluster, job, &spec.demand));
         }
         if taken.is_broken(cluster, job) {
             return Decision::SetAside;
@@ -194,12 +194,18 @@ impl<'a> Next<'a> {
         }
         // A job that parked has started. It waits for a node, because a retry would start without its recorded steps.
         self.never = !job.has_parked() && unsatisfiable(cluster, &spec.demand);
-        if self.never { Decision::Never(never(job, &spec.demand)) } else { Decision::SetAside }
+        if self.never { Decision::Never(never(cluster, job, &spec.demand)) } else { Decision::SetAside }
     }
 }
 
-fn never(job: &Job, demand: &Demand) -> Never {
-    Never { namespace: job.namespace.clone(), job: job.id, agent: job.agent.clone(), demand: demand.clone() }
+fn never(cluster: &impl Cluster, job: &Job, demand: &Demand) -> Never {
+    Never { namespace: job.namespace.clone(), job: job.id, agent: job.agent.clone(), demand: told(cluster, demand) }
+}
+
+/// The demand as people are told of it: with Python only if that is what the nodes lack.
+pub(crate) fn told(cluster: &impl Cluster, demand: &Demand) -> Demand {
+    let without = Demand { python: false, ..demand.clone() };
+    if demand.python && !unsatisfiable(cluster, &without) { demand.clone() } else { without }
 }
 
 /// True if nodes are registered and none of them, ready or down, could ever run `demand`.

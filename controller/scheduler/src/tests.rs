@@ -3,6 +3,7 @@
 mod fake;
 mod limits;
 mod property;
+mod sorts;
 
 use expect_test::{Expect, expect};
 
@@ -283,31 +284,6 @@ fn untracked_amounts_are_not_checked() {
         "node n1 places=9; job j1 cores=64 mem=512; plan",
         expect![[r#"
             j1 on n1: cores=64 mem=512
-        "#]],
-    );
-}
-
-#[test]
-fn hard_constraints_decide_where_a_job_can_run() {
-    check(
-        "node n1 places=1 arch=x86_64; node n2 places=1 arch=arm64 label=zone:eu dev=/dev/a; job j1 arch=arm64; job j2 \
-         label=zone:eu; job j3 dev=/dev/a; job j4 pin=n1; plan; why j2",
-        expect![[r#"
-            j1 on n2: cores=0 mem=0
-            j4 on n1: cores=0 mem=0
-            j2 waiting for capacity on 2 nodes: 1 without the label, 2 no free concurrency permit; closest is "n2": needs 1 concurrency permit, has 0 of 1
-        "#]],
-    );
-}
-
-#[test]
-fn an_operators_label_counts_in_place_of_the_workers() {
-    check(
-        "node n1 places=1 label=zone:eu given=zone:us; node n2 places=1 down given=zone:eu; job j1 label=zone:us; job j2 \
-         label=zone:eu; why j2; plan",
-        expect![[r#"
-            j2 waiting for capacity on 2 nodes: 1 not accepting new leases, 1 without the label; closest is "n1": needs zone=eu, has us
-            j1 on n1: cores=0 mem=0
         "#]],
     );
 }

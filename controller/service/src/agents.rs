@@ -211,6 +211,7 @@ impl Service {
             // Older members count one kind of places.
             spec.demand.place = Place::Process;
         }
+        spec.demand.python &= state.level() >= level::PYTHON;
         let json = serde_json::to_vec(&normalised).map_err(|error| Error::internal("write a contract", &error))?;
         self.shared.contracts.keep(digest, &json);
         let command = Command::RegisterAgent(RegisterAgent {

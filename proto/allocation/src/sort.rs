@@ -8,6 +8,7 @@ pub fn suits(demand: &Demand, node: &Node) -> bool {
         && has_devices(demand, &node.inventory)
         && demand.node.as_ref().is_none_or(|wanted| *wanted == node.id)
         && has_labels(demand, node)
+        && has_python(demand, node)
 }
 
 /// Whether the processor family of a node will do.
@@ -26,4 +27,9 @@ pub fn has_devices(demand: &Demand, inventory: &Inventory) -> bool {
 /// Whether a node has the labels with these values, whoever gave it them.
 pub fn has_labels(demand: &Demand, node: &Node) -> bool {
     demand.labels.iter().all(|(key, value)| node.label(key) == Some(value.as_str()))
+}
+
+/// Whether a node has a Python interpreter, if that is wanted. A node of which nothing is known has one.
+pub fn has_python(demand: &Demand, node: &Node) -> bool {
+    !demand.python || node.label(Demand::PYTHON) != Some(Demand::NONE)
 }

@@ -129,6 +129,15 @@ pub struct Demand {
     pub node: Option<NodeId>,
     /// The kind of place that it takes.
     pub place: Place,
+    /// A Python interpreter, which nodes with the label [`PYTHON`](Self::PYTHON) `none` do not have.
+    pub python: bool,
+}
+
+impl Demand {
+    /// The label that the worker of a node without a Python interpreter sets to [`NONE`](Self::NONE).
+    pub const PYTHON: &str = "python";
+    /// The value of [`PYTHON`](Self::PYTHON).
+    pub const NONE: &str = "none";
 }
 
 /// The part of one GPU that a lease holds.

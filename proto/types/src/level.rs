@@ -105,4 +105,5 @@ features! {
     6 EVIDENCE "Jobs keep for their receipts on which nodes they ran, who answered their questions, and which policies allowed them.";
     6 CIRCUITS "Agent versions and nodes on which attempts keep failing take no more jobs for a time.";
     6 APPROVALS "Rules of policies ask people before a job runs.";
+    6 PYTHON "Jobs of Python agents go to nodes with Python.";
 }

@@ -79,10 +79,6 @@ fn images_are_built_and_run_as_the_chart_runs_them() {
         let volume = format!("{}:/agent:ro", agent.display());
         ctl(&engine, &["-v", &volume], &["deploy", "/agent"]).unwrap_or_else(|error| panic!("{error}"));
         let name = agent.file_name().and_then(|name| name.to_str()).expect("text");
-        if name == "snake" {
-            // It has no Python.
-            ctl(&engine, &[], &["node", "cordon", "w1"]).unwrap_or_else(|error| panic!("{error}"));
-        }
         let output = ctl(&engine, &[], &["run", name]).unwrap_or_else(|error| panic!("{error}"));
         assert!(output.contains(said), "{output}");
     }

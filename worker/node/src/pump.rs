@@ -16,7 +16,9 @@ use std::time::Duration;
 
 use atlas_env::Env;
 use atlas_slots::{AttemptEnd, Deltas, Effect, Input, Leave, SlotId, Slots, Spool, StopReason};
-use atlas_types::{BootId, Failure, FailureKind, FencingToken, Inventory, JobId, Level, NodeId, Payload, StreamEvent};
+use atlas_types::{
+    BootId, Demand, Failure, FailureKind, FencingToken, Inventory, JobId, Level, NodeId, Payload, StreamEvent,
+};
 use atlas_wire::limits::{STREAM_EVENTS_MAX, WORKER_FRAME_BYTES_MAX};
 use atlas_wire::session::{Hello, ToLeader, ToWorker, Welcome};
 use tokio::sync::mpsc;
@@ -67,6 +69,8 @@ pub(crate) enum News {
     SpawnLoaded { asker: Asker, answer: Answer },
     /// GPUs broke or were repaired.
     Inventory(Inventory),
+    /// There is no Python interpreter.
+    NoPython,
     /// Stop: let attempts end, then end the worker.
     Drain,
     /// The time for attempts to end has passed.
@@ -246,6 +250,7 @@ impl Pump {
                 self.settle();
             }
             News::Inventory(inventory) => self.advertise(inventory),
+            News::NoPython => self.advertise(self.identity.inventory.clone()),
             News::Drain => self.drain(),
             News::Abandon => self.step(Input::Abandon),
             News::Leave => self.drained = true,
@@ -253,11 +258,18 @@ impl Pump {
     }
 
     /// Advertises another inventory: it is a part of the hello, so the stream is opened again. Leases and attempts stay.
-    fn advertise(&mut self, inventory: Inventory) {
+    fn advertise(&mut self, mut inventory: Inventory) {
+        if matches!(self.shared.settings.python.known(), Some(Err(_))) {
+            inventory.labels.entry(Demand::PYTHON.to_owned()).or_insert_with(|| Demand::NONE.to_owned());
+        }
         if self.identity.inventory == inventory {
             return;
         }
         self.identity.inventory = inventory;
+        // The hello is yet to come.
+        if self.stream.is_none() {
+            return;
+        }
         self.stream = None;
         self.welcomed = false;
         self.step(Input::Disconnected);

@@ -101,6 +101,7 @@ impl Worker {
         let (settings, mut identity) = prepare(&options, &env, sdk, sandboxes)?;
         let (told, told_inbox) = mpsc::channel(INPUTS_WAITING_MAX);
         let (news, news_inbox) = mpsc::channel(INPUTS_WAITING_MAX);
+        find_python(&env, Arc::clone(&settings), news.clone());
         let (events, link_inbox) = mpsc::channel(INPUTS_WAITING_MAX);
         let (client, clients) = watch::channel(None);
         let node = tls::Node::open(&options, &env).await.map_err(StartError::Join)?;
@@ -331,23 +332,24 @@ fn prepare(
         inside: options.inside.clone(),
         models: options.models.clone(),
     });
-    // Runs in the background, because with a version manager this takes longer than the rest of the start.
-    let finding = Arc::clone(&settings);
-    env.spawn_blocking("find python", move || {
-        if let Err(why) = finding.python.get() {
-            warn!("{why}: Python agents will fail on this node");
-        }
-    });
     inventory.unchecked = !options.hardware_checks;
     inventory.places = options.places.unwrap_or_else(|| inventory.cores.max(4));
     inventory.llm_places = options.llm_places;
     inventory.labels.extend(level.map(|level| ("sandbox".to_owned(), level.to_owned())));
     inventory.labels.extend(options.labels.clone());
-    if matches!(settings.python.known(), Some(Err(_))) {
-        inventory.labels.insert("python".to_owned(), "none".to_owned());
-    }
     let boot_id = BootId(env.entropy.u128());
     Ok((settings, Identity { node: options.node.clone(), boot_id, inventory }))
+}
+
+/// Runs in the background, because with a version manager this takes longer than the rest of the start.
+fn find_python(env: &Env, settings: Arc<Settings>, news: mpsc::Sender<News>) {
+    env.spawn_blocking("find python", move || {
+        if let Err(why) = settings.python.get() {
+            warn!("{why}: jobs of Python agents run on other nodes");
+            // If the queue is full, the next hello tells of it.
+            let _ = news.try_send(News::NoPython);
+        }
+    });
 }
 
 /// The unique ids of MIG slices by inventory index. A process can be confined to a slice only by this id.

@@ -18,7 +18,7 @@ impl Contract {
     /// The settings for jobs of this version.
     pub fn run_spec(&self) -> RunSpec {
         RunSpec {
-            demand: Demand { place: self.provider.kind.place(), ..self.hardware.demand() },
+            demand: Demand { place: self.provider.kind.place(), python: self.needs_python(), ..self.hardware.demand() },
             effects: self.effects.unwrap_or(Effects::Idempotent),
             max_attempts: self.max_attempts.unwrap_or(ATTEMPTS_DEFAULT),
             concurrency: self.concurrency,
@@ -49,6 +49,11 @@ impl Contract {
                 rate: limits.rate.map(RateLimit::rate),
             }),
         }
+    }
+
+    /// Whether a node needs a Python interpreter for its jobs. In a container, the image has one.
+    fn needs_python(&self) -> bool {
+        self.provider.kind == ProviderKind::Python && self.permissions.isolation != "container"
     }
 
     /// The names of the secrets, each once.
@@ -132,6 +137,7 @@ impl Hardware {
             // The parser has checked the name; an empty name means any node.
             node: NodeId::new(&self.node_affinity).ok(),
             place: Place::Process,
+            python: false,
         }
     }
 }

@@ -294,7 +294,11 @@ fn unknown_keys_are_warnings_with_the_nearest_known_one() {
 
 #[test]
 fn a_demand_holds_only_what_is_stated() {
-    assert_eq!(accepted(BASE).run_spec().demand, atlas_types::Demand::default());
+    let python = atlas_types::Demand { python: true, ..Default::default() };
+    assert_eq!(accepted(BASE).run_spec().demand, python);
+    let plain = atlas_types::Demand::default();
+    assert_eq!(accepted(&with("  permissions: {isolation: container}\n")).run_spec().demand, plain);
+    assert_eq!(accepted(&with("  provider: {type: exec, command: [a]}\n")).run_spec().demand, plain);
     let demand = |hardware: &str| accepted(&with(&format!("  hardware: {hardware}\n"))).run_spec().demand;
     let stated = demand(
         "{gpu: true, gpu_vram_gb: 16, min_memory_gb: 4, min_cpu_cores: 2, architecture: arm64, node_affinity: n1}",

@@ -479,6 +479,7 @@ pub(super) fn job(name: &str, words: &[&str]) -> Job {
             ("dev", value) => demand.devices.push(value.to_owned()),
             ("label", value) => demand.labels.extend([pair(value)]),
             ("llm", _) => demand.place = Place::Llm,
+            ("python", _) => demand.python = true,
             ("pin", value) => demand.node = Some(value.parse().expect("a node name")),
             _ => panic!("no such property of a job: {word}"),
         }

@@ -256,7 +256,7 @@ mod tests {
             config bytes=100; job j1 asked=2; job j2 asked=16",
             expect![[r#"
                 ! a payload of 0 bytes is too large to be inline
-                ! a payload of 272 bytes is too large to be inline
+                ! a payload of 34 bytes is too large to be inline
                 ! a payload of 32769 bytes is too large to be inline
                 configured
                 j1 Submitted pending→pending Approval

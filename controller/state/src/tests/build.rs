@@ -399,6 +399,7 @@ fn demand(words: &Words<'_>) -> Demand {
         labels: labels(words),
         node: words.text("on").map(node),
         place: place(words),
+        python: words.or("python", false),
     }
 }
 

@@ -115,6 +115,7 @@ impl From<&Demand> for proto::Demand {
             labels: labels_out(&demand.labels),
             node_id: demand.node.as_ref().map(NodeId::to_string),
             place: place_out(demand.place),
+            python: demand.python,
         }
     }
 }
@@ -133,6 +134,7 @@ impl TryFrom<proto::Demand> for Demand {
             labels: labels_in("demand.labels", demand.labels)?,
             node: demand.node_id.map(|text| name("demand.node_id", &text, NodeId::new)).transpose()?,
             place: place_in("demand.place", demand.place)?,
+            python: demand.python,
         })
     }
 }

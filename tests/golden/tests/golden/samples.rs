@@ -56,6 +56,7 @@ pub(crate) fn spec() -> RunSpec {
             labels: labels(),
             node: Some(node()),
             place: Place::Process,
+            python: false,
         },
         effects: Effects::Once,
         max_attempts: 3,

@@ -49,6 +49,7 @@ impl Draw {
             labels: self.labels(),
             node: self.option(Self::node_id),
             place: self.place(),
+            python: self.flag(),
         }
     }
 

@@ -9,6 +9,7 @@ fn name(command: &Command) -> &'static str {
         Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.spawns => "register_agent_spawns",
         Command::RegisterAgent(RegisterAgent { spec, .. }) if !spec.requires.is_empty() => "register_agent_requires",
         Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.demand.place == Place::Llm => "register_agent_llm",
+        Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.demand.python => "register_agent_python",
         Command::RegisterAgent(RegisterAgent { spec, .. }) if !spec.other_models.is_empty() => {
             "register_agent_other_models"
         }
@@ -109,7 +110,7 @@ fn name(command: &Command) -> &'static str {
 }
 
 /// How many names there are.
-const NAMES: usize = 94;
+const NAMES: usize = 95;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -393,6 +394,10 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
         Command::ForsakeChild(ForsakeChild { spawner, node: node(), child: JobId(8) }),
         Command::DeleteAgent(DeleteAgent { name: agent(), version: VERSION }),
         Command::RegisterAgent(register_agent(RunSpec { failures_max: Some(5), ..spec() })),
+        Command::RegisterAgent(register_agent(RunSpec {
+            demand: Demand { python: true, ..Demand::default() },
+            ..spec()
+        })),
         Command::ResumeAgent(ResumeAgent { name: agent(), version: VERSION }),
         Command::ResumeNode(ResumeNode { node: node() }),
         Command::LabelNode(LabelNode {
