@@ -85,7 +85,7 @@ impl Object {
         if let Some(members) = spec.as_object_mut() {
             members.retain(|member, _| !KEPT.contains(&member.as_str()));
         }
-        found["metadata"]["labels"] == json!(self.labels) && spec == self.spec
+        found["metadata"]["labels"] == json!(self.labels) && is_same(&self.spec, &spec)
     }
 
     fn conflict(&self, found: &Value) -> Problem {
@@ -99,6 +99,21 @@ impl Object {
             self.namespace
         );
         Problem::new(Reason::Conflict, message)
+    }
+}
+
+/// Whether the cluster has what is wanted. It keeps a fraction as its decimal text.
+fn is_same(wanted: &Value, found: &Value) -> bool {
+    match (wanted, found) {
+        (Value::Number(number), Value::String(text)) => number.is_f64() && number.to_string() == *text,
+        (Value::Array(wanted), Value::Array(found)) => {
+            wanted.len() == found.len() && wanted.iter().zip(found).all(|(wanted, found)| is_same(wanted, found))
+        }
+        (Value::Object(wanted), Value::Object(found)) => {
+            let is_there = |(name, wanted)| found.get(name).is_some_and(|found| is_same(wanted, found));
+            wanted.len() == found.len() && wanted.iter().all(is_there)
+        }
+        _ => wanted == found,
     }
 }
 
@@ -178,6 +193,20 @@ mod tests {
                 DELETE /api/objects/chain/greet?namespace=default If-Match: "7"
             "#]],
         );
+    }
+
+    #[test]
+    fn a_fraction_is_the_text_that_the_cluster_keeps() {
+        let spec = json!({"interval_seconds": 3600.5, "input_data": {"a": [2.5, 1]}});
+        let document = json!({"metadata": {"namespace": "atlas", "name": "hourly"}, "spec": spec});
+        let trigger = Resource::read(Kind::Trigger, &document).expect("a resource");
+        let trigger = Object::of(&trigger, "trigger", "atlas").expect("an object");
+        let found = |seconds: &str| {
+            let spec = json!({"interval_seconds": seconds, "input_data": {"a": [2.5, 1]}});
+            json!({"metadata": {"revision": 7, "labels": {OWNER: "atlas/hourly"}}, "spec": spec})
+        };
+        assert_eq!(trigger.put(Some(&found("3600.5"))), Ok(None));
+        assert!(trigger.put(Some(&found("3600.6"))).expect("a change").is_some());
     }
 
     #[test]
