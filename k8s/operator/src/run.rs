@@ -9,10 +9,12 @@ use atlas_env::Env;
 use axum::Router;
 use axum::routing::get;
 use futures::stream::{self, Stream, StreamExt as _};
+use http::HeaderValue;
+use http::header::USER_AGENT;
 use kube::api::DynamicObject;
 use kube::runtime::controller::{self, Controller};
 use kube::runtime::watcher;
-use kube::{Api, Client};
+use kube::{Api, Client, Config};
 
 use crate::atlas::Atlas;
 use crate::elect::Election;
@@ -28,7 +30,7 @@ const PAGE: u32 = 500;
 /// Runs until `stop` completes. An operator that lost the lease ends with an error: Kubernetes starts it again, with nothing left over.
 pub async fn run(options: &Options, env: Env, stop: impl Future<Output = ()>) -> anyhow::Result<()> {
     let atlas = Atlas::new(&options.server, options.token_file.clone(), options.ca_file.as_ref(), env.clone())?;
-    let client = Client::try_default().await.context("no API server of Kubernetes is configured")?;
+    let client = client().await.context("no API server of Kubernetes is configured")?;
     let listener = tokio::net::TcpListener::bind(options.listen).await;
     let listener = listener.with_context(|| format!("could not listen at {}", options.listen))?;
     let probe = Router::new().route("/healthz", get(|| async { "ok\n" }));
@@ -56,6 +58,14 @@ pub async fn run(options: &Options, env: Env, stop: impl Future<Output = ()>) ->
         election.release().await;
     }
     ended
+}
+
+/// The API server. It notes who changed a resource by the name that is in front of this version.
+async fn client() -> anyhow::Result<Client> {
+    let mut config = Config::infer().await?;
+    let name = HeaderValue::from_static(concat!("atlas-operator/", env!("CARGO_PKG_VERSION")));
+    config.headers.push((USER_AGENT, name));
+    Ok(Client::try_from(config)?)
 }
 
 async fn watch(operator: Arc<Operator>, namespaces: Vec<String>) {
