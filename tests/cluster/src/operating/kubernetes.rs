@@ -212,6 +212,12 @@ fn complaints(documents: &[Value]) -> Vec<String> {
             {
                 found.push(format!("{name}: a container is not restricted"));
             }
+            // Connections come for a moment after Kubernetes decided to stop a controller.
+            let serves_on = container["lifecycle"]["preStop"]["sleep"]["seconds"].as_u64();
+            let grace = pod["terminationGracePeriodSeconds"].as_u64();
+            if component == "controller" && !(1..grace.unwrap_or(30) / 2).contains(&serves_on.unwrap_or(0)) {
+                found.push(format!("{name}: it stops while it is asked"));
+            }
             let page = match container["name"].as_str() {
                 Some("controller") => CONTROLLER,
                 Some("operator") => OPERATOR,
