@@ -11,6 +11,7 @@ use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client};
 
 use crate::lease::{self, DEADLINE, DURATION, RENEWAL, Seen, Step};
+use crate::words::said;
 
 /// The name of the lease.
 const NAME: &str = "atlas-operator";
@@ -57,7 +58,7 @@ impl Election {
                     waits = true;
                 }
                 Ok(false) => {}
-                Err(error) => tracing::warn!("the lease was not taken: {}", atlas_env::chain(&error)),
+                Err(error) => tracing::warn!("the lease was not taken: {}", said(&error)),
             }
             self.env.clock.sleep(RENEWAL).await;
         }
@@ -79,7 +80,7 @@ impl Election {
                     // The lease counts from before the request: that is when others began to count at the latest.
                     Ok(true) => renewed = begun,
                     Ok(false) => return,
-                    Err(error) => tracing::warn!("the lease was not renewed: {}", atlas_env::chain(&error)),
+                    Err(error) => tracing::warn!("the lease was not renewed: {}", said(&error)),
                 },
                 () = clock.sleep(left) => return,
             }

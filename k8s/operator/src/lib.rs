@@ -17,6 +17,7 @@ mod request;
 mod resource;
 mod run;
 mod status;
+mod words;
 
 pub use kind::{GROUP, Kind, VERSION};
 pub use options::{Options, command};

@@ -22,6 +22,7 @@ use crate::object::{Object, revision};
 use crate::problem::{Problem, Reason};
 use crate::resource::Resource;
 use crate::status::{self, Synced};
+use crate::words::said;
 
 /// Holds a resource back until its object is deleted.
 const FINALIZER: &str = "atlas.dev/operator";
@@ -98,7 +99,7 @@ impl Operator {
 
     /// When to try again after the API server failed.
     pub(crate) fn after_failure(&self, object: &DynamicObject, failure: &Failure) -> Action {
-        tracing::warn!(resource = %name(object), "{}", atlas_env::chain(failure));
+        tracing::warn!(resource = %name(object), "{}", said(failure));
         Action::requeue(self.pause(object))
     }
 
@@ -110,10 +111,7 @@ impl Operator {
         };
         let status = status::status(&resource, Ok(&synced), &self.now());
         if let Err(error) = self.write_status(kind, api, &resource, status).await {
-            return Err(Problem::new(
-                Reason::Unreachable,
-                format!("the status was not written: {}", atlas_env::chain(&error)),
-            ));
+            return Err(Problem::new(Reason::Unreachable, format!("the status was not written: {}", said(&error))));
         }
         self.forget(object);
         Ok(Action::requeue(self.resync))
@@ -193,7 +191,7 @@ impl Operator {
             let published = self.recorder.publish(&event, &object.object_ref(&api_resource(kind))).await;
             // The condition says the same.
             if let Err(error) = published {
-                tracing::warn!("an event could not be written: {}", atlas_env::chain(&error));
+                tracing::warn!("an event could not be written: {}", said(&error));
             }
         }
         Ok(())

@@ -21,6 +21,7 @@ use crate::elect::Election;
 use crate::kind::Kind;
 use crate::options::Options;
 use crate::reconcile::{Operator, api_resource};
+use crate::words;
 
 /// Attempts at a time, of one kind in one namespace.
 const CONCURRENCY: u16 = 4;
@@ -90,6 +91,10 @@ fn resources(operator: Arc<Operator>, namespace: &str, kind: Kind) -> Pin<Box<dy
     Box::pin(attempts.map(move |attempt| match attempt {
         // The resource is gone, or its failure is reported already.
         Ok(_) | Err(controller::Error::ObjectNotFound(_) | controller::Error::ReconcilerFailed(..)) => {}
-        Err(error) => tracing::warn!(kind = kind.name(), namespace, "{}", atlas_env::chain(&error)),
+        Err(error) => {
+            if let Some(words) = words::of_watch(kind, &error) {
+                tracing::warn!(kind = kind.name(), namespace, "{words}");
+            }
+        }
     }))
 }

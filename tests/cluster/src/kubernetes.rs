@@ -294,6 +294,26 @@ async fn one_operator_works_and_another_takes_over() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_missing_definition_is_said_and_holds_up_no_other_kind() {
+    let bench = Bench::new().await;
+    bench.api.define("models", false);
+    let model = json!({"provider": "openai", "name": "small-1", "key": "secret://key"});
+    bench.api.put("models atlas/small", model, json!({}));
+    bench.api.put("chains atlas/greet", greet("first"), json!({}));
+    let mut operator = bench.operator("a");
+    bench.becomes("chains atlas/greet", "True Synced").await;
+    let text = operator.says("it says what is missing", |text| {
+        text.contains("Kubernetes does not know models.atlas.dev: install the definitions").then(|| text.to_owned())
+    });
+    assert!(!text.contains("does not know chains"), "{text}");
+    bench.api.define("models", true);
+    bench.becomes("models atlas/small", "True Synced").await;
+    operator.kill();
+    bench.api.checked();
+    bench.controller.end();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_the_operator_sends_to_kubernetes_is_fixed() {
     let bench = Bench::new().await;
     bench.api.put("chains atlas/greet", greet("first"), json!({}));

@@ -99,6 +99,16 @@ impl ApiServer {
         self.changed();
     }
 
+    /// Installs or removes the definition of a kind.
+    pub(super) fn define(&self, plural: &str, is_there: bool) {
+        let undefined = &mut self.store().undefined;
+        if is_there {
+            undefined.remove(plural)
+        } else {
+            undefined.insert(plural.to_owned())
+        };
+    }
+
     /// Who holds the lease.
     pub(super) fn holder(&self) -> String {
         let lease = self.get("leases atlas/atlas-operator").expect("a lease");
@@ -173,6 +183,10 @@ async fn answer(State(server): State<Server>, method: Method, uri: Uri, headers:
     }
     let key = |name: &str| ((*plural).to_owned(), (*namespace).to_owned(), name.to_owned());
     let mut store = server.store.lock().expect("not poisoned");
+    if group == GROUP && store.undefined.contains(*plural) {
+        // This answer is no document.
+        return (StatusCode::NOT_FOUND, "404 page not found\n").into_response();
+    }
     let answered = match (group, verb, name) {
         (GROUP, "list", []) => {
             let (items, version) = store.list(plural, namespace);

@@ -15,6 +15,8 @@ pub(super) struct Store {
     log: Vec<(u64, &'static str, Key, Value)>,
     /// Events up to this version are forgotten.
     compacted: u64,
+    /// Plurals that no definition of resources names.
+    pub(super) undefined: BTreeSet<String>,
     /// Each event of Kubernetes: kind and name of its resource, and its reason.
     pub(super) events: Vec<String>,
     /// Each change that was asked for.
