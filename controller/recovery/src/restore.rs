@@ -16,6 +16,12 @@ use crate::{RecoveryError, generation, parent, remove_left_over, sync_dir, write
 const BUFFER_BYTES: usize = 1 << 20;
 /// The number of the first member of a cluster.
 const FIRST: MemberId = MemberId(1);
+/// Where the files are made in a directory that exists.
+const INSIDE: &str = "restore.partial";
+/// What a directory that counts as empty may have: the leftover of an earlier attempt, and what file systems make in a new volume.
+const IGNORED: [&str; 2] = [INSIDE, "lost+found"];
+/// The log and the state of a member. A controller starts with what has them.
+const RAFT: &str = "raft";
 
 /// A backup that was read completely: every part matches the manifest, and the state satisfies its invariants.
 #[derive(Debug, Clone)]
@@ -46,20 +52,22 @@ pub fn inspect(path: &Path) -> Result<Inspected, RecoveryError> {
 /// Creates `data_dir` from a backup: one member, alone in a cluster with a new id. `data_dir` must not exist or must be
 /// empty.
 ///
-/// All files are created in a directory beside it, which is renamed in one step at the end. An interrupted restore
-/// therefore leaves nothing with which a controller would start.
+/// All files are created in a directory beside it, which is renamed in one step at the end. A directory that exists can be a volume, which
+/// nothing replaces: there they are created inside, and the log moves to its place after the others. An interrupted restore therefore leaves
+/// nothing with which a controller would start.
 pub fn restore(path: &Path, data_dir: &Path, name: &str, env: &Env) -> Result<Restored, RecoveryError> {
-    let empty = match fs::read_dir(data_dir) {
-        Ok(mut entries) => entries.next().is_none(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+    let exists = match fs::read_dir(data_dir) {
+        Ok(entries) => check_is_empty(data_dir, entries).map(|()| true)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
         Err(source) => return Err(RecoveryError::Write { path: data_dir.to_owned(), source }),
     };
-    if !empty {
-        return Err(RecoveryError::Taken { path: data_dir.to_owned() });
-    }
-    let mut partial = data_dir.as_os_str().to_owned();
-    partial.push(".partial");
-    let partial = PathBuf::from(partial);
+    let partial = if exists {
+        data_dir.join(INSIDE)
+    } else {
+        let mut beside = data_dir.as_os_str().to_owned();
+        beside.push(".partial");
+        PathBuf::from(beside)
+    };
     remove_left_over(&partial)?;
     let artifacts = partial.join("artifacts");
     fs::create_dir_all(&artifacts).map_err(write_error(&artifacts))?;
@@ -85,14 +93,45 @@ pub fn restore(path: &Path, data_dir: &Path, name: &str, env: &Env) -> Result<Re
     atlas_history::rebind(&history, cluster_id).map_err(RecoveryError::History)?;
     let known = Member { name: name.to_owned(), ..Member::default() };
     let beginning = Beginning { member: FIRST, known, state, term: 1, index };
-    begin(&partial.join("raft"), beginning, env).map_err(RecoveryError::Member)?;
+    begin(&partial.join(RAFT), beginning, env).map_err(RecoveryError::Member)?;
     let own = Identity::Member { cluster_id, member: FIRST, name: name.to_owned() };
-    own.write(&*env.files, &partial).map_err(write_error(&partial))?;
-    sync_dir(&partial)?;
-    // The rename may replace an empty directory.
-    fs::rename(&partial, data_dir).map_err(write_error(data_dir))?;
-    sync_dir(parent(data_dir))?;
+    if exists {
+        move_up(&partial, data_dir)?;
+        // The first member needs no file to be known by, so it does not matter whether it gets this far.
+        own.write(&*env.files, data_dir).map_err(write_error(data_dir))?;
+    } else {
+        own.write(&*env.files, &partial).map_err(write_error(&partial))?;
+        sync_dir(&partial)?;
+        fs::rename(&partial, data_dir).map_err(write_error(data_dir))?;
+        sync_dir(parent(data_dir))?;
+    }
     Ok(Restored { found, cluster_id, grant_seq })
+}
+
+fn check_is_empty(data_dir: &Path, entries: fs::ReadDir) -> Result<(), RecoveryError> {
+    for entry in entries {
+        let name = entry.map_err(write_error(data_dir))?.file_name();
+        if !IGNORED.iter().any(|ignored| name == *ignored) {
+            return Err(RecoveryError::Taken { path: data_dir.to_owned() });
+        }
+    }
+    Ok(())
+}
+
+/// Moves the files of a directory to the one that it is in, those last with which a controller starts.
+fn move_up(partial: &Path, data_dir: &Path) -> Result<(), RecoveryError> {
+    let entries =
+        fs::read_dir(partial).and_then(Iterator::collect::<io::Result<Vec<_>>>).map_err(write_error(partial))?;
+    let mut names: Vec<_> = entries.into_iter().map(|entry| entry.file_name()).collect();
+    names.sort_by_key(|name| name == RAFT);
+    for name in names {
+        if name == RAFT {
+            sync_dir(data_dir)?;
+        }
+        fs::rename(partial.join(&name), data_dir.join(&name)).map_err(write_error(data_dir))?;
+    }
+    fs::remove_dir(partial).map_err(write_error(partial))?;
+    sync_dir(data_dir)
 }
 
 /// Reads an archive completely and decodes its state.

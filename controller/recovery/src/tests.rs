@@ -94,6 +94,31 @@ async fn a_backup_becomes_a_cluster_of_its_own() {
     history.expect("opens").bind(restored.cluster_id).expect("the history came along");
 }
 
+/// A volume of Kubernetes cannot be replaced, and nothing can be written beside it.
+#[tokio::test]
+async fn a_backup_is_restored_into_a_directory_that_exists() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let old = dir.path().join("old");
+    let state = stopped(&old).await;
+    let backup = dir.path().join("atlas.tar");
+    fs::write(&backup, archive(&state, &old.join("history.sqlite"))).expect("written");
+    let volume = dir.path().join("volume");
+    for left_over in ["lost+found", "restore.partial/raft"] {
+        fs::create_dir_all(volume.join(left_over)).expect("a folder");
+    }
+    fs::write(dir.path().join("volume.partial"), "in the way").expect("written");
+    let restored = restore(&backup, &volume, "c1", &Env::system()).expect("restored");
+    let mut names: Vec<_> =
+        fs::read_dir(&volume).expect("there").map(|entry| entry.expect("an entry").file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["artifacts", "history.sqlite", "lost+found", "member.json", "raft"]);
+    assert!(matches!(restore(&backup, &volume, "c1", &Env::system()), Err(RecoveryError::Taken { .. })));
+    let (handle, service) = running(&volume).await;
+    assert_eq!(handle.cluster_id(), restored.cluster_id);
+    assert_eq!(handle.read().await.expect("it leads alone").config().jobs_active_max, 9);
+    service.shutdown().await;
+}
+
 #[tokio::test]
 async fn a_member_of_a_lost_majority_goes_on_alone_once_that_is_confirmed() {
     let dir = tempfile::tempdir().expect("a directory");
