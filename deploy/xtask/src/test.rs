@@ -28,6 +28,7 @@ pub(crate) fn run_all(options: &Options) -> Result<()> {
     tools::want("initdb", "postgresql");
     tools::want("promtool", "prometheus");
     tools::want("dockerd", "docker.io");
+    tools::want("podman", "podman");
     tools::want("busybox", "busybox-static");
     let schemathesis = tools::want_python("schemathesis", "4.32.5");
     let oteltap = tools::want_python("oteltap", "1.0.0");

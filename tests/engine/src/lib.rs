@@ -1,5 +1,5 @@
-//! A real container engine for one test: dockerd in namespaces of its own, so that no rule, bridge or mount of it touches the machine, and
-//! all that it starts ends with the test. There are no images but those that a test makes. Where an engine cannot be had,
+//! A real container engine for one test: Docker or Podman in namespaces of its own, so that no rule, bridge or mount of it touches the
+//! machine, and all that it starts ends with the test. There are no images but those that a test makes. Where an engine cannot be had,
 //! [`Engine::start`] skips the test with a notice.
 
 use std::fs;
@@ -13,8 +13,11 @@ use tempfile::TempDir;
 /// Programs of administration are not in every user's PATH.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// What an engine and its images need.
-const PROGRAMS: [&str; 9] = ["busybox", "containerd", "docker", "dockerd", "ip", "runc", "setpriv", "tar", "unshare"];
+/// What every engine and its images need.
+const PROGRAMS: [&str; 5] = ["busybox", "ip", "setpriv", "tar", "unshare"];
+
+/// Where Podman keeps what all of its containers on a machine share. Tests have their own.
+const SHARED_BY_PODMAN: [&str; 3] = ["/run", "/dev/shm", "/var/lib/cni"];
 
 /// What the shell of [`SHELL`] needs.
 const APPLETS: [&str; 12] = ["sh", "cat", "cp", "dd", "grep", "id", "ls", "mkdir", "mv", "sleep", "touch", "wc"];
@@ -26,6 +29,31 @@ pub const SHELL: &str = "shell:1";
 const LOOKS: u32 = 300;
 const LOOK: Duration = Duration::from_millis(200);
 
+/// Which engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Docker,
+    /// It has no daemon: each call of its client does the work, within the namespaces of the test.
+    Podman,
+}
+
+impl Kind {
+    /// What it needs beyond the programs that all need.
+    fn programs(self) -> &'static [&'static str] {
+        match self {
+            Self::Docker => &["containerd", "docker", "dockerd", "runc"],
+            Self::Podman => &["conmon", "mount", "nsenter", "podman", "runc"],
+        }
+    }
+
+    fn package(self) -> &'static str {
+        match self {
+            Self::Docker => "docker.io",
+            Self::Podman => "podman",
+        }
+    }
+}
+
 /// A running engine. It is killed when this is dropped, with all its containers.
 #[derive(Debug)]
 pub struct Engine {
@@ -34,18 +62,24 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Starts one with the image [`SHELL`]; none if it cannot be had, which is reported. Blocks for some seconds.
+    /// Starts Docker, for tests to which the engine does not matter.
     pub fn start() -> Option<Self> {
-        let lacks = |why: &str| atlas_notice::skip(format_args!("no container engine: {why}"));
+        Self::start_of(Kind::Docker)
+    }
+
+    /// Starts an engine with the image [`SHELL`]; none if it cannot be had, which is reported. Blocks for some seconds.
+    pub fn start_of(kind: Kind) -> Option<Self> {
+        let lacks = |why: &str| atlas_notice::skip(format_args!("no container engine ({kind:?}): {why}"));
         if !nix::unistd::geteuid().is_root() {
             lacks("only root can start one");
             return None;
         }
-        if let Some(missing) = PROGRAMS.iter().find(|name| find(name).is_none()) {
-            lacks(&format!("\"{missing}\" is not installed (Debian: apt-get install docker.io busybox-static)"));
+        if let Some(missing) = PROGRAMS.iter().chain(kind.programs()).find(|name| find(name).is_none()) {
+            let packages = format!("{} busybox-static", kind.package());
+            lacks(&format!("\"{missing}\" is not installed (Debian: apt-get install {packages})"));
             return None;
         }
-        let engine = Self::launch();
+        let engine = Self::launch(kind);
         if !(0..LOOKS).any(|_| engine.answers()) {
             lacks(&format!("it did not start: {}", engine.last_words()));
             return None;
@@ -59,14 +93,23 @@ impl Engine {
         Some(engine)
     }
 
-    fn launch() -> Self {
+    fn launch(kind: Kind) -> Self {
         let dir = tempfile::Builder::new().prefix("atlas-engine").tempdir().expect("a temporary folder");
         let at = |name: &str| dir.path().join(name).display().to_string();
         let log = fs::File::create(at("log")).expect("the folder is writable");
         let [data, exec, pid, socket] = ["data", "exec", "pid", "socket"].map(at);
-        let script = format!(
-            "ip link set lo up && exec dockerd --data-root {data} --exec-root {exec} --pidfile {pid} --host unix://{socket} --bip 10.97.0.1/24"
-        );
+        let script = match kind {
+            Kind::Docker => format!(
+                "ip link set lo up && exec dockerd --data-root {data} --exec-root {exec} --pidfile {pid} --host unix://{socket} --bip 10.97.0.1/24"
+            ),
+            Kind::Podman => {
+                let own: String = SHARED_BY_PODMAN
+                    .map(|folder| format!("mkdir -p {folder} && mount -t tmpfs tmpfs {folder} && "))
+                    .concat();
+                // A shell that waits also takes the processes whose parents have ended.
+                format!("{own}ip link set lo up && touch {pid} && while sleep 1; do :; done")
+            }
+        };
         let mut daemon = Command::new("setpriv");
         // The first process of a namespace takes all others with it.
         daemon.args(["--pdeathsig", "KILL", "unshare", "--net", "--mount", "--pid", "--mount-proc", "--fork"]);
@@ -74,7 +117,19 @@ impl Engine {
         daemon.stdin(Stdio::null()).stdout(log.try_clone().expect("a file")).stderr(log);
         let daemon = daemon.spawn().expect("it is installed");
         let program = dir.path().join("client");
-        let client = format!("#!/bin/sh\nexec docker --host unix://{socket} \"$@\"\n");
+        let client = match kind {
+            Kind::Docker => format!("exec docker --host unix://{socket}"),
+            Kind::Podman => {
+                let own = format!("/proc/{}/ns", daemon.id());
+                let enter = format!("nsenter --net={own}/net --mount={own}/mnt --pid={own}/pid_for_children");
+                let places = format!("--root {data} --runroot {exec} --tmpdir {exec}/tmp");
+                // Without systemd, and on any file system.
+                format!(
+                    "test -e {pid} && exec {enter} podman {places} --storage-driver vfs --cgroup-manager cgroupfs --events-backend file"
+                )
+            }
+        };
+        let client = format!("#!/bin/sh\n{client} \"$@\"\n");
         fs::write(&program, client).expect("the folder is writable");
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("its own file");
         Self { dir, daemon }
@@ -119,9 +174,8 @@ impl Engine {
 
     /// Runs its client.
     pub fn client(&self, arguments: &[&str]) -> Output {
-        let socket = format!("unix://{}", self.dir.path().join("socket").display());
-        let mut client = Command::new("docker");
-        client.args(["--host", &socket]).args(arguments).env("PATH", PATH).env("DOCKER_BUILDKIT", "0");
+        let mut client = Command::new(self.program());
+        client.args(arguments).env("PATH", PATH).env("DOCKER_BUILDKIT", "0");
         client.output().expect("the client starts")
     }
 
@@ -129,7 +183,7 @@ impl Engine {
     pub fn done(&self, arguments: &[&str]) -> String {
         let output = self.client(arguments);
         let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "docker {}: {errors}", arguments.join(" "));
+        assert!(output.status.success(), "{}: {errors}", arguments.join(" "));
         String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
     }
 

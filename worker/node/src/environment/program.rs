@@ -111,6 +111,7 @@ impl Start {
             sandbox,
             // The environment does not belong to one attempt, so the program is not bound to a lease.
             leased: false,
+            shares_pids: false,
             after: Vec::new(),
         })
     }

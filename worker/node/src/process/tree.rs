@@ -68,6 +68,9 @@ pub(crate) struct Spawn<'a> {
     pub(crate) sandbox: Option<Confined>,
     /// True if it runs an attempt and must be killed when the leases end.
     pub(crate) leased: bool,
+    /// True for the client of a container engine. Podman has no daemon: its clients keep the numbers of processes for each other, so all must
+    /// see the same ones.
+    pub(crate) shares_pids: bool,
     /// A program with its arguments that is started when the tree has ended otherwise than with success, even if the
     /// worker is dead. It has the same environment, and nothing waits for it. Empty for none.
     pub(crate) after: Vec<OsString>,
@@ -192,7 +195,8 @@ impl Supervisor {
         }
         let sandbox = spawn.sandbox.as_ref().map(|confined| confined.sandbox.clone());
         // What runs after a tree must not be in the tree's namespace, with which it would end.
-        let confinement = if spawn.after.is_empty() { self.confinement } else { Confinement::Subreaper };
+        let is_apart = spawn.after.is_empty() && !spawn.shares_pids;
+        let confinement = if is_apart { self.confinement } else { Confinement::Subreaper };
         let plan = Plan { sandbox, directory: spawn.directory.to_owned(), after: spawn.after, environment }.write()?;
         let passed: Vec<RawFd> = spawn.passed.iter().map(AsRawFd::as_raw_fd).collect();
         let entered: Vec<RawFd> = entrances.iter().map(AsRawFd::as_raw_fd).collect();

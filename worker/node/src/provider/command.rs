@@ -68,6 +68,7 @@ pub(super) async fn run(shared: &Shared, agent: &Arc<Agent>, launch: Launch) -> 
             limits,
             sandbox: sandbox.map_err(io::Error::other)?,
             leased: true,
+            shares_pids: false,
             after: Vec::new(),
         })
     };

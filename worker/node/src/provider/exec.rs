@@ -211,6 +211,7 @@ impl Process {
             limits: start.limits,
             sandbox: start.sandbox,
             leased: true,
+            shares_pids: false,
             after: start.after,
         })?;
         Ok(Self {

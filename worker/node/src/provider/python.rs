@@ -256,6 +256,7 @@ impl Host {
             limits: work.agent.limits(),
             sandbox,
             leased: true,
+            shares_pids: false,
             after: Vec::new(),
         })?;
         Ok(Self {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use atlas_engine::{Engine, SHELL};
+use atlas_engine::{Engine, Kind, SHELL};
 use atlas_wire::session::ToWorker;
 use atlas_worker::SandboxMeans;
 use serde_json::{Value, json};
@@ -35,8 +35,27 @@ fn worker(controller: &Controller, engine: &Engine, data: &Path) -> Child {
 }
 
 #[tokio::test]
-async fn a_real_engine_confines_agents_and_ends_them() {
-    let Some(engine) = Engine::start() else { return };
+async fn docker_confines_agents_and_ends_them() {
+    confines_agents_and_ends_them(Kind::Docker).await;
+}
+
+#[tokio::test]
+async fn podman_confines_agents_and_ends_them() {
+    confines_agents_and_ends_them(Kind::Podman).await;
+}
+
+#[tokio::test]
+async fn docker_keeps_no_container_of_a_worker_that_is_killed() {
+    keeps_no_container_of_a_worker_that_is_killed(Kind::Docker).await;
+}
+
+#[tokio::test]
+async fn podman_keeps_no_container_of_a_worker_that_is_killed() {
+    keeps_no_container_of_a_worker_that_is_killed(Kind::Podman).await;
+}
+
+async fn confines_agents_and_ends_them(kind: Kind) {
+    let Some(engine) = Engine::start_of(kind) else { return };
     let mut controller = Controller::start().await;
     let secrets = engine.folder().join("secrets");
     fs::write(&secrets, r#"{"TOKEN": "canary"}"#).expect("writable");
@@ -87,9 +106,8 @@ async fn a_real_engine_confines_agents_and_ends_them() {
     node.shutdown().await;
 }
 
-#[tokio::test]
-async fn a_real_engine_keeps_no_container_of_a_worker_that_is_killed() {
-    let Some(engine) = Engine::start() else { return };
+async fn keeps_no_container_of_a_worker_that_is_killed(kind: Kind) {
+    let Some(engine) = Engine::start_of(kind) else { return };
     let mut controller = Controller::start().await;
     let data = tempfile::tempdir().expect("temporary directory");
     let mut first = worker(&controller, &engine, data.path());

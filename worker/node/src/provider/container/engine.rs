@@ -187,6 +187,7 @@ impl Client<'_> {
                 sandbox: None,
                 // A container is removed after its lease as well.
                 leased: false,
+                shares_pids: true,
                 after: Vec::new(),
             })
         };

@@ -110,6 +110,7 @@ fn begin(start: Start, supervisor: &Supervisor, sandboxes: &Sandboxes) -> io::Re
         sandbox,
         // It belongs to the worker and not to one lease.
         leased: false,
+        shares_pids: false,
         after: Vec::new(),
     })?;
     let receiver = |pipe: PipeReader| Receiver::from_owned_fd(OwnedFd::from(pipe));
