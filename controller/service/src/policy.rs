@@ -351,7 +351,8 @@ impl Question {
 /// Whether a principal submitted a job and got the approval that a rule demands.
 fn has_approval(job: &Job, principal: &Principal, rule: &AskingRule) -> bool {
     let approvals = job.approvals.iter().flat_map(|approvals| &approvals.all);
-    let mut approved = approvals.filter(|approval| approval.by.is_some());
+    // What was approved before a redirect was another agent.
+    let mut approved = approvals.filter(|approval| approval.by.is_some() && approval.agent == job.agent);
     job.principal == *principal && approved.any(|approval| approval.policy == rule.policy && approval.rule == rule.rule)
 }
 

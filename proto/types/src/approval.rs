@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::{APPROVALS, Ask, JobId, Micros, ObjectName, Principal, QuestionId, Timestamp};
+use crate::{APPROVALS, AgentName, Ask, JobId, Micros, ObjectName, Principal, QuestionId, Timestamp};
 
 /// Most approvals that one job waits for.
 pub const JOB_APPROVALS_MAX: usize = 16;
+
+/// Most approvals from before a redirect that a job keeps: the newest.
+pub const EARLIER_APPROVALS_MAX: usize = 48;
 
 /// Most characters of an answer in the error of a job.
 const WHY_CHARS_MAX: usize = 1_000;
@@ -40,6 +43,8 @@ pub struct Approval {
     /// The name of the rule.
     pub rule: Arc<str>,
     pub question: QuestionId,
+    /// The agent that may run with it: another one than that of the job if an orchestrator redirected the job since.
+    pub agent: AgentName,
     /// Who approved; none while nobody has.
     pub by: Option<Principal>,
 }
@@ -47,7 +52,7 @@ pub struct Approval {
 /// The approvals of a job. It runs once it has all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Approvals {
-    /// In the order of the policies.
+    /// Those from before a redirect first, and of each agent in the order of the policies.
     pub all: Vec<Approval>,
     /// The time before which the job may not run even then.
     pub not_before: Option<Timestamp>,
@@ -123,8 +128,8 @@ mod tests {
 
     #[test]
     fn errors_name_the_rule_and_who_answered() {
-        let policy = ObjectName::new("prod").expect("a name");
-        let approval = Approval { policy, rule: "mail".into(), question: QuestionId(1), by: None };
+        let (policy, agent) = (ObjectName::new("prod").expect("a name"), AgentName::new("a").expect("a name"));
+        let approval = Approval { policy, rule: "mail".into(), question: QuestionId(1), agent, by: None };
         let by = Principal::new("bob").expect("a name");
         let long = "x".repeat(2 * WHY_CHARS_MAX);
         assert_eq!(

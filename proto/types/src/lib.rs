@@ -41,7 +41,8 @@ mod version;
 
 pub use agent::{AgentKind, AgentPin, AgentVersion, Effects, RequiredAgent, RetryRule, RunSpec, Timeouts};
 pub use approval::{
-    Approval, ApprovalAnswer, ApprovalAsk, Approvals, AskingRule, JOB_APPROVALS_MAX, rejected, unapproved,
+    Approval, ApprovalAnswer, ApprovalAsk, Approvals, AskingRule, EARLIER_APPROVALS_MAX, JOB_APPROVALS_MAX, rejected,
+    unapproved,
 };
 pub use attachment::{
     ATTACHED_MODELS_MAX, ATTACHED_SECRETS_MAX, ATTACHED_SERVERS_MAX, ATTACHMENTS_BYTES_MAX, AttachedModel,

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    Approval, ApprovalAnswer, ApprovalAsk, Approvals, Event, Failure, FailureKind, Job, JobChange, JobStatus, Micros,
-    Question, QuestionEnd, Reason, Timestamp, rejected, unapproved,
+    Approval, ApprovalAnswer, ApprovalAsk, Approvals, EARLIER_APPROVALS_MAX, Event, Failure, FailureKind, Job,
+    JobChange, JobStatus, Micros, QUESTIONS_MAX, Question, QuestionEnd, Reason, Timestamp, rejected, unapproved,
 };
 
 use super::Change;
 
 impl Change<'_> {
-    /// The job as it waits for approvals. [`Self::ask_approvals`] asks once it is stored.
+    /// The job as it waits for approvals, beside those that it got before. [`Self::ask_approvals`] asks once it is stored.
     pub(crate) fn unapproved(&self, job: Job, asks: &[ApprovalAsk], not_before: Option<Timestamp>) -> Job {
         // Each question is an event, so the numbers of a job that is asked about again are other ones.
         let numbers = self.state.event_seq.0..;
@@ -18,16 +18,21 @@ impl Change<'_> {
             policy: ask.rule.policy.clone(),
             rule: Arc::clone(&ask.rule.rule),
             question: job.id.approval(number),
+            agent: job.agent.clone(),
             by: None,
         };
-        let all = asks.iter().zip(numbers).map(approval).collect();
+        let mut all = job.approvals.as_ref().map(|earlier| earlier.all.clone()).unwrap_or_default();
+        all.drain(..all.len().saturating_sub(EARLIER_APPROVALS_MAX));
+        all.extend(asks.iter().zip(numbers).map(approval));
         Job { reason: Reason::Approval, approvals: Some(Arc::new(Approvals { all, not_before })), ..job }
     }
 
     /// Asks for the approvals that a job in the state waits for.
     pub(crate) fn ask_approvals(&mut self, job: &Job, asks: &[ApprovalAsk]) {
-        let approvals = job.approvals.iter().flat_map(|approvals| &approvals.all);
-        for (approval, ask) in approvals.zip(asks) {
+        let approvals = job.approvals.as_ref().map_or(&[][..], |approvals| &approvals.all);
+        // The newest are those that were not asked for yet.
+        let new = &approvals[approvals.len().saturating_sub(asks.len())..];
+        for (approval, ask) in new.iter().zip(asks) {
             let question = Arc::new(Question {
                 id: approval.question,
                 namespace: job.namespace.clone(),
@@ -41,8 +46,20 @@ impl Change<'_> {
                 end: None,
                 ended_at: Timestamp::NOT_YET,
             });
+            self.make_room_for_question(job);
             self.set_question(question.id, Some(Arc::clone(&question)));
             self.emit(Event::QuestionAsked { question });
+        }
+    }
+
+    /// Forgets the oldest question of a job that has as many as it may. Those from before a redirect have ended.
+    fn make_room_for_question(&mut self, job: &Job) {
+        if (self.state.questions_of(job.id).count() as u64) < QUESTIONS_MAX {
+            return;
+        }
+        let oldest = self.state.questions_of(job.id).find(|question| !question.is_open()).map(|question| question.id);
+        if let Some(oldest) = oldest {
+            self.set_question(oldest, None);
         }
     }
 
@@ -286,12 +303,35 @@ mod tests {
     }
 
     #[test]
+    fn of_many_redirects_the_newest_approvals_are_kept() {
+        let mut run = crate::tests::script::Run::new();
+        run.prepare(&format!(
+            r#"level 6; agent a; agent b; put routing default {{"orchestrator":"r"}}; job j1 by=ann asked=1; answer j1 by=bob {APPROVE}"#
+        ));
+        for round in 0..5 {
+            run.prepare(&format!(
+                r#"put routing default {{"orchestrator":"s{round}"}}; route j1; route j1 redirect=b asked=16"#
+            ));
+            let count = run.state.jobs.iter().next().and_then(|job| Some(job.approvals.as_ref()?.all.len()));
+            for number in (0..count.expect("approvals")).rev().take(16) {
+                run.prepare(&format!(r#"answer j1 by=bob approval={number} answer="approve""#));
+            }
+            // A job keeps a bounded number of questions as well.
+            run.state.check_invariants().expect("they hold");
+        }
+        let job = run.state.jobs.iter().next().expect("the job");
+        let all = &job.approvals.as_ref().expect("approvals").all;
+        assert_eq!(all.len(), super::EARLIER_APPROVALS_MAX + atlas_types::JOB_APPROVALS_MAX);
+        assert!(all.iter().all(|approval| approval.agent.as_str() == "b" && approval.by.is_some()));
+    }
+
+    #[test]
     fn an_orchestrator_decides_after_the_approval_and_its_redirect_is_asked_about_again() {
         check(
             &format!(
                 r#"level 6; agent a; agent b; node n1; put routing default {{"orchestrator":"r"}} -- job j1 by=ann asked=1; route j1 execute;
                 answer j1 by=bob {APPROVE}; grant j1 n1; route j1; route j1 redirect=b asked=1; show j1; grant j1 n1;
-                answer j1 by=bob {APPROVE}; show j1; grant j1 n1"#
+                answer j1 by=bob {APPROVE}; approvals j1; answer j1 by=carl approval=1 answer="approve"; approvals j1; show j1; grant j1 n1"#
             ),
             expect![[r#"
                 j1 Submitted pending→pending Approval
@@ -305,8 +345,11 @@ mod tests {
                 j1 asks at step 0: approve until 61 s
                 j1: pending Approval attempt 0 redirect under 4 as b priority 0
                 ! the job is Pending
-                j1 question of step 0 answered by bob "approve"
+                ! the question is not open any more
+                j1: r0 for a by bob, r0 for b by nobody
+                j1 question of step 0 answered by carl "approve"
                 j1 Woken pending→pending Queued
+                j1: r0 for a by bob, r0 for b by carl
                 j1: pending Queued attempt 0 redirect under 4 as b priority 0
                 j1 Granted pending→running on n1 token 1 attempt 1
             "#]],

@@ -1,6 +1,6 @@
 //! APPROVAL-1: a job waits for approvals as long as it lacks one, each it lacks has an open question, and nothing runs without them.
 
-use atlas_types::{JOB_APPROVALS_MAX, JobStatus, Reason};
+use atlas_types::{EARLIER_APPROVALS_MAX, JOB_APPROVALS_MAX, JobStatus, Reason};
 
 use super::ensure;
 use crate::state::State;
@@ -14,7 +14,11 @@ pub(super) fn check(state: &State) -> Result<(), String> {
         ensure(!waits || job.attempt.0 == 0, || format!("{} has run and waits for an approval", job.id))?;
         let Some(approvals) = &job.approvals else { continue };
         let count = approvals.all.len();
-        ensure((1..=JOB_APPROVALS_MAX).contains(&count), || format!("{} has {count} approvals", job.id))?;
+        let lacking = approvals.all.iter().filter(|approval| approval.by.is_none()).count();
+        let most = EARLIER_APPROVALS_MAX + JOB_APPROVALS_MAX;
+        ensure((1..=most).contains(&count) && lacking <= JOB_APPROVALS_MAX, || {
+            format!("{} has {count} approvals and lacks {lacking}", job.id)
+        })?;
         for approval in approvals.all.iter().filter(|approval| approval.by.is_none()) {
             let question = state.questions.get(&approval.question);
             let asks = question.is_some_and(|question| {

@@ -100,6 +100,7 @@ impl Run {
                 "show" => self.show(words.word(1)),
                 "questions" => self.show_questions(&words),
                 "evidence" => self.show_evidence(words.word(1)),
+                "approvals" => self.show_approvals(words.word(1)),
                 "inbox" => self.show_inbox(words.word(1)),
                 "journal" => self.show_journal(words.word(1)),
                 "status" => self.show_status(words.word(1)),
@@ -122,6 +123,21 @@ impl Run {
         let answers: Vec<_> =
             answers.map(|answer| format!("step {} {}{}", answer.step, answer.how.as_str(), by(&answer.by))).collect();
         self.out += &format!("{name}: grants {grants:?} answers {answers:?}\n");
+    }
+
+    /// The approvals of a job: the rule, the agent, and who approved.
+    fn show_approvals(&mut self, name: &str) {
+        let id = self.job_id(name);
+        let approvals = self.state.job(id).and_then(|job| job.approvals.clone());
+        let shown: Vec<_> = approvals
+            .iter()
+            .flat_map(|approvals| &approvals.all)
+            .map(|approval| {
+                let by = approval.by.as_ref().map_or("nobody", |by| by.as_str());
+                format!("{} for {} by {by}", approval.rule, approval.agent)
+            })
+            .collect();
+        self.out += &format!("{name}: {}\n", shown.join(", "));
     }
 
     /// The token buckets that are kept, and in how many seconds each is full.

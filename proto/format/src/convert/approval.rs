@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentPin, Approval, ApprovalAsk, Approvals, AskingRule, ObjectName, Principal, QuestionId, Timestamp, Verdict,
+    AgentName, AgentPin, Approval, ApprovalAsk, Approvals, AskingRule, ObjectName, Principal, QuestionId, Timestamp,
+    Verdict,
 };
 
 use super::{name, required};
@@ -44,32 +45,35 @@ impl From<&Approvals> for proto::Approvals {
             rule: approval.rule.to_string(),
             question_id: approval.question.0,
             principal: approval.by.as_ref().map(Principal::to_string).unwrap_or_default(),
+            agent: approval.agent.to_string(),
         };
         Self { all: approvals.all.iter().map(out).collect(), not_before_us: approvals.not_before.map(|time| time.0) }
     }
 }
 
-impl TryFrom<proto::Approvals> for Approvals {
-    type Error = FormatError;
-
-    fn try_from(approvals: proto::Approvals) -> Result<Self, FormatError> {
-        let read = |approval: proto::Approval| {
-            let by = match approval.principal.as_str() {
-                "" => None,
-                principal => Some(name("approval.principal", principal, Principal::new)?),
-            };
-            Ok(Approval {
-                policy: name("approval.policy", &approval.policy, ObjectName::new)?,
-                rule: approval.rule.into(),
-                question: QuestionId(approval.question_id),
-                by,
-            })
+/// The approvals of a job that runs `agent`, inward.
+pub(super) fn approvals_in(approvals: proto::Approvals, agent: &AgentName) -> Result<Approvals, FormatError> {
+    let read = |approval: proto::Approval| {
+        let by = match approval.principal.as_str() {
+            "" => None,
+            principal => Some(name("approval.principal", principal, Principal::new)?),
         };
-        Ok(Self {
-            all: approvals.all.into_iter().map(read).collect::<Result<_, FormatError>>()?,
-            not_before: approvals.not_before_us.map(Timestamp),
+        let agent = match approval.agent.as_str() {
+            "" => agent.clone(),
+            agent => name("approval.agent", agent, AgentName::new)?,
+        };
+        Ok(Approval {
+            policy: name("approval.policy", &approval.policy, ObjectName::new)?,
+            rule: approval.rule.into(),
+            question: QuestionId(approval.question_id),
+            agent,
+            by,
         })
-    }
+    };
+    Ok(Approvals {
+        all: approvals.all.into_iter().map(read).collect::<Result<_, FormatError>>()?,
+        not_before: approvals.not_before_us.map(Timestamp),
+    })
 }
 
 /// The verdict on a job that must be approved, outward.

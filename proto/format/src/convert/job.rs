@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentName, AgentPin, Approvals, Attempt, Carried, ClusterTime, Door, Evidence, Failure, Fork, Job, JobId,
-    JobStatus, Journal, Lease, Micros, Namespace, NodeId, ObjectName, Parked, Payload, Principal, Reason, RequestId,
-    Route, RunId, RunSpec, Seq, Spawned, Timestamp, TraceContext,
+    AgentName, AgentPin, Attempt, Carried, ClusterTime, Door, Evidence, Failure, Fork, Job, JobId, JobStatus, Journal,
+    Lease, Micros, Namespace, NodeId, ObjectName, Parked, Payload, Principal, Reason, RequestId, Route, RunId, RunSpec,
+    Seq, Spawned, Timestamp, TraceContext,
 };
 
+use super::approval::approvals_in;
 use super::question::{rule_in, rule_out};
 use super::{EnumField as _, enum_field, labels_in, labels_out, name, origin, required};
 use crate::{FormatError, proto};
@@ -150,10 +151,12 @@ impl TryFrom<proto::Job> for Job {
     type Error = FormatError;
 
     fn try_from(job: proto::Job) -> Result<Self, FormatError> {
+        let agent = name("job.agent_name", &job.agent_name, AgentName::new)?;
+        let approvals = job.approvals.map(|approvals| approvals_in(approvals, &agent));
         Ok(Self {
             namespace: name("job.namespace", &job.namespace, Namespace::new)?,
             id: JobId(job.job_id),
-            agent: name("job.agent_name", &job.agent_name, AgentName::new)?,
+            agent,
             pin: job.pin.map(AgentPin::try_from).transpose()?,
             spec: job.spec.map(RunSpec::try_from).transpose()?.map(Arc::new),
             status: JobStatus::read("job.status", job.status)?,
@@ -206,7 +209,7 @@ impl TryFrom<proto::Job> for Job {
             questions: rule_in(job.questions),
             route: job.route.map(Route::try_from).transpose()?.map(Arc::new),
             evidence: job.evidence.map(Evidence::try_from).transpose()?.map(Arc::new),
-            approvals: job.approvals.map(Approvals::try_from).transpose()?.map(Arc::new),
+            approvals: approvals.transpose()?.map(Arc::new),
         })
     }
 }

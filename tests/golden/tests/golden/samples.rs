@@ -381,6 +381,7 @@ pub(crate) fn job_with_approvals() -> Job {
         policy: asking_rule().policy.clone(),
         rule: asking_rule().rule.clone(),
         question: QuestionId(question),
+        agent: jobs().remove(0).agent,
         by,
     };
     let all = vec![approval(11, Some(Principal::local())), approval(12, None)];

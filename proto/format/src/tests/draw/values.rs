@@ -366,6 +366,7 @@ impl Draw {
             policy: draw.object_name(),
             rule: draw.text().into(),
             question: draw.question_id(),
+            agent: draw.agent_name(),
             by: draw.option(Self::principal),
         };
         Approvals { all: self.list(approval), not_before: self.option(|draw| Timestamp(draw.i64())) }
