@@ -156,6 +156,7 @@ impl Call<'_> {
             Some(rule) => rule.parse::<QuestionRule>().map_err(|why| format!("'questions': {why}"))?,
             // Without a user to ask, nobody knows of a job that waits.
             None if Reach::of(&self.context) == Reach::Nobody => QuestionRule::Fail,
+            None if self.caller.needs(Right::QuestionsAnswer).is_err() => QuestionRule::Fail,
             None => QuestionRule::Wait,
         };
         // What lets a caller in here is never passed on: whoever runs the server could use it here.
@@ -179,11 +180,11 @@ impl Call<'_> {
         let Answer { job_id, question_id, answer } = arguments::read(arguments)?;
         let id = self.job_id(&job_id).await?;
         let service = &self.server.service;
-        let open = service.open_questions(&self.caller, id).await.map_err(|error| error_text(&error))?;
+        let open = service.answerable(&self.caller, id).await.map_err(|error| error_text(&error))?;
         let question = match (question_id, open.as_slice()) {
             (Some(id), _) => id.parse::<QuestionId>().map_err(|_| error_text(&Error::UnknownQuestion))?,
             (None, [question]) => question.id,
-            (None, []) => return Err(format!("{id} has no open question")),
+            (None, []) => return Err(format!("{id} has no open question that you may answer")),
             (None, several) => {
                 return Err(format!("{id} has {} open questions: name one in 'question_id'", several.len()));
             }
@@ -202,7 +203,8 @@ impl Call<'_> {
         let id = self.job_id(&job_id).await?;
         let service = &self.server.service;
         let shown = service.job(&self.caller, id, View::Full, Consistency::Linearizable).await;
-        Ok(view::job(&shown.map_err(|error| error_text(&error))?))
+        let shown = shown.map_err(|error| error_text(&error))?;
+        Ok(view::job(&shown, &service.of_caller(&self.caller, shown.questions())))
     }
 
     async fn wait(&self, arguments: Option<JsonObject>) -> Result<CallToolResponse, Refused> {
@@ -278,7 +280,7 @@ impl Call<'_> {
             None => waiting.await,
         };
         let shown = shown.map_err(|error| error_text(&error))?;
-        let result = view::job(&shown);
+        let result = view::job(&shown, &service.of_caller(&self.caller, shown.questions()));
         Ok(match shown.job().status.is_terminal() {
             true => Waited::Ended(result),
             false => Waited::Runs(result, task::of(shown.job())),

@@ -171,7 +171,8 @@ impl ServerHandler for Server {
         let id = self.job(&caller, &request.task_id).await?;
         let shown = self.service.job(&caller, id, View::Full, Consistency::Linearizable).await;
         let shown = shown.map_err(|error| ErrorData::invalid_params(error_text(&error), None))?;
-        Ok(GetTaskResult::new(task::detailed(&shown)))
+        let asked = self.service.of_caller(&caller, shown.questions());
+        Ok(GetTaskResult::new(task::detailed(&shown, &asked)))
     }
 
     async fn update_task(

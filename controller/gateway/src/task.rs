@@ -1,8 +1,10 @@
 //! Tasks: long calls of clients that know the tasks extension. A task is a job under its own id, so it survives the session, the
 //! connection and the controller.
 
+use std::sync::Arc;
+
 use atlas_service::Shown;
-use atlas_types::{Job, JobStatus, Timestamp};
+use atlas_types::{Job, JobStatus, Question, Timestamp};
 use rmcp::model::{DetailedTask, JsonObject, Task, TaskPayload, TaskStatus};
 use serde_json::Value;
 
@@ -19,14 +21,14 @@ pub(crate) fn of(job: &Job) -> Task {
     task.with_poll_interval_ms(POLL_INTERVAL_MS).with_status_message(job.status.as_str())
 }
 
-/// A job as a task with its result. A job that failed is a completed task whose result is an error, like a failed tool.
-pub(crate) fn detailed(shown: &Shown) -> DetailedTask {
+/// A job as a task with its result, and with those of its questions that the caller may answer. A job that failed is a completed task whose result is an error, like a failed tool.
+pub(crate) fn detailed(shown: &Shown, asked: &[Arc<Question>]) -> DetailedTask {
     let job = shown.job();
     let payload = match job.status {
         JobStatus::Cancelled => TaskPayload::Cancelled,
-        status if status.is_terminal() => TaskPayload::Completed { result: result(shown) },
-        _ if !shown.questions().is_empty() => {
-            let input_requests = questions::requests(shown.questions().iter().map(AsRef::as_ref));
+        status if status.is_terminal() => TaskPayload::Completed { result: result(shown, asked) },
+        _ if !asked.is_empty() => {
+            let input_requests = questions::requests(asked.iter().map(AsRef::as_ref));
             TaskPayload::InputRequired { input_requests }
         }
         _ => TaskPayload::Working,
@@ -34,8 +36,8 @@ pub(crate) fn detailed(shown: &Shown) -> DetailedTask {
     DetailedTask::new(of(job), payload)
 }
 
-fn result(shown: &Shown) -> JsonObject {
-    match serde_json::to_value(view::job(shown)) {
+fn result(shown: &Shown, asked: &[Arc<Question>]) -> JsonObject {
+    match serde_json::to_value(view::job(shown, asked)) {
         Ok(Value::Object(result)) => result,
         _ => JsonObject::new(),
     }

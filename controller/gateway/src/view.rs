@@ -1,5 +1,7 @@
 //! Jobs, agents and errors as tool results.
 
+use std::sync::Arc;
+
 use atlas_service::{Attempted, Caller, Error, Service, Shown, View};
 use atlas_types::Question;
 use rmcp::model::{CallToolResult, ContentBlock};
@@ -52,9 +54,9 @@ pub(crate) fn output_uri(job: &str) -> String {
     format!("atlas://jobs/{job}/output")
 }
 
-/// What a job's result says, and whether the job failed.
-pub(crate) fn job(shown: &Shown) -> CallToolResult {
-    let members = members(shown);
+/// What a job's result says, and whether the job failed. `own` are those of its questions that the caller may answer.
+pub(crate) fn job(shown: &Shown, own: &[Arc<Question>]) -> CallToolResult {
+    let members = members(shown, own);
     let ended = shown.job().status.is_terminal();
     let failed = ended && members.contains_key("error");
     let mut result = done(members);
@@ -65,16 +67,20 @@ pub(crate) fn job(shown: &Shown) -> CallToolResult {
 /// A question as it is shown to models.
 fn asked(question: &Question) -> Value {
     let mut members = atlas_service::shown_question(question);
+    let who = members.pointer_mut("/approval/who").map(Value::take);
     if let Value::Object(members) = &mut members {
         members.retain(|name, _| {
             ["id", "job", "kind", "prompt", "options", "many", "other", "schema", "deadline"].contains(&name.as_str())
         });
+        if let Some(who) = who {
+            members.insert("who".into(), who);
+        }
     }
     members
 }
 
 /// The job as it is shown to models: no more than they need.
-fn members(shown: &Shown) -> Map<String, Value> {
+fn members(shown: &Shown, own: &[Arc<Question>]) -> Map<String, Value> {
     let mut text = Vec::new();
     shown.write(&mut text, View::Full);
     let mut job: Map<String, Value> = serde_json::from_slice(&text).unwrap_or_default();
@@ -100,10 +106,15 @@ fn members(shown: &Shown) -> Map<String, Value> {
             members.insert(name.into(), value);
         }
     }
-    if !shown.questions().is_empty() {
-        let questions = shown.questions().iter().map(|question| asked(question)).collect();
+    if !own.is_empty() {
+        let questions = own.iter().map(|question| asked(question)).collect();
         members.insert("questions".into(), Value::Array(questions));
         members.insert("next".into(), json!("ask the user, then call job_answer with this job_id"));
+    } else if !shown.questions().is_empty() {
+        let questions = shown.questions().iter().map(|question| asked(question)).collect();
+        members.insert("questions_to_others".into(), Value::Array(questions));
+        let next = "the job waits for an answer that this user may not give: tell the user who may, then call job_wait with this job_id";
+        members.insert("next".into(), json!(next));
     } else if !shown.job().status.is_terminal() {
         members.insert("next".into(), json!("call job_wait with this job_id; the job continues"));
     }

@@ -5,6 +5,7 @@ mod answer;
 use std::sync::Arc;
 use std::time::Duration;
 
+use atlas_access::Right;
 use atlas_state::State;
 use atlas_types::{
     ANSWER_BYTES_MAX, AnswerQuestion, Ask, AskKind, AskQuestion, AskingRule, Command, Event, EventRecord, EventSeq,
@@ -103,8 +104,12 @@ impl Service {
     ) -> Result<Arc<Question>, Error> {
         let state = self.shared.current().await?;
         let question = question_in(caller, &state, id)?;
-        if question.rule.as_ref().is_some_and(|rule| !has_role(&state, caller, rule)) {
-            return Err(Error::NotAnswerer);
+        if let Some(rule) = &question.rule {
+            // Not all doors know beforehand that it is one of a policy.
+            caller.needs(Right::QuestionsAnswer)?;
+            if !has_role(&state, caller, rule) {
+                return Err(Error::NotAnswerer);
+            }
         }
         if answer.to_string().len() > ANSWER_BYTES_MAX {
             return Err(Error::TooLarge { what: "the answer", limit: ANSWER_BYTES_MAX as u64 });
@@ -186,6 +191,12 @@ impl Service {
         Ok(open)
     }
 
+    /// Those of the questions that the caller may answer.
+    pub fn of_caller(&self, caller: &Caller, questions: &[Arc<Question>]) -> Vec<Arc<Question>> {
+        let state = self.shared.handle.applied();
+        questions.iter().filter(|question| may_answer(&state, caller, question)).cloned().collect()
+    }
+
     /// Waits until a question has ended.
     pub(crate) async fn question_end(&self, id: QuestionId) -> Result<Arc<Question>, Error> {
         let mut signal = self.shared.questions.0.subscribe();
@@ -208,8 +219,11 @@ impl Service {
     }
 }
 
-/// Whether a caller may answer a question, as far as the question says.
+/// Whether a caller may answer a question.
 fn may_answer(state: &State, caller: &Caller, question: &Question) -> bool {
+    if caller.needs(Right::QuestionsAnswer).is_err() {
+        return false;
+    }
     let is_named = question.ask.answerers.is_empty() || question.ask.answerers.contains(&caller.principal);
     let submitted = || state.job(question.job).is_some_and(|job| job.principal == caller.principal);
     let admits = |rule: &Arc<AskingRule>| (rule.own || !submitted()) && has_role(state, caller, rule);
@@ -254,6 +268,29 @@ pub(crate) fn open_below(state: &State, job: JobId) -> Vec<Arc<Question>> {
     below(state, job).into_iter().flat_map(open).collect()
 }
 
+/// Who may answer the question of a policy, in words.
+fn who(ask: &Ask, rule: &AskingRule) -> String {
+    let names: Vec<&str> = ask.answerers.iter().map(|name| name.as_str()).collect();
+    let mut who = match &rule.role {
+        Some(role) => format!("whoever has the role \"{role}\""),
+        None if names.is_empty() => "whoever has the right questions.answer".to_owned(),
+        None => names.join(", "),
+    };
+    if !rule.own {
+        who += ", except whoever submitted the job";
+    }
+    who
+}
+
+/// The open questions of policies, as the JSON of their job names them.
+pub(crate) fn approvals_needed(questions: &[Arc<Question>]) -> Vec<Value> {
+    let shown = |question: &Arc<Question>| {
+        let who = who(&question.ask, question.rule.as_ref()?);
+        Some(json!({ "question": question.id.to_string(), "job": question.job.to_string(), "who": who }))
+    };
+    questions.iter().filter_map(shown).collect()
+}
+
 /// A question as JSON.
 pub fn shown(question: &Question) -> Value {
     let Question { ask, .. } = question;
@@ -292,8 +329,13 @@ pub fn shown(question: &Question) -> Value {
     });
     if let Some(rule) = &question.rule {
         let role = rule.role.as_ref().map_or("", |role| role.as_str());
-        value["approval"] =
-            json!({ "policy": rule.policy.as_str(), "rule": &*rule.rule, "role": role, "self": rule.own });
+        value["approval"] = json!({
+            "policy": rule.policy.as_str(),
+            "rule": &*rule.rule,
+            "role": role,
+            "self": rule.own,
+            "who": who(ask, rule),
+        });
     }
     if let AskKind::Form { schema } = &ask.kind {
         value["schema"] = json_text(schema);

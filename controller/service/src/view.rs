@@ -12,7 +12,7 @@ use atlas_types::{
 use bytes::Bytes;
 
 use crate::json;
-use crate::questions::open_below;
+use crate::questions::{approvals_needed, open_below};
 
 /// The members that an object contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -191,6 +191,11 @@ impl Shown {
         if !self.questions.is_empty() {
             let ids: Vec<String> = self.questions.iter().map(|question| format!("\"{}\"", question.id)).collect();
             out.extend_from_slice(format!(",\"needs_answer\":[{}]", ids.join(",")).as_bytes());
+            let needed = approvals_needed(&self.questions);
+            if !needed.is_empty() {
+                let needed = serde_json::Value::Array(needed);
+                out.extend_from_slice(format!(",\"needs_approval\":{needed}").as_bytes());
+            }
         }
         if let Some(approvals) = &job.approvals {
             approvals_shown(out, approvals);
@@ -251,6 +256,7 @@ fn approvals_shown(out: &mut Vec<u8>, approvals: &Approvals) {
             "policy": approval.policy.as_str(),
             "rule": &*approval.rule,
             "question": approval.question.to_string(),
+            "agent": approval.agent.as_str(),
             "approved_by": approval.by.as_ref().map_or("", |by| by.as_str()),
         })
     };

@@ -1,5 +1,10 @@
 //! Approvals with real programs: a policy asks, the leader dies, somebody approves, and the job runs once; others end with their code.
 
+mod mcp;
+mod restored;
+mod rig;
+mod spawned;
+
 use std::fs;
 
 use reqwest::Method;

@@ -33,6 +33,12 @@ impl Controller {
         self.process.pid()
     }
 
+    /// What it logged so far.
+    #[cfg(test)]
+    pub(crate) fn text(&self) -> String {
+        self.process.text()
+    }
+
     /// Sends SIGTERM and waits until the process ends; returns the exit code.
     pub(crate) fn end(self) -> Option<i32> {
         self.process.end(nix::sys::signal::Signal::SIGTERM)

@@ -102,7 +102,8 @@ async fn a_job_waits_for_its_approval() {
         asked["prompt"],
         "May local run mail 1.0.0 with priority 3? The rule \"mails\" of the policy \"base\" asks.\nmails leave the house"
     );
-    let approval = json!({"policy": "base", "rule": "mails", "role": "", "self": true});
+    let who = "whoever has the right questions.answer";
+    let approval = json!({"policy": "base", "rule": "mails", "role": "", "self": true, "who": who});
     assert_eq!(
         (&asked["kind"], &asked["step"], &asked["approval"]),
         (&json!("approve"), &json!(0), &approval),
@@ -110,8 +111,10 @@ async fn a_job_waits_for_its_approval() {
     );
     let seconds = asked["deadline"].as_f64().unwrap_or_default() - asked["asked_at"].as_f64().unwrap_or_default();
     assert_eq!(seconds, 86_400.0);
-    let expected = json!([{"policy": "base", "rule": "mails", "question": asked["id"], "approved_by": ""}]);
+    let expected =
+        json!([{"policy": "base", "rule": "mails", "question": asked["id"], "agent": "mail", "approved_by": ""}]);
     assert_eq!((&shown["approvals"], &shown["needs_answer"]), (&expected, &json!([asked["id"]])));
+    assert_eq!(shown["needs_approval"], json!([{"question": asked["id"], "job": id, "who": who}]));
     let why = server.get(&format!("/api/jobs/{id}/explain")).await.json();
     assert!(why.to_string().contains("it is approved"), "{why}");
 
