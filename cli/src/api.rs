@@ -64,8 +64,33 @@ pub(crate) struct Job {
     pub(crate) route: Option<Route>,
     /// Open questions, also of the jobs below it.
     pub(crate) needs_answer: Vec<String>,
+    /// Those of them that policies ask.
+    pub(crate) needs_approval: Vec<NeededApproval>,
+    /// The approvals that policies demand of it.
+    pub(crate) approvals: Vec<JobApproval>,
     /// What becomes of its questions; empty if it fails with one.
     pub(crate) questions: String,
+}
+
+/// An open question of a policy, about a job or one below it.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct NeededApproval {
+    pub(crate) question: String,
+    /// Who may answer, in words.
+    pub(crate) who: String,
+}
+
+/// An approval of a job.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct JobApproval {
+    pub(crate) policy: String,
+    pub(crate) rule: String,
+    pub(crate) question: String,
+    pub(crate) agent: String,
+    /// Empty while nobody has approved.
+    pub(crate) approved_by: String,
 }
 
 /// What an orchestrator decided about a job.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use atlas_env::Env;
 use serde_json::Value;
 
-use crate::api::{self, Job};
+use crate::api::{self, Job, NeededApproval};
 use crate::client::Client;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -138,7 +138,7 @@ pub(crate) fn result(job: &Job) -> Result<String, Failure> {
         }
         Exit::NeedsAnswer => {
             let asked = job.needs_answer.join(", ");
-            ("E3105", format!("{id} needs an answer to {asked}"), format!("answer: {}", answer(id)))
+            ("E3105", format!("{id} needs an answer to {asked}"), next_answer(job))
         }
         _ => {
             let message = format!("{id} has not ended within the timeout; it continues ({})", waits(job));
@@ -153,9 +153,23 @@ pub(crate) fn decide(id: &str) -> String {
     format!("atlasctl job resolve {id} --run-again | --result JSON | --error TEXT")
 }
 
-/// The command with which the user answers the question of a job.
-pub(crate) fn answer(id: &str) -> String {
-    format!("atlasctl job answer {id} ANSWER")
+/// The command with which a question of a job is answered. What a policy asks is usually for somebody else: then the one that shows it.
+pub(crate) fn answer(job: &Job) -> String {
+    match asked_of_others(job) {
+        Some(needed) => format!("atlasctl question show {}", needed.question),
+        None => format!("atlasctl job answer {} ANSWER", job.id),
+    }
+}
+
+/// Who answers what a job waits for, and the command.
+pub(crate) fn next_answer(job: &Job) -> String {
+    let who = asked_of_others(job).map_or("answer".to_owned(), |needed| format!("for {}", needed.who));
+    format!("{who}: {}", answer(job))
+}
+
+/// The first approval that a job needs, if it has no question of its own.
+fn asked_of_others(job: &Job) -> Option<&NeededApproval> {
+    job.needs_approval.first().filter(|_| job.needs_approval.len() == job.needs_answer.len())
 }
 
 /// Status and reason of a job that has not ended.
@@ -192,6 +206,18 @@ mod tests {
             .assert_eq(&cold);
         let warm = summary(&Job { warm: true, warmup_ms: 0.0, completed_at: 100.009, ..job() });
         expect!["job-4f3a09c1d27be685  hello 0.1.0  queued 1 ms → laptop, warm → completed in 9 ms"].assert_eq(&warm);
+    }
+
+    #[test]
+    fn an_approval_is_for_somebody_else() {
+        let needed = |question: &str| NeededApproval { question: question.to_owned(), who: "ann, bob".to_owned() };
+        let asks = ["question-1", "question-2"].map(str::to_owned).to_vec();
+        let waits = Job { status: "pending".to_owned(), needs_answer: asks, ..job() };
+        assert_eq!(next_answer(&waits), "answer: atlasctl job answer job-4f3a09c1d27be685 ANSWER");
+        let mixed = Job { needs_approval: vec![needed("question-2")], ..waits.clone() };
+        assert_eq!(next_answer(&mixed), "answer: atlasctl job answer job-4f3a09c1d27be685 ANSWER");
+        let waits = Job { needs_approval: ["question-1", "question-2"].map(needed).to_vec(), ..waits };
+        assert_eq!(next_answer(&waits), "for ann, bob: atlasctl question show question-1");
     }
 
     #[test]

@@ -42,7 +42,8 @@ pub(crate) struct Question {
 pub(crate) struct Approval {
     pub(crate) policy: String,
     pub(crate) rule: String,
-    pub(crate) role: String,
+    /// Who may answer, in words.
+    pub(crate) who: String,
 }
 
 /// The code of an answer that does not fit.

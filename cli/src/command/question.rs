@@ -119,14 +119,11 @@ async fn show(context: &Context, id: &str) -> Result<Exit, Failure> {
 fn text(question: &Question) -> String {
     let mut text = format!("{}   {}   {}   {}\n", question.id, question.kind, question.status, question.job);
     text.extend(question.text().lines().map(|line| format!("  {line}\n")));
-    if !question.answerers.is_empty() {
-        text += &format!("  for        {}\n", question.answerers.join(", "));
-    }
     if let Some(approval) = &question.approval {
-        text += &format!("  asked by   the rule \"{}\" of the policy {}\n", approval.rule, approval.policy);
-        if !approval.role.is_empty() {
-            text += &format!("  for        the role {}\n", approval.role);
-        }
+        text += &format!("  asked by   the rule \"{}\" of the policy \"{}\"\n", approval.rule, approval.policy);
+        text += &format!("  for        {}\n", approval.who);
+    } else if !question.answerers.is_empty() {
+        text += &format!("  for        {}\n", question.answerers.join(", "));
     }
     if let Some(answer) = &question.answer {
         let by = if question.answered_by.is_empty() { "by default" } else { question.answered_by.as_str() };

@@ -54,6 +54,7 @@ pub(crate) const JOB: Members = Members(&[
     "questions",
     "needs_answer",
     "approvals",
+    "needs_approval",
     "tree_cost_usd",
 ]);
 

@@ -1,5 +1,6 @@
 //! Approvals with real programs: a policy asks, the leader dies, somebody approves, and the job runs once; others end with their code.
 
+mod doors;
 mod mcp;
 mod restored;
 mod rig;

@@ -66,7 +66,7 @@ async fn explain(context: &Context, id: &str) -> Result<Exit, Failure> {
     });
     context.show(&Shown { value, text: text(&job, &explained, now), names: vec![format!("job/{id}")] })?;
     if !job.needs_answer.is_empty() {
-        context.next(&format!("answer: {}", ending::answer(id)));
+        context.next(&ending::next_answer(&job));
         return Ok(Exit::Done);
     }
     context.next(&match (job.status.as_str(), job.reason.as_str()) {

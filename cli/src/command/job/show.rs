@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::api::{self, Job, JobEvent};
+use crate::api::{self, Job, JobApproval, JobEvent};
 use crate::command::job::events;
 use crate::command::policy;
 use crate::context::Context;
@@ -52,6 +52,18 @@ pub(crate) async fn show(context: &Context, id: &str) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
+/// An approval of a job: who demands it, for which agent, and who gave it or may give it.
+fn approved(job: &Job, approval: &JobApproval) -> String {
+    let JobApproval { policy, rule, question, agent, approved_by } = approval;
+    let needed = job.needs_approval.iter().find(|needed| needed.question == *question);
+    let given = match needed {
+        _ if !approved_by.is_empty() => format!("by {approved_by}"),
+        Some(needed) => format!("to be given by {}", needed.who),
+        None => "not given".to_owned(),
+    };
+    format!("{agent}, demanded by the rule \"{rule}\" of the policy \"{policy}\": {given}")
+}
+
 /// The first lines: status, caller, times, node and result.
 fn head(job: &Job) -> String {
     let took = if job.is_terminal() { words::milliseconds(job.total_ms()) } else { String::new() };
@@ -95,8 +107,9 @@ fn head(job: &Job) -> String {
         text += &format!("  tree       {} with the jobs below it\n", words::dollars(job.tree_cost_usd));
     }
     if !job.needs_answer.is_empty() {
-        text += &format!("  asks       {}: {}\n", job.needs_answer.join(", "), ending::answer(&job.id));
+        text += &format!("  asks       {}: {}\n", job.needs_answer.join(", "), ending::answer(job));
     }
+    text.extend(job.approvals.iter().map(|approval| format!("  approval   {}\n", approved(job, approval))));
     if let Some(limits) = job.metadata.get("_limits").and_then(Value::as_str) {
         text += &format!("  limits     {limits}\n");
     }
