@@ -12,6 +12,7 @@ mod machines;
 mod merge;
 mod store;
 mod subject;
+mod unanswered;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -33,6 +34,7 @@ use limit::{Limit, Who};
 pub use machines::TurnedAway;
 use store::Store;
 use subject::subject;
+pub(crate) use unanswered::record_unanswered;
 
 /// Most records that wait to be written. Beyond it, and half of it for denials, denials are counted and changes refused.
 const WAITING_MAX: usize = 8_192;

@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use crate::access::Authentication;
 use crate::artifacts::{ArtifactError, Artifacts, digest_of};
 use crate::attachments::Bearers;
-use crate::audit::Audit;
+use crate::audit::{Audit, record_unanswered};
 use crate::contracts::Contracts;
 use crate::events::EventLog;
 use crate::fill::Wanted;
@@ -235,6 +235,7 @@ impl Service {
             env.spawn_restarting("carry-jobs", again(&shared, runs::carry)),
             env.spawn_restarting("fire-triggers", again(&shared, triggers::fire)),
             env.spawn_restarting("route", again(&shared, orchestrators::run)),
+            env.spawn_restarting("audit-approvals", again(&shared, record_unanswered)),
         ];
         (Self { shared }, Followers(tasks))
     }

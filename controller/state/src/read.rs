@@ -270,6 +270,11 @@ impl State {
         places.range(range).filter_map(|(_, _, id)| self.questions.get(id))
     }
 
+    /// All questions of jobs in the state.
+    pub fn all_questions(&self) -> impl Iterator<Item = &Arc<Question>> {
+        self.questions.values()
+    }
+
     /// How many questions are open, in all namespaces.
     pub fn questions_open(&self) -> u64 {
         self.index.questions.open.len() as u64

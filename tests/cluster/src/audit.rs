@@ -2,6 +2,7 @@
 
 mod all;
 mod machines;
+mod unanswered;
 
 use std::fs;
 use std::net::SocketAddr;
