@@ -22,6 +22,7 @@ mod llm;
 mod log;
 mod mcp;
 mod model;
+mod overheads;
 mod placement;
 mod process;
 mod record;
@@ -41,7 +42,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Every benchmark with its name, in the order of execution. The limits come first, because other benchmarks are
 /// compared with them.
-const BENCHMARKS: [(&str, Benchmark); 19] = [
+const BENCHMARKS: [(&str, Benchmark); 20] = [
     ("limits", limits::run),
     ("log", log::run),
     ("commit", commit::run),
@@ -59,6 +60,7 @@ const BENCHMARKS: [(&str, Benchmark); 19] = [
     ("recovery", recovery::run),
     ("history", history::run),
     ("events", events::run),
+    ("overheads", overheads::run),
     ("cluster", etcd::run),
     ("failover", failover::run),
 ];
