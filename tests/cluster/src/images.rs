@@ -102,15 +102,16 @@ fn build(engine: &Engine) {
     let scripts = context.join("deploy/images");
     fs::create_dir_all(&scripts).expect("the folder is writable");
     write(&scripts.join("compile.sh"), COMPILE, 0o644);
-    write(&context.join("Dockerfile"), DOCKERFILE, 0o644);
+    // Newer builders set these themselves, and the first one before the first line.
+    write(&context.join("Dockerfile"), &format!("ARG BUILDPLATFORM\n{DOCKERFILE}"), 0o644);
     fs::create_dir(context.join("bin")).expect("the folder is writable");
     for name in ["atlas-controller", "atlas-worker", "atlas-operator", "atlasctl"] {
         // Without what only debuggers read, which is most of it.
         let stripped = Command::new("strip").arg("-o").arg(context.join("bin").join(name)).arg(program(name)).status();
         assert!(stripped.expect("strip comes with the C toolchain").success(), "{name}");
     }
-    // Newer engines set these themselves.
-    let platform = [("BUILDPLATFORM", "linux/amd64"), ("BUILDARCH", "amd64"), ("TARGETARCH", "amd64")];
+    let (platform, processor) = (format!("linux/{}", bases::PROCESSOR.0), bases::PROCESSOR.0);
+    let platform = [("BUILDPLATFORM", &*platform), ("BUILDARCH", processor), ("TARGETARCH", processor)];
     let arguments = platform.iter().chain(&bases::NAMES).flat_map(|(name, value)| {
         let argument = format!("{name}={value}");
         ["--build-arg".to_owned(), argument]

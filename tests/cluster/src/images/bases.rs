@@ -14,6 +14,10 @@ use crate::program::program;
 pub(super) const NAMES: [(&str, &str); 3] =
     [("BASE", "base:1"), ("WORKER_BASE", "base:1"), ("PYTHON_BASE", "python:1")];
 
+/// The processor of this machine, as engines and as compilers name it.
+pub(super) const PROCESSOR: (&str, &str) =
+    if cfg!(target_arch = "aarch64") { ("arm64", "aarch64") } else { ("amd64", "x86_64") };
+
 /// The public authorities in the compiler's image, as far as this test needs them.
 pub(super) const AUTHORITIES: &str = "the authorities of the compiler's image\n";
 
@@ -25,11 +29,11 @@ pub(super) fn make(engine: &Engine) {
     copy_libraries(&program("atlas-controller"), &folder("base"));
     engine.make_image(&folder("base"), "base:1");
 
-    let cargo =
-        "#!/bin/sh\nset -e\nmkdir -p target/x86_64-unknown-linux-gnu\ncp -r bin target/x86_64-unknown-linux-gnu/dist\n";
+    let target = format!("target/{}-unknown-linux-gnu", PROCESSOR.1);
+    let cargo = format!("#!/bin/sh\nset -e\nmkdir -p {target}\ncp -r bin {target}/dist\n");
     let compiler = folder("compiler");
     fs::create_dir(&compiler).expect("the folder is writable");
-    write(&compiler.join("cargo"), cargo, 0o755);
+    write(&compiler.join("cargo"), &cargo, 0o755);
     write(&compiler.join("ca-certificates.crt"), AUTHORITIES, 0o644);
     let file = format!("FROM {SHELL}\nCOPY cargo /bin/\nCOPY ca-certificates.crt /etc/ssl/certs/\n");
     built(engine, &compiler, &file, compiler_name());
