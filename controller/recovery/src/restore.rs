@@ -20,6 +20,8 @@ const FIRST: MemberId = MemberId(1);
 const INSIDE: &str = "restore.partial";
 /// What a directory that counts as empty may have: the leftover of an earlier attempt, and what file systems make in a new volume.
 const IGNORED: [&str; 2] = [INSIDE, "lost+found"];
+/// What is moved out of there before the log.
+const MOVED: [&str; 4] = ["artifacts", "history.sqlite", "history.sqlite-wal", "history.sqlite-shm"];
 /// The log and the state of a member. A controller starts with what has them.
 const RAFT: &str = "raft";
 
@@ -56,6 +58,7 @@ pub fn inspect(path: &Path) -> Result<Inspected, RecoveryError> {
 /// nothing replaces: there they are created inside, and the log moves to its place after the others. An interrupted restore therefore leaves
 /// nothing with which a controller would start.
 pub fn restore(path: &Path, data_dir: &Path, name: &str, env: &Env) -> Result<Restored, RecoveryError> {
+    remove_moved(data_dir)?;
     let exists = match fs::read_dir(data_dir) {
         Ok(entries) => check_is_empty(data_dir, entries).map(|()| true)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => false,
@@ -106,6 +109,16 @@ pub fn restore(path: &Path, data_dir: &Path, name: &str, env: &Env) -> Result<Re
         sync_dir(parent(data_dir))?;
     }
     Ok(Restored { found, cluster_id, grant_seq })
+}
+
+/// Removes what an attempt has moved that was interrupted before it moved the log.
+fn remove_moved(data_dir: &Path) -> Result<(), RecoveryError> {
+    if data_dir.join(RAFT).exists() || !data_dir.join(INSIDE).join(RAFT).exists() {
+        return Ok(());
+    }
+    MOVED.iter().map(|name| data_dir.join(name)).try_for_each(|path| {
+        if path.is_file() { fs::remove_file(&path).map_err(write_error(&path)) } else { remove_left_over(&path) }
+    })
 }
 
 fn check_is_empty(data_dir: &Path, entries: fs::ReadDir) -> Result<(), RecoveryError> {

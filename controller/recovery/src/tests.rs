@@ -106,6 +106,9 @@ async fn a_backup_is_restored_into_a_directory_that_exists() {
     for left_over in ["lost+found", "restore.partial/raft"] {
         fs::create_dir_all(volume.join(left_over)).expect("a folder");
     }
+    // As if an attempt had been interrupted while it moved the files.
+    fs::create_dir_all(volume.join("artifacts/aa")).expect("a folder");
+    fs::write(volume.join("history.sqlite"), "of before").expect("written");
     fs::write(dir.path().join("volume.partial"), "in the way").expect("written");
     let restored = restore(&backup, &volume, "c1", &Env::system()).expect("restored");
     let mut names: Vec<_> =
