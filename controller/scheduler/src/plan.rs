@@ -205,7 +205,8 @@ fn never(cluster: &impl Cluster, job: &Job, demand: &Demand) -> Never {
 /// The demand as people are told of it: with Python only if that is what the nodes lack.
 pub(crate) fn told(cluster: &impl Cluster, demand: &Demand) -> Demand {
     let without = Demand { python: false, ..demand.clone() };
-    if demand.python && !unsatisfiable(cluster, &without) { demand.clone() } else { without }
+    let is_it = demand.python && unsatisfiable(cluster, demand) && !unsatisfiable(cluster, &without);
+    if is_it { demand.clone() } else { without }
 }
 
 /// True if nodes are registered and none of them, ready or down, could ever run `demand`.
