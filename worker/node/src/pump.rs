@@ -275,6 +275,11 @@ impl Pump {
         self.step(Input::Disconnected);
     }
 
+    /// Whether the inventory tells of Python.
+    fn tells_of_python(&self) -> bool {
+        self.identity.inventory.labels.contains_key(Demand::PYTHON)
+    }
+
     fn on_told(&mut self, told: SlotEvent) {
         match told {
             SlotEvent::Event { token, event } => self.spool.push(token, event),

@@ -346,7 +346,7 @@ fn find_python(env: &Env, settings: Arc<Settings>, news: mpsc::Sender<News>) {
     env.spawn_blocking("find python", move || {
         if let Err(why) = settings.python.get() {
             warn!("{why}: jobs of Python agents run on other nodes");
-            // If the queue is full, the next hello tells of it.
+            // The queue has room: nothing else is sent before the first hello. Otherwise the next change of the inventory tells of it.
             let _ = news.try_send(News::NoPython);
         }
     });

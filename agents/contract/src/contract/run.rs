@@ -52,7 +52,7 @@ impl Contract {
     }
 
     /// Whether a node needs a Python interpreter for its jobs. In a container, the image has one.
-    fn needs_python(&self) -> bool {
+    pub fn needs_python(&self) -> bool {
         self.provider.kind == ProviderKind::Python && self.permissions.isolation != "container"
     }
 

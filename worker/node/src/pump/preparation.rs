@@ -20,7 +20,7 @@ use crate::agent::{Agent, OutputFault};
 use crate::environment::EnvironmentError;
 use crate::packages::{PackageError, Packages};
 use crate::payloads::{TransferError, Transfers};
-use crate::provider::bounded;
+use crate::provider::{Settings, bounded};
 use crate::slot::{Ended, Work};
 
 /// The prefix of a line that reports why an attempt does not run yet. Controllers show it as the reason.
@@ -56,6 +56,8 @@ pub(crate) struct Preparing {
     pub(crate) limit: Duration,
     until: Duration,
     text_left: AtomicUsize,
+    /// The settings of a node of which the leader does not know that it has no Python, if that is so.
+    untold: Option<Arc<Settings>>,
     /// The monotonic time in microseconds at which slow work started; 0 for none.
     since: AtomicU64,
 }
@@ -76,8 +78,16 @@ impl Preparing {
             limit,
             until: pump.env.clock.monotonic() + limit,
             text_left: AtomicUsize::new(Self::TEXT_MAX),
+            untold: (!pump.tells_of_python()).then(|| Arc::clone(&pump.shared.settings)),
             since: AtomicU64::new(0),
         }
+    }
+
+    /// Why there is no Python, if the leader could not know: the attempt came before it was told. It waits until that is known.
+    async fn untold_lack(&self) -> Option<String> {
+        let settings = Arc::clone(self.untold.as_ref()?);
+        let known = self.env.spawn_blocking("wait for python", move || settings.python.get().err().map(str::to_owned));
+        known.join().await.ok().flatten()
     }
 
     /// The remaining time.
@@ -246,9 +256,16 @@ async fn prepare(
     let agent = agent.await.map_err(|error| match &error {
         PackageError::Fetch(cause) if cause.is_nodes_own() => give_back(cause),
         PackageError::CutShort | PackageError::Environment(EnvironmentError::CutShort) => give_back(&error),
+        PackageError::Environment(EnvironmentError::NoPython(_)) if preparing.untold.is_some() => give_back(&error),
         PackageError::Environment(_) => failed(FailureKind::Startup, "Pool error", &error),
         _ => failed(FailureKind::Internal, "Pool error", &error),
     })?;
+    if agent.contract.needs_python()
+        && let Some(why) = preparing.untold_lack().await
+    {
+        warn!("{why}: returning the lease of a Python agent");
+        return Err(Unprepared::GiveBack);
+    }
     let load = |payload| preparing.slow("fetching the input", transfers.load(payload));
     let lost = |error: TransferError| match error {
         error if error.is_nodes_own() => give_back(&error),

@@ -1,7 +1,10 @@
 //! Tests Python agents.
 
-use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use serde_json::Value;
 
 use crate::session::processes;
 use crate::support::{Controller, End, Node, Stage, python, without_python};
@@ -422,5 +425,42 @@ async fn the_memory_of_the_contract_is_a_limit_and_a_default_is_none() {
     let end = session.run(&controller.assignment(&agent, "{}")).await;
     assert_eq!(end.output(&controller), r#"{"bytes":1610612736}"#);
     assert!(matches!(&end, End::Completed { metadata: None, .. }), "{end:?}");
+    node.shutdown().await;
+}
+
+/// An interpreter that turns out to be none once `gate` exists.
+fn no_interpreter(folder: &Path, gate: &Path) -> PathBuf {
+    let program = folder.join("python3");
+    std::fs::write(&program, format!("#!/bin/sh\nwhile [ ! -e {} ]; do sleep 0.02; done\nexit 1\n", gate.display()))
+        .expect("writable");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("its own file");
+    program
+}
+
+#[tokio::test]
+async fn a_node_without_python_says_so_and_returns_what_came_before() {
+    let mut controller = Controller::start().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let gate = folder.path().join("gate");
+    let node = Node::start_with(&controller, |options| {
+        options.python = Some(no_interpreter(folder.path(), &gate));
+    })
+    .await;
+    let mut session = controller.session().await;
+    assert_eq!(session.hello().await.inventory.labels.get("python"), None);
+    let agent = controller.publish_owned(&python(&format!("{HEADER}class A(AgentBase): pass\n"), ""));
+    let early = controller.assignment(&agent, "{}");
+    session.welcome(vec![early.clone()]).await;
+    std::fs::write(&gate, "").expect("writable");
+    session = controller.session().await;
+    let hello = session.hello().await;
+    assert_eq!(hello.inventory.labels.get("python").map(String::as_str), Some("none"));
+    session.welcome(vec![early.clone()]).await;
+    let (token, end) = session.end().await;
+    assert!(token == early.token && matches!(end, End::NotHeld), "{end:?}");
+
+    // What comes although the leader knows fails, and says why.
+    let error = session.run(&controller.assignment(&agent, "{}")).await.error();
+    assert!(error.contains("this node has no Python"), "{error}");
     node.shutdown().await;
 }
