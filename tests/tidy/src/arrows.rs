@@ -82,7 +82,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-compat", "bundled cli contract dev env mcp-spec package policy types"),
     ("atlas-dev", "controller env telemetry types worker"),
     ("atlas-operator", "format raft recovery types"),
-    ("atlas-bench", "cluster-tests dev duty env format log mediation package raft state types wire"),
+    ("atlas-bench", "cluster-tests dev duty env format log mediation package postgres raft state types wire"),
     ("atlas-cli-tests", ""),
     ("atlas-cluster-tests", "bundled contract env linearizability notice package"),
     (
