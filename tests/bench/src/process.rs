@@ -95,6 +95,13 @@ impl Running {
         running.stderr = Some(stderr);
         Ok(running)
     }
+
+    /// Reads the log output from now on: a program that says more than a pipe holds would stand still.
+    pub(crate) fn drain(&mut self, env: &Env) {
+        if let Some(mut stderr) = self.stderr.take() {
+            env.spawn_blocking("read log", move || std::io::copy(&mut stderr, &mut std::io::sink()));
+        }
+    }
 }
 
 impl Drop for Running {
