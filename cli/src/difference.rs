@@ -35,7 +35,7 @@ fn walk(place: String, old: &Value, new: &Value, changes: &mut Vec<Change>) {
                 step(&place, &at.to_string(), before.get(at), after.get(at), changes);
             }
         }
-        (old, new) if atlas_contract::fixture::same(old, new) => {}
+        (old, new) if atlas_contract::same(old, new) => {}
         (old, new) => changes.push(Change { place, old: Some(old.clone()), new: Some(new.clone()) }),
     }
 }

@@ -146,7 +146,7 @@ fn float(number: f64) -> Value {
 }
 
 fn binary(sign: &str, left: &Value, right: &Value) -> Result<Value, Trouble> {
-    use atlas_contract::fixture::same;
+    use atlas_contract::same;
     let ordered = || match (left, right) {
         (Value::String(left), Value::String(right)) => Ok(left.cmp(right)),
         (left, right) => Ok(number(left)?.total_cmp(&number(right)?)),

@@ -5,6 +5,7 @@
 use serde_json::{Map, Number, Value, json};
 
 use crate::python;
+use crate::same::same;
 use crate::schema::Validator;
 use crate::yaml::{self, YamlError};
 
@@ -151,7 +152,7 @@ impl Check {
                 (json!("non-empty value"), missing.then(|| format!("{field} is missing or empty")))
             }
             "equals" => {
-                let differs = !equal(&self.expected, &actual);
+                let differs = !same(&self.expected, &actual);
                 let texts = || format!("Expected {}, got {}", python::repr(&self.expected), python::repr(&actual));
                 (self.expected.clone(), differs.then(texts))
             }
@@ -173,7 +174,7 @@ impl Check {
     fn contains(&self, field: &str, actual: &Value) -> (Value, Option<String>) {
         let found = match actual {
             Value::String(text) => text.contains(&python::display(&self.expected)),
-            Value::Array(items) => items.iter().any(|item| equal(item, &self.expected)),
+            Value::Array(items) => items.iter().any(|item| same(item, &self.expected)),
             Value::Object(members) => self.expected.as_str().is_some_and(|key| members.contains_key(key)),
             _ => false,
         };
@@ -223,21 +224,6 @@ impl CheckResult {
             "actual": self.actual,
             "message": self.message,
         })
-    }
-}
-
-/// Whether two values are the same; numbers are compared by value, so `1` equals `1.0`.
-fn equal(left: &Value, right: &Value) -> bool {
-    match (left, right) {
-        (Value::Number(left), Value::Number(right)) => left == right || left.as_f64() == right.as_f64(),
-        (Value::Array(left), Value::Array(right)) => {
-            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| equal(left, right))
-        }
-        (Value::Object(left), Value::Object(right)) => {
-            left.len() == right.len()
-                && left.iter().all(|(name, value)| right.get(name).is_some_and(|other| equal(value, other)))
-        }
-        _ => left == right,
     }
 }
 

@@ -5,6 +5,7 @@
 use serde_json::{Map, Value};
 
 use crate::python;
+use crate::same::same;
 use crate::violation::nearest;
 use crate::yaml::{self, YamlError};
 
@@ -97,21 +98,6 @@ impl Fixture {
             Err(error) => format!("the error {}", python::string(error)),
         };
         Err(Mismatch { expected, actual })
-    }
-}
-
-/// Whether two JSON values are equal; numbers are compared by value, and the order of members is ignored.
-pub fn same(left: &Value, right: &Value) -> bool {
-    match (left, right) {
-        (Value::Number(left), Value::Number(right)) => left == right || left.as_f64() == right.as_f64(),
-        (Value::Array(left), Value::Array(right)) => {
-            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right))
-        }
-        (Value::Object(left), Value::Object(right)) => {
-            let equal = |(name, value): (&String, &Value)| right.get(name).is_some_and(|other| same(value, other));
-            left.len() == right.len() && left.iter().all(equal)
-        }
-        _ => left == right,
     }
 }
 

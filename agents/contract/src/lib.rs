@@ -16,6 +16,7 @@ pub mod python;
 pub use atlas_types::requirement;
 mod remote;
 mod required_skill;
+mod same;
 pub mod schema;
 mod search_text;
 pub mod secret_file;
@@ -31,6 +32,7 @@ pub use contract::{
 pub use eval::{Check, CheckResult, EVAL_FILE, Eval, EvalError};
 pub use remote::{Remote, RemoteError};
 pub use required_skill::RequiredSkill;
+pub use same::same;
 pub use search_text::search_text;
 pub use skill::{Skill, SkillError};
 pub use violation::{Violation, joined, nearest, places};

@@ -4,8 +4,8 @@
 
 use std::path::Path;
 
-use atlas_contract::fixture::same;
 use atlas_contract::requirement::{self, Requirement};
+use atlas_contract::same;
 use atlas_contract::schema::Validator;
 use atlas_contract::{ContractError, Skill, SkillError, Violation};
 use atlas_types::Version;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use atlas_contract::same;
 use serde_json::{Map, Value, json};
 
 use crate::api::Job;
@@ -89,24 +90,9 @@ impl Case {
     pub(super) fn differences(&self, output: &Value) -> Vec<String> {
         let different = |(name, expected): (&String, &Value)| {
             let found = output.get(name).unwrap_or(&Value::Null);
-            (!equal(found, expected)).then(|| format!("{name} is {found}, not {expected}"))
+            (!same(found, expected)).then(|| format!("{name} is {found}, not {expected}"))
         };
         self.expected.iter().filter_map(different).collect()
-    }
-}
-
-/// Whether two values are equal; numbers are by their value.
-fn equal(left: &Value, right: &Value) -> bool {
-    match (left, right) {
-        (Value::Number(left), Value::Number(right)) => left == right || left.as_f64() == right.as_f64(),
-        (Value::Array(left), Value::Array(right)) => {
-            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| equal(left, right))
-        }
-        (Value::Object(left), Value::Object(right)) => {
-            left.len() == right.len()
-                && left.iter().all(|(name, value)| right.get(name).is_some_and(|right| equal(value, right)))
-        }
-        (left, right) => left == right,
     }
 }
 
