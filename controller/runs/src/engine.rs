@@ -125,7 +125,7 @@ mod tests {
 
     #[expect(clippy::needless_pass_by_value, reason = "tests write values in place")]
     fn check(steps: Vec<PlannedStep>, trigger: Value, outputs: &[Value]) -> String {
-        let plan = Plan { chain: "c".to_owned(), steps };
+        let plan = Plan { chain: "c".to_owned(), orchestrator: String::new(), steps };
         match next(&plan, &trigger, outputs) {
             Next::Step(step) => format!("{} {} {}", step.index, step.strategy.as_str(), Value::Object(step.input)),
             Next::Bridge { index, .. } => match Next::no_model(&plan, index) {
@@ -196,7 +196,7 @@ mod tests {
         ) {
             let schema = |names: &Vec<String>| texts(&names.iter().map(String::as_str).collect::<Vec<_>>());
             let steps: Vec<PlannedStep> = names.iter().map(|names| step("a", schema(names), schema(names), None)).collect();
-            let plan = Plan { chain: "c".to_owned(), steps };
+            let plan = Plan { chain: "c".to_owned(), orchestrator: String::new(), steps };
             let mut outputs = Vec::new();
             let mut taken = 0;
             while let Next::Step(step) = next(&plan, &json!({}), &outputs) {

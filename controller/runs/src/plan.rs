@@ -15,6 +15,9 @@ use crate::flow::Flow;
 pub struct Plan {
     /// The name of the chain.
     pub chain: String,
+    /// The orchestrator that decides on its steps; empty for that of the namespace.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub orchestrator: String,
     pub steps: Vec<PlannedStep>,
 }
 

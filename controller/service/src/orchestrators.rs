@@ -7,11 +7,13 @@
 //! * [`consult`] calls an orchestrator that is an agent, in a job of the cluster itself;
 //! * [`answer`] reads what it answered;
 //! * [`router`] decides on the jobs that wait for that;
+//! * [`chain`] asks the orchestrator that a chain names;
 //! * [`teller`] tells the orchestrator about the jobs that ended, and asks a candidate what it would have decided;
 //! * [`shadow`] compares that with what was decided.
 
 mod answer;
 mod candidate;
+mod chain;
 mod consult;
 mod external;
 mod router;

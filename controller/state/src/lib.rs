@@ -37,6 +37,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+pub use command::submitted;
 pub use image::ImageError;
 pub use index::{Class, EXECUTION_GRACE, HeldBack, PREPARATION_MAX, Routing, Timer, TimerKey, TimerKind, job_timer};
 pub use invariant::Violation;

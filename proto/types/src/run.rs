@@ -175,6 +175,12 @@ impl RunFault {
     }
 }
 
+/// Whether a text begins with the code of an error, as those of policies do. The reasons of orchestrators have none.
+fn is_coded(error: &str) -> bool {
+    let code = error.split_once(": ").and_then(|(code, _)| code.strip_prefix('E'));
+    code.is_some_and(|digits| digits.len() == 4 && digits.bytes().all(|digit| digit.is_ascii_digit()))
+}
+
 /// One execution of a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
@@ -264,6 +270,9 @@ impl Run {
         match fault {
             RunFault::Text(text) => text.to_string(),
             fault if fault.lacks_implementation() => fault.step_error(agent),
+            RunFault::Job(Failure { kind: FailureKind::Rejected, error }) if !is_coded(error) => {
+                format!("Orchestrator rejected step {number} ({agent}): {error}")
+            }
             fault => format!("Agent failed at step {number} ({agent}): {}", fault.step_error(agent)),
         }
     }

@@ -187,3 +187,44 @@ async fn a_step_is_retried_and_a_chain_is_cancelled() {
     assert_eq!((&run["status"], &run["result"]["failed_at"]), (&json!("cancelled"), &json!(1)), "{run}");
     assert_eq!(api.post(&format!("/api/chains/{id}/cancel"), json!({})).await, json!({"cancelled": false}));
 }
+
+#[tokio::test]
+async fn the_orchestrator_of_a_chain_decides_on_its_steps() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let other = Agent { name: "other", script: r#"cat >/dev/null; echo '{"by": "other"}'"#, ..TOLD };
+    [TOLD, other].iter().for_each(|agent| write_agent(&folder.path().join("agents"), agent));
+    let dev = start(folder.path());
+    let api = Api::new(dev.server());
+    let rules = json!({"rules": [
+        {"if": "metadata._step_index == 1 && metadata._chain_name == 'c' && agent.name == 'told'", "redirect": "other"},
+        {"if": "job.input_data == {}", "reject": "Empty input data"},
+    ]});
+    for (name, spec) in [("boss", rules), ("calm", json!({"rules": []}))] {
+        let put = api.try_put(&format!("/api/objects/orchestrator/{name}"), json!({ "spec": spec })).await;
+        assert_eq!(put.0, 200, "{put:?}");
+    }
+    let run = async |orchestrator: &str, input: Value| {
+        let steps = json!([{"agent": "told"}, {"agent": "told"}]);
+        let chain = json!({"name": "c", "orchestrator": orchestrator, "steps": steps});
+        let started = api.post("/api/chains", json!({"chain": chain, "input": input})).await;
+        let id = started["id"].as_str().unwrap_or_else(|| panic!("{started}")).to_owned();
+        api.get(&format!("/api/chains/{id}?wait=30")).await["result"].clone()
+    };
+    let own = json!({"told": {"told": {"x": 1}}});
+
+    let redirected = run("boss", json!({"x": 1})).await;
+    assert_eq!(redirected["output"], json!({"by": "other"}), "{redirected}");
+    assert_eq!(redirected["steps"][1]["agent_name"], "told", "a step keeps its name: {redirected}");
+    let rejected = run("boss", json!({})).await;
+    assert_eq!(rejected["error"], "Orchestrator rejected step 0 (told): Empty input data", "{rejected}");
+    assert_eq!((&rejected["success"], &rejected["failed_at"]), (&json!(false), &json!(0)), "{rejected}");
+    let alone = run("absent", json!({"x": 1})).await;
+    assert_eq!(alone["output"], own, "one that is not there decides nothing: {alone}");
+
+    api.post("/api/orchestrator", json!({"name": "calm"})).await;
+    let calm = run("boss", json!({"x": 1})).await;
+    assert_eq!(calm["output"], own, "the namespace has selected another one: {calm}");
+    api.post("/api/orchestrator", json!({"name": "boss"})).await;
+    let rejected = run("", json!({})).await;
+    assert_eq!(rejected["error"], "Orchestrator rejected step 0 (told): Empty input data", "{rejected}");
+}

@@ -20,7 +20,7 @@ fn plan(steps: &Value) -> Plan {
         output_schema: json!({}),
         flow: Some(flow),
     });
-    Plan { chain: chain.name, steps: planned.collect() }
+    Plan { chain: chain.name, orchestrator: chain.orchestrator, steps: planned.collect() }
 }
 
 fn shown(wave: &Wave) -> String {

@@ -11,8 +11,9 @@ use atlas_raft::Leadership;
 use atlas_state::{Routing, State};
 use atlas_types::{
     AgentName, Command, Decider, Decision, Door, EventSeq, Failure, FailureKind, Job, Micros, Namespace, Object,
-    ObjectKind, Origin, Request, RouteJob, Verdict,
+    ObjectKind, Origin, Principal, Request, RouteJob, Verdict,
 };
+use bytes::Bytes;
 
 use super::answer::{Will, Wish};
 use super::candidate::Candidate;
@@ -24,7 +25,7 @@ use crate::{Caller, Error, Service, Submission};
 pub(super) const WINDOW: usize = 16;
 
 /// How long an orchestrator may take for one window if the jobs wait for it without a deadline.
-const PATIENCE: Micros = Micros::from_secs(10);
+pub(super) const PATIENCE: Micros = Micros::from_secs(10);
 
 /// The pause after a decision failed that is to be made again.
 pub(super) const PAUSE: Duration = Duration::from_millis(500);
@@ -178,16 +179,29 @@ impl Router {
             Will::Reject(reason) => return Ok(Decision::Reject(reason.into())),
             Will::Redirect(agent) => agent,
         };
+        let input = self.service.bytes(&job.input).await?;
+        let priority = wish.priority.unwrap_or(job.priority);
+        let caller = (self.namespace.clone(), job.principal.clone());
+        self.service.redirected(caller, input, priority, agent).await
+    }
+}
+
+impl Service {
+    /// The decision to run another agent with an input, for a principal in a namespace.
+    pub(super) async fn redirected(
+        &self,
+        (namespace, principal): (Namespace, Principal),
+        input: Bytes,
+        priority: i64,
+        agent: String,
+    ) -> Result<Decision, Error> {
         let Ok(agent) = AgentName::new(&agent) else {
             let short: String = agent.chars().take(255).collect();
             return Ok(Decision::Reject(format!("Pool error: Agent not found or no implementation: {short}").into()));
         };
-        let (namespace, principal) = (self.namespace.clone(), job.principal.clone());
         let caller = Caller { namespace, principal, ..Caller::cluster(Door::Duty) };
-        let input = self.service.bytes(&job.input).await?;
-        let priority = wish.priority.unwrap_or(job.priority);
         let submission = Submission { priority, ..Submission::new(agent.clone(), input) };
-        let verdict = match self.service.judge(&caller, &submission, &self.service.shared.handle.applied()).await {
+        let verdict = match self.judge(&caller, &submission, &self.shared.handle.applied()).await {
             Ok(verdict) => verdict,
             Err(Error::Malformed(why)) => {
                 let failure =

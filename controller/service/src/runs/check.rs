@@ -143,7 +143,7 @@ mod tests {
     #[expect(clippy::needless_pass_by_value, reason = "tests write values in place")]
     fn check(output: Value, input: Value, map: Option<Value>, expected: Expect) {
         let steps = vec![step(json!({}), output, None), step(input, json!({}), map)];
-        let plan = Plan { chain: "c".to_owned(), steps };
+        let plan = Plan { chain: "c".to_owned(), orchestrator: String::new(), steps };
         let shown = shown(&plan, 1, &join(&plan, 1).expect("a join"));
         let mut text = format!("{} cost {}\n", shown["strategy"], shown["cost"]);
         for field in shown["fields"].as_array().expect("fields") {

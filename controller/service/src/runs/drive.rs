@@ -261,7 +261,7 @@ pub(super) async fn plan_of(service: &Service, state: &State, caller: &Caller, c
             flow,
         });
     }
-    Ok(Plan { chain: chain.name, steps })
+    Ok(Plan { chain: chain.name, orchestrator: chain.orchestrator, steps })
 }
 
 fn schema(known: &Known, member: &str) -> Value {
@@ -293,7 +293,7 @@ pub(super) async fn submit(
     let input = Bytes::from(serde_json::to_vec(&input).unwrap_or_default());
     let verdict = verdict(service, state, run, planned, &name, &input).await?;
     let timeout = planned.flow.as_ref().and_then(|flow| flow.timeout);
-    Ok(SubmitJob {
+    let submit = SubmitJob {
         id,
         agent: name,
         verdict,
@@ -309,7 +309,14 @@ pub(super) async fn submit(
         questions: atlas_types::QuestionRule::Fail,
         policies: service.policies_of(state, &run.namespace),
         context: Some(service.payload(context.to_string().into()).await?),
-    })
+    };
+    let origin = Origin {
+        principal: run.principal.clone(),
+        door: run.door,
+        trace: run.trace,
+        ..Origin::duty(run.namespace.clone())
+    };
+    service.routed_step(state, &origin, &plan.orchestrator, submit).await
 }
 
 /// What becomes of the job of a step: its version must still be there with the same package, and its input must fit.

@@ -55,6 +55,8 @@ mod wake_job;
 mod warm_changed;
 mod wave;
 
+pub use submit_job::submitted;
+
 use atlas_types::{Command, INLINE_BYTES_MAX, LABEL_BYTES_MAX, LABELS_MAX, Outcome, Payload, Rejection, level};
 
 use crate::change::Change;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_types::{
-    ASK_BYTES_MAX, AgentName, AgentPin, ApprovalAsk, Attempt, Evidence, Failure, JOB_APPROVALS_MAX, Job, JobId,
-    JobStatus, Micros, Outcome, POLICIES_MAX, Payload, PolicyRef, Reason, Rejection, Run, RunSpec, Seq, SpawnedBy,
-    StepOf, SubmitJob, Timestamp, Verdict, label_bytes,
+    ASK_BYTES_MAX, AgentName, AgentPin, ApprovalAsk, Attempt, ClusterTime, Evidence, Failure, JOB_APPROVALS_MAX, Job,
+    JobId, JobStatus, Micros, Origin, Outcome, POLICIES_MAX, Payload, PolicyRef, Reason, Rejection, Run, RunSpec, Seq,
+    SpawnedBy, StepOf, SubmitJob, Timestamp, Verdict, label_bytes,
 };
 
 use super::{check_bytes, check_labels, check_limit, check_namespace, check_size, route_job, spawn};
@@ -162,10 +162,10 @@ pub(super) fn pinned_spec(
 }
 
 /// A job for later waits for as long as there is left by the wall clock; how long that is the cluster's own clock measures.
-fn reason(command: &SubmitJob, change: &Change<'_>) -> Reason {
-    let left = command.not_before.map_or(0, |time| time.0.saturating_sub(change.at.0));
+fn reason(command: &SubmitJob, at: Timestamp, clock: ClusterTime) -> Reason {
+    let left = command.not_before.map_or(0, |time| time.0.saturating_sub(at.0));
     match u64::try_from(left) {
-        Ok(left @ 1..) => Reason::Delayed { until: change.clock.plus(Micros(left)) },
+        Ok(left @ 1..) => Reason::Delayed { until: clock.plus(Micros(left)) },
         _ => Reason::Queued,
     }
 }
@@ -189,25 +189,29 @@ pub(super) fn new_job(
     pin: Option<AgentPin>,
     spec: Option<Arc<RunSpec>>,
 ) -> Job {
-    let origin = change.origin;
+    Job { pin, spec, ..submitted(command, change.origin, change.at, change.clock) }
+}
+
+/// A job as its submission makes it, without a version.
+pub fn submitted(command: &SubmitJob, origin: &Origin, at: Timestamp, clock: ClusterTime) -> Job {
     Job {
         namespace: origin.namespace.clone(),
         id: command.id,
         agent: command.agent.clone(),
-        pin,
-        spec,
+        pin: None,
+        spec: None,
         status: JobStatus::Pending,
-        reason: reason(command, change),
+        reason: reason(command, at, clock),
         priority: command.priority,
         queue_seq: 0,
         submitted_seq: Seq::default(),
         input: command.input.clone(),
         output: None,
         failure: None,
-        created_at: change.at,
+        created_at: at,
         started_at: Timestamp::NOT_YET,
         completed_at: Timestamp::NOT_YET,
-        queued_at: change.clock,
+        queued_at: clock,
         warmup: Micros::default(),
         execution: Micros::default(),
         warm: false,
