@@ -126,7 +126,7 @@ impl Route {
 impl Job {
     /// The error text. If the text is unclear by itself, the type of the exception precedes it (`KeyError: 'missing'`).
     /// If the text is that of another service, the code of the error precedes it.
-    /// If the error concerns a place in the output, that place follows: `5 is not of type 'string' (at /a: type)`.
+    /// If the error concerns a place in the output, or has a reason besides its text, that follows: `5 is not of type 'string' (at /a: type)`.
     pub(crate) fn error_text(&self) -> String {
         let added = |name: &str| self.metadata.get(name).and_then(Value::as_str);
         let error = match added("_error_type") {
@@ -136,9 +136,10 @@ impl Job {
             }
             _ => self.error.clone(),
         };
-        let error = match added("_error_at") {
-            Some(place) => format!("{error} (at {place})"),
-            None => error,
+        let error = match (added("_error_at"), added("_error_why")) {
+            (Some(place), _) => format!("{error} (at {place})"),
+            (None, Some(why)) => format!("{error} ({why})"),
+            (None, None) => error,
         };
         match added("_error_code") {
             Some(code) => format!("{code}: {error}"),

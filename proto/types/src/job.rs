@@ -177,8 +177,9 @@ pub struct Fork {
 /// Members of a job's metadata that Atlas adds for people: the type of an exception whose text means nothing alone, the code of an
 /// error whose text is that of another service, where an output breaks its schema, why a model was stopped, which limits were enforced, and which models could be reached. Clients of Atlas
 /// for Python do not see them.
-pub const METADATA_OURS: [&str; 9] = [
+pub const METADATA_OURS: [&str; 10] = [
     "_error_type",
+    "_error_why",
     "_error_code",
     "_error_kind",
     "_error_at",

@@ -8,12 +8,14 @@ use atlas_wire::limits::METADATA_BYTES_MAX;
 use serde_json::{Map, Value, json};
 
 /// The captured members of the agent's measurements, and their names in the job's metadata.
-const CAPTURED: [(&str, &str); 7] = [
+const CAPTURED: [(&str, &str); 8] = [
     ("input_tokens", "_trace_input_tokens"),
     ("output_tokens", "_trace_output_tokens"),
     ("model", "_trace_model"),
     // The type of an exception whose text alone is unclear, such as `'missing'` of a KeyError.
     ("_error_type", "_error_type"),
+    // The reason of a failure whose text has no place for it.
+    ("_error_why", "_error_why"),
     ("_error_code", "_error_code"),
     // Why the loop of a model was stopped.
     ("_halted", "_halted"),

@@ -285,9 +285,8 @@ pub(crate) enum StartError {
     /// A required skill is not deployed, or has another version.
     #[error("Skill resolution failed: {0}")]
     Skill(String),
-    /// No class, no `agent.py`, or an unsupported kind of agent. The text before the parenthesis is that of Atlas for
-    /// Python.
-    #[error("Agent not found or no implementation: {agent} ({why})")]
+    /// No class, no `agent.py`, or an unsupported kind of agent. The text is that of Atlas for Python; the reason is in the metadata.
+    #[error("Agent not found or no implementation: {agent}")]
     NoImplementation { agent: String, why: String },
     /// `agent.py` could not be imported: file, line and Python's error.
     #[error("{0}")]
@@ -314,6 +313,11 @@ impl StartError {
     /// The code of the error, if it has one.
     pub(crate) fn code(&self) -> Option<&'static str> {
         matches!(self, Self::Unconfined(_)).then_some(UNCONFINED)
+    }
+
+    /// The reason, if the text has no place for it.
+    pub(crate) fn why(&self) -> Option<&str> {
+        if let Self::NoImplementation { why, .. } = self { Some(why) } else { None }
     }
 }
 

@@ -338,8 +338,9 @@ async fn run(program: &mut Option<Program>, work: &Arc<Work>, shared: &Shared, c
                     program.insert(started)
                 }
                 Err(error) => {
-                    let code = error.code().map(|code| ("_error_code".to_owned(), code.into()));
-                    let added = metadata::Added { measured: code.into_iter().collect(), ..metadata::Added::default() };
+                    let told = [("_error_code", error.code()), ("_error_why", error.why())];
+                    let measured = told.into_iter().filter_map(|(name, told)| Some((name.to_owned(), told?.into())));
+                    let added = metadata::Added { measured: measured.collect(), ..metadata::Added::default() };
                     let metadata = metadata::merged(&work.assignment.metadata, &added);
                     return Ended { usage, metadata, ..Ended::failed(not_started(&error)) };
                 }

@@ -179,9 +179,11 @@ async fn no_agent_class_says_so_and_an_import_error_says_why() {
     if without_python() {
         return;
     }
-    let absent = "Pool error: Agent not found or no implementation: py";
-    let no_class = format!("{absent} (agent.py defines no agent class: a subclass of AgentBase)");
-    assert_eq!(fails("", "").await, no_class);
+    let mut stage = Stage::set().await;
+    let end = stage.run("", "", &["{}"]).await.remove(0);
+    stage.node.shutdown().await;
+    assert_eq!(end.error(), "Pool error: Agent not found or no implementation: py");
+    assert_eq!(end.metadata()["_error_why"], "agent.py defines no agent class: a subclass of AgentBase");
     let header = HEADER.lines().count();
     for (code, line, error) in [
         ("import no_such_module", 1, "ModuleNotFoundError: No module named 'no_such_module'"),
