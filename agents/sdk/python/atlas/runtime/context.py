@@ -15,7 +15,7 @@ __all__ = ["AgentContext", "SkillInvocationError", "SpawnError", "SpawnResult"]
 _KNOWLEDGE_OFF = "Knowledge not enabled — set requires.knowledge in contract"
 _RUN = "atlas.exec.run"
 _RUN_TIMEOUT = 365 * 24 * 3600.0  # the job's own limit ends the wait
-_MEMORY_OFF = "Memory not enabled — set requires.memory in contract"
+_MEMORY_OFF = "Memory not enabled — set requires.memory: true in contract"
 
 
 class SpawnError(RuntimeError):
