@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use atlas_scheduler::{Brief, Counterfactual, Strategy, Waiting, describe, plan};
+use atlas_scheduler::{Brief, Counterfactual, Strategy, Waiting, describe_fully, plan};
 use atlas_state::State;
 use atlas_types::{Command, FailPending, Failure, FailureKind, Job, JobId, Request};
 
@@ -22,7 +22,7 @@ pub fn schedule(state: &State, strategy: Strategy, budget: usize) -> Vec<Request
         if let Some(command) = reroute(state, never.job) {
             return request(&never.namespace, command);
         }
-        let error = format!("Insufficient hardware for {}: {}", never.agent, describe(&never.demand));
+        let error = format!("Insufficient hardware for {}: {}", never.agent, describe_fully(&never.demand));
         let failure = Failure { kind: FailureKind::Unsatisfiable, error: error.into() };
         request(&never.namespace, Command::FailPending(FailPending { job: never.job, failure }))
     });

@@ -5,7 +5,7 @@ use std::fmt;
 
 use atlas_types::{AgentName, Demand, JobId, Micros, NodeId, Timestamp, Version};
 
-use crate::describe::{describe, gigabytes};
+use crate::describe::{describe_fully, gigabytes};
 
 /// Changes that together start a waiting job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -170,8 +170,8 @@ impl fmt::Display for Change {
                 write!(f, "node \"{node}\" has {} free", list(&more))
             }
             Self::Register { demand } => match &demand.node {
-                Some(node) => write!(f, "a node \"{node}\" registers for: {}", describe(demand)),
-                None => write!(f, "another node registers for: {}", describe(demand)),
+                Some(node) => write!(f, "a node \"{node}\" registers for: {}", describe_fully(demand)),
+                None => write!(f, "another node registers for: {}", describe_fully(demand)),
             },
             Self::Ask { at_most } => write!(f, "its agent asks for {at_most}"),
         }

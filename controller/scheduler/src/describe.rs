@@ -6,11 +6,32 @@ use atlas_types::{Architecture, Demand, Place};
 
 const GB: u64 = 1 << 30;
 
-/// The description of a demand: `GPU (16GB VRAM), 32GB RAM, 4 CPU cores`, or `default`.
+/// The description of a demand, as Atlas for Python has it: `GPU (16GB VRAM), 32GB RAM, 4 CPU cores`, or `default`.
 ///
-/// Amounts up to the defaults of a contract (1 GB, 1 core) are omitted. Demands that Atlas for Python does not have
-/// (several GPUs, labels, a pinned node, Python) are added in the same style.
+/// Amounts up to the defaults of a contract (1 GB, 1 core) are omitted.
 pub fn describe(demand: &Demand) -> String {
+    joined(&hardware(demand))
+}
+
+/// The description with the demands that Atlas for Python does not check, in the same style: labels, a pinned node, Python.
+pub fn describe_fully(demand: &Demand) -> String {
+    let mut parts = hardware(demand);
+    parts.extend(demand.labels.iter().map(|(label, value)| format!("{label}={value}")));
+    parts.extend(demand.node.iter().map(|node| format!("node={node}")));
+    if demand.place == Place::Llm {
+        parts.push("llm agent".to_owned());
+    }
+    if demand.python {
+        parts.push("Python".to_owned());
+    }
+    joined(&parts)
+}
+
+fn joined(parts: &[String]) -> String {
+    if parts.is_empty() { "default".to_owned() } else { parts.join(", ") }
+}
+
+fn hardware(demand: &Demand) -> Vec<String> {
     let mut parts = Vec::new();
     if demand.gpus > 0 {
         let mut part = if demand.gpus == 1 { "GPU".to_owned() } else { format!("{} GPUs", demand.gpus) };
@@ -33,19 +54,7 @@ pub fn describe(demand: &Demand) -> String {
         let quoted: Vec<String> = demand.devices.iter().map(|device| format!("'{device}'")).collect();
         parts.push(format!("devices=[{}]", quoted.join(", ")));
     }
-    for (label, value) in &demand.labels {
-        parts.push(format!("{label}={value}"));
-    }
-    if let Some(node) = &demand.node {
-        parts.push(format!("node={node}"));
-    }
-    if demand.place == Place::Llm {
-        parts.push("llm agent".to_owned());
-    }
-    if demand.python {
-        parts.push("Python".to_owned());
-    }
-    if parts.is_empty() { "default".to_owned() } else { parts.join(", ") }
+    parts
 }
 
 /// `16GB`, and a fraction only where there is one: `1.5GB`.
@@ -89,7 +98,8 @@ mod tests {
             ..Demand::default()
         };
         let any_gpu = Demand { gpus: 1, ..Demand::default() };
-        let text: Vec<String> = [plain, any_gpu, large, ours].iter().map(describe).collect();
+        assert_eq!(describe(&ours), "2 GPUs (1.5GB VRAM each)");
+        let text: Vec<String> = [plain, any_gpu, large, ours].iter().map(describe_fully).collect();
         expect![[r#"
             default
             GPU

@@ -11,7 +11,7 @@ use chrono::DateTime;
 
 use crate::choice::is_full;
 use crate::cluster::{Cluster, NodeView};
-use crate::describe::describe;
+use crate::describe::describe_fully;
 use crate::fit::{Dimension, Shortage, short_now};
 use crate::plan::{told, unsatisfiable};
 
@@ -256,7 +256,7 @@ fn why<C: Cluster>(cluster: &C, job: &Job) -> Why {
     }
     let Some((_, closest)) = closest else { return Why::NoNode };
     if unsatisfiable(cluster, &spec.demand) {
-        return Why::NeverSatisfiable { description: describe(&told(cluster, &spec.demand)) };
+        return Why::NeverSatisfiable { description: describe_fully(&told(cluster, &spec.demand)) };
     }
     let lacks = short_now(&spec.demand, job.depth(), closest);
     let of_closest = lacks.iter().map(|dimension| Shortage::of(dimension, &spec.demand, closest)).collect();

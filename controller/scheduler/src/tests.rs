@@ -53,7 +53,7 @@ fn run(fake: &mut Fake, strategy: Strategy, budget: usize) -> String {
         fake.place(&placement.grant);
     }
     for never in &plan.never {
-        out += &format!("j{} never: {}\n", never.job.0, crate::describe(&never.demand));
+        out += &format!("j{} never: {}\n", never.job.0, crate::describe_fully(&never.demand));
         fake.remove(never.job);
     }
     if plan.more {
