@@ -136,7 +136,7 @@ impl Service {
             all.extend(tools.map(|tool| {
                 json!({
                     "name": format!("{}.{tool}", peer.key.name), "version": REMOTE_VERSION,
-                    "description": format!("Remote tool: {tool}"), "input_schema": { "type": "object" }, "output_schema": {},
+                    "description": format!("Remote tool: {tool}"), "input_schema": { "type": "object" }, "output_schema": { "type": "object" },
                 })
             }));
         }

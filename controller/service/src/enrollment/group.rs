@@ -18,7 +18,7 @@ use crate::{Caller, Consistency, Error, Service};
 const LABEL: (&str, &str) = ("joined-by", "group-token");
 /// The most old enrollments that one join removes.
 const REMOVED_MAX: usize = 4;
-/// The most enrollments of the group. Who has its token could otherwise fill the state, which has 10,000 objects of all kinds.
+/// The most enrollments of the group. Who has its token could otherwise fill the state, which has 50,000 objects of all kinds.
 const MEMBERS_MAX: usize = 4_096;
 
 /// What a node of a group shows. Its token was checked. Both hashes are hexadecimal digits.

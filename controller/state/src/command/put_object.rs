@@ -11,8 +11,9 @@ use super::{check_bytes, check_labels, check_limit};
 use crate::change::Change;
 use crate::state::State;
 
-/// Most objects in the cluster. Tests check every object after every command, so they have fewer.
-const OBJECTS_MAX: u64 = if cfg!(test) { 8 } else { 10_000 };
+/// Most objects in the cluster: 10,000 people and programs with tokens and bindings, and the rest. Tests check every object after
+/// every command, so they have fewer.
+const OBJECTS_MAX: u64 = if cfg!(test) { 8 } else { 50_000 };
 
 pub(super) fn apply(command: &PutObject, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
     let state = &*change.state;
