@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use atlas_cli::{Client, Failure};
 use atlas_contract::yaml;
+use atlas_turn::python::dumps;
 use serde_json::{Value, json};
 
 use super::embedded::{self, Places};
@@ -49,7 +50,7 @@ pub(super) fn run(options: &Options) -> Answer {
     let partial = &result["output"]["partial_outputs"];
     if partial.as_array().is_some_and(|outputs| !outputs.is_empty()) {
         // The exit code must be right even if the terminal was closed.
-        let _ = writeln!(std::io::stdout(), "Partial outputs: {partial}");
+        let _ = writeln!(std::io::stdout(), "Partial outputs: {}", dumps(partial));
     }
     let error = result["error"].as_str().unwrap_or_default();
     Err(Refusal::new(format!("Chain failed at step {}: {error}", result["failed_at"])))

@@ -41,6 +41,29 @@ impl Authentication {
         };
         Ok(Self { root: root.map(hash).transpose()? })
     }
+
+    /// Who shows a token, and what it is granted in a state; none if the token is not one of this cluster's.
+    pub fn identify(&self, state: &State, token: &str, now_ms: u64) -> Result<Option<Access>, Error> {
+        let Some((name, secret)) = parts(token) else { return Ok(None) };
+        let unknown = || Error::Unauthenticated("the token is not valid here");
+        let shown = hash(secret);
+        if name == ROOT {
+            let is_root = self.root.is_some_and(|root| bool::from(root.ct_eq(&shown)));
+            let all = || Access::new(root(), vec![(Place::Cluster, Rights::ALL)]);
+            return if is_root { Ok(Some(all())) } else { Err(unknown()) };
+        }
+        let spec =
+            key("token", name).and_then(|key| TokenSpec::read(&state.object(&key)?.spec).ok()).ok_or_else(unknown)?;
+        let is_same = bytes(&spec.sha256).is_some_and(|stored| bool::from(stored.ct_eq(&shown)));
+        if !is_same {
+            return Err(unknown());
+        }
+        if spec.expires_ms.is_some_and(|expires| now_ms >= expires) {
+            return Err(Error::Unauthenticated("the token has expired"));
+        }
+        let principal = Principal::new(&spec.principal).map_err(|_| unknown())?;
+        Ok(Some(access(state, principal)))
+    }
 }
 
 /// A token as a client asks for it.
@@ -68,28 +91,11 @@ impl Service {
         let value = authorization.ok_or(Error::Unauthenticated("the request has no token"))?;
         let token = value.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
         let (_, token) = token.ok_or(Error::Unauthenticated("the header Authorization is not \"Bearer TOKEN\""))?;
-        let unknown = || Error::Unauthenticated("the token is not valid here");
-        let Some((name, secret)) = parts(token.trim()) else {
-            return self.sign_in(token.trim()).await.map(Some);
-        };
-        let shown = hash(secret);
-        if name == ROOT {
-            let is_root = authentication.root.is_some_and(|root| bool::from(root.ct_eq(&shown)));
-            let all = || Access::new(root(), vec![(Place::Cluster, Rights::ALL)]);
-            return if is_root { Ok(Some(Arc::new(all()))) } else { Err(unknown()) };
+        let own = authentication.identify(&self.handle().applied(), token.trim(), self.now_ms())?;
+        match own {
+            Some(access) => Ok(Some(Arc::new(access))),
+            None => self.sign_in(token.trim()).await.map(Some),
         }
-        let state = self.handle().applied();
-        let spec =
-            key("token", name).and_then(|key| TokenSpec::read(&state.object(&key)?.spec).ok()).ok_or_else(unknown)?;
-        let is_same = bytes(&spec.sha256).is_some_and(|stored| bool::from(stored.ct_eq(&shown)));
-        if !is_same {
-            return Err(unknown());
-        }
-        if spec.expires_ms.is_some_and(|expires| self.now_ms() >= expires) {
-            return Err(Error::Unauthenticated("the token has expired"));
-        }
-        let principal = Principal::new(&spec.principal).map_err(|_| unknown())?;
-        Ok(Some(Arc::new(access(&state, principal))))
     }
 
     /// A running job as a caller: it may do what the principal that submitted it is granted now. Jobs that the cluster itself made, such as

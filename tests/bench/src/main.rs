@@ -9,6 +9,7 @@ mod agents;
 mod cluster;
 mod commit;
 mod compose;
+mod decision;
 mod etcd;
 mod events;
 mod failover;
@@ -42,7 +43,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Every benchmark with its name, in the order of execution. The limits come first, because other benchmarks are
 /// compared with them.
-const BENCHMARKS: [(&str, Benchmark); 20] = [
+const BENCHMARKS: [(&str, Benchmark); 21] = [
     ("limits", limits::run),
     ("log", log::run),
     ("commit", commit::run),
@@ -55,6 +56,7 @@ const BENCHMARKS: [(&str, Benchmark); 20] = [
     ("agents", agents::run),
     ("graphs", graphs::run),
     ("sandbox", sandbox::run),
+    ("decision", decision::run),
     ("start", process::start),
     ("memory", process::memory),
     ("recovery", recovery::run),

@@ -23,13 +23,16 @@ use crate::process::{Running, free_address, program};
 /// Jobs in flight.
 const CONCURRENCY: usize = 64;
 /// Each pair takes turns, so that other load on the machine affects both alike; the first round is not counted.
-const ROUNDS: usize = 4;
+const ROUNDS: usize = 6;
 const ROUND: Duration = Duration::from_secs(2);
-/// What the cluster with tokens knows, together fewer than the 10,000 objects that it may have.
-const TOKENS: usize = 8_500;
+/// What the cluster with tokens knows.
+const TOKENS: usize = 10_000;
 const BINDINGS: usize = 1_000;
-/// Agents with a job each, for the size of the metrics. With the one above, as many as a cluster may have.
+/// Agents with a job each, for the size of the metrics. With the one that all jobs have, as many as a cluster may have.
 const AGENTS: usize = 9_999;
+/// Requests without and with a token, one after the other, and the limit for the difference of their medians.
+const REQUESTS: usize = 4_000;
+const TOKEN_MAX_US: f64 = 50.0;
 const SCRAPES: usize = 20;
 const SCRAPE_MAX_US: f64 = 50_000.0;
 const SCRAPE_BYTES_MAX: f64 = (2 << 20) as f64;
@@ -43,11 +46,16 @@ pub(crate) fn run(env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
         let mut rows = Vec::new();
 
         let (_folder, file) = root_token()?;
-        let options = ["--auth", "tokens", "--root-token-file", &file];
-        let tokens = Site::start(env, &options, &[], Some(ROOT)).await?;
-        let tokens = tokens.with_tokens().await?;
-        rows.push(beside(env, "jobs_with_tokens", &plain, &tokens).await?);
-        drop(tokens);
+        for (name, audit) in [("jobs_with_tokens", None), ("jobs_with_tokens_unaudited", Some("0"))] {
+            let mut options = vec!["--auth", "tokens", "--root-token-file", &file];
+            options.extend(audit.into_iter().flat_map(|bytes_max| ["--audit-max", bytes_max]));
+            let tokens = Site::start(env, &options, &[], Some(ROOT)).await?;
+            let tokens = tokens.with_tokens().await?;
+            rows.push(beside(env, name, &plain, &tokens).await?);
+            if audit.is_none() {
+                rows.push(one_by_one(env, &plain, &tokens).await?);
+            }
+        }
 
         let receiver = TcpListener::bind("127.0.0.1:0").await?;
         let address = format!("http://{}", receiver.local_addr()?);
@@ -187,6 +195,25 @@ async fn load(env: &Env, site: &Site) -> Result<Vec<Duration>> {
         }
     };
     Ok(try_join_all((0..CONCURRENCY).map(|_| one())).await?.concat())
+}
+
+/// What a token adds to the latency of a request that only reads.
+async fn one_by_one(env: &Env, plain: &Site, tokens: &Site) -> Result<Row> {
+    let mut connections = [Connection::open(plain.http).await?, Connection::open(tokens.http).await?];
+    let requests = [plain, tokens].map(|site| site.request("GET", "/api/agents/noop", b""));
+    let mut latencies = [Vec::new(), Vec::new()];
+    for _ in 0..REQUESTS {
+        for ((connection, request), latencies) in connections.iter_mut().zip(&requests).zip(&mut latencies) {
+            let begun = env.clock.monotonic();
+            connection.send(request).await?;
+            latencies.push(env.clock.monotonic() - begun);
+        }
+    }
+    let [without, with] = latencies.map(|mut latencies| {
+        latencies.sort_unstable();
+        latencies[REQUESTS / 2].as_secs_f64() * 1e6
+    });
+    Ok(Row::amount("token_of_a_request", with - without, "µs").value_against("50 µs", TOKEN_MAX_US))
 }
 
 /// The time and the size of the metrics after a job of each of many agents.

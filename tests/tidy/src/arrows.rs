@@ -79,10 +79,13 @@ const ARROWS: &[(&str, &str)] = &[
         "atlas-cli",
         "access audit bundled checks contract dev documents env graph mcp-spec model oauth operator package secrets tls turn types",
     ),
-    ("atlas-compat", "bundled cli contract dev env mcp-spec package policy types"),
+    ("atlas-compat", "bundled cli contract dev env mcp-spec package policy turn types"),
     ("atlas-dev", "controller env telemetry types worker"),
     ("atlas-operator", "format raft recovery types"),
-    ("atlas-bench", "cluster-tests dev duty env format log mediation package postgres raft state types wire"),
+    (
+        "atlas-bench",
+        "access cluster-tests dev duty env format log mediation package postgres raft service state types wire",
+    ),
     ("atlas-cli-tests", ""),
     ("atlas-cluster-tests", "bundled contract env linearizability notice package"),
     (
