@@ -97,6 +97,29 @@ fn rows_of_our_own() {
     assert_eq!(check(&rows, 1), Tally { passed: rows.len(), ..Tally::default() });
 }
 
+/// The mediation of the Python SDK, which has an implementation of its own, decides like the platform.
+#[test]
+fn mediation_of_the_python_sdk() {
+    let recent = "import sys; sys.exit(sys.version_info < (3, 11))";
+    if !Command::new("python3").args(["-c", recent]).status().is_ok_and(|status| status.success()) {
+        atlas_notice::skip("no python3 of version 3.11 or later here");
+        return;
+    }
+    let files = ["mediation.jsonl", "similarity.jsonl", "own.jsonl"];
+    let rows = rows(&files);
+    let checked = rows.iter().filter(|row| ["mediate", "similarity", "tokenize"].contains(&row.kind.as_str()));
+    let output = Command::new("python3")
+        .arg("-B")
+        .arg(folder().join("python/mediation.py"))
+        .args(files.map(|file| folder().join("rows").join(file)))
+        .env("PYTHONPATH", folder().join("../../agents/sdk/python"))
+        .output()
+        .expect("python3 starts");
+    let (lines, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{lines}{errors}");
+    assert_eq!(lines.trim_end(), format!("{} passed", checked.count()));
+}
+
 #[test]
 fn processes() {
     let python = Command::new("python3").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();

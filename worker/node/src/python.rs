@@ -168,6 +168,7 @@ mod tests {
         let sdk = unpack_sdk(dir.path()).expect("writable");
         assert!(sdk.join("atlas/runtime/base.py").is_file());
         assert!(sdk.join("atlas/_host.py").is_file());
+        assert!(sdk.join("atlas/mediation/analyzer.py").is_file());
         assert_eq!(unpack_sdk(dir.path()).expect("there already"), sdk);
     }
 }
