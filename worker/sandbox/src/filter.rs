@@ -6,7 +6,7 @@ use nix::errno::Errno;
 use nix::libc;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
-    TargetArch, apply_filter, sock_filter,
+    TargetArch, apply_filter,
 };
 
 /// The sockets that a process may open.
@@ -117,7 +117,8 @@ fn programs(sockets: Sockets) -> Result<[BpfProgram; 2], seccompiler::BackendErr
 }
 
 fn program(rules: BTreeMap<i64, Vec<SeccompRule>>, errno: Errno) -> Result<BpfProgram, seccompiler::BackendError> {
-    let architecture = if cfg!(target_arch = "aarch64") { TargetArch::aarch64 } else { TargetArch::x86_64 };
+    // Another processor than the filter knows has none, rather than that of another one.
+    let architecture = TargetArch::try_from(std::env::consts::ARCH)?;
     SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(errno as u32), architecture)?.try_into()
 }
 
@@ -149,6 +150,7 @@ fn denied(sockets: Sockets) -> Result<BTreeMap<i64, Vec<SeccompRule>>, seccompil
 /// Denies all calls by their numbers of x32, which the rules do not list.
 #[cfg(target_arch = "x86_64")]
 fn without_x32(program: BpfProgram) -> BpfProgram {
+    use seccompiler::sock_filter;
     const LOAD_WORD: u16 = 0x20;
     const JUMP_IF_AT_LEAST: u16 = 0x35;
     const RETURN: u16 = 0x06;
@@ -170,11 +172,15 @@ fn without_x32(program: BpfProgram) -> BpfProgram {
 mod tests {
     use super::*;
 
+    /// The kernel's name of this processor, which every call shows to a filter.
+    const PROCESSOR: u32 = if cfg!(target_arch = "aarch64") { 0xc000_00b7 } else { 0xc000_003e };
+
     #[test]
-    fn the_filters_are_within_the_limit_of_the_kernel() {
+    fn the_filters_are_of_this_processor_and_within_the_limit_of_the_kernel() {
         for sockets in [Sockets::Internet, Sockets::Local] {
             for program in programs(sockets).expect("compiles") {
                 assert!((4..4_096).contains(&program.len()), "{}", program.len());
+                assert!(program.iter().any(|instruction| instruction.k == PROCESSOR));
             }
         }
     }
