@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use crate::command::{cargo, read};
 
-/// What cargo knows of the workspace and its dependencies on the system of the images.
+/// What cargo knows of the workspace and its dependencies on the system of the images, for both processors.
 pub(crate) fn metadata() -> Result<Value> {
-    let on_linux = ["--filter-platform", "x86_64-unknown-linux-gnu"];
+    let on_linux = ["x86_64", "aarch64"].map(|processor| format!("--filter-platform={processor}-unknown-linux-gnu"));
     let text = read(cargo(&["metadata", "--format-version", "1", "--locked"]).args(on_linux))?;
     serde_json::from_slice(&text).context("could not read the answer of \"cargo metadata\"")
 }

@@ -1,5 +1,8 @@
 //! `cargo xtask image`: builds the images with the machine's container engine, and writes what each program is made of.
 
+#[cfg(test)]
+mod compile;
+
 use std::fs;
 use std::process::Command;
 
