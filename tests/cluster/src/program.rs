@@ -11,6 +11,12 @@ pub fn program(name: &str) -> PathBuf {
     path
 }
 
+/// The folder with programs of an older release, if `ATLAS_TEST_OLDER_BIN_DIR` names one.
+#[cfg(test)]
+pub(crate) fn older_programs() -> Option<PathBuf> {
+    std::env::var_os("ATLAS_TEST_OLDER_BIN_DIR").map(PathBuf::from)
+}
+
 fn bin_dir() -> PathBuf {
     static DIR: OnceLock<PathBuf> = OnceLock::new();
     DIR.get_or_init(|| match std::env::var_os("ATLAS_TEST_BIN_DIR") {

@@ -4,8 +4,6 @@
 //! The older program is the current one with `--level-max` set to the previous level. If `ATLAS_TEST_OLDER_BIN_DIR` is
 //! the folder of an older release, its programs are used instead.
 
-use std::path::PathBuf;
-
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -13,6 +11,7 @@ use crate::Agent;
 use crate::members::{Load, Member, ask, get, jobs, token, voters};
 use crate::patience::eventually_async;
 use crate::process::Process;
+use crate::program::older_programs;
 use crate::trio::{self, NAMES, leader, register};
 
 /// Returns its input.
@@ -23,11 +22,6 @@ const CLIENTS: usize = 2;
 const SOME: usize = 10;
 /// The level of the older program. Deprecation, which the test uses, came with the next level.
 const BEFORE: u64 = 2;
-
-/// The folder with programs of an older release, if it is set.
-fn older_programs() -> Option<PathBuf> {
-    std::env::var_os("ATLAS_TEST_OLDER_BIN_DIR").map(PathBuf::from)
-}
 
 /// Sets the older program for the next starts of a member.
 fn older(member: &mut Member) {

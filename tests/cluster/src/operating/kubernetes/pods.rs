@@ -1,5 +1,7 @@
 //! The containers of the chart as processes on five machines: one controller becomes three, workers join, pods and volumes are lost,
 //! and all programs are replaced under load.
+//!
+//! The programs that are replaced are those of an older release if `ATLAS_TEST_OLDER_BIN_DIR` is their folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,6 +12,7 @@ use super::super::page::{DESK, Line};
 use super::super::site::Site;
 use super::{HELM, container, containers, documents, pod, template, tool};
 use crate::kubernetes::{self, Secrets};
+use crate::program::older_programs;
 use crate::{Agent, LONG, eventually, write_agent};
 
 /// Greets if it got the value of a sealed secret, which its output may not contain.
@@ -29,6 +32,11 @@ const LOAD: &str = "until [ -e stop ]; do atlasctl run slow --detach >>jobs || e
 
 /// How many jobs show that clients are served.
 const SOME: usize = 5;
+
+/// What runs a program before the upgrade.
+fn older(program: &str) -> String {
+    older_programs().map_or_else(|| program.to_owned(), |folder| folder.join(program).display().to_string())
+}
 
 /// The line that runs a container on a machine as the kubelet would, with addresses instead of names.
 fn line(container: &Value, machine: &str, home: &Path, program: &str) -> Line {
@@ -133,19 +141,19 @@ impl Release {
         line(container(self.of_kind("Deployment"), "worker"), machine, &self.site.home(machine), program)
     }
 
-    /// Starts the pod of a worker: its first container joins the cluster.
-    fn worker(&mut self, machine: &str) {
+    /// Starts the pod of a worker with this program: its first container joins the cluster.
+    fn worker(&mut self, machine: &str, program: &str) {
         let (deployment, home) = (self.of_kind("Deployment"), self.site.home(machine));
         let join = container(deployment, "join");
         mount_for(deployment, join, &self.secret, &home);
-        let joins = line(join, machine, &home, "atlas-worker");
+        let joins = line(join, machine, &home, program);
         self.site.run(&joins);
         // A pod whose node restarts runs it again.
         self.site.run(&joins);
         for file in ["group.token", "ca.pem"] {
             fs::remove_file(home.join(file)).expect("the worker has none");
         }
-        let worker = self.worker_line(machine, "atlas-worker");
+        let worker = self.worker_line(machine, program);
         self.site.start(&worker);
     }
 }
@@ -168,7 +176,7 @@ fn the_containers_of_the_chart_are_a_cluster() {
     release.controller("c1", "atlas-controller");
     release.site.all_vote();
     for machine in ["w1", "w2"] {
-        release.worker(machine);
+        release.worker(machine, "atlas-worker");
     }
     // A plain client gets nothing, at the door of workers and of clients.
     let stranger = release.worker_line("w1", "timeout 6 atlas-worker").command;
@@ -208,13 +216,13 @@ fn the_containers_of_the_chart_are_a_cluster() {
 fn an_upgrade_of_the_chart_under_load_loses_no_job() {
     let Some(mut release) = Release::install(3) else { return };
     for machine in ["c1", "c2", "c3"] {
-        release.controller(machine, "atlas-controller");
+        release.controller(machine, &older("atlas-controller"));
     }
     release.connect();
     release.site.all_vote();
     release.deploy(&SLOW);
     for machine in ["w1", "w2"] {
-        release.worker(machine);
+        release.worker(machine, &older("atlas-worker"));
     }
     let desk = release.site.home(DESK);
     let mut load = release.site.background(DESK, LOAD);
@@ -227,7 +235,8 @@ fn an_upgrade_of_the_chart_under_load_loses_no_job() {
         eventually("jobs are acknowledged", LONG, || (submitted().len() >= enough).then_some(()));
     };
     goes_on();
-    // As a StatefulSet does: the last pod first, and the next one when that is ready. Programs of two levels are in the test `rolling`.
+    // As a StatefulSet does: the last pod first, and the next one when that is ready. Programs of two levels are in the test `rolling`,
+    // because workers join by the token of their group from level 6 on.
     for machine in ["c3", "c2", "c1"] {
         release.site.stop(machine);
         release.controller(machine, "atlas-controller");
@@ -237,7 +246,8 @@ fn an_upgrade_of_the_chart_under_load_loses_no_job() {
     // A worker that is told to stop ends the jobs that it has.
     for machine in ["w1", "w2"] {
         release.site.stop(machine);
-        release.site.start_again(machine);
+        let worker = release.worker_line(machine, "atlas-worker");
+        release.site.start(&worker);
         goes_on();
     }
     fs::write(desk.join("stop"), "").expect("a file");
