@@ -48,6 +48,7 @@ const VARIANTS: &[(&str, &str)] = &[
         "scaled",
         "workers: [{name: cpu, autoscaling: {max: 20, jobsPerWorker: 2.5, hardware: cpu}}, {name: b, replicas: 1}]",
     ),
+    ("scaled-slowly", "workers: [{name: cpu, autoscaling: {min: 1, max: 8, cooldownSeconds: 7200}}]"),
     ("every-node", "workers: [{name: all, everyNode: true, nodeSelector: {pool: agents}}, {name: gpu, gpus: 1}]"),
     ("hpa", "workers: [{name: cpu, autoscaling: {min: 2, max: 20, jobsPerWorker: 2.5, metric: atlas_jobs}}]"),
     ("own-secret", "auth: {existingSecret: mine}"),
@@ -316,6 +317,12 @@ fn scaled(documents: &[Value]) -> Vec<&str> {
     assert_eq!(free.filter_map(|deployment| deployment["metadata"]["name"].as_str()).collect::<Vec<_>>(), objects);
     let asks = of_kind("ScaledObject").map(|object| &object["spec"]["triggers"][0]["metadata"]["scalerAddress"]);
     assert!(asks.clone().all(|address| address == "atlas.atlas.svc:7403"), "{:?}", asks.collect::<Vec<_>>());
+    for object in of_kind("ScaledObject") {
+        let waits = object.pointer("/spec/advanced/horizontalPodAutoscalerConfig/behavior/scaleDown");
+        let waits = waits.and_then(|waits| waits["stabilizationWindowSeconds"].as_u64());
+        let said = object["spec"]["cooldownPeriod"].as_u64().expect("a number");
+        assert_eq!(waits, Some(said.min(3_600)), "the time before fewer workers are wanted");
+    }
     let opens = |document: &&Value| document.to_string().contains("7403");
     let doors = of_kind("Service").chain(of_kind("StatefulSet")).filter(opens).count();
     assert_eq!(
@@ -421,7 +428,7 @@ fn the_chart_is_right_in_every_variant() {
         let kinds = |kind: &str| documents.iter().filter(|document| document["kind"] == kind).count();
         assert_eq!(kinds("StatefulSet"), 1, "{name}");
         assert_eq!(is_encrypted(&documents), !name.contains("plain"), "{name}");
-        let scales = ["scaled", "hpa", "plain-scaled"].contains(name).then_some("atlas-worker-cpu");
+        let scales = ["scaled", "scaled-slowly", "hpa", "plain-scaled"].contains(name).then_some("atlas-worker-cpu");
         assert_eq!(scaled(&documents), Vec::from_iter(scales), "{name}");
         assert_eq!(kinds("DaemonSet"), usize::from(*name == "every-node"), "{name}");
         assert_eq!(kinds("HTTPRoute"), usize::from(name.starts_with("gateway")), "{name}");
