@@ -236,6 +236,8 @@ pub struct Provider {
     pub mcp: Option<Mcp>,
     /// chain: its steps.
     pub steps: Option<Vec<Value>>,
+    /// chain: the orchestrator that decides on the jobs of its steps; empty if it names none.
+    pub orchestrator: String,
 }
 
 /// `hardware` as written: none means that the contract does not have the member and requires nothing.

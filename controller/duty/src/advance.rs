@@ -1,7 +1,7 @@
 //! Runs of chains go on in the entry that ended their last step, as long as little data is concerned.
 //!
 //! What is left out here is done beside the leader loop, by the same engine: new runs, large data, schemas that take long to compare,
-//! conversions by a model, and all runs of a cluster with policies. Inputs are validated by the worker, so no expression of a schema is evaluated here.
+//! conversions by a model, chains with an orchestrator, and all runs of a cluster with policies. Inputs are validated by the worker, so no expression of a schema is evaluated here.
 
 use std::sync::Arc;
 
@@ -38,7 +38,8 @@ fn next_of(state: &State, run: &Run) -> Option<RunNext> {
     }
     let plan: Plan = serde_json::from_value(value(run.plan.as_ref()?)?).ok()?;
     let index = run.steps.len();
-    if !plan.is_light(index) {
+    // An orchestrator is asked beside the leader loop.
+    if !plan.is_light(index) || !plan.orchestrator.is_empty() {
         return None;
     }
     let trigger = value(&run.input)?;

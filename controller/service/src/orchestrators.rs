@@ -25,5 +25,6 @@ mod teller;
 pub use external::{AskedJob, ExternalDecision, Externals, NoExternals};
 pub use selection::Selected;
 
+pub(crate) use chain::ChainOrchestrators;
 pub(crate) use router::run;
 pub(crate) use rules::refusal_of;

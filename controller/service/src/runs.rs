@@ -6,6 +6,7 @@ mod carry;
 mod check;
 mod drive;
 mod publish;
+mod shares;
 mod show;
 
 use std::sync::Arc;

@@ -20,6 +20,7 @@ use crate::contracts::Contracts;
 use crate::events::EventLog;
 use crate::fill::Wanted;
 use crate::logins::{Issuers, Renewals};
+use crate::orchestrators::ChainOrchestrators;
 use crate::orchestrators::Externals;
 use crate::peers::Peers;
 use crate::policy::Policies;
@@ -146,6 +147,7 @@ pub(crate) struct Shared {
     pub(crate) keys: Option<Keys>,
     pub(crate) authentication: Option<Authentication>,
     pub(crate) issuer_keys: IssuerKeys,
+    pub(crate) chain_orchestrators: ChainOrchestrators,
     pub(crate) audit: Audit,
     pub(crate) issuers: Arc<dyn Issuers>,
     pub(crate) externals: Arc<dyn Externals>,
@@ -211,6 +213,7 @@ impl Service {
             keys,
             authentication,
             issuer_keys: IssuerKeys::default(),
+            chain_orchestrators: ChainOrchestrators::default(),
             audit,
             issuers,
             externals,

@@ -175,8 +175,12 @@ impl RunFault {
     }
 }
 
-/// Whether a text begins with the code of an error, as those of policies do. The reasons of orchestrators have none.
-fn is_coded(error: &str) -> bool {
+/// Whether a text is not the reason of an orchestrator: it begins with the code of an error, as those of policies do, or is that of a chain
+/// which the step ran.
+fn is_of_others(error: &str) -> bool {
+    if ["Agent failed at step ", "Orchestrator rejected step "].iter().any(|chain| error.starts_with(chain)) {
+        return true;
+    }
     let code = error.split_once(": ").and_then(|(code, _)| code.strip_prefix('E'));
     code.is_some_and(|digits| digits.len() == 4 && digits.bytes().all(|digit| digit.is_ascii_digit()))
 }
@@ -270,7 +274,7 @@ impl Run {
         match fault {
             RunFault::Text(text) => text.to_string(),
             fault if fault.lacks_implementation() => fault.step_error(agent),
-            RunFault::Job(Failure { kind: FailureKind::Rejected, error }) if !is_coded(error) => {
+            RunFault::Job(Failure { kind: FailureKind::Rejected, error }) if !is_of_others(error) => {
                 format!("Orchestrator rejected step {number} ({agent}): {error}")
             }
             fault => format!("Agent failed at step {number} ({agent}): {}", fault.step_error(agent)),

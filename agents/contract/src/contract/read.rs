@@ -350,6 +350,7 @@ fn provider(agent: Members<'_>, conversions: &mut Conversions) -> Provider {
         llm: Llm::read(provider),
         mcp: (kind == "mcp").then(|| Mcp::read(provider, conversions)),
         steps: (kind == "chain").then(|| steps(provider, conversions)),
+        orchestrator: if kind == "chain" { provider.text("orchestrator", "") } else { String::new() },
     }
 }
 

@@ -145,6 +145,8 @@ fn provider(provider: &Provider) -> Value {
     let called = provider.mcp.iter().flat_map(Mcp::members);
     called.for_each(|(name, member)| set(&mut value, &name, Some(member)));
     set(&mut value, "steps", provider.steps.clone().map(Value::from));
+    let orchestrator = Some(provider.orchestrator.as_str()).filter(|name| !name.is_empty());
+    set(&mut value, "orchestrator", orchestrator.map(Value::from));
     provider.llm.members().into_iter().for_each(|(name, member)| set(&mut value, &name, Some(member)));
     value
 }

@@ -8,7 +8,7 @@ use atlas_types::{AgentKind, AgentName, AgentVersion, Job, Micros, Namespace};
 use serde_json::Value;
 
 use super::answer::{self, Wish};
-use super::consult::Call;
+use super::consult::{Call, Silence};
 use super::rules::{Facts, Rules};
 use crate::{Error, Service};
 
@@ -38,29 +38,50 @@ impl Candidate {
     }
 }
 
+/// Why an orchestrator did not answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoAnswer {
+    /// It cannot be loaded, failed, or took too long.
+    #[error("{0}")]
+    Silent(String),
+    /// It could not be asked.
+    #[error("could not ask the orchestrator: {0}")]
+    Error(#[from] Error),
+}
+
 impl Service {
-    /// What an orchestrator wants for each job, in order.
+    /// What an orchestrator wants for each job, in order, or why it says nothing.
     pub(super) async fn wishes(
         &self,
         candidate: &Candidate,
         jobs: &[Arc<Job>],
         timeout: Micros,
     ) -> Vec<Result<Wish, String>> {
-        let all = |why: String| vec![Err(why); jobs.len()];
+        let asked = self.answers_of(candidate, jobs, timeout).await;
+        asked.unwrap_or_else(|why| vec![Err(why.to_string()); jobs.len()])
+    }
+
+    /// What an orchestrator wants for each job, in order. An error if it answered nothing.
+    pub(super) async fn answers_of(
+        &self,
+        candidate: &Candidate,
+        jobs: &[Arc<Job>],
+        timeout: Micros,
+    ) -> Result<Vec<Result<Wish, String>>, NoAnswer> {
         match candidate {
             Candidate::Agent(agent) => {
                 let calls: Vec<_> = jobs.iter().map(|job| (Call::Route, Arc::clone(job))).collect();
                 match self.consult(agent, &calls, timeout).await {
-                    Ok(output) => answer::read(&output, jobs.len()),
-                    Err(silence) => all(silence.to_string()),
+                    Ok(output) => Ok(answer::read(&output, jobs.len())),
+                    Err(Silence::Error(error)) => Err(NoAnswer::Error(error)),
+                    Err(Silence::NotOne(why) | Silence::Failed(why)) => Err(NoAnswer::Silent(why)),
                 }
             }
             Candidate::External(address) => {
                 let state = self.shared.handle.applied();
-                let wishes = self.asked_outside(&state, address, jobs, timeout).await;
-                wishes.unwrap_or_else(|error| all(error.to_string()))
+                Ok(self.asked_outside(&state, address, jobs, timeout).await?)
             }
-            Candidate::Rules(spec) => self.ruled(spec, jobs).await.unwrap_or_else(|error| all(error.to_string())),
+            Candidate::Rules(spec) => Ok(self.ruled(spec, jobs).await?),
         }
     }
 

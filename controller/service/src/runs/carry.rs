@@ -140,7 +140,9 @@ async fn definition(service: &Service, state: &State, job: &Job) -> Result<Resul
     let known = service.known(agent).await?;
     let steps = known.value["provider"]["steps"].as_array().cloned().unwrap_or_default();
     let count = u32::try_from(steps.len()).unwrap_or(u32::MAX);
-    let document = serde_json::json!({"name": job.agent.as_str(), "steps": Value::Array(steps)});
+    let orchestrator = known.value["provider"]["orchestrator"].as_str().unwrap_or_default();
+    let document =
+        serde_json::json!({"name": job.agent.as_str(), "orchestrator": orchestrator, "steps": Value::Array(steps)});
     let document = service.payload(Bytes::from(document.to_string())).await?;
     Ok(Ok(RunDefinition::Given { chain: job.agent.as_str().into(), steps: count, document }))
 }

@@ -13,8 +13,8 @@ use atlas_runs::{Chain, Next, Plan, PlannedStep, StepInput, context, metadata, n
 use atlas_state::State;
 use atlas_types::{
     AdvanceRun, AgentName, AgentVersion, CancelRun, Command, Door, Event, EventRecord, Failure, FailureKind, JobId,
-    Micros, Origin, Rejection, Request, Run, RunFailure, RunFault, RunId, RunNext, RunStatus, SubmitJob, Timestamp,
-    Verdict, Version,
+    Micros, Origin, Rejection, Request, Run, RunFailure, RunFault, RunNext, RunStatus, SubmitJob, Timestamp, Verdict,
+    Version,
 };
 use bytes::Bytes;
 use futures::StreamExt as _;
@@ -23,14 +23,13 @@ use futures::stream::FuturesUnordered;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 
+use super::shares::Shares;
 use super::{branches, bridge, publish};
 use crate::contracts::Known;
 use crate::service::Shared;
 use crate::submit::find_version;
 use crate::{Caller, Error, Service};
 
-/// Most runs that are continued at the same time.
-const AT_ONCE_MAX: usize = 64;
 /// The pause before a run is continued again that could not be, because a limit is reached or data is out of reach.
 pub(super) const PAUSE: Duration = Duration::from_secs(1);
 
@@ -70,7 +69,8 @@ async fn lead(service: &Service) {
     let handle = &service.shared.handle;
     let clock = &service.shared.env.clock;
     let mut batches = handle.subscribe_to(|batch| batch.events.iter().any(is_ready));
-    let mut work: FuturesUnordered<BoxFuture<'_, (RunId, Went)>> = FuturesUnordered::new();
+    let mut work: FuturesUnordered<BoxFuture<'_, (Arc<Run>, Went)>> = FuturesUnordered::new();
+    let mut shares = Shares::default();
     let (mut working, mut paused) = (BTreeSet::new(), BTreeSet::new());
     let mut over = clock.sleep(PAUSE);
     let mut look = true;
@@ -78,19 +78,30 @@ async fn lead(service: &Service) {
         if std::mem::take(&mut look) {
             let state = handle.applied();
             let idle = |run: &&Arc<Run>| !working.contains(&run.id) && !paused.contains(&run.id);
-            let free = AT_ONCE_MAX.saturating_sub(work.len());
-            let ready: Vec<Arc<Run>> = state.runs_ready().filter(idle).take(free).cloned().collect();
+            let mut ready: Vec<Arc<Run>> = Vec::new();
+            for run in state.runs_ready().filter(idle) {
+                if !shares.have_room() {
+                    break;
+                }
+                if shares.admits(&run.namespace) {
+                    ready.push(Arc::clone(run));
+                }
+            }
             for run in ready {
                 working.insert(run.id);
-                work.push(Box::pin(async move { (run.id, advance(service, &run).await) }));
+                work.push(Box::pin(async move {
+                    let went = advance(service, &run).await;
+                    (run, went)
+                }));
             }
         }
         tokio::select! {
             biased;
             Some((run, went)) = work.next(), if !work.is_empty() => {
-                working.remove(&run);
+                working.remove(&run.id);
+                shares.give_back(&run.namespace);
                 if matches!(went, Went::Nowhere) {
-                    paused.insert(run);
+                    paused.insert(run.id);
                 }
                 look = true;
             }
@@ -310,13 +321,7 @@ pub(super) async fn submit(
         policies: service.policies_of(state, &run.namespace),
         context: Some(service.payload(context.to_string().into()).await?),
     };
-    let origin = Origin {
-        principal: run.principal.clone(),
-        door: run.door,
-        trace: run.trace,
-        ..Origin::duty(run.namespace.clone())
-    };
-    service.routed_step(state, &origin, &plan.orchestrator, submit).await
+    service.routed_step(state, run, &plan.orchestrator, submit).await
 }
 
 /// What becomes of the job of a step: its version must still be there with the same package, and its input must fit.

@@ -94,7 +94,9 @@ impl Service {
         let mut number = 0;
         if let Some(latest) = latest.filter(|latest| latest.version.minor == object.revision.0) {
             let known = self.known(&latest).await?;
-            if known.value["input_schema"] == schemas[0] && known.value["output_schema"] == schemas[1] {
+            let asks = known.value["provider"]["orchestrator"].as_str().unwrap_or_default();
+            let is_same = known.value["input_schema"] == schemas[0] && known.value["output_schema"] == schemas[1];
+            if is_same && asks == chain.orchestrator {
                 return Ok(grown.then_some(state));
             }
             number = latest.version.patch + 1;
@@ -103,7 +105,7 @@ impl Service {
         let document = json!({"agent": {
             "name": chain.name, "version": version, "description": chain.description,
             "input": {"schema": schemas[0]}, "output": {"schema": schemas[1]},
-            "provider": {"type": "chain", "steps": chain.to_json()["steps"]},
+            "provider": {"type": "chain", "steps": chain.to_json()["steps"], "orchestrator": chain.orchestrator},
             "execution_timeout": TIMEOUT_SECONDS,
         }});
         let file =
