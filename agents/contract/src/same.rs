@@ -24,7 +24,7 @@ fn same_number(left: &Number, right: &Number) -> bool {
     }
 }
 
-/// The integer that a number is; none for fractions, and for what is beyond 128 bits.
+/// The integer that a number is; none for fractions, and for floats from 2^126 on.
 fn integer(number: &Number) -> Option<i128> {
     let whole = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
     whole.or_else(|| {

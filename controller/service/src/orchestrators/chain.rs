@@ -25,6 +25,9 @@ const SILENT: Duration = Duration::from_secs(30);
 /// Most decisions, and most orchestrators that did not answer, that are remembered.
 const REMEMBERED_MAX: usize = 4_096;
 
+/// Most characters that the log shows of a name under which there is no orchestrator: it may be any text.
+const NAME_SHOWN_MAX: usize = 64;
+
 /// What is remembered of the orchestrators of chains.
 #[derive(Default)]
 pub(crate) struct ChainOrchestrators(Mutex<Remembered>);
@@ -104,6 +107,7 @@ impl Service {
             return Ok(None);
         }
         let Some(candidate) = Candidate::of(state, &run.namespace, name) else {
+            let name: String = name.chars().take(NAME_SHOWN_MAX).collect();
             tracing::warn!(namespace = %run.namespace, orchestrator = name, "a chain names an orchestrator that is not there");
             return Ok(None);
         };
