@@ -43,16 +43,30 @@ pub(crate) fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-/// The known name that is most similar to `name`, if the difference is small enough for a typing error.
+/// The known name that is most similar to `name`, if the difference is small enough for a typing error, or only one of case or number.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Up to a third of the letters may differ; two swapped neighbours count once.
     let most = (name.chars().count().max(3) / 3).min(3);
     known
         .into_iter()
-        .map(|candidate| (distance(name, candidate), candidate))
-        .filter(|&(distance, _)| distance > 0 && distance <= most)
+        .filter(|&candidate| candidate != name)
+        .map(|candidate| {
+            let is_same_word = singular(name) == singular(candidate);
+            (if is_same_word { 0 } else { distance(name, candidate) }, candidate)
+        })
+        .filter(|&(distance, _)| distance <= most)
         .min_by_key(|&(distance, _)| distance)
         .map(|(_, candidate)| candidate)
+}
+
+/// A word in small letters, without the ending of its plural: `retries` and `retry` are the same.
+fn singular(word: &str) -> String {
+    let word = word.to_lowercase();
+    match (word.strip_suffix("ies"), word.strip_suffix('s')) {
+        (Some(stem), _) => format!("{stem}y"),
+        (None, Some(stem)) => stem.to_owned(),
+        (None, None) => word,
+    }
 }
 
 /// The edit distance of two names, with insertions, deletions, replacements and swaps of neighbours. Long names are not
@@ -105,7 +119,10 @@ mod tests {
             ("verison", Some("version")),
             ("descripton", Some("description")),
             ("capabilites", Some("capabilities")),
-            ("Hardware", None),
+            ("Hardware", Some("hardware")),
+            ("capability", Some("capabilities")),
+            ("names", Some("name")),
+            ("name", None),
             ("lifecycle", None),
             ("id", None),
         ] {

@@ -1,6 +1,7 @@
 //! The texts of a violation: Python's texts for clients (compatibility §4, `words`), Atlas's own for users at a
 //! terminal.
 
+mod plain;
 mod words;
 
 use std::collections::HashSet;
@@ -47,7 +48,9 @@ pub(super) fn explained(root: Root<'_>, value: &Value, errors: &[ValidationError
         let violation = context.violation();
         match error.kind() {
             Kind::Required { property } if violation.rule == "required" => {
-                let message = format!("\"{}\" is required", property.as_str().unwrap_or_default());
+                let name = property.as_str().unwrap_or_default();
+                let slip = context.written_for(name).map(|slip| format!("; \"{slip}\" is not known here"));
+                let message = format!("\"{name}\" is required{}", slip.unwrap_or_default());
                 lines.push(Violation { message, ..violation });
             }
             Kind::AdditionalProperties { .. } | Kind::UnevaluatedProperties { .. } | Kind::FalseSchema
@@ -63,7 +66,18 @@ pub(super) fn explained(root: Root<'_>, value: &Value, errors: &[ValidationError
                     lines.push(Violation { pointer, rule: violation.rule.clone(), message, suggestion });
                 }
             }
-            _ => lines.push(violation),
+            _ => match (context.impossible(), plain::of_the_only_form(error)) {
+                (Some(plain), _) => lines.push(plain),
+                (None, Some(inner)) => lines.extend(explained(root, value, inner)),
+                (None, None) if matches!(error.kind(), Kind::OneOfNotValid { .. } | Kind::AnyOf { .. }) => {
+                    let message = format!("{} has none of the possible forms", python::repr(context.instance));
+                    lines.push(Violation { message, ..violation });
+                }
+                (None, None) => lines.push(violation),
+            },
+        }
+        if lines.len() >= VIOLATIONS_MAX {
+            break;
         }
     }
     lines.truncate(VIOLATIONS_MAX);
@@ -257,6 +271,13 @@ impl<'a> Context<'a> {
         let named = self.holder.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
         let members = self.instance.as_object().into_iter().flat_map(|members| members.keys());
         members.filter(|name| !named.is_some_and(|named| named.contains_key(*name))).cloned().collect()
+    }
+
+    /// The unknown member that was probably meant to be this one, unless it is refused itself.
+    fn written_for(&self, missing: &str) -> Option<String> {
+        let is_open = self.holder?.get("additionalProperties") != Some(&Value::Bool(false));
+        let unknown = self.unnamed_members().into_iter().filter(|_| is_open);
+        unknown.into_iter().find(|name| nearest(name, [missing]).is_some())
     }
 
     /// An allowed member with a similar name.
