@@ -11,7 +11,7 @@ use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
-use atlas_contract::{Contract, ProviderKind};
+use atlas_contract::{Contract, ProviderKind, Warning};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -39,12 +39,16 @@ pub(crate) struct Findings {
     /// Reasons why the program cannot start, each with its location.
     pub(crate) problems: Vec<(String, String)>,
     /// Reasons why the program may not start on every worker, or was not checked.
-    pub(crate) warnings: Vec<String>,
+    pub(crate) warnings: Vec<Warning>,
 }
 
 impl Findings {
     fn problem(&mut self, at: impl Into<String>, what: impl Into<String>) {
         self.problems.push((at.into(), what.into()));
+    }
+
+    fn warn(&mut self, warning: Warning) {
+        self.warnings.push(warning);
     }
 
     /// The refusal, if there is a problem.
@@ -105,9 +109,8 @@ impl Checker {
                     format!("\"{program}\" is not in PATH on this machine, which runs the tests; deploy with --no-test if every worker has it"),
                 ),
                 RunsOn::Workers { tested: false } => {
-                    findings
-                        .warnings
-                        .push(format!("\"{program}\" is not in PATH on this machine; every worker needs it"));
+                    let what = format!("\"{program}\" is not in PATH on this machine");
+                    findings.warn(Warning::new(at, what).with_hint("every worker needs it"));
                 }
             }
         }
@@ -164,7 +167,7 @@ impl Checker {
         match self.place {
             _ if line.ends_with('\r') => findings.problem(at, "its first line ends with CR LF; save it with LF"),
             RunsOn::Here => findings.problem(at, what),
-            RunsOn::Workers { .. } => findings.warnings.push(format!("{at}: {what}; every worker needs it")),
+            RunsOn::Workers { .. } => findings.warn(Warning::new(at, what).with_hint("every worker needs it")),
         }
     }
 }

@@ -22,6 +22,7 @@ use serde_json::Value;
 use crate::requirement::Requirement;
 use crate::schema::{SchemaError, Validator};
 use crate::violation::{Violation, joined};
+use crate::warning::Warning;
 use crate::yaml::{self, YamlError};
 
 pub use limits::parse_offered;
@@ -45,6 +46,8 @@ pub enum ContractError {
     Rules {
         /// The violations.
         violations: Vec<Violation>,
+        /// The same in Atlas's own words; empty if these are.
+        plain: Vec<Violation>,
     },
     /// A number or word that cannot be converted to the type of its key.
     #[error("Contract validation failed: {}", joined(.violations))]
@@ -58,27 +61,16 @@ impl ContractError {
     /// The violations, with their locations.
     pub fn violations(&self) -> &[Violation] {
         match self {
-            Self::Rules { violations } | Self::Conversion { violations } => violations,
+            Self::Rules { violations, .. } | Self::Conversion { violations } => violations,
             Self::Yaml(_) | Self::NotAMapping { .. } => &[],
         }
     }
-}
 
-/// An unknown key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Warning {
-    /// JSON pointer of the key.
-    pub pointer: String,
-    /// The most similar known key.
-    pub suggestion: Option<String>,
-}
-
-impl std::fmt::Display for Warning {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "unknown key {} is ignored", self.pointer)?;
-        match &self.suggestion {
-            Some(meant) => write!(f, "; did you mean \"{meant}\"?"),
-            None => Ok(()),
+    /// The violations in Atlas's own words, for people at a terminal.
+    pub fn plain(&self) -> &[Violation] {
+        match self {
+            Self::Rules { plain, .. } if !plain.is_empty() => plain,
+            other => other.violations(),
         }
     }
 }
@@ -389,7 +381,7 @@ pub struct Contract {
     pub labels: Option<BTreeMap<String, String>>,
     /// Python packages to install, one pip requirement each.
     pub packages: Option<Vec<String>>,
-    /// Warnings about unknown keys, which are ignored.
+    /// Warnings about unknown keys, which are ignored, and about values that are probably not what is meant.
     pub warnings: Vec<Warning>,
 }
 
@@ -415,7 +407,7 @@ impl Contract {
         let output = compile(&self.output_schema, "/agent/output/schema");
         match (input, output) {
             (Some(input), Some(output)) => Ok((input, output)),
-            _ => Err(ContractError::Rules { violations }),
+            _ => Err(ContractError::Rules { violations, plain: Vec::new() }),
         }
     }
 
@@ -432,7 +424,7 @@ impl Contract {
             })
         });
         let violations: Vec<Violation> = wrong.collect();
-        if violations.is_empty() { Ok(()) } else { Err(ContractError::Rules { violations }) }
+        if violations.is_empty() { Ok(()) } else { Err(ContractError::Rules { violations, plain: Vec::new() }) }
     }
 }
 

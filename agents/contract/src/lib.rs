@@ -22,12 +22,12 @@ mod search_text;
 pub mod secret_file;
 mod skill;
 mod violation;
+mod warning;
 pub mod yaml;
 
 pub use contract::{
     Contract, ContractError, Dependency, ExecMode, Expose, Hardware, KeyLimits, Knowledge, Llm, Mcp, Model,
-    Permissions, Provider, ProviderKind, RateLimit, RequiredServer, Requires, Retry, ToolPermission, Warning, parse,
-    parse_offered,
+    Permissions, Provider, ProviderKind, RateLimit, RequiredServer, Requires, Retry, ToolPermission, parse, parse_offered,
 };
 pub use eval::{Check, CheckResult, EVAL_FILE, Eval, EvalError};
 pub use remote::{Remote, RemoteError};
@@ -36,3 +36,4 @@ pub use same::same;
 pub use search_text::search_text;
 pub use skill::{Skill, SkillError};
 pub use violation::{Violation, joined, nearest, places};
+pub use warning::Warning;

@@ -43,7 +43,7 @@ fn contracts() {
     check("contracts.jsonl", |_, input| match atlas_contract::parse(text(input, "yaml").as_bytes()) {
         Ok(contract) => json!({"valid": true, "contract": contract.to_json()}),
         Err(ContractError::NotAMapping { got }) => json!({"valid": false, "error_kind": "not_a_mapping", "got": got}),
-        Err(ContractError::Rules { violations }) => {
+        Err(ContractError::Rules { violations, .. }) => {
             json!({"valid": false, "error_kind": "schema", "violations": listed(&violations)})
         }
         Err(error) => json!({"valid": false, "error": error.to_string()}),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use atlas_contract::fixture::Expected;
-use atlas_contract::{ContractError, Violation};
+use atlas_contract::{ContractError, Violation, Warning};
 use atlas_package::{PackError, Package, Skipped};
 use atlas_types::Digest;
 use serde_json::{Value, json};
@@ -147,7 +147,7 @@ async fn deploy(context: &Context, options: &Options, found: &[LocalAgent]) -> R
 
 /// Checks that the program of each new agent can start; returns the warnings per agent. With --no-test, a program that
 /// is missing here is not refused, because workers may have it.
-async fn programs(options: &Options, found: &[LocalAgent]) -> Result<Vec<Vec<String>>, Failure> {
+async fn programs(options: &Options, found: &[LocalAgent]) -> Result<Vec<Vec<Warning>>, Failure> {
     let checker = Checker::new(RunsOn::Workers { tested: !options.no_test });
     let mut warned = Vec::new();
     for LocalAgent { folder, package, news, .. } in found {
@@ -231,11 +231,8 @@ pub(crate) fn pack(path: &Path) -> Result<Package, Failure> {
 
 /// An invalid contract, with the location of each violation.
 fn refused(path: &Path, error: &ContractError) -> Failure {
-    let place = |violation: &Violation| {
-        let hint = violation.suggestion.as_ref().map(|name| format!("; did you mean \"{name}\"?"));
-        (violation.pointer.clone(), violation.message.clone() + &hint.unwrap_or_default())
-    };
-    let places: Vec<_> = error.violations().iter().map(place).collect();
+    let place = |violation: &Violation| (violation.pointer.clone(), violation.message.clone());
+    let places: Vec<_> = error.plain().iter().map(place).collect();
     let why = if places.is_empty() { format!(": {error}") } else { String::new() };
     let file = if path.is_dir() { path.join(atlas_package::CONTRACT_FILE) } else { path.to_owned() };
     let message = format!("the contract \"{}\" is not valid{why}", file.display());

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use atlas_contract::Warning;
 use atlas_package::{GraphError, GraphFolder, Known};
 
 use super::{Findings, shown};
@@ -16,7 +17,7 @@ pub(super) fn graph(folder: &Path, findings: &mut Findings) {
         Err(error) => return findings.problem(at, atlas_env::chain(&error)),
     };
     match graph.validate(&loaded) {
-        Ok(warnings) => findings.warnings.extend(warnings.iter().map(|warning| format!("{at}: {warning}"))),
+        Ok(warnings) => findings.warnings.extend(warnings.iter().map(|warning| Warning::new(&at, warning.to_string()))),
         Err(GraphError::Invalid { errors }) => errors.iter().for_each(|error| findings.problem(&at, error.to_string())),
         Err(error) => findings.problem(at, atlas_env::chain(&error)),
     }
@@ -28,7 +29,7 @@ pub(super) fn normal(folder: &Path, findings: &mut Findings) {
     match atlas_package::config(folder) {
         Ok(config) => {
             let unknown = config.unknown.iter();
-            findings.warnings.extend(unknown.map(|name| format!("{at}: unknown member \"{name}\" is ignored")));
+            findings.warnings.extend(unknown.map(|name| Warning::unknown_key(format!("/{name}"), None).in_file(&at)));
         }
         Err(error) => findings.problem(at, atlas_env::chain(&error)),
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use atlas_contract::Contract;
+use atlas_contract::{Contract, Warning};
 use atlas_dev::Python;
 use atlas_env::Env;
 use atlas_types::AgentKind;
@@ -50,7 +50,7 @@ impl Interpreter {
         let found = match self.read(folder, contract).await {
             Ok(found) => found,
             Err(why) => {
-                findings.warnings.push(format!("could not check its Python code: {why}"));
+                findings.warn(Warning::new("", format!("could not check its Python code: {why}")));
                 return;
             }
         };
@@ -71,13 +71,15 @@ impl Interpreter {
                             format!("{what}; {declare}, or deploy with --no-test if every worker has it"),
                         ),
                         RunsOn::Workers { tested: false } => {
-                            findings.warnings.push(format!("{at}: {what} on this machine; every worker needs it"));
+                            let what = format!("{what} on this machine");
+                            findings.warn(Warning::new(at, what).with_hint("every worker needs it"));
                         }
                     }
                 }
-                Kind::Undeclared => findings.warnings.push(format!(
-                    "{at}: no file and no package in dependencies.packages is called \"{text}\"; one of the packages must provide it"
-                )),
+                Kind::Undeclared => {
+                    let what = format!("no file and no package in dependencies.packages is called \"{text}\"");
+                    findings.warn(Warning::new(at, what).with_hint("one of the packages must provide it"));
+                }
             }
         }
     }

@@ -105,7 +105,7 @@ async fn a_program_must_be_there_and_executable() {
     let absent = "[no-such-program]";
     assert_eq!(check(here, absent).await, [format!("{at}: \"no-such-program\" is not in PATH on this machine")]);
     let warned = check(RunsOn::Workers { tested: false }, absent).await;
-    assert_eq!(warned, ["warning: \"no-such-program\" is not in PATH on this machine; every worker needs it"]);
+    assert_eq!(warned, ["warning: agent.yaml /agent/provider/command: \"no-such-program\" is not in PATH on this machine; every worker needs it"]);
     let expected = format!(
         "{at}: \"no-such-program\" is not in PATH on this machine, which runs the tests; deploy with --no-test if every worker has it"
     );

@@ -49,7 +49,7 @@ async fn dev_checks_as_deploy_does_and_retires_what_was_deleted() {
     tells("registered word 0.1.0   ./agents/word");
     write_agent(&agents, &Agent { name: "word", version: "0.2.0", contract: "  provder: exec", script });
     tells("registered word 0.2.0   ./agents/word");
-    tells("unknown key /agent/provder is ignored; did you mean \"provider\"?");
+    tells("/agent/provder: unknown key, ignored; did you mean \"provider\"?");
     let wrong = "agent:\n  name: word\n  version: 0.3\n  execution_timeout: 5\n  capabilities: 7\n";
     fs::write(agents.join("word/agent.yaml"), wrong).expect("written");
     tells("at /agent/version");

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::Warning;
 use crate::violation::{member, nearest};
+use crate::warning::Warning;
 
 /// Maximum number of unknown keys that are compared with the known keys.
 const SUGGESTIONS_MAX: usize = 100;
@@ -31,8 +31,7 @@ fn walk(rules: &Value, value: &Value, pointer: &str, warnings: &mut Vec<Warning>
                         // Only the first unknown keys are compared, to bound the cost.
                         let compared = warnings.len() < SUGGESTIONS_MAX;
                         let meant = compared.then(|| nearest(name, known.iter().map(|(key, _)| key.as_str())));
-                        let suggestion = meant.flatten().map(str::to_owned);
-                        warnings.push(Warning { pointer: member(pointer, name), suggestion });
+                        warnings.push(Warning::unknown_key(member(pointer, name), meant.flatten()));
                     }
                 }
             }

@@ -22,9 +22,9 @@ const AMOUNTS: [&str; 7] = [
 pub fn parse_offered(text: &[u8]) -> Result<Contract, ContractError> {
     match parse(text) {
         Ok(contract) => contract.check_limits().map(|()| contract),
-        Err(ContractError::Rules { mut violations }) => {
+        Err(ContractError::Rules { mut violations, .. }) => {
             violations.extend(negative_in(text, &violations));
-            Err(ContractError::Rules { violations })
+            Err(ContractError::Rules { violations, plain: Vec::new() })
         }
         Err(error) => Err(error),
     }
@@ -67,6 +67,6 @@ impl Contract {
         ];
         let found = AMOUNTS.into_iter().zip(negative);
         let violations: Vec<Violation> = found.filter_map(|(place, value)| Some(violation(place, value?))).collect();
-        if violations.is_empty() { Ok(()) } else { Err(ContractError::Rules { violations }) }
+        if violations.is_empty() { Ok(()) } else { Err(ContractError::Rules { violations, plain: Vec::new() }) }
     }
 }

@@ -58,7 +58,7 @@ pub(super) fn contract(document: Document) -> Result<Contract, ContractError> {
         }
     }
     let (Ok(name), Ok(version), true) = (name, version, violations.is_empty()) else {
-        return Err(ContractError::Rules { violations });
+        return Err(ContractError::Rules { plain: plain(value, &violations, document.foreign.is_empty()), violations });
     };
     let mut conversions = Conversions::default();
     let mut contract = typed(&agent, name, version, &mut conversions);
@@ -68,6 +68,21 @@ pub(super) fn contract(document: Document) -> Result<Contract, ContractError> {
     }
     contract.warnings = keys::unknown(RULES.schema(), value);
     Ok(contract)
+}
+
+/// The violations in Atlas's own words. Empty where the document has values that JSON cannot represent: only the other texts name those.
+fn plain(value: &Value, violations: &[Violation], is_json: bool) -> Vec<Violation> {
+    if !is_json {
+        return Vec::new();
+    }
+    let mut plain = RULES.explain(value);
+    // What no rule of the schema says.
+    let unruled = |violation: &&Violation| {
+        violation.rule == "pattern" && !plain.iter().any(|known| known.pointer == violation.pointer)
+    };
+    let unruled: Vec<Violation> = violations.iter().filter(unruled).cloned().collect();
+    plain.extend(unruled);
+    plain
 }
 
 /// A violation for a value that JSON cannot represent. The rules saw null in its place, and accept null but not this

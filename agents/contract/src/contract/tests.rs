@@ -61,6 +61,37 @@ fn a_document_is_one_mapping() {
 }
 
 #[test]
+fn people_are_told_what_was_probably_meant() {
+    let plain = |text: &str| {
+        let error = super::parse(text.as_bytes()).expect_err("refused");
+        let lines = error.plain().iter().map(|violation| format!("{} {}\n", violation.pointer, violation.message));
+        lines.collect::<String>()
+    };
+    let all = [
+        plain("agent: {name: a, version: 1.0.0, provider: pyton}"),
+        plain("agent: {name: a, version: 1.0.0, provider: {type: lml}, effects: onse}"),
+        plain("agent: {name: a, version: 1.0.0, provider: xyzzy, model: {preference: cheap}}"),
+        plain("agent: {name: a, verison: 1.0.0, provider: {type: exec, command: run.sh}}"),
+        plain("agent: {name: a, version: '1', provider: 5, hardware: {gpus: 1}}"),
+        plain("agent: {name: a, version: 1.0.0, description: 2024-01-01}"),
+    ];
+    expect![[r#"
+        /agent/provider "pyton" is no provider; did you mean "python"?
+        /agent/provider/type "lml" is no provider; did you mean "llm"?
+        /agent/effects "onse" is not possible here; did you mean "once"?
+        /agent/model/preference "cheap" is not possible here, only "fast", "balanced", "powerful"
+        /agent/provider "xyzzy" is no provider, only "python", "exec", "llm", "graph", "normal"
+        /agent "version" is required; "verison" is not known here
+        /agent/provider/command 'run.sh' is not of type 'array'
+        /agent/version '1' does not match '^\\d+\\.\\d+\\.\\d+$'
+        /agent/provider 5 has none of the possible forms
+        /agent/hardware/gpus not allowed here; did you mean "gpu"?
+        /agent/description the date 2024-01-01 (quote it to have text) is not of type 'string'
+    "#]]
+    .assert_eq(&all.concat());
+}
+
+#[test]
 fn a_version_stays_as_it_is_written() {
     let contract = accepted("name: a\nversion: 01.2.3");
     assert_eq!(contract.version.to_string(), "1.2.3");
@@ -282,12 +313,12 @@ fn unknown_keys_are_warnings_with_the_nearest_known_one() {
     ));
     let warnings: Vec<String> = contract.warnings.iter().map(|warning| format!("{warning}\n")).collect();
     expect![[r#"
-        unknown key /agent/capabilites is ignored; did you mean "capabilities"?
-        unknown key /agent/lifecycle is ignored
-        unknown key /agent/model/preferences is ignored; did you mean "preference"?
-        unknown key /agent/provider/comand is ignored; did you mean "command"?
-        unknown key /agent/requires/agents/0/versoin is ignored; did you mean "version"?
-        unknown key /extra is ignored
+        /agent/capabilites: unknown key, ignored; did you mean "capabilities"?
+        /agent/lifecycle: unknown key, ignored
+        /agent/model/preferences: unknown key, ignored; did you mean "preference"?
+        /agent/provider/comand: unknown key, ignored; did you mean "command"?
+        /agent/requires/agents/0/versoin: unknown key, ignored; did you mean "version"?
+        /extra: unknown key, ignored
     "#]]
     .assert_eq(&warnings.concat());
 }

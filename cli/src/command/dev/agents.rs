@@ -123,7 +123,7 @@ impl Watch {
             self.tell(context, told, &problem);
             return true;
         }
-        let warnings: Vec<String> = package.contract.warnings.iter().map(ToString::to_string).collect();
+        let warnings = package.contract.warnings.clone();
         match client.upload(&["api", "agents"], package.bytes).await {
             Ok(_) => {
                 let versions = self.registered.entry(dir.clone()).or_default();
