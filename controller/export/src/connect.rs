@@ -14,13 +14,8 @@ use crate::{ExportError, Target};
 /// The time limit for a connection, with TLS and authentication.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 
-/// One connection is enough: batches are written one after the other.
+/// One connection is enough: each batch continues where the one before ended, so they are written one after the other.
 const CONNECTIONS_MAX: usize = 1;
-
-/// Settings of each connection. An exporter that is stopped in the middle of a transaction must not hold its locks for long, and a
-/// partition that cannot be created soon must not make readers wait behind it.
-const SETTINGS: &str = "SET statement_timeout = '30s'; SET lock_timeout = '5s';
-    SET idle_in_transaction_session_timeout = '30s'; SET TIME ZONE 'UTC'; SET client_min_messages = 'warning'";
 
 /// Prepares connections to a database.
 pub(crate) fn pool(target: &Target) -> Result<Pool, deadpool_postgres::BuildError> {
@@ -37,9 +32,7 @@ pub(crate) fn pool(target: &Target) -> Result<Pool, deadpool_postgres::BuildErro
 
 /// A new connection.
 pub(crate) async fn connect(pool: &Pool) -> Result<Object, ExportError> {
-    let client = pool.get().await.map_err(ExportError::Connect)?;
-    client.batch_execute(SETTINGS).await.map_err(ExportError::doing("prepare a connection"))?;
-    Ok(client)
+    pool.get().await.map_err(ExportError::Connect)
 }
 
 fn tls(target: &Target) -> ClientConfig {

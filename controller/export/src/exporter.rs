@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use crate::lineage::Lineage;
 use crate::rows::Rows;
 use crate::write::Written;
-use crate::{ExportError, Target, connect, migrate, partition, write};
+use crate::{ExportError, Target, connect, migrate, partition, statement, write};
 
 /// The bytes of history in one batch. This bounds memory, and the time of a transaction.
 const PART_BYTES: usize = 2 << 20;
@@ -230,7 +230,7 @@ impl Exporter<'_> {
         }
         let wall = u64::try_from(self.parts.env.clock.wall().0).unwrap_or_default();
         let failed = ExportError::doing("drop a partition");
-        let transaction = client.transaction().await.map_err(&failed)?;
+        let transaction = statement::begin(client).await.map_err(&failed)?;
         let wall = SystemTime::UNIX_EPOCH + Duration::from_micros(wall);
         let dropped = partition::drop_old(&transaction, wall, keep).await?;
         transaction.commit().await.map_err(&failed)?;

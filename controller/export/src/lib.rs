@@ -18,6 +18,7 @@ mod lineage;
 mod migrate;
 mod partition;
 mod rows;
+mod statement;
 mod table;
 mod target;
 #[cfg(test)]

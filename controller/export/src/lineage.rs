@@ -8,9 +8,10 @@ use atlas_env::Env;
 use atlas_history::{Gap, History, HistoryError, Part};
 use atlas_types::EventSeq;
 use deadpool_postgres::Object;
+use tokio_postgres::types::Type;
 
 use crate::write::column;
-use crate::{ExportError, write};
+use crate::{ExportError, statement, write};
 
 /// The bytes of history that are compared at once.
 const PART_BYTES: usize = 1 << 20;
@@ -30,15 +31,19 @@ impl Lineage<'_> {
     /// the database has jobs in common with this one.
     pub(crate) async fn settle(&self, client: &mut Object) -> Result<EventSeq, ExportError> {
         let failed = ExportError::doing("read the watermark");
-        let row = client.query_one("SELECT cluster, watermark FROM atlas.progress", &[]).await.map_err(&failed)?;
+        let sql = "SELECT cluster, watermark FROM atlas.progress";
+        let row = statement::ask_one(client, sql).await.map_err(&failed)?;
         let (found, watermark): (Option<String>, i64) = (row.get(0), row.get(1));
         let own = format!("{:032x}", self.cluster);
         let watermark = EventSeq(watermark.unsigned_abs());
         let is_own = found.as_ref().is_none_or(|found| *found == own);
         if is_own && watermark <= self.committed && self.ends_alike(client).await? {
             if found.is_none() {
+                let failed = ExportError::doing("name the cluster");
+                let transaction = statement::begin(client).await.map_err(&failed)?;
                 let sql = "UPDATE atlas.progress SET cluster = $1 WHERE cluster IS NULL";
-                client.execute(sql, &[&own]).await.map_err(ExportError::doing("name the cluster"))?;
+                transaction.execute_typed(sql, &[(&own, Type::TEXT)]).await.map_err(&failed)?;
+                transaction.commit().await.map_err(&failed)?;
             }
             return write::watermark(client).await;
         }
@@ -52,9 +57,9 @@ impl Lineage<'_> {
     }
 
     /// Whether the last job of the database is the one that the history has in its place. True if there is none to compare.
-    async fn ends_alike(&self, client: &Object) -> Result<bool, ExportError> {
+    async fn ends_alike(&self, client: &mut Object) -> Result<bool, ExportError> {
         let sql = "SELECT event_seq, id FROM atlas.job ORDER BY event_seq DESC LIMIT 1";
-        let last = client.query_opt(sql, &[]).await.map_err(ExportError::doing("read the last job"))?;
+        let last = statement::ask(client, sql, &[]).await.map_err(ExportError::doing("read the last job"))?;
         let Some(last) = last else { return Ok(true) };
         let (event, id): (i64, String) = (last.get(0), last.get(1));
         let jobs = self.history.ended_by(vec![EventSeq(event.unsigned_abs())]).await.map_err(ExportError::History)?;
@@ -63,9 +68,9 @@ impl Lineage<'_> {
     }
 
     /// The last event up to which the database has the jobs of the history; none if they have no job in common.
-    async fn common(&self, client: &Object, watermark: EventSeq) -> Result<Option<EventSeq>, ExportError> {
+    async fn common(&self, client: &mut Object, watermark: EventSeq) -> Result<Option<EventSeq>, ExportError> {
         let failed = ExportError::doing("compare jobs");
-        let oldest = client.query_one("SELECT min(event_seq) FROM atlas.job", &[]).await.map_err(&failed)?;
+        let oldest = statement::ask_one(client, "SELECT min(event_seq) FROM atlas.job").await.map_err(&failed)?;
         // The database may have dropped older jobs by its own retention.
         let Some(oldest) = oldest.get::<_, Option<i64>>(0) else { return Ok(None) };
         let (mut reached, mut common) = (EventSeq(0), None);
@@ -82,7 +87,8 @@ impl Lineage<'_> {
             let sql = "SELECT event_seq FROM unnest($1::bigint[], $2::text[]) AS ours (event_seq, id)
                 WHERE NOT EXISTS (SELECT FROM atlas.job WHERE job.event_seq = ours.event_seq AND job.id = ours.id)
                 ORDER BY event_seq LIMIT 1";
-            let differs = client.query_opt(sql, &[&events, &ids]).await.map_err(&failed)?;
+            let values: [statement::Value<'_>; 2] = [(&events, Type::INT8_ARRAY), (&ids, Type::TEXT_ARRAY)];
+            let differs = statement::ask(client, sql, &values).await.map_err(&failed)?;
             let differs: Option<i64> = differs.map(|row| row.get(0));
             let alike = events.iter().filter(|event| differs.is_none_or(|differs| **event < differs)).max();
             common = alike.map(|event| EventSeq(event.unsigned_abs())).or(common);
@@ -117,17 +123,18 @@ impl Lineage<'_> {
         own: &str,
     ) -> Result<(), ExportError> {
         let failed = ExportError::doing("replace the rows of another history");
-        let transaction = client.transaction().await.map_err(&failed)?;
+        let transaction = statement::begin(client).await.map_err(&failed)?;
         // These rows can be many.
         transaction.batch_execute("SET LOCAL statement_timeout = '10min'").await.map_err(&failed)?;
         for table in ["job", "call", "run"] {
             let sql = format!("DELETE FROM atlas.{table} WHERE event_seq > $1");
-            transaction.execute(&sql, &[&column(common)]).await.map_err(&failed)?;
+            transaction.execute_typed(&sql, &[(&column(common), Type::INT8)]).await.map_err(&failed)?;
         }
         let sql = "UPDATE atlas.progress SET watermark = $1, cluster = $2, rebuilds = rebuilds + 1, rebuilt_at = now()
             WHERE watermark = $3";
         let (common, watermark) = (column(common), column(watermark));
-        let changed = transaction.execute(sql, &[&common, &own, &watermark]).await.map_err(&failed)?;
+        let values: [statement::Value<'_>; 3] = [(&common, Type::INT8), (&own, Type::TEXT), (&watermark, Type::INT8)];
+        let changed = transaction.execute_typed(sql, &values).await.map_err(&failed)?;
         if changed == 1 {
             transaction.commit().await.map_err(&failed)?;
             tracing::warn!(

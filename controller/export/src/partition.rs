@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use jiff::civil::{Date, date};
 use jiff::tz::TimeZone;
 use tokio_postgres::Transaction;
+use tokio_postgres::types::Type;
 
 use crate::ExportError;
 
@@ -31,7 +32,7 @@ pub(crate) async fn create(transaction: &Transaction<'_>, months: &BTreeSet<Date
         for table in TABLES {
             let name = name(table, *month);
             let found = transaction
-                .query_one("SELECT to_regclass($1) IS NOT NULL", &[&format!("atlas.{name}")])
+                .query_typed_one("SELECT to_regclass($1) IS NOT NULL", &[(&format!("atlas.{name}"), Type::TEXT)])
                 .await
                 .map_err(&failed)?;
             // Creating a partition waits for all readers of the table, so it is not tried for each batch.
@@ -60,7 +61,7 @@ pub(crate) async fn drop_old(
 ) -> Result<Vec<String>, ExportError> {
     let failed = ExportError::doing("drop a partition");
     let rows = transaction
-        .query(
+        .query_typed(
             "SELECT child.relname::text, parent.relname::text FROM pg_inherits
              JOIN pg_class child ON child.oid = inhrelid JOIN pg_class parent ON parent.oid = inhparent
              WHERE parent.relnamespace = 'atlas'::regnamespace AND parent.relkind = 'p' AND child.relkind = 'r'",

@@ -5,7 +5,9 @@
 use std::time::SystemTime;
 
 use serde_json::Value;
-use tokio_postgres::types::ToSql;
+use tokio_postgres::types::Type;
+
+use crate::statement::Value as Parameter;
 
 /// Columns whose text the database splits into words.
 const WORDS: &str = "tsvector";
@@ -30,8 +32,8 @@ macro_rules! table {
                 self.len
             }
 
-            pub(crate) fn values(&self) -> Vec<&(dyn ToSql + Sync)> {
-                vec![ $( &self.$column, )* ]
+            pub(crate) fn values(&self) -> Vec<Parameter<'_>> {
+                vec![ $( (&self.$column, array_of($sql)), )* ]
             }
 
             /// The statement that writes all rows; rows that exist are left as they are.
@@ -40,6 +42,17 @@ macro_rules! table {
             }
         }
     };
+}
+
+/// The type of an array of values of a column.
+fn array_of(sql: &str) -> Type {
+    match sql {
+        "bigint" => Type::INT8_ARRAY,
+        "boolean" => Type::BOOL_ARRAY,
+        "timestamptz" => Type::TIMESTAMPTZ_ARRAY,
+        "jsonb" => Type::JSONB_ARRAY,
+        _ => Type::TEXT_ARRAY,
+    }
 }
 
 fn statement(table: &str, columns: &[(&str, &str)]) -> String {

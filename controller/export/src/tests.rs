@@ -3,6 +3,7 @@
 mod faults;
 mod node;
 mod plans;
+mod pooler;
 mod restore;
 
 use std::time::Duration;

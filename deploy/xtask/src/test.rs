@@ -26,6 +26,7 @@ pub(crate) fn run_all(options: &Options) -> Result<()> {
     require_python()?;
     tools::want("ip", "iproute2");
     tools::want("initdb", "postgresql");
+    tools::want("pgbouncer", "pgbouncer");
     tools::want("promtool", "prometheus");
     tools::want("dockerd", "docker.io");
     tools::want("podman", "podman");

@@ -3,6 +3,8 @@
 //! The server refuses to run as root. If the test does, the server runs as the user `postgres` or `nobody`. Where the programs of
 //! PostgreSQL are missing, [`Postgres::start`] skips the test with a notice.
 
+mod bouncer;
+
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
@@ -12,6 +14,8 @@ use std::process::{Command, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, User, chown, geteuid};
 use tempfile::TempDir;
+
+pub use self::bouncer::Bouncer;
 
 /// How often a start is tried. After a crash, processes of the old server can hold its memory for a moment.
 const STARTS_MAX: u32 = 200;

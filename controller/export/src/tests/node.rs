@@ -216,6 +216,7 @@ fn job(id: u64, status: JobStatus) -> Job {
         journal: ended.then(|| Arc::new(Journal { steps: vec![Arc::new(step)], ..Journal::default() })),
         bearer: false,
         budget_nanodollars: None,
+        waits_for_node: false,
         step: None,
         context: None,
         fork: None,
