@@ -16,6 +16,17 @@ const VERSION: &str = "1.0";
 /// The types of nodes.
 pub(crate) const TYPES: [&str; 8] = ["llm", "script", "approval", "input", "rag", "map", "agent", "end"];
 
+/// Fields of a graph that have no effect.
+const UNUSED: [&str; 5] = [
+    "conversation_starters",
+    "skills_enabled",
+    "enabled_skills",
+    "inject_skill_instructions",
+    "skill_instructions",
+];
+/// Settings that have no effect: each step is recorded in any case.
+const UNUSED_SETTINGS: [&str; 1] = ["log_state_snapshots"];
+
 /// A document and what is known about it.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'d> {
@@ -139,7 +150,7 @@ fn graph<'d>(value: &'d Value, empty: &'d Map<String, Value>, reading: &mut Read
     let reducers = fields.object_or_empty("reducers");
     let start = fields.text("start");
     let nodes = nodes(&mut fields, empty);
-    fields.unused(&["skills_enabled", "enabled_skills", "inject_skill_instructions", "skill_instructions"], None);
+    fields.unused(&UNUSED, None);
     let mut known = std::collections::BTreeMap::new();
     for (key, reducer) in &reducers {
         let pointer = member("/reducers", key);
@@ -209,6 +220,7 @@ fn settings<'d>(fields: &mut Fields<'d, '_>, empty: &'d Map<String, Value>) -> S
         max_concurrency: inner.size_or("max_concurrency", CONCURRENCY),
         fail_fast: inner.flag_or("fail_fast", default.fail_fast),
     };
+    inner.unused(&UNUSED_SETTINGS, None);
     inner.finish(None);
     settings
 }

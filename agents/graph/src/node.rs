@@ -7,6 +7,19 @@ use crate::finding::member;
 use crate::graph::{Agent, Approval, Input, Kind, Llm, MapNode, Next, Node, OnItemError, Rag, Script};
 use crate::load::{LoadErrorKind, TYPES};
 
+/// Fields of `rag` nodes that have no effect: documents are searched by their words.
+const UNUSED_RAG: [&str; 7] = [
+    "embedding_model",
+    "reranker_model",
+    "batch_size",
+    "driver",
+    "extractor_model",
+    "extractor_prompt",
+    "graph_hops",
+];
+/// Fields of `llm` nodes that have no effect.
+const UNUSED_LLM: [&str; 2] = ["skills_enabled", "enabled_skills"];
+
 /// Reads the node with this key.
 pub(crate) fn read(key: &str, mut fields: Fields<'_, '_>) -> Node {
     fields.label("id");
@@ -14,7 +27,7 @@ pub(crate) fn read(key: &str, mut fields: Fields<'_, '_>) -> Node {
     let next = next(&mut fields);
     let kind_name = fields.text("type");
     let kind = match kind_name.as_str() {
-        "llm" => llm(&mut fields),
+        "llm" => llm(&mut fields, key),
         "script" => Kind::Script(Script {
             script: fields.text("script"),
             timeout: fields.count_or("timeout", 30),
@@ -81,7 +94,7 @@ fn schema(fields: &mut Fields<'_, '_>) -> Option<Value> {
     fields.value_or_none("output_schema").cloned()
 }
 
-fn llm(fields: &mut Fields<'_, '_>) -> Kind {
+fn llm(fields: &mut Fields<'_, '_>, key: &str) -> Kind {
     let llm = Llm {
         prompt: fields.text("prompt"),
         instructions: fields.text_or_none("instructions"),
@@ -96,7 +109,7 @@ fn llm(fields: &mut Fields<'_, '_>) -> Kind {
         output_schema: schema(fields),
         timeout: fields.count_or_none("timeout"),
     };
-    fields.unused(&["skills_enabled", "enabled_skills"], None);
+    fields.unused(&UNUSED_LLM, Some(key));
     Kind::Llm(Box::new(llm))
 }
 
@@ -112,7 +125,7 @@ fn rag(fields: &mut Fields<'_, '_>, key: &str) -> Kind {
         batch_size: fields.count_or_none("batch_size"),
         timeout: fields.count_or_none("timeout"),
     };
-    fields.unused(&["driver", "extractor_model", "extractor_prompt", "graph_hops"], Some(key));
+    fields.unused(&UNUSED_RAG, Some(key));
     Kind::Rag(Box::new(rag))
 }
 

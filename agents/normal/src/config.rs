@@ -54,9 +54,37 @@ pub struct Config {
     pub unknown: Vec<String>,
 }
 
+/// Members of the format that have no effect, and what becomes of what they are for.
+pub const WITHOUT_EFFECT: [(&str, &str); 2] = [
+    ("compression_threshold", "sessions are kept whole, within the limits of conversations"),
+    ("conversation_starters", "nothing suggests prompts to people"),
+];
+
+/// Members that only have an effect together with `can_spawn_agents: true`.
+pub const OF_HELPERS: [&str; 5] = [
+    "inject_spawn_instructions",
+    "max_agent_depth",
+    "max_concurrent_agents",
+    "summarization_model",
+    "summarization_threshold",
+];
+
 impl Config {
+    /// The members of the format.
+    pub fn members() -> Vec<&'static str> {
+        let mut known = Vec::new();
+        // The names do not depend on the document.
+        let read = Self::read_noting(&serde_json::json!({"name": ""}), &mut known);
+        debug_assert!(read.is_ok(), "{read:?}");
+        known
+    }
+
     /// Reads a document.
     pub fn read(document: &Value) -> Result<Self, ConfigError> {
+        Self::read_noting(document, &mut Vec::new())
+    }
+
+    fn read_noting(document: &Value, known: &mut Vec<&'static str>) -> Result<Self, ConfigError> {
         let mut reader = Reader::new(document, "")?;
         let variables = reader.list("variables")?.iter().enumerate();
         let variables = variables.map(|(place, one)| Variable::read(one, &format!("variables[{place}].")));
@@ -88,7 +116,10 @@ impl Config {
             inject_spawn_instructions: reader.truth("inject_spawn_instructions")?.unwrap_or(true),
             summarization_model: reader.text("summarization_model")?,
             compression_threshold: reader.count("compression_threshold")?,
-            unknown: reader.unknown(),
+            unknown: {
+                known.extend(reader.names());
+                reader.unknown()
+            },
         })
     }
 }

@@ -9,7 +9,7 @@ mod read;
 mod tests;
 mod variables;
 
-pub use config::Config;
+pub use config::{Config, OF_HELPERS, WITHOUT_EFFECT};
 pub use overrides::{OverrideError, Overrides};
 pub use read::ConfigError;
 pub use variables::Variable;

@@ -115,6 +115,11 @@ impl<'d> Reader<'d> {
         Ok(list)
     }
 
+    /// The names that were read.
+    pub(crate) fn names(&self) -> &[&'static str] {
+        &self.read
+    }
+
     /// The names that were not read.
     pub(crate) fn unknown(self) -> Vec<String> {
         self.members.keys().filter(|name| !self.read.contains(&name.as_str())).cloned().collect()

@@ -203,3 +203,13 @@ fn what_is_wrong_is_named() {
     "#]],
     );
 }
+
+/// Each member of the format is in one of the tables, or has a field that is read elsewhere (`tests/tidy` looks for that).
+#[test]
+fn the_tables_name_members_of_the_format() {
+    let members = Config::members();
+    assert!(members.len() > 25, "{members:?}");
+    for name in crate::WITHOUT_EFFECT.iter().map(|(name, _)| name).chain(&crate::OF_HELPERS) {
+        assert!(members.contains(name), "{name}");
+    }
+}

@@ -22,9 +22,6 @@ pub const CONFIG_FILE: &str = "config.yaml";
 /// Scripts that are larger are not read for a validation.
 const SCRIPT_BYTES_MAX: u64 = 1 << 20;
 
-/// The files that define tools of an agent's own.
-const OWN_TOOLS: [&str; 4] = ["tools.sh", "tools.py", "tools.ts", "tools.js"];
-
 /// Tools that every graph has.
 const TOOLS: [&str; 6] =
     ["agent__send_message", "agent__check_inbox", "user__ask", "user__confirm", "user__input", "user__checkbox"];
@@ -145,7 +142,7 @@ impl GraphFolder {
 
     /// Whether the agent has a file of tools of its own.
     pub fn has_own_tools(&self) -> bool {
-        OWN_TOOLS.iter().any(|file| self.folder.join(file).is_file())
+        !crate::own_tools(&self.folder).is_empty()
     }
 
     /// Whether the agent can start: its tool files exist below `tools`, and each of its variables has a value.

@@ -6,8 +6,10 @@
 //! [`Manifest`]; other crates store packages in a cluster.
 //! A skill is packed in the same way, with another file at its root ([`pack_skill`], [`skill_of`]).
 
+mod collect;
 mod derive;
 mod discover;
+mod effect;
 mod graph;
 mod manifest;
 mod overrides;
@@ -24,6 +26,7 @@ use atlas_types::Digest;
 use sha2::{Digest as _, Sha256};
 
 pub use derive::{DefinitionError, TIERS, config, is_agent, model_name, placeholders};
+pub use effect::config_warnings;
 pub use discover::{DiscoveredAgent, Discovery, Skipped, discover};
 pub use graph::{CONFIG_FILE, GRAPH_FILE, GraphError, GraphFolder, Known, graph, graph_tools};
 pub use manifest::{MANIFEST_BYTES_MAX, Manifest, ManifestError, Mismatch};
@@ -36,7 +39,7 @@ pub use skill::{
     SKILL_CODE, SKILL_FILE, SkillError, SkillFolder, SkillPackage, SkillRuntime, discover_skills, pack_skill, skill_of,
 };
 pub use skill_agent::{skill_agent, skill_agent_name};
-pub use toolbox::{TOOLS_FOLDER, is_packaged_tool, tool_file};
+pub use toolbox::{GlobalToolError, TOOLS_FOLDER, global_tool, is_packaged_tool, own_tools};
 pub use unpack::{Inspected, PARTIAL, UnpackError, contract_of, file_of, inspect, unpack};
 pub use walk::{ArchiveError, Limits};
 

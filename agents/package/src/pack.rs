@@ -1,6 +1,5 @@
 //! Creates the archive; the same files always give the same bytes.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -10,6 +9,7 @@ use atlas_types::Digest;
 use flate2::{Compression, GzBuilder};
 use tar::{EntryType, Header};
 
+use crate::collect::{Collected, Room, collect};
 use crate::overrides::{self, OVERRIDES_FILE, OverridesError};
 use crate::{CONTRACT_FILE, DefinitionError, Limits, derive, toolbox};
 
@@ -38,6 +38,9 @@ pub struct Package {
     pub contract: Contract,
     /// The number of files.
     pub files: usize,
+    /// What its directory has besides: paths of hidden and special files that an agent may need. Files of tools for developers are not
+    /// listed.
+    pub left_out: Vec<String>,
 }
 
 /// Why a directory cannot be packed.
@@ -77,6 +80,16 @@ pub enum PackError {
         /// The name.
         path: String,
     },
+    /// A link that cannot be followed.
+    #[error("\"{path}\" is a link to \"{}\", {why}", .target.display())]
+    Link {
+        /// The link, in the package.
+        path: String,
+        /// Where it leads.
+        target: PathBuf,
+        /// Why it cannot be followed, and what to do.
+        why: &'static str,
+    },
     /// The archive could not be written.
     #[error("could not write the archive")]
     Write(#[source] io::Error),
@@ -84,26 +97,28 @@ pub enum PackError {
 
 /// Packs the directory of an agent. One of Loki has a contract that follows from its definition.
 ///
-/// Includes every regular file whose path has no hidden part and no `__pycache__`; links are excluded.
+/// Includes every regular file whose path has no hidden part and no `__pycache__`. Links are followed inside the directory, and refused
+/// where they leave it.
 pub fn pack(dir: &Path) -> Result<Package, PackError> {
     pack_in(dir, &|_| None)
 }
 
 /// Packs the directory of an agent in an environment, whose variables replace values of the definition of an agent of Loki.
 pub fn pack_in(dir: &Path, variable: &Variable<'_>) -> Result<Package, PackError> {
-    pack_files(own_files(dir, variable)?)
+    let Collected { files, left_out } = own_files(dir, variable)?;
+    Ok(Package { left_out, ..pack_files(files)? })
 }
 
 /// The files of an agent, and the contract that follows from its definition.
-fn own_files(dir: &Path, variable: &Variable<'_>) -> Result<Vec<PackFile>, PackError> {
-    let mut files = files_of(dir)?;
+fn own_files(dir: &Path, variable: &Variable<'_>) -> Result<Collected, PackError> {
+    let Collected { mut files, left_out } = collected(dir)?;
     let overrides = replaced(dir, &mut files, variable).map_err(|error| PackError::Definition(error.into()))?;
     if !files.iter().any(|file| file.path == CONTRACT_FILE)
         && let Some(bytes) = derive::contract(dir, &overrides).map_err(PackError::Definition)?
     {
         files.push(PackFile { path: CONTRACT_FILE.to_owned(), bytes, executable: false });
     }
-    Ok(files)
+    Ok(Collected { files, left_out })
 }
 
 /// What replaces values of the definition of an agent: that of its own file, then that of the environment, which becomes part of the file.
@@ -123,11 +138,11 @@ fn replaced(dir: &Path, files: &mut Vec<PackFile>, variable: &Variable<'_>) -> R
 
 /// Packs the directory of an agent in an environment with other files, which do not replace its own.
 pub fn pack_with_files(dir: &Path, others: Vec<PackFile>, variable: &Variable<'_>) -> Result<Package, PackError> {
-    let mut files = own_files(dir, variable)?;
+    let Collected { mut files, left_out } = own_files(dir, variable)?;
     let is_new = |other: &PackFile| !files.iter().any(|file| file.path == other.path);
     let new: Vec<PackFile> = others.into_iter().filter(is_new).collect();
     files.extend(new);
-    pack_files(files)
+    Ok(Package { left_out, ..pack_files(files)? })
 }
 
 /// Packs a directory with another contract than the one in it.
@@ -145,87 +160,29 @@ pub fn pack_files(mut files: Vec<PackFile>) -> Result<Package, PackError> {
     let contract = files.iter().find(|file| file.path == CONTRACT_FILE).ok_or(PackError::NoContract)?;
     let contract = crate::offered(&contract.bytes).map_err(PackError::Contract)?;
     let bytes = archive(&files)?;
-    Ok(Package { digest: crate::digest_of(&bytes), bytes, contract, files: files.len() })
+    Ok(Package { digest: crate::digest_of(&bytes), bytes, contract, files: files.len(), left_out: Vec::new() })
 }
 
 /// The files of a directory in the order of a package, within its limits.
 pub(crate) fn files_of(dir: &Path) -> Result<Vec<PackFile>, PackError> {
-    let mut files = Vec::new();
-    collect(dir, &mut Vec::new(), &mut files, &mut Room { limits: Limits::default(), bytes: 0 })?;
-    order(&mut files)?;
-    Ok(files)
+    collected(dir).map(|found| found.files)
+}
+
+fn collected(dir: &Path) -> Result<Collected, PackError> {
+    let mut found = collect(dir)?;
+    order(&mut found.files)?;
+    Ok(found)
 }
 
 fn order(files: &mut [PackFile]) -> Result<(), PackError> {
     // Sorted by the parts of the path and not by its text, so that the files in a directory `name` precede a file
     // `name.txt`.
     files.sort_by(|left, right| left.path.split('/').cmp(right.path.split('/')));
-    let mut room = Room { limits: Limits::default(), bytes: 0 };
+    let mut room = Room::new(Limits::default());
     for (count, file) in files.iter().enumerate() {
         room.take(count, file.bytes.len() as u64)?;
     }
     Ok(())
-}
-
-/// Counts files and bytes while they are collected, so that a large tree is refused before all of it is read.
-struct Room {
-    limits: Limits,
-    bytes: u64,
-}
-
-impl Room {
-    fn take(&mut self, files: usize, bytes: u64) -> Result<(), PackError> {
-        self.bytes += bytes;
-        if files >= self.limits.entries_max {
-            return Err(PackError::TooManyFiles { max: self.limits.entries_max });
-        }
-        if self.bytes > self.limits.content_bytes_max {
-            return Err(PackError::TooLarge { max: self.limits.content_bytes_max });
-        }
-        Ok(())
-    }
-}
-
-fn collect(dir: &Path, parts: &mut Vec<String>, files: &mut Vec<PackFile>, room: &mut Room) -> Result<(), PackError> {
-    let read = |path: &Path| {
-        let path = path.to_owned();
-        move |source| PackError::Read { path, source }
-    };
-    if parts.len() > room.limits.depth_max {
-        return Err(PackError::Name { path: parts.join("/") });
-    }
-    for entry in fs::read_dir(dir).map_err(read(dir))? {
-        let entry = entry.map_err(read(dir))?;
-        let path = entry.path();
-        let Ok(name) = entry.file_name().into_string() else {
-            return Err(PackError::Name { path: path.display().to_string() });
-        };
-        if name.starts_with('.') || name == "__pycache__" {
-            continue;
-        }
-        let metadata = entry.metadata().map_err(read(&path))?;
-        parts.push(name);
-        if metadata.is_dir() {
-            collect(&path, parts, files, room)?;
-        } else if metadata.is_file() {
-            room.take(files.len(), metadata.len())?;
-            let bytes = fs::read(&path).map_err(read(&path))?;
-            files.push(PackFile { path: parts.join("/"), bytes, executable: is_executable(&metadata) });
-        }
-        parts.pop();
-    }
-    Ok(())
-}
-
-#[cfg(unix)]
-fn is_executable(metadata: &fs::Metadata) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    metadata.permissions().mode() & 0o111 != 0
-}
-
-#[cfg(not(unix))]
-fn is_executable(_: &fs::Metadata) -> bool {
-    false
 }
 
 /// Writes the archive without data of this machine: no times, no owners, and only two modes.

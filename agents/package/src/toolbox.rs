@@ -64,13 +64,52 @@ pub fn is_packaged_tool(name: &str) -> bool {
 }
 
 /// The file of a tool that `global_tools` names, in the folder of an agent: its own, or else the packaged one.
-pub fn tool_file(folder: &Path, name: &str) -> PathBuf {
+pub(crate) fn tool_file(folder: &Path, name: &str) -> PathBuf {
     let folder = folder.join(TOOLS_FOLDER);
     let own = folder.join(name);
     match atlas_toolbox::files(name).first() {
         Some(file) if !own.is_file() => folder.join(file.name),
         _ => own,
     }
+}
+
+/// The files that can have tools of an agent's own. The first one counts.
+const OWN_TOOLS: [&str; 4] = ["tools.sh", "tools.py", "tools.ts", "tools.js"];
+
+/// The files with tools of an agent's own; the first one counts, and the others have no effect.
+pub fn own_tools(folder: &Path) -> Vec<PathBuf> {
+    OWN_TOOLS.iter().map(|file| folder.join(file)).filter(|path| path.is_file()).collect()
+}
+
+/// Why a name in `global_tools` is no tool.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GlobalToolError {
+    #[error("\"{name}\" in global_tools is no file name")]
+    Name { name: String },
+    #[error("\"{name}\" in global_tools is no file of {TOOLS_FOLDER}{}", .meant.as_ref().map(|file| format!("; did you mean \"{file}\"?")).unwrap_or_default())]
+    Missing {
+        name: String,
+        /// The file that was probably meant.
+        meant: Option<String>,
+    },
+}
+
+/// The file of a tool that `global_tools` names, in the folder of a package.
+pub fn global_tool(folder: &Path, name: &str) -> Result<PathBuf, GlobalToolError> {
+    if Path::new(name).file_name().is_none_or(|file| file != name) {
+        return Err(GlobalToolError::Name { name: name.to_owned() });
+    }
+    let path = tool_file(folder, name);
+    if path.is_file() {
+        return Ok(path);
+    }
+    let entries = std::fs::read_dir(folder.join(TOOLS_FOLDER)).into_iter().flatten().flatten();
+    let mut files: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    files.sort_unstable();
+    let stem = |file: &str| file.rsplit_once('.').map_or(file, |(stem, _)| stem).to_owned();
+    let same = files.iter().find(|file| stem(file) == stem(name)).map(String::as_str);
+    let meant = same.or_else(|| atlas_contract::nearest(name, files.iter().map(String::as_str)));
+    Err(GlobalToolError::Missing { name: name.to_owned(), meant: meant.map(str::to_owned) })
 }
 
 #[cfg(test)]
@@ -133,6 +172,32 @@ mod tests {
             ]),
             [""; 0]
         );
+    }
+
+    #[test]
+    fn a_name_that_is_no_tool_is_told_with_the_one_that_was_meant() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let tools = folder.path().join(TOOLS_FOLDER);
+        std::fs::create_dir_all(&tools).expect("a folder");
+        std::fs::write(tools.join("add.py"), "").expect("a file");
+        let told = |name: &str| global_tool(folder.path(), name).map(drop).map_err(|error| error.to_string());
+        assert_eq!(told("add.py"), Ok(()));
+        let missing = |name: &str| format!("\"{name}\" in global_tools is no file of functions/tools");
+        for name in ["add", "add.sh", "ad.py"] {
+            assert_eq!(told(name), Err(missing(name) + "; did you mean \"add.py\"?"));
+        }
+        assert_eq!(told("other.sh"), Err(missing("other.sh")));
+        assert_eq!(told("../add.py"), Err("\"../add.py\" in global_tools is no file name".to_owned()));
+    }
+
+    #[test]
+    fn of_several_own_files_the_first_counts() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for file in ["tools.py", "tools.sh", "tools.rb"] {
+            std::fs::write(folder.path().join(file), "").expect("a file");
+        }
+        let found = own_tools(folder.path());
+        assert_eq!(found, [folder.path().join("tools.sh"), folder.path().join("tools.py")]);
     }
 
     #[test]

@@ -69,7 +69,7 @@ pub fn file_of(archive: &[u8], path: &str) -> Result<Option<Vec<u8>>, ArchiveErr
 /// The contract of a package that is being registered, after all checks.
 pub fn contract_of(archive: &[u8]) -> Result<Contract, UnpackError> {
     let contract = inspect(archive, &Limits::default())?.contract;
-    contract.check_limits().map_err(UnpackError::Contract)?;
+    contract.check_offered().map_err(UnpackError::Contract)?;
     Ok(contract)
 }
 

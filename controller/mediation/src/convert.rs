@@ -48,6 +48,11 @@ impl Type {
     }
 }
 
+/// Whether a value of one property can be that of the other without a change, as far as their types say.
+pub fn fits_property(from: &Value, to: &Value) -> bool {
+    fits(Type::of(from), Type::of(to))
+}
+
 /// Whether a value fits without a change.
 pub(crate) fn fits(from: Type, to: Type) -> bool {
     from == to || from == Type::Unknown || to == Type::Unknown || (from, to) == (Type::Integer, Type::Number)

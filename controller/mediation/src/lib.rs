@@ -9,13 +9,16 @@ mod analyze;
 mod bridge;
 mod convert;
 mod path;
+mod reach;
 mod report;
 mod similarity;
 mod strategy;
 
 pub use analyze::analyze;
+pub use convert::fits_property;
 pub use bridge::{ATTEMPTS_MAX, Bridge, BridgeError, extract_json};
 pub use path::Context;
+pub use reach::{Schemas, Unreachable, reach};
 pub use report::{Coercion, Level, Report};
 pub use similarity::{similarity, tokenize};
 pub use strategy::{Mediated, MediationError, Plan, mapped, mediate};

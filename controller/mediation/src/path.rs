@@ -51,7 +51,7 @@ fn follow(value: &Value, segments: &[&str]) -> Option<Value> {
 }
 
 /// The segments of a path. `name[3]` is two of them.
-fn segments(path: &str) -> Option<Vec<String>> {
+pub(crate) fn segments(path: &str) -> Option<Vec<String>> {
     let mut segments = Vec::new();
     for part in path.split('.') {
         match indexed(part) {

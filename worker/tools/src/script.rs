@@ -93,6 +93,17 @@ impl Script {
         Ok(Self { path: path.to_owned(), language, source, owner, stem, declared })
     }
 
+    /// Whether its tools can be called, as far as that shows without calling them.
+    pub fn check(&self) -> Result<(), PrepareError> {
+        if self.language == Language::Bash { self.built().map(drop) } else { Ok(()) }
+    }
+
+    /// The program that the tags of a Bash script ask for.
+    fn built(&self) -> Result<String, PrepareError> {
+        let built = argc::build(&self.source, &self.stem, None);
+        built.map_err(|error| PrepareError::Tags { path: self.path.clone(), why: error.to_string() })
+    }
+
     /// Writes what is needed to call the tools.
     pub fn prepare(self, surroundings: &Arc<Surroundings>) -> Result<Vec<Tool>, PrepareError> {
         let scratch = &surroundings.scratch;
@@ -105,9 +116,7 @@ impl Script {
             Language::Python => write("run.py", PYTHON)?,
             Language::TypeScript => write("run.mts", TYPESCRIPT)?,
             Language::Bash => {
-                let built = argc::build(&self.source, &self.stem, None);
-                let built =
-                    built.map_err(|error| PrepareError::Tags { path: self.path.clone(), why: error.to_string() })?;
+                let built = self.built()?;
                 // What `argc` generates cuts a value at its last `=`, and options begin at their first one.
                 let built = built.replace(CUT_AT_LAST, CUT_AT_FIRST);
                 let owner = if let Owner::Agent { name, .. } = &self.owner { name.as_str() } else { "" };
