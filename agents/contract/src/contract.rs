@@ -3,6 +3,7 @@
 //! [`parse`] reports all violations at once and warns about unknown keys. A missing member is distinguished from a
 //! member with the default value only where the difference matters (hardware).
 
+mod effect;
 mod keys;
 mod limits;
 mod llm;
@@ -322,6 +323,15 @@ impl Default for Permissions {
     }
 }
 
+/// The limits on processes that `permissions` states; none for no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StatedLimits {
+    /// `max_memory_mb`, in MiB.
+    pub memory_mb: Option<u64>,
+    /// `max_cpu_seconds`.
+    pub cpu_seconds: Option<u64>,
+}
+
 /// A valid contract.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contract {
@@ -353,6 +363,8 @@ pub struct Contract {
     pub has_permissions: bool,
     /// True if that block states what the agent's processes may do: `filesystem` or `network`.
     pub states_access: bool,
+    /// The limits that the block states. Its defaults are none: they were written down when nothing enforced them.
+    pub stated_limits: StatedLimits,
     /// The program that runs the agent.
     pub provider: Provider,
     /// Time limit of one execution in seconds.

@@ -11,6 +11,7 @@ mod contract;
 mod document;
 mod eval;
 pub mod fixture;
+mod pip;
 pub mod platform;
 pub mod python;
 pub use atlas_types::requirement;
@@ -27,9 +28,11 @@ pub mod yaml;
 
 pub use contract::{
     Contract, ContractError, Dependency, ExecMode, Expose, Hardware, KeyLimits, Knowledge, Llm, Mcp, Model,
-    Permissions, Provider, ProviderKind, RateLimit, RequiredServer, Requires, Retry, ToolPermission, parse, parse_offered,
+    Permissions, Provider, ProviderKind, RateLimit, RequiredServer, Requires, Retry, StatedLimits, ToolPermission, parse,
+    parse_offered,
 };
 pub use eval::{Check, CheckResult, EVAL_FILE, Eval, EvalError};
+pub use pip::{check_pip_requirement, pip_requirement};
 pub use remote::{Remote, RemoteError};
 pub use required_skill::RequiredSkill;
 pub use same::same;

@@ -9,10 +9,13 @@ mod cost;
 mod limits;
 mod message;
 mod multiple;
+mod never;
 mod order;
 mod pattern;
 mod reference;
 mod weight;
+
+pub use never::never;
 
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, PatternOptions, ValidationError};

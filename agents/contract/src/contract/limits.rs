@@ -1,7 +1,8 @@
-//! Numbers that make no sense but are accepted by Atlas for Python. They are refused when an agent is registered, and
-//! accepted in agents that are registered already.
+//! What makes no sense but is accepted by Atlas for Python: negative numbers, and Python packages that pip would refuse. They are
+//! refused when an agent is registered, and accepted in agents that are registered already.
 
 use super::{Contract, ContractError, parse};
+use crate::check_pip_requirement;
 use crate::document::Wrapped;
 use crate::violation::Violation;
 use crate::yaml;
@@ -17,11 +18,11 @@ const AMOUNTS: [&str; 7] = [
     "startup_timeout",
 ];
 
-/// Reads the contract of an agent that is offered: [`parse`] and [`Contract::check_limits`]. If rules are broken, negative numbers are
+/// Reads the contract of an agent that is offered: [`parse`] and [`Contract::check_offered`]. If rules are broken, negative numbers are
 /// reported together with the other violations.
 pub fn parse_offered(text: &[u8]) -> Result<Contract, ContractError> {
     match parse(text) {
-        Ok(contract) => contract.check_limits().map(|()| contract),
+        Ok(contract) => contract.check_offered().map(|()| contract),
         Err(ContractError::Rules { mut violations, .. }) => {
             violations.extend(negative_in(text, &violations));
             Err(ContractError::Rules { violations, plain: Vec::new() })
@@ -52,8 +53,8 @@ fn violation(place: &str, value: impl std::fmt::Display) -> Violation {
 }
 
 impl Contract {
-    /// Refuses negative times and counts.
-    pub fn check_limits(&self) -> Result<(), ContractError> {
+    /// Refuses negative times and counts, and requirements of packages that pip would refuse.
+    pub fn check_offered(&self) -> Result<(), ContractError> {
         let seconds = |value: Option<f64>| value.filter(|value| *value < 0.0).map(|value| value.to_string());
         let count = |value: i64| (value < 0).then(|| value.to_string());
         let negative = [
@@ -66,7 +67,18 @@ impl Contract {
             seconds(self.startup_timeout),
         ];
         let found = AMOUNTS.into_iter().zip(negative);
-        let violations: Vec<Violation> = found.filter_map(|(place, value)| Some(violation(place, value?))).collect();
+        let mut violations: Vec<Violation> =
+            found.filter_map(|(place, value)| Some(violation(place, value?))).collect();
+        let packages = self.packages.iter().flatten().enumerate();
+        violations.extend(packages.filter_map(|(index, entry)| {
+            let why = check_pip_requirement(entry).err()?;
+            Some(Violation {
+                pointer: format!("/agent/dependencies/packages/{index}"),
+                rule: "format".to_owned(),
+                message: format!("{entry:?} is no Python package that pip can install: {why}"),
+                suggestion: None,
+            })
+        }));
         if violations.is_empty() { Ok(()) } else { Err(ContractError::Rules { violations, plain: Vec::new() }) }
     }
 }

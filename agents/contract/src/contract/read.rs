@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::members::{Conversions, Members};
 use super::{
     Contract, ContractError, Dependency, ExecMode, Expose, Hardware, KeyLimits, Knowledge, Llm, Mcp, Model,
-    Permissions, Provider, ProviderKind, RateLimit, RequiredServer, Requires, Retry, keys,
+    Permissions, Provider, ProviderKind, RateLimit, RequiredServer, Requires, Retry, StatedLimits,
+    effect, keys,
 };
 use crate::document::{Wrapped, told};
 use crate::python;
@@ -67,6 +68,7 @@ pub(super) fn contract(document: Document) -> Result<Contract, ContractError> {
         return Err(ContractError::Conversion { violations: conversions.violations });
     }
     contract.warnings = keys::unknown(RULES.schema(), value);
+    contract.warnings.extend(effect::without(value, contract.provider.kind));
     Ok(contract)
 }
 
@@ -186,6 +188,7 @@ fn typed(agent: &Members<'_>, name: AgentName, version: Version, conversions: &m
         states_access: ["filesystem", "file_system", "network"]
             .iter()
             .any(|name| !agent.members("permissions").get(name).is_none_or(Value::is_null)),
+        stated_limits: stated_limits(*agent),
         provider: provider(*agent, conversions),
         execution_timeout: conversions.seconds(*agent, "/agent", "execution_timeout").unwrap_or(60.0),
         effects: text_of("effects").map(|word| match word {
@@ -297,6 +300,16 @@ fn permissions(agent: Members<'_>, conversions: &mut Conversions) -> Permissions
         permissions.secrets = secrets;
     }
     permissions
+}
+
+/// The limits that `permissions` states. A number that cannot be read is reported where the permissions are read.
+fn stated_limits(agent: Members<'_>) -> StatedLimits {
+    let permissions = agent.members("permissions");
+    let stated = |name: &str| {
+        let amount = Conversions::default().int(permissions, "", name, 0);
+        u64::try_from(amount).ok().filter(|amount| *amount > 0)
+    };
+    StatedLimits { memory_mb: stated("max_memory_mb"), cpu_seconds: stated("max_cpu_seconds") }
 }
 
 /// The permissions in a mapping at a pointer.

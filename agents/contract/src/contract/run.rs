@@ -18,7 +18,7 @@ impl Contract {
     /// The settings for jobs of this version.
     pub fn run_spec(&self) -> RunSpec {
         RunSpec {
-            demand: Demand { place: self.provider.kind.place(), python: self.needs_python(), ..self.hardware.demand() },
+            demand: self.demand(),
             effects: self.effects.unwrap_or(Effects::Idempotent),
             max_attempts: self.max_attempts.unwrap_or(ATTEMPTS_DEFAULT),
             concurrency: self.concurrency,
@@ -49,6 +49,27 @@ impl Contract {
                 rate: limits.rate.map(RateLimit::rate),
             }),
         }
+    }
+
+    /// What its jobs need of a node. That it runs containers is a label of the node: a node without them must not get the job.
+    fn demand(&self) -> Demand {
+        let (place, python) = (self.provider.kind.place(), self.needs_python());
+        let mut demand = Demand { place, python, ..self.hardware.demand() };
+        if self.needs_container() {
+            demand.labels.entry(Self::CONTAINER.to_owned()).or_insert_with(|| Self::AVAILABLE.to_owned());
+        }
+        demand
+    }
+
+    /// The label of nodes that run agents in containers.
+    pub const CONTAINER: &str = "container";
+    /// The value of [`CONTAINER`](Self::CONTAINER).
+    pub const AVAILABLE: &str = "available";
+
+    /// Whether its jobs run in a container.
+    pub fn needs_container(&self) -> bool {
+        self.permissions.isolation == "container"
+            && matches!(self.provider.kind, ProviderKind::Python | ProviderKind::Exec)
     }
 
     /// Whether a node needs a Python interpreter for its jobs. In a container, the image has one.

@@ -183,13 +183,13 @@ fn negative_times_and_counts_are_refused_of_an_agent_that_is_offered() {
     let contract = accepted(&with(
         "  retry: {max_retries: -1, backoff_base: -0.5}\n  execution_timeout: -5\n  queue_timeout: -1\n  startup_timeout: -1\n",
     ));
-    let error = contract.check_limits().expect_err("five numbers are negative");
+    let error = contract.check_offered().expect_err("five numbers are negative");
     let pointers: Vec<&str> = error.violations().iter().map(|violation| violation.pointer.as_str()).collect();
     let retry = ["/agent/retry/max_retries", "/agent/retry/backoff_base"];
     let timeouts = ["/agent/execution_timeout", "/agent/queue_timeout", "/agent/startup_timeout"];
     assert_eq!(pointers, [&retry[..], &timeouts].concat());
     assert_eq!(error.violations()[0].message, "-1 is less than the minimum of 0");
-    assert_eq!(accepted(&with("  execution_timeout: 0\n")).check_limits(), Ok(()));
+    assert_eq!(accepted(&with("  execution_timeout: 0\n")).check_offered(), Ok(()));
 }
 
 #[test]
@@ -324,11 +324,26 @@ fn unknown_keys_are_warnings_with_the_nearest_known_one() {
 }
 
 #[test]
+fn only_stated_limits_are_limits() {
+    let of = |permissions: &str| {
+        let StatedLimits { memory_mb, cpu_seconds } =
+            accepted(&with(&format!("  permissions: {permissions}\n"))).stated_limits;
+        (memory_mb, cpu_seconds)
+    };
+    assert_eq!(of("{secrets: [A]}"), (None, None));
+    assert_eq!(of("{max_memory_mb: 64}"), (Some(64), None));
+    assert_eq!(of("{max_memory_mb: null, max_cpu_seconds: '2'}"), (None, Some(2)));
+    assert_eq!(of("{max_memory_mb: 0, max_cpu_seconds: 0}"), (None, None));
+}
+
+#[test]
 fn a_demand_holds_only_what_is_stated() {
     let python = atlas_types::Demand { python: true, ..Default::default() };
     assert_eq!(accepted(BASE).run_spec().demand, python);
     let plain = atlas_types::Demand::default();
-    assert_eq!(accepted(&with("  permissions: {isolation: container}\n")).run_spec().demand, plain);
+    let in_container = accepted(&with("  permissions: {isolation: container}\n")).run_spec().demand;
+    assert_eq!(in_container.labels, [("container".to_owned(), "available".to_owned())].into());
+    assert_eq!(atlas_types::Demand { labels: Default::default(), ..in_container }, plain);
     assert_eq!(accepted(&with("  provider: {type: exec, command: [a]}\n")).run_spec().demand, plain);
     let demand = |hardware: &str| accepted(&with(&format!("  hardware: {hardware}\n"))).run_spec().demand;
     let stated = demand(

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use atlas_model::{Tool as ModelTool, ToolCall};
@@ -17,8 +17,6 @@ use crate::provider::llm::fault::Fault;
 use crate::secrets::Secrets;
 use crate::slot::Work;
 
-/// The files with tools of an agent's own. The first one counts.
-const OWN: [&str; 4] = ["tools.sh", "tools.py", "tools.ts", "tools.js"];
 /// The folder of the files that shared tools see as their root, in the package.
 const FUNCTIONS: &str = "functions";
 /// The variable with which an agent lets guarded tools pass.
@@ -38,11 +36,6 @@ pub(in crate::provider) struct Toolbox {
     auto_confirm: bool,
     /// Removed with the attempt.
     _folder: Folder,
-}
-
-/// The file with an agent's own tools.
-fn own_file(folder: &Path) -> Option<PathBuf> {
-    OWN.iter().map(|file| folder.join(file)).find(|path| path.is_file())
 }
 
 impl Toolbox {
@@ -79,10 +72,11 @@ impl Toolbox {
             _folder: folder,
         };
         for name in global_tools {
-            let path = atlas_package::tool_file(directory, plain(name)?);
+            let path = atlas_package::global_tool(directory, name);
+            let path = path.map_err(|error| Fault::Definition(error.to_string()))?;
             toolbox.add(Script::read(&path, Owner::Shared).map_err(|error| refused(&error))?, &surroundings)?;
         }
-        if let Some(path) = own_file(directory) {
+        if let Some(path) = atlas_package::own_tools(directory).into_iter().next() {
             let owner = Owner::Agent { name: work.agent.contract.name.to_string(), folder: directory.clone() };
             let script = Script::read(&path, owner).map_err(|error| refused(&error))?;
             if script.declared.instructions {
@@ -152,12 +146,6 @@ fn instructions(mut script: Script, surroundings: &Arc<Surroundings>) -> Result<
     Ok(script.prepare(surroundings).map_err(|error| refused(&error))?.pop())
 }
 
-/// The name of a file, without a way to another folder.
-fn plain(name: &str) -> Result<&str, Fault> {
-    let is_plain = Path::new(name).file_name().is_some_and(|file| file == name);
-    if is_plain { Ok(name) } else { Err(Fault::Definition(format!("\"{name}\" in global_tools is no file name"))) }
-}
-
 fn refused(error: &atlas_tool_runner::PrepareError) -> Fault {
     Fault::Definition(atlas_env::chain(error))
 }
@@ -189,24 +177,5 @@ impl Drop for Folder {
     fn drop(&mut self) {
         // What cannot be removed is left to the system's own cleaning of temporary files.
         let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_file_has_the_tools() {
-        let folder = tempfile::tempdir().expect("a folder");
-        assert_eq!(own_file(folder.path()), None);
-        for file in OWN {
-            fs::write(folder.path().join(file), "").expect("a file");
-        }
-        for file in OWN {
-            let found = own_file(folder.path()).expect("a file");
-            assert_eq!(found, folder.path().join(file));
-            fs::remove_file(found).expect("removed");
-        }
     }
 }
