@@ -1,8 +1,10 @@
 //! The data folder of a development cluster, locked by one process at a time.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+
+use atlas_env::LockError;
 
 /// Why the folder cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -16,10 +18,12 @@ pub enum DataError {
         source: io::Error,
     },
     /// Another process holds the lock on the folder.
-    #[error("\"{}\" is in use by another Atlas process", path.display())]
+    #[error("\"{}\" is in use by {by}", path.display())]
     InUse {
         /// The folder.
         path: PathBuf,
+        /// The other process.
+        by: String,
     },
 }
 
@@ -61,11 +65,10 @@ impl DataDir {
 
 fn lock(path: &Path) -> Result<File, DataError> {
     let failed = |source| DataError::Folder { path: path.to_owned(), source };
-    let file = File::options().create(true).truncate(false).write(true).open(path.join("dev.lock")).map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(DataError::InUse { path: path.to_owned() }),
-        Err(TryLockError::Error(source)) => Err(failed(source)),
+    match atlas_env::lock(&path.join("dev.lock"), "atlasctl dev") {
+        Ok(file) => Ok(file),
+        Err(LockError::Held(by)) => Err(DataError::InUse { path: path.to_owned(), by }),
+        Err(LockError::File(source)) => Err(failed(source)),
     }
 }
 

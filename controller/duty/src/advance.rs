@@ -87,6 +87,7 @@ fn step(
         not_before: None,
         bearer: false,
         budget_nanodollars: None,
+        waits_for_node: false,
         questions: atlas_types::QuestionRule::Fail,
         policies: Vec::new(),
         context: Some(Payload::inline(context.as_bytes())),

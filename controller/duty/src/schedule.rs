@@ -1,16 +1,16 @@
 //! Grants leases to waiting jobs, and explains why a job has none.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use atlas_scheduler::{Brief, Counterfactual, Strategy, Waiting, describe_fully, plan};
+use atlas_scheduler::{Brief, Counterfactual, Strategy, Waiting, describe_fully, plan_without};
 use atlas_state::State;
-use atlas_types::{Command, FailPending, Failure, FailureKind, Job, JobId, Request};
+use atlas_types::{Command, FailPending, Failure, FailureKind, Job, JobId, NodeId, Request};
 
 use crate::{View, request, requirements, route};
 
-/// Up to `budget` grants, and failures of jobs that no registered node could ever run or that lack agents which they require.
-pub fn schedule(state: &State, strategy: Strategy, budget: usize) -> Vec<Request> {
-    let plan = plan(&View(state), strategy, budget);
+/// Up to `budget` grants on nodes that are not `away`, and failures of jobs that no registered node could ever run or that lack agents which they require.
+pub fn schedule(state: &State, away: &BTreeSet<NodeId>, strategy: Strategy, budget: usize) -> Vec<Request> {
+    let plan = plan_without(&View(state), away, strategy, budget);
     let grants = plan.placements.into_iter().map(|placement| {
         // An agent may have gone while the job waited for room. One that parked has started: the agents were there.
         let job = state.job(placement.grant.job).filter(|job| !job.has_parked());

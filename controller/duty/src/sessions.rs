@@ -8,6 +8,12 @@
 //! * A leader that takes over, or whose loop stood still, gives every session a full TTL before it calls one ended: it
 //!   cannot know which renewals were acknowledged, or lie unread.
 //!
+//! A session ends earlier in two cases:
+//!
+//! * its worker says that it [leaves](Sessions::leave): nothing runs there;
+//! * its stream [broke](Sessions::broke), the worker did not return within [`AWAY_MAX`], and its node holds no lease. With a lease the full
+//!   TTL passes: the worker may run the job, and returns with it. Meanwhile the node gets no further lease.
+//!
 //! A third rule: exactly the nodes that are ready in the leader's state have a session. [`Sessions::applied`] ensures
 //! it, so that a node whose worker registered and then disappeared is lost like any other.
 //!
@@ -16,17 +22,21 @@
 //! ```
 //! # use std::time::Duration;
 //! # use atlas_duty::Sessions;
+//! # use atlas_duty::sessions::StreamId;
 //! # use atlas_types::{NodeEpoch, NodeId};
 //! # let node: NodeId = "n1".parse().unwrap();
 //! let seconds = Duration::from_secs;
 //! let mut sessions = Sessions::new(seconds(10));
-//! sessions.hello(&node, NodeEpoch(1), seconds(0));
+//! sessions.hello(&node, NodeEpoch(1), StreamId(1), seconds(0));
 //! sessions.renew(&node, NodeEpoch(1), 1, seconds(1)).unwrap();
 //! let round = sessions.begin_round().unwrap(); // ask a quorum now
 //! assert_eq!(sessions.confirmed(round).len(), 1); // the quorum has answered: acknowledge
 //! ```
 
-use std::collections::BTreeMap;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use atlas_state::State;
@@ -34,6 +44,13 @@ use atlas_types::{Event, NodeEpoch, NodeHealth, NodeId};
 
 /// The loop calls [`Sessions::tick`] at least so many times a TTL.
 pub const TICKS_PER_TTL: u32 = 8;
+
+/// How long a worker without leases may be away after its stream broke. Reconnecting takes a fraction of it.
+pub const AWAY_MAX: Duration = Duration::from_secs(2);
+
+/// One stream of a worker; its leader counts them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StreamId(pub u64);
 
 /// A question to the quorum whether this member still leads; later rounds are greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,11 +77,23 @@ struct Session {
     epoch: NodeEpoch,
     ends_at: Duration,
     ended: bool,
+    contact: Contact,
+}
+
+/// What a leader knows of the worker at the other end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Contact {
+    /// It has not said hello to this leader.
+    Unheard,
+    /// Its stream is open, and it said something then.
+    Open { stream: StreamId, heard_at: Duration },
+    /// Its stream broke.
+    Away { since: Duration },
 }
 
 impl Session {
-    fn new(epoch: NodeEpoch, ends_at: Duration) -> Self {
-        Self { epoch, ends_at, ended: false }
+    fn new(epoch: NodeEpoch, ends_at: Duration, contact: Contact) -> Self {
+        Self { epoch, ends_at, ended: false, contact }
     }
 }
 
@@ -73,6 +102,8 @@ impl Session {
 pub struct Sessions {
     ttl: Duration,
     nodes: BTreeMap<NodeId, Session>,
+    /// The nodes whose stream broke.
+    away: BTreeSet<NodeId>,
     ticked_at: Duration,
     round: Round,
     /// Renewals that no round has begun for.
@@ -87,6 +118,7 @@ impl Sessions {
         Self {
             ttl,
             nodes: BTreeMap::new(),
+            away: BTreeSet::new(),
             ticked_at: Duration::ZERO,
             round: Round(0),
             arrived: BTreeMap::new(),
@@ -102,18 +134,49 @@ impl Sessions {
     /// Begins a leadership at `now`: each of `nodes`, all that are up in the state, gets one full TTL.
     pub fn take_over(&mut self, nodes: impl IntoIterator<Item = (NodeId, NodeEpoch)>, now: Duration) {
         let ttl = self.ttl;
-        self.nodes = nodes.into_iter().map(|(node, epoch)| (node, Session::new(epoch, now + ttl))).collect();
+        let nodes = nodes.into_iter().map(|(node, epoch)| (node, Session::new(epoch, now + ttl, Contact::Unheard)));
+        self.nodes = nodes.collect();
+        self.away.clear();
         self.ticked_at = now;
         self.arrived.clear();
         self.asked.clear();
     }
 
-    /// A worker said hello, and the entry that made this epoch (if it is new) is applied.
-    pub fn hello(&mut self, node: &NodeId, epoch: NodeEpoch, now: Duration) {
+    /// A worker said hello on a stream, and the entry that made this epoch (if it is new) is applied.
+    pub fn hello(&mut self, node: &NodeId, epoch: NodeEpoch, stream: StreamId, now: Duration) {
         if self.nodes.get(node).is_some_and(|session| session.epoch > epoch) {
             return;
         }
-        self.begin(node, epoch, now);
+        self.begin(node, epoch, Contact::Open { stream, heard_at: now }, now);
+    }
+
+    /// A stream broke: its worker did not say that it leaves. Nothing happens if it has said hello on another one.
+    pub fn broke(&mut self, node: &NodeId, epoch: NodeEpoch, broken: StreamId, now: Duration) {
+        let session = self.nodes.get_mut(node).filter(|session| session.epoch == epoch);
+        if let Some(session) = session
+            && matches!(session.contact, Contact::Open { stream, .. } if stream == broken)
+        {
+            session.contact = Contact::Away { since: now };
+            self.away.insert(node.clone());
+        }
+    }
+
+    /// A worker leaves: nothing runs there, and it waits for nothing. Its session ends at once.
+    pub fn leave(&mut self, node: &NodeId, epoch: NodeEpoch) {
+        if let Some(session) = self.nodes.get_mut(node).filter(|session| session.epoch == epoch) {
+            session.ended = true;
+        }
+    }
+
+    /// Whether another process may take the name of a node from the one with this epoch. While that one renews, nobody may. A leader that
+    /// has not heard of it yet lets only its `successor` have it, the next process with the same data directory.
+    pub fn may_take(&self, node: &NodeId, epoch: NodeEpoch, successor: bool, now: Duration) -> bool {
+        let session = self.nodes.get(node).filter(|session| session.epoch == epoch && !session.ended);
+        session.is_none_or(|session| match session.contact {
+            Contact::Unheard => successor,
+            Contact::Open { heard_at, .. } => now.saturating_sub(heard_at) > self.ttl / 2,
+            Contact::Away { .. } => true,
+        })
     }
 
     /// An entry of this leadership is applied: it did this, and left `state`. What it made ready has a session from `now` on, whether its
@@ -123,7 +186,7 @@ impl Sessions {
             match event {
                 Event::Node { node } => match ready(state, &node.id) {
                     Some(epoch) if self.nodes.get(&node.id).is_some_and(|session| session.epoch == epoch) => {}
-                    Some(epoch) => self.begin(&node.id, epoch, now),
+                    Some(epoch) => self.begin(&node.id, epoch, Contact::Unheard, now),
                     None => self.forget(&node.id),
                 },
                 // Its name may begin again with any epoch.
@@ -154,13 +217,15 @@ impl Sessions {
         without.or_else(|| gone().map(|(node, _)| node.clone()))
     }
 
-    fn begin(&mut self, node: &NodeId, epoch: NodeEpoch, now: Duration) {
-        self.nodes.insert(node.clone(), Session::new(epoch, now + self.ttl));
+    fn begin(&mut self, node: &NodeId, epoch: NodeEpoch, contact: Contact, now: Duration) {
+        self.away.remove(node);
+        self.nodes.insert(node.clone(), Session::new(epoch, now + self.ttl, contact));
     }
 
     /// Everything this node sends is refused until its next hello.
     fn forget(&mut self, node: &NodeId) {
         self.nodes.remove(node);
+        self.away.remove(node);
     }
 
     /// A renewal arrived. The session is extended at once; the worker hears of it only by [`Self::confirmed`].
@@ -168,6 +233,9 @@ impl Sessions {
         let session = self.nodes.get_mut(node).filter(|session| session.epoch == epoch && !session.ended);
         let session = session.ok_or(NoSession)?;
         session.ends_at = session.ends_at.max(now + self.ttl);
+        if let Contact::Open { heard_at, .. } = &mut session.contact {
+            *heard_at = now;
+        }
         self.arrived.insert(node.clone(), Renewed { node: node.clone(), epoch, number });
         Ok(())
     }
@@ -199,6 +267,12 @@ impl Sessions {
         for session in self.nodes.values_mut().filter(|session| !session.ended) {
             if stalled {
                 session.ends_at = session.ends_at.max(now + self.ttl);
+                // What it sent lies unread, and so may its next hello.
+                match &mut session.contact {
+                    Contact::Unheard => {}
+                    Contact::Open { heard_at, .. } => *heard_at = now,
+                    Contact::Away { since } => *since = now,
+                }
             }
             session.ended = session.ends_at <= now;
         }
@@ -208,171 +282,28 @@ impl Sessions {
     pub fn ended(&self) -> impl Iterator<Item = (&NodeId, NodeEpoch)> {
         self.nodes.iter().filter(|(_, session)| session.ended).map(|(node, session)| (node, session.epoch))
     }
+
+    /// Whether a session is among those that [ended](Self::ended).
+    pub(crate) fn has_ended(&self, node: &NodeId, epoch: NodeEpoch) -> bool {
+        self.nodes.get(node).is_some_and(|session| session.epoch == epoch && session.ended)
+    }
+
+    /// The sessions whose worker is away for longer than [`AWAY_MAX`]: those without a lease are [lost](crate::lose).
+    pub fn left(&self) -> impl Iterator<Item = (&NodeId, NodeEpoch)> {
+        let (now, grace) = (self.ticked_at, AWAY_MAX.min(self.ttl));
+        let away = self.away.iter().filter_map(|node| self.nodes.get_key_value(node));
+        let is_over = move |contact| matches!(contact, Contact::Away { since } if since + grace <= now);
+        away.filter(move |(_, session)| is_over(session.contact)).map(|(node, session)| (node, session.epoch))
+    }
+
+    /// The nodes that get no new lease, because their stream broke.
+    pub fn away(&self) -> &BTreeSet<NodeId> {
+        &self.away
+    }
 }
 
 /// The epoch in which a node is ready.
 fn ready(state: &State, node: &NodeId) -> Option<NodeEpoch> {
     let found = state.node(node).filter(|found| found.node.health == NodeHealth::Ready);
     found.map(|found| found.node.epoch)
-}
-
-#[cfg(test)]
-mod tests {
-    use atlas_types::{
-        BootId, ClusterTime, Command, Inventory, LoseNode, Namespace, RegisterNode, RemoveNode, Timestamp,
-    };
-
-    use super::*;
-    use crate::request;
-
-    const EPOCH: NodeEpoch = NodeEpoch(1);
-
-    fn secs(seconds: u64) -> Duration {
-        Duration::from_secs(seconds)
-    }
-
-    fn node(name: &str) -> NodeId {
-        name.parse().expect("a node name")
-    }
-
-    fn table() -> (Sessions, NodeId) {
-        let mut sessions = Sessions::new(secs(8));
-        sessions.take_over([], secs(0));
-        sessions.hello(&node("n1"), EPOCH, secs(0));
-        (sessions, node("n1"))
-    }
-
-    /// Ticks once a second from the one second to the other.
-    fn tick(sessions: &mut Sessions, seconds: std::ops::RangeInclusive<u64>) {
-        seconds.for_each(|second| sessions.tick(secs(second)));
-    }
-
-    fn ended(sessions: &Sessions) -> Vec<String> {
-        sessions.ended().map(|(node, epoch)| format!("{node}@{epoch}")).collect()
-    }
-
-    #[test]
-    fn a_session_ends_one_ttl_after_its_last_renewal() {
-        let (mut sessions, n1) = table();
-        tick(&mut sessions, 1..=5);
-        sessions.renew(&n1, EPOCH, 1, secs(5)).expect("it lives");
-        tick(&mut sessions, 6..=12);
-        assert!(ended(&sessions).is_empty());
-        tick(&mut sessions, 13..=13);
-        assert_eq!(ended(&sessions), ["n1@1"]);
-        assert_eq!(sessions.renew(&n1, EPOCH, 2, secs(13)), Err(NoSession));
-        sessions.forget(&n1);
-        assert!(ended(&sessions).is_empty());
-    }
-
-    #[test]
-    fn a_renewal_is_acknowledged_by_a_round_that_began_after_it() {
-        let (mut sessions, n1) = table();
-        sessions.renew(&n1, EPOCH, 1, secs(1)).expect("it lives");
-        let first = sessions.begin_round().expect("one has arrived");
-        sessions.renew(&n1, EPOCH, 2, secs(2)).expect("it lives");
-        let numbers = |renewed: Vec<Renewed>| renewed.into_iter().map(|renewed| renewed.number).collect::<Vec<_>>();
-        assert_eq!(numbers(sessions.confirmed(first)), [1], "the second arrived after the round began");
-        assert_eq!(numbers(sessions.confirmed(first)), [0_u64; 0], "once");
-        let second = sessions.begin_round().expect("one has arrived");
-        assert_eq!(sessions.begin_round(), None);
-        assert_eq!(numbers(sessions.confirmed(second)), [2]);
-    }
-
-    #[test]
-    fn a_later_round_stands_for_the_earlier_ones() {
-        let (mut sessions, n1) = table();
-        sessions.renew(&n1, EPOCH, 1, secs(1)).expect("it lives");
-        let _lost = sessions.begin_round();
-        sessions.renew(&n1, EPOCH, 2, secs(2)).expect("it lives");
-        let second = sessions.begin_round().expect("one has arrived");
-        assert_eq!(sessions.confirmed(second).len(), 2);
-    }
-
-    #[test]
-    fn a_round_of_an_earlier_leadership_acknowledges_nothing() {
-        let (mut sessions, n1) = table();
-        sessions.renew(&n1, EPOCH, 1, secs(1)).expect("it lives");
-        let round = sessions.begin_round().expect("one has arrived");
-        sessions.take_over([(n1, EPOCH)], secs(2));
-        assert_eq!(sessions.confirmed(round), []);
-    }
-
-    #[test]
-    fn taking_over_gives_every_session_a_full_ttl() {
-        let (mut sessions, n1) = table();
-        tick(&mut sessions, 1..=7);
-        sessions.take_over([(n1, EPOCH), (node("n2"), NodeEpoch(4))], secs(7));
-        tick(&mut sessions, 8..=14);
-        assert!(ended(&sessions).is_empty());
-        tick(&mut sessions, 15..=15);
-        assert_eq!(ended(&sessions), ["n1@1", "n2@4"]);
-    }
-
-    #[test]
-    fn a_loop_that_stood_still_gives_every_session_a_full_ttl() {
-        let (mut sessions, _) = table();
-        tick(&mut sessions, 1..=4);
-        tick(&mut sessions, 9..=9);
-        tick(&mut sessions, 10..=16);
-        assert!(ended(&sessions).is_empty());
-        tick(&mut sessions, 17..=17);
-        assert_eq!(ended(&sessions), ["n1@1"]);
-    }
-
-    #[test]
-    fn an_older_incarnation_has_no_session() {
-        let (mut sessions, n1) = table();
-        sessions.hello(&n1, NodeEpoch(2), secs(1));
-        sessions.hello(&n1, EPOCH, secs(1));
-        assert_eq!(sessions.renew(&n1, EPOCH, 1, secs(1)), Err(NoSession));
-        assert_eq!(sessions.renew(&n1, NodeEpoch(2), 1, secs(1)), Ok(()));
-    }
-
-    /// Applies a command, and has the table follow it.
-    fn apply(state: &mut State, sessions: &mut Sessions, command: Command, second: u64) {
-        let (at, clock) = (Timestamp(1), ClusterTime(secs(second).as_micros() as u64));
-        state.begin_entry(at, clock);
-        let (outcome, events) = state.apply(&request(&Namespace::default_namespace(), command), at, clock);
-        state.end_entry();
-        outcome.expect("accepted");
-        sessions.applied(events.iter().map(|record| &record.event), state, secs(second));
-        assert_eq!(sessions.mismatch(state), None);
-    }
-
-    fn register(boot: u128) -> Command {
-        let inventory = Inventory { places: 1, ..Inventory::default() };
-        Command::RegisterNode(RegisterNode { node: node("n1"), boot_id: BootId(boot), inventory })
-    }
-
-    #[test]
-    fn a_node_that_registered_and_never_said_hello_has_a_session_that_ends() {
-        let (mut state, mut sessions) = (State::new(1), Sessions::new(secs(8)));
-        sessions.take_over([], secs(0));
-        apply(&mut state, &mut sessions, register(1), 1);
-        tick(&mut sessions, 1..=9);
-        assert_eq!(ended(&sessions), ["n1@1"]);
-        let lose = Command::LoseNode(LoseNode { node: node("n1"), epoch: EPOCH });
-        apply(&mut state, &mut sessions, lose, 9);
-        assert!(ended(&sessions).is_empty());
-        assert_eq!(sessions.renew(&node("n1"), EPOCH, 1, secs(9)), Err(NoSession));
-        // The same process again, and then another one, which leaves it nothing.
-        apply(&mut state, &mut sessions, register(1), 10);
-        assert_eq!(sessions.renew(&node("n1"), EPOCH, 2, secs(10)), Ok(()));
-        apply(&mut state, &mut sessions, register(2), 11);
-        assert_eq!(sessions.renew(&node("n1"), EPOCH, 3, secs(11)), Err(NoSession));
-        assert_eq!(sessions.renew(&node("n1"), NodeEpoch(2), 1, secs(11)), Ok(()));
-    }
-
-    #[test]
-    fn a_name_that_was_removed_begins_again_with_its_first_epoch() {
-        let (mut state, mut sessions) = (State::new(1), Sessions::new(secs(8)));
-        sessions.take_over([], secs(0));
-        apply(&mut state, &mut sessions, register(1), 1);
-        apply(&mut state, &mut sessions, register(2), 1);
-        apply(&mut state, &mut sessions, Command::RemoveNode(RemoveNode { node: node("n1") }), 2);
-        assert_eq!(sessions.renew(&node("n1"), NodeEpoch(2), 1, secs(2)), Err(NoSession));
-        apply(&mut state, &mut sessions, register(3), 3);
-        assert_eq!(sessions.renew(&node("n1"), EPOCH, 1, secs(3)), Ok(()));
-    }
 }

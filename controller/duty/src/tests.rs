@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use atlas_state::State;
 use atlas_types::{
@@ -14,22 +15,26 @@ use atlas_types::{
 };
 use expect_test::{Expect, expect};
 
+use crate::sessions::{Sessions, StreamId};
 use crate::{Strategy, delete_retired, expire, follow, lose, prune, schedule};
 
 mod shares;
 
+const TTL: Duration = Duration::from_secs(8);
 const VERSION: Version = Version { major: 1, minor: 0, patch: 0 };
 
 struct Script {
     state: State,
     clock: ClusterTime,
+    sessions: Sessions,
     out: String,
 }
 
 /// Runs the sentences and compares what the duties among them proposed.
 #[expect(clippy::needless_pass_by_value, reason = "`expect!` makes values; tests read better without `&`")]
 fn check(text: &str, expected: Expect) {
-    let mut script = Script { state: State::new(1), clock: ClusterTime(0), out: String::new() };
+    let sessions = Sessions::new(TTL);
+    let mut script = Script { state: State::new(1), clock: ClusterTime(0), sessions, out: String::new() };
     text.split(';').map(str::trim).filter(|sentence| !sentence.is_empty()).for_each(|sentence| script.run(sentence));
     script.state.check_invariants().expect("the invariants hold");
     assert!(!script.out.is_empty(), "the script asks for nothing");
@@ -58,9 +63,21 @@ impl Script {
                 self.must(Command::SinkAck(SinkAck { member, event_seq }));
             }
             ["after", seconds] => self.clock = self.clock.plus(Micros::from_secs(number(seconds))),
-            ["schedule"] => self.duty(schedule(&self.state, Strategy::BinPack, 100)),
-            ["schedule", budget] => self.duty(schedule(&self.state, Strategy::BinPack, number(budget) as usize)),
-            ["follow"] => self.duty(follow(&self.state, [], self.clock, Strategy::BinPack, 100)),
+            ["schedule"] => self.duty(schedule(&self.state, self.sessions.away(), Strategy::BinPack, 100)),
+            ["schedule", budget] => {
+                let budget = number(budget) as usize;
+                self.duty(schedule(&self.state, self.sessions.away(), Strategy::BinPack, budget));
+            }
+            ["follow"] => self.duty(follow(&self.state, &self.sessions, self.clock, Strategy::BinPack, 100)),
+            ["hello", name, epoch] => {
+                let (node, epoch) = incarnation(name, epoch);
+                self.sessions.hello(&node, epoch, StreamId(1), self.now());
+            }
+            ["broke", name, epoch] => {
+                let (node, epoch) = incarnation(name, epoch);
+                self.sessions.broke(&node, epoch, StreamId(1), self.now());
+            }
+            ["tick"] => self.sessions.tick(self.now()),
             ["token", ttl] => self.must(token(ttl)),
             ["expire"] => self.duty(expire(&self.state, self.clock, 100)),
             ["level", level] => self.state.raise(Level(number(level) as u32)),
@@ -73,11 +90,18 @@ impl Script {
                 self.duty(prune(&self.state, &voters, 100).into_iter().collect());
             }
             ["lose", name, epoch] => {
-                let node: NodeId = name.parse().expect("a node name");
-                self.duty(lose(&self.state, [(&node, NodeEpoch(number(epoch)))], 100));
+                let (node, epoch) = incarnation(name, epoch);
+                let mut sessions = Sessions::new(TTL);
+                sessions.hello(&node, epoch, StreamId(1), Duration::ZERO);
+                sessions.leave(&node, epoch);
+                self.duty(lose(&self.state, &sessions, 100));
             }
             _ => panic!("no such sentence: {sentence}"),
         }
+    }
+
+    fn now(&self) -> Duration {
+        Duration::from_micros(self.clock.0)
     }
 
     fn apply(&mut self, request: &Request) -> Result<Outcome, Rejection> {
@@ -220,6 +244,7 @@ fn agent(name: &str, words: &[&str]) -> Command {
         contract: Payload::inline(b"{}"),
         spec: Arc::new(spec),
         labels: BTreeMap::new(),
+        immutable: false,
     })
 }
 
@@ -237,6 +262,7 @@ fn submit(id: &str, name: &str) -> Command {
         not_before: None,
         bearer: false,
         budget_nanodollars: None,
+        waits_for_node: false,
         context: None,
         questions: atlas_types::QuestionRule::Fail,
         policies: Vec::new(),
@@ -488,5 +514,27 @@ fn expired_join_tokens_are_forgotten() {
         nothing
         forget the token of 20 s
     "#]],
+    );
+}
+
+fn incarnation(name: &str, epoch: &str) -> (NodeId, NodeEpoch) {
+    (name.parse().expect("a node name"), NodeEpoch(number(epoch)))
+}
+
+#[test]
+fn a_node_that_is_away_gets_no_lease_and_keeps_those_that_it_has() {
+    check(
+        "agent echo; node n1 4; node n2 4; hello n1 1; hello n2 1; submit j1 echo; follow; broke n1 1; broke n2 1;
+        submit j2 echo; follow; after 1; tick; follow; after 1; tick; follow; node n2 4; hello n2 1; follow; hello n1 1;
+        submit j3 echo; follow; complete j1; broke n1 1; after 2; tick; follow",
+        expect![[r#"
+            grant j1 to n1
+            nothing
+            nothing
+            lose n2 epoch 1
+            grant j2 to n2
+            grant j3 to n1
+            nothing
+        "#]],
     );
 }

@@ -230,5 +230,8 @@ fn refuse(input: Input, leader: Option<&Peer>) {
         Input::Renew { answer, .. } => drop(answer.send(Err(ReadError::NotLeader { leader }))),
         Input::HandOver { answer, .. } => drop(answer.send(Err(ChangeError::NotLeader { leader }))),
         Input::Hello { answer, .. } => drop(answer.send(Err(ReadError::NotLeader { leader }))),
+        Input::Claim { answer, .. } => drop(answer.send(Err(ReadError::NotLeader { leader }))),
+        // The next leader gives the session its whole time again.
+        Input::Parted { .. } => {}
     }
 }

@@ -17,7 +17,11 @@ use crate::membership::ChangeError;
 pub(crate) enum Input {
     Propose { requests: Vec<Request>, answer: oneshot::Sender<Result<Answers, ProposeError>> },
     Read { answer: oneshot::Sender<Result<State, ReadError>> },
-    Hello { node: NodeId, epoch: NodeEpoch, answer: oneshot::Sender<Result<(), ReadError>> },
+    Hello { node: NodeId, epoch: NodeEpoch, stream: u64, answer: oneshot::Sender<Result<(), ReadError>> },
+    /// Whether another process may take the name of a node.
+    Claim { node: NodeId, epoch: NodeEpoch, successor: bool, answer: oneshot::Sender<Result<bool, ReadError>> },
+    /// The end of a worker's stream.
+    Parted { node: NodeId, epoch: NodeEpoch, stream: u64, farewell: bool },
     Renew { node: NodeId, epoch: NodeEpoch, number: u64, answer: oneshot::Sender<Result<u64, ReadError>> },
     HandOver { to: Option<MemberId>, answer: oneshot::Sender<Result<MemberId, ChangeError>> },
 }

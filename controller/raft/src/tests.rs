@@ -257,6 +257,7 @@ pub(crate) fn agent() -> Request {
         contract: Payload::inline(b"{}"),
         spec: Arc::new(spec),
         labels: BTreeMap::new(),
+        immutable: false,
     }))
 }
 
@@ -278,6 +279,7 @@ pub(crate) fn submit(id: JobId) -> Request {
         not_before: None,
         bearer: false,
         budget_nanodollars: None,
+        waits_for_node: false,
         context: None,
         questions: atlas_types::QuestionRule::Fail,
         policies: Vec::new(),

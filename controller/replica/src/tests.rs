@@ -44,6 +44,7 @@ fn submit(id: u64, input: &[u8]) -> Request {
         not_before: None,
         bearer: false,
         budget_nanodollars: None,
+        waits_for_node: false,
         context: None,
         questions: atlas_types::QuestionRule::Fail,
         policies: Vec::new(),
@@ -88,6 +89,7 @@ fn agent() -> Request {
         contract: Payload::inline(b"{}"),
         spec: Arc::new(spec),
         labels: BTreeMap::new(),
+        immutable: false,
     }))
 }
 

@@ -29,9 +29,16 @@ pub(crate) struct Taken<'a> {
     full: BTreeMap<LimitKey, ClusterTime>,
     /// Agent versions of which a job probes the open circuit.
     probed: BTreeSet<(&'a Namespace, &'a AgentName, Version)>,
+    /// Nodes on which nothing is placed.
+    away: Option<&'a BTreeSet<NodeId>>,
 }
 
 impl<'a> Taken<'a> {
+    /// Nothing taken, and nothing to take on the nodes that are `away`.
+    pub(crate) fn without(away: &'a BTreeSet<NodeId>) -> Self {
+        Self { away: Some(away).filter(|away| !away.is_empty()), ..Self::default() }
+    }
+
     /// True if a limit lets no further job start, after the placements of this plan.
     pub(crate) fn is_at<C: Cluster>(&self, cluster: &C, limit: &Limit, depth: u32) -> bool {
         let permits = self.permits.get(&limit.key).or_else(|| cluster.permits(&limit.key));
@@ -76,6 +83,9 @@ impl<'a> Taken<'a> {
 
     /// Takes the resources for `demand` on a node. None if they are no longer free.
     fn take(&mut self, demand: &Demand, depth: u32, view: NodeView<'a>) -> Option<Allocation> {
+        if self.away.is_some_and(|away| away.contains(&view.node.id)) {
+            return None;
+        }
         // The first job of this plan there is the probe of its open circuit.
         if view.node.circuit.wants_probe() && self.nodes.contains_key(&view.node.id) {
             return None;

@@ -29,4 +29,4 @@ pub use counterfactual::counterfactuals;
 pub use describe::{describe, describe_fully};
 pub use explain::{Brief, Closest, Waiting, Why, brief, explain};
 pub use fit::{Dimension, Shortage, allocate, could_ever};
-pub use plan::{Never, Placement, Plan, Strategy, plan};
+pub use plan::{Never, Placement, Plan, Strategy, plan, plan_without};

@@ -1,10 +1,10 @@
 //! A plan: the next placements, in the order of the jobs.
 
 use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 use std::iter::Peekable;
 
-use atlas_types::{AgentName, Demand, GrantLease, Job, JobId, Limit, Namespace, Share, Turn};
+use atlas_types::{AgentName, Demand, GrantLease, Job, JobId, Limit, Namespace, NodeId, Share, Turn};
 
 use crate::choice::{Choice, Taken};
 use crate::cluster::Cluster;
@@ -24,7 +24,7 @@ pub enum Strategy {
 pub struct Plan {
     /// Jobs that fit now, in the order of their priority and age.
     pub placements: Vec<Placement>,
-    /// Jobs that no registered node could ever run, except jobs that parked, which wait for a node.
+    /// Jobs that no registered node could ever run, except those that wait for one.
     pub never: Vec<Never>,
     /// True if the plan ended because of its budget, so that more placements may be possible.
     pub more: bool,
@@ -55,8 +55,13 @@ pub struct Never {
 /// The plan counts its own placements, so that all of them fit together. It changes nothing: once its placements are
 /// applied, the next plan continues where this one ended. A plan for a cluster without room is empty.
 pub fn plan<C: Cluster>(cluster: &C, strategy: Strategy, budget: usize) -> Plan {
+    plan_without(cluster, &BTreeSet::new(), strategy, budget)
+}
+
+/// [`plan`], with no placement on the nodes that are `away`.
+pub fn plan_without<C: Cluster>(cluster: &C, away: &BTreeSet<NodeId>, strategy: Strategy, budget: usize) -> Plan {
     let mut plan = Plan::default();
-    let mut taken = Taken::default();
+    let mut taken = Taken::without(away);
     let mut queues: Vec<Queue<'_>> = Vec::new();
     let mut order = BinaryHeap::new();
     let mut unopened = cluster.namespaces().peekable();
@@ -192,8 +197,7 @@ impl<'a> Next<'a> {
             let grant = GrantLease { job: job.id, node: node.id.clone(), epoch: node.epoch, allocation };
             return Decision::Place(Placement { namespace: job.namespace.clone(), grant });
         }
-        // A job that parked has started. It waits for a node, because a retry would start without its recorded steps.
-        self.never = !job.has_parked() && unsatisfiable(cluster, &spec.demand);
+        self.never = !job.is_patient() && unsatisfiable(cluster, &spec.demand);
         if self.never { Decision::Never(never(cluster, job, &spec.demand)) } else { Decision::SetAside }
     }
 }

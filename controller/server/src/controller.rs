@@ -1,11 +1,11 @@
 //! Starting and stopping a controller.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_env::{Env, Listener, Task};
+use atlas_env::{Env, Listener, LockError, Task};
 use atlas_export::Export;
 use atlas_gateway::{Compatible, CompatibleOptions, Gateway};
 use atlas_history::{History, Progress, SqliteHistory};
@@ -496,11 +496,11 @@ fn lock(options: &Options) -> Result<File, StartError> {
     for dir in [path.clone(), path.join("artifacts")] {
         std::fs::create_dir_all(dir).map_err(failed)?;
     }
-    let file = File::create(path.join("lock")).map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(StartError::InUse { path }),
-        Err(TryLockError::Error(source)) => Err(failed(source)),
+    let role = options.name.as_ref().map_or_else(|| "a controller".to_owned(), |name| format!("controller {name}"));
+    match atlas_env::lock(&path.join("lock"), &role) {
+        Ok(file) => Ok(file),
+        Err(LockError::Held(by)) => Err(StartError::InUse { path, by }),
+        Err(LockError::File(source)) => Err(failed(source)),
     }
 }
 

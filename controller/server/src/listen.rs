@@ -61,6 +61,11 @@ impl Peer {
         self.encrypted || self.address.ip().to_canonical().is_loopback()
     }
 
+    /// Its address.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// What it proved; none if it showed no certificate.
     pub(crate) fn proof(&self) -> Option<&Proof> {
         self.proof.as_deref()

@@ -20,10 +20,12 @@ pub enum StartError {
         source: std::io::Error,
     },
     /// Another controller uses the data directory.
-    #[error("the data directory \"{path}\" is in use by another controller")]
+    #[error("the data directory \"{path}\" is in use by {by}")]
     InUse {
         /// The directory.
         path: PathBuf,
+        /// The other process.
+        by: String,
     },
     /// The log or the state cannot be opened.
     #[error("could not start the log")]

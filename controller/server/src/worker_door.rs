@@ -13,6 +13,7 @@ mod mail;
 mod outbox;
 mod park;
 mod report;
+mod rival;
 mod session;
 mod spawn;
 mod tool;
@@ -43,6 +44,7 @@ use crate::watch::Watch;
 use enrollment::Sender;
 use hub::Hub;
 use outbox::Outgoing;
+use rival::Rivals;
 use transfer::Chunks;
 
 /// Idle connections are checked at this interval, and closed if the worker does not answer.
@@ -70,6 +72,9 @@ pub(crate) struct Parts {
     /// Is told who is turned away.
     pub(crate) watch: Watch,
 }
+
+/// The address of a worker that this controller does not know.
+const UNKNOWN: &str = "an unknown address";
 
 /// The largest message of a node that joins.
 const ENROLLMENT_BYTES_MAX: usize = 4_096;
@@ -122,6 +127,7 @@ struct Door {
     hub: Hub,
     tls: Option<Tls>,
     watch: Watch,
+    rivals: Rivals,
     /// Limits the number of artifacts in memory.
     transfers: Arc<Semaphore>,
 }
@@ -131,7 +137,7 @@ impl Door {
         let Parts { service, env, session_ttl, tls, watch } = parts;
         let hub = Hub::new(&service, env.clone(), session_ttl);
         let transfers = Arc::new(Semaphore::new(transfer::AT_ONCE_MAX));
-        Arc::new(Self { service, env, hub, tls, watch, transfers })
+        Arc::new(Self { service, env, hub, tls, watch, rivals: Rivals::default(), transfers })
     }
 
     /// The address of the leader's worker door, if another member leads and the address is known.
@@ -160,11 +166,13 @@ impl WorkerService for Rpc {
     ) -> Result<Response<Self::SessionStream>, Status> {
         let sender = Sender::of(&self.0, &request, "openSession")?;
         let (outbox, outgoing) = outbox::outbox();
-        let private = request.extensions().get::<Peer>().is_some_and(Peer::is_private);
+        let peer = request.extensions().get::<Peer>();
+        let private = peer.is_some_and(Peer::is_private);
+        let address: Arc<str> = peer.map_or_else(|| UNKNOWN.into(), |peer| peer.address().to_string().into());
         // The answer starts at once, because a worker may wait for it before it sends its hello.
         self.0
             .env
-            .spawn("worker-session", session::run(self.0.clone(), request.into_inner(), outbox, (private, sender)));
+            .spawn("worker-session", session::run(self.0.clone(), request.into_inner(), outbox, (private, sender, address)));
         Ok(Response::new(outgoing))
     }
 

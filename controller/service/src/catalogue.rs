@@ -13,6 +13,14 @@ pub struct Entry {
     pub title: &'static str,
 }
 
+impl Entry {
+    /// Whether the cause can pass without a person, so that a repeat may succeed.
+    pub fn passes(&self) -> bool {
+        let needs_a_person = [LEVEL_TOO_LOW, AUDIT_FAILING, UNCONFINED, LOOP_LEVEL, MCP_SERVER].contains(self);
+        matches!(self.kind, ErrorKind::Busy | ErrorKind::Unavailable | ErrorKind::NoSpace) && !needs_a_person
+    }
+}
+
 macro_rules! catalogue {
     ($( $name:ident = $code:literal $kind:ident $title:literal; )*) => {
         $( #[doc = $title] pub const $name: Entry = Entry { code: $code, kind: ErrorKind::$kind, title: $title }; )*
@@ -49,6 +57,8 @@ catalogue! {
     OBJECT_REFUSED = "E1118" Invalid "the object is refused by its kind";
     OBJECT_IN_USE = "E1119" Conflict "the object is in use";
     CONVERSATION_BUSY = "E1120" Busy "the conversation is answering";
+    VERSION_TAKEN = "E1127" Conflict "the version has another package";
+    UNKNOWN_REVISION = "E1128" NotFound "no such revision";
     UNKNOWN_ORCHESTRATOR = "E1141" NotFound "no such orchestrator";
     NOT_AN_ORCHESTRATOR = "E1142" Invalid "the agent is no orchestrator";
     CHAIN_CYCLE = "E1143" Invalid "the chain calls itself";
@@ -66,6 +76,7 @@ catalogue! {
     NOT_APPROVED = "E2112" Denied "the job was not approved";
     APPROVAL_LATE = "E2113" Denied "the job was not approved in time";
     APPROVAL_NEEDED = "E2114" Denied "this needs an approval that it cannot wait for";
+    NAMESPACE_FULL = "E2115" Denied "a limit of the namespace needs a person";
     UNKNOWN_JOB = "E3001" NotFound "no such job";
     AMBIGUOUS_JOB = "E3002" Conflict "several jobs match this prefix";
     QUEUE_FULL = "E3003" Busy "the queue is full";
@@ -74,6 +85,7 @@ catalogue! {
     TOO_LARGE = "E3006" TooLarge "the request is too large";
     EVENTS_GONE = "E3007" Gone "the requested events have been dropped";
     LIMIT_REACHED = "E3008" Busy "a limit of the cluster is reached";
+    CLUSTER_FULL = "E3009" Denied "a limit of the cluster needs a person";
     ARTIFACT_MISSING = "E3010" Gone "an artifact is missing or damaged";
     NOT_IN_DOUBT = "E3011" Conflict "the job is not in doubt";
     SPAWN_REFUSED = "E3012" Denied "spawning the job is not allowed";
@@ -113,6 +125,7 @@ catalogue! {
     UNKNOWN_NODE = "E5001" NotFound "no such node";
     NODE_BUSY = "E5002" Conflict "the node still has leases";
     LABEL_OF_WORKER = "E5003" Conflict "the label is set by the worker";
+    NODE_TAKEN = "E5004" Conflict "another worker has the name of the node";
     UNKNOWN_MEMBER = "E6001" NotFound "no such member";
     MEMBERSHIP_REFUSED = "E6002" Conflict "membership change refused";
     MEMBER_BEHIND = "E6003" Unavailable "the member has not caught up";

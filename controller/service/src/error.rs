@@ -2,13 +2,17 @@
 
 mod convert;
 mod hint;
+mod limit;
+#[cfg(test)]
+mod tests;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_access::{Place, Right};
 use atlas_contract::Violation;
 use atlas_raft::ChangeError;
-use atlas_types::{AgentName, ErrorKind, EventSeq, JobId, JobStatus, Level, Principal, Rejection, Version};
+use atlas_types::{AgentName, ErrorKind, EventSeq, JobId, JobStatus, Level, NodeId, Principal, Rejection, Version};
 
 use crate::artifacts::ArtifactError;
 use crate::catalogue::{self, Entry};
@@ -256,6 +260,15 @@ pub enum Error {
     /// No such node.
     #[error("no such node: {0}")]
     UnknownNode(String),
+    /// Another worker has the name of the node.
+    #[error("node \"{node}\" is the worker at {holder}, which renews its session; the worker at {address} needs another name")]
+    NodeTaken {
+        node: NodeId,
+        /// The address of the worker that has the name.
+        holder: Arc<str>,
+        /// The address of the one that asks for it.
+        address: Arc<str>,
+    },
     /// The node still holds leases.
     #[error("{}", Rejection::NodeBusy { leases: *leases })]
     NodeBusy {
@@ -265,6 +278,12 @@ pub enum Error {
     /// The agent version is not retired, or jobs refer to it.
     #[error("{0}")]
     AgentInUse(Rejection),
+    /// The agent version, or the version of a skill, has another package.
+    #[error("{0}")]
+    VersionTaken(String),
+    /// The agent version has no such earlier package.
+    #[error("{0}")]
+    UnknownRevision(String),
     /// The worker reports the label, so it cannot be removed by an operator.
     #[error("{0}")]
     LabelOfWorker(Rejection),
@@ -435,6 +454,7 @@ impl Error {
             Self::TooLarge { .. } | Self::CallTooLarge => catalogue::TOO_LARGE,
             Self::BadSignature => catalogue::BAD_SIGNATURE,
             Self::EventsGone { .. } => catalogue::EVENTS_GONE,
+            Self::LimitReached(rejection) if limit::remedy(rejection).is_some() => catalogue::CLUSTER_FULL,
             Self::LimitReached(_) => catalogue::LIMIT_REACHED,
             Self::Artifact(error) => match error.kind() {
                 ErrorKind::Unavailable => catalogue::PEERS_AWAY,
@@ -450,17 +470,21 @@ impl Error {
             Self::NoSpace => catalogue::NO_SPACE,
             Self::UnknownNode(_) => catalogue::UNKNOWN_NODE,
             Self::NodeBusy { .. } => catalogue::NODE_BUSY,
+            Self::NodeTaken { .. } => catalogue::NODE_TAKEN,
             Self::LabelOfWorker(_) => catalogue::LABEL_OF_WORKER,
             Self::AgentInUse(_) => catalogue::AGENT_IN_USE,
+            Self::VersionTaken(_) => catalogue::VERSION_TAKEN,
+            Self::UnknownRevision(_) => catalogue::UNKNOWN_REVISION,
             Self::UnknownObject(_) => catalogue::UNKNOWN_OBJECT,
             Self::ObjectChanged { .. } => catalogue::OBJECT_CHANGED,
             Self::UnknownObjectKind(_) => catalogue::UNKNOWN_OBJECT_KIND,
             Self::ObjectRefused { .. } => catalogue::OBJECT_REFUSED,
             Self::ConversationBusy(_) => catalogue::CONVERSATION_BUSY,
             Self::ObjectInUse(_) => catalogue::OBJECT_IN_USE,
+            Self::NamespaceLimit(rejection) if limit::remedy(rejection).is_some() => catalogue::NAMESPACE_FULL,
             Self::NamespaceLimit(_) => catalogue::NAMESPACE_LIMIT,
             Self::TokenRefused(_) | Self::NodeTokenRefused | Self::NodeNameTaken(_) => catalogue::TOKEN_REFUSED,
-            Self::GroupFull { .. } => catalogue::LIMIT_REACHED,
+            Self::GroupFull { .. } => catalogue::CLUSTER_FULL,
             Self::NotEnrolled(_) => catalogue::NOT_ENROLLED,
             Self::NoTls => catalogue::NO_TLS,
             Self::UnknownMember(_) => catalogue::UNKNOWN_MEMBER,
@@ -494,12 +518,13 @@ impl Error {
         }
     }
 
-    /// After which time a repeat may succeed.
+    /// After which time a repeat may succeed; none if it needs a person first.
     pub fn retry_after(&self) -> Option<Duration> {
-        match self.kind() {
-            ErrorKind::Busy | ErrorKind::Unavailable => Some(Duration::from_secs(1)),
+        let entry = self.entry();
+        match entry.kind {
+            _ if !entry.passes() => None,
             ErrorKind::NoSpace => Some(Duration::from_secs(10)),
-            _ => None,
+            _ => Some(Duration::from_secs(1)),
         }
     }
 

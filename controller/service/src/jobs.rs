@@ -229,6 +229,12 @@ impl Service {
 impl Service {
     /// Cancels a pending job, or with `running` also a running one. False if there was nothing to cancel.
     pub async fn cancel(&self, caller: &Caller, id: JobId, running: bool) -> Result<bool, Error> {
+        self.may_control_job(caller, id).await?;
+        self.cancel_for(caller, id, running).await
+    }
+
+    /// The same for what controls the job by itself: the run or the agent that made it.
+    pub(crate) async fn cancel_for(&self, caller: &Caller, id: JobId, running: bool) -> Result<bool, Error> {
         let request = caller.request(Command::CancelJob(CancelJob { job: id, running }));
         match self.propose(request).await {
             Ok(Outcome::Cancelled { accepted }) => Ok(accepted),
@@ -251,6 +257,7 @@ impl Service {
         resume: bool,
         request_id: Option<RequestId>,
     ) -> Result<JobId, Error> {
+        self.may_control_job(caller, id).await?;
         let state = self.shared.current().await?;
         if let Some(job) = state.job(id).filter(|job| job.namespace == caller.namespace) {
             if !job.status.is_terminal() {
@@ -315,6 +322,7 @@ impl Service {
             execution_timeout: job.execution_timeout,
             questions: job.questions.clone(),
             budget_nanodollars: job.budget_nanodollars,
+            waits_for_node: Some(job.waits_for_node),
             ..Submission::new(job.agent.clone(), self.bytes(&job.input).await?)
         };
         // The input of a turn has what was said before. The answer is not added: the turn has ended.

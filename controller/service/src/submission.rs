@@ -35,6 +35,8 @@ pub struct Submission {
     pub not_before: Option<Timestamp>,
     /// Most that its calls of models may cost, in billionths of a dollar.
     pub budget_nanodollars: Option<u64>,
+    /// Whether it waits while no registered node could run it; none for what its namespace says. Without waiting it fails.
+    pub waits_for_node: Option<bool>,
     /// What becomes of its questions to people. A spawned job has the rule of its parent.
     pub questions: QuestionRule,
     /// The conversation that the caller names.
@@ -78,6 +80,7 @@ impl Submission {
             only_agents: false,
             not_before: None,
             budget_nanodollars: None,
+            waits_for_node: None,
             questions: QuestionRule::Fail,
             continues: None,
             bearer: false,
@@ -122,6 +125,9 @@ impl Submission {
         }
         if let Some(budget) = self.budget_nanodollars {
             text.push_str(&format!("budget {budget}\0"));
+        }
+        if let Some(waits) = self.waits_for_node {
+            text.push_str(&format!("waits for a node {waits}\0"));
         }
         if self.questions != QuestionRule::Fail {
             text.push_str(&format!("questions {}\0", self.questions));

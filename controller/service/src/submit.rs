@@ -62,6 +62,7 @@ impl<'s> Draft<'s> {
             not_before: submission.not_before,
             bearer: submission.bearer,
             budget_nanodollars: submission.budget_nanodollars,
+            waits_for_node: submission.waits_for_node.unwrap_or(false),
             context: None,
             questions: submission.questions.clone(),
             policies,
@@ -293,6 +294,12 @@ impl Service {
                 }
                 Err(error) => Err(error),
             },
+            // It never fits, however many jobs end.
+            Some(Err(Rejection::NamespaceLimit { what: "bytes of inputs", limit }))
+                if draft.submission.input.len() as u64 > limit =>
+            {
+                Err(Error::TooLarge { what: "the input, for its namespace", limit })
+            }
             Some(Err(rejection)) => Err(rejection.into()),
             Some(Ok(_)) | None => Err(Error::OutcomeUnknown),
         });

@@ -85,6 +85,7 @@ impl Node {
             not_before: None,
             bearer: false,
             budget_nanodollars: None,
+            waits_for_node: false,
             context: None,
             questions: atlas_types::QuestionRule::Fail,
             policies: Vec::new(),

@@ -12,6 +12,7 @@ use atlas_types::{
 };
 
 mod approval;
+mod budget;
 mod retry;
 mod run;
 
@@ -325,6 +326,7 @@ impl Change<'_> {
         job.completed_at = self.at;
         job.successor = retry.as_ref().map(|retry| retry.id);
         job.journal = self.take_journal(job.id);
+        self.leave_envelope(&job);
         self.note_answers(&mut job);
         job.parked = None;
         self.drop_inbox(job.id);

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    Bucket, EndedImage, Inbox, InboxImage, JobId, JobStatus, Journal, JournalImage, NodeImage, Object, ObjectKey,
-    SinkImage, StateImage,
+    Bucket, EndedImage, Envelope, EnvelopeImage, Inbox, InboxImage, JobId, JobStatus, Journal, JournalImage, NodeImage,
+    Object, ObjectKey, SinkImage, StateImage,
 };
 
 use crate::dedupe::Dedupe;
@@ -57,6 +57,7 @@ impl State {
             objects: self.all_objects().cloned().collect(),
             runs: self.runs.values().cloned().collect(),
             journals: self.journals.iter().map(|(job, journal)| journal_image(*job, journal)).collect(),
+            envelopes: self.envelopes.iter().map(|(job, envelope)| envelope_image(*job, envelope)).collect(),
             inboxes: self.inboxes.iter().map(|(job, inbox)| inbox_image(*job, inbox)).collect(),
             questions: self.questions.values().cloned().collect(),
             progress: self.progress,
@@ -104,6 +105,9 @@ impl State {
         }
         for JournalImage { job, journal } in image.journals {
             once("a journal", state.journals.insert(job, journal).is_none())?;
+        }
+        for EnvelopeImage { job, envelope } in image.envelopes {
+            once("an envelope", state.envelopes.insert(job, envelope).is_none())?;
         }
         for InboxImage { job, inbox } in image.inboxes {
             once("an inbox", state.inboxes.insert(job, inbox).is_none())?;
@@ -203,6 +207,10 @@ impl State {
 
 fn journal_image(job: JobId, journal: &Arc<Journal>) -> JournalImage {
     JournalImage { job, journal: Arc::clone(journal) }
+}
+
+fn envelope_image(job: JobId, envelope: &Arc<Envelope>) -> EnvelopeImage {
+    EnvelopeImage { job, envelope: Arc::clone(envelope) }
 }
 
 fn inbox_image(job: JobId, inbox: &Arc<Inbox>) -> InboxImage {

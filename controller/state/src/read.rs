@@ -9,9 +9,9 @@ use std::sync::Arc;
 use atlas_allocation::ConcurrencyPermits;
 use atlas_objects::{NamespaceSpec, View};
 use atlas_types::{
-    AgentName, AgentVersion, ClusterConfig, ClusterTime, Digest, EventSeq, FencingToken, Inbox, Job, JobId, JobStatus,
-    Journal, Lease, Level, MemberId, Namespace, NodeId, Object, ObjectKey, ObjectKind, ObjectName, Origin, Outcome,
-    Question, QuestionId, Rejection, RequiredAgent, Run, RunId, RunStatus, Seq, Timestamp, Version, level,
+    AgentName, AgentVersion, ClusterConfig, ClusterTime, Digest, Envelope, EventSeq, FencingToken, Inbox, Job, JobId,
+    JobStatus, Journal, Lease, Level, MemberId, Namespace, NodeId, Object, ObjectKey, ObjectKind, ObjectName, Origin,
+    Outcome, Question, QuestionId, Rejection, RequiredAgent, Run, RunId, RunStatus, Seq, Timestamp, Version, level,
     requirement::Requirement,
 };
 
@@ -234,6 +234,17 @@ impl State {
     /// The journal of a job that has not ended, or the one with which it ended; none if it recorded nothing.
     pub fn journal(&self, job: JobId) -> Option<&Arc<Journal>> {
         self.journals.get(&job).or_else(|| self.jobs.get(job)?.journal.as_ref())
+    }
+
+    /// The job whose budget pays for the model calls of a job: itself, or the nearest above it that has one.
+    pub fn payer(&self, job: JobId) -> Option<&Arc<Job>> {
+        let above = |job: &&Arc<Job>| self.jobs.get(job.spawned?.by);
+        std::iter::successors(self.jobs.get(job), above).find(|job| job.budget_nanodollars.is_some())
+    }
+
+    /// What was drawn from the budget of a job that has not ended; none before the first call.
+    pub fn envelope(&self, job: JobId) -> Option<&Arc<Envelope>> {
+        self.envelopes.get(&job)
     }
 
     /// The messages of a job that has not ended; none if it never had one.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentName, AgentVersion, ClusterConfig, ClusterTime, Digest, Entry, EventRecord, EventSeq, FencingToken, Inbox,
-    JobId, JoinToken, Journal, Level, LimitKey, MemberId, Namespace, NodeId, Object, ObjectKind, ObjectName, Outcome,
-    Question, QuestionId, Rejection, Request, Run, RunId, Seq, Timestamp, Version, level,
+    AgentName, AgentVersion, ClusterConfig, ClusterTime, Digest, Entry, Envelope, EventRecord, EventSeq, FencingToken,
+    Inbox, JobId, JoinToken, Journal, Level, LimitKey, MemberId, Namespace, NodeId, Object, ObjectKind, ObjectName,
+    Outcome, Question, QuestionId, Rejection, Request, Run, RunId, Seq, Timestamp, Version, level,
 };
 
 use crate::change::Change;
@@ -40,6 +40,8 @@ pub struct State {
     pub(crate) join_tokens: Map<Digest, JoinToken>,
     /// The journals of jobs that have not ended.
     pub(crate) journals: Map<JobId, Arc<Journal>>,
+    /// What was drawn from the budgets of jobs that have not ended, once there was something.
+    pub(crate) envelopes: Map<JobId, Arc<Envelope>>,
     /// The inboxes of jobs that have not ended and had a message.
     pub(crate) inboxes: Map<JobId, Arc<Inbox>>,
     /// The questions of jobs in the state.
@@ -138,6 +140,7 @@ impl State {
             sinks: Map::new(),
             join_tokens: Map::new(),
             journals: Map::new(),
+            envelopes: Map::new(),
             inboxes: Map::new(),
             questions: Map::new(),
             objects: Map::new(),

@@ -8,9 +8,9 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentName, Bucket, ClusterTime, EndedImage, EventSeq, FencingToken, InboxImage, Job, JobId, JournalImage, Level,
-    LimitKey, MemberId, Namespace, NodeImage, Principal, RequestId, RequestImage, RunSpec, Seq, SinkImage, StateImage,
-    Timestamp,
+    AgentName, Bucket, ClusterTime, EndedImage, Envelope, EnvelopeImage, EventSeq, FencingToken, InboxImage, Job,
+    JobId, JournalImage, Level, LimitKey, MemberId, Namespace, NodeImage, Principal, RequestId, RequestImage, RunSpec,
+    Seq, SinkImage, StateImage, StepKey, Timestamp,
 };
 use prost::Message as _;
 
@@ -65,6 +65,9 @@ fn write_records(image: &StateImage, out: &mut impl Write) -> io::Result<[u8; 32
     for JournalImage { job, journal } in &image.journals {
         let message = proto::JournalRecord { job_id: job.0, journal: Some((&**journal).into()) };
         records.record(Kind::Journal(message))?;
+    }
+    for EnvelopeImage { job, envelope } in &image.envelopes {
+        records.record(Kind::Envelope(envelope_out(*job, envelope)))?;
     }
     for InboxImage { job, inbox } in &image.inboxes {
         let message = proto::InboxRecord { job_id: job.0, inbox: Some((&**inbox).into()) };
@@ -164,13 +167,14 @@ fn rank_of(kind: &Kind) -> u8 {
         Kind::Sink(_) => 7,
         Kind::JoinToken(_) => 8,
         Kind::Journal(_) => 9,
-        Kind::Inbox(_) => 10,
-        Kind::Question(_) => 11,
-        Kind::Object(_) => 12,
-        Kind::Run(_) => 13,
-        Kind::Bucket(_) => 14,
-        Kind::Progress(_) => 15,
-        Kind::End(_) => 16,
+        Kind::Envelope(_) => 10,
+        Kind::Inbox(_) => 11,
+        Kind::Question(_) => 12,
+        Kind::Object(_) => 13,
+        Kind::Run(_) => 14,
+        Kind::Bucket(_) => 15,
+        Kind::Progress(_) => 16,
+        Kind::End(_) => 17,
     }
 }
 
@@ -206,6 +210,9 @@ fn add(image: &mut StateImage, specs: &mut Specs, kind: Kind) -> Result<(), Form
             job: JobId(message.job_id),
             journal: Arc::new(required("journal_record.journal", message.journal)?.try_into()?),
         }),
+        Kind::Envelope(message) => image
+            .envelopes
+            .push(EnvelopeImage { job: JobId(message.job_id), envelope: Arc::new(envelope_in(message)?) }),
         Kind::Inbox(message) => image.inboxes.push(InboxImage {
             job: JobId(message.job_id),
             inbox: Arc::new(required("inbox_record.inbox", message.inbox)?.try_into()?),
@@ -346,6 +353,7 @@ fn head_in(head: &proto::SnapshotHead) -> Result<StateImage, FormatError> {
         sinks: Vec::new(),
         join_tokens: Vec::new(),
         journals: Vec::new(),
+        envelopes: Vec::new(),
         inboxes: Vec::new(),
         questions: Vec::new(),
         objects: Vec::new(),
@@ -354,6 +362,25 @@ fn head_in(head: &proto::SnapshotHead) -> Result<StateImage, FormatError> {
         progress: head.progress,
         progress_of: Vec::new(),
     })
+}
+
+fn envelope_out(job: JobId, envelope: &Envelope) -> proto::EnvelopeRecord {
+    let reservation = |((job, key), nanodollars): (&(JobId, StepKey), &u64)| proto::Reservation {
+        job_id: job.0,
+        key: key.0.to_vec(),
+        nanodollars: *nanodollars,
+    };
+    let reserved = envelope.reserved.iter().map(reservation).collect();
+    proto::EnvelopeRecord { job_id: job.0, spent_nanodollars: envelope.spent, reserved }
+}
+
+fn envelope_in(message: proto::EnvelopeRecord) -> Result<Envelope, FormatError> {
+    let mut envelope = Envelope { spent: message.spent_nanodollars, ..Envelope::default() };
+    for proto::Reservation { job_id, key, nanodollars } in message.reserved {
+        let key = StepKey(fixed("reservation.key", &key)?);
+        envelope.reserved.insert((JobId(job_id), key), nanodollars);
+    }
+    Ok(envelope)
 }
 
 fn request_out(request: &RequestImage) -> proto::RequestRecord {

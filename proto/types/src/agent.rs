@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::{
-    AgentName, Circuit, ClusterTime, Demand, Digest, Micros, Namespace, Payload, PerKey, Rate, Seq, Timestamp, Version,
+    AgentName, Circuit, ClusterTime, Demand, Digest, Micros, Namespace, Payload, PerKey, Principal, Rate, Seq, Timestamp,
+    Version,
 };
 
 /// What a contract's `type` says.
@@ -159,6 +160,29 @@ pub struct AgentVersion {
     /// Why the version is deprecated. It goes on taking them.
     pub deprecated: Option<Arc<str>>,
     pub circuit: Circuit,
+    /// The number of its package: 1, and one more each time another package replaces it. Not counted below [`crate::level::REVISIONS`].
+    pub revision: u32,
+    /// Who registered it; none below that level.
+    pub registered_by: Option<Principal>,
+    /// The packages it had before, the oldest first; at most [`Self::REVISIONS_MAX`].
+    pub revisions: Vec<AgentRevision>,
+}
+
+impl AgentVersion {
+    /// Most earlier packages that a version keeps.
+    pub const REVISIONS_MAX: usize = 10;
+}
+
+/// A package that an agent version had before another one replaced it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentRevision {
+    /// See [`AgentVersion::revision`].
+    pub number: u32,
+    /// Names the package in the artifact store, which keeps it as long as the revision is listed.
+    pub digest: Digest,
+    pub package_bytes: u64,
+    pub registered_at: Timestamp,
+    pub registered_by: Option<Principal>,
 }
 
 /// The agent version that a job runs: resolved once, at the door, and never again.

@@ -19,8 +19,8 @@ pub use job::{
     CancelJob, CompleteJob, ErasePayloads, FailJob, FailPending, ForkJob, ForsakeChild, GrantLease, LoseLease,
     Resolution, ResolveJob, RetryJob, SpawnedBy, Spawner, StartJob, StoreLog, SubmitJob, Usage, Verdict, WakeJob,
 };
-pub use journal::{FoldSteps, RecordSteps};
-pub use node::{Cordon, DrainNode, LabelNode, LoseNode, RegisterNode, RemoveNode, ResumeNode, WarmChanged};
+pub use journal::{FoldSteps, RecordSteps, ReserveBudget};
+pub use node::{Cordon, DrainNode, LabelNode, LoseNode, NoteRival, RegisterNode, RemoveNode, ResumeNode, WarmChanged};
 pub use object::{DeleteObject, FireTrigger, FiredBy, Observation, ObserveObjects, PutObject, TriggerStart};
 pub use park::{DeliverMessage, ParkJob};
 pub use question::{AnswerQuestion, AskQuestion, ExpireQuestion};
@@ -144,6 +144,10 @@ pub enum Command {
     ResumeAgent(ResumeAgent),
     /// Closes the circuit of a node.
     ResumeNode(ResumeNode),
+    /// Notes a worker that was refused because another one has its name.
+    NoteRival(NoteRival),
+    /// Reserves what a model call may cost in the budget of the job or of a job above it.
+    ReserveBudget(ReserveBudget),
 }
 
 impl Command {
@@ -183,6 +187,7 @@ impl Command {
             // An older program would go on checking.
             Self::RegisterNode(command) if command.inventory.unchecked => level::UNCHECKED_NODES,
             // It would not keep what these say beyond what it knows.
+            Self::RegisterAgent(command) if command.immutable => level::REVISIONS,
             Self::RegisterAgent(command) if command.spec.failures_max.is_some() => level::CIRCUITS,
             Self::RegisterAgent(command) if command.spec.rate.is_some() || command.spec.per_key.is_some() => {
                 level::RATES
@@ -199,6 +204,7 @@ impl Command {
                 level::APPROVALS
             }
             Self::SubmitJob(command) if !command.policies.is_empty() => level::EVIDENCE,
+            Self::SubmitJob(command) if command.waits_for_node => level::WAITING_FOR_NODES,
             Self::SubmitJob(command) if command.bearer => level::ATTACHMENTS,
             Self::SubmitJob(command) if command.questions != QuestionRule::Fail => level::QUESTIONS,
             Self::SubmitJob(command) if command.budget_nanodollars.is_some() => level::BUDGETS,
@@ -252,6 +258,8 @@ impl Command {
             Self::ForkJob(_) => level::FORKS,
             Self::ErasePayloads(_) => level::ERASURE,
             Self::ResumeAgent(_) | Self::ResumeNode(_) => level::CIRCUITS,
+            Self::NoteRival(_) => level::RIVALS,
+            Self::ReserveBudget(_) => level::ENVELOPES,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    AgentVersion, Bucket, ClusterConfig, ClusterTime, EventSeq, FencingToken, Inbox, Job, JobId, JoinToken, Journal,
+    AgentVersion, Bucket, ClusterConfig, ClusterTime, Envelope, EventSeq, FencingToken, Inbox, Job, JobId, JoinToken, Journal,
     Level, MemberId, Namespace, Node, Object, Outcome, Principal, Question, RequestId, Run, Seq, Timestamp,
 };
 
@@ -48,6 +48,8 @@ pub struct StateImage {
     pub join_tokens: Vec<JoinToken>,
     /// The journals of jobs that have not ended, by job.
     pub journals: Vec<JournalImage>,
+    /// The envelopes of budgets of jobs that have not ended, by job.
+    pub envelopes: Vec<EnvelopeImage>,
     /// The inboxes of jobs that have not ended, by job.
     pub inboxes: Vec<InboxImage>,
     /// Questions by id.
@@ -62,6 +64,14 @@ pub struct StateImage {
     pub progress: u64,
     /// The progress of namespaces that are ahead of it, by name.
     pub progress_of: Vec<(Namespace, u64)>,
+}
+
+/// The envelope of the budget of a job that has not ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EnvelopeImage {
+    /// The job with the budget.
+    pub job: JobId,
+    pub envelope: Arc<Envelope>,
 }
 
 /// The inbox of a job that has not ended.

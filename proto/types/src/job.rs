@@ -300,6 +300,8 @@ pub struct Job {
     pub evidence: Option<Arc<Evidence>>,
     /// The approvals that policies demand; none if no policy asks.
     pub approvals: Option<Arc<Approvals>>,
+    /// It waits while no registered node could run it. A retry does so too.
+    pub waits_for_node: bool,
 }
 
 impl Job {
@@ -332,6 +334,12 @@ impl Job {
     /// Whether it has all approvals that policies demand.
     pub fn is_approved(&self) -> bool {
         self.approvals.as_ref().is_none_or(|approvals| approvals.is_complete())
+    }
+
+    /// Whether it waits while no registered node could ever run it. One that parked has started, and a retry would start without its
+    /// recorded steps.
+    pub fn is_patient(&self) -> bool {
+        self.waits_for_node || self.has_parked()
     }
 
     /// How many jobs above it spawned one another: 0 for a client's own.

@@ -106,4 +106,9 @@ features! {
     6 CIRCUITS "Agent versions and nodes on which attempts keep failing take no more jobs for a time.";
     6 APPROVALS "Rules of policies ask people before a job runs.";
     6 PYTHON "Jobs of Python agents go to nodes with Python.";
+    6 ENVELOPES "Jobs draw on the budget of the job that spawned them.";
+    6 FAREWELL "A worker that stops says so, and its session ends at once.";
+    6 RIVALS "A worker that asks for the name of another one is refused, and noted at the node.";
+    6 WAITING_FOR_NODES "A job can wait for a node that has what it needs.";
+    6 REVISIONS "Agent versions keep the packages that others replaced, and are replaced only if that was asked for.";
 }

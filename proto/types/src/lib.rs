@@ -6,6 +6,7 @@
 mod agent;
 mod approval;
 mod attachment;
+mod budget;
 mod carried;
 mod circuit;
 mod command;
@@ -39,7 +40,7 @@ mod session;
 mod time;
 mod version;
 
-pub use agent::{AgentKind, AgentPin, AgentVersion, Effects, RequiredAgent, RetryRule, RunSpec, Timeouts};
+pub use agent::{AgentKind, AgentPin, AgentRevision, AgentVersion, Effects, RequiredAgent, RetryRule, RunSpec, Timeouts};
 pub use approval::{
     Approval, ApprovalAnswer, ApprovalAsk, Approvals, AskingRule, EARLIER_APPROVALS_MAX, JOB_APPROVALS_MAX, rejected,
     unapproved,
@@ -48,18 +49,10 @@ pub use attachment::{
     ATTACHED_MODELS_MAX, ATTACHED_SECRETS_MAX, ATTACHED_SERVERS_MAX, ATTACHMENTS_BYTES_MAX, AttachedModel,
     AttachedSecret, AttachedServer, Attachment, Attachments, SECRET_BYTES_MAX, SecretSource, SecretText,
 };
+pub use budget::{Envelope, NotReserved, RESERVATIONS_MAX, Reservation};
 pub use carried::Carried;
 pub use circuit::{Bound, Circuit, Failed, Open, Probe};
-pub use command::{
-    AdvanceRun, AnswerQuestion, AskQuestion, CancelJob, CancelRun, CarriedEnd, CarryJob, Command, CompleteJob,
-    ConfigureCluster, ConsultOrchestrator, Cordon, CreateJoinToken, DeleteAgent, DeleteObject, DeliverMessage,
-    DeprecateAgent, DrainNode, EndCarried, ErasePayloads, ExpireQuestion, FailJob, FailPending, FireTrigger, FiredBy,
-    FoldSteps, ForkJob, ForsakeChild, GrantLease, JoinMember, LabelNode, LoseLease, LoseNode, Observation,
-    ObserveObjects, ParkJob, PruneJobs, PutObject, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, ReportDigest,
-    Request, Resolution, ResolveJob, ResumeAgent, ResumeNode, RetireAgent, RetryJob, RevokeJoinToken, RouteJob,
-    RunDefinition, RunNext, RunWave, SinkAck, SpawnedBy, Spawner, StartJob, StartRun, StoreLog, SubmitJob,
-    TriggerStart, Usage, Verdict, WakeJob, WarmChanged, WaveEnd, WaveStep,
-};
+pub use command::{AdvanceRun, AnswerQuestion, AskQuestion, CancelJob, CancelRun, CarriedEnd, CarryJob, Command, CompleteJob, ConfigureCluster, ConsultOrchestrator, Cordon, CreateJoinToken, DeleteAgent, DeleteObject, DeliverMessage, DeprecateAgent, DrainNode, EndCarried, ErasePayloads, ExpireQuestion, FailJob, FailPending, FireTrigger, FiredBy, FoldSteps, ForkJob, ForsakeChild, GrantLease, JoinMember, LabelNode, LoseLease, LoseNode, NoteRival, Observation, ObserveObjects, ParkJob, PruneJobs, PutObject, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, ReportDigest, Request, ReserveBudget, Resolution, ResolveJob, ResumeAgent, ResumeNode, RetireAgent, RetryJob, RevokeJoinToken, RouteJob, RunDefinition, RunNext, RunWave, SinkAck, SpawnedBy, Spawner, StartJob, StartRun, StoreLog, SubmitJob, TriggerStart, Usage, Verdict, WakeJob, WarmChanged, WaveEnd, WaveStep};
 pub use config::ClusterConfig;
 pub use entry::{Entry, Parent};
 pub use error::ErrorKind;
@@ -71,7 +64,7 @@ pub use id::{
     AgentName, Attempt, BootId, Digest, EventSeq, FencingToken, IdError, JobId, MemberId, MessageId, Namespace,
     NodeEpoch, NodeId, ObjectKind, ObjectName, Principal, QuestionId, RequestId, RunId, Seq,
 };
-pub use image::{EndedImage, InboxImage, JournalImage, NodeImage, RequestImage, SinkImage, StateImage};
+pub use image::{EndedImage, EnvelopeImage, InboxImage, JournalImage, NodeImage, RequestImage, SinkImage, StateImage};
 pub use inbox::{INBOX_BYTES_MAX, INBOX_MESSAGES_MAX, INBOX_READ_MAX, Inbox, Message};
 pub use job::{
     CONVERSATION_METADATA, ERASED_LABEL, Failure, FailureKind, Fork, Job, JobStatus, KEPT_METADATA, LEFT_METADATA,
@@ -84,7 +77,7 @@ pub use label::{LABEL_BYTES_MAX, LABELS_MAX, label_bytes};
 pub use level::Level;
 pub use limit::{Bucket, Limit, LimitKey, PerKey, Rate};
 pub use member::{JoinKind, JoinToken};
-pub use node::{Lease, Node, NodeHealth};
+pub use node::{Lease, Node, NodeHealth, Rival};
 pub use object::{Expect, Object, ObjectKey, SPEC_BYTES_MAX, STATUS_BYTES_MAX};
 pub use origin::{Door, Origin, TraceContext};
 pub use outcome::{Outcome, Rejection};

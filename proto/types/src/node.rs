@@ -1,6 +1,7 @@
 //! Nodes and the leases they hold.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::{
     Allocation, Attempt, BootId, Circuit, ClusterTime, Digest, FencingToken, Inventory, JobId, Namespace, NodeEpoch,
@@ -42,6 +43,24 @@ pub struct Node {
     /// When this epoch began.
     pub registered_at: Timestamp,
     pub circuit: Circuit,
+    /// The latest worker that was refused because it asked for this node's name.
+    pub rival: Option<Arc<Rival>>,
+}
+
+/// A worker that asked for the name of a node while the node's own worker renewed its session, and was refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rival {
+    /// Its address, as the leader saw it.
+    pub address: Arc<str>,
+    /// The address of the node's own worker.
+    pub holder: Arc<str>,
+    /// When it was noted last.
+    pub at: Timestamp,
+}
+
+impl Rival {
+    /// The longest address.
+    pub const ADDRESS_BYTES_MAX: usize = 128;
 }
 
 impl Node {
@@ -60,6 +79,7 @@ impl Node {
             warm: BTreeMap::new(),
             registered_at,
             circuit: Circuit::default(),
+            rival: None,
         }
     }
 

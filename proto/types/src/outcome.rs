@@ -123,6 +123,9 @@ pub enum Rejection {
         /// How many.
         jobs: u64,
     },
+    /// The version is registered with another package, which the command does not replace.
+    #[error("the agent version is registered with another package")]
+    VersionTaken,
     /// No such job in the state.
     #[error("no such job: {job}")]
     UnknownJob {
@@ -238,6 +241,17 @@ pub enum Rejection {
         /// The number of recorded steps.
         recorded: u64,
     },
+    /// The budget has no room for a model call, in billionths of a dollar.
+    #[error("{spent} of a budget of {budget} billionths of a dollar are spent, which leaves too little for the call")]
+    OverBudget {
+        /// The budget.
+        budget: u64,
+        /// The cost of all recorded calls.
+        spent: u64,
+    },
+    /// The budget may have room for a model call once others are recorded.
+    #[error("other calls have reserved what is left of the budget")]
+    BudgetReserved,
     /// The attempt that parks has read messages that were never delivered.
     #[error("the job cannot have read {read} messages, its inbox has had {delivered}")]
     MessageGap {

@@ -47,7 +47,8 @@ pub struct Assignment {
     pub lacks: Option<Arc<str>>,
     /// Secrets, a bearer and models, for this attempt alone.
     pub attachments: Attachments,
-    /// Most that the job's calls of models may cost in all its attempts, in billionths of a dollar.
+    /// Most that the model calls of the job may cost in all its attempts, in billionths of a dollar: its own budget, or that of a job above it,
+    /// whose whole tree draws on it.
     pub budget_nanodollars: Option<u64>,
     /// After how many recorded steps the job's version and model are determined again: it is a fork with other ones.
     pub fork_steps: Option<u64>,
@@ -292,6 +293,13 @@ pub enum StepsResult {
         step: u64,
         /// Both sides, in words.
         why: String,
+    },
+    /// The budget has no room for the model call, whatever the calls under way cost. Amounts are in billionths of a dollar.
+    OverBudget {
+        /// The budget.
+        budget: u64,
+        /// What recorded calls of the whole tree have cost.
+        spent: u64,
     },
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use atlas_types::{
     Assignment, Attempt, BootId, Delta, Digest, FencingToken, Fold, HandBack, HeldLease, Inventory, JobId, Level, Mail,
-    Micros, NodeEpoch, NodeId, Park, ParkResult, Report, ReportResult, Spawn, SpawnEnd, Step, StepsResult, StreamEvent,
+    Micros, NodeEpoch, NodeId, Park, ParkResult, Report, ReportResult, Reservation, Spawn, SpawnEnd, Step, StepsResult, StreamEvent,
     ToolEnd, ToolRequest,
 };
 
@@ -50,12 +50,24 @@ pub enum ToLeader {
     },
     /// The worker takes no new leases and exits when it holds none.
     Draining,
+    /// The worker ends: nothing runs on it, and nothing waits for an answer.
+    Leaving,
     /// An attempt spawns a job. The same number again, without any time left, says that it waits no longer.
     Spawn {
         /// Counted by the worker from 1, over all sessions of one boot.
         number: u64,
         /// What.
         spawn: Box<Spawn>,
+    },
+    /// An attempt is about to call a model under a budget.
+    ReserveBudget {
+        /// Counted by the worker from 1, over all sessions of one boot, together with steps.
+        number: u64,
+        job: JobId,
+        /// Its lease.
+        token: FencingToken,
+        /// The call and its amount.
+        call: Reservation,
     },
     /// An attempt records steps of its job.
     RecordSteps {
@@ -107,6 +119,8 @@ pub struct Hello {
     pub level: Level,
     /// What the process still runs.
     pub leases: Vec<HeldLease>,
+    /// The process that used the worker's data directory before.
+    pub previous: Option<BootId>,
 }
 
 /// What the leader says to a worker.

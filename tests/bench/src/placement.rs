@@ -156,6 +156,7 @@ impl Simulated {
             not_before: None,
             bearer: false,
             budget_nanodollars: None,
+            waits_for_node: false,
             context: None,
             questions: QuestionRule::Fail,
             policies: Vec::new(),
@@ -245,6 +246,7 @@ fn agent((name, digest): &(AgentName, Digest), (cores, memory, gpus, vram): (u32
         contract: Payload::inline(b"{}"),
         spec: Arc::new(spec),
         labels: Default::default(),
+        immutable: false,
     })
 }
 

@@ -226,8 +226,12 @@ fn register(agent: Agent) -> Command {
         contract: Payload::inline(b"{}"),
         spec: Arc::new(agent.spec()),
         labels: BTreeMap::new(),
+        immutable: false,
     })
 }
+
+/// The budget of jobs that record their steps: enough for some of the reservations that their attempts make.
+const BUDGET: u64 = 100;
 
 /// The submission of one operation of a client.
 pub fn submit(op: u64, id: JobId, agent: Agent, priority: i64) -> Request {
@@ -243,7 +247,8 @@ pub fn submit(op: u64, id: JobId, agent: Agent, priority: i64) -> Request {
         spawner: None,
         not_before: None,
         bearer: false,
-        budget_nanodollars: None,
+        budget_nanodollars: (agent == Agent::Journaling).then_some(BUDGET),
+        waits_for_node: false,
         context: None,
         questions: atlas_types::QuestionRule::Fail,
         policies: Vec::new(),
@@ -445,13 +450,24 @@ pub fn republish(rng: &mut Rng) -> Command {
     let (name, version) = (Agent::Echo.name(), Version { patch: rng.below(2) + 1, ..VERSION });
     match rng.below(4) {
         0 => {
-            let digest = Agent::Echo.digest();
+            let digest = if rng.below(2) == 0 { Agent::Echo.digest() } else { Agent::Once.digest() };
+            let immutable = rng.below(2) == 0;
             let (capabilities, labels) = (Vec::new(), BTreeMap::new());
             let (contract, spec) = (Payload::inline(b"{}"), Arc::new(Agent::Echo.spec()));
             let kind = AgentKind::Agent;
             let package_bytes = 1;
-            let command =
-                RegisterAgent { name, version, digest, package_bytes, kind, capabilities, contract, spec, labels };
+            let command = RegisterAgent {
+                name,
+                version,
+                digest,
+                package_bytes,
+                kind,
+                capabilities,
+                contract,
+                spec,
+                labels,
+                immutable,
+            };
             Command::RegisterAgent(command)
         }
         1 => Command::RetireAgent(RetireAgent { name, version }),

@@ -113,7 +113,7 @@ impl Session {
         if !leads(&self.handle) {
             return None;
         }
-        self.handle.session_hello(node.clone(), epoch).await.ok()?;
+        self.handle.session_hello(node.clone(), epoch, 0).await.ok()?;
         Some(epoch)
     }
 

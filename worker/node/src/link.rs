@@ -1,5 +1,6 @@
 //! The link: one stream to the leader, which is reopened with jitter and backoff whenever it ends.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,10 +29,12 @@ const FRAMES_WAITING_MAX: usize = 4_096;
 /// The most waiting frames with which further stream events are sent.
 const FRAMES_QUEUED_LEISURELY: usize = 16;
 
-/// The pause between two lines of the log that say that the cluster refuses this node.
-const DENIED_PAUSE: Duration = Duration::from_secs(60);
-/// The code of that refusal.
-const NOT_ENROLLED: &str = "E2108";
+/// The pause between two lines of the log about one trouble with a controller.
+const TOLD_PAUSE: Duration = Duration::from_secs(60);
+/// The codes of refusals that only a person can end: the cluster does not know the certificate, or another worker has the name.
+const DENIALS: [&str; 2] = ["E2108", "E5004"];
+/// The most kinds of trouble whose lines are remembered.
+const TROUBLES_MAX: usize = 64;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -89,10 +92,10 @@ enum End {
     Lost,
     /// The pump left a leader that had welcomed it.
     Left,
-    /// It ended before a welcome.
-    Refused,
-    /// The cluster does not know the certificate of this node: what it said. Only a person or a restart helps.
-    Denied(String),
+    /// It ended before a welcome, for this reason.
+    Refused(String),
+    /// The cluster refused this node: the code and what it said. Only a person or a restart helps.
+    Denied(&'static str, String),
     /// The pump has ended.
     Over,
 }
@@ -102,9 +105,10 @@ impl Link {
     pub(crate) async fn run(self) {
         let mut known = Controllers::new(self.controllers.clone());
         let mut backoff = Backoff::default();
-        let mut denials = Denials::default();
+        let mut troubles = Troubles::default();
         while let Some((address, begins_round)) = known.take() {
             let patience = backoff.begin(begins_round);
+            let mut trouble = None;
             match self.attend(&address, patience, &mut known).await {
                 End::Over => return,
                 End::Redirected(leader) => {
@@ -114,26 +118,29 @@ impl Link {
                 }
                 End::Lost => {
                     info!(%address, "session ended, reconnecting");
-                    known.prefer(address);
+                    troubles = Troubles::default();
+                    known.prefer(address.clone());
                     backoff.lost();
                 }
                 End::Left => {
                     info!(%address, "session closed, looking for another leader");
+                    troubles = Troubles::default();
                     backoff.left(known.len());
                 }
-                End::Refused => {
-                    debug!(%address, "no session");
+                End::Refused(reason) => {
+                    trouble = Some(("", reason));
                     backoff.refused();
                 }
-                End::Denied(reason) => {
-                    if denials.is_next(self.env.clock.monotonic()) {
-                        let code = NOT_ENROLLED;
-                        warn!(%address, code, reason, "the cluster refuses the certificate of this node; it has to join again");
-                    }
+                End::Denied(code, reason) => {
+                    trouble = Some((code, reason));
                     backoff.refused();
                 }
             }
-            self.env.clock.sleep(backoff.pause(self.env.entropy.u64())).await;
+            let pause = backoff.pause(self.env.entropy.u64());
+            if let Some((code, reason)) = trouble {
+                tell(&mut troubles, self.env.clock.monotonic(), (&address, code, reason), pause);
+            }
+            self.env.clock.sleep(pause).await;
             if self.events.is_closed() {
                 return;
             }
@@ -143,10 +150,7 @@ impl Link {
     async fn attend(&self, address: &str, patience: Duration, known: &mut Controllers) -> End {
         let channel = match dial(&self.env, address).await {
             Ok(channel) => channel,
-            Err(error) => {
-                debug!(%address, %error, "could not connect");
-                return End::Refused;
-            }
+            Err(error) => return End::Refused(format!("could not connect: {}", reason_of(&error))),
         };
         let client = WorkerServiceClient::new(channel)
             .max_decoding_message_size(CONTROLLER_FRAME_BYTES_MAX)
@@ -163,7 +167,8 @@ impl Link {
             end = self.converse(client, outgoing, patience, known, &mut welcomed) => Some(end),
             () = close.notified() => None,
         };
-        let end = end.unwrap_or(if welcomed { End::Left } else { End::Refused });
+        let left = || if welcomed { End::Left } else { End::Refused("it did not answer in time".to_owned()) };
+        let end = end.unwrap_or_else(left);
         match self.events.send(LinkEvent::Disconnected).await {
             Ok(()) => end,
             Err(_) => End::Over,
@@ -181,29 +186,28 @@ impl Link {
         let mut silent = self.env.clock.sleep(patience);
         let opened = tokio::select! {
             opened = client.session(ReceiverStream::new(outgoing)) => opened,
-            () = &mut silent => return End::Refused,
+            () = &mut silent => return End::Refused("it did not answer in time".to_owned()),
         };
         let mut incoming = match opened {
             Ok(response) => response.into_inner(),
             Err(status) => {
-                debug!(%status, "the controller refused the session");
-                return denial(&status).map_or(End::Refused, End::Denied);
+                return refusal(&status);
             }
         };
         loop {
             let frame = tokio::select! {
                 frame = incoming.next() => frame,
-                () = &mut silent, if !*welcomed => return End::Refused,
+                () = &mut silent, if !*welcomed => return End::Refused("it did not answer in time".to_owned()),
             };
             let frame = match frame {
                 Some(Ok(frame)) => frame,
                 Some(Err(status)) => {
                     debug!(%status, "the session's stream failed");
                     // A session that was open has ended; the next one is refused.
-                    match denial(&status).filter(|_| !*welcomed) {
-                        Some(reason) => return End::Denied(reason),
-                        None => break,
+                    if *welcomed {
+                        break;
                     }
+                    return refusal(&status);
                 }
                 None => break,
             };
@@ -216,7 +220,7 @@ impl Link {
             };
             match said {
                 ToWorker::NotLeader { leader_address: Some(leader) } => return End::Redirected(leader),
-                ToWorker::NotLeader { leader_address: None } => return End::Refused,
+                ToWorker::NotLeader { leader_address: None } => return End::Refused(NO_LEADER.to_owned()),
                 ToWorker::Shutdown => break,
                 other => {
                     if let ToWorker::Welcome(welcome) = &other {
@@ -229,26 +233,72 @@ impl Link {
                 }
             }
         }
-        if *welcomed { End::Lost } else { End::Refused }
+        if *welcomed { End::Lost } else { End::Refused("it ended the session before it answered".to_owned()) }
     }
 }
 
-/// What the controller said, if it refused the certificate of this node.
-fn denial(status: &Status) -> Option<String> {
+/// What a controller says that knows of no leader. It is common for a moment, and told only if it stays so.
+const NO_LEADER: &str = "it knows no leader";
+
+/// Why a controller opened no session.
+fn refusal(status: &Status) -> End {
     let error = atlas_wire::Error::from(status);
-    (error.code == NOT_ENROLLED).then_some(error.message)
+    match DENIALS.into_iter().find(|code| *code == error.code) {
+        Some(code) => End::Denied(code, error.message),
+        None => End::Refused(error.message),
+    }
 }
 
-/// When the log said last that the cluster refuses this node.
-#[derive(Debug, Default)]
-struct Denials(Option<Duration>);
+/// The innermost reason: the outer ones say no more than that the transport failed.
+fn reason_of(error: &dyn std::error::Error) -> String {
+    let mut inner = error;
+    while let Some(source) = inner.source() {
+        inner = source;
+    }
+    inner.to_string()
+}
 
-impl Denials {
-    /// Whether it may say so again at `now`, by a monotonic clock.
-    fn is_next(&mut self, now: Duration) -> bool {
-        let is_next = self.0.is_none_or(|last| now.saturating_sub(last) >= DENIED_PAUSE);
+/// Writes to the log why there is no session, and when the next controller is tried.
+fn tell(troubles: &mut Troubles, now: Duration, (address, code, reason): (&str, &str, String), pause: Duration) {
+    let patient = reason == NO_LEADER;
+    if !troubles.is_next(now, format!("{address} {code} {reason}"), patient) {
+        return debug!(%address, code, reason, next_try = ?pause, "no session");
+    }
+    match code {
+        "E2108" => {
+            warn!(%address, code, reason, "the cluster refuses the certificate of this node; it has to join again");
+        }
+        "E5004" => warn!(%address, code, reason, "the cluster refuses this node; it is tried again until the other worker stops"),
+        _ => warn!(%address, reason, next_try = ?pause, "no session with this controller; it is tried again with longer pauses, of at most 2 s"),
+    }
+}
+
+/// When the log told last of each trouble since the last session.
+#[derive(Debug, Default)]
+struct Troubles(BTreeMap<String, Told>);
+
+#[derive(Debug, Clone, Copy)]
+struct Told {
+    first: Duration,
+    last: Option<Duration>,
+}
+
+impl Troubles {
+    /// A trouble that the log may tell of later is told if it lasts for so long.
+    const PATIENCE: Duration = Duration::from_secs(5);
+
+    /// Whether the log may tell of a trouble at `now`, by a monotonic clock: at once or only if it lasts, and then once in a while.
+    fn is_next(&mut self, now: Duration, what: String, patient: bool) -> bool {
+        if self.0.len() >= TROUBLES_MAX && !self.0.contains_key(&what) {
+            self.0.clear();
+        }
+        let told = self.0.entry(what).or_insert(Told { first: now, last: None });
+        let is_next = match told.last {
+            Some(last) => now.saturating_sub(last) >= TOLD_PAUSE,
+            None => !patient || now.saturating_sub(told.first) >= Self::PATIENCE,
+        };
         if is_next {
-            self.0 = Some(now);
+            told.last = Some(now);
         }
         is_next
     }
@@ -280,17 +330,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refused_certificate_is_told_once_per_minute() {
+    fn a_refusal_that_needs_a_person_has_a_code() {
         let said = |code: &str| {
-            let message = "node \"n1\" may not connect with this certificate".to_owned();
+            let message = "node \"n1\" may not connect".to_owned();
             let (kind, code, hint) = (ErrorKind::Denied, code.to_owned(), String::new());
-            denial(&atlas_wire::Error { kind, code, message, hint }.into())
+            match refusal(&atlas_wire::Error { kind, code, message, hint }.into()) {
+                End::Denied(code, reason) => format!("{code}: {reason}"),
+                End::Refused(reason) => reason,
+                _ => "-".to_owned(),
+            }
         };
-        assert_eq!(said("E2108").as_deref(), Some("node \"n1\" may not connect with this certificate"));
-        assert_eq!(said("E2102"), None);
-        assert_eq!(denial(&Status::unavailable("E2108")), None);
-        let mut denials = Denials::default();
-        let told: Vec<u64> = (0..200).filter(|&second| denials.is_next(Duration::from_secs(second))).collect();
-        assert_eq!(told, [0, 60, 120, 180]);
+        assert_eq!(said("E2108"), "E2108: node \"n1\" may not connect");
+        assert_eq!(said("E5004"), "E5004: node \"n1\" may not connect");
+        assert_eq!(said("E2102"), "node \"n1\" may not connect");
+    }
+
+    #[test]
+    fn a_trouble_is_told_at_once_or_when_it_lasts_and_then_once_per_minute() {
+        let mut troubles = Troubles::default();
+        let mut told = |what: &str, patient| {
+            let seconds = (0..200).filter(|&second| troubles.is_next(Duration::from_secs(second), what.to_owned(), patient));
+            seconds.collect::<Vec<u64>>()
+        };
+        assert_eq!(told("a: refused", false), [0, 60, 120, 180]);
+        assert_eq!(told("a: no leader", true), [5, 65, 125, 185]);
+        let many: Vec<_> = (0..1_000).map(|index| told(&index.to_string(), false).len()).collect();
+        assert!(many.iter().all(|&count| count == 4), "what is remembered is bounded");
     }
 }

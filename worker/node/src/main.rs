@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use atlas_env::Env;
 use atlas_otlp::{Config, Otlp};
-use atlas_worker::{Configuration, Worker};
+use atlas_worker::{Configuration, ConfigurationError, StartError, Worker};
 use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -18,10 +18,19 @@ fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tracing::error!("{error:#}");
+            match code_of(&error) {
+                Some(code) => tracing::error!(code, "{error:#}"),
+                None => tracing::error!("{error:#}"),
+            }
             ExitCode::FAILURE
         }
     }
+}
+
+/// The code of the page in the reference that explains an error.
+fn code_of(error: &anyhow::Error) -> Option<&'static str> {
+    let configuration = error.downcast_ref::<ConfigurationError>().and_then(ConfigurationError::code);
+    configuration.or_else(|| error.downcast_ref::<StartError>().and_then(StartError::code))
 }
 
 fn run() -> anyhow::Result<()> {

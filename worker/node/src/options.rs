@@ -12,9 +12,11 @@ use atlas_types::{IdError, NodeId};
 use clap::Parser;
 use serde::{Deserialize, Serialize};
 
-use self::values::{cgroup, confinement, duration, label, prepare_timeout, sandbox, secrets_prefix, size, switch};
+pub use self::address::Scheme;
+use self::values::{cgroup, confinement, containers, duration, label, prepare_timeout, sandbox, secrets_prefix, size, switch};
 use crate::{Cgroup, Confinement, Inside, ModelEnvironment, SandboxMeans, SandboxMode, SecretSources};
 
+mod address;
 #[cfg(test)]
 mod reference;
 #[cfg(test)]
@@ -32,6 +34,8 @@ pub struct Options {
     pub node: NodeId,
     /// Addresses of controllers' worker doors, `host:port`.
     pub controllers: Vec<String>,
+    /// What the addresses said about TLS. None if they said nothing; then it is used if the node has a certificate.
+    pub scheme: Option<Scheme>,
     /// The directory for packages, the Python package and results.
     pub data_dir: PathBuf,
     /// The file with a join token; none for a node that has joined, or a cluster without TLS.
@@ -112,6 +116,8 @@ pub struct Options {
     pub container_engine: Option<String>,
     /// The network of agents in containers that may use one.
     pub container_network: String,
+    /// True if agents that ask for a container run without one where no engine answers.
+    pub container_preferred: bool,
     /// Serves the command `@noop` in this process (benchmarks).
     pub noop: bool,
     /// Serves the command `@inside` by a function of the embedding program (tests).
@@ -132,6 +138,7 @@ impl Options {
         Self {
             node,
             controllers,
+            scheme: None,
             data_dir,
             token_file: None,
             group: None,
@@ -169,6 +176,7 @@ impl Options {
             sandbox_means: None,
             container_engine: None,
             container_network: "bridge".to_owned(),
+            container_preferred: false,
             noop: false,
             inside: None,
             gpus: Arc::new(NvmlProbe::default()),
@@ -239,6 +247,17 @@ pub enum ConfigurationError {
     /// No controller is named.
     #[error("no controller given; use --controller HOST:PORT")]
     NoController,
+    /// The address of a controller cannot be used.
+    #[error(
+        "\"{text}\" is not the address of a controller's worker port: write HOST:PORT, http://HOST:PORT or https://HOST:PORT"
+    )]
+    Address {
+        /// The address as given.
+        text: String,
+    },
+    /// One address says http, another one https.
+    #[error("some addresses of controllers say http and others https; either all controllers use TLS, or none")]
+    Schemes,
 }
 
 /// Runs agents for a cluster. Every option is also a key of the file.
@@ -261,7 +280,7 @@ pub struct Configuration {
     /// Name of the node; defaults to the host name.
     #[arg(long, env = "ATLAS_NODE", value_name = "NAME")]
     pub node: Option<String>,
-    /// Worker address of a controller; repeatable.
+    /// Worker address of a controller, HOST:PORT, http://HOST:PORT or https://HOST:PORT; repeatable.
     #[arg(long = "controller", env = "ATLAS_CONTROLLERS", value_delimiter = ',', value_name = "HOST:PORT")]
     pub controllers: Option<Vec<String>>,
     /// Data directory; defaults to ./.atlas-worker.
@@ -391,12 +410,23 @@ pub struct Configuration {
     /// Network of containers of agents that may use one; defaults to bridge.
     #[arg(long, env = "ATLAS_CONTAINER_NETWORK", value_name = "NAME")]
     pub container_network: Option<String>,
+    /// What becomes of agents that ask for a container where no engine answers: require (their jobs wait for another node) or prefer (they
+    /// run as processes); defaults to require.
+    #[arg(long, env = "ATLAS_CONTAINERS", value_name = "RULE")]
+    pub containers: Option<String>,
     /// Serve the command @noop in this process, for benchmarks.
     #[arg(long, env = "ATLAS_NOOP", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub noop: Option<bool>,
     /// Log filter, such as warn,atlas_worker=debug; defaults to info.
     #[arg(long, env = "ATLAS_LOG", value_name = "FILTER")]
     pub log: Option<String>,
+}
+
+impl ConfigurationError {
+    /// The code of its page in the reference; none for what a look at the options shows.
+    pub fn code(&self) -> Option<&'static str> {
+        matches!(self, Self::Address { .. } | Self::Schemes).then_some("E0130")
+    }
 }
 
 impl Configuration {
@@ -458,6 +488,7 @@ impl Configuration {
             sandbox_processes: self.sandbox_processes.or(file.sandbox_processes),
             container_engine: self.container_engine.or(file.container_engine),
             container_network: self.container_network.or(file.container_network),
+            containers: self.containers.or(file.containers),
             noop: self.noop.or(file.noop),
             log: self.log.or(file.log),
         }
@@ -468,9 +499,9 @@ impl Configuration {
         let name = self.node.clone().unwrap_or_else(host_name);
         let node = NodeId::new(&name).map_err(|source| ConfigurationError::Node { name, source })?;
         let controllers = self.controllers.clone().filter(|all| !all.is_empty());
-        let controllers = controllers.ok_or(ConfigurationError::NoController)?;
+        let (controllers, scheme) = address::controllers(&controllers.ok_or(ConfigurationError::NoController)?)?;
         let data_dir = self.data_dir.clone().unwrap_or_else(|| PathBuf::from("./.atlas-worker"));
-        let mut options = Options::new(node, controllers, data_dir);
+        let mut options = Options { scheme, ..Options::new(node, controllers, data_dir) };
         options.token_file.clone_from(&self.token_file);
         options.group = match (&self.group_token_file, &self.authority_file) {
             (None, None) => None,
@@ -508,6 +539,7 @@ impl Configuration {
         set(&mut options.sandbox_scratch_bytes, self.sandbox_scratch.as_deref(), |text| Ok(size(text)? as u64))?;
         options.sandbox_processes = self.sandbox_processes.unwrap_or(options.sandbox_processes);
         options.container_engine.clone_from(&self.container_engine);
+        set(&mut options.container_preferred, self.containers.as_deref(), containers)?;
         if let Some(network) = &self.container_network {
             options.container_network.clone_from(network);
         }

@@ -14,10 +14,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use atlas_contract::Contract;
 use atlas_env::Env;
 use atlas_slots::{AttemptEnd, Deltas, Effect, Input, Leave, SlotId, Slots, Spool, StopReason};
 use atlas_types::{
     BootId, Demand, Failure, FailureKind, FencingToken, Inventory, JobId, Level, NodeId, Payload, StreamEvent,
+    level,
 };
 use atlas_wire::limits::{STREAM_EVENTS_MAX, WORKER_FRAME_BYTES_MAX};
 use atlas_wire::session::{Hello, ToLeader, ToWorker, Welcome};
@@ -71,6 +73,8 @@ pub(crate) enum News {
     Inventory(Inventory),
     /// There is no Python interpreter.
     NoPython,
+    /// Agents run in containers here.
+    Containers,
     /// Stop: let attempts end, then end the worker.
     Drain,
     /// The time for attempts to end has passed.
@@ -84,6 +88,10 @@ pub(crate) enum News {
 pub(crate) struct Identity {
     pub(crate) node: NodeId,
     pub(crate) boot_id: BootId,
+    /// The process that used the data directory before this one.
+    pub(crate) previous: Option<BootId>,
+    /// The boot id after the results of that process are delivered.
+    pub(crate) next: BootId,
     pub(crate) inventory: Inventory,
 }
 
@@ -92,6 +100,11 @@ pub(crate) struct Inbox {
     pub(crate) link: mpsc::Receiver<LinkEvent>,
     pub(crate) told: mpsc::Receiver<SlotEvent>,
     pub(crate) news: mpsc::Receiver<News>,
+}
+
+/// Says that agents run in containers here. A label that the operator gave counts.
+pub(crate) fn offer_containers(inventory: &mut Inventory) {
+    inventory.labels.entry(Contract::CONTAINER.to_owned()).or_insert_with(|| Contract::AVAILABLE.to_owned());
 }
 
 /// The pump.
@@ -111,6 +124,8 @@ pub(crate) struct Pump {
     stream: Option<Stream>,
     /// True if the hello was answered on this stream.
     welcomed: bool,
+    /// The newest lease that the leader gave before it knew what this node told it last.
+    earlier: Option<FencingToken>,
     /// The slot of each started attempt. A slot without a task is still being prepared.
     attempts: BTreeMap<FencingToken, RunningAttempt>,
     /// Attempts that are prepared before their start is committed, with their work once it is available.
@@ -213,6 +228,7 @@ impl Pump {
                 // A finished drain must be removed before the leases of the welcome are added.
                 self.step(Input::HandBack(hand_back));
                 self.read_welcome(&leases);
+                self.earlier = leases.iter().map(|lease| lease.token).max();
                 self.step(Input::Welcome { epoch, ttl: session_ttl.as_duration(), leases });
                 self.resend_spawns();
                 self.resend_entries();
@@ -250,7 +266,7 @@ impl Pump {
                 self.settle();
             }
             News::Inventory(inventory) => self.advertise(inventory),
-            News::NoPython => self.advertise(self.identity.inventory.clone()),
+            News::NoPython | News::Containers => self.advertise(self.identity.inventory.clone()),
             News::Drain => self.drain(),
             News::Abandon => self.step(Input::Abandon),
             News::Leave => self.drained = true,
@@ -261,6 +277,9 @@ impl Pump {
     fn advertise(&mut self, mut inventory: Inventory) {
         if matches!(self.shared.settings.python.known(), Some(Err(_))) {
             inventory.labels.entry(Demand::PYTHON.to_owned()).or_insert_with(|| Demand::NONE.to_owned());
+        }
+        if self.shared.settings.containers.is_available() {
+            offer_containers(&mut inventory);
         }
         if self.identity.inventory == inventory {
             return;
@@ -275,9 +294,10 @@ impl Pump {
         self.step(Input::Disconnected);
     }
 
-    /// Whether the inventory tells of Python.
-    fn tells_of_python(&self) -> bool {
-        self.identity.inventory.labels.contains_key(Demand::PYTHON)
+    /// Whether the leader knew of Python when it gave a lease.
+    fn told_of_python(&self, token: FencingToken) -> bool {
+        let is_told = self.identity.inventory.labels.contains_key(Demand::PYTHON);
+        is_told && self.earlier.is_none_or(|earlier| token > earlier)
     }
 
     fn on_told(&mut self, told: SlotEvent) {
@@ -401,9 +421,9 @@ impl Pump {
     fn perform(&mut self, effect: Effect) {
         match effect {
             Effect::SendHello { held } => {
-                let Identity { node, boot_id, inventory } = self.identity.clone();
+                let Identity { node, boot_id, previous, inventory, .. } = self.identity.clone();
                 let level = Level::CURRENT;
-                self.send(ToLeader::Hello(Hello { node, boot_id, inventory, level, leases: held }));
+                self.send(ToLeader::Hello(Hello { node, boot_id, inventory, level, leases: held, previous }));
             }
             Effect::SendRenew { number } => self.send(ToLeader::Renew { number }),
             Effect::SendReport { number, report } => {
@@ -414,12 +434,19 @@ impl Pump {
             Effect::SaveReport { number, report } => self.save(number, report),
             Effect::SavedAnswered { number, result } => self.saved_answered(number, result),
             Effect::BeginEpoch => {
-                self.identity.boot_id = BootId(self.env.entropy.u128());
+                let Identity { boot_id, previous, next, .. } = &mut self.identity;
+                *previous = Some(std::mem::replace(boot_id, *next));
                 self.stream = None;
                 self.welcomed = false;
             }
             Effect::SendWarmChanged { digest, idle } => self.send(ToLeader::WarmChanged { digest, idle }),
             Effect::SendDraining => self.send(ToLeader::Draining),
+            Effect::SendLeaving if self.leader_level < level::FAREWELL => {
+                self.stream = None;
+                self.welcomed = false;
+                self.caused.push_back(Input::Disconnected);
+            }
+            Effect::SendLeaving => self.send(ToLeader::Leaving),
             Effect::Disconnect { why } => {
                 match why {
                     Leave::TimeUsedUp => warn!("the session expired, stopping all attempts"),

@@ -30,8 +30,8 @@ pub(crate) struct Results {
     files: Arc<dyn Files>,
     directory: PathBuf,
     kept: Arc<AtomicUsize>,
-    /// A lock that is held while the process runs. None if another process holds it.
-    _lock: Option<Arc<File>>,
+    /// The lock of the data directory, held while the process runs.
+    _lock: Arc<File>,
 }
 
 /// The results that an earlier process of the node left.
@@ -58,21 +58,17 @@ impl Results {
     const ASIDE_MAX: usize = 1_000;
 
     /// Opens the results of `node` under `data_dir`, including those of an earlier process. Blocks.
-    pub(crate) fn open(files: Arc<dyn Files>, data_dir: &Path, node: &NodeId) -> io::Result<(Self, Option<Earlier>)> {
+    pub(crate) fn open(
+        files: Arc<dyn Files>,
+        data_dir: &Path,
+        node: &NodeId,
+        lock: File,
+    ) -> io::Result<(Self, Option<Earlier>)> {
         // A node's name may contain characters that file names may not.
         let tag: String = Sha256::digest(node.as_str()).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
         let directory = data_dir.join("results").join(tag);
         files.create_dir_all(&directory)?;
-        let lock = File::options().create(true).append(true).open(directory.join("lock"))?;
-        let lock = match lock.try_lock() {
-            Ok(()) => Some(Arc::new(lock)),
-            Err(_) => None,
-        };
-        let results = Self { files, directory, kept: Arc::default(), _lock: lock };
-        if results._lock.is_none() {
-            warn!(directory = %results.directory.display(), "another process of this node is running and delivers its own results");
-            return Ok((results, None));
-        }
+        let results = Self { files, directory, kept: Arc::default(), _lock: Arc::new(lock) };
         let earlier = results.earlier()?;
         Ok((results, earlier))
     }
@@ -203,7 +199,8 @@ mod tests {
     use super::*;
 
     fn open(dir: &Path) -> (Results, Option<Earlier>) {
-        Results::open(Env::system().files, dir, &NodeId::new("n1").expect("valid name")).expect("opens")
+        let lock = File::create(dir.join("worker.lock")).expect("writable");
+        Results::open(Env::system().files, dir, &NodeId::new("n1").expect("valid name"), lock).expect("opens")
     }
 
     fn report(token: u64) -> Report {
@@ -221,7 +218,6 @@ mod tests {
             results.save(BootId(7), number, &report(number)).expect("writable");
         }
         results.forget(BootId(7), 2);
-        assert!(open(dir.path()).1.is_none(), "they belong to the process that lives");
         drop(results);
         let (results, earlier) = open(dir.path());
         let earlier = earlier.expect("two results");

@@ -17,7 +17,7 @@ use tracing::{debug, info, warn};
 
 use crate::Options;
 use crate::link::dial;
-use crate::options::Group;
+use crate::options::{Group, Scheme};
 
 /// How long controllers may take to answer a node that joins. They may all be starting or electing.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -58,6 +58,9 @@ pub enum JoinError {
     /// No controller answered.
     #[error("no controller answered at {addresses}: {reason}")]
     Unreachable { addresses: String, reason: String },
+    /// The address of a controller says something else about TLS than the files of this node.
+    #[error("{0}")]
+    Scheme(&'static str),
     /// The answer cannot be used.
     #[error("the controller's answer has no certificate")]
     Malformed,
@@ -82,6 +85,8 @@ impl Node {
     async fn opened(options: &Options, env: &Env, asks: bool) -> Result<Option<Self>, JoinError> {
         let dir = options.tls_dir.clone().unwrap_or_else(|| options.data_dir.join("tls"));
         let files = Enrolled::in_dir(&dir);
+        let secured = options.group.is_some() || options.token_file.is_some() || files.exists();
+        check_scheme(options.scheme, secured)?;
         match Admission::read(options, &files)? {
             // A worker starts again with the token with which it joined.
             Some(admission) if admission.is_due(&files, env) => {
@@ -150,6 +155,19 @@ impl Node {
             }
         }
         Err(JoinError::Unreachable { addresses: self.controllers.join(", "), reason })
+    }
+}
+
+/// What the addresses of controllers say about TLS must be what this node does.
+fn check_scheme(scheme: Option<Scheme>, secured: bool) -> Result<(), JoinError> {
+    match scheme {
+        Some(Scheme::Https) if !secured => Err(JoinError::Scheme(
+            "the address of a controller says https, but this node has neither a certificate nor a token to get one: set --token-file, or write http:// if the cluster has no TLS",
+        )),
+        Some(Scheme::Http) if secured => Err(JoinError::Scheme(
+            "the address of a controller says http, but this node has a certificate or a token to get one: write https://",
+        )),
+        _ => Ok(()),
     }
 }
 

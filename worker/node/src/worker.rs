@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_env::{Env, Task, Vitals};
+use atlas_env::{Env, LockError, Task, Vitals};
 use atlas_inventory::GpuProbe;
 use atlas_llm::client::{Client, Trust};
 use atlas_mcp::{Network, Pool};
@@ -16,15 +16,17 @@ use atlas_types::{BootId, Inventory, Micros, NodeId};
 use tokio::sync::{mpsc, watch};
 use tracing::{debug, info, warn};
 
+use crate::data::DataDir;
 use crate::environment::Environments;
 use crate::link::Link;
 use crate::packages::Packages;
 use crate::payloads::Transfers;
 use crate::process::{Supervisor, SupervisorError};
 use crate::provider::{Containers, Programs, Settings, preflight};
-use crate::pump::{Identity, Inbox, News, Parts, Pump};
+use crate::pump::{Identity, Inbox, News, Parts, Pump, offer_containers};
 use crate::python::{Finder, unpack_sdk};
 use crate::results::Results;
+use crate::folder;
 use crate::sandbox::{SandboxMode, Sandboxes};
 use crate::slot::Shared;
 use crate::tls::{self, JoinError};
@@ -50,6 +52,14 @@ pub enum StartError {
         /// The system's error.
         source: std::io::Error,
     },
+    /// Another worker uses the data directory.
+    #[error("the data directory \"{}\" is in use by {by}: give this worker another one with --data-dir", .path.display())]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+        /// The other process.
+        by: String,
+    },
     /// The node has no certificate.
     #[error("could not join the cluster")]
     Join(#[source] JoinError),
@@ -69,6 +79,17 @@ pub enum StartError {
     Inventory(#[source] atlas_inventory::ProbeError),
 }
 
+impl StartError {
+    /// The code of its page in the reference, if it has one.
+    pub fn code(&self) -> Option<&'static str> {
+        match self {
+            Self::InUse { .. } => Some("E0108"),
+            Self::Join(JoinError::Scheme(_)) => Some("E0130"),
+            _ => None,
+        }
+    }
+}
+
 /// A running worker.
 pub struct Worker {
     node: NodeId,
@@ -84,6 +105,8 @@ impl Worker {
         // Agents run in their packages' directories, so a relative path would be wrong there.
         options.data_dir = std::path::absolute(&options.data_dir)
             .map_err(|source| StartError::DataDir { path: options.data_dir.clone(), source })?;
+        let boot = BootId(env.entropy.u128());
+        let data = open_data(&options, &env, boot).await?;
         let data_dir = options.data_dir.clone();
         let sdk = env.spawn_blocking("sdk", move || unpack_sdk(&data_dir)).join().await;
         let sdk = sdk.unwrap_or_else(|_| Err(std::io::ErrorKind::Interrupted.into()));
@@ -94,11 +117,14 @@ impl Worker {
         info!(confinement = %supervisor.confinement(), "agents' process trees are contained");
         open_groups(&mut supervisor, &options);
         let sandboxes = sandboxes(&supervisor, &options, &sdk);
+        keep_code(&mut supervisor, &options, &sandboxes);
         let (files, node, at) = (Arc::clone(&env.files), options.node.clone(), options.data_dir.clone());
-        let opened = env.spawn_blocking("results", move || Results::open(files, &at, &node)).join().await;
+        let opened = env.spawn_blocking("results", move || Results::open(files, &at, &node, data.lock)).join().await;
         let opened = opened.unwrap_or_else(|_| Err(std::io::ErrorKind::Interrupted.into()));
         let (results, earlier) = opened.map_err(|source| StartError::DataDir { path: path(), source })?;
-        let (settings, mut identity) = prepare(&options, &env, sdk, sandboxes)?;
+        let (settings, inventory) = prepare(&options, sdk, sandboxes)?;
+        let node = options.node.clone();
+        let mut identity = Identity { node, boot_id: boot, previous: data.previous, next: boot, inventory };
         let (told, told_inbox) = mpsc::channel(INPUTS_WAITING_MAX);
         let (news, news_inbox) = mpsc::channel(INPUTS_WAITING_MAX);
         find_python(&env, Arc::clone(&settings), news.clone());
@@ -126,6 +152,7 @@ impl Worker {
             options.noop,
             transfers.clone(),
             environments,
+            supervisor.exposure().clone(),
         );
         let slots_options = atlas_slots::Options {
             warm_pool_size: options.warm_pool_size,
@@ -152,10 +179,9 @@ impl Worker {
             Shared { env: env.clone(), settings, supervisor, transfers: transfers.clone(), told, models, servers };
         // Only warns, and nothing waits for it.
         drop(env.spawn("model preflight", preflight(shared.clone())));
-        if shared.settings.sandboxes.mode != SandboxMode::Off {
-            let shared = shared.clone();
-            let clean_up = async move { shared.settings.containers.clean_up(&shared.env, &shared.supervisor).await };
-            drop(env.spawn("clean up containers", clean_up));
+        find_engine(&shared, &news).await;
+        if shared.settings.containers.is_available() {
+            offer_containers(&mut identity.inventory);
         }
         let inventory = identity.inventory.clone();
         let pump = Pump::new(Parts {
@@ -206,6 +232,18 @@ impl Worker {
     }
 }
 
+/// Locks the data directory for this process.
+async fn open_data(options: &Options, env: &Env, boot: BootId) -> Result<DataDir, StartError> {
+    let (files, path, node) = (Arc::clone(&env.files), options.data_dir.clone(), options.node.clone());
+    let opened = env.spawn_blocking("data", move || DataDir::open(&*files, &path, &node, boot)).join().await;
+    let path = options.data_dir.clone();
+    match opened.unwrap_or_else(|_| Err(LockError::File(std::io::ErrorKind::Interrupted.into()))) {
+        Ok(data) => Ok(data),
+        Err(LockError::Held(by)) => Err(StartError::InUse { path, by }),
+        Err(LockError::File(source)) => Err(StartError::DataDir { path, source }),
+    }
+}
+
 /// Finds out how agents can be confined, and logs it.
 fn sandboxes(supervisor: &Supervisor, options: &Options, sdk: &Path) -> Sandboxes {
     let means = match options.sandbox {
@@ -220,9 +258,11 @@ fn sandboxes(supervisor: &Supervisor, options: &Options, sdk: &Path) -> Sandboxe
     let programs = [options.atlas_program.clone().or_else(|| std::env::current_exe().ok()), Some(sdk.to_owned())];
     // A place that no agent may write has to exist before the first agent starts.
     let environments = options.environments.clone().filter(|path| std::fs::create_dir_all(path).is_ok());
-    let scratch = options.data_dir.join("scratch");
-    // Left by an earlier process.
-    let _ = std::fs::remove_dir_all(&scratch);
+    let [scratch, work] = ["scratch", "work"].map(|name| options.data_dir.join(name));
+    for folder in [&scratch, &work, &options.data_dir.join("mcp")] {
+        // Left by an earlier process.
+        let _ = folder::remove(folder);
+    }
     Sandboxes {
         mode: options.sandbox,
         means,
@@ -238,7 +278,22 @@ fn sandboxes(supervisor: &Supervisor, options: &Options, sdk: &Path) -> Sandboxe
         scratch_bytes: options.sandbox_scratch_bytes,
         processes_max: options.sandbox_processes,
         scratch,
+        work,
         all_gpus: !options.hardware_checks,
+    }
+}
+
+/// Keeps packages, Python environments and programs from agents that have the rights of the worker, as far as the machine can.
+fn keep_code(supervisor: &mut Supervisor, options: &Options, sandboxes: &Sandboxes) {
+    let own = ["packages", "environments"].map(|name| options.data_dir.join(name));
+    for folder in own.iter().chain([&sandboxes.work]) {
+        // Where one cannot be made, nothing can be started later.
+        let _ = std::fs::create_dir_all(folder);
+    }
+    let code: Vec<PathBuf> = own.into_iter().chain(sandboxes.visible.iter().cloned()).collect();
+    match supervisor.keep(&code, &sandboxes.work) {
+        true => info!("packages are read-only for all agents"),
+        false => info!("packages are read-only for confined agents; the others run from copies, and packages are checked"),
     }
 }
 
@@ -300,10 +355,9 @@ fn trust(options: &Options, env: &Env) -> Result<Trust, StartError> {
 
 fn prepare(
     options: &Options,
-    env: &Env,
     sdk: PathBuf,
     sandboxes: Sandboxes,
-) -> Result<(Arc<Settings>, Identity), StartError> {
+) -> Result<(Arc<Settings>, Inventory), StartError> {
     let mut inventory = atlas_inventory::probe(&options.declared, &*options.gpus).map_err(StartError::Inventory)?;
     let atlas_program = options.atlas_program.clone();
     let atlas_program = atlas_program.or_else(|| std::env::current_exe().ok()).unwrap_or_default();
@@ -337,8 +391,7 @@ fn prepare(
     inventory.llm_places = options.llm_places;
     inventory.labels.extend(level.map(|level| ("sandbox".to_owned(), level.to_owned())));
     inventory.labels.extend(options.labels.clone());
-    let boot_id = BootId(env.entropy.u128());
-    Ok((settings, Identity { node: options.node.clone(), boot_id, inventory }))
+    Ok((settings, inventory))
 }
 
 /// Runs in the background, because with a version manager this takes longer than the rest of the start.
@@ -350,6 +403,38 @@ fn find_python(env: &Env, settings: Arc<Settings>, news: mpsc::Sender<News>) {
             let _ = news.try_send(News::NoPython);
         }
     });
+}
+
+/// How long a start waits for a container engine. Later, the next hello tells of it.
+const ENGINE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// How often a node without a container engine looks for one: it may be installed or started after the worker.
+const ENGINE_EVERY: Duration = Duration::from_secs(60);
+
+/// Searches for a container engine, in the background if that takes a while.
+async fn find_engine(shared: &Shared, news: &mpsc::Sender<News>) {
+    let (own, news) = (shared.clone(), news.clone());
+    let (found, waits) = tokio::sync::oneshot::channel::<()>();
+    drop(shared.env.spawn("find container engine", async move {
+        let mut found = Some(found);
+        loop {
+            own.settings.containers.look(&own.env, &own.supervisor).await;
+            if own.settings.containers.is_available() {
+                // Changes nothing if the node has told it already, and nobody must know if the pump has ended.
+                let _ = news.send(News::Containers).await;
+            }
+            drop(found.take());
+            if own.settings.containers.is_found().await || news.is_closed() {
+                return;
+            }
+            own.env.clock.sleep(ENGINE_EVERY).await;
+        }
+    }));
+    tokio::select! {
+        // The search has ended once.
+        _ = waits => {}
+        () = shared.env.clock.sleep(ENGINE_PATIENCE) => {}
+    }
 }
 
 /// The unique ids of MIG slices by inventory index. A process can be confined to a slice only by this id.

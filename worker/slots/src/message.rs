@@ -187,6 +187,8 @@ pub enum Effect {
     },
     /// Tell the leader that this node takes no new work.
     SendDraining,
+    /// Tell the leader that this process ends: nothing runs, and nothing waits for an answer.
+    SendLeaving,
     /// Close the stream and connect again.
     Disconnect {
         /// What for.

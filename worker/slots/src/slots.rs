@@ -13,6 +13,8 @@ use crate::pool::Pool;
 use crate::reports::{Reports, cancelled_report, finished};
 use crate::{AttemptEnd, Effect, Input, Leave, StopReason};
 
+use self::drain::Farewell;
+
 mod admission;
 mod drain;
 mod park;
@@ -83,6 +85,8 @@ pub struct Slots {
     /// Set while the results of an earlier process are delivered under its boot id.
     delivery: Option<Delivery>,
     draining: bool,
+    /// How far this process is with its goodbye.
+    farewell: Farewell,
     /// By when a node that is drained gives back what it runs.
     hand_back: Deadline,
     next_park: u64,
@@ -102,6 +106,7 @@ impl Slots {
             reports: Reports::new(),
             delivery: None,
             draining: false,
+            farewell: Farewell::default(),
             hand_back: Deadline::default(),
             next_park: 1,
         }
@@ -143,6 +148,7 @@ impl Slots {
             Input::SlotGone { slot } => self.pool.gone(slot),
             Input::Disconnected => self.session = Session::Away,
             Input::HandBack(by) => {
+                self.told_drained(by.is_some(), &mut effects);
                 self.hand_back.tell(by, now);
                 self.hurry(now);
             }
@@ -160,9 +166,7 @@ impl Slots {
         self.renew(now, &mut effects);
         self.ask(now, &mut effects);
         self.evict(now, self.draining, &mut effects);
-        if self.draining && self.attempts.is_empty() && self.reports.is_empty() {
-            effects.push(Effect::Drained);
-        }
+        self.say_farewell(now, &mut effects);
         effects
     }
 
@@ -177,7 +181,7 @@ impl Slots {
         };
         let delivered = self.delivery.as_ref().and_then(|delivery| delivery.until);
         let others =
-            [renew, leave, greeting, self.pool.next_expiry(), self.hand_back.next(), delivered, self.next_ask()];
+            [renew, leave, greeting, self.pool.next_expiry(), self.hand_back.next(), delivered, self.next_ask(), self.farewell.until];
         others.into_iter().chain([clock.map(LeaseClock::deadline)]).flatten().min()
     }
 
@@ -198,6 +202,7 @@ impl Slots {
     }
 
     fn greet(&mut self, now: Duration, effects: &mut Vec<Effect>) {
+        self.farewell.known = false;
         self.session = Session::Greeting { sent_at: now };
         effects.push(Effect::SendHello { held: self.attempts.leases() });
     }

@@ -68,6 +68,7 @@ pub(super) fn job(id: u64, status: JobStatus) -> Job {
         journal: None,
         bearer: false,
         budget_nanodollars: None,
+        waits_for_node: false,
         step: None,
         context: None,
         fork: None,

@@ -41,7 +41,7 @@ impl Duties<'_> {
         // Jobs are planned on the same state as the other tasks. A placement that their commands invalidate is refused
         // and planned again.
         let left = budget.saturating_sub(commands.len());
-        let jobs = Follow { ended: self.sessions.ended(), now: self.now, strategy: self.strategy };
+        let jobs = Follow { sessions: self.sessions, now: self.now, strategy: self.strategy };
         commands.extend(jobs.plan(run, state, left));
         commands
     }

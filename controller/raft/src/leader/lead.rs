@@ -5,7 +5,7 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_duty::sessions::Round;
+use atlas_duty::sessions::{Round, StreamId};
 use atlas_duty::{DownNodes, Run as _, Sessions, Task, Tasks};
 use atlas_replica::{Head, Planned};
 use atlas_state::State;
@@ -231,15 +231,29 @@ impl<'l> Lead<'l> {
                 Room::Short | Room::None => drop(answer.send(Err(ProposeError::NoSpace))),
             },
             Input::Read { answer } => self.waiting.reads.push(answer),
-            Input::Hello { node, epoch, answer } => {
+            Input::Hello { node, epoch, stream, answer } => {
                 // The head includes a loss that is in flight. A late hello must not revive the session of a lost epoch.
                 let found = self.head.state().node(&node).map(|found| &found.node);
                 let lives = found.is_some_and(|node| node.epoch == epoch && node.health == NodeHealth::Ready);
                 if lives {
-                    self.sessions.hello(&node, epoch, self.clock.monotonic());
+                    self.sessions.hello(&node, epoch, StreamId(stream), self.clock.monotonic());
+                    // Jobs may wait for a node that was away.
+                    self.due = true;
                 }
                 // A worker that stopped waiting needs no answer.
                 drop(answer.send(if lives { Ok(()) } else { Err(ReadError::NoSession) }));
+            }
+            Input::Claim { node, epoch, successor, answer } => {
+                let free = self.sessions.may_take(&node, epoch, successor, self.clock.monotonic());
+                // A worker that stopped waiting needs no answer.
+                drop(answer.send(Ok(free)));
+            }
+            Input::Parted { node, epoch, farewell: true, .. } => {
+                self.sessions.leave(&node, epoch);
+                self.due = true;
+            }
+            Input::Parted { node, epoch, stream, farewell: false } => {
+                self.sessions.broke(&node, epoch, StreamId(stream), self.clock.monotonic());
             }
             Input::Renew { node, epoch, number, answer } => {
                 match self.sessions.renew(&node, epoch, number, self.clock.monotonic()) {

@@ -27,14 +27,14 @@ async fn a_hello_while_the_loss_of_its_session_is_being_written_is_refused() {
     };
     let answers = soon(register()).await.expect("applied");
     assert_eq!(answers, [Ok(Outcome::NodeRegistered { epoch: EPOCH })]);
-    soon(handle.session_hello(node.clone(), EPOCH)).await.expect("it is up");
+    soon(handle.session_hello(node.clone(), EPOCH, 1)).await.expect("it is up");
 
     let slow = Duration::from_secs(2);
     disks.iter().for_each(|disk| disk.set_latency(slow, slow));
     let raft = &handle.door.raft;
     let before = raft.metrics().borrow_watched().last_log_index;
     soon(raft.wait(None).metrics(|metrics| metrics.last_log_index > before, "the loss")).await.expect("lives");
-    let late = soon(handle.session_hello(node.clone(), EPOCH)).await;
+    let late = soon(handle.session_hello(node.clone(), EPOCH, 1)).await;
     assert_eq!(health(handle, &node), Some(NodeHealth::Ready), "the loss is not applied yet");
     assert_eq!(late, Err(ReadError::NoSession), "what it holds is lost already, and may be granted to others");
 
@@ -43,7 +43,7 @@ async fn a_hello_while_the_loss_of_its_session_is_being_written_is_refused() {
         .await
         .expect("lives");
     soon(register()).await.expect("applied");
-    soon(handle.session_hello(node.clone(), EPOCH)).await.expect("it is up again");
+    soon(handle.session_hello(node.clone(), EPOCH, 1)).await.expect("it is up again");
     for third in thirds {
         third.stop().await;
     }
@@ -79,13 +79,13 @@ async fn a_node_that_was_removed_begins_anew_with_a_session() {
     };
     for boot in [1, 2] {
         let epoch = registered(boot).await;
-        soon(handle.session_hello(node.clone(), epoch)).await.expect("it is up");
+        soon(handle.session_hello(node.clone(), epoch, 1)).await.expect("it is up");
     }
     let remove = request(Command::RemoveNode(RemoveNode { node: node.clone() }));
     assert_eq!(soon(handle.propose(vec![remove])).await, Ok(vec![Ok(Outcome::Done)]));
     assert_eq!(soon(handle.session_renew(node.clone(), NodeEpoch(2), 1)).await, Err(ReadError::NoSession));
     let epoch = registered(3).await;
-    soon(handle.session_hello(node.clone(), epoch)).await.expect("it is up");
+    soon(handle.session_hello(node.clone(), epoch, 1)).await.expect("it is up");
     assert_eq!(soon(handle.session_renew(node.clone(), epoch, 1)).await, Ok(1));
     soon(service.shutdown()).await;
 }

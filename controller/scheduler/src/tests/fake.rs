@@ -510,6 +510,7 @@ pub(super) fn job(name: &str, words: &[&str]) -> Job {
         carried: None,
         bearer: false,
         budget_nanodollars: None,
+        waits_for_node: false,
         step: None,
         context: None,
         fork: None,

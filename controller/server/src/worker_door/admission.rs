@@ -1,5 +1,6 @@
 //! Admission of workers: the process is registered at this leader, and its node gets a session.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_format::encode_steps;
@@ -69,10 +70,15 @@ impl From<ReadError> for Refusal {
 impl Door {
     /// Admits a worker. None if its stream ends meanwhile, because it must not displace a newer process of the same
     /// name.
-    pub(super) async fn admit(&self, hello: Hello, out: &Outbox) -> Option<Result<Admitted, Refusal>> {
+    pub(super) async fn admit(
+        &self,
+        hello: Hello,
+        (address, stream): (&Arc<str>, u64),
+        out: &Outbox,
+    ) -> Option<Result<Admitted, Refusal>> {
         let admitted = async {
             let (node, level) = (hello.node.clone(), hello.level);
-            let (epoch, withheld) = self.attach(hello).await?;
+            let (epoch, withheld) = self.attach(hello, address, stream).await?;
             Ok(Admitted { epoch, level, withheld, stored: self.store_excess(&node).await? })
         };
         tokio::select! {
@@ -83,7 +89,12 @@ impl Door {
     }
 
     /// Registers the worker's process, unless the state already has this registration. A reconnect needs no log entry.
-    async fn attach(&self, hello: Hello) -> Result<(NodeEpoch, Option<RegisterNode>), Refusal> {
+    async fn attach(
+        &self,
+        hello: Hello,
+        address: &Arc<str>,
+        stream: u64,
+    ) -> Result<(NodeEpoch, Option<RegisterNode>), Refusal> {
         let handle = self.service.handle();
         let mut leadership = handle.leadership();
         let known = leadership.wait_for(|now| !matches!(now, Leadership::Follower { leader: None }));
@@ -106,6 +117,7 @@ impl Door {
             let text = format!("the cluster is at feature level {}, this worker at {}", state.level().0, hello.level.0);
             return Err(Status::failed_precondition(text).into());
         }
+        self.check_rival(&hello, state.node(&hello.node).map(|known| &*known.node), address).await?;
         let Hello { node, boot_id, mut inventory, .. } = hello;
         let known_to_all = state.level() >= level::LLM_PLACES || inventory.llm_places == 0;
         let withheld =
@@ -120,7 +132,7 @@ impl Door {
             Some(known) => known.epoch,
             None => self.register(RegisterNode { node: node.clone(), boot_id, inventory }).await?,
         };
-        handle.session_hello(node, epoch).await?;
+        handle.session_hello(node, epoch, stream).await?;
         Ok((epoch, withheld))
     }
 

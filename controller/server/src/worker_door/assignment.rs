@@ -40,7 +40,7 @@ pub(super) fn assignment(state: &State, job: &Job, lease: &Lease, package_bytes_
         }),
         lacks: lacks.map(Into::into),
         attachments: Default::default(),
-        budget_nanodollars: job.budget_nanodollars,
+        budget_nanodollars: state.payer(job.id).and_then(|payer| payer.budget_nanodollars),
         fork_steps: job.fork_steps(),
         journal: (state.level() >= level::JOURNAL).then(|| Box::new(assigned_journal(state, job))),
     })

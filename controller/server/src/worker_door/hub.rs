@@ -5,7 +5,7 @@
 //! missed, because a member publishes its applied state before it announces the batch.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -67,6 +67,8 @@ pub(super) struct Hub {
     /// Whether there are connections. Read on Raft's thread, which must not wait for their lock.
     taken: AtomicBool,
     connections: Mutex<HashMap<NodeId, Arc<Connection>>>,
+    /// The number of the next stream.
+    streams: AtomicU64,
 }
 
 /// One worker's open stream.
@@ -86,6 +88,8 @@ pub(super) struct Program {
     pub(super) private: bool,
     /// The leases that it has got before: it has their attachments.
     pub(super) held: BTreeSet<FencingToken>,
+    /// Its address, as this controller sees it.
+    pub(super) address: Arc<str>,
 }
 
 /// The leases that the worker knows about.
@@ -159,7 +163,18 @@ impl Hub {
             closed: AtomicBool::new(false),
             taken: AtomicBool::new(false),
             connections: Mutex::default(),
+            streams: AtomicU64::new(1),
         }
+    }
+
+    /// The number of a new stream.
+    pub(super) fn next_stream(&self) -> u64 {
+        self.streams.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The address of a node's worker, if it is connected.
+    pub(super) fn address(&self, node: &NodeId) -> Option<Arc<str>> {
+        self.connections().get(node).map(|connection| connection.program.address.clone())
     }
 
     /// Sets the node's connection and sends the welcome. An older stream of the node is closed.
@@ -231,13 +246,15 @@ impl Hub {
         excess
     }
 
-    /// Removes a connection, unless a newer stream has replaced it.
-    pub(super) fn leave(&self, connection: &Arc<Connection>) {
+    /// Removes a connection. False if it is not there: a newer stream has replaced it, or all were closed.
+    pub(super) fn leave(&self, connection: &Arc<Connection>) -> bool {
         let mut connections = self.connections();
-        if connections.get(&connection.node).is_some_and(|taken| Arc::ptr_eq(taken, connection)) {
+        let is_there = connections.get(&connection.node).is_some_and(|taken| Arc::ptr_eq(taken, connection));
+        if is_there {
             connections.remove(&connection.node);
             self.count(&connections);
         }
+        is_there
     }
 
     /// True if a worker waits for an event of this entry: a lease that began, ended or must end, or a message.

@@ -9,8 +9,9 @@ use std::time::Duration;
 use atlas_raft::ReadError;
 use atlas_service::{Error, Pieces, Service};
 use atlas_types::{
-    Command, Digest, DrainNode, FencingToken, Fold, FoldSteps, JobId, MODEL_TOKEN, NodeId, Park, ParkResult,
-    RecordSteps, RegisterNode, Spawn, SpawnEnd, Spawner, StepsResult, ToolEnd, ToolRequest, WarmChanged, level,
+    Command, Digest, DrainNode, FencingToken, Fold, FoldSteps, JobId, MODEL_TOKEN, NodeEpoch, NodeId, Park, ParkResult,
+    RecordSteps, RegisterNode, ReserveBudget, Spawn, SpawnEnd, Spawner, StepsResult, ToolEnd, ToolRequest, WarmChanged,
+    level,
 };
 use atlas_wire::proto::worker::v1::SessionRequest;
 use atlas_wire::session::{Hello, ToLeader, ToWorker};
@@ -59,7 +60,7 @@ pub(super) async fn run(
     door: Arc<Door>,
     mut incoming: Streaming<SessionRequest>,
     out: Outbox,
-    (private, sender): (bool, Sender),
+    (private, sender, address): (bool, Sender, Arc<str>),
 ) {
     let hello = tokio::select! {
         () = out.ended() => return,
@@ -75,17 +76,19 @@ pub(super) async fn run(
         return out.fail(status);
     }
     let identity = (hello.node.clone(), hello.boot_id);
+    let stream = door.hub.next_stream();
     let held = hello.leases.iter().map(|lease| lease.token).collect();
-    let Admitted { epoch, level, withheld, stored } = match door.admit(hello, &out).await {
+    let Admitted { epoch, level, withheld, stored } = match door.admit(hello, (&address, stream), &out).await {
         Some(Ok(admitted)) => admitted,
         Some(Err(refusal)) => return door.refuse(&out, refusal),
         None => return,
     };
     let connection =
-        match door.hub.enter((identity.0, epoch, identity.1), Program { level, private, held }, &stored, out) {
+        match door.hub.enter((identity.0.clone(), epoch, identity.1), Program { level, private, held, address }, &stored, out) {
             Ok(connection) => connection,
             Err((out, Refused::NotLeader)) => return door.refuse(&out, Refusal::NotLeader),
             Err((out, Refused::TooLarge)) => {
+                door.broke(identity.0, epoch, stream);
                 return out.fail(Status::aborted("the node's leases changed during preparation"));
             }
             Err((out, Refused::Superseded)) => {
@@ -124,8 +127,21 @@ pub(super) async fn run(
             }
         });
     }
-    door.hub.leave(&connection);
+    // Those that the door itself has closed are not its own any more: their workers come back at once.
+    if door.hub.leave(&connection) {
+        door.broke(connection.node.clone(), connection.epoch, stream);
+    }
     tracing::info!(node = %connection.node, epoch = %connection.epoch, "session closed");
+}
+
+impl Door {
+    /// Tells the leader's loop that the stream of a worker broke.
+    fn broke(&self, node: NodeId, epoch: NodeEpoch, stream: u64) {
+        if let Err(error) = self.service.handle().session_broke(node, epoch, stream) {
+            // The session ends with its time, as if the worker had become silent.
+            tracing::debug!(%error, "the end of a stream was not noted");
+        }
+    }
 }
 
 async fn hello(incoming: &mut Streaming<SessionRequest>) -> Result<Hello, Status> {
@@ -444,6 +460,11 @@ impl Session {
                     service.record_steps(RecordSteps { job, node, token, from, steps }).await
                 });
             }
+            ToLeader::ReserveBudget { number, job, token, call } => {
+                self.record(number, |service, node| async move {
+                    service.reserve_budget(ReserveBudget { job, node, token, call }).await
+                });
+            }
             ToLeader::FoldSteps { number, job, token, fold: Fold { upto, artifact } } => {
                 self.record(number, |service, node| async move {
                     service.fold_steps(FoldSteps { job, node, token, upto, artifact }).await
@@ -455,6 +476,11 @@ impl Session {
                 if self.warm.len() < WARM_WAITING_MAX || self.warm.contains_key(&digest) {
                     self.warm.insert(digest, idle);
                 }
+            }
+            ToLeader::Leaving => {
+                // The stream ends when the end of the session is applied.
+                let (node, epoch) = (self.connection.node.clone(), self.connection.epoch);
+                service.handle().session_leave(node, epoch)?;
             }
             ToLeader::Draining => {
                 // A worker repeats this after each reconnect. It is written to the log only once.

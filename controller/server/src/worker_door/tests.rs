@@ -101,7 +101,7 @@ async fn whoever_is_gone_before_it_is_admitted_is_not_registered() {
     let (out, outgoing) = outbox::outbox();
     drop(outgoing);
     let ToLeader::Hello(hello) = hello("n1", 1) else { panic!("a hello") };
-    assert!(soon(cluster.door().admit(hello, &out)).await.is_none());
+    assert!(soon(cluster.door().admit(hello, (&"127.0.0.1:1".into(), 1), &out)).await.is_none());
     let state = soon(cluster.controller.service().handle().read()).await.expect("leads");
     assert_eq!(state.nodes().count(), 0);
 }

@@ -97,6 +97,7 @@ fn named(command: &Command) -> Option<(&'static str, String)> {
         Command::RevokeJoinToken(command) => ("revokeJoinToken", format!("join-token/{}", command.hash)),
         Command::RegisterNode(_)
         | Command::LoseNode(_)
+        | Command::NoteRival(_)
         | Command::WarmChanged(_)
         | Command::GrantLease(_)
         | Command::StartJob(_)
@@ -111,6 +112,7 @@ fn named(command: &Command) -> Option<(&'static str, String)> {
         | Command::JoinMember(_)
         | Command::ForsakeChild(_)
         | Command::RecordSteps(_)
+        | Command::ReserveBudget(_)
         | Command::FoldSteps(_)
         | Command::StoreLog(_)
         | Command::ParkJob(_)

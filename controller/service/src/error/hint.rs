@@ -2,7 +2,7 @@
 
 use atlas_types::Rejection;
 
-use super::Error;
+use super::{Error, limit};
 
 impl Error {
     /// A suggestion in one line; empty if there is none.
@@ -19,7 +19,7 @@ impl Error {
             Self::ConversationBusy(name) => format!("show what is answering: atlasctl conversation show {name}"),
             Self::DependencyMissing { .. } => "deploy them first: atlasctl deploy DIR".to_owned(),
             Self::AmbiguousJob { .. } => "give more digits of the id".to_owned(),
-            Self::UnknownObjectKind(_) => "other kinds are job, agent, node and controller".to_owned(),
+            Self::UnknownObjectKind(_) => "job, agent, node and controller are kinds as well".to_owned(),
             Self::Unauthenticated(_) => {
                 "give a token: export ATLAS_TOKEN=TOKEN   or: atlasctl context add NAME --server URL --token-file FILE".to_owned()
             }
@@ -40,9 +40,19 @@ impl Error {
             }
             Self::AuditFailing => "ask another controller; free disk space on this one, which recovers by itself".to_owned(),
             Self::NoSpace => "free disk space; the controller recovers by itself".to_owned(),
-            Self::QueueFull { .. } | Self::Overloaded => "try again in a moment".to_owned(),
+            Self::QueueFull { .. } => {
+                "wait until jobs have ended: atlasctl job list --status running   or start the controllers with a larger --queue-max-size"
+                    .to_owned()
+            }
+            Self::LimitReached(rejection) | Self::NamespaceLimit(rejection) => {
+                limit::remedy(rejection).unwrap_or_else(|| limit::waiting(rejection)).to_owned()
+            }
+            Self::TooLarge { what, .. } => limit::smaller(what).to_owned(),
+            Self::NoLeader => "show which controllers answer: atlasctl cluster status".to_owned(),
             Self::LevelTooLow(_) => "upgrade the other controllers: atlasctl cluster status".to_owned(),
             Self::AgentInUse(Rejection::AgentInUse { .. }) => "wait for its jobs to end, or cancel them".to_owned(),
+            Self::VersionTaken(_) => "raise its version, or replace the package: atlasctl deploy --replace".to_owned(),
+            Self::UnknownRevision(_) => "list them: atlasctl agent revisions NAME@VERSION".to_owned(),
             Self::AgentInUse(_) => "retire it first: atlasctl agent retire NAME@VERSION".to_owned(),
             Self::LabelOfWorker(_) => {
                 "change --label of the worker, or override the label: atlasctl node label".to_owned()
@@ -66,6 +76,19 @@ impl Error {
             Self::OutcomeUnknown | Self::Unrecorded => "repeat it with the same Idempotency-Key".to_owned(),
             Self::NoMethod(methods) => format!("allowed methods: {methods}"),
             Self::EventsGone { earliest } => format!("read from event {earliest} on"),
+            Self::RequestConflict => "send another body with another Idempotency-Key".to_owned(),
+            Self::WrongStatus { .. } | Self::NotInDoubt { .. } => "show what it does: atlasctl job show ID".to_owned(),
+            Self::NodeBusy { .. } => "let its jobs end first: atlasctl node drain NODE".to_owned(),
+            Self::NodeTaken { .. } => "start it with another --node, or stop the other worker".to_owned(),
+            Self::UnknownObject(_) => "list them: atlasctl get KIND".to_owned(),
+            Self::UnknownNode(_) => "list them: atlasctl node list".to_owned(),
+            Self::UnknownJob => "list them: atlasctl job list".to_owned(),
+            Self::UnknownOrchestrator(_) => "list them: atlasctl get orchestrator".to_owned(),
+            Self::UnknownTrace => "list them: atlasctl trace list".to_owned(),
+            Self::Artifact(_) => "show which controllers answer: atlasctl cluster status".to_owned(),
+            Self::TooOld { .. } => "start the joining controller with the program of the cluster: atlasctl version".to_owned(),
+            Self::NameTaken(_) => "give the controller another --name, or remove the old member: atlasctl cluster members".to_owned(),
+            Self::LoginFailed { passes: false, .. } => "log in again: atlasctl model login NAME   or: atlasctl mcp login NAME".to_owned(),
             _ => String::new(),
         }
     }

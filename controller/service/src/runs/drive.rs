@@ -317,6 +317,7 @@ pub(super) async fn submit(
         not_before,
         bearer: false,
         budget_nanodollars: None,
+        waits_for_node: false,
         questions: atlas_types::QuestionRule::Fail,
         policies: service.policies_of(state, &run.namespace),
         context: Some(service.payload(context.to_string().into()).await?),

@@ -13,7 +13,7 @@ use atlas_types::{
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-use super::{Trigger, seconds, trigger_key};
+use super::{Trigger, seconds, timestamp, trigger_key};
 use crate::Submission;
 use crate::{Caller, Error, Service};
 
@@ -79,9 +79,7 @@ impl Service {
             let now = self.shared.env.clock.wall();
             let next = match trigger.definition.kind {
                 Kind::OneShot { .. } | Kind::Webhook => Timestamp::NOT_YET,
-                Kind::Cron { .. } | Kind::Interval { .. } => {
-                    trigger.delayed(trigger.definition.next_fire(seconds(now), seconds(now)))
-                }
+                Kind::Cron { .. } | Kind::Interval { .. } => timestamp(trigger.definition.following(seconds(now))),
             };
             let start = self.start_of(caller, &trigger, wanted.input, &state).await?;
             let id = start.id();
@@ -179,6 +177,7 @@ impl Service {
             not_before: None,
             bearer: false,
             budget_nanodollars: None,
+            waits_for_node: false,
             context: None,
             questions: submission.questions,
             policies: self.policies_of(state, &caller.namespace),

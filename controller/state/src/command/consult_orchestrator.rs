@@ -41,6 +41,7 @@ pub(super) fn apply(command: &ConsultOrchestrator, change: &mut Change<'_>) -> R
         not_before: None,
         bearer: false,
         budget_nanodollars: None,
+        waits_for_node: false,
         context: None,
         questions: QuestionRule::Fail,
         policies: Vec::new(),

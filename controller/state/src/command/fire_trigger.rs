@@ -34,14 +34,19 @@ pub(super) fn apply(command: &FireTrigger, change: &mut Change<'_>) -> Result<Ou
 
     status.fired(change.at, command.tick, command.by, command.start.as_ref().map(TriggerStart::id));
     status.missed = status.missed.saturating_add(command.missed);
-    // Only its own time uses up a one-shot trigger, and only what recurs has another time.
-    match TriggerSpec::read(&found.spec) {
-        Ok(spec) if spec.trigger_type == "one_shot" && command.by == FiredBy::Schedule => {
-            (status.spent, status.armed, status.next_fire) = (spec.shot(), false, 0);
+    let spec = TriggerSpec::read(&found.spec);
+    let is = |kind: &str| spec.as_ref().is_ok_and(|spec| spec.trigger_type == kind);
+    match command.by {
+        // Only its own time uses up a one-shot trigger.
+        FiredBy::Schedule if is("one_shot") => {
+            let shot = spec.as_ref().map(TriggerSpec::shot).unwrap_or_default();
+            (status.spent, status.armed, status.next_fire) = (shot, false, 0);
         }
-        Ok(spec) if spec.trigger_type == "one_shot" => {}
-        _ if command.by != FiredBy::Backfill => status.next_fire = command.next.0,
-        _ => {}
+        FiredBy::Schedule => status.next_fire = command.next.0,
+        // An interval counts from each firing. The command may have been made before one that was applied since, so the time never goes
+        // back: it would fire twice.
+        FiredBy::Request if is("interval") && status.armed => status.next_fire = status.next_fire.max(command.next.0),
+        FiredBy::Request | FiredBy::Webhook | FiredBy::Backfill => {}
     }
     // A status that this program writes has room for all that it notes.
     if let Ok(status) = status.document() {

@@ -30,6 +30,7 @@ mod join_member;
 mod label_node;
 mod lose_lease;
 mod lose_node;
+mod note_rival;
 mod observe_objects;
 mod park_job;
 mod prune_jobs;
@@ -38,6 +39,7 @@ mod record_steps;
 mod register_agent;
 mod register_node;
 mod remove_node;
+mod reserve_budget;
 mod resolve_job;
 mod resume_agent;
 mod resume_node;
@@ -71,6 +73,7 @@ pub(crate) fn apply(command: &Command, change: &mut Change<'_>) -> Result<Outcom
         Command::DeprecateAgent(command) => deprecate_agent::apply(command, change),
         Command::ResumeAgent(command) => resume_agent::apply(command, change),
         Command::ResumeNode(command) => resume_node::apply(command, change),
+        Command::NoteRival(command) => note_rival::apply(command, change),
         Command::RegisterNode(command) => register_node::apply(command, change),
         Command::DrainNode(command) => drain_node::apply(command, change),
         Command::Cordon(command) => cordon::apply(command, change),
@@ -99,6 +102,7 @@ pub(crate) fn apply(command: &Command, change: &mut Change<'_>) -> Result<Outcom
         Command::JoinMember(command) => join_member::apply(command, change),
         Command::ForsakeChild(command) => forsake_child::apply(command, change),
         Command::RecordSteps(command) => record_steps::apply(command, change),
+        Command::ReserveBudget(command) => reserve_budget::apply(command, change),
         Command::FoldSteps(command) => fold_steps::apply(command, change),
         Command::StoreLog(command) => store_log::apply(command, change),
         Command::ParkJob(command) => park_job::apply(command, change),

@@ -26,11 +26,13 @@ pub(super) fn apply(command: &RecordSteps, change: &mut Change<'_>) -> Result<Ou
     }
     check_room(change.state, journal, added)?;
 
+    let envelope = change.envelope_of(command.job);
     let mut new = Arc::clone(journal);
     let from = new.next();
     Arc::make_mut(&mut new).steps.extend(added.iter().cloned());
-    let steps = added.into();
+    let steps: Arc<[_]> = added.into();
     change.put_journal(command.job, &new);
+    change.settle(command.job, envelope, &steps);
     change.emit(Event::StepsRecorded { job: command.job, from, steps });
     Ok(Outcome::Done)
 }

@@ -1,8 +1,9 @@
-//! Publishes an agent version. Jobs keep the spec they were pinned to, so replacing a version touches none of them.
+//! Publishes an agent version. A version is immutable, unless the command says that its package may be replaced; the package that was
+//! replaced is kept as a revision. Jobs keep the spec they were pinned to, so replacing a version touches none of them.
 
 use std::sync::Arc;
 
-use atlas_types::{AgentVersion, Outcome, RegisterAgent, Rejection, level};
+use atlas_types::{AgentRevision, AgentVersion, Outcome, RegisterAgent, Rejection, level};
 
 use super::{check_bytes, check_limit, check_namespace, check_size};
 use crate::change::Change;
@@ -12,6 +13,9 @@ pub(super) fn apply(command: &RegisterAgent, change: &mut Change<'_>) -> Result<
     let namespace = &change.origin.namespace;
     let state = &*change.state;
     let old = state.agent(namespace, &command.name, command.version);
+    if command.immutable && old.is_some_and(|old| old.digest != command.digest) {
+        return Err(Rejection::VersionTaken);
+    }
     let size = command.contract.inline_bytes();
     check_size(size)?;
     let is_known = old.is_some_and(|old| is_same(old, command));
@@ -32,6 +36,9 @@ pub(super) fn apply(command: &RegisterAgent, change: &mut Change<'_>) -> Result<
     let same = old.filter(|old| old.digest == command.digest);
     let deprecated = same.and_then(|old| old.deprecated.clone());
     let circuit = same.map(|old| old.circuit).unwrap_or_default();
+    let keeps = state.level >= level::REVISIONS;
+    let (revision, revisions) = old.filter(|_| keeps).map_or((1, Vec::new()), |old| revised(old, command));
+    let registered_by = keeps.then(|| change.origin.principal.clone());
     let agent = Arc::new(AgentVersion {
         namespace: namespace.clone(),
         name: command.name.clone(),
@@ -49,9 +56,30 @@ pub(super) fn apply(command: &RegisterAgent, change: &mut Change<'_>) -> Result<
         retired_at: None,
         deprecated,
         circuit,
+        revision,
+        registered_by,
+        revisions,
     });
     change.put_agent(agent);
     Ok(Outcome::Done)
+}
+
+/// The number of the package of a command, and the packages before it. A package that comes back is listed once, as the newest.
+fn revised(old: &AgentVersion, new: &RegisterAgent) -> (u32, Vec<AgentRevision>) {
+    let mut revisions = old.revisions.clone();
+    if old.digest == new.digest {
+        return (old.revision, revisions);
+    }
+    revisions.retain(|revision| revision.digest != new.digest);
+    revisions.push(AgentRevision {
+        number: old.revision,
+        digest: old.digest,
+        package_bytes: old.package_bytes,
+        registered_at: old.registered_at,
+        registered_by: old.registered_by.clone(),
+    });
+    revisions.drain(..revisions.len().saturating_sub(AgentVersion::REVISIONS_MAX));
+    (old.revision.saturating_add(1), revisions)
 }
 
 /// Whether nothing would change.
@@ -81,6 +109,52 @@ mod tests {
             agent a 1.0.0
             agent a 1.1.0
         "#]],
+        );
+    }
+
+    #[test]
+    fn an_immutable_version_keeps_its_package() {
+        check(
+            "agent a digest=1 -- level 6; agent a digest=2 immutable=true; agent a digest=1 immutable=true; retire a;
+            agent a digest=2 immutable=true; agent a digest=1 immutable=true; agent a version=1.1.0 immutable=true; revisions a",
+            expect![[r#"
+                ! the agent version is registered with another package
+                agent a 1.0.0 retired
+                ! the agent version is registered with another package
+                agent a 1.0.0
+                agent a 1.1.0
+                a 1.0.0: now 1=01 by local
+                a 1.1.0: now 1=01 by local
+            "#]],
+        );
+    }
+
+    #[test]
+    fn packages_that_were_replaced_are_kept_as_revisions() {
+        check(
+            "level 5; agent a digest=1 -- agent a digest=2; revisions a; level 6; agent a digest=3; revisions a;
+            agent a digest=2; revisions a; retire a; agent a digest=2; revisions a",
+            expect![[r#"
+                agent a 1.0.0
+                a 1.0.0: now 1=02
+                agent a 1.0.0
+                a 1.0.0: 1=02 now 2=03 by local
+                agent a 1.0.0
+                a 1.0.0: 2=03 now 3=02 by local
+                agent a 1.0.0 retired
+                agent a 1.0.0
+                a 1.0.0: 2=03 now 3=02 by local
+            "#]],
+        );
+    }
+
+    #[test]
+    fn the_oldest_revisions_are_forgotten() {
+        check(
+            "level 6; agent a digest=1; agent a digest=2; agent a digest=3; agent a digest=4; agent a digest=5; agent a digest=6;
+            agent a digest=7; agent a digest=8; agent a digest=9; agent a digest=10; agent a digest=11; agent a digest=12 --
+            revisions a",
+            expect![[r#""#]],
         );
     }
 

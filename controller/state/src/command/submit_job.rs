@@ -238,6 +238,7 @@ pub fn submitted(command: &SubmitJob, origin: &Origin, at: Timestamp, clock: Clu
         stream: None,
         bearer: command.bearer,
         budget_nanodollars: command.budget_nanodollars,
+        waits_for_node: command.waits_for_node,
         step: None,
         context: None,
         fork: None,

@@ -1,7 +1,7 @@
 //! Which artifacts the state refers to, and how often: an artifact without a reference here is garbage for the state.
 //!
 //! A job refers to its payloads and to the package that it is pinned to, which may have been replaced; an agent version to its
-//! package and its contract; a journal to its folded steps and to outcomes that are artifacts; an object to what its kind names.
+//! package, its contract and the packages it had before; a journal to its folded steps and to outcomes that are artifacts; an object to what its kind names.
 
 use atlas_types::{AgentVersion, Digest, Job, Journal, Object, Payload, PayloadBody, Run};
 
@@ -28,7 +28,10 @@ impl Artifacts {
 
     /// One agent version appeared, changed or went.
     pub(crate) fn agent(&mut self, old: Option<&AgentVersion>, new: Option<&AgentVersion>) {
-        let of = |agent: &AgentVersion| [Some(agent.digest), artifact(&agent.contract)].into_iter().flatten().collect();
+        let of = |agent: &AgentVersion| {
+            let now = [Some(agent.digest), artifact(&agent.contract)].into_iter().flatten();
+            now.chain(agent.revisions.iter().map(|revision| revision.digest)).collect()
+        };
         self.change(old.map(of), new.map(of));
     }
 

@@ -19,8 +19,8 @@ pub struct Class {
     pub circuit: Option<(AgentName, Version, Digest)>,
     /// How deep they were spawned: the deeper, the more jobs lend them a place.
     pub depth: u32,
-    /// They have parked: they wait even if no node could ever run them.
-    pub parked: bool,
+    /// They wait even if no node could ever run them: they have parked, or were submitted so.
+    pub patient: bool,
 }
 
 impl Class {
@@ -33,7 +33,7 @@ impl Class {
             let pin = job.pin.as_ref()?;
             Some((job.agent.clone(), pin.version, pin.digest))
         });
-        Some(Self { namespace, demand, limits, circuit, depth: job.depth(), parked: job.has_parked() })
+        Some(Self { namespace, demand, limits, circuit, depth: job.depth(), patient: job.is_patient() })
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod approval_1;
 mod bucket_1;
+mod budget_1;
 mod cap_1;
 mod circuit_1;
 mod count_1;
@@ -41,7 +42,7 @@ pub struct Violation {
 type Check = fn(&State) -> Result<(), String>;
 
 /// All of them. `INDEX-1` comes first: the others may use the indexes.
-const ALL: [(&str, Check); 25] = [
+const ALL: [(&str, Check); 26] = [
     ("INDEX-1", index_1::check),
     ("LEASE-1", lease_1::check),
     ("LEASE-2", lease_2::check),
@@ -59,6 +60,7 @@ const ALL: [(&str, Check); 25] = [
     ("JOURNAL-1", journal_1::check),
     ("JOURNAL-2", journal_2::check),
     ("JOURNAL-3", journal_3::check),
+    ("BUDGET-1", budget_1::check),
     ("PARK-1", park_1::check),
     ("PARK-2", park_2::check),
     ("INBOX-1", inbox_1::check),

@@ -11,10 +11,10 @@ use atlas_types::{
     FencingToken, FoldSteps, ForkJob, ForsakeChild, Gpu, GpuShare, GrantLease, Inventory, JobId, JoinKind, JoinMember,
     LabelNode, LoseLease, LoseNode, MemberId, MessageId, Micros, Namespace, NodeEpoch, NodeId, ObjectKey, ObjectKind,
     ObjectName, Observation, ObserveObjects, ParkJob, Payload, PayloadBody, PerKey, PruneJobs, PutObject, QuestionRule,
-    Rate, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob, ResumeAgent, ResumeNode,
-    RetireAgent, RetryJob, RetryRule, RevokeJoinToken, RouteJob, RunId, RunSpec, SinkAck, SpawnedBy, Spawner, StartJob,
-    Step, StepKey, StepKind, StepUsage, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version, Wait, WakeJob,
-    WarmChanged,
+    Rate, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, Reservation, ReserveBudget, Resolution, ResolveJob,
+    ResumeAgent, ResumeNode, RetireAgent, RetryJob, RetryRule, RevokeJoinToken, RouteJob, RunId, RunSpec, SinkAck,
+    SpawnedBy, Spawner, StartJob, Step, StepKey, StepKind, StepUsage, SubmitJob, Timeouts, Timestamp, Usage, Verdict,
+    Version, Wait, WakeJob, WarmChanged,
 };
 
 mod question;
@@ -33,6 +33,12 @@ pub(crate) fn command(run: &Run, words: &Words<'_>) -> Command {
         "retire" => Command::RetireAgent(RetireAgent { name: agent(words.word(1)), version: version(words) }),
         "resume-agent" => Command::ResumeAgent(ResumeAgent { name: agent(words.word(1)), version: version(words) }),
         "resume-node" => Command::ResumeNode(ResumeNode { node: node(words.word(1)) }),
+        "rival" => Command::NoteRival(atlas_types::NoteRival {
+            node: node(words.word(1)),
+            epoch: epoch(words),
+            address: words.word(2).into(),
+            holder: words.word(3).into(),
+        }),
         "delete" => Command::DeleteAgent(DeleteAgent { name: agent(words.word(1)), version: version(words) }),
         "erase" => Command::ErasePayloads(ErasePayloads { job: words.rest(1).0.first().map(|word| run.job_id(word)) }),
         "deprecate" => Command::DeprecateAgent(DeprecateAgent {
@@ -238,6 +244,10 @@ fn job_command(run: &Run, words: &Words<'_>) -> Command {
             let steps = words.text("steps").unwrap_or_default().split(',').map(|kind| step(kind, words)).collect();
             Command::RecordSteps(RecordSteps { job, node: holder, token, from: words.or("from", 0), steps })
         }
+        "reserve" => {
+            let call = Reservation { key: StepKey([words.or("call", 1); 16]), nanodollars: words.or("amount", 1) };
+            Command::ReserveBudget(ReserveBudget { job, node: holder, token, call })
+        }
         "fold" => {
             let inline = words.or("inline", false);
             let artifact = if inline { Payload::inline(b"[]") } else { artifact(words.or("artifact", 1)) };
@@ -341,6 +351,7 @@ fn register_agent(words: &Words<'_>) -> RegisterAgent {
         contract: Payload::inline(&vec![b' '; words.or("contract", 2)]),
         spec: Arc::new(spec(words)),
         labels: words.text("words").map(|value| ("words".to_owned(), value.to_owned())).into_iter().collect(),
+        immutable: words.or("immutable", false),
     }
 }
 
@@ -485,6 +496,7 @@ fn submit(id: JobId, words: &Words<'_>) -> SubmitJob {
         not_before: words.get("at").map(|seconds: i64| Timestamp(seconds * 1_000_000)),
         bearer: words.or("bearer", false),
         budget_nanodollars: words.text("budget").map(number),
+        waits_for_node: words.or("waits", false),
         context: None,
         questions: words.or("questions", QuestionRule::Fail),
         policies: Vec::new(),

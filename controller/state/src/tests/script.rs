@@ -16,7 +16,7 @@ use atlas_objects::TriggerStatus;
 use atlas_types::{
     AdvanceRun, AgentName, Circuit, ClusterTime, Command, Door, Entry, Event, EventRecord, FireTrigger, JobChange,
     JobId, Level, Namespace, NodeId, Origin, Outcome, Parent, PayloadBody, Principal, Question, QuestionEnd, Reason,
-    Rejection, Request, RequestId, RunNext, StateImage, Timestamp, TriggerStart,
+    Rejection, Request, RequestId, RunNext, StateImage, StepKey, Timestamp, TriggerStart,
 };
 
 use super::build;
@@ -100,9 +100,11 @@ impl Run {
                 "show" => self.show(words.word(1)),
                 "questions" => self.show_questions(&words),
                 "evidence" => self.show_evidence(words.word(1)),
+                "revisions" => self.show_revisions(words.word(1)),
                 "approvals" => self.show_approvals(words.word(1)),
                 "inbox" => self.show_inbox(words.word(1)),
                 "journal" => self.show_journal(words.word(1)),
+                "envelope" => self.show_envelope(words.word(1)),
                 "status" => self.show_status(words.word(1)),
                 "trigger" => self.show_trigger(words.word(1)),
                 "log" => self.show_log(words.word(1)),
@@ -110,6 +112,21 @@ impl Run {
             }
         }
         std::mem::take(&mut self.out)
+    }
+
+    /// The packages that each version of an agent had and has, by the first bytes of their digests.
+    fn show_revisions(&mut self, name: &str) {
+        let name = name.parse().expect("an agent name");
+        let mut told = String::new();
+        for agent in self.state.agent_versions(&Namespace::default_namespace(), &name) {
+            told += &format!("{name} {}:", agent.version);
+            for old in &agent.revisions {
+                told += &format!(" {}={:02x}", old.number, old.digest.0[0]);
+            }
+            let by = agent.registered_by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
+            told += &format!(" now {}={:02x}{by}\n", agent.revision, agent.digest.0[0]);
+        }
+        self.out += &told;
     }
 
     /// What a job keeps for its receipt.
@@ -230,7 +247,12 @@ impl Run {
                 let labels: String = node.labels().into_iter().map(|(key, value)| format!(" {key}={value}")).collect();
                 let until = until.unwrap_or_default();
                 let circuit = circuit(&node.circuit);
-                format!("node {} epoch {} {:?}{marks}{until}{labels}{circuit}", node.id, node.epoch, node.health)
+                let rival = node
+                    .rival
+                    .as_deref()
+                    .map(|rival| format!(" {} asks for the name of {}", rival.address, rival.holder));
+                let rival = rival.unwrap_or_default();
+                format!("node {} epoch {} {:?}{marks}{until}{labels}{circuit}{rival}", node.id, node.epoch, node.health)
             }
             Event::NodeRemoved { node } => format!("node {node} removed"),
             Event::Configured { .. } => "configured".to_owned(),
@@ -336,6 +358,21 @@ impl Run {
             PayloadBody::Inline(_) => None,
         });
         writeln!(self.out, "{name}: log {digest:?}").expect("writing to a string");
+    }
+
+    fn show_envelope(&mut self, name: &str) {
+        let line = match self.state.envelope(self.job_id(name)) {
+            None => format!("{name}: no envelope"),
+            Some(envelope) => {
+                let call = |((job, key), amount): (&(JobId, StepKey), &u64)| {
+                    let job = self.names.get(job).cloned().unwrap_or_default();
+                    format!("{job} call {} {amount}", key.0[0])
+                };
+                let calls: Vec<_> = envelope.reserved.iter().map(call).collect();
+                format!("{name}: spent {} reserved [{}]", envelope.spent, calls.join(", "))
+            }
+        };
+        writeln!(self.out, "{line}").expect("writing to a string");
     }
 
     fn show_journal(&mut self, name: &str) {

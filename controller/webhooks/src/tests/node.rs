@@ -200,6 +200,7 @@ fn job(id: u64, input: Payload) -> Command {
         not_before: None,
         bearer: false,
         budget_nanodollars: None,
+        waits_for_node: false,
         context: None,
         questions: atlas_types::QuestionRule::Fail,
         policies: Vec::new(),

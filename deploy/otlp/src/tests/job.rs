@@ -61,6 +61,7 @@ pub(super) fn job(id: u64) -> Job {
         journal: Some(Arc::new(Journal { steps, ..Journal::default() })),
         bearer: false,
         budget_nanodollars: None,
+        waits_for_node: false,
         step: None,
         context: None,
         fork: None,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentKind, AgentName, AgentPin, AgentVersion, ClusterTime, Effects, Micros, Namespace, PerKey, Rate, RequiredAgent,
-    RetryRule, RunSpec, Seq, Timeouts, Timestamp,
+    AgentKind, AgentName, AgentPin, AgentRevision, AgentVersion, ClusterTime, Effects, Micros, Namespace, PerKey,
+    Principal, Rate, RequiredAgent, RetryRule, RunSpec, Seq, Timeouts, Timestamp,
 };
 
 use super::circuit::{circuit_in, circuit_out};
@@ -137,6 +137,9 @@ impl From<&AgentVersion> for proto::AgentVersion {
             deprecated: agent.deprecated.as_deref().map(str::to_owned),
             retired_at_us: agent.retired_at.map(|at| at.0),
             circuit: circuit_out(agent.circuit),
+            revision: (agent.revision > 1).then_some(agent.revision),
+            registered_by: agent.registered_by.as_ref().map(ToString::to_string),
+            revisions: agent.revisions.iter().map(Into::into).collect(),
         }
     }
 }
@@ -162,8 +165,41 @@ impl TryFrom<proto::AgentVersion> for AgentVersion {
             retired_at: agent.retired_at_us.map(ClusterTime),
             deprecated: agent.deprecated.map(Into::into),
             circuit: circuit_in(agent.circuit)?,
+            revision: agent.revision.unwrap_or(1),
+            registered_by: principal(agent.registered_by.as_deref())?,
+            revisions: agent.revisions.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?,
         })
     }
+}
+
+impl From<&AgentRevision> for proto::AgentRevision {
+    fn from(revision: &AgentRevision) -> Self {
+        Self {
+            number: revision.number,
+            digest: revision.digest.0.to_vec(),
+            package_bytes: revision.package_bytes,
+            registered_at_us: revision.registered_at.0,
+            registered_by: revision.registered_by.as_ref().map(ToString::to_string),
+        }
+    }
+}
+
+impl TryFrom<proto::AgentRevision> for AgentRevision {
+    type Error = FormatError;
+
+    fn try_from(revision: proto::AgentRevision) -> Result<Self, FormatError> {
+        Ok(Self {
+            number: revision.number,
+            digest: digest("agent.revisions.digest", &revision.digest)?,
+            package_bytes: revision.package_bytes,
+            registered_at: Timestamp(revision.registered_at_us),
+            registered_by: principal(revision.registered_by.as_deref())?,
+        })
+    }
+}
+
+fn principal(text: Option<&str>) -> Result<Option<Principal>, FormatError> {
+    text.map(|text| name("agent.registered_by", text, Principal::new)).transpose()
 }
 
 impl From<&AgentPin> for proto::AgentPin {

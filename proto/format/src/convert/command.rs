@@ -5,8 +5,8 @@ use atlas_types::{
     DeleteAgent, DeliverMessage, DeprecateAgent, DrainNode, ErasePayloads, EventSeq, ExpireQuestion, FailPending,
     FencingToken, FoldSteps, ForsakeChild, GrantLease, JobId, JoinKind, JoinMember, LabelNode, LoseLease, LoseNode,
     MemberId, Micros, NodeEpoch, NodeId, ParkJob, PruneJobs, QuestionId, RecordSteps, RegisterNode, RemoveNode,
-    ReportDigest, Request, ResumeAgent, ResumeNode, RetireAgent, RetryJob, RevokeJoinToken, RunId, Seq, SinkAck,
-    SpawnedBy, StartJob, StoreLog, WakeJob, WarmChanged,
+    ReportDigest, Request, Reservation, ReserveBudget, NoteRival, ResumeAgent, ResumeNode, RetireAgent, RetryJob, RevokeJoinToken,
+    RunId, Seq, SinkAck, SpawnedBy, StartJob, StepKey, StoreLog, WakeJob, WarmChanged,
 };
 
 mod bodies;
@@ -60,6 +60,12 @@ impl From<&Command> for Message {
                 version: Some(command.version.into()),
             }),
             Command::ResumeNode(command) => Self::ResumeNode(proto::ResumeNode { node_id: command.node.to_string() }),
+            Command::NoteRival(command) => Self::NoteRival(proto::NoteRival {
+                node_id: command.node.to_string(),
+                epoch: command.epoch.0,
+                address: command.address.to_string(),
+                holder: command.holder.to_string(),
+            }),
             Command::RegisterNode(command) => Self::RegisterNode(proto::RegisterNode {
                 node_id: command.node.to_string(),
                 boot_id: command.boot_id.0.to_be_bytes().to_vec(),
@@ -165,6 +171,13 @@ impl From<&Command> for Message {
                 from: command.from,
                 steps: steps_out(&command.steps),
             }),
+            Command::ReserveBudget(command) => Self::ReserveBudget(proto::ReserveBudget {
+                job_id: command.job.0,
+                node_id: command.node.to_string(),
+                fencing_token: command.token.0,
+                key: command.call.key.0.to_vec(),
+                nanodollars: command.call.nanodollars,
+            }),
             Command::FoldSteps(command) => Self::FoldSteps(proto::FoldSteps {
                 job_id: command.job.0,
                 node_id: command.node.to_string(),
@@ -235,6 +248,12 @@ impl TryFrom<Message> for Command {
             Message::ResumeNode(message) => {
                 Self::ResumeNode(ResumeNode { node: node("resume_node.node_id", &message.node_id)? })
             }
+            Message::NoteRival(message) => Self::NoteRival(NoteRival {
+                node: node("note_rival.node_id", &message.node_id)?,
+                epoch: NodeEpoch(message.epoch),
+                address: message.address.into(),
+                holder: message.holder.into(),
+            }),
             Message::RegisterNode(message) => Self::RegisterNode(RegisterNode {
                 node: node("register_node.node_id", &message.node_id)?,
                 boot_id: boot_id("register_node.boot_id", &message.boot_id)?,
@@ -344,6 +363,15 @@ impl TryFrom<Message> for Command {
                 token: FencingToken(message.fencing_token),
                 from: message.from,
                 steps: steps_in(message.steps)?,
+            }),
+            Message::ReserveBudget(message) => Self::ReserveBudget(ReserveBudget {
+                job: JobId(message.job_id),
+                node: node("reserve_budget.node_id", &message.node_id)?,
+                token: FencingToken(message.fencing_token),
+                call: Reservation {
+                    key: StepKey(fixed("reserve_budget.key", &message.key)?),
+                    nanodollars: message.nanodollars,
+                },
             }),
             Message::FoldSteps(message) => Self::FoldSteps(FoldSteps {
                 job: JobId(message.job_id),

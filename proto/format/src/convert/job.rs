@@ -127,6 +127,7 @@ impl From<&Job> for proto::Job {
             route: job.route.as_deref().map(Into::into),
             evidence: job.evidence.as_deref().map(Into::into),
             approvals: job.approvals.as_deref().map(Into::into),
+            waits_for_node: job.waits_for_node,
         }
     }
 }
@@ -210,6 +211,7 @@ impl TryFrom<proto::Job> for Job {
             route: job.route.map(Route::try_from).transpose()?.map(Arc::new),
             evidence: job.evidence.map(Evidence::try_from).transpose()?.map(Arc::new),
             approvals: approvals.transpose()?.map(Arc::new),
+            waits_for_node: job.waits_for_node,
         })
     }
 }

@@ -1,8 +1,10 @@
 //! Nodes and the leases they hold.
 
+use std::sync::Arc;
+
 use atlas_types::{
     Attempt, BootId, ClusterTime, Digest, FencingToken, JobId, Lease, Namespace, Node, NodeEpoch, NodeHealth, NodeId,
-    Timestamp,
+    Rival, Timestamp,
 };
 
 use super::circuit::{circuit_in, circuit_out};
@@ -27,6 +29,7 @@ impl From<&Node> for proto::Node {
             drain_until_us: node.drain_until.map(|until| until.0),
             operator_labels: labels_out(&node.operator_labels),
             circuit: circuit_out(node.circuit),
+            rival: node.rival.as_deref().map(rival_out),
         }
     }
 }
@@ -52,8 +55,17 @@ impl TryFrom<proto::Node> for Node {
             warm: node.warm.into_iter().map(warm).collect::<Result<_, FormatError>>()?,
             registered_at: Timestamp(node.registered_at_us),
             circuit: circuit_in(node.circuit)?,
+            rival: node.rival.map(rival_in).map(Arc::new),
         })
     }
+}
+
+fn rival_out(rival: &Rival) -> proto::Rival {
+    proto::Rival { address: rival.address.to_string(), holder: rival.holder.to_string(), at_us: rival.at.0 }
+}
+
+fn rival_in(rival: proto::Rival) -> Rival {
+    Rival { address: rival.address.into(), holder: rival.holder.into(), at: Timestamp(rival.at_us) }
 }
 
 /// A boot id of exactly 16 bytes.

@@ -116,6 +116,7 @@ impl From<&Rejection> for proto::Rejection {
             }
             Rejection::HardwareHeld => plain(RejectionKind::HardwareHeld),
             Rejection::AgentInService => plain(RejectionKind::AgentInService),
+            Rejection::VersionTaken => plain(RejectionKind::VersionTaken),
             Rejection::AgentInUse { jobs } => counted(RejectionKind::AgentInUse, *jobs),
             Rejection::LabelOfWorker { key } => {
                 Self { label_key: Some(key.clone()), ..plain(RejectionKind::LabelOfWorker) }
@@ -131,6 +132,10 @@ impl From<&Rejection> for proto::Rejection {
                 Self { bound: Some(*first), ..counted(RejectionKind::StepsFolded, *upto) }
             }
             Rejection::FoldInline => plain(RejectionKind::FoldInline),
+            Rejection::OverBudget { budget, spent } => {
+                Self { bound: Some(*budget), ..counted(RejectionKind::OverBudget, *spent) }
+            }
+            Rejection::BudgetReserved => plain(RejectionKind::BudgetReserved),
             Rejection::NotJournaled => plain(RejectionKind::NotJournaled),
             Rejection::JournalLength { sent, recorded } => {
                 Self { bound: Some(*recorded), ..counted(RejectionKind::JournalLength, *sent) }
@@ -218,6 +223,7 @@ impl TryFrom<proto::Rejection> for Rejection {
             RejectionKind::HardwareHeld => Self::HardwareHeld,
             RejectionKind::GpuTwice => Self::GpuTwice { index: small(amount()?, "rejection.amount")? },
             RejectionKind::AgentInService => Self::AgentInService,
+            RejectionKind::VersionTaken => Self::VersionTaken,
             RejectionKind::AgentInUse => Self::AgentInUse { jobs: amount()? },
             RejectionKind::StepGap => {
                 Self::StepGap { from: amount()?, next: required("rejection.bound", rejection.bound)? }
@@ -231,6 +237,10 @@ impl TryFrom<proto::Rejection> for Rejection {
                 Self::StepsFolded { upto: amount()?, first: required("rejection.bound", rejection.bound)? }
             }
             RejectionKind::FoldInline => Self::FoldInline,
+            RejectionKind::OverBudget => {
+                Self::OverBudget { spent: amount()?, budget: required("rejection.bound", rejection.bound)? }
+            }
+            RejectionKind::BudgetReserved => Self::BudgetReserved,
             RejectionKind::NotJournaled => Self::NotJournaled,
             RejectionKind::JournalLength => {
                 Self::JournalLength { sent: amount()?, recorded: required("rejection.bound", rejection.bound)? }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{AgentKind, AgentName, Digest, Payload, RunSpec, Version};
 
-/// Publishes an agent version; the same name and version again replaces the entry, jobs keep what they are pinned to.
+/// Publishes an agent version. Jobs keep what they are pinned to, even if another package replaces it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegisterAgent {
     pub name: AgentName,
@@ -24,6 +24,8 @@ pub struct RegisterAgent {
     pub spec: Arc<RunSpec>,
     /// Free-form labels.
     pub labels: BTreeMap<String, String>,
+    /// The command is refused if the version has another package. Otherwise that one is replaced, and kept as a revision.
+    pub immutable: bool,
 }
 
 /// Takes an agent version out of service; jobs that have it pinned finish.

@@ -61,6 +61,8 @@ pub struct SubmitJob {
     pub questions: QuestionRule,
     /// The policies that allowed it.
     pub policies: Vec<PolicyRef>,
+    /// It waits while no registered node could run it. Without this it fails.
+    pub waits_for_node: bool,
 }
 
 /// The attempt that spawns a job: only while it holds its lease may it.

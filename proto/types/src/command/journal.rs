@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{FencingToken, JobId, NodeId, Payload, Step};
+use crate::{FencingToken, JobId, NodeId, Payload, Reservation, Step};
 
 /// Appends steps to a job's journal. The same steps again are accepted and change nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,4 +32,17 @@ pub struct FoldSteps {
     pub upto: u64,
     /// The steps from the last fold to `upto`.
     pub artifact: Payload,
+}
+
+/// Reserves what a model call may cost, before the call is made. The same call again keeps one reservation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReserveBudget {
+    /// The job that makes the call.
+    pub job: JobId,
+    /// The reporting node.
+    pub node: NodeId,
+    /// Its lease.
+    pub token: FencingToken,
+    /// The call and its amount.
+    pub call: Reservation,
 }

@@ -1,6 +1,7 @@
 //! Commands about nodes.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::{BootId, Digest, Inventory, Micros, NodeEpoch, NodeId};
 
@@ -50,6 +51,18 @@ pub struct LabelNode {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoveNode {
     pub node: NodeId,
+}
+
+/// Another worker asked for the name of a node whose own worker renews its session, and was refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoteRival {
+    pub node: NodeId,
+    /// The incarnation of the node's own worker.
+    pub epoch: NodeEpoch,
+    /// The address of the worker that was refused.
+    pub address: Arc<str>,
+    /// The address of the node's own worker.
+    pub holder: Arc<str>,
 }
 
 /// A node's session was lost.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    AssignedJournal, FOLDS_MAX, FencingToken, Fold, JobId, Journal, Mail, Payload, PayloadBody, STEP_BYTES,
-    STEPS_BYTES_MAX, Step, StepKey, StepKind, StepUsage, StepsResult, Timestamp,
+    AssignedJournal, FOLDS_MAX, FencingToken, Fold, JobId, Journal, Mail, Payload, PayloadBody, Reservation,
+    STEP_BYTES, STEPS_BYTES_MAX, Step, StepKey, StepKind, StepUsage, StepsResult, Timestamp,
 };
 use bytes::Bytes;
 
@@ -44,15 +44,35 @@ pub(super) fn fold_in(frame: pb::FoldSteps) -> Result<ToLeader, ConvertError> {
     Ok(ToLeader::FoldSteps { number: frame.number, job, token, fold })
 }
 
+pub(super) fn reserve_out(number: u64, job: JobId, token: FencingToken, call: Reservation) -> pb::ReserveBudget {
+    let Reservation { key, nanodollars } = call;
+    pb::ReserveBudget { number, job_id: job.0, fencing_token: token.0, key: key.0.to_vec().into(), nanodollars }
+}
+
+pub(super) fn reserve_in(frame: &pb::ReserveBudget) -> Result<ToLeader, ConvertError> {
+    let key = StepKey(fixed("reserve_budget.key", &frame.key)?);
+    let call = Reservation { key, nanodollars: frame.nanodollars };
+    let (job, token) = (JobId(frame.job_id), FencingToken(frame.fencing_token));
+    Ok(ToLeader::ReserveBudget { number: frame.number, job, token, call })
+}
+
 pub(super) fn ack_out(number: u64, result: StepsResult) -> pb::StepsAck {
-    let (result, refusal) = match result {
-        StepsResult::Applied => (pb::StepsResult::Applied, None),
-        StepsResult::Fenced => (pb::StepsResult::Fenced, None),
-        StepsResult::Busy => (pb::StepsResult::Busy, None),
-        StepsResult::NoRoom => (pb::StepsResult::NoRoom, None),
-        StepsResult::Refused { step, why } => (pb::StepsResult::Refused, Some(pb::StepsRefusal { step, why })),
+    let (mut refusal, mut left) = (None, None);
+    let result = match result {
+        StepsResult::Applied => pb::StepsResult::Applied,
+        StepsResult::Fenced => pb::StepsResult::Fenced,
+        StepsResult::Busy => pb::StepsResult::Busy,
+        StepsResult::NoRoom => pb::StepsResult::NoRoom,
+        StepsResult::Refused { step, why } => {
+            refusal = Some(pb::StepsRefusal { step, why });
+            pb::StepsResult::Refused
+        }
+        StepsResult::OverBudget { budget, spent } => {
+            left = Some(pb::BudgetLeft { budget, spent });
+            pb::StepsResult::OverBudget
+        }
     };
-    pb::StepsAck { number, result: result.into(), refusal }
+    pb::StepsAck { number, result: result.into(), refusal, budget: left }
 }
 
 pub(super) fn ack_in(ack: pb::StepsAck) -> Result<(u64, StepsResult), ConvertError> {
@@ -68,6 +88,10 @@ pub(super) fn ack_in(ack: pb::StepsAck) -> Result<(u64, StepsResult), ConvertErr
             let pb::StepsRefusal { step, why } = required("steps_ack.refusal", ack.refusal)?;
             bounded("steps_refusal.why", why.len(), TEXT_BYTES_MAX)?;
             StepsResult::Refused { step, why }
+        }
+        pb::StepsResult::OverBudget => {
+            let pb::BudgetLeft { budget, spent } = required("steps_ack.budget", ack.budget)?;
+            StepsResult::OverBudget { budget, spent }
         }
     };
     Ok((ack.number, result))

@@ -7,7 +7,7 @@ use atlas_types::{
 use bytes::Bytes;
 
 use super::artifact::{digest_in, digest_out};
-use super::journal::{ack_in, ack_out, fold_in, fold_out, record_in, record_out};
+use super::journal::{ack_in, ack_out, fold_in, fold_out, record_in, record_out, reserve_in, reserve_out};
 use super::park::{messages_in, messages_out, park_ack_in, park_ack_out, park_in, park_out};
 use super::report::{deltas_in, report_in, report_out, result_in, result_out};
 use super::spawn::{end_in, end_out, spawn_in, spawn_out};
@@ -39,9 +39,13 @@ impl From<ToLeader> for pb::SessionRequest {
                 deltas: deltas.into_iter().map(pb::Delta::from).collect(),
             }),
             ToLeader::Draining => Kind::Draining(pb::Draining {}),
+            ToLeader::Leaving => Kind::Leaving(pb::Leaving {}),
             ToLeader::Spawn { number, spawn } => Kind::Spawn(spawn_out(number, *spawn)),
             ToLeader::RecordSteps { number, job, token, from, steps } => {
                 Kind::RecordSteps(record_out(number, job, token, from, &steps))
+            }
+            ToLeader::ReserveBudget { number, job, token, call } => {
+                Kind::ReserveBudget(reserve_out(number, job, token, call))
             }
             ToLeader::FoldSteps { number, job, token, fold } => Kind::FoldSteps(fold_out(number, job, token, &fold)),
             ToLeader::Park { number, job, token, park } => Kind::Park(park_out(number, job, token, park)),
@@ -75,12 +79,14 @@ impl TryFrom<pb::SessionRequest> for ToLeader {
                 Self::Deltas { job: JobId(job_id), attempt: Attempt(attempt), deltas: deltas_in(deltas)? }
             }
             Kind::Draining(pb::Draining {}) => Self::Draining,
+            Kind::Leaving(pb::Leaving {}) => Self::Leaving,
             Kind::Spawn(spawn) => {
                 let (number, spawn) = spawn_in(spawn)?;
                 Self::Spawn { number, spawn: Box::new(spawn) }
             }
             Kind::RecordSteps(frame) => record_in(frame)?,
             Kind::FoldSteps(frame) => fold_in(frame)?,
+            Kind::ReserveBudget(frame) => reserve_in(&frame)?,
             Kind::Park(frame) => park_in(frame)?,
             Kind::CallTool(call) => {
                 let (number, call) = call_in(call)?;
@@ -90,11 +96,20 @@ impl TryFrom<pb::SessionRequest> for ToLeader {
     }
 }
 
+fn boot_out(boot: BootId) -> Bytes {
+    Bytes::copy_from_slice(&boot.0.to_be_bytes())
+}
+
+fn boot_in(field: &'static str, bytes: &[u8]) -> Result<BootId, ConvertError> {
+    Ok(BootId(u128::from_be_bytes(fixed(field, bytes)?)))
+}
+
 impl From<Hello> for pb::Hello {
     fn from(hello: Hello) -> Self {
         Self {
             node_id: hello.node.to_string(),
-            boot_id: Bytes::copy_from_slice(&hello.boot_id.0.to_be_bytes()),
+            boot_id: boot_out(hello.boot_id),
+            previous_boot_id: hello.previous.map(boot_out).unwrap_or_default(),
             inventory: Some(hello.inventory.into()),
             feature_level: hello.level.0,
             leases: hello.leases.into_iter().map(pb::HeldLease::from).collect(),
@@ -109,7 +124,11 @@ impl TryFrom<pb::Hello> for Hello {
         bounded("hello.leases", hello.leases.len(), LEASES_MAX)?;
         Ok(Self {
             node: name("hello.node_id", &hello.node_id, NodeId::new)?,
-            boot_id: BootId(u128::from_be_bytes(fixed("hello.boot_id", &hello.boot_id)?)),
+            boot_id: boot_in("hello.boot_id", &hello.boot_id)?,
+            previous: match &*hello.previous_boot_id {
+                [] => None,
+                bytes => Some(boot_in("hello.previous_boot_id", bytes)?),
+            },
             inventory: required("hello.inventory", hello.inventory)?.try_into()?,
             level: Level(hello.feature_level),
             leases: hello.leases.into_iter().map(HeldLease::from).collect(),

@@ -8,7 +8,7 @@ use atlas_types::{
     ClusterTime, Delta, Digest, Failure, FailureKind, FencingToken, Fold, Gpu, GpuShare, HandBack, HandBackDeadline,
     HeldLease, INLINE_BYTES_MAX, Inventory, JobId, Journal, Level, Mail, Message, MessageId, Micros, Namespace,
     NodeEpoch, NodeId, Park, ParkResult, Payload, PayloadBody, Place, Principal, Report, ReportKind, ReportResult,
-    SecretText, Spawn, SpawnEnd, SpawnRule, SpawnStep, Spawner, Step, StepKey, StepKind, StepUsage, StepsResult,
+    SecretText, Reservation, Spawn, SpawnEnd, SpawnRule, SpawnStep, Spawner, Step, StepKey, StepKind, StepUsage, StepsResult,
     StreamEvent, StreamKind, Timestamp, ToolEnd, ToolRequest, TraceContext, Usage, Version, Wait,
 };
 use expect_test::{Expect, expect};
@@ -162,6 +162,11 @@ fn record(steps: Vec<Arc<Step>>) -> ToLeader {
     ToLeader::RecordSteps { number: 6, job: JobId(7), token: FencingToken(9), from: 2, steps }
 }
 
+fn reserve() -> ToLeader {
+    let call = Reservation { key: StepKey([4; 16]), nanodollars: 2_500 };
+    ToLeader::ReserveBudget { number: 6, job: JobId(7), token: FencingToken(9), call }
+}
+
 fn to_leader() -> Vec<ToLeader> {
     let lease = HeldLease { job: JobId(7), token: FencingToken(9), attempt: Attempt(1) };
     let report = |kind| ToLeader::Report { number: 4, report: Report { job: JobId(7), token: FencingToken(9), kind } };
@@ -174,6 +179,7 @@ fn to_leader() -> Vec<ToLeader> {
             inventory: inventory(),
             level: Level::CURRENT,
             leases: vec![lease],
+            previous: Some(BootId(2)),
         }),
         ToLeader::Renew { number: 1 },
         ToLeader::WarmChanged { digest: Digest([2; 32]), idle: 1 },
@@ -188,9 +194,11 @@ fn to_leader() -> Vec<ToLeader> {
             deltas: vec![Delta { step: 2, try_number: 1, offset: 5, text: "you".into() }],
         },
         ToLeader::Draining,
+        ToLeader::Leaving,
         ToLeader::Spawn { number: 5, spawn: Box::new(spawn()) },
         ToLeader::Spawn { number: 6, spawn: Box::new(Spawn { step: None, skill: false, ..spawn() }) },
         record(journal().steps),
+        reserve(),
         ToLeader::FoldSteps { number: 7, job: JobId(7), token: FencingToken(9), fold: journal().folds.remove(0) },
         park(vec![
             Wait::Time { at: Timestamp(5) },
@@ -238,6 +246,7 @@ fn to_worker() -> Vec<ToWorker> {
         ToWorker::StepsAck { number: 6, result: StepsResult::Applied },
         ToWorker::StepsAck { number: 6, result: StepsResult::Fenced },
         ToWorker::StepsAck { number: 6, result: StepsResult::Busy },
+        ToWorker::StepsAck { number: 6, result: StepsResult::OverBudget { budget: 9, spent: 7 } },
         ToWorker::StepsAck { number: 7, result: StepsResult::NoRoom },
         ToWorker::StepsAck { number: 6, result: StepsResult::Refused { step: 2, why: "no".to_owned() } },
         ToWorker::ParkAck { number: 8, result: ParkResult::Parked },

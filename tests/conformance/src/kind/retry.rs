@@ -68,6 +68,7 @@ impl World {
                 contract: Payload::inline(b"{}"),
                 spec: Arc::new(spec(retry)?),
                 labels: Default::default(),
+                immutable: false,
             }))?;
         }
         Ok(world)
@@ -90,6 +91,7 @@ impl World {
             not_before: None,
             bearer: false,
             budget_nanodollars: None,
+            waits_for_node: false,
             context: None,
             questions: atlas_types::QuestionRule::Fail,
             policies: Vec::new(),

@@ -6,6 +6,7 @@
 mod contracts;
 mod files;
 mod hostile;
+mod numbers;
 mod replay;
 mod samples;
 mod state;

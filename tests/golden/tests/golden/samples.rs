@@ -167,6 +167,7 @@ fn submit(verdict: Verdict) -> SubmitJob {
         not_before: None,
         bearer: false,
         budget_nanodollars: None,
+        waits_for_node: false,
         context: None,
         questions: QuestionRule::Fail,
         policies: Vec::new(),
@@ -184,6 +185,7 @@ fn register_agent(spec: RunSpec) -> RegisterAgent {
         contract: Payload::inline(br#"{"name":"echo"}"#),
         spec: Arc::new(spec),
         labels: labels(),
+        immutable: false,
     }
 }
 
@@ -237,6 +239,8 @@ pub(crate) fn outcomes() -> Vec<Result<Outcome, Rejection>> {
         }),
         Err(Rejection::StepsFolded { upto: 1, first: 2 }),
         Ok(Outcome::Parked { ready: true }),
+        Err(Rejection::OverBudget { budget: 50_000_000, spent: 49_000_000 }),
+        Err(Rejection::BudgetReserved),
         Err(Rejection::NotJournaled),
         Err(Rejection::JournalLength { sent: 3, recorded: 4 }),
         Err(Rejection::NothingAwaited),
@@ -263,6 +267,7 @@ pub(crate) fn outcomes() -> Vec<Result<Outcome, Rejection>> {
         Err(Rejection::NotAnswerer),
         Err(Rejection::RouteOutdated),
         Err(Rejection::Unapproved),
+        Err(Rejection::VersionTaken),
     ];
     all.extend(Rejection::LIMITS.map(|what| Err(Rejection::LimitReached { what, limit: 10 })));
     all
@@ -336,6 +341,7 @@ pub(crate) fn jobs() -> Vec<Job> {
         route: None,
         evidence: None,
         approvals: None,
+        waits_for_node: false,
     };
     let failed = Job {
         id: JobId(8),

@@ -52,6 +52,9 @@ fn snapshots_read_and_write_as_ever() {
     let mut journals = Vec::new();
     encode_snapshot(&samples::image_with_journals(), &mut journals).expect("a vector takes everything");
     let journals = Golden { name: "snapshot_journals", bytes: journals, read };
+    let mut envelopes = Vec::new();
+    encode_snapshot(&samples::image_with_envelopes(), &mut envelopes).expect("a vector takes everything");
+    let envelopes = Golden { name: "snapshot_envelopes", bytes: envelopes, read };
     let mut inboxes = Vec::new();
     encode_snapshot(&samples::image_with_inboxes(), &mut inboxes).expect("a vector takes everything");
     let inboxes = Golden { name: "snapshot_inboxes", bytes: inboxes, read };
@@ -73,6 +76,9 @@ fn snapshots_read_and_write_as_ever() {
     let mut circuits = Vec::new();
     encode_snapshot(&samples::image_with_circuits(), &mut circuits).expect("a vector takes everything");
     let circuits = Golden { name: "snapshot_circuits", bytes: circuits, read };
+    let mut revisions = Vec::new();
+    encode_snapshot(&samples::image_with_revisions(), &mut revisions).expect("a vector takes everything");
+    let revisions = Golden { name: "snapshot_revisions", bytes: revisions, read };
     let mut questions = Vec::new();
     encode_snapshot(&samples::image_with_questions(), &mut questions).expect("a vector takes everything");
     let questions = Golden { name: "snapshot_questions", bytes: questions, read };
@@ -80,7 +86,7 @@ fn snapshots_read_and_write_as_ever() {
     encode_snapshot(&samples::image_with_approvals(), &mut approvals).expect("a vector takes everything");
     let approvals = Golden { name: "snapshot_approvals", bytes: approvals, read };
     let first = Golden { name: "snapshot", bytes, read };
-    let all = [first, journals, inboxes, questions, objects, runs, branches, buckets, shares, circuits, approvals];
+    let all = [first, journals, envelopes, inboxes, questions, objects, runs, branches, buckets, shares, circuits, revisions, approvals];
     check("snapshots", &all);
 }
 

@@ -27,6 +27,7 @@ fn what_workers_say_reads_and_writes_as_ever() {
         inventory: samples::inventory(),
         level: Level(1),
         leases: vec![HeldLease { job: samples::JOB, token: samples::TOKEN, attempt: ATTEMPT }],
+        previous: None,
     };
     let delta = Delta { step: 2, try_number: 1, offset: 5, text: " you".into() };
     let spawn = Spawn {
@@ -49,6 +50,8 @@ fn what_workers_say_reads_and_writes_as_ever() {
     let park = Park { journal_length: 4, waits, used: Micros(1_500_000), read: 2 };
     let (job, token, Journal { mut folds, steps, .. }) = (samples::JOB, samples::TOKEN, samples::journal());
     let record = ToLeader::RecordSteps { number: 8, job, token, from: 2, steps };
+    let call = Reservation { key: StepKey([6; 16]), nanodollars: 2_500_000 };
+    let reserve = ToLeader::ReserveBudget { number: 10, job, token, call };
     let fold = ToLeader::FoldSteps { number: 9, job, token, fold: folds.remove(0) };
     let call = ToolRequest {
         caller: Spawner { job, token },
@@ -84,10 +87,12 @@ fn what_workers_say_reads_and_writes_as_ever() {
         ("stream_events", ToLeader::StreamEvents { job: samples::JOB, attempt: ATTEMPT, events: vec![event] }),
         ("deltas", ToLeader::Deltas { job: samples::JOB, attempt: ATTEMPT, deltas: vec![delta] }),
         ("draining", ToLeader::Draining),
+        ("leaving", ToLeader::Leaving),
         ("spawn", ToLeader::Spawn { number: 7, spawn: Box::new(spawn.clone()) }),
         ("spawn_step", ToLeader::Spawn { number: 7, spawn: Box::new(Spawn { step, ..spawn }) }),
         ("record_steps", record),
         ("fold_steps", fold),
+        ("reserve_budget", reserve),
         ("park", ToLeader::Park { number: 3, job, token, park }),
         ("call_tool", ToLeader::CallTool { number: 4, call: Box::new(call) }),
     ];
@@ -184,6 +189,10 @@ fn what_leaders_say_reads_and_writes_as_ever() {
         ("steps_applied", ToWorker::StepsAck { number: 8, result: StepsResult::Applied }),
         ("steps_fenced", ToWorker::StepsAck { number: 8, result: StepsResult::Fenced }),
         ("steps_busy", ToWorker::StepsAck { number: 8, result: StepsResult::Busy }),
+        ("steps_over_budget", ToWorker::StepsAck {
+            number: 8,
+            result: StepsResult::OverBudget { budget: 50_000_000, spent: 49_000_000 },
+        }),
         ("steps_no_room", ToWorker::StepsAck { number: 8, result: StepsResult::NoRoom }),
         ("steps_refused", ToWorker::StepsAck { number: 8, result: StepsResult::Refused { step: 2, why: "no".into() } }),
         ("park_parked", ToWorker::ParkAck { number: 3, result: ParkResult::Parked }),

@@ -8,7 +8,47 @@ use super::{Session, Slots};
 use crate::attempts::{Stage, Stop};
 use crate::{Effect, StopReason};
 
+/// How long a process that has nothing left to do waits for its leader to let it go.
+const FAREWELL_MAX: Duration = Duration::from_secs(2);
+
+/// The end of a process that takes no new work: only when its leader grants it nothing more may it say that it leaves.
+#[derive(Debug, Default)]
+pub(super) struct Farewell {
+    /// The leader has said on this stream that the node is drained. All earlier grants came before.
+    pub(super) known: bool,
+    /// The leader was told that the process leaves.
+    said: bool,
+    /// By when the process ends, whatever the leader says.
+    pub(super) until: Option<Duration>,
+}
+
 impl Slots {
+    /// Whether the leader has this node for drained.
+    pub(super) fn told_drained(&mut self, is_drained: bool, effects: &mut Vec<Effect>) {
+        let lifted = std::mem::replace(&mut self.farewell.known, is_drained) && !is_drained;
+        // Somebody ended the drain in which this process ends.
+        if lifted && self.draining && self.session == Session::Live {
+            effects.push(Effect::SendDraining);
+        }
+    }
+
+    /// Ends a process that takes no new work and has nothing left to do.
+    pub(super) fn say_farewell(&mut self, now: Duration, effects: &mut Vec<Effect>) {
+        if !self.draining || !self.is_idle() {
+            self.farewell.until = None;
+            return;
+        }
+        let until = *self.farewell.until.get_or_insert(now + FAREWELL_MAX);
+        // Without a session there is nobody who could grant it anything, or the leader finds that its stream broke.
+        let is_alone = self.session == Session::Away && (self.farewell.said || self.clock.is_none());
+        if is_alone || until <= now {
+            effects.push(Effect::Drained);
+        } else if self.session == Session::Live && self.farewell.known && !self.farewell.said {
+            self.farewell.said = true;
+            effects.push(Effect::SendLeaving);
+        }
+    }
+
     pub(super) fn drain(&mut self, now: Duration, effects: &mut Vec<Effect>) {
         if !std::mem::replace(&mut self.draining, true) {
             if self.session == Session::Live {

@@ -7,35 +7,38 @@ use super::check::check;
 #[test]
 fn a_drain_lets_attempts_end_and_evicts_the_rest() {
     check(
-        "connect; welcome; grant 1; grant 2; done 1; drain; done 2; ack 1; ack 2",
+        "connect; welcome; grant 1; grant 2; done 1; drain; back slowly; done 2; ack 1; ack 2; lost",
         &expect![[r#"
-        connect
-            hello []
-        welcome
-        grant 1
-            start 1 slot=1 cold
-        grant 2
-            start 2 slot=2 cold
-        done 1
-            report 1: 1 completed idle=1
-        drain
-            draining
-            evict 1
-            warm sha256:01010101 idle=0
-        done 2
-            evict 2
-            report 2: 2 completed idle=0
-        ack 1
-        ack 2
-            drained
-    "#]],
+            connect
+                hello []
+            welcome
+            grant 1
+                start 1 slot=1 cold
+            grant 2
+                start 2 slot=2 cold
+            done 1
+                report 1: 1 completed idle=1
+            drain
+                draining
+                evict 1
+                warm sha256:01010101 idle=0
+            back slowly
+            done 2
+                evict 2
+                report 2: 2 completed idle=0
+            ack 1
+            ack 2
+                leaving
+            lost
+                drained
+        "#]],
     );
 }
 
 #[test]
 fn an_abandoned_drain_gives_leases_back() {
     check(
-        "connect; welcome; grant 1; grant 2 start; ready 2; grant 3; drain; abandon; abandon; dead 1; done 3; ack 2; ack 3; ack 4",
+        "connect; welcome; grant 1; grant 2 start; ready 2; grant 3; drain; abandon; abandon; dead 1; done 3; ack 2; ack 3; ack 4; back slowly; lost",
         &expect![[r#"
             connect
                 hello []
@@ -64,6 +67,9 @@ fn an_abandoned_drain_gives_leases_back() {
             ack 2
             ack 3
             ack 4
+            back slowly
+                leaving
+            lost
                 drained
         "#]],
     );
@@ -139,4 +145,150 @@ fn a_drain_that_is_over_has_no_deadline() {
                 stop 1 Abandoned grace=2s
         "#]],
     );
+}
+
+#[test]
+fn a_process_leaves_when_its_leader_grants_it_nothing_more() {
+    check(
+        "connect; welcome; drain; grant 1; done 1; ack 1; back slowly; lost",
+        &expect![[r#"
+            connect
+                hello []
+            welcome
+            drain
+                draining
+            grant 1
+                start 1 slot=1 cold
+            done 1
+                evict 1
+                report 1: 1 completed idle=0
+            ack 1
+            back slowly
+                leaving
+            lost
+                drained
+        "#]],
+    );
+}
+
+#[test]
+fn a_process_that_the_leader_does_not_let_go_ends_all_the_same() {
+    check("connect; welcome; drain; +1; +1", &expect![[r#"
+        connect
+            hello []
+        welcome
+        drain
+            draining
+        +1
+        +1
+            drained
+    "#]]);
+    check("connect; welcome; drain; back slowly; +1; +1", &expect![[r#"
+        connect
+            hello []
+        welcome
+        drain
+            draining
+        back slowly
+            leaving
+        +1
+        +1
+            drained
+    "#]]);
+    check("connect; drain; +2", &expect![[r#"
+        connect
+            hello []
+        drain
+        +2
+            drained
+    "#]]);
+}
+
+#[test]
+fn a_process_without_a_session_returns_to_say_that_it_leaves() {
+    check("connect; welcome; lost; drain; connect; back; welcome; back slowly; lost", &expect![[r#"
+        connect
+            hello []
+        welcome
+        lost
+        drain
+        connect
+            hello []
+        back
+        welcome
+            draining
+        back slowly
+            leaving
+        lost
+            drained
+    "#]]);
+    check("connect; welcome; drain; lost; connect; back slowly; welcome; lost", &expect![[r#"
+        connect
+            hello []
+        welcome
+        drain
+            draining
+        lost
+        connect
+            hello []
+        back slowly
+        welcome
+            draining
+            leaving
+        lost
+            drained
+    "#]]);
+    check("connect; drain; back; welcome; back slowly; lost", &expect![[r#"
+        connect
+            hello []
+        drain
+        back
+        welcome
+            draining
+        back slowly
+            leaving
+        lost
+            drained
+    "#]]);
+    check("connect; welcome; lost; drain; +2", &expect![[r#"
+        connect
+            hello []
+        welcome
+        lost
+        drain
+        +2
+            drained
+    "#]]);
+}
+
+#[test]
+fn a_process_that_never_had_a_session_ends_at_once() {
+    check("drain", &expect![[r#"
+        drain
+            drained
+    "#]]);
+}
+
+#[test]
+fn a_drain_that_somebody_ends_is_asked_for_again() {
+    check("connect; welcome; grant 1; drain; back slowly; back; back slowly; done 1; ack 1; lost", &expect![[r#"
+        connect
+            hello []
+        welcome
+        grant 1
+            start 1 slot=1 cold
+        drain
+            draining
+        back slowly
+        back
+            draining
+        back slowly
+        done 1
+            evict 1
+            report 1: 1 completed idle=0
+        ack 1
+            leaving
+        lost
+            drained
+    "#]]);
 }

@@ -180,6 +180,7 @@ pub(super) fn show(effect: &Effect) -> String {
         Effect::Resume { token, refused: None } => format!("resume {token}"),
         Effect::Resume { token, refused: Some(why) } => format!("resume {token} refused {why:?}"),
         Effect::EvictSlot { slot } => format!("evict {}", slot.0),
+        Effect::SendLeaving => "leaving".to_owned(),
         Effect::Drained => "drained".to_owned(),
     }
 }

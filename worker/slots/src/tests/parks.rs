@@ -205,29 +205,32 @@ fn a_request_is_sent_again_on_the_next_stream_while_the_lease_is_held() {
 #[test]
 fn between_two_steps_a_job_leaves_a_draining_node_only() {
     check_running(
-        "steps 1; drain; steps 1; park 1 busy; steps 1; park 2 parked; dead 1",
+        "steps 1; drain; steps 1; park 1 busy; steps 1; park 2 parked; dead 1; back slowly; lost",
         &expect![[r#"
-        connect
-            hello []
-        welcome
-        grant 1
-            start 1 slot=1 cold
-        renewed 1
-        steps 1
-            resume 1
-        drain
-            draining
-        steps 1
-            park 1: 1 waits=0 used=1s
-        park 1 busy
-            resume 1
-        steps 1
-            park 2: 1 waits=0 used=1s
-        park 2 parked
-            stop 1 Parked grace=0s
-        dead 1
-            drained
-    "#]],
+            connect
+                hello []
+            welcome
+            grant 1
+                start 1 slot=1 cold
+            renewed 1
+            steps 1
+                resume 1
+            drain
+                draining
+            steps 1
+                park 1: 1 waits=0 used=1s
+            park 1 busy
+                resume 1
+            steps 1
+                park 2: 1 waits=0 used=1s
+            park 2 parked
+                stop 1 Parked grace=0s
+            dead 1
+            back slowly
+                leaving
+            lost
+                drained
+        "#]],
     );
     check_running(
         "back 9 60; steps 1; park 1 ready; back; steps 1",
@@ -253,24 +256,27 @@ fn between_two_steps_a_job_leaves_a_draining_node_only() {
 #[test]
 fn a_drain_parks_what_waits_soon() {
     check_running(
-        "waits 1; drain; +1; park 1 fenced; dead 1",
+        "waits 1; drain; +1; park 1 fenced; dead 1; back slowly; lost",
         &expect![[r#"
-        connect
-            hello []
-        welcome
-        grant 1
-            start 1 slot=1 cold
-        renewed 1
-        waits 1
-        drain
-            draining
-        +1
-            park 1: 1 waits=1 used=2s
-        park 1 fenced
-            stop 1 Revoked grace=0s
-        dead 1
-            drained
-    "#]],
+            connect
+                hello []
+            welcome
+            grant 1
+                start 1 slot=1 cold
+            renewed 1
+            waits 1
+            drain
+                draining
+            +1
+                park 1: 1 waits=1 used=2s
+            park 1 fenced
+                stop 1 Revoked grace=0s
+            dead 1
+            back slowly
+                leaving
+            lost
+                drained
+        "#]],
     );
 }
 

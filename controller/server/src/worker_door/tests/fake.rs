@@ -70,6 +70,7 @@ fn agent(name: &str, effects: Effects) -> Command {
             failures_max: None,
         }),
         labels: Default::default(),
+        immutable: false,
     })
 }
 
@@ -106,6 +107,7 @@ fn submission(job: u64, agent: &str, input: Payload) -> Command {
         not_before: None,
         bearer: false,
         budget_nanodollars: None,
+        waits_for_node: false,
         context: None,
         questions: atlas_types::QuestionRule::Fail,
         policies: Vec::new(),
@@ -257,7 +259,7 @@ pub(super) fn identity() -> (NodeId, NodeEpoch, BootId) {
 
 /// A worker process without leases.
 pub(super) fn program(level: Level, private: bool) -> Program {
-    Program { level, private, held: Default::default() }
+    Program { level, private, held: Default::default(), address: "127.0.0.1:1".into() }
 }
 
 pub(super) fn hello(node: &str, boot: u128) -> ToLeader {
@@ -267,7 +269,8 @@ pub(super) fn hello(node: &str, boot: u128) -> ToLeader {
 fn hello_with(node: &str, boot: u128, places: u32) -> ToLeader {
     let inventory = Inventory { places, ..Inventory::default() };
     let node = node.parse().expect("a name");
-    ToLeader::Hello(Hello { node, boot_id: BootId(boot), inventory, level: Level::CURRENT, leases: Vec::new() })
+    let (level, leases) = (Level::CURRENT, Vec::new());
+    ToLeader::Hello(Hello { node, boot_id: BootId(boot), inventory, level, leases, previous: None })
 }
 
 pub(super) fn report(number: u64, job: u64, token: u64, kind: ReportKind) -> ToLeader {

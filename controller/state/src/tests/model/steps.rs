@@ -263,6 +263,7 @@ fn submit(id: u64, number: u8, priority: i64) -> SubmitJob {
         not_before: None,
         bearer: false,
         budget_nanodollars: None,
+        waits_for_node: false,
         context: None,
         questions: atlas_types::QuestionRule::Fail,
         policies: Vec::new(),

@@ -27,6 +27,7 @@ impl From<&RegisterAgent> for proto::RegisterAgent {
             contract: Some((&command.contract).into()),
             spec: Some((&*command.spec).into()),
             labels: labels_out(&command.labels),
+            immutable: command.immutable,
         }
     }
 }
@@ -45,6 +46,7 @@ impl TryFrom<proto::RegisterAgent> for RegisterAgent {
             contract: required("register_agent.contract", message.contract)?.try_into()?,
             spec: Arc::new(required("register_agent.spec", message.spec)?.try_into()?),
             labels: labels_in("register_agent.labels", message.labels)?,
+            immutable: message.immutable,
         })
     }
 }
@@ -169,6 +171,7 @@ impl From<&SubmitJob> for proto::SubmitJob {
             context: command.context.as_ref().map(Into::into),
             questions: rule_out(&command.questions),
             policies: policies_out(&command.policies),
+            waits_for_node: command.waits_for_node,
         }
     }
 }
@@ -202,6 +205,7 @@ impl TryFrom<proto::SubmitJob> for SubmitJob {
             context: message.context.map(Payload::try_from).transpose()?,
             questions: rule_in(message.questions),
             policies: policies_in(message.policies)?,
+            waits_for_node: message.waits_for_node,
         })
     }
 }

@@ -10,7 +10,7 @@ impl Draw {
     fn command(&mut self) -> Command {
         let (job, node, token) = (self.job_id(), self.node_id(), self.token());
         let epoch = NodeEpoch(self.u64());
-        match self.below(53) {
+        match self.below(55) {
             0 => Command::RegisterAgent(RegisterAgent {
                 name: self.agent_name(),
                 version: self.version(),
@@ -21,9 +21,19 @@ impl Draw {
                 contract: self.payload(),
                 spec: Arc::new(self.run_spec()),
                 labels: self.labels(),
+                immutable: self.flag(),
             }),
             51 => Command::ResumeAgent(ResumeAgent { name: self.agent_name(), version: self.version() }),
             52 => Command::ResumeNode(ResumeNode { node }),
+            53 => {
+                Command::NoteRival(NoteRival { node, epoch, address: self.text().into(), holder: self.text().into() })
+            }
+            54 => Command::ReserveBudget(ReserveBudget {
+                job,
+                node,
+                token,
+                call: Reservation { key: StepKey(self.array()), nanodollars: self.u64() },
+            }),
             28 => Command::DeleteAgent(DeleteAgent { name: self.agent_name(), version: self.version() }),
             1 => Command::RetireAgent(RetireAgent { name: self.agent_name(), version: self.version() }),
             2 => {
@@ -232,6 +242,7 @@ impl Draw {
             context: self.option(Self::payload),
             questions: self.question_rule(),
             policies: self.policies(),
+            waits_for_node: self.flag(),
         }
     }
 
@@ -329,7 +340,7 @@ impl Draw {
     }
 
     fn rejection(&mut self) -> Rejection {
-        match self.below(50) {
+        match self.below(53) {
             0 => Rejection::QueueFull { active: self.u64() },
             1 => Rejection::LimitReached { what: self.pick(&Rejection::LIMITS), limit: self.u64() },
             2 => Rejection::PayloadTooLarge { bytes: self.u64() },
@@ -385,6 +396,9 @@ impl Draw {
             45 => Rejection::QuestionClosed,
             46 => Rejection::NotAnswerer,
             48 => Rejection::Unapproved,
+            49 => Rejection::VersionTaken,
+            51 => Rejection::OverBudget { budget: self.u64(), spent: self.u64() },
+            52 => Rejection::BudgetReserved,
             _ => Rejection::Internal,
         }
     }

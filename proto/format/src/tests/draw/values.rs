@@ -130,6 +130,19 @@ impl Draw {
             retired_at: self.option(|draw| ClusterTime(draw.u64())),
             deprecated: self.option(Self::text).map(Into::into),
             circuit: self.circuit(),
+            revision: self.u32().max(1),
+            registered_by: self.option(Self::principal),
+            revisions: self.list(Self::agent_revision),
+        }
+    }
+
+    fn agent_revision(&mut self) -> AgentRevision {
+        AgentRevision {
+            number: self.u32(),
+            digest: self.digest(),
+            package_bytes: self.u64(),
+            registered_at: Timestamp(self.i64()),
+            registered_by: self.option(Self::principal),
         }
     }
 
@@ -159,6 +172,10 @@ impl Draw {
             warm: self.list(|draw| (draw.digest(), draw.u32())).into_iter().collect(),
             registered_at: Timestamp(self.i64()),
             circuit: self.circuit(),
+            rival: self.option(|draw| {
+                let (address, holder) = (draw.text().into(), draw.text().into());
+                Arc::new(Rival { address, holder, at: Timestamp(draw.i64()) })
+            }),
         }
     }
 
@@ -247,6 +264,7 @@ impl Draw {
             route: self.option(|draw| Arc::new(draw.route())),
             evidence: self.option(|draw| Arc::new(draw.evidence())),
             approvals: self.option(|draw| Arc::new(draw.approvals())),
+            waits_for_node: self.flag(),
         }
     }
 
@@ -444,6 +462,11 @@ impl Draw {
         }
     }
 
+    fn envelope(&mut self) -> Envelope {
+        let reserved = self.list(|draw| ((draw.job_id(), StepKey(draw.array())), draw.u64()));
+        Envelope { spent: self.u64(), reserved: reserved.into_iter().collect() }
+    }
+
     pub(crate) fn journal(&mut self) -> Journal {
         let folds = self.list(|draw| Fold { upto: draw.u64(), artifact: draw.payload() });
         Journal { folds, steps: self.list(Self::step), folded: self.step_usage() }
@@ -593,6 +616,8 @@ impl Draw {
             progress: self.u64(),
             progress_of: self.list(|draw| (draw.namespace(), draw.u64())),
             journals: self.list(|draw| JournalImage { job: draw.job_id(), journal: Arc::new(draw.journal()) }),
+            envelopes: self
+                .list(|draw| EnvelopeImage { job: draw.job_id(), envelope: Arc::new(draw.envelope()) }),
             inboxes: self.list(|draw| InboxImage { job: draw.job_id(), inbox: Arc::new(draw.inbox()) }),
             questions: self.list(|draw| Arc::new(draw.question())),
         }

@@ -5,6 +5,7 @@ use super::*;
 /// The name of a command's golden. A new command does not compile until it has one.
 fn name(command: &Command) -> &'static str {
     match command {
+        Command::RegisterAgent(RegisterAgent { immutable: true, .. }) => "register_agent_immutable",
         Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.carried => "register_agent_carried",
         Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.spawns => "register_agent_spawns",
         Command::RegisterAgent(RegisterAgent { spec, .. }) if !spec.requires.is_empty() => "register_agent_requires",
@@ -19,6 +20,7 @@ fn name(command: &Command) -> &'static str {
         Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.failures_max.is_some() => "register_agent_circuit",
         Command::ResumeAgent(_) => "resume_agent",
         Command::ResumeNode(_) => "resume_node",
+        Command::NoteRival(_) => "note_rival",
         Command::RegisterAgent(_) => "register_agent",
         Command::RetireAgent(_) => "retire_agent",
         Command::DeleteAgent(_) => "delete_agent",
@@ -38,6 +40,7 @@ fn name(command: &Command) -> &'static str {
         Command::SubmitJob(SubmitJob { bearer: true, .. }) => "submit_job_bearer",
         Command::SubmitJob(SubmitJob { questions: QuestionRule::Answer(_), .. }) => "submit_job_questions",
         Command::SubmitJob(SubmitJob { budget_nanodollars: Some(_), .. }) => "submit_job_budget",
+        Command::SubmitJob(SubmitJob { waits_for_node: true, .. }) => "submit_job_waits_for_node",
         Command::SubmitJob(SubmitJob { verdict: Verdict::Accepted(_), .. }) => "submit_job",
         Command::SubmitJob(SubmitJob { verdict: Verdict::Refused { .. }, .. }) => "submit_job_refused",
         Command::SubmitJob(SubmitJob { verdict: Verdict::Asked { .. }, .. }) => "submit_job_asked",
@@ -110,7 +113,7 @@ fn name(command: &Command) -> &'static str {
 }
 
 /// How many names there are.
-const NAMES: usize = 95;
+const NAMES: usize = 97;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -205,6 +208,12 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
         }),
         Command::ErasePayloads(ErasePayloads { job: Some(job) }),
         Command::RecordSteps(RecordSteps { job, node: node(), token, from: 2, steps: journal().steps }),
+        Command::ReserveBudget(ReserveBudget {
+            job,
+            node: node(),
+            token,
+            call: Reservation { key: StepKey([0x44; 16]), nanodollars: 2_500_000 },
+        }),
         Command::FoldSteps(FoldSteps { job, node: node(), token, upto: 2, artifact: artifact() }),
         Command::ParkJob(ParkJob {
             job,
@@ -394,12 +403,20 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
         Command::ForsakeChild(ForsakeChild { spawner, node: node(), child: JobId(8) }),
         Command::DeleteAgent(DeleteAgent { name: agent(), version: VERSION }),
         Command::RegisterAgent(register_agent(RunSpec { failures_max: Some(5), ..spec() })),
+        Command::RegisterAgent(RegisterAgent { immutable: true, ..register_agent(spec()) }),
         Command::RegisterAgent(register_agent(RunSpec {
             demand: Demand { python: true, ..Demand::default() },
             ..spec()
         })),
         Command::ResumeAgent(ResumeAgent { name: agent(), version: VERSION }),
         Command::ResumeNode(ResumeNode { node: node() }),
+        Command::NoteRival(NoteRival {
+            node: node(),
+            epoch: NodeEpoch(2),
+            address: "10.0.0.9:51110".into(),
+            holder: "10.0.0.5:43122".into(),
+        }),
+        Command::SubmitJob(SubmitJob { waits_for_node: true, ..submit(Verdict::Accepted(pin())) }),
         Command::LabelNode(LabelNode {
             node: node(),
             labels: BTreeMap::from([("rack".to_owned(), None), ("zone".to_owned(), Some("b".to_owned()))]),

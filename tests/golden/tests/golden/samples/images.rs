@@ -21,6 +21,9 @@ pub(crate) fn image() -> StateImage {
         retired_at: None,
         deprecated: None,
         circuit: Circuit::default(),
+        revision: 1,
+        registered_by: None,
+        revisions: Vec::new(),
     };
     let node = Node {
         id: node(),
@@ -35,6 +38,7 @@ pub(crate) fn image() -> StateImage {
         warm: BTreeMap::from([(PACKAGE, 2)]),
         registered_at: Timestamp(1_767_225_000_000_000),
         circuit: Circuit::default(),
+        rival: None,
     };
     let origin = origin();
     StateImage {
@@ -69,6 +73,7 @@ pub(crate) fn image() -> StateImage {
             uses: 1,
         }],
         journals: Vec::new(),
+        envelopes: Vec::new(),
         inboxes: Vec::new(),
         questions: Vec::new(),
         objects: Vec::new(),
@@ -154,6 +159,17 @@ pub(crate) fn image_with_journals() -> StateImage {
     }
     image.journals = vec![JournalImage { job: JOB, journal }];
     image.config.journal_bytes_max = 1 << 20;
+    image
+}
+
+/// A state of level 6: a job with a budget has spent something, and reserved something for a call.
+pub(crate) fn image_with_envelopes() -> StateImage {
+    let mut image = image_with_journals();
+    for job in image.jobs.iter_mut().filter(|job| job.id == JOB) {
+        Arc::make_mut(job).budget_nanodollars = Some(50_000_000);
+    }
+    let reserved = [((JOB, StepKey([0x44; 16])), 2_500_000)].into();
+    image.envelopes = vec![EnvelopeImage { job: JOB, envelope: Arc::new(Envelope { spent: 7_000_000, reserved }) }];
     image
 }
 
@@ -275,6 +291,25 @@ pub(crate) fn image_with_circuits() -> StateImage {
     Arc::make_mut(&mut node.node).circuit = circuit(Probe::Runs(TOKEN));
     let config = ClusterConfig { node_failures_max: 5, ..plain.config };
     StateImage { level: Level(6), config, agents: vec![Arc::new(agent), Arc::new(ready)], nodes: vec![node], ..plain }
+}
+
+/// A state of level 6 with a version that has its third package.
+pub(crate) fn image_with_revisions() -> StateImage {
+    let plain = image();
+    let revision = |number, registered_by| AgentRevision {
+        number,
+        digest: Digest([number as u8; 32]),
+        package_bytes: 12_000,
+        registered_at: Timestamp(1_767_225_000_000_000),
+        registered_by,
+    };
+    let agent = AgentVersion {
+        revision: 3,
+        registered_by: Some(Principal::local()),
+        revisions: vec![revision(1, None), revision(2, Some(Principal::local()))],
+        ..(*plain.agents[0]).clone()
+    };
+    StateImage { level: Level(6), agents: vec![Arc::new(agent)], ..plain }
 }
 
 /// A state of level 6 with a run that has branches: a step failed and runs again, two do not run.
