@@ -2,11 +2,23 @@
 
 use atlas_model::{NanoDollars, Part, Request};
 
+use crate::Settings;
+
 /// The assumed limit of an answer under a budget, if the settings have none. The request then states it.
 pub(crate) const OUTPUT_ASSUMED: u32 = 4_096;
 
 /// The tokens that an image counts in an estimate.
 const IMAGE_TOKENS: u64 = 1_600;
+
+/// What a request may cost at most, whichever model of the settings answers; none if the price of one of them is unknown. A request that
+/// does not limit its answer gets a limit, because it is sent under a budget.
+pub fn cost_max(settings: &Settings, request: &mut Request) -> Option<NanoDollars> {
+    let output = u64::from(*request.max_tokens.get_or_insert(OUTPUT_ASSUMED));
+    let input = estimate(request);
+    let prices = std::iter::once(settings.prices).chain(settings.fallback_prices.iter().copied());
+    let costs = prices.map(|prices| prices.map(|prices| prices.cost_max(input, output)));
+    costs.collect::<Option<Vec<_>>>()?.into_iter().max()
+}
 
 /// An estimate of a request's tokens from its size: three bytes a token, more than most texts have.
 pub(crate) fn estimate(request: &Request) -> u64 {

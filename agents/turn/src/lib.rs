@@ -48,6 +48,7 @@ mod tests;
 pub mod todo;
 mod turn;
 
+pub use budget::cost_max;
 pub use checks::{Checks, Problem, Unchecked};
 pub use continuation::{AutoContinue, AutoContinueLayer, Continuation, Planner, TodoError};
 pub use effect::{Effect, End, Failure, Halt};

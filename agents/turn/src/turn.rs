@@ -116,6 +116,11 @@ impl Turn {
         std::iter::once(self.settings.prices).chain(self.settings.fallback_prices.iter().copied())
     }
 
+    /// The settings that hold now.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// The todo list; none if the agent has none.
     pub fn todo(&self) -> Option<&TodoList> {
         self.planner.as_ref().map(Planner::list)
@@ -298,13 +303,9 @@ impl Turn {
     /// Why the next request must not be made under the budget.
     fn overspends(&self) -> Option<Failure> {
         let budget = self.settings.limits.budget?;
-        let Some(prices) = self.prices().collect::<Option<Vec<_>>>() else {
+        let Some(next) = budget::cost_max(&self.settings, &mut self.request()) else {
             return Some(Failure::Unpriced { model: self.settings.model.clone(), budget });
         };
-        let request = self.request();
-        let output = u64::from(request.max_tokens.unwrap_or(budget::OUTPUT_ASSUMED));
-        let input = budget::estimate(&request);
-        let next = prices.iter().map(|prices| prices.cost_max(input, output)).max().unwrap_or(NanoDollars(0));
         let spent = self.totals.cost;
         let mut total = spent;
         total += next;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use atlas_format::decode_steps;
 use atlas_types::{
     Command, ErrorKind, FencingToken, Fold, FoldSteps, JobId, Journal, Payload, PayloadBody, RecordSteps, Rejection,
-    Step, StepsResult,
+    ReserveBudget, Step, StepsResult,
 };
 use bytes::Bytes;
 
@@ -40,6 +40,12 @@ impl Service {
         }
         let from = command.from;
         self.propose_steps(&caller, from, Command::RecordSteps(command)).await
+    }
+
+    /// Reserves what a model call may cost in the budget of a job or of one above it, for the holder of its lease.
+    pub async fn reserve_budget(&self, command: ReserveBudget) -> Result<StepsResult, Error> {
+        let Some(caller) = self.holder(command.job, command.token) else { return Ok(StepsResult::Fenced) };
+        self.propose_steps(&caller, 0, Command::ReserveBudget(command)).await
     }
 
     /// Replaces the oldest inline steps of a job's journal by an artifact, for the holder of its lease.
@@ -158,6 +164,9 @@ fn refused(step: u64, rejection: &Rejection) -> StepsResult {
         Rejection::Fenced | Rejection::UnknownJob { .. } | Rejection::WrongStatus { .. } => return StepsResult::Fenced,
         // The room is freed when other jobs end.
         Rejection::LimitReached { what: "journal bytes", .. } => return StepsResult::NoRoom,
+        Rejection::OverBudget { budget, spent } => return StepsResult::OverBudget { budget, spent },
+        // Calls under way end, and most of them cost less than was reserved for them.
+        Rejection::BudgetReserved => return StepsResult::Busy,
         // The level rises with the next upgrade.
         Rejection::LevelTooLow { .. } => return StepsResult::Busy,
         Rejection::StepDiffers { step, .. } => step,

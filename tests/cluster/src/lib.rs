@@ -33,6 +33,7 @@ mod backup;
 #[cfg(test)]
 mod bad_input;
 #[cfg(test)]
+mod budgets;
 mod canary;
 #[cfg(test)]
 mod chain_bridge;

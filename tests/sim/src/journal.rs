@@ -8,7 +8,7 @@ use std::sync::Arc;
 use atlas_slots::{Asked, Recording, Replay};
 use atlas_types::{
     AssignedJournal, Assignment, Command, Digest, FencingToken, Fold, FoldSteps, JobId, Journal, Outcome, Payload,
-    PayloadBody, RecordSteps, Rejection, Step, StepKey, StepKind, StepUsage, StepsResult,
+    PayloadBody, RecordSteps, Rejection, Reservation, ReserveBudget, Step, StepKey, StepKind, StepUsage, StepsResult,
 };
 
 use crate::Bug;
@@ -240,6 +240,11 @@ impl World {
             && let Some(lease) = self.members[member].replica.state().lease(job)
         {
             (token, node_id) = (lease.token, lease.node.clone());
+        }
+        if let Entry::Step { from, step } = &entry {
+            let call = Reservation { key: step.key, nanodollars: 30 + from };
+            let command = Command::ReserveBudget(ReserveBudget { job, node: node_id.clone(), token, call });
+            self.gather(member, workload::request(command), Reply::Nobody);
         }
         let command = match entry {
             Entry::Step { from, step } => {

@@ -1,6 +1,7 @@
 //! The journal of a running attempt, for agents inside this process: recorded steps are replayed, and the outcome of a
 //! new step is returned only after the step is recorded.
 
+mod purse;
 mod waits;
 
 use std::sync::Arc;
@@ -10,11 +11,12 @@ use atlas_env::Env;
 use atlas_format::{decode_steps, encode_steps};
 use atlas_slots::{Asked, Recording, Replay, StepDiffers, WrongSteps};
 use atlas_types::{
-    Assignment, Attempt, Failure, FailureKind, FencingToken, Fold, JobId, Micros, Payload, PayloadBody, Step, StepKey,
-    StepKind, StepUsage, StepsResult, Timestamp,
+    Assignment, Attempt, Failure, FailureKind, FencingToken, Fold, JobId, Micros, Payload, PayloadBody, Reservation,
+    Step, StepKey, StepKind, StepUsage, StepsResult, Timestamp,
 };
 use tokio::sync::{mpsc, oneshot};
 
+pub(crate) use self::purse::Purse;
 pub(crate) use self::waits::{Asker, Begun, UNATTENDED, hashed};
 pub use self::waits::{ChildCall, ChildEnd, Received};
 use crate::payloads::{TransferError, Transfers};
@@ -80,6 +82,9 @@ pub enum JournalError {
     /// The job asks people a question, and its rule does not let it wait for an answer. The text begins with a code.
     #[error("{0}")]
     Unattended(String),
+    /// The budget does not allow a model call.
+    #[error("E3203: {0}")]
+    Budget(atlas_turn::Failure),
     /// The attempt has lost its lease, or is being stopped.
     #[error("the attempt was stopped")]
     Stopped,
@@ -92,6 +97,7 @@ impl From<JournalError> for Failure {
             | JournalError::Refused { .. }
             | JournalError::NotParked { .. }
             | JournalError::Unattended(_)
+            | JournalError::Budget(_)
             | JournalError::Unreadable { .. } => FailureKind::Agent,
             _ => FailureKind::Internal,
         };
@@ -105,11 +111,12 @@ impl From<TransferError> for JournalError {
     }
 }
 
-/// An addition to the journal of an attempt.
+/// An addition to the journal of an attempt, or a reservation for a call that will be recorded there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Entry {
     Steps { from: u64, steps: Vec<Arc<Step>> },
     Fold(Fold),
+    Reserve(Reservation),
 }
 
 /// The journal of one attempt.
@@ -285,9 +292,25 @@ impl Journal {
         Ok(whole)
     }
 
-    /// Sends an entry until it is applied. If the cluster has no space for it, it is sent again after a pause. A journal that cannot
-    /// begin is given up after some time, because it may wait for jobs that do not end.
     async fn send(&self, entry: Entry) -> Result<(), JournalError> {
+        match (Sender { token: self.token, told: &self.told, env: &self.env }).send(entry).await? {
+            StepsResult::Refused { step, why } => Err(JournalError::Refused { step, why }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Sends entries of an attempt.
+struct Sender<'a> {
+    token: FencingToken,
+    told: &'a mpsc::Sender<SlotEvent>,
+    env: &'a Env,
+}
+
+impl Sender<'_> {
+    /// Sends an entry until it is applied or refused. If the cluster has no space for it, it is sent again after a pause. A journal that cannot
+    /// begin is given up after some time, because it may wait for jobs that do not end.
+    async fn send(&self, entry: Entry) -> Result<StepsResult, JournalError> {
         let mut patience = Patience::default();
         loop {
             let (answer, answered) = oneshot::channel();
@@ -295,13 +318,12 @@ impl Journal {
             self.told.send(said).await.map_err(|_| JournalError::Stopped)?;
             // The pump drops the request of an attempt that has ended.
             match answered.await.map_err(|_| JournalError::Stopped)? {
-                StepsResult::Applied => return Ok(()),
                 StepsResult::Fenced => return Err(JournalError::Stopped),
-                StepsResult::Refused { step, why } => return Err(JournalError::Refused { step, why }),
                 StepsResult::Busy => self.env.clock.sleep(patience.pause()).await,
                 StepsResult::NoRoom => {
                     self.env.clock.sleep(patience.pause_without_room().ok_or(JournalError::NoRoom)?).await;
                 }
+                answer => return Ok(answer),
             }
         }
     }

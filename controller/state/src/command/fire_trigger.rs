@@ -153,6 +153,27 @@ mod tests {
     }
 
     #[test]
+    fn a_person_takes_no_time_away_and_gives_none_back() {
+        const CRON: &str = r#"level 6; agent a; put trigger t {"agent_name":"a","cron_expr":"* * * * *","trigger_type":"cron"}"#;
+        check(
+            &format!("{CRON}; plan t 1500 -- fire t j1 by=request tick=9 next=9000000; trigger t; fire t j2 tick=1500 next=2000; trigger t"),
+            expect![[r#"
+            "#]],
+        );
+        // The command of the person was made before the time fired, and is applied after it.
+        check(
+            &format!("{START}; plan t 1500 -- fire t j1 tick=1500 next=8000; fire t j2 by=request tick=1400 next=1500; trigger t"),
+            expect![[r#"
+            "#]],
+        );
+        check(
+            &format!("{START}; plan t 9000 -- fire t j1 by=request tick=1400 next=12000; trigger t"),
+            expect![[r#"
+            "#]],
+        );
+    }
+
+    #[test]
     fn a_skipped_time_and_a_backfill_change_only_what_they_say() {
         check(
             &format!(

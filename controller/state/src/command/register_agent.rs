@@ -154,7 +154,9 @@ mod tests {
             "level 6; agent a digest=1; agent a digest=2; agent a digest=3; agent a digest=4; agent a digest=5; agent a digest=6;
             agent a digest=7; agent a digest=8; agent a digest=9; agent a digest=10; agent a digest=11; agent a digest=12 --
             revisions a",
-            expect![[r#""#]],
+            expect![[r#"
+                a 1.0.0: 2=02 3=03 4=04 5=05 6=06 7=07 8=08 9=09 10=0a 11=0b now 12=0c by local
+            "#]],
         );
     }
 

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex};
 
 use atlas_graph::{Graph, Kind, Loaded};
 use atlas_graph_run::Runner;
+use atlas_model::NanoDollars;
 use atlas_package::{GraphError, GraphFolder, Known, graph_tools};
 use atlas_types::{StepKey, StepKind, StepUsage, StreamKind};
 use serde::Deserialize;
@@ -100,7 +101,9 @@ impl GraphAgent {
         give(&mut loaded, input.variables).map_err(Fault::Input)?;
         let prompt = input.message.unwrap_or_default();
         loaded.graph.initial_state.extend(input.others);
-        let book = Book::open(Journal::new(&self.shared, &work.assignment), Arc::clone(&self.shared.env.clock)).await?;
+        let journal = Journal::new(&self.shared, &work.assignment);
+        let purse = journal.purse(work.assignment.budget_nanodollars.map(NanoDollars));
+        let book = Book::open(journal, Arc::clone(&self.shared.env.clock)).await?;
         let (models, special) = self.models(work, control, &loaded, &book).await?;
         let workspace = Workspace::new(&work.assignment.job.to_string())
             .map_err(|error| Fault::internal(format!("could not make the folder of the run: {error}")))?;
@@ -120,6 +123,7 @@ impl GraphAgent {
             graph: &graph,
             job: work.assignment.job.to_string(),
             book,
+            purse,
             permits: Permitted::new(&work.agent.contract, toolbox.as_ref()),
             toolbox,
             models,

@@ -49,6 +49,7 @@ impl Pump {
         let (job, token) = (*job, *token);
         let frame = match entry.clone() {
             Entry::Steps { from, steps } => ToLeader::RecordSteps { number, job, token, from, steps },
+            Entry::Reserve(call) => ToLeader::ReserveBudget { number, job, token, call },
             Entry::Fold(fold) => ToLeader::FoldSteps { number, job, token, fold },
         };
         self.send(frame);

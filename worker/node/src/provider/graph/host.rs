@@ -24,7 +24,7 @@ use super::models::{Callable, GraphModels};
 use super::permitted::Permitted;
 use super::remote::Remote;
 use crate::agent::Agent;
-use crate::journal::{ChildCall, JournalError, Made, UNATTENDED, hashed};
+use crate::journal::{ChildCall, JournalError, Made, Purse, UNATTENDED, hashed};
 use crate::mailbox::Answer as Called;
 use crate::provider::command::{self, Keep, Launch};
 use crate::provider::llm::model::{Answered, Listener, News};
@@ -48,6 +48,7 @@ pub(super) struct Surroundings<'a> {
     pub(super) graph: &'a Graph,
     pub(super) job: String,
     pub(super) book: Book,
+    pub(super) purse: Purse,
     /// None if no node calls tools.
     pub(super) toolbox: Option<Toolbox>,
     /// Which tools may be called.
@@ -219,8 +220,14 @@ impl Surroundings<'_> {
             let mut listener = Followers { told: self.told.clone(), secrets: &self.secrets };
             // Calls at the same time have numbers of their own, by which followers keep them apart.
             let number = u32::from_be_bytes([key.0[0], key.0[1], key.0[2], key.0[3]]);
-            let called = models.call(&request, number, (&env.clock, &mut listener)).await;
-            let Answered { answer, place } = called.map_err(CallFault::Call)?;
+            self.purse.reserve(key, &fixed.settings, &mut request).await?;
+            let Answered { answer, place } = match models.call(&request, number, (&env.clock, &mut listener)).await {
+                Ok(answered) => answered,
+                Err(error) => {
+                    self.purse.free(key).await?;
+                    return Err(CallFault::Call(error));
+                }
+            };
             let usage = StepUsage {
                 duration: Micros::from(env.clock.monotonic().saturating_sub(began)),
                 tokens_input: answer.usage.input,

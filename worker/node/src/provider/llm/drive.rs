@@ -20,7 +20,7 @@ use super::model::{Answered, Models};
 use super::normal::{Launcher, Normal};
 use super::team::Team;
 use super::tools::{self, Table};
-use crate::journal::{Journal, JournalError, Made};
+use crate::journal::{Journal, JournalError, Made, Purse};
 use crate::provider::elsewhere;
 use crate::provider::mcp::Servers;
 use crate::slot::{Control, Shared, Work};
@@ -71,7 +71,7 @@ impl StepFault {
         match self {
             Self::Call(error) => Fault::Turn(atlas_turn::Failure::Call(error)),
             Self::Tools(fault) => fault,
-            Self::Journal(error) => Fault::Journal(error),
+            Self::Journal(error) => error.into(),
             Self::Internal(error) => Fault::internal(error.to_string()),
         }
     }
@@ -264,13 +264,19 @@ impl Driver<'_, '_> {
         begun.unwrap_or_else(|| Err(Fault::internal("reading the input was interrupted")))
     }
 
+    /// What pays for the calls of the attempt.
+    pub(super) fn purse(&self) -> Purse {
+        self.journal.purse(self.work.assignment.budget_nanodollars.map(NanoDollars))
+    }
+
     async fn call(&mut self, key: Key, turn: &mut Turn, models: Option<&Models>) -> Result<Event, Fault> {
         let number = self.journal.next();
+        let (asking, purse) = (&*turn, self.purse());
         let (control, job) = (&mut *self.control, self.work.assignment.job);
-        let asking = &*turn;
         let make = move || async move {
             let models = models.ok_or_else(|| StepFault::Tools(Fault::internal("no model was opened")))?;
             let mut request = asking.request();
+            purse.reserve(StepKey(key.0), asking.settings(), &mut request).await?;
             // The same in each attempt that gets this far.
             request.idempotency_key = Some(format!("{job}-{number}"));
             let began = control.now();

@@ -17,7 +17,7 @@ pub(in crate::provider) enum Fault {
     Turn(TurnFailure),
     /// The journal could not be read or written.
     #[error(transparent)]
-    Journal(#[from] JournalError),
+    Journal(JournalError),
     /// There is no model for the agent.
     #[error("{0}")]
     NoModel(String),
@@ -46,6 +46,15 @@ pub(in crate::provider) enum Fault {
     /// A fault of the worker.
     #[error("{0}")]
     Internal(String),
+}
+
+impl From<JournalError> for Fault {
+    fn from(error: JournalError) -> Self {
+        match error {
+            JournalError::Budget(failure) => Self::Turn(failure),
+            error => Self::Journal(error),
+        }
+    }
 }
 
 impl Fault {

@@ -1,5 +1,6 @@
 //! A worker with a model agent, and a controller that keeps the journal.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use atlas_types::{
@@ -19,6 +20,10 @@ pub(super) struct Scene {
     pub(super) journal: Journal,
     /// What the controller is asked for by calls of tools and spawns, in order.
     pub(super) asked: Vec<String>,
+    /// The answers to the next reservations in a budget; later ones are granted.
+    pub(super) budget: VecDeque<StepsResult>,
+    /// What was reserved, in billionths of a dollar, in order.
+    pub(super) reserved: Vec<u64>,
     /// The keys of the calls of tools, in order.
     pub(super) keys: Vec<(StepKey, bool)>,
 }
@@ -36,8 +41,9 @@ impl Scene {
         let node = Node::start_with(&controller, |options| options.models = models).await;
         let session = controller.welcomed(Vec::new()).await;
         let agent = controller.publish(files);
-        let (asked, keys) = (Vec::new(), Vec::new());
-        Self { controller, node, session, agent, journal: Journal::default(), asked, keys }
+        let (asked, keys, reserved) = (Vec::new(), Vec::new(), Vec::new());
+        let (journal, budget) = (Journal::default(), VecDeque::new());
+        Self { controller, node, session, agent, journal, asked, budget, reserved, keys }
     }
 
     /// An attempt that continues the recorded journal.
@@ -65,6 +71,11 @@ impl Scene {
                         let result = StepsResult::Applied;
                         self.session.say(ToWorker::StepsAck { number, result }).await;
                     }
+                }
+                ToLeader::ReserveBudget { number, call, .. } => {
+                    self.reserved.push(call.nanodollars);
+                    let result = self.budget.pop_front().unwrap_or(StepsResult::Applied);
+                    self.session.say(ToWorker::StepsAck { number, result }).await;
                 }
                 ToLeader::Renew { number } => self.session.say(ToWorker::RenewAck { number }).await,
                 ToLeader::StreamEvents { events, .. } => self.session.events.extend(events),

@@ -1,7 +1,7 @@
 //! Agents whose models came with the lease.
 
 use atlas_llm_server::{Reply, Server};
-use atlas_types::{Assignment, AttachedModel, AttachedSecret, Attachment, Attachments, SecretSource, SecretText};
+use atlas_types::{Assignment, AttachedModel, AttachedSecret, Attachment, Attachments, SecretSource, SecretText, StepsResult};
 use serde_json::{Value, json};
 
 use super::scene::{Scene, contract};
@@ -108,6 +108,34 @@ async fn a_budget_needs_known_prices() {
         scene.node.shutdown().await;
     }
     assert_eq!(server.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn a_call_is_reserved_before_it_is_made_and_waits_while_others_hold_the_rest() {
+    let server = Server::start(|_, _| Reply::text("{}")).expect("a server");
+    let mut scene = Scene::set(&[("agent.yaml", &contract("", ""))], &[]).await;
+    scene.budget = [StepsResult::Busy, StepsResult::Busy].into();
+    let assignment = with(scene.attempt(1, "{}"), &[("small", spec(&server, "tiny"))]);
+    let end = scene.run(&Assignment { budget_nanodollars: Some(50_000_000), ..assignment }).await;
+    assert!(matches!(end, End::Completed { .. }), "{end:?}");
+    // 4,096 tokens of an answer cost 8,192,000; the request adds to that.
+    let reserved = scene.reserved.clone();
+    assert!(reserved.len() == 3 && reserved.iter().all(|amount| *amount == reserved[0]), "{reserved:?}");
+    assert!((8_192_000..9_000_000).contains(&reserved[0]), "{reserved:?}");
+    scene.node.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_call_for_which_the_tree_has_spent_too_much_is_not_made() {
+    let server = Server::start(|_, _| Reply::text("{}")).expect("a server");
+    let mut scene = Scene::set(&[("agent.yaml", &contract("", ""))], &[]).await;
+    scene.budget = [StepsResult::OverBudget { budget: 50_000_000, spent: 48_000_000 }].into();
+    let assignment = with(scene.attempt(1, "{}"), &[("small", spec(&server, "tiny"))]);
+    let end = scene.run(&Assignment { budget_nanodollars: Some(50_000_000), ..assignment }).await;
+    assert_eq!(end.metadata()["_error_code"], "E3203");
+    assert!(end.error().contains("$0.0020"), "{}", end.error());
+    assert_eq!(server.requests().len(), 0);
+    scene.node.shutdown().await;
 }
 
 #[tokio::test]

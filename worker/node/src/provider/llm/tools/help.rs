@@ -99,7 +99,7 @@ impl Driver<'_, '_> {
                     let result = self.team_calls().result(word, &call.arguments, key).await.map_err(stopped)?;
                     Made { result, news: News::at(self.now_ms()), ..Made::default() }
                 }
-                None => self.supervise(call, number, team, models).await?,
+                None => self.supervise(call, (number, key), team, models).await?,
             },
         };
         let Made { result, news, read, usage } = made;
@@ -150,7 +150,7 @@ impl Driver<'_, '_> {
     async fn supervise(
         &mut self,
         call: &Asked,
-        number: u64,
+        (number, step): (u64, StepKey),
         team: &mut Team,
         (fixed, models): (&Fixed, Option<&Models>),
     ) -> Result<Made, Fault> {
@@ -168,7 +168,7 @@ impl Driver<'_, '_> {
             match answer {
                 Answer::Now(result) => return Ok(Made { result, news, ..Made::default() }),
                 Answer::Summarize(summary) => {
-                    let (result, usage) = self.summarized(summary, number, (fixed, models)).await?;
+                    let (result, usage) = self.summarized(summary, (number, step), (fixed, models)).await?;
                     return Ok(Made { result, news, usage, ..Made::default() });
                 }
                 Answer::Wait(Waiting::Helper(id)) => {
@@ -241,7 +241,7 @@ impl Driver<'_, '_> {
     async fn summarized(
         &mut self,
         summary: Summary,
-        number: u64,
+        (number, key): (u64, StepKey),
         (fixed, models): (&Fixed, Option<&Models>),
     ) -> Result<(Value, StepUsage), Fault> {
         let (mut opened, is_other) = (None, fixed.summarizer.is_some());
@@ -253,12 +253,13 @@ impl Driver<'_, '_> {
                 &*opened.insert(models)
             }
         };
-        let request = Request {
+        let mut request = Request {
             system: summary.instructions().to_owned(),
             messages: vec![Message::user(&summary.output)],
             idempotency_key: Some(format!("{}-{number}", self.work.assignment.job)),
             ..Request::default()
         };
+        self.purse().reserve(key, &fixed.settings, &mut request).await?;
         let began = self.control.now();
         let clock = Arc::clone(&self.control.env.clock);
         let step = u32::try_from(number).unwrap_or(u32::MAX);
