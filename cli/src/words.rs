@@ -52,6 +52,13 @@ pub(crate) fn count(number: u64, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
+/// The first texts of a list, and how many more there are.
+pub(crate) fn some(texts: &[String], most: usize) -> String {
+    let more = texts.len().saturating_sub(most);
+    let shown = texts[..texts.len() - more].join(", ");
+    if more == 0 { shown } else { format!("{shown} and {more} more") }
+}
+
 /// The time of day (UTC) of a Unix time.
 pub(crate) fn time_of_day(unix_seconds: f64) -> String {
     utc(unix_seconds).format("%H:%M:%S%.3f").to_string()
@@ -140,6 +147,14 @@ fn not_negative(text: &str) -> Result<(), String> {
     }
 }
 
+/// What to write instead of an unknown word: the known one that was probably meant, otherwise all of them.
+pub(crate) fn meant<'a>(word: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> String {
+    match atlas_contract::nearest(word, known.clone()) {
+        Some(near) => format!("did you mean {near}?"),
+        None => format!("one of {}", known.into_iter().collect::<Vec<_>>().join(", ")),
+    }
+}
+
 /// Splits `key=value`.
 pub(crate) fn parse_label(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
@@ -160,6 +175,14 @@ pub(crate) fn short(text: &str, max: usize) -> String {
         return line.to_owned();
     }
     line.chars().take(max - 1).collect::<String>() + "…"
+}
+
+/// A text in a column: at most `width` characters, the last of which says that more was cut.
+pub(crate) fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    text.chars().take(width.saturating_sub(1)).collect::<String>() + "…"
 }
 
 /// A word for a shell, quoted if necessary.

@@ -1,5 +1,6 @@
 //! `atlasctl deploy`: checks, tests and registers the agents in folders.
 
+pub(crate) mod published;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -19,7 +20,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Shown;
-use crate::program::{Checker, Findings, RunsOn};
+use crate::program::{Checker, Findings, Has, RunsOn};
 use crate::trial::{self, Case, Trial};
 use crate::words;
 
@@ -35,6 +36,9 @@ pub(crate) struct Options {
     /// Do not run the agents' tests.
     #[arg(long)]
     no_test: bool,
+    /// Replace the package of a version that is deployed with other files; running and waiting jobs keep the old one.
+    #[arg(long)]
+    replace: bool,
     /// Keep running and deploy agents again when their folders change, until Ctrl-C.
     #[arg(long, conflicts_with = "dry_run")]
     watch: bool,
@@ -66,10 +70,14 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 
 /// Stores the chain in a file.
 async fn store(context: &Context, options: &Options, path: &Path) -> Result<(), Failure> {
-    let object = chain::put(&context.client()?, path, options.dry_run).await?;
+    let client = context.client()?;
+    let object = chain::put(&client, path, options.dry_run).await?;
     let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     let steps = object["spec"]["steps"].as_array().map_or(0, Vec::len) as u64;
     context.note(&format!("chain {name}   checked    {}", words::count(steps, "step")));
+    for warning in chain::warnings(&client, path).await? {
+        context.note(&format!("chain {name}   warning    {warning}"));
+    }
     if !options.dry_run {
         context.note(&format!("chain {name}   live       runs by its name"));
         let name = words::shell(&name);
@@ -96,11 +104,19 @@ pub(crate) fn label(package: &Package) -> String {
     format!("{} {}", package.contract.name, package.contract.version)
 }
 
-/// Tests all new packages before it uploads the first one, so that a failing test leaves nothing half deployed.
+/// Tests all new packages, and looks for versions that others have, before it uploads the first one, so that a failing test leaves
+/// nothing half deployed.
 async fn deploy(context: &Context, options: &Options, found: &[LocalAgent]) -> Result<(), Failure> {
     let client = context.client()?;
     let warned = programs(options, found).await?;
+    if !options.dry_run && !options.replace {
+        let mut packages = found.iter().filter(|found| found.news).map(|found| &found.package);
+        published::immutable(&client, &mut packages).await?;
+    }
     let tested = if options.no_test { vec![None; found.len()] } else { tested(found).await? };
+    // With --dry-run, there need be no cluster.
+    let along = found.iter().map(|found| found.package.contract.name.to_string());
+    let has = Has::ask(&client, along).await.ok();
     let mut answers = Vec::new();
     let mut names = Vec::new();
     let mut next = None;
@@ -118,13 +134,15 @@ async fn deploy(context: &Context, options: &Options, found: &[LocalAgent]) -> R
             None => "not tested".to_owned(),
         };
         context.note(&format!("{agent}   checked    contract valid, {tests}"));
-        for warning in &package.contract.warnings {
-            context.note(&format!("{agent}   warning    {warning}"));
-        }
-        for warning in warned {
+        let lacks = has.iter().flat_map(|has| has.lacks(folder, &package.contract));
+        for warning in warned.into_iter().chain(lacks) {
             context.note(&format!("{agent}   warning    {warning}"));
         }
         context.note(&format!("{agent}   packed     {files}, {size}, {}", digest.get(..15).unwrap_or(&digest)));
+        if !package.left_out.is_empty() {
+            let left_out = words::some(&package.left_out, 5);
+            context.note(&format!("{agent}   left out   {left_out}: hidden and special files are no part of a package"));
+        }
         names.push(format!("agent/{}", package.contract.name));
         let input = example(cases, &package.contract.input_schema);
         let (name, input) = (words::shell(package.contract.name.as_str()), words::shell(&input.to_string()));
@@ -134,7 +152,7 @@ async fn deploy(context: &Context, options: &Options, found: &[LocalAgent]) -> R
             answers.push(json!({"name": name, "version": version, "digest": digest}));
             continue;
         }
-        answers.push(client.upload(&["api", "agents"], package.bytes.clone()).await?);
+        answers.push(client.register(package.bytes.clone(), options.replace).await?);
         let model = model_of(&client, &package.contract, folder).await?;
         let model = model.map(|model| format!("   {model}")).unwrap_or_default();
         context.note(&format!("{agent}   live       accepts jobs{model}"));
@@ -151,7 +169,7 @@ async fn programs(options: &Options, found: &[LocalAgent]) -> Result<Vec<Vec<War
     let checker = Checker::new(RunsOn::Workers { tested: !options.no_test });
     let mut warned = Vec::new();
     for LocalAgent { folder, package, news, .. } in found {
-        let findings = if *news { checker.check(folder, &package.contract).await } else { Findings::default() };
+        let findings = if *news { checker.check(folder, package).await } else { Findings::default() };
         if let Some(failure) = findings.refusal(&label(package)) {
             return Err(failure);
         }

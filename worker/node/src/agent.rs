@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use atlas_contract::schema::Validator;
-use atlas_contract::{Contract, ContractError, ProviderKind, Violation, joined, python};
+use atlas_contract::{Contract, ContractError, ProviderKind, Violation, joined, pip_requirement, python};
 use atlas_llm::scripted::Script;
 use atlas_types::{AgentKind, Failure, FailureKind};
 use serde_json::value::RawValue;
@@ -30,6 +31,8 @@ pub(crate) struct Agent {
     pub(crate) mock: Option<Result<Arc<Script>, String>>,
     /// True for the in-process agent that answers with its input.
     pub(crate) noop: bool,
+    /// The Python packages for which it needs an environment.
+    requirements: Vec<String>,
     /// Its Python environment, if it needs one, once that exists.
     pub(crate) python: OnceCell<Environment>,
     /// True once the environment is being created or exists.
@@ -109,6 +112,9 @@ impl Agent {
         let output = (checks && contract.output_schema != anything).then_some(output);
         let mock = contract.provider.kind.has_models().then(|| mock(directory)).flatten();
         let noop = noop && contract.provider.command == [NOOP];
+        let is_python = contract.provider.kind == ProviderKind::Python;
+        let entries = contract.packages.iter().flatten().filter(|_| is_python);
+        let requirements = entries.filter_map(|entry| pip_requirement(entry)).map(str::to_owned).collect();
         Ok(Self {
             directory: directory.to_owned(),
             contract,
@@ -116,6 +122,7 @@ impl Agent {
             output,
             mock,
             noop,
+            requirements,
             python: OnceCell::new(),
             is_furnished: AtomicBool::new(false),
         })
@@ -123,18 +130,21 @@ impl Agent {
 
     /// The Python packages for which it needs an environment.
     pub(crate) fn requirements(&self) -> &[String] {
-        match self.contract.provider.kind {
-            ProviderKind::Python => self.contract.packages.as_deref().unwrap_or_default(),
-            _ => &[],
-        }
+        &self.requirements
     }
 
     /// The limits of its processes: only those that its contract states.
     pub(crate) fn limits(&self) -> Limits {
-        let hardware = &self.contract.hardware;
+        let (hardware, stated) = (&self.contract.hardware, self.contract.stated_limits);
+        let reserved = hardware.min_memory_gb.filter(|&gb| gb > 0).map(|gb| gb.saturating_mul(1 << 30));
+        let permitted = stated.memory_mb.map(|mb| mb.saturating_mul(1 << 20));
+        // The stricter one counts.
+        let watches_memory = permitted.is_some_and(|permitted| reserved.is_none_or(|reserved| permitted < reserved));
         Limits {
-            memory_bytes: hardware.min_memory_gb.filter(|&gb| gb > 0).map(|gb| gb.saturating_mul(1 << 30)),
+            memory_bytes: if watches_memory { permitted } else { reserved },
+            watches_memory,
             cores: hardware.min_cpu_cores.filter(|&cores| cores > 0),
+            cpu: stated.cpu_seconds.map(Duration::from_secs),
         }
     }
 

@@ -8,6 +8,7 @@
 
 mod key;
 mod program;
+mod words;
 
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};

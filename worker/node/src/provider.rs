@@ -41,10 +41,11 @@ pub(crate) use self::io_loop::Lines;
 pub use self::llm::ModelEnvironment;
 pub(crate) use self::llm::preflight;
 pub(crate) use self::mcp::Programs;
+use crate::cgroup::Breach;
 use crate::mailbox::Mailbox;
 use crate::process::Tree;
 use crate::python::Finder;
-use crate::sandbox::{SandboxMode, Sandboxes};
+use crate::sandbox::Sandboxes;
 use crate::secrets::SecretSources;
 use crate::slot::{Control, Shared, Work};
 
@@ -128,23 +129,31 @@ impl Program {
             control.limits = tree.enforced().text();
             control.sandbox = tree.confined().map(str::to_owned);
         }
-        let (execution, why) = match self {
+        let (execution, tree) = match self {
             Self::Exec(program) => return program.execute(work, control).await,
             Self::Container(agent) => return agent.execute(work, control).await,
             Self::Inside(agent) => return agent.execute(work, control).await,
             Self::Llm(agent) => return agent.execute(work, control).await,
             Self::Graph(agent) => return agent.execute(work, control).await,
             Self::Mcp(agent) => return agent.execute(work, control).await,
-            Self::Warm(program) => (program.execute(work, control).await, program.tree_mut().out_of_memory()),
-            Self::Python(program) => (program.execute(work, control).await, program.tree_mut().out_of_memory()),
+            Self::Warm(program) => {
+                program.tree_mut().begin_attempt().await;
+                (program.execute(work, control).await, program.tree_mut())
+            }
+            Self::Python(program) => {
+                program.tree_mut().begin_attempt().await;
+                (program.execute(work, control).await, program.tree_mut())
+            }
         };
-        execution.explained(why, control).await
+        // What came after the last look counts as well.
+        tree.look().await;
+        let breach = tree.breach();
+        execution.explained(breach, control).await
     }
 
     /// How an attempt was confined: `text` is how its process was.
-    pub(crate) fn confinement(&self, text: Option<String>, work: &Work, mode: SandboxMode) -> Option<String> {
-        let asks = mode != SandboxMode::Off && container::asks_for_one(&work.agent.contract);
-        if !asks || matches!(self, Self::Container(_)) {
+    pub(crate) fn confinement(&self, text: Option<String>, work: &Work) -> Option<String> {
+        if !work.agent.contract.needs_container() || matches!(self, Self::Container(_)) {
             return text;
         }
         let missing = "not enforced: container";
@@ -179,7 +188,8 @@ impl Program {
     /// Kills processes that a job left running in a program that continues, and logs them.
     pub(crate) async fn end_others(&self, control: &mut Control<'_>) {
         let Some(tree) = self.tree() else { return };
-        for process in tree.end_others().await {
+        let keeps = if let Self::Python(program) = self { program.keeps() } else { &[] };
+        for process in tree.end_others(keeps).await {
             let text =
                 format!("killed a process that the job left running: {} (process {})", process.name, process.pid);
             control.say(StreamKind::Log, "warning", text).await;
@@ -236,14 +246,22 @@ impl Execution {
         Self::Failed { failure, metadata: Map::new(), usable: false }
     }
 
-    /// Adds `why`, the explanation for killed processes, to the failure. After a success it is written to the job's
-    /// log.
-    async fn explained(mut self, why: Option<String>, control: &mut Control<'_>) -> Self {
-        let Some(why) = why else { return self };
-        match &mut self {
-            Self::Output { .. } => control.say(StreamKind::Log, "warning", why).await,
-            Self::Failed { failure, .. } => failure.error = explained(&failure.error, &why).into(),
+    /// Adds the limit that the attempt reached to the failure. An attempt that ended well all the same fails, or has a line in its log if the
+    /// limit was kept by ending a part of it.
+    async fn explained(mut self, breach: Option<Breach>, control: &mut Control<'_>) -> Self {
+        let Some(Breach { code, text, is_end }) = breach else { return self };
+        if matches!(self, Self::Output { .. }) {
+            if !is_end {
+                control.say(StreamKind::Log, "warning", text).await;
+                return self;
+            }
+            self = Self::failed(FailureKind::Agent, text);
+        } else if let Self::Failed { failure, usable, .. } = &mut self {
+            failure.error = explained(&failure.error, &text).into();
+            *usable &= !is_end;
         }
+        let (Self::Output { metadata, .. } | Self::Failed { metadata, .. }) = &mut self;
+        metadata.insert("_error_code".to_owned(), code.into());
         self
     }
 
@@ -305,6 +323,9 @@ pub(crate) enum StartError {
     /// The process cannot be confined, or could not.
     #[error("{0}")]
     Unconfined(String),
+    /// The program reached a limit of its contract before its first job.
+    #[error("{text}")]
+    Exceeded { code: &'static str, text: String },
     #[error("the attempt was stopped while it started")]
     Stopped,
 }
@@ -312,7 +333,11 @@ pub(crate) enum StartError {
 impl StartError {
     /// The code of the error, if it has one.
     pub(crate) fn code(&self) -> Option<&'static str> {
-        matches!(self, Self::Unconfined(_)).then_some(UNCONFINED)
+        match self {
+            Self::Unconfined(_) => Some(UNCONFINED),
+            Self::Exceeded { code, .. } => Some(code),
+            _ => None,
+        }
     }
 
     /// The reason, if the text has no place for it.
@@ -331,8 +356,7 @@ pub(crate) async fn start(work: &Arc<Work>, shared: &Shared, control: &mut Contr
     if let Some(agent) = inside::InsideAgent::of(work, shared) {
         return Ok(Program::Inside(Box::new(agent)));
     }
-    if shared.settings.sandboxes.mode != SandboxMode::Off
-        && container::asks_for_one(contract)
+    if contract.needs_container()
         && let Some(agent) = container::ContainerAgent::of(work, shared, control).await?
     {
         return Ok(Program::Container(Box::new(agent)));

@@ -4,67 +4,19 @@ Frames go over two descriptors of their own: four bytes of length, most signific
 goes to stdout and stderr, which the worker reads as log lines, so that no print can break the framing.
 
     worker: start {contract, directory}   run {number, input, context}   spawned {call, data | error | refused}   shutdown
-    host:   ready   failed {stage, error}   result {number, output, execution_metadata}
-            error {number, error, execution_metadata}   log {level, text}   progress {text}   stopped
+    host:   ready   failed {stage, error}   result {number, output, execution_metadata, keeps}
+            error {number, error, execution_metadata, keeps}   log {level, text}   progress {text}   stopped
             spawn {number, call, agent, skill, input, priority, timeout}   leave {number, call}   tool {number, call, tool, input}   delta {number, step, try, text}
 """
 
 import asyncio
-import json
+import atexit
 import os
 import sys
-import threading
 from pathlib import Path
 
-_HEADER = 4
-_READ_BYTES = 16 << 10
-
-# Made once: `json.dumps` with options makes an encoder a call.
-_encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
-_decode = json.JSONDecoder().decode
-
-
-class Channel:
-    """Frames in and out. Writes block, because frames are small and the worker always reads."""
-
-    def __init__(self, read_fd, write_fd):
-        for fd in (read_fd, write_fd):
-            os.set_inheritable(fd, False)
-        self.read_fd = read_fd
-        self._write_fd = write_fd
-        self._buffer = bytearray()
-        self._pid = os.getpid()
-        # Threads log while a job answers. Reentrant: a signal's handler may log as well.
-        self._lock = threading.RLock()
-
-    def receive(self):
-        """The received frames; none at the end of the stream."""
-        chunk = os.read(self.read_fd, _READ_BYTES)
-        if not chunk:
-            return None
-        if not self._buffer and len(chunk) - _HEADER == int.from_bytes(chunk[:_HEADER], "big"):
-            return [_decode(chunk[_HEADER:].decode())]  # one whole frame, as nearly always
-        self._buffer += chunk
-        frames = []
-        while len(self._buffer) >= _HEADER:
-            length = int.from_bytes(self._buffer[:_HEADER], "big")
-            if len(self._buffer) < _HEADER + length:
-                break
-            frames.append(_decode(self._buffer[_HEADER : _HEADER + length].decode()))
-            del self._buffer[: _HEADER + length]
-        return frames
-
-    def send(self, frame):
-        """Writes one complete frame. Values that JSON does not have raise before a byte is written."""
-        if os.getpid() != self._pid:
-            os._exit(70)  # a child that the agent forked: the frames are its parent's
-        body = _encode(frame).encode()
-        rest = len(body).to_bytes(_HEADER, "big") + body
-        with self._lock:
-            written = os.write(self._write_fd, rest)
-            rest = memoryview(rest)
-            while written < len(rest):
-                written += os.write(self._write_fd, rest[written:])
+from atlas._channel import Channel, flush, install_logging, print_exception, sound
+from atlas._kept import kept
 
 
 class Host:
@@ -110,9 +62,10 @@ class Host:
         try:
             cls = (load_orchestrator_class if routes else load_agent_class)(Path(frame["directory"]))
         except BaseException as error:  # what importing the agent raises comes as NoImplementation; looking at its classes may raise too
+            self._end_if_forked(error.__cause__ or error)
             absent = isinstance(error, NoImplementation) and error.__cause__ is None
             if not absent:
-                _print_exception(error.__cause__ or error)
+                print_exception(error.__cause__ or error)
             stage = "load" if absent else "import"
             self._channel.send({"type": "failed", "stage": stage, "error": _described(error)})
             return
@@ -121,7 +74,7 @@ class Host:
             context = AgentContext(permissions=contract.permissions)
             context._spawn_callback = self._spawn
             context._tool_callback = self._tool
-            context._progress = lambda text: self._channel.send({"type": "progress", "text": _sound(text)})
+            context._progress = lambda text: self._channel.send({"type": "progress", "text": sound(text)})
             context._delta = self._delta
             if routes:
                 from atlas.orchestrator._calls import Calls
@@ -130,12 +83,14 @@ class Host:
             else:
                 agent = cls(contract, context)
                 await agent.on_startup()
+            self._end_if_forked(None)
         except BaseException as error:
-            _print_exception(error)
+            self._end_if_forked(error)
+            print_exception(error)
             self._channel.send({"type": "failed", "stage": "startup", "error": _described(error)})
             return
         self._agent = agent
-        _flush()
+        flush()
         self._channel.send({"type": "ready"})
 
     async def _on_run(self, frame):
@@ -147,29 +102,56 @@ class Host:
             _set_variables(frame["context"])
             context._begin(frame["context"])
             output = await self._agent.execute(frame["input"])
+            self._end_if_forked(None)
             answer = {"type": "result", "number": number, "output": output}
         except BaseException as error:
-            _print_exception(error)
+            self._end_if_forked(error)
+            print_exception(error)
             answer = {"type": "error", "number": number, "error": _text(error)}
             bare = _type_if_bare(error)
         self._forget_children()
-        _flush()
+        flush()
         # A job must get an answer, also after an error.
         try:
-            self._channel.send({**answer, "execution_metadata": {**_plain(context.execution_metadata), **bare}})
+            answer["execution_metadata"] = {**_plain(context.execution_metadata), **bare}
+            self._channel.send({**answer, "keeps": kept(self._agent)})
         except BaseException as error:
             self._channel.send({"type": "error", "number": number, "error": _text(error)})
+        self._run = 0
+
+    def fail(self, error):
+        """The loop cannot go on: the run that is waited for fails, because nothing else would answer it."""
+        self._end_if_forked(error)
+        print_exception(error)
+        if self._run:
+            name, text = type(error).__name__, _text(error)
+            text = f"{name} outside of execute" + (f": {text}" if text else "")
+            self._channel.send({"type": "error", "number": self._run, "error": text})
+
+    def _end_if_forked(self, error):
+        """Ends a process that the agent forked and that came back from the agent's code: the job's answer is not its own."""
+        if not self._channel.is_forked:
+            return
+        if error is None:
+            _complain("a process that the agent forked returned from the agent's code, and what it returned was dropped; end it by os._exit(0)")
+            flush()
+            os._exit(70)
+        if not isinstance(error, SystemExit):
+            print_exception(error)
+        _exit(_exit_code(error))
 
     def _delta(self, text, step, attempt):
         """A piece of an answer that forms, for those who follow the job now."""
-        frame = {"step": max(0, int(step)), "try": max(1, int(attempt)), "text": _sound(text)}
+        frame = {"step": max(0, int(step)), "try": max(1, int(attempt)), "text": sound(text)}
         self._channel.send({"type": "delta", "number": self._run, **frame})
 
     async def _spawn(self, agent, input_data, priority, timeout, skill=False):
         """Asks the worker for a job of another agent or of a skill, and waits for its end."""
+        if asyncio.get_running_loop() is not self._loop:  # that of another thread of the agent
+            return await self._from_elsewhere(self._spawn(agent, input_data, priority, timeout, skill))
         self._calls += 1
         number, call, future = self._run, self._calls, self._loop.create_future()
-        request = {"agent": _sound(str(agent)), "skill": skill, "input": input_data, "priority": int(priority), "timeout": float(timeout)}
+        request = {"agent": sound(str(agent)), "skill": skill, "input": input_data, "priority": int(priority), "timeout": float(timeout)}
         self._channel.send({"type": "spawn", "number": number, "call": call, **request})
         self._spawned[call] = future
         try:
@@ -181,6 +163,8 @@ class Host:
 
     async def _tool(self, name, input_data):
         """Calls a tool of the platform."""
+        if asyncio.get_running_loop() is not self._loop:
+            return await self._from_elsewhere(self._tool(name, input_data))
         self._calls += 1
         call, future = self._calls, self._loop.create_future()
         self._channel.send({"type": "tool", "number": self._run, "call": call, "tool": name, "input": input_data})
@@ -189,6 +173,12 @@ class Host:
             return await future
         finally:
             self._spawned.pop(call, None)
+
+    def _from_elsewhere(self, coroutine):
+        if self._channel.is_forked:
+            coroutine.close()
+        self._channel.check_own()
+        return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, self._loop))
 
     def _on_spawned(self, frame):
         future = self._spawned.pop(frame["call"], None)
@@ -206,8 +196,8 @@ class Host:
             if self._agent is not None:
                 await self._agent.on_shutdown()
         except BaseException as error:
-            _print_exception(error)
-        _flush()
+            print_exception(error)
+        flush()
         self._channel.send({"type": "stopped"})
         self._end()
 
@@ -233,18 +223,13 @@ def _plain(values):
     """The members of a mapping that JSON can represent."""
     if not values or not isinstance(values, dict):
         return {}
-    return {_sound(str(k)): _sound(v) for k, v in values.items() if v is None or isinstance(v, (str, int, float, bool))}
-
-
-def _sound(value):
-    """Text without lone surrogates, which many JSON readers refuse."""
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+    return {sound(str(k)): sound(v) for k, v in values.items() if v is None or isinstance(v, (str, int, float, bool))}
 
 
 def _text(error):
     """The text of an exception, also if it raises."""
     try:
-        return _sound(str(error))
+        return sound(str(error))
     except BaseException:
         return type(error).__name__
 
@@ -253,7 +238,7 @@ def _described(error):
     """The same, after its type where the text alone is unclear."""
     from atlas.runtime.loader import described
 
-    return _sound(described(error))
+    return sound(described(error))
 
 
 def _type_if_bare(error):
@@ -263,42 +248,31 @@ def _type_if_bare(error):
     return {"_error_type": type(error).__name__} if is_bare(_text(error), error) else {}
 
 
-def _flush():
-    # Before the answer: the worker takes what is in the pipes when it has the answer, and nothing after.
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except Exception:
-            pass  # the agent closed it, or put something else in its place
+def _exit_code(error):
+    """The exit code of a script that ends with an exception."""
+    if not isinstance(error, SystemExit):
+        return 1
+    if error.code is None or isinstance(error.code, int):
+        return (error.code or 0) & 0xFF
+    _complain(error.code)
+    return 1
 
 
-def _print_exception(error):
-    import traceback
-
+def _complain(text):
     try:
-        traceback.print_exception(error, file=sys.stderr)
+        print(text, file=sys.stderr)
     except Exception:
-        pass  # the same
+        pass  # the agent closed it
 
 
-class _LogHandler:
-    """Created lazily, because `logging` is imported by agents that log and by asyncio anyway."""
-
-    @staticmethod
-    def install(channel):
-        import logging
-
-        class Handler(logging.Handler):
-            def emit(self, record):
-                try:
-                    level = record.levelname.lower()
-                    channel.send({"type": "log", "level": level, "text": _sound(self.format(record))})
-                except Exception:
-                    self.handleError(record)
-
-        root = logging.getLogger()
-        root.addHandler(Handler())
-        root.setLevel(logging.INFO)
+def _exit(code):
+    """Ends this process as a script ends, but waits for no thread: what the agent left must not keep the slot alive."""
+    try:
+        atexit._run_exitfuncs()
+    except BaseException as error:
+        print_exception(error)
+    flush()
+    os._exit(code)
 
 
 def main():
@@ -306,13 +280,19 @@ def main():
     sys.argv = ["atlas-agent"]
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True, errors="replace")
-    _LogHandler.install(channel)
+    install_logging(channel)
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
-    loop.run_until_complete(Host(channel, loop).serve())
-    # Threads and tasks that the agent left do not keep the slot alive.
-    _flush()
-    os._exit(0)
+    host = Host(channel, loop)
+    code = 0
+    try:
+        loop.run_until_complete(host.serve())
+    except BaseException as error:  # of a task or of a handler of signals that the agent made
+        host.fail(error)
+        code = _exit_code(error)
+    if executors := sys.modules.get("concurrent.futures.process"):
+        executors._python_exit()  # before the exit functions, which wait for the processes of executors
+    _exit(code)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 
+use super::words::last_words;
 use super::{EnvironmentError, Environments, LOG, LOOK};
 use crate::cgroup::Limits;
 use crate::process::{Change, Spawn, Supervisor};
@@ -19,7 +20,7 @@ use crate::pump::Preparing;
 use crate::sandbox::TEMPORARY;
 
 /// How much of the log's end is searched for the reason of a failure.
-const LOG_TAIL_BYTES: u64 = 4 << 10;
+const LOG_TAIL_BYTES: u64 = 16 << 10;
 
 /// A program that is to be run.
 pub(super) struct Program<'a> {
@@ -59,7 +60,7 @@ impl Environments {
         tree.kill().await;
         match change {
             Some(Change::Exited(status)) if status.success() => Ok(()),
-            Some(Change::Exited(_)) => Err(failed(last_words(&log))),
+            Some(Change::Exited(_)) => Err(failed(reason(&log))),
             Some(Change::NotConfined(refused)) => Err(failed(refused.to_string())),
             Some(Change::NotStarted { errno }) => Err(failed(nix::errno::Errno::from_raw(errno).desc().to_owned())),
             None => Err(EnvironmentError::TimedOut { doing: installing.to_owned(), limit: preparing.limit }),
@@ -109,6 +110,8 @@ impl Start {
             passed: Vec::new(),
             limits: Limits::default(),
             sandbox,
+            own_directory: None,
+            makes_code: true,
             // The environment does not belong to one attempt, so the program is not bound to a lease.
             leased: false,
             shares_pids: false,
@@ -152,17 +155,14 @@ impl Printed<'_> {
     }
 }
 
-/// Pip's last error, or its last line.
-fn last_words(mut log: &File) -> String {
+/// Why the program failed, from the end of its log.
+fn reason(mut log: &File) -> String {
     let mut bytes = Vec::new();
     let size = log.metadata().map_or(0, |metadata| metadata.len());
     let tail = log.seek(SeekFrom::Start(size.saturating_sub(LOG_TAIL_BYTES)));
     // Without a log there is no error text.
     let _ = tail.and_then(|_| log.take(LOG_TAIL_BYTES).read_to_end(&mut bytes));
-    let tail = String::from_utf8_lossy(&bytes);
-    let lines = || tail.lines().map(str::trim).filter(|line| !line.is_empty());
-    let error = lines().rev().find_map(|line| line.strip_prefix("ERROR: "));
-    error.or_else(|| lines().next_back()).unwrap_or("no error output").to_owned()
+    last_words(&String::from_utf8_lossy(&bytes))
 }
 
 #[cfg(test)]
@@ -170,17 +170,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_error_is_told() {
-        let check = |text: &str, expected: &str| {
-            let mut log = tempfile::tempfile().expect("temporary file");
-            io::Write::write_all(&mut log, text.as_bytes()).expect("writable");
-            assert_eq!(last_words(&log), expected);
-        };
-        check("", "no error output");
-        check("Looking\nERROR: first\nERROR: second\nnotice\n", "second");
-        check("No module named venv\n\n", "No module named venv");
-        let long = format!("ERROR: early\n{}\nlast\n", "x".repeat(5_000));
-        check(&long, "last");
+    fn the_reason_is_at_the_end_of_the_log() {
+        let mut log = tempfile::tempfile().expect("temporary file");
+        let long = format!("ERROR: early\n{}\nlast\n", "x".repeat(20_000));
+        io::Write::write_all(&mut log, long.as_bytes()).expect("writable");
+        assert_eq!(reason(&log), "last");
     }
 
     #[test]

@@ -30,6 +30,10 @@ const ROUNDS_MAX: usize = 16;
 /// The most characters of a name.
 const NAME_CHARS_MAX: usize = 120;
 
+/// Marks in the command lines of Python's own helpers. They serve all jobs of a program and end with it.
+const TRACKER: &str = "multiprocessing.resource_tracker";
+const FORKSERVER: &str = "multiprocessing.forkserver";
+
 /// All descendants of `root`, without `root` itself.
 pub(super) fn below(root: i32) -> Below {
     let mut found = Below::new();
@@ -40,6 +44,15 @@ pub(super) fn below(root: i32) -> Below {
     found
 }
 
+/// The descendants of `root` that the program asks to keep, with their own descendants. `ids` are ids as the program sees them.
+pub(super) fn asked(root: i32, ids: &[i32]) -> Below {
+    if ids.is_empty() {
+        return Below::new();
+    }
+    let named = below(root).into_iter().filter(|&pid| inner_id(pid).is_some_and(|inner| ids.contains(&inner)));
+    named.flat_map(|pid| below(pid).into_iter().chain([pid])).collect()
+}
+
 /// Kills all descendants of `root` except `kept` and Python's own helpers, and returns the killed ones.
 pub(super) fn end(root: i32, kept: &Below) -> Vec<Ended> {
     let mut ended = Vec::<Ended>::new();
@@ -48,8 +61,7 @@ pub(super) fn end(root: i32, kept: &Below) -> Vec<Ended> {
             .difference(kept)
             .filter(|&&pid| !ended.iter().any(|known| known.pid == pid))
             .filter_map(|&pid| Some(Ended { pid, name: name_of(pid)? }))
-            // The resource tracker holds what the processes of a job share, and ends with the program.
-            .filter(|left| !left.name.contains("multiprocessing.resource_tracker"))
+            .filter(|left| !is_helper(left))
             .collect();
         if left.is_empty() {
             break;
@@ -64,10 +76,30 @@ pub(super) fn end(root: i32, kept: &Below) -> Vec<Ended> {
 }
 
 /// The children of all threads of a process. Empty if the process has ended or the system does not report them.
-fn children(pid: i32) -> Vec<i32> {
+pub(super) fn children(pid: i32) -> Vec<i32> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let listed = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
     listed.flat_map(|line| line.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect()
+}
+
+/// True of the process that tracks what the processes of a job share, and of the one that forks them. The forked ones have the
+/// command line of the latter.
+fn is_helper(process: &Ended) -> bool {
+    let forks = |name: &str| name.contains(FORKSERVER);
+    process.name.contains(TRACKER)
+        || (forks(&process.name) && !parent(process.pid).and_then(name_of).is_some_and(|parent| forks(&parent)))
+}
+
+fn parent(pid: i32) -> Option<i32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// The id of a process in its own namespace.
+fn inner_id(pid: i32) -> Option<i32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    ids.map_or(Some(pid), |ids| ids.split_whitespace().next_back()?.parse().ok())
 }
 
 /// The command of a process, or its name while it has none. None if it has ended and is a zombie.
@@ -101,6 +133,18 @@ mod tests {
         assert_eq!(name_and_state("12 (a) Z (b) Z 1 2"), Some(("a) Z (b", 'Z')));
         assert_eq!(name_and_state("12 (sleep"), None);
         assert_eq!(name_and_state(""), None);
+    }
+
+    #[test]
+    fn only_descendants_can_be_kept() {
+        let own = std::process::id().cast_signed();
+        assert_eq!(inner_id(own), Some(own));
+        let mut child = std::process::Command::new("sleep").arg("3600").spawn().expect("starts");
+        let pid = child.id().cast_signed();
+        assert_eq!(parent(pid), Some(own));
+        assert_eq!(asked(own, &[pid, own, 1]), Below::from([pid]));
+        child.kill().expect("it runs");
+        child.wait().expect("has ended");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The worker's side of a process tree.
 
+mod watched;
+
 use std::ffi::OsString;
 use std::fs::File;
 use std::future::poll_fn;
@@ -14,18 +16,22 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use atlas_env::Env;
-use atlas_sandbox::{Means, Refused};
+use atlas_sandbox::{Guard, Means, Sandbox};
 use atlas_types::NodeId;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::unistd::geteuid;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+use super::exposure::{Exposed, Exposure};
 use super::left::{self, Below, Ended};
 use super::plan::Plan;
+use super::report::{Change, REPORT_BYTES, Spent};
 use super::supervisor::{self, ARGUMENT, KILL, TERMINATE};
 use super::watchdog::Hold;
 use super::{Confinement, LeaseWatchdog, pre_exec};
-use crate::cgroup::{Cgroup, Enforced, Group, Groups, Limits};
+use crate::cgroup::{Breach, Cgroup, Enforced, Group, Groups, Limits};
+use crate::folder::OwnDirectory;
 use crate::readiness::{at_once, watch};
 use crate::sandbox::Confined;
 
@@ -36,6 +42,9 @@ pub(crate) struct Supervisor {
     confinement: Confinement,
     watchdog: LeaseWatchdog,
     groups: Groups,
+    /// What programs with the rights of the worker must leave as it is. None if this machine cannot keep it from them.
+    guard: Option<Guard>,
+    exposure: Exposure,
 }
 
 /// Why no supervisor could be set up.
@@ -66,6 +75,10 @@ pub(crate) struct Spawn<'a> {
     pub(crate) limits: Limits,
     /// Its confinement. None for a program with the rights of the worker.
     pub(crate) sandbox: Option<Confined>,
+    /// Its working directory, if that goes with the tree. It is `directory` as well.
+    pub(crate) own_directory: Option<OwnDirectory>,
+    /// True for a program that makes what others must not change.
+    pub(crate) makes_code: bool,
     /// True if it runs an attempt and must be killed when the leases end.
     pub(crate) leased: bool,
     /// True for the client of a container engine. Podman has no daemon: its clients keep the numbers of processes for each other, so all must
@@ -74,43 +87,6 @@ pub(crate) struct Spawn<'a> {
     /// A program with its arguments that is started when the tree has ended otherwise than with success, even if the
     /// worker is dead. It has the same environment, and nothing waits for it. Empty for none.
     pub(crate) after: Vec<OsString>,
-}
-
-/// A report of a supervisor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Change {
-    /// The program could not be started.
-    NotStarted {
-        /// The system's error number.
-        errno: i32,
-    },
-    /// The program was not started because it could not be confined.
-    NotConfined(Refused),
-    /// The agent's process ended, and its tree with it.
-    Exited(ExitStatus),
-}
-
-impl Change {
-    pub(super) fn to_bytes(self) -> [u8; 5] {
-        let (kind, value) = match self {
-            Self::NotStarted { errno } => (b'n', errno),
-            Self::NotConfined(refused) => (b'c', refused.code()),
-            Self::Exited(status) => (b'x', status.into_raw()),
-        };
-        let mut bytes = [kind, 0, 0, 0, 0];
-        bytes[1..].copy_from_slice(&value.to_be_bytes());
-        bytes
-    }
-
-    fn from_bytes([kind, a, b, c, d]: [u8; 5]) -> Option<Self> {
-        let value = i32::from_be_bytes([a, b, c, d]);
-        match kind {
-            b'n' => Some(Self::NotStarted { errno: value }),
-            b'c' => Some(Self::NotConfined(Refused::of_code(value))),
-            b'x' => Some(Self::Exited(ExitStatus::from_raw(value))),
-            _ => None,
-        }
-    }
 }
 
 impl Supervisor {
@@ -135,7 +111,35 @@ impl Supervisor {
         let tried =
             Confinement::ALL.into_iter().filter(|&confinement| wanted.is_none_or(|wanted| wanted == confinement));
         let confinement = tried.into_iter().find(works).ok_or(SupervisorError::NoConfinement)?;
-        Ok(Self { env, program, confinement, watchdog: LeaseWatchdog::default(), groups: Groups::default() })
+        Ok(Self {
+            env,
+            program,
+            confinement,
+            watchdog: LeaseWatchdog::default(),
+            groups: Groups::default(),
+            guard: None,
+            exposure: Exposure::default(),
+        })
+    }
+
+    /// Keeps `code` from programs with the rights of the worker from now on, and from each the working directories of others, which are
+    /// in `folders`. False if this machine cannot. Blocks.
+    pub(crate) fn keep(&mut self, code: &[PathBuf], folders: &Path) -> bool {
+        let places = code.iter().filter_map(|path| path.canonicalize().ok());
+        let guard = Guard { code: places.collect(), folders: folders.canonicalize().ok(), own: None };
+        let can = self.confinement != Confinement::Subreaper && {
+            let mut probe = Command::new(&self.program);
+            probe.args([ARGUMENT, "guard", self.confinement.as_str()]).arg(folders).env_clear();
+            probe.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            probe.status().is_ok_and(|status| status.success())
+        };
+        self.guard = can.then_some(guard);
+        can
+    }
+
+    /// Whether packages may have been changed.
+    pub(crate) fn exposure(&self) -> &Exposure {
+        &self.exposure
     }
 
     /// What this machine offers for sandboxes. Blocks.
@@ -197,7 +201,22 @@ impl Supervisor {
         // What runs after a tree must not be in the tree's namespace, with which it would end.
         let is_apart = spawn.after.is_empty() && !spawn.shares_pids;
         let confinement = if is_apart { self.confinement } else { Confinement::Subreaper };
-        let plan = Plan { sandbox, directory: spawn.directory.to_owned(), after: spawn.after, environment }.write()?;
+        let own = spawn.own_directory.as_ref();
+        let has_mounts = sandbox.as_ref().is_some_and(|sandbox| sandbox.means.namespaces.is_some());
+        let guard = self.guard.clone().filter(|_| is_apart && !has_mounts && !spawn.makes_code);
+        let guard = guard.map(|guard| Guard { own: own.map(|own| own.path().to_owned()), ..guard });
+        // Root can undo mounts. A client of a container engine runs no code of agents.
+        let keeps = sandbox.as_ref().is_some_and(Sandbox::keeps_code);
+        let is_exposed = is_apart && !keeps && (guard.is_none() || geteuid().is_root());
+        let plan = Plan {
+            sandbox,
+            guard,
+            package: own.and_then(OwnDirectory::package).map(Path::to_owned),
+            directory: spawn.directory.to_owned(),
+            after: spawn.after,
+            environment,
+        };
+        let plan = plan.write()?;
         let passed: Vec<RawFd> = spawn.passed.iter().map(AsRawFd::as_raw_fd).collect();
         let entered: Vec<RawFd> = entrances.iter().map(AsRawFd::as_raw_fd).collect();
         let mut command = Command::new(&self.program);
@@ -211,6 +230,7 @@ impl Supervisor {
         command.stdin(spawn.stdin).stdout(spawn.stdout).stderr(spawn.stderr).process_group(0);
         let inherited = [&[theirs.as_raw_fd(), plan.as_raw_fd()][..], &passed, &entered].concat();
         pre_exec::inherit(&mut command, inherited);
+        let exposed = is_exposed.then(|| self.exposure.begin());
         let supervisor = command.spawn()?;
         let control = watch(control, Interest::READABLE)?;
         Ok(Tree {
@@ -223,9 +243,17 @@ impl Supervisor {
             enforced,
             confined: spawn.sandbox.as_ref().map(Confined::text),
             sandbox: spawn.sandbox,
+            own_directory: spawn.own_directory,
+            exposed,
             group,
             kills: 0,
             kills_told: 0,
+            peak: None,
+            in_namespace: has_mounts || confinement != Confinement::Subreaper,
+            looked_at: self.env.clock.monotonic(),
+            spent: None,
+            cpu_before: Duration::ZERO,
+            breach: None,
             ended: false,
         })
     }
@@ -247,12 +275,28 @@ pub(crate) struct Tree {
     confined: Option<String>,
     /// Its confinement, until the tree has ended.
     sandbox: Option<Confined>,
+    /// Its working directory, if that goes with it.
+    own_directory: Option<OwnDirectory>,
+    /// Set while it could change packages.
+    exposed: Option<Exposed>,
     /// Its control group, until the tree has ended.
     group: Option<Group>,
     /// The number of its processes killed at the memory limit, at the last count and at the last report by
     /// [`Self::out_of_memory`].
     kills: u64,
     kills_told: u64,
+    /// The most memory that its group used.
+    peak: Option<u64>,
+    /// True if a second supervisor is inside of the namespaces of the tree.
+    in_namespace: bool,
+    /// When it was last looked at.
+    looked_at: Duration,
+    /// What it used until its end.
+    spent: Option<Spent>,
+    /// The processor time of earlier attempts.
+    cpu_before: Duration,
+    /// The limit for which it was killed.
+    breach: Option<Breach>,
     /// True once the whole tree has ended.
     ended: bool,
 }
@@ -283,9 +327,10 @@ impl Tree {
     /// Kills the processes that a job left running beside the tree's own ones, and returns them. Does nothing before
     /// the tree has settled. The processes are gone when this returns, unless the system takes longer than
     /// [`Self::GONE_MAX`].
-    pub(crate) async fn end_others(&self) -> Vec<Ended> {
+    pub(crate) async fn end_others(&self, asked: &[i32]) -> Vec<Ended> {
         let Some(own) = &self.own else { return Vec::new() };
-        let ended = left::end(self.root(), own);
+        let kept = left::asked(self.root(), asked);
+        let ended = left::end(self.root(), &own.union(&kept).copied().collect());
         let until = self.env.clock.monotonic() + Self::GONE_MAX;
         while ended.iter().any(Ended::is_running) && self.env.clock.monotonic() < until {
             self.env.clock.sleep(Duration::from_millis(1)).await;
@@ -303,17 +348,10 @@ impl Tree {
         self.confined.as_deref()
     }
 
-    /// An explanation if processes of the tree were killed at its memory limit since the last call.
-    pub(crate) fn out_of_memory(&mut self) -> Option<String> {
-        self.count_kills();
-        let is_new = self.kills > self.kills_told;
-        self.kills_told = self.kills;
-        self.enforced.out_of_memory().filter(|_| is_new)
-    }
-
     fn count_kills(&mut self) {
         if let Some(group) = &self.group {
             self.kills = group.kills();
+            self.peak = group.peak_bytes();
         }
     }
 
@@ -337,14 +375,16 @@ impl Tree {
     /// The next report of the supervisor, without waiting. A supervisor that ended without a report counts as a killed
     /// agent.
     pub(crate) fn change(&mut self) -> Option<Change> {
-        let mut bytes = [0; 5];
+        let mut bytes = [0; REPORT_BYTES];
         match at_once(&self.control, Interest::READABLE, |mut control| control.read(&mut bytes)) {
             Ok(0) => return Some(Change::Exited(ExitStatus::from_raw(9))),
             Ok(n) => self.heard.extend_from_slice(&bytes[..n]),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
             Err(_) => return Some(Change::Exited(ExitStatus::from_raw(9))),
         }
-        self.heard.first_chunk().copied().and_then(Change::from_bytes)
+        let (change, spent) = self.heard.first_chunk().and_then(Change::from_bytes)?;
+        self.spent = Some(spent);
+        Some(change)
     }
 
     /// Waits for a change. False if none came in time.
@@ -406,8 +446,14 @@ impl Tree {
         let _ = self.supervisor.wait();
         self.count_kills();
         self.group = None;
-        self.sandbox = None;
+        self.exposed = None;
+        let left = (self.sandbox.take(), self.own_directory.take());
         self.ended = true;
+        // An agent may leave many files. Outside of the runtime, which is being stopped then, this thread removes them.
+        let has_files = left.1.is_some() || left.0.as_ref().is_some_and(Confined::has_folder);
+        if has_files && tokio::runtime::Handle::try_current().is_ok() {
+            self.env.spawn_blocking("remove the files of a process tree", move || drop(left));
+        }
     }
 }
 

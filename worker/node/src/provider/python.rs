@@ -7,7 +7,7 @@ mod frame;
 
 use std::io::{self, PipeReader};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +23,8 @@ use super::io_loop::{Lines, ReadResult, Ready, Sink, Source, Wait, Woken};
 use super::platform::skill_names;
 use super::{Execution, Settings, StartError, elsewhere, explained, seconds};
 use crate::agent::Agent;
+use crate::cgroup::Breach;
+use crate::folder::OwnDirectory;
 use crate::mailbox::Answer;
 use crate::process::{Change, Spawn, Supervisor, Tree};
 use crate::sandbox::Unconfined;
@@ -35,6 +37,8 @@ const FRAME_BYTES_EXTRA: usize = 1 << 20;
 /// A host process with its agent.
 pub(crate) struct PythonProgram {
     host: Host,
+    /// The processes that the agent keeps for its next job, as it said with its latest answer.
+    keeps: Vec<i32>,
     settings: Arc<Settings>,
 }
 
@@ -72,8 +76,8 @@ impl PythonProgram {
             HostError::Spawn(source) => StartError::Spawn { agent: agent(), source },
             HostError::Unconfined(unconfined) => StartError::Unconfined(unconfined.to_string()),
         })?;
-        let mut program = Self { host, settings };
-        let directory = work.agent.directory.display().to_string();
+        let mut program = Self { host, keeps: Vec::new(), settings };
+        let directory = program.host.directory.display().to_string();
         program.host.send(&json!({"type": "start", "contract": contract.to_json(), "directory": directory}));
         // The contract's timeout applies. Without one, the cluster's limit applies, or the worker's if it is shorter.
         let granted = work.assignment.startup_timeout;
@@ -87,11 +91,10 @@ impl PythonProgram {
             Err(Silence::Stopped) => return Err(StartError::Stopped),
             Err(Silence::Unconfined(why)) => return Err(StartError::Unconfined(why)),
             Err(Silence::Broken(why)) => {
-                let why = match program.host.tree.out_of_memory() {
-                    Some(killed) => explained(&why, &killed),
-                    None => why,
-                };
-                return Err(StartError::Raised(why));
+                return Err(match program.host.tree.breach() {
+                    Some(Breach { code, text, .. }) => StartError::Exceeded { code, text: explained(&why, &text) },
+                    None => StartError::Raised(why),
+                });
             }
         };
         match frame.kind {
@@ -111,7 +114,7 @@ impl PythonProgram {
         self.host.run(work, &control.secrets, control.env);
         let limit = work.assignment.execution_timeout;
         let mut wait = Wait::until(control.now() + limit.as_duration());
-        let frame = match self.host.answer(&mut wait, control, self.settings.output_bytes_max).await {
+        let mut frame = match self.host.answer(&mut wait, control, self.settings.output_bytes_max).await {
             Ok(frame) => frame,
             Err(Silence::TimedOut) => return Execution::timed_out(limit),
             Err(Silence::Stopped) => return Execution::stopped(),
@@ -119,6 +122,7 @@ impl PythonProgram {
             Err(Silence::Unconfined(why)) => return Execution::unconfined(why),
             Err(Silence::Broken(why)) => return Execution::failed(FailureKind::Agent, why),
         };
+        self.keeps = std::mem::take(&mut frame.keeps);
         match frame.kind {
             Kind::Result => Execution::Output {
                 // An agent that returns nothing returns null.
@@ -133,6 +137,11 @@ impl PythonProgram {
                 other => other,
             },
         }
+    }
+
+    /// The processes that the agent keeps for its next job.
+    pub(super) fn keeps(&self) -> &[i32] {
+        &self.keeps
     }
 
     pub(super) fn tree(&self) -> &Tree {
@@ -174,6 +183,8 @@ fn root_of(program: &Path) -> &Path {
 
 struct Host {
     tree: Tree,
+    /// Where it runs: its package, or a copy.
+    directory: PathBuf,
     /// Keeps the package in the cache while its program runs.
     _agent: Arc<Agent>,
     to_host: Sink,
@@ -234,7 +245,10 @@ impl Host {
         // An environment's interpreter is a link to that of the machine, which has the standard library.
         let linked = program.canonicalize().unwrap_or_else(|_| program.clone());
         let own = [settings.sdk.as_path(), root_of(program), root_of(&linked)];
-        let sandbox = settings.sandboxes.of(contract, &work.agent.directory, &own, &[])?;
+        let package = work.agent.directory.as_path();
+        let own_directory = settings.sandboxes.own_directory(contract, package)?;
+        let directory = own_directory.as_ref().map_or(package, OwnDirectory::path).to_owned();
+        let sandbox = settings.sandboxes.of(contract, &directory, &own, &[])?;
         let (host_reads, we_write) = io::pipe()?;
         let (we_read, host_writes) = io::pipe()?;
         let (stdout, host_stdout) = io::pipe()?;
@@ -247,7 +261,7 @@ impl Host {
         let tree = supervisor.spawn(Spawn {
             program: program.clone().into(),
             arguments,
-            directory: &work.agent.directory,
+            directory: &directory,
             environment,
             stdin: Stdio::null(),
             stdout: host_stdout.into(),
@@ -255,12 +269,15 @@ impl Host {
             passed: vec![OwnedFd::from(host_reads), OwnedFd::from(host_writes)],
             limits: work.agent.limits(),
             sandbox,
+            own_directory,
+            makes_code: false,
             leased: true,
             shares_pids: false,
             after: Vec::new(),
         })?;
         Ok(Self {
             tree,
+            directory,
             _agent: Arc::clone(&work.agent),
             to_host: Sink::new(we_write)?,
             from_host: Source::new(we_read)?,

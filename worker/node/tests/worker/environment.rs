@@ -8,6 +8,7 @@ use std::time::Duration;
 use atlas_worker::{Options, SandboxMode};
 use serde_json::json;
 
+use crate::elsewhere;
 use crate::sandbox::metadata;
 use crate::support::{Controller, End, Node, Session, python, without_python};
 
@@ -91,7 +92,7 @@ async fn an_agent_sees_the_packages_of_its_contract_and_no_other_agent_does() {
     }
     let wheels = wheels();
     let mut stage = Stage::set(wheels.path()).await;
-    let ends = stage.run("greetlib==1.0", 2).await;
+    let ends = stage.run("\"# what it says\", '', \"greetlib==1.0 # hi\"", 2).await;
     for end in &ends {
         assert_eq!(end.output(&stage.controller), r#"{"said":"hi","own":true}"#);
     }
@@ -109,11 +110,10 @@ async fn packages_that_cannot_be_installed_fail_the_job_and_say_why() {
     let wheels = wheels();
     let mut stage = Stage::set(wheels.path()).await;
     let missing = stage.run("greetlib>=2", 1).await[0].error();
-    let expected =
-        "Pool error: could not install the agent's Python packages: No matching distribution found for greetlib>=2";
+    let expected = "Pool error: could not install the agent's Python packages: \
+                    Could not find a version that satisfies the requirement greetlib>=2 (from versions: 1.0); \
+                    No matching distribution found for greetlib>=2";
     assert_eq!(missing, expected);
-    let option = stage.run("\"--index-url=http://x\"", 1).await[0].error();
-    assert_eq!(option, "Pool error: \"--index-url=http://x\" is not a requirement: it starts with a dash");
     stage.node.shutdown().await;
 }
 
@@ -214,16 +214,17 @@ struct Attacked {
 }
 
 impl Attacked {
-    fn new() -> Self {
+    /// None, with a message, where this user cannot show it.
+    fn new() -> Option<Self> {
         let python = atlas_worker::Python::find(None).expect("there is one");
         let sources = tempfile::tempdir().expect("temporary directory");
         let written = Command::new(python.program).args(["-c", SOURCE]).arg(sources.path()).status();
         assert!(written.expect("Python starts").success());
         // Not among the temporary files, which are hidden as a whole.
-        let place = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).expect("temporary directory");
+        let place = elsewhere::folder()?;
         std::fs::create_dir(place.path().join("free")).expect("writable");
         std::fs::write(place.path().join("secret"), "CANARY").expect("writable");
-        Self { sources, place }
+        Some(Self { sources, place })
     }
 
     async fn stage(&self, mode: SandboxMode, more: &[(&str, &str)]) -> Stage {
@@ -242,7 +243,7 @@ async fn build_scripts_of_packages_are_confined() {
     if without_python() {
         return;
     }
-    let attacked = Attacked::new();
+    let Some(attacked) = Attacked::new() else { return };
     // The agent states its permissions, so that its job says what this machine enforces.
     let more = "  permissions: {filesystem: [read]}\n  dependencies: {packages: [greetlib==1.0]}\n";
     let said = async |mode| {
@@ -268,7 +269,7 @@ async fn a_build_script_cannot_pass_a_part_off_as_the_whole() {
     if without_python() {
         return;
     }
-    let attacked = Attacked::new();
+    let Some(attacked) = Attacked::new() else { return };
     let stop = attacked.place.path().join("free/stop");
     std::fs::write(&stop, "").expect("writable");
     let mut stage = attacked.stage(SandboxMode::BestEffort, &[("FORGE", "1")]).await;

@@ -1,6 +1,7 @@
 //! Tests the worker with a simulated controller: real streams, real processes.
 
 mod container;
+mod elsewhere;
 mod engine;
 mod environment;
 mod exec;
@@ -10,6 +11,7 @@ mod journal;
 mod limits;
 mod llm;
 mod parks;
+mod processes;
 mod python;
 mod results;
 mod room;
@@ -19,5 +21,6 @@ mod session;
 mod spawn;
 mod stopped;
 mod support;
+mod tenants;
 mod tools;
 mod tree;

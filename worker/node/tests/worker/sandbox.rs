@@ -13,6 +13,7 @@ use atlas_worker::{SandboxMeans, SandboxMode};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::elsewhere;
 use crate::llm::confined;
 use crate::session::processes;
 use crate::support::{
@@ -63,7 +64,7 @@ impl Scene {
             return None;
         }
         let in_tmp = tempfile::tempdir().expect("temporary directory");
-        let elsewhere = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).expect("temporary directory");
+        let elsewhere = elsewhere::folder()?;
         for folder in [&in_tmp, &elsewhere] {
             fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).expect("its own folder");
         }
@@ -213,7 +214,7 @@ async fn welcomed(controller: &mut Controller) -> Session {
 }
 
 /// A node with a mode, and its first session.
-async fn node(mode: SandboxMode) -> (Controller, Node, Session) {
+pub(crate) async fn node(mode: SandboxMode) -> (Controller, Node, Session) {
     let mut controller = Controller::start().await;
     let node = Node::start_with(&controller, |options| options.sandbox = mode).await;
     let session = welcomed(&mut controller).await;
@@ -237,12 +238,16 @@ async fn an_agent_without_permissions_runs_as_before() {
 #[tokio::test]
 async fn a_confined_agent_has_its_own_folder_for_temporary_files() {
     let (mut controller, node, mut session) = node(SandboxMode::BestEffort).await;
-    let script = "echo \"{\\\"at\\\": \\\"$TMPDIR\\\"}\" >\"$TMPDIR/x\"; cat \"$TMPDIR/x\" /dev/null; : >/dev/shm/y";
-    let agent = controller.publish_owned(&shell(script, "  permissions: {filesystem: [read], network: []}\n"));
+    // A name that nobody else uses, in the folder of the same name outside.
+    let name = node.dir.path().file_name().expect("a name").to_string_lossy().into_owned() + "-x";
+    let script = format!(
+        "echo \"{{\\\"at\\\": \\\"$TMPDIR\\\"}}\" >\"$TMPDIR/{name}\"; cat \"$TMPDIR/{name}\" /dev/null; : >/dev/shm/{name}"
+    );
+    let agent = controller.publish_owned(&shell(&script, "  permissions: {filesystem: [read], network: []}\n"));
     let end = session.run(&controller.assignment(&agent, "{}")).await;
     let at: Value = serde_json::from_str(&end.output(&controller)).expect("JSON");
     let at = PathBuf::from(at["at"].as_str().expect("a text"));
-    assert!(!at.join("x").exists(), "{}", at.display());
+    assert!(!at.join(&name).exists() && !Path::new("/dev/shm").join(&name).exists(), "{}", at.display());
     let text = metadata(&end)["_sandbox"].to_string();
     assert!(text.starts_with("\"files read-only, no network ("), "{text}");
     node.shutdown().await;
@@ -268,6 +273,39 @@ async fn a_confined_python_agent_stays_warm() {
             r#"{"said":"hi\n","error":"Read-only file system","processes":true}"#,
             "{text}"
         );
+    }
+    node.shutdown().await;
+}
+
+/// A worker whose data directory is among the temporary files: an agent sees its package there, in a folder that is its own otherwise. What it
+/// writes beside the package, also by the paths of the machine, stays in that folder.
+#[tokio::test]
+async fn what_an_agent_writes_to_temporary_folders_reaches_no_file_of_the_machine() {
+    let outside = tempfile::Builder::new().prefix("atlas-outside-").tempdir_in("/tmp").expect("temporary directory");
+    let file = outside.path().join("file");
+    fs::write(&file, "CANARY").expect("writable");
+    fs::set_permissions(outside.path(), fs::Permissions::from_mode(0o777)).expect("its own folder");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).expect("its own file");
+    let mut controller = Controller::start().await;
+    let data = outside.path().join("data");
+    let node = Node::start_with(&controller, |options| options.data_dir = data).await;
+    let mut session = welcomed(&mut controller).await;
+    let at = outside.path().display();
+    let script = format!(
+        "mkdir -p {at}; echo x >{at}/file; echo x >{at}/new; echo x >{at}/data/new; printf '{{\"n\": %s}}' \"$(cat {at}/file {at}/new | grep -c x)\""
+    );
+    for more in ["filesystem: []", "filesystem: [read]"] {
+        let agent = controller.publish_owned(&shell(&script, &format!("  permissions: {{{more}, network: []}}\n")));
+        let end = session.run(&controller.assignment(&agent, "{}")).await;
+        let text = metadata(&end)["_sandbox"].to_string();
+        if !text.contains("namespaces") {
+            return atlas_notice::skip(format_args!("this machine confines agents only in part ({text})"));
+        }
+        assert_eq!(end.output(&controller), r#"{"n": 2}"#, "it has a folder of that name: {text}");
+        let names = fs::read_dir(outside.path()).expect("readable").flatten().map(|entry| entry.file_name());
+        assert_eq!(names.collect::<BTreeSet<_>>(), ["data".into(), "file".into()].into());
+        assert_eq!(fs::read_to_string(&file).expect("readable"), "CANARY");
+        assert!(!outside.path().join("data/new").exists());
     }
     node.shutdown().await;
 }
@@ -305,7 +343,7 @@ async fn variables_of_an_agent_reach_no_process_that_is_not_confined() {
 
 #[tokio::test]
 async fn hidden_places_are_looked_at_when_an_agent_starts() {
-    let outside = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).expect("temporary directory");
+    let Some(outside) = elsewhere::folder() else { return };
     let place = |name: &str| outside.path().join(name);
     fs::write(place("first"), "CANARY\n").expect("writable");
     symlink("first", place("link")).expect("writable");
@@ -323,7 +361,7 @@ async fn hidden_places_are_looked_at_when_an_agent_starts() {
     fs::create_dir(place("later")).expect("writable");
     fs::write(place("later/key"), "CANARY\n").expect("writable");
     let script = format!(
-        "cd {}; cat link later/key >/tmp/x; echo \"{{\\\"n\\\": $(wc -c </tmp/x)}}\"",
+        "cd {}; cat link later/key >$TMPDIR/x; echo \"{{\\\"n\\\": $(wc -c <$TMPDIR/x)}}\"",
         outside.path().display()
     );
     let agent = controller.publish_owned(&shell(&script, "  permissions: {filesystem: [read], network: []}\n"));
@@ -338,7 +376,7 @@ async fn hidden_places_are_looked_at_when_an_agent_starts() {
 
 #[tokio::test]
 async fn an_agent_that_may_write_does_not_change_python_environments() {
-    let outside = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).expect("temporary directory");
+    let Some(outside) = elsewhere::folder() else { return };
     let environments = outside.path().join("environments");
     let mut controller = Controller::start().await;
     let node = Node::start_with(&controller, |options| options.environments = Some(environments.clone())).await;

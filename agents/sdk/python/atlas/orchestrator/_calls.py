@@ -13,7 +13,7 @@ _FIELDS = {field.name for field in dataclasses.fields(JobData)}
 
 
 class Calls:
-    """An orchestrator in the place of an agent: each call has its own answer, and one that raises does not stop the others.
+    """An orchestrator instead of an agent: each call has its own answer, and one that raises does not stop the others.
 
     The input is `{"calls": [{"call": "route" | "complete" | "failed", "job": {}}], "registry": [contract], "timeout": seconds}`, the output
     `{"answers": [{"action", "agent_name", "priority", "reason"} | {} | {"error"}]}`.

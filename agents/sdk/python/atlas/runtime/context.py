@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Awaitable, Callable
 
+from atlas._channel import OtherProcessError
 from atlas.contract.permissions import PermissionsSpec
 from atlas.knowledge.provider import KnowledgeEntry
 from atlas.skills.types import SkillInvocationError
@@ -16,6 +17,13 @@ _KNOWLEDGE_OFF = "Knowledge not enabled — set requires.knowledge in contract"
 _RUN = "atlas.exec.run"
 _RUN_TIMEOUT = 365 * 24 * 3600.0  # the job's own limit ends the wait
 _MEMORY_OFF = "Memory not enabled — set requires.memory: true in contract"
+
+
+_CALLS = ("_progress", "_delta", "_spawn_callback", "_tool_callback")
+
+
+def _refuse(*_args, **_options):
+    raise OtherProcessError()
 
 
 class SpawnError(RuntimeError):
@@ -52,6 +60,11 @@ class AgentContext:
     _delta: Callable[[str, int, int], None] | None = field(default=None, repr=False)
     _spawn_callback: Callable[..., Awaitable[dict]] | None = field(default=None, repr=False)
     _tool_callback: Callable[[str, Any], Awaitable[dict]] | None = field(default=None, repr=False)
+
+    def __getstate__(self):
+        # A copy for another process, such as that of a pool: the calls go through the agent's own process.
+        state = vars(self) | {"_skills": {}}
+        return {name: _refuse if name in _CALLS and value is not None else value for name, value in state.items()}
 
     async def spawn(
         self, agent_name: str, input_data: dict[str, Any], priority: int = 0, timeout: float = 60.0
@@ -95,7 +108,7 @@ class AgentContext:
         return end["data"]
 
     async def _run_agent(self, input_data: dict[str, Any]) -> dict[str, Any]:
-        """The tool `atlas.exec.run`: a job that this one spawns. It tells of a failure as a value."""
+        """The tool `atlas.exec.run`: a job that this one spawns. It reports a failure as a value."""
         agent = str(input_data.get("agent") or "")
         result = {"success": False, "data": None, "error": "", "agent_name": agent}
         if not agent:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
 
+from atlas._folders import module_name
 from atlas.runtime.base import AgentBase
 
 
@@ -19,7 +21,7 @@ class NoImplementation(Exception):
 
 def load_agent_class(directory: Path) -> type[AgentBase]:
     """The agent class of `agent.py`."""
-    module = _load(directory, "agent.py", f"atlas.agents.{directory.name}")
+    module = _load(directory, "agent.py", module_name("atlas.agents", directory))
     found = [value for name in sorted(dir(module)) if _is_agent(value := getattr(module, name))]
     own = [cls for cls in found if cls.__module__ == module.__name__]
     for cls in own or found:
@@ -29,7 +31,7 @@ def load_agent_class(directory: Path) -> type[AgentBase]:
 
 def load_orchestrator_class(directory: Path) -> type:
     """The first class that `agent.py` defines with the three methods of an orchestrator."""
-    module = _load(directory, "agent.py", f"atlas.agents.{directory.name}")
+    module = _load(directory, "agent.py", module_name("atlas.agents", directory))
     for value in list(vars(module).values()):
         if isinstance(value, type) and value.__module__ == module.__name__ and _routes(value):
             return value
@@ -38,7 +40,7 @@ def load_orchestrator_class(directory: Path) -> type:
 
 def load_skill(directory: Path):
     """The function of `skill.py`: the first callable, by name, with a true attribute `__skill__`, or else `execute`."""
-    module = _load(directory, "skill.py", f"atlas.skills.{directory.name}")
+    module = _load(directory, "skill.py", module_name("atlas.skills", directory))
     values = [getattr(module, name) for name in sorted(dir(module))]
     marked = [value for value in values if callable(value) and getattr(value, "__skill__", False)]
     execute = marked[0] if marked else getattr(module, "execute", None)
@@ -103,11 +105,7 @@ def _load(directory: Path, file: str, name: str) -> ModuleType:
     # Files beside it can be imported by their plain names.
     if str(directory) not in sys.path:
         sys.path.insert(0, str(directory))
-    parent = name.rsplit(".", 1)[0]
-    if parent not in sys.modules:
-        package = ModuleType(parent)
-        package.__path__ = []
-        sys.modules[parent] = package
+    importlib.import_module(name.rpartition(".")[0])
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     # Before it runs: dataclasses and pickles look their module up.

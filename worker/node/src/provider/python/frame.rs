@@ -25,6 +25,9 @@ pub(super) struct Frame {
     pub(super) text: String,
     #[serde(default)]
     pub(super) execution_metadata: Map<String, Value>,
+    /// Of an answer: processes that the agent keeps for its next job, by the ids that it sees.
+    #[serde(default)]
+    pub(super) keeps: Vec<i32>,
     /// The run that it answers.
     #[serde(default)]
     pub(super) number: u64,
