@@ -8,14 +8,17 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the root exists")
 }
 
-/// Paths relative to the root that end in one of `endings`; an empty ending is every file.
+/// Sources that others wrote: our rules are not theirs.
+const FOREIGN: &str = "third-party/";
+
+/// Paths relative to the root that end in one of `endings`; an empty ending is every file. Without what others wrote.
 pub(crate) fn files(endings: &[&str]) -> Vec<PathBuf> {
     let arguments = ["ls-files", "--cached", "--others", "--exclude-standard"];
     let output = Command::new("git").args(arguments).current_dir(root()).output().expect("git runs");
     assert!(output.status.success(), "git ls-files failed");
     let paths = String::from_utf8(output.stdout).expect("paths are UTF-8");
     let wanted = |path: &&str| endings.iter().any(|ending| path.ends_with(ending)) && root().join(path).is_file();
-    let mut files: Vec<PathBuf> = paths.lines().filter(wanted).map(PathBuf::from).collect();
+    let mut files: Vec<PathBuf> = paths.lines().filter(|path| !path.starts_with(FOREIGN)).filter(wanted).map(PathBuf::from).collect();
     files.sort();
     files
 }
