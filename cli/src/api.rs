@@ -58,7 +58,7 @@ pub(crate) struct Job {
     /// The job whose first steps it began with.
     pub(crate) forked_from: String,
     pub(crate) fork_steps: u64,
-    /// The model or tier that it calls in place of the one in its contract.
+    /// The model or tier that it calls instead of the one in its contract.
     pub(crate) fork_model: String,
     /// What the orchestrator decided.
     pub(crate) route: Option<Route>,
@@ -68,7 +68,7 @@ pub(crate) struct Job {
     pub(crate) needs_approval: Vec<NeededApproval>,
     /// The approvals that policies demand of it.
     pub(crate) approvals: Vec<JobApproval>,
-    /// What becomes of its questions; empty if it fails with one.
+    /// What happens to its questions; empty if it fails with one.
     pub(crate) questions: String,
 }
 
@@ -125,31 +125,38 @@ impl Route {
 
 impl Job {
     /// The error text. If the text is unclear by itself, the type of the exception precedes it (`KeyError: 'missing'`).
-    /// If the text is that of another service, the code of the error precedes it.
+    /// The code of the error precedes it, if it has one.
     /// If the error concerns a place in the output, or has a reason besides its text, that follows: `5 is not of type 'string' (at /a: type)`.
     pub(crate) fn error_text(&self) -> String {
+        let text = self.error_sentence();
+        self.error_code().map_or_else(|| text.clone(), |code| format!("{code}: {text}"))
+    }
+
+    /// The code of its error: the one that Atlas added, otherwise the one with which the text begins.
+    pub(crate) fn error_code(&self) -> Option<&str> {
+        let added = self.metadata.get("_error_code").and_then(Value::as_str).filter(|code| !code.is_empty());
+        added.or_else(|| coded(&self.error).map(|(code, _)| code))
+    }
+
+    /// The error text without its code.
+    pub(crate) fn error_sentence(&self) -> String {
         let added = |name: &str| self.metadata.get(name).and_then(Value::as_str);
+        let text = coded(&self.error).map_or(self.error.as_str(), |(_, text)| text);
         let error = match added("_error_type") {
-            Some(kind) if self.error.is_empty() => kind.to_owned(),
-            Some(kind) if self.error.starts_with('\'') || !self.error.contains(char::is_alphabetic) => {
-                format!("{kind}: {}", self.error)
-            }
-            _ => self.error.clone(),
+            Some(kind) if text.is_empty() => kind.to_owned(),
+            Some(kind) if text.starts_with('\'') || !text.contains(char::is_alphabetic) => format!("{kind}: {text}"),
+            _ => text.to_owned(),
         };
-        let error = match (added("_error_at"), added("_error_why")) {
+        match (added("_error_at"), added("_error_why")) {
             (Some(place), _) => format!("{error} (at {place})"),
             (None, Some(why)) => format!("{error} ({why})"),
             (None, None) => error,
-        };
-        match added("_error_code") {
-            Some(code) => format!("{code}: {error}"),
-            None => error,
         }
     }
 
-    /// Whether it failed because a call of a model could have exceeded its budget.
+    /// Whether it failed because a model call could have exceeded its budget.
     pub(crate) fn is_over_budget(&self) -> bool {
-        self.metadata.get("_error_code").and_then(Value::as_str) == Some("E3203")
+        self.error_code() == Some("E3203")
     }
 
     /// Whether the status is final: completed, failed or cancelled.
@@ -192,6 +199,13 @@ impl Job {
     }
 }
 
+/// The code with which a text begins, and the rest: `E3044: nobody is there to answer`.
+fn coded(text: &str) -> Option<(&str, &str)> {
+    let (code, rest) = text.split_once(": ")?;
+    let digits = code.strip_prefix('E')?;
+    (digits.len() == 4 && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some((code, rest))
+}
+
 /// A registered agent version.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
@@ -211,6 +225,34 @@ pub(crate) struct Agent {
     pub(crate) input_schema: Value,
     pub(crate) output_schema: Value,
     pub(crate) circuit: Circuit,
+    /// The number of its package.
+    pub(crate) revision: u32,
+    pub(crate) registered_by: Option<String>,
+    /// The packages it has and had.
+    pub(crate) revisions: Vec<AgentRevision>,
+}
+
+/// A package that an agent version has or had.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct AgentRevision {
+    pub(crate) revision: u32,
+    pub(crate) digest: String,
+    pub(crate) package_bytes: u64,
+    pub(crate) registered_at: f64,
+    pub(crate) registered_by: Option<String>,
+}
+
+/// Result of a rollback.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct RolledBack {
+    pub(crate) version: String,
+    pub(crate) digest: String,
+    /// The revision that it went back to.
+    pub(crate) from: u32,
+    /// The number that the package has now.
+    pub(crate) revision: u32,
 }
 
 /// The circuit of an agent version or a node.
@@ -262,6 +304,26 @@ pub(crate) struct Node {
     pub(crate) operator_labels: Option<BTreeMap<String, String>>,
     pub(crate) registered_at: f64,
     pub(crate) circuit: Circuit,
+    pub(crate) rival: Option<Rival>,
+}
+
+/// A worker that was refused because another one has its name.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Rival {
+    pub(crate) address: String,
+    pub(crate) holder: String,
+    pub(crate) at: f64,
+}
+
+impl Rival {
+    /// How long a refused worker counts as one that still asks: it asks every few seconds, and the cluster notes it once per minute.
+    const LASTS: f64 = 180.0;
+
+    /// Whether it still asked a short time ago.
+    pub(crate) fn is_recent(&self, now: f64) -> bool {
+        now - self.at < Self::LASTS
+    }
 }
 
 impl Node {
@@ -306,6 +368,23 @@ pub(crate) struct Cluster {
     pub(crate) commit: u64,
     pub(crate) quorum: Quorum,
     pub(crate) members: Vec<Controller>,
+}
+
+impl Cluster {
+    /// Whether enough voters answer for changes and confirmed reads.
+    pub(crate) fn has_majority(&self) -> bool {
+        self.quorum.voters == 0 || self.quorum.reachable * 2 > self.quorum.voters
+    }
+
+    /// The voters that answer, and those that do not.
+    pub(crate) fn voters_by_answer(&self) -> (Vec<&str>, Vec<&str>) {
+        let voters = self.members.iter().filter(|member| member.role != "learner");
+        let (mut here, mut away) = (Vec::new(), Vec::new());
+        for member in voters {
+            if member.reachable { here.push(&*member.name) } else { away.push(&*member.name) }
+        }
+        (here, away)
+    }
 }
 
 /// The number of voters, and how many of them answer.

@@ -4,7 +4,9 @@ mod events;
 mod issuer;
 mod mcp;
 mod namespace;
+mod stale;
 mod transport;
+mod unreachable;
 
 use std::fmt;
 use std::io::Write;
@@ -55,10 +57,12 @@ pub struct Client {
     namespace: Option<String>,
     /// The header by which requests show who sends them.
     authorization: Option<HeaderValue>,
-    /// Set if the token has ended and can be renewed.
+    /// Set if the token can be renewed.
     renewal: Option<Renewal>,
-    /// The renewed token.
-    renewed: Arc<tokio::sync::OnceCell<HeaderValue>>,
+    /// The renewed token and its end, in Unix seconds.
+    renewed: Arc<tokio::sync::Mutex<Option<(HeaderValue, Option<u64>)>>>,
+    /// Whether reads are answered from the state of one controller, without asking the others.
+    stale: bool,
     /// How long to wait between the head of a request and its large body.
     ask_first: Duration,
 }
@@ -128,6 +132,7 @@ impl Client {
             authorization: None,
             renewal: None,
             renewed: Arc::default(),
+            stale: false,
             ask_first: ASK_FIRST,
         })
     }
@@ -143,10 +148,16 @@ impl Client {
         Ok(Self { authorization: token.map(bearer).transpose()?, ..self })
     }
 
-    /// The same client, which renews its token before the first request.
+    /// The same client, which renews its token when it ends.
     #[must_use]
     pub(crate) fn renewing(self, renewal: Option<Renewal>) -> Self {
         Self { renewal, ..self }
+    }
+
+    /// The same client, whose reads need no majority if `stale`.
+    #[must_use]
+    pub(crate) fn reading_stale(self, stale: bool) -> Self {
+        Self { stale, ..self }
     }
 
     /// The addresses, with their scheme.
@@ -157,11 +168,7 @@ impl Client {
 
     /// Whether nothing on a network can read what is sent: it is encrypted, or all addresses are on the loopback interface.
     pub(crate) fn is_private(&self) -> bool {
-        let is_loopback = |host: &str| {
-            let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-            host == "localhost" || address.is_ok_and(|address| address.is_loopback())
-        };
-        self.servers.iter().all(|server| server.scheme() == "https" || server.host_str().is_some_and(is_loopback))
+        self.servers.iter().all(|server| server.scheme() == "https" || is_here(server))
     }
 
     /// Asks for an object.
@@ -177,12 +184,21 @@ impl Client {
         }
     }
 
+    /// Like [`get`](Self::get), for a part of what a command shows: the inner failure is that the caller may not see it.
+    pub(crate) async fn get_if_allowed(
+        &self,
+        path: &[&str],
+        query: &[(&str, &str)],
+    ) -> Result<Result<Value, Failure>, Failure> {
+        allowed(self.get(path, query).await)
+    }
+
     /// Sends a body and reads the answer.
     pub async fn post(&self, path: &[&str], query: &[(&str, &str)], body: &Value) -> Result<Value, Failure> {
         self.answer(self.request(Method::POST, path)?.query(query).json(body)).await
     }
 
-    /// Puts a document in the place of another.
+    /// Puts a document instead of another.
     pub async fn put(&self, path: &[&str], query: &[(&str, &str)], body: &Value) -> Result<Value, Failure> {
         self.answer(self.request(Method::PUT, path)?.query(query).json(body)).await
     }
@@ -215,10 +231,19 @@ impl Client {
         self.answer(request.query(query).json(body)).await
     }
 
-    /// Uploads bytes.
-    pub async fn upload(&self, path: &[&str], bytes: Vec<u8>) -> Result<Value, Failure> {
-        let request = self.request(Method::POST, path)?.header("Content-Type", "application/gzip").body(bytes);
-        self.answer(request).await
+    /// Registers an agent from its package. Only with `replace` it takes the place of another package of the same version.
+    pub async fn register(&self, package: Vec<u8>, replace: bool) -> Result<Value, Failure> {
+        self.upload(&["api", "agents"], replacing(replace), package).await
+    }
+
+    /// Deploys a skill from its package, with the same rule.
+    pub async fn deploy_skill(&self, package: Vec<u8>, replace: bool) -> Result<Value, Failure> {
+        self.upload(&["api", "skills"], replacing(replace), package).await
+    }
+
+    async fn upload(&self, path: &[&str], query: &[(&str, &str)], bytes: Vec<u8>) -> Result<Value, Failure> {
+        let request = self.request(Method::POST, path)?.query(query).header("Content-Type", "application/gzip");
+        self.answer(request.body(bytes)).await
     }
 
     /// Downloads bytes, piece by piece.
@@ -260,6 +285,9 @@ impl Client {
         if let Some(name) = self.namespace.as_deref().filter(|_| namespace::has_namespace(path)) {
             url.query_pairs_mut().append_pair("namespace", name);
         }
+        if self.stale && stale::asks(&method, path)? {
+            url.query_pairs_mut().append_pair("consistency", "stale");
+        }
         let request = self.requests.request(method, url);
         Ok(match &self.authorization {
             Some(authorization) => request.header(AUTHORIZATION, authorization),
@@ -277,11 +305,7 @@ impl Client {
     /// request that changes something gets an idempotency key, so that the change happens once even if several
     /// controllers receive the request.
     async fn send(&self, request: RequestBuilder) -> Result<Response, Failure> {
-        let mut request = request.build().map_err(|error| self.unreachable(&error))?;
-        if let Some(renewal) = &self.renewal {
-            let renewed = self.renewed.get_or_try_init(async || bearer(&renewal.token().await?)).await?;
-            request.headers_mut().insert(AUTHORIZATION, renewed.clone());
-        }
+        let mut request = self.with_renewed_token(request.build().map_err(|error| self.unreachable(&error))?).await?;
         let [_, _, ..] = &self.servers[..] else { return self.send_once(request).await };
         if *request.method() != Method::GET && !request.headers().contains_key("Idempotency-Key") {
             let name = format!("atlasctl-{:032x}", self.env.entropy.u128());
@@ -310,6 +334,21 @@ impl Client {
         Err(refused.unwrap_or_else(|| Failure::usage("the request cannot be repeated")))
     }
 
+    /// The request with the renewed token instead of one that has ended.
+    async fn with_renewed_token(&self, mut request: reqwest::Request) -> Result<reqwest::Request, Failure> {
+        let Some(renewal) = &self.renewal else { return Ok(request) };
+        let mut renewed = self.renewed.lock().await;
+        let is_due = renewed.as_ref().map_or_else(|| renewal.is_due(), |(_, end)| renewal.is_over(*end));
+        if is_due {
+            let (token, end) = renewal.token().await?;
+            *renewed = Some((bearer(&token)?, end));
+        }
+        if let Some((token, _)) = &*renewed {
+            request.headers_mut().insert(AUTHORIZATION, token.clone());
+        }
+        Ok(request)
+    }
+
     async fn send_once(&self, mut request: reqwest::Request) -> Result<Response, Failure> {
         let (method, url) = (request.method().clone(), request.url().clone());
         let trace = format!("{:032x}", self.env.entropy.u128().max(1));
@@ -326,7 +365,13 @@ impl Client {
             let became = answer.as_ref().map_or_else(|_| "no answer".to_owned(), |answer| answer.status().to_string());
             tell(&format!("{method} {url} → {became} in {took}   trace {trace}"));
         }
-        let response = answer.map_err(|error| self.unreachable(&error))?;
+        let response = match answer {
+            Ok(response) => response,
+            Err(error) => {
+                let explained = unreachable::explain(&error, &url, self.transport.trusts_given()).await;
+                return Err(explained.unwrap_or_else(|| self.unreachable(&error)));
+            }
+        };
         let applied = response.headers().get("X-Atlas-Index").and_then(|index| index.to_str().ok());
         if let (true, Some(applied)) = (self.talk.verbose, applied) {
             tell(&format!("read at log index {applied}"));
@@ -372,14 +417,16 @@ impl Client {
     }
 
     fn unreachable(&self, error: &(dyn std::error::Error + 'static)) -> Failure {
-        // The innermost cause is the useful one ("connection refused"); the outer causes repeat the address.
-        let mut cause = error;
-        while let Some(source) = cause.source() {
-            cause = source;
-        }
-        Failure::new("E4002", Exit::Unreachable, format!("could not reach Atlas at {}: {cause}", self.base()))
-            .with_next("start one: atlasctl dev   or use another: --server URL")
+        unreachable::nobody(error, &self.base(), self.servers.iter().all(|server| is_here(server)))
     }
+}
+
+/// Whether an address is on the loopback interface.
+fn is_here(server: &Url) -> bool {
+    server.host_str().is_some_and(|host| {
+        let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+    })
 }
 
 /// The header that shows a token.
@@ -433,6 +480,14 @@ fn refusal(status: StatusCode, code: Option<String>, body: &[u8]) -> Failure {
     explained(problem, code, unexplained, Exit::of_http(status.as_u16()))
 }
 
+/// Tells a right that is missing from other failures.
+pub(crate) fn allowed<T>(answer: Result<T, Failure>) -> Result<Result<T, Failure>, Failure> {
+    match answer {
+        Err(failure) if failure.code.as_deref() == Some("E2107") => Ok(Err(failure)),
+        answer => answer.map(Ok),
+    }
+}
+
 /// The refusal of one element of a request.
 pub(crate) fn refusal_of_element(problem: &Value) -> Failure {
     explained(Problem::deserialize(problem).unwrap_or_default(), None, "refused".to_owned(), Exit::Invalid)
@@ -464,6 +519,11 @@ fn next(code: &str) -> Option<String> {
         "E5001" => "list them: atlasctl node list".to_owned(),
         code => format!("what it means: atlasctl explain-error {code}"),
     })
+}
+
+/// The query of an upload.
+fn replacing(replace: bool) -> &'static [(&'static str, &'static str)] {
+    if replace { &[("replace", "true")] } else { &[] }
 }
 
 #[cfg(test)]

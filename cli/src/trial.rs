@@ -104,7 +104,7 @@ impl Trial {
 
     /// Registers an agent, so that it can be tested or called by other agents.
     pub(crate) async fn register(&self, package: &Package) -> Result<(), Failure> {
-        self.client.upload(&["api", "agents"], package.bytes.clone()).await.map(|_| ())
+        self.client.register(package.bytes.clone(), true).await.map(|_| ())
     }
 
     /// Runs one test of an agent.

@@ -74,7 +74,7 @@ async fn with_agents(
     for found in agents {
         let package = atlas_package::pack(&found.dir);
         let package = package.map_err(|error| Failure::usage(atlas_env::chain(&error)))?;
-        client.upload(&["api", "agents"], package.bytes).await?;
+        client.register(package.bytes, true).await?;
     }
     work(&client).await
 }

@@ -43,11 +43,11 @@ impl Folders {
             for found in &agents {
                 let package = atlas_package::pack(&found.dir);
                 let package = package.map_err(|error| Failure::usage(atlas_env::chain(&error)))?;
-                client.upload(&["api", "agents"], package.bytes).await?;
+                client.register(package.bytes, true).await?;
                 served.agents += 1;
             }
             for bytes in skills(&self.skills_path) {
-                client.upload(&["api", "skills"], bytes).await?;
+                client.deploy_skill(bytes, true).await?;
                 served.skills += 1;
             }
             Ok(served)

@@ -5,6 +5,8 @@ mod delete;
 mod diff;
 mod eval;
 mod list;
+mod revisions;
+mod rollback;
 mod schema;
 mod search;
 mod show;
@@ -30,6 +32,10 @@ pub(crate) enum Verb {
     Schema(schema::Options),
     /// Lists all versions of an agent, including retired ones.
     Versions(list::VersionsOptions),
+    /// Lists the packages that a version has and had.
+    Revisions(revisions::Options),
+    /// Registers an earlier package of a version again.
+    Rollback(rollback::Options),
     /// Shows the differences between the contracts of two versions; exits 1 if they differ.
     Diff(diff::Options),
     /// Runs an agent over a data set, and exits 1 if not enough outputs are right.
@@ -53,6 +59,8 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
         Verb::Show(options) => show::run(context, options).await,
         Verb::Schema(options) => schema::run(context, options).await,
         Verb::Versions(options) => list::versions(context, options).await,
+        Verb::Revisions(options) => revisions::run(context, options).await,
+        Verb::Rollback(options) => rollback::run(context, options).await,
         Verb::Diff(options) => diff::run(context, options).await,
         Verb::Eval(options) => eval::run(context, options).await,
         Verb::DataSet(options) => eval::data_set(context, options).await,

@@ -16,6 +16,7 @@ use self::documents::{Problem, refusal};
 pub(super) use self::documents::{Sourced, object_of, read};
 use crate::api::{Agent, Node};
 use crate::client::Client;
+use crate::command::deploy::published::taken;
 use crate::command::object;
 use crate::confirm;
 use crate::context::Context;
@@ -32,11 +33,17 @@ pub(crate) struct Options {
     ///
     /// Of a folder every .yaml, .yml and .json file is read that is not in the folder of an agent; links are not followed. A file
     /// may hold several documents with --- between them.
-    #[arg(short, long = "file", required = true, value_name = "PATH|-", allow_hyphen_values = true)]
+    #[arg(value_name = "PATH|-", required_unless_present = "files")]
+    paths: Vec<PathBuf>,
+    /// The same, as an option.
+    #[arg(short, long = "file", value_name = "PATH|-", allow_hyphen_values = true)]
     files: Vec<PathBuf>,
     /// Print what would change, without changing anything.
     #[arg(long)]
     dry_run: bool,
+    /// Replace the packages of agent versions that are deployed with other files; running and waiting jobs keep the old ones.
+    #[arg(long)]
+    replace: bool,
     /// Also retire agent versions that have the labels and are not in the files; nodes are not changed.
     ///
     /// A retired version takes no new jobs, and comes back when it is applied again. Only agents can be pruned: a node is a
@@ -81,13 +88,13 @@ impl Wanted {
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let client = context.client()?;
-    let wanted = read(&options.files)?;
+    let wanted = read(&[&options.paths[..], &options.files].concat())?;
     if options.prune {
         prune::check(&wanted, &options.labels)?;
     }
     // Everything is compared before the first change, so that an invalid document cannot leave the files half applied.
     let held = names_of(&wanted);
-    let compared = compare_all(context, &client, wanted).await?;
+    let compared = compare_all(context, &client, wanted, options.replace).await?;
     let pruned = match options.prune {
         true => prune::find(&client, &held, &options.labels).await?,
         false => Vec::new(),
@@ -112,6 +119,7 @@ async fn compare_all(
     context: &Context,
     client: &Client,
     wanted: Vec<Sourced>,
+    replace: bool,
 ) -> Result<Vec<(Wanted, Comparison)>, Failure> {
     let (mut compared, mut problems) = (Vec::new(), Vec::new());
     let checker = Checker::new(RunsOn::Workers { tested: false });
@@ -121,10 +129,14 @@ async fn compare_all(
             problems.push(Problem::about(place, failure));
             continue;
         }
+        if let Some((package, digest)) = compare::other_package(&wanted, &standing).filter(|_| !replace) {
+            problems.push(Problem::about(place, taken(package, digest)));
+            continue;
+        }
         if let (Wanted::Package(package), Some(folder)) = (&wanted, &folder)
             && !matches!(standing, Comparison::Same)
         {
-            let findings = checker.check(folder, &package.contract).await;
+            let findings = checker.check(folder, package).await;
             let agent = format!("{} {}", package.contract.name, package.contract.version);
             findings.warnings.iter().for_each(|warning| context.note(&format!("{agent}   warning    {warning}")));
             problems.extend(findings.refusal(&agent).map(|failure| Problem::whole(folder, failure)));

@@ -30,6 +30,10 @@ use crate::stillness::LOOK_INTERVAL;
 /// Default log filter. openraft is off, because it logs a warning for each heartbeat to a stopped controller.
 const LOG_DEFAULT: &str = "warn,openraft=off";
 
+/// Where the options of controllers and workers are listed.
+const SETTINGS: &str = "Most options of atlas-controller and atlas-worker are possible as well, such as --queue-max-size and --places:
+  atlasctl docs controller-options   and   atlasctl docs worker-options";
+
 /// Verbs for a running development cluster.
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
@@ -41,7 +45,7 @@ enum Verb {
 
 /// Options of `atlasctl dev`.
 #[derive(Debug, clap::Args)]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(args_conflicts_with_subcommands = true, after_help = SETTINGS)]
 pub(crate) struct Options {
     #[command(subcommand)]
     verb: Option<Verb>,
@@ -153,7 +157,7 @@ async fn attend(
         agents::register_bundled(client).await?;
     }
     match deployment {
-        Some(deployment) => drop(import::register(Some(client), deployment).await?),
+        Some(deployment) => drop(import::register(Some(client), deployment, true).await?),
         None => watch.look(context, client, env).await,
     }
     let registered = client.get(&["api", "agents"], &[("all", "false")]).await?;

@@ -32,6 +32,9 @@ pub(crate) struct Options {
     /// Check and pack, without registering.
     #[arg(long)]
     dry_run: bool,
+    /// Replace the packages of versions that are registered with other files.
+    #[arg(long)]
+    replace: bool,
 }
 
 pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
@@ -41,7 +44,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
     };
     let deployment = Deployment::open(&options.file)?;
     let client = if options.dry_run { None } else { Some(context.client()?) };
-    let lines = register(client.as_ref(), &deployment).await?;
+    let lines = register(client.as_ref(), &deployment, options.replace).await?;
     let text: String = lines.iter().map(|(name, version)| format!("{name} {version}  /agents/{name}/mcp\n")).collect();
     let value = Value::Array(lines.iter().map(|(name, version)| json!({ "name": name, "version": version })).collect());
     let names = lines.iter().map(|(name, _)| format!("agent/{name}")).collect();
@@ -61,6 +64,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
 pub(crate) async fn register(
     client: Option<&Client>,
     deployment: &Deployment,
+    replace: bool,
 ) -> Result<Vec<(String, String)>, Failure> {
     // Everything is packed first, so that a mistake changes nothing.
     let packages: Vec<_> = deployment.agents.iter().map(|entry| deployment.package(entry)).collect::<Result<_, _>>()?;
@@ -69,7 +73,7 @@ pub(crate) async fn register(
         let contract = &package.contract;
         registered.push((contract.name.to_string(), contract.version.to_string()));
         if let Some(client) = client {
-            client.upload(&["api", "agents"], package.bytes).await?;
+            client.register(package.bytes, replace).await?;
         }
     }
     Ok(registered)

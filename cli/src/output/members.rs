@@ -51,6 +51,7 @@ pub(crate) const JOB: Members = Members(&[
     "tokens_output",
     "cost_usd",
     "budget_usd",
+    "unsatisfiable",
     "questions",
     "needs_answer",
     "approvals",
@@ -112,6 +113,9 @@ pub(crate) const TRACE: Members = Members(&[
     "step_index",
     "eval_results",
     "metadata",
+    "error",
+    "failed_at",
+    "steps",
 ]);
 
 /// Members of an agent version with `view=full`.
@@ -132,7 +136,14 @@ pub(crate) const AGENT: Members = Members(&[
     "input_schema",
     "output_schema",
     "contract",
+    "registered_by",
+    "revision",
+    "revisions",
 ]);
+
+/// Members of a package of an agent version.
+pub(crate) const AGENT_REVISION: Members =
+    Members(&["revision", "digest", "package_bytes", "registered_at", "registered_by"]);
 
 /// Members of a node.
 pub(crate) const NODE: Members = Members(&[
@@ -160,6 +171,7 @@ pub(crate) const NODE: Members = Members(&[
     "operator_labels",
     "registered_at",
     "circuit",
+    "rival",
 ]);
 
 /// Members of a GPU, with its node.
@@ -267,6 +279,7 @@ mod tests {
         for (name, known) in [
             ("Job", JOB),
             ("AgentDetails", AGENT),
+            ("AgentRevision", AGENT_REVISION),
             ("Node", NODE),
             ("Trace", TRACE),
             ("Member", CONTROLLER),

@@ -193,10 +193,10 @@ impl HttpDoor {
             Some(namespace) if operation.is_in_namespace() => caller.in_namespace(&namespace)?,
             _ => caller,
         };
-        let answer = match access::check(self, &caller, operation, &route).await {
+        let answer = match access::check(&caller, operation) {
             // Boxed, because it is as large as all operations together.
             Ok(()) => Box::pin(self.carry_out(route, &caller, request)).await,
-            Err(problem) => Err(problem),
+            Err(error) => Err(error.into()),
         };
         audit::note(self, &caller, operation, &path, answer.as_ref().err()).await?;
         answer
@@ -242,6 +242,9 @@ impl HttpDoor {
             }
             (Route::AgentDelete(name, version), &Method::POST) => agents::delete(self, caller, &name, &version).await,
             (Route::AgentResume(name, version), &Method::POST) => agents::resume(self, caller, &name, &version).await,
+            (Route::AgentRollback(name, version), &Method::POST) => {
+                agents::roll_back(self, caller, request, &name, &version).await
+            }
             (Route::AgentDeprecate(name, version), &Method::POST) => {
                 agents::deprecate(self, caller, request, &name, &version).await
             }
@@ -290,6 +293,7 @@ impl HttpDoor {
             (Route::ChainCheck, &Method::POST) => chains::check(self, caller, request).await,
             (Route::Chain(id), &Method::GET) => chains::get(self, caller, request, &id).await,
             (Route::ChainCancel(id), &Method::POST) => chains::cancel(self, caller, &id).await,
+            (Route::ChainTree(id), &Method::GET) => chains::tree(self, caller, request, &id).await,
             (Route::Conversations, &Method::GET) => conversations::list(self, caller, request).await,
             (Route::Conversation(id), &Method::GET) => conversations::get(self, caller, request, &id).await,
             (Route::Conversation(id), &Method::DELETE) => conversations::delete(self, caller, &id).await,

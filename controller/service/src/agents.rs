@@ -12,6 +12,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use crate::circuit;
+use crate::revisions;
 use crate::contracts::Known;
 use crate::submit::{find_version, unknown_agent};
 use crate::{Caller, Consistency, Error, Service, View};
@@ -73,6 +74,15 @@ pub struct Registered {
     pub digest: Digest,
     /// False if the same package was already registered.
     pub changed: bool,
+}
+
+/// What a registration has to obey.
+#[derive(Debug, Clone, Copy)]
+struct Rules {
+    /// Whether policies judge it.
+    policies: bool,
+    /// Whether it may replace another package of the version.
+    replace: bool,
 }
 
 impl Service {
@@ -149,17 +159,18 @@ impl Service {
         Ok(ShownAgent { agent, contract })
     }
 
-    /// Registers an agent from its package: checks it, stores it durably, then publishes the version.
-    pub async fn register(&self, caller: &Caller, package: Bytes) -> Result<Registered, Error> {
-        self.register_under(caller, package, true).await
+    /// Registers an agent from its package: checks it, stores it durably, then publishes the version. A version that is registered
+    /// with another package is replaced only if the caller asks for that.
+    pub async fn register(&self, caller: &Caller, package: Bytes, replace: bool) -> Result<Registered, Error> {
+        self.register_under(caller, package, Rules { policies: true, replace }).await
     }
 
     /// Registers an agent that the cluster makes of something that is deployed already: a chain, or a skill.
     pub(crate) async fn register_made(&self, caller: &Caller, package: Bytes) -> Result<Registered, Error> {
-        self.register_under(caller, package, false).await
+        self.register_under(caller, package, Rules { policies: false, replace: true }).await
     }
 
-    async fn register_under(&self, caller: &Caller, package: Bytes, policies: bool) -> Result<Registered, Error> {
+    async fn register_under(&self, caller: &Caller, package: Bytes, rules: Rules) -> Result<Registered, Error> {
         let limit = self.shared.limits.package_bytes_max;
         if package.len() as u64 > limit {
             return Err(Error::TooLarge { what: "the package", limit });
@@ -169,7 +180,7 @@ impl Service {
         let contract = read.join().await.map_err(|_| Error::Internal)?.map_err(refused)?;
         let (name, version, package_bytes) = (contract.name.clone(), contract.version, package.len() as u64);
         let normalised = contract.to_json();
-        if policies {
+        if rules.policies {
             let state = self.shared.current().await?;
             self.may_deploy(caller, &state, &normalised).await?;
         }
@@ -188,6 +199,12 @@ impl Service {
         let known = state.agent(&caller.namespace, &name, version);
         if known.is_some_and(|known| known.digest == digest && !known.retired) {
             return Ok(Registered { name, version, digest, changed: false });
+        }
+        if let Some(known) = known.filter(|known| known.digest != digest && !rules.replace) {
+            return Err(Error::VersionTaken(format!(
+                "the version {version} of \"{name}\" is registered with the package {}, this package is {digest}",
+                known.digest
+            )));
         }
         let mut spec = contract.run_spec();
         if state.level() < level::REQUIRED_AGENTS {
@@ -224,6 +241,8 @@ impl Service {
             contract: self.payload(json.into()).await?,
             spec: Arc::new(spec),
             labels: contract.labels.clone().unwrap_or_default(),
+            // Older members know no such refusal. Until the level is active, only the look above refuses.
+            immutable: !rules.replace && state.level() >= level::REVISIONS,
         });
         self.propose(caller.request(command)).await?;
         tracing::info!(agent = %name, %version, ?digest, "agent registered");
@@ -274,7 +293,7 @@ impl Service {
 }
 
 /// Parses a name and a version. Text that is not a valid name or version counts as an unknown agent.
-fn exactly(name: &str, version: &str) -> Result<(AgentName, Version), Error> {
+pub(crate) fn exactly(name: &str, version: &str) -> Result<(AgentName, Version), Error> {
     AgentName::new(name).ok().zip(version.parse().ok()).ok_or_else(|| Error::UnknownAgent {
         name: name.chars().take(255).collect(),
         version: Some(version.chars().take(64).collect()),
@@ -315,6 +334,8 @@ impl ShownAgent {
             "digest": agent.digest.to_string(),
             "package_bytes": agent.package_bytes,
             "registered_at": agent.registered_at.as_unix_seconds(),
+            "registered_by": agent.registered_by.as_ref().map(ToString::to_string),
+            "revision": agent.revision,
             "retired": agent.retired,
             "deprecated": agent.deprecated.as_deref(),
             "labels": agent.labels,
@@ -328,12 +349,13 @@ impl ShownAgent {
         members.flatten().collect()
     }
 
-    /// The object of one agent: the summary, its schemas and the whole contract.
+    /// The object of one agent: the summary, its packages, its schemas and the whole contract.
     pub fn details(&self) -> Map<String, Value> {
         let mut members = self.summary(View::Full);
         for name in ["input_schema", "output_schema"] {
             members.insert(name.to_owned(), self.contract.value.get(name).cloned().unwrap_or_default());
         }
+        members.insert("revisions".to_owned(), revisions::shown(&self.agent));
         members.insert("contract".to_owned(), self.contract.value.clone());
         members
     }

@@ -31,8 +31,9 @@ pub struct DeployedSkill {
 }
 
 impl Service {
-    /// Deploys a skill from its package: checks it, stores it durably, then writes the object. It replaces one of the same name.
-    pub async fn deploy_skill(&self, caller: &Caller, package: Bytes) -> Result<DeployedSkill, Error> {
+    /// Deploys a skill from its package: checks it, stores it durably, then writes the object. It replaces one of the same name; one of
+    /// the same version only if the caller asks for that.
+    pub async fn deploy_skill(&self, caller: &Caller, package: Bytes, replace: bool) -> Result<DeployedSkill, Error> {
         let limit = self.shared.limits.package_bytes_max;
         let package_bytes = package.len() as u64;
         if package_bytes > limit {
@@ -68,7 +69,7 @@ impl Service {
         if spec.len() > SPEC_BYTES_MAX {
             return Err(Error::TooLarge { what: "the description of the skill", limit: SPEC_BYTES_MAX as u64 });
         }
-        let changed = self.put_skill(caller, &key, &spec).await?;
+        let changed = self.put_skill(caller, &key, &spec, replace).await?;
         tracing::info!(skill = %key.name, ?digest, changed, "skill deployed");
         let state = self.state(Consistency::Linearizable).await?;
         let gone = || Error::UnknownObject(format!("the skill \"{}\" was deleted", key.name));
@@ -89,12 +90,15 @@ impl Service {
     }
 
     /// Writes the object with the labels that it has. Returns whether that changed it.
-    async fn put_skill(&self, caller: &Caller, key: &ObjectKey, spec: &[u8]) -> Result<bool, Error> {
+    async fn put_skill(&self, caller: &Caller, key: &ObjectKey, spec: &[u8], replace: bool) -> Result<bool, Error> {
         for tried in 1.. {
             let state = self.state(Consistency::Linearizable).await?;
             let old = state.object(key);
             if old.is_some_and(|old| *old.spec == *spec) {
                 return Ok(false);
+            }
+            if let Some(old) = old.filter(|_| !replace) {
+                not_taken(&key.name, &old.spec, spec)?;
             }
             let command = Command::PutObject(PutObject {
                 kind: key.kind.clone(),
@@ -152,6 +156,19 @@ impl Service {
         let state = self.state(consistency).await?;
         state.object(&key).and_then(|object| shown(object)).ok_or_else(unknown)
     }
+}
+
+/// Refuses other files under a version that a skill has already.
+fn not_taken(name: &ObjectName, old: &[u8], new: &[u8]) -> Result<(), Error> {
+    let read = |spec| SkillSpec::read(spec).map_err(|error| Error::internal("read a skill", &error));
+    let (old, new) = (read(old)?, read(new)?);
+    if old.version != new.version || old.package == new.package {
+        return Ok(());
+    }
+    Err(Error::VersionTaken(format!(
+        "the version {} of the skill \"{name}\" is deployed with the package {}, this package is {}",
+        old.version, old.package, new.package
+    )))
 }
 
 fn shown(object: &Object) -> Option<Value> {

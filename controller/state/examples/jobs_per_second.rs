@@ -61,6 +61,7 @@ impl Bench {
                 contract: Payload::inline(b"{}"),
                 spec: Arc::new(spec()),
                 labels: BTreeMap::new(),
+                immutable: false,
             }),
         ];
         setup.extend(bench.nodes.iter().map(|node| {
@@ -127,6 +128,7 @@ impl Bench {
             not_before: None,
             bearer: false,
             budget_nanodollars: None,
+            waits_for_node: false,
             context: None,
             questions: atlas_types::QuestionRule::Fail,
             policies: Vec::new(),

@@ -102,17 +102,18 @@ impl Agent {
         let mut requests = Vec::new();
         let is_same = found.is_some_and(|found| found["digest"].as_str() == Some(&package.digest.to_string()));
         let is_live = found.is_some_and(|found| found["retired"] != true);
-        if !is_same && found.is_some() && !self.adopts && !self.registered.contains(&format!("{name}@{version}")) {
+        let replaces = !is_same && found.is_some();
+        if replaces && !self.adopts {
             let message = format!(
-                "{name}@{version} of the namespace {} has other files and was not registered by this resource; \
-                 the annotation {ADOPT}: \"true\" replaces it",
+                "{name}@{version} of the namespace {} has other files: raise the version of the contract, or replace \
+                 it with the annotation {ADOPT}: \"true\"",
                 self.namespace
             );
             return Err(Problem::new(Reason::Conflict, message));
         }
         if !is_same || !is_live {
             let upload = Request::new("POST", &["api", "agents"], &self.namespace);
-            requests.push(Request { body: Body::Package(package.bytes.clone()), ..upload });
+            requests.push(Request { body: Body::Package { bytes: package.bytes.clone(), replaces }, ..upload });
         }
         let marked = found.filter(|_| is_same).and_then(|found| found["deprecated"].as_str());
         if marked != self.deprecated.as_deref() {
@@ -242,18 +243,20 @@ mod tests {
             Some(&json!({"digest": "other", "retired": false})),
             &expect![[r#"
                 GET /api/agents/hello/versions/1.0.0?namespace=default
-                Conflict: hello@1.0.0 of the namespace default has other files and was not registered by this resource; the annotation atlas.dev/adopt: "true" replaces it
+                Conflict: hello@1.0.0 of the namespace default has other files: raise the version of the contract, or replace it with the annotation atlas.dev/adopt: "true"
             "#]],
         );
         spec["deprecated"] = json!("use hallo");
         let status = json!({"versions": ["hello@0.9.0", "hello@1.0.0"]});
-        let agent = Agent::of(&resource(&spec, &status), "atlas").expect("an agent");
+        let mut adopting = resource(&spec, &status);
+        adopting.annotations.insert(ADOPT.to_owned(), "true".to_owned());
+        let agent = Agent::of(&adopting, "atlas").expect("an agent");
         check(
             &agent,
             Some(&json!({"digest": "other", "retired": false})),
             &expect![[r#"
                 GET /api/agents/hello/versions/1.0.0?namespace=default
-                POST /api/agents?namespace=default (package)
+                POST /api/agents?namespace=default&replace=true (package)
                 POST /api/agents/hello/versions/1.0.0/deprecate?namespace=default {"message":"use hallo"}
             "#]],
         );

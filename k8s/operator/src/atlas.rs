@@ -145,7 +145,7 @@ impl Atlas {
         let (kind, body) = match &request.body {
             Body::Empty => (None, Bytes::new()),
             Body::Json(body) => (Some("application/json"), Bytes::from(body.to_string())),
-            Body::Package(bytes) => (Some("application/gzip"), Bytes::from(bytes.clone())),
+            Body::Package { bytes, .. } => (Some("application/gzip"), Bytes::from(bytes.clone())),
         };
         if let Some(kind) = kind {
             builder = builder.header(CONTENT_TYPE, kind);

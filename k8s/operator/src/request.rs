@@ -22,8 +22,8 @@ pub(crate) enum Body {
     Empty,
     /// A document.
     Json(Value),
-    /// A package.
-    Package(Vec<u8>),
+    /// A package, and whether it takes the place of another one of the same version.
+    Package { bytes: Vec<u8>, replaces: bool },
 }
 
 /// A request.
@@ -63,7 +63,9 @@ impl Request {
     /// Its path and query, encoded.
     pub(crate) fn target(&self) -> String {
         let path: Vec<String> = self.path.iter().map(|segment| encoded(segment)).collect();
-        format!("/{}?namespace={}", path.join("/"), encoded(&self.namespace))
+        let replaces = matches!(self.body, Body::Package { replaces: true, .. });
+        let replace = if replaces { "&replace=true" } else { "" };
+        format!("/{}?namespace={}{replace}", path.join("/"), encoded(&self.namespace))
     }
 }
 
@@ -90,7 +92,7 @@ impl fmt::Display for Request {
         match &self.body {
             Body::Empty => Ok(()),
             Body::Json(body) => write!(f, " {body}"),
-            Body::Package(bytes) => write!(f, " ({} bytes)", bytes.len()),
+            Body::Package { bytes, .. } => write!(f, " ({} bytes)", bytes.len()),
         }
     }
 }

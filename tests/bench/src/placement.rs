@@ -3,6 +3,7 @@
 //! There is no network and no log. The cluster is full; before each plan some jobs end, and others take their room, with many more that wait.
 //! Four clusters show how the cost grows with the nodes and with the jobs.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -166,7 +167,7 @@ impl Simulated {
     /// Plans until no job fits any more, and lets as many wait as before.
     fn fill(&mut self, waiting: usize) -> Result<()> {
         loop {
-            let plan = schedule(&self.state, Strategy::BinPack, BUDGET);
+            let plan = schedule(&self.state, &BTreeSet::new(), Strategy::BinPack, BUDGET);
             if plan.is_empty() {
                 return Ok(());
             }
@@ -203,7 +204,7 @@ impl Simulated {
                 self.apply(&namespace, Command::CompleteJob(end))?;
             }
             let begun = env.clock.monotonic();
-            let plan = schedule(&self.state, Strategy::BinPack, BUDGET);
+            let plan = schedule(&self.state, &BTreeSet::new(), Strategy::BinPack, BUDGET);
             let took = env.clock.monotonic() - begun;
             if let Ok(count @ 1..) = u32::try_from(plan.len()) {
                 costs.push(took / count);

@@ -248,7 +248,7 @@ pub fn submit(op: u64, id: JobId, agent: Agent, priority: i64) -> Request {
         not_before: None,
         bearer: false,
         budget_nanodollars: (agent == Agent::Journaling).then_some(BUDGET),
-        waits_for_node: false,
+        waits_for_node: agent == Agent::Journaling && op.is_multiple_of(2),
         context: None,
         questions: atlas_types::QuestionRule::Fail,
         policies: Vec::new(),

@@ -57,9 +57,17 @@ fn text(agent: &Agent) -> String {
         text += &format!("  circuit        {circuit}\n");
     }
     text += &format!("  package        {}, {digest}\n", words::bytes(agent.package_bytes));
+    if agent.revisions.len() > 1 {
+        text += &format!("  revision       {}{}, {} earlier\n", agent.revision, by(agent), agent.revisions.len() - 1);
+    }
     text += &format!("  input          {}\n", fields(&agent.input_schema));
     text += &format!("  output         {}\n", fields(&agent.output_schema));
     text
+}
+
+/// ` by ada`, if it is known who registered the package.
+fn by(agent: &Agent) -> String {
+    agent.registered_by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default()
 }
 
 /// The properties of an object schema, with a question mark after the optional ones: `content, style?`.
@@ -80,6 +88,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::api::AgentRevision;
 
     #[test]
     fn an_agent_reads_at_a_glance() {
@@ -91,12 +100,16 @@ mod tests {
             digest: format!("sha256:{}", "9f2c41d0".repeat(8)),
             package_bytes: 1229,
             input_schema: json!({"properties": {"content": {}, "style": {}}, "required": ["content"]}),
+            revision: 2,
+            registered_by: Some("ada".to_owned()),
+            revisions: vec![AgentRevision::default(), AgentRevision::default()],
             ..Agent::default()
         };
         expect![[r#"
             formatter 1.0.0   Formats text.
               program        python
               package        1.2 KiB, sha256:9f2c41d0
+              revision       2 by ada, 1 earlier
               input          content, style?
               output         anything
         "#]]

@@ -1,5 +1,6 @@
 //! Compares the cluster with the documents, and applies the differences.
 
+use atlas_package::Package;
 use serde_json::{Map, Value, json};
 
 use super::Wanted;
@@ -92,6 +93,13 @@ async fn agent(client: &Client, name: &str, version: &str) -> Result<Option<Valu
     }
 }
 
+/// The package that a version has in the cluster, if it is another one than that of the folder.
+pub(super) fn other_package<'a>(wanted: &'a Wanted, standing: &'a Comparison) -> Option<(&'a Package, &'a str)> {
+    let (Wanted::Package(package), Comparison::Other(changes)) = (wanted, standing) else { return None };
+    let change = changes.iter().find(|change| change.place == "/digest")?;
+    Some((package, change.old.as_ref()?.as_str()?))
+}
+
 /// Refuses an agent version whose package is not registered (a document holds no package) and an unknown node.
 pub(in crate::command) fn applicable(wanted: &Wanted, standing: &Comparison) -> Result<(), Failure> {
     let why = match (wanted, standing) {
@@ -124,7 +132,9 @@ fn no_package(wanted: &Wanted) -> Failure {
 pub(in crate::command) async fn change(client: &Client, wanted: Wanted, standing: &Comparison) -> Result<(), Failure> {
     match wanted {
         Wanted::Object(object) => client.put(&object.path(), &object.query(), &object.body()).await.map(drop),
-        Wanted::Package(package) => client.upload(&["api", "agents"], package.bytes).await.map(drop),
+        Wanted::Package(package) => {
+            client.register(package.bytes, matches!(standing, Comparison::Other(_))).await.map(drop)
+        },
         Wanted::Agent { agent, .. } => {
             let Comparison::Other(changes) = standing else { return Ok(()) };
             let path = ["api", "agents", &agent.name, "versions", &agent.version];

@@ -13,14 +13,14 @@ use crate::command::dev::shown;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::program::{Checker, RunsOn};
+use crate::program::{Checker, Has, RunsOn};
 use crate::stillness::{Stillness, fingerprint};
 
 /// Registers the agents that are embedded in this program.
 pub(super) async fn register_bundled(client: &Client) -> Result<(), Failure> {
     for package in atlas_bundled::packages() {
         let package = package.map_err(|error| Failure::answer(atlas_env::chain(&error)))?;
-        client.upload(&["api", "agents"], package.bytes).await?;
+        client.register(package.bytes, true).await?;
     }
     Ok(())
 }
@@ -118,18 +118,22 @@ impl Watch {
         }
         let again = versions.iter().any(|known| known.is_version_of(&version));
         let agent = label(&package);
-        let findings = self.checker.check(&dir, &package.contract).await;
+        let findings = self.checker.check(&dir, &package).await;
         if let Some(problem) = findings.refusal(&agent) {
             self.tell(context, told, &problem);
             return true;
         }
-        let warnings = package.contract.warnings.clone();
-        match client.upload(&["api", "agents"], package.bytes).await {
+        let mut warnings = findings.warnings;
+        // What the cluster lacks can come later; a cluster that cannot be asked is noticed at the next request.
+        if let Ok(has) = Has::ask(client, std::iter::empty()).await {
+            warnings.extend(has.lacks(&dir, &package.contract));
+        }
+        match client.register(package.bytes, true).await {
             Ok(_) => {
                 let versions = self.registered.entry(dir.clone()).or_default();
                 versions.retain(|known| !known.is_version_of(&version));
                 versions.push(version);
-                for warning in warnings.into_iter().chain(findings.warnings) {
+                for warning in warnings {
                     context.note(&format!("{agent}   warning   {warning}"));
                 }
                 let how = if again { " again; running jobs keep the old version" } else { "" };

@@ -1,10 +1,13 @@
 //! `atlasctl import loki`: the agents of a configuration folder of Loki.
 
+mod rest;
+
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use atlas_contract::yaml::{Budget, load_core};
+use atlas_contract::Warning;
 use atlas_package::{CONFIG_FILE, GRAPH_FILE, GraphFolder, PackFile, Package, TOOLS_FOLDER};
 use serde_json::{Value, json};
 
@@ -12,10 +15,8 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Shown;
+use crate::program::{Checker, Findings, Has, RunsOn};
 use crate::words;
-
-/// The index that Loki makes of documents.
-const INDEX_FILE: &str = "rag.yaml";
 
 /// Most bytes of a global tool.
 const TOOL_BYTES_MAX: u64 = 1 << 20;
@@ -28,33 +29,76 @@ pub(crate) struct Options {
     /// Check and pack, without registering.
     #[arg(long)]
     dry_run: bool,
+    /// Replace the packages of versions that are registered with other files.
+    #[arg(long)]
+    replace: bool,
 }
 
 /// What a folder has.
 #[derive(Default)]
 struct Found {
-    packages: Vec<Package>,
+    /// The agents with their folders.
+    packages: Vec<(PathBuf, Package)>,
     /// What was not taken over: where, and why.
     left: Vec<(String, String)>,
+    /// What does less than it seems to.
+    warnings: Vec<Warning>,
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
-    let found = read(&options.folder)?;
+    let mut found = checked(&options.folder).await?;
     if !options.dry_run {
         let client = context.client()?;
-        for package in &found.packages {
-            client.upload(&["api", "agents"], package.bytes.clone()).await?;
+        for (_, package) in &found.packages {
+            client.register(package.bytes.clone(), options.replace).await?;
+        }
+        let along = found.packages.iter().map(|(_, package)| package.contract.name.to_string());
+        if let Ok(has) = Has::ask(&client, along).await {
+            let lacks = found.packages.iter().flat_map(|(folder, package)| {
+                let at = place_of(folder);
+                has.lacks(folder, &package.contract).into_iter().map(move |warning| warning.in_file(&at))
+            });
+            found.warnings.extend(lacks);
         }
     }
     let label = |package: &Package| (package.contract.name.to_string(), package.contract.version.to_string());
-    let labels: Vec<(String, String)> = found.packages.iter().map(label).collect();
+    let labels: Vec<(String, String)> = found.packages.iter().map(|(_, package)| label(package)).collect();
     let mut text: String = labels.iter().map(|(name, version)| format!("{name} {version}\n")).collect();
     text.extend(found.left.iter().map(|(place, why)| format!("not taken: {place}: {why}\n")));
+    text.extend(found.warnings.iter().map(|warning| format!("warning: {warning}\n")));
     let agents: Vec<Value> = labels.iter().map(|(name, version)| json!({"name": name, "version": version})).collect();
     let left: Vec<Value> = found.left.iter().map(|(place, why)| json!({"place": place, "reason": why})).collect();
+    let warning = |warning: &Warning| json!({"path": warning.path, "message": warning.message, "hint": warning.hint});
+    let warnings: Vec<Value> = found.warnings.iter().map(warning).collect();
     let names = labels.iter().map(|(name, _)| format!("agent/{name}")).collect();
-    context.show(&Shown { value: json!({"agents": agents, "not_taken": left}), text, names })?;
+    context.show(&Shown { value: json!({"agents": agents, "not_taken": left, "warnings": warnings}), text, names })?;
     Ok(if found.left.is_empty() { Exit::Done } else { Exit::Short })
+}
+
+/// Reads a folder, and leaves out agents whose every job would fail.
+async fn checked(root: &Path) -> Result<Found, Failure> {
+    let mut found = read(root)?;
+    let checker = Checker::new(RunsOn::Workers { tested: false });
+    let mut packages = Vec::new();
+    for (folder, package) in std::mem::take(&mut found.packages) {
+        let Findings { problems, faults, warnings } = checker.check(&folder, &package).await;
+        let beside = format!("{}/", root.display());
+        let at = |path: &str| path.replace(&beside, "");
+        let wrong = problems.iter().chain(&faults).map(|(path, what)| (at(path), what.clone()));
+        found.left.extend(wrong);
+        found.warnings.extend(warnings.into_iter().map(|warning| Warning { path: at(&warning.path), ..warning }));
+        if problems.is_empty() && faults.is_empty() {
+            packages.push((folder, package));
+        } else {
+            found.left.push((place_of(&folder), "each of its jobs would fail; correct it and import again".to_owned()));
+        }
+    }
+    found.packages = packages;
+    Ok(found)
+}
+
+fn place_of(folder: &Path) -> String {
+    format!("agents/{}", folder.file_name().unwrap_or_default().to_string_lossy())
 }
 
 fn read(root: &Path) -> Result<Found, Failure> {
@@ -63,27 +107,15 @@ fn read(root: &Path) -> Result<Found, Failure> {
         let message = format!("\"{}\" is no configuration folder of Loki: it has no folder agents", root.display());
         return Err(Failure::new("E1105", Exit::Invalid, message).with_next("what is taken: atlasctl docs from-loki"));
     }
-    let mut found = Found::default();
+    let (mut found, mut tools) = (Found::default(), BTreeSet::new());
     for folder in folders(&agents)? {
-        let place = format!("agents/{}", folder.file_name().unwrap_or_default().to_string_lossy());
-        match package(root, &folder, &place, &mut found.left) {
-            Ok(Some(package)) => found.packages.push(package),
-            Ok(None) => found.left.push((place, "it has neither graph.yaml nor config.yaml".to_owned())),
-            Err(why) => found.left.push((place, why)),
+        match package(root, &folder, &mut tools) {
+            Ok(Some(package)) => found.packages.push((folder, package)),
+            Ok(None) => found.left.push((place_of(&folder), "it has neither graph.yaml nor config.yaml".to_owned())),
+            Err(why) => found.left.push((place_of(&folder), why)),
         }
     }
-    if agents.join(".shared").is_dir() {
-        let why = "packages have no hidden files; copy what the agents source into their folders";
-        found.left.push(("agents/.shared".to_owned(), why.to_owned()));
-    }
-    for server in servers(&root.join("functions/mcp.json")) {
-        let why = "agents that list it need it in the cluster: atlasctl mcp add --from functions/mcp.json".to_owned();
-        found.left.push((format!("functions/mcp.json: {server}"), why));
-    }
-    if root.join("vault.yml").is_file() {
-        let why = "import it with its password: atlasctl secret import".to_owned();
-        found.left.push(("vault.yml".to_owned(), why));
-    }
+    rest::list(root, &tools, &mut found.left);
     Ok(found)
 }
 
@@ -97,41 +129,19 @@ fn folders(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(paths)
 }
 
-/// The package of an agent; none if the folder has no definition.
-fn package(
-    root: &Path,
-    folder: &Path,
-    place: &str,
-    left: &mut Vec<(String, String)>,
-) -> Result<Option<Package>, String> {
+/// The package of an agent; none if the folder has no definition. `used` gets the tools that it lists.
+fn package(root: &Path, folder: &Path, used: &mut BTreeSet<String>) -> Result<Option<Package>, String> {
     let chain = |error: &dyn std::error::Error| atlas_env::chain(error);
-    let mut skipped = |what: &str, why: &str| left.push((format!("{place}: {what}"), why.to_owned()));
     let tools = if folder.join(GRAPH_FILE).is_file() {
         GraphFolder::new(folder).read().map_err(|error| chain(&error))?.graph.global_tools
     } else if folder.join(CONFIG_FILE).is_file() {
-        let config = atlas_package::config(folder).map_err(|error| chain(&error))?;
-        for document in &config.documents {
-            if let Err(error) = atlas_documents::files(folder, std::slice::from_ref(document)) {
-                skipped("documents", &chain(&error));
-            }
-        }
-        if !config.documents.is_empty() && folder.join(INDEX_FILE).is_file() {
-            skipped(INDEX_FILE, "documents are searched by their words, without an index");
-        }
-        config.unknown.iter().for_each(|name| skipped(name, "Loki has no such member"));
-        config.global_tools
+        atlas_package::config(folder).map_err(|error| chain(&error))?.global_tools
     } else {
         return Ok(None);
     };
-    let mut files = Vec::new();
-    for name in tools {
-        match tool(root, &name) {
-            Ok(file) => files.push(file),
-            // Packing adds it.
-            Err(_) if atlas_package::is_packaged_tool(&name) && !root.join(TOOLS_FOLDER).join(&name).exists() => {}
-            Err(why) => skipped(&format!("the tool {name}"), &why),
-        }
-    }
+    // What is missing is found when the package is checked.
+    let files = tools.iter().filter_map(|name| tool(root, name).ok()).collect();
+    used.extend(tools);
     atlas_package::pack_with_files(folder, files, &|name| std::env::var(name).ok())
         .map(Some)
         .map_err(|error| chain(&error))
@@ -149,96 +159,98 @@ fn tool(root: &Path, name: &str) -> Result<PackFile, String> {
     Ok(PackFile { path, bytes, executable: true })
 }
 
-/// The names of the MCP servers in a file.
-fn servers(path: &Path) -> Vec<String> {
-    let text = fs::read(path).unwrap_or_default();
-    let value = load_core(&text, Budget::default()).map(|marked| marked.value).unwrap_or_default();
-    let servers = value.get("mcpServers").and_then(Value::as_object);
-    servers.map(|servers| servers.keys().cloned().collect()).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};
 
     use super::*;
 
-    fn check(files: &[(&str, &str)], expected: &Expect) {
+    async fn check(files: &[(&str, &str)], expected: &Expect) {
         let root = tempfile::tempdir().expect("a folder");
         for (path, text) in files {
             let path = root.path().join(path);
             fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
             fs::write(path, text).expect("a file");
         }
-        let shown = match read(root.path()) {
+        let shown = match checked(root.path()).await {
             Ok(found) => {
-                let packages = found.packages.iter().map(|package| {
+                let packages = found.packages.iter().map(|(_, package)| {
                     format!("{} {}: {} files\n", package.contract.name, package.contract.version, package.files)
                 });
                 let left = found.left.iter().map(|(place, why)| format!("not taken: {place}: {why}\n"));
-                packages.chain(left).collect()
+                let warnings = found.warnings.iter().map(|warning| format!("warning: {warning}\n"));
+                packages.chain(left).chain(warnings).collect()
             }
             Err(failure) => failure.message.replace(&root.path().display().to_string(), "ROOT"),
         };
         expected.assert_eq(&shown);
     }
 
-    #[test]
-    fn agents_are_taken_with_their_tools() {
+    const TOOL: &str = "# @cmd Reads.\nmain() { :; }\n";
+
+    #[tokio::test]
+    async fn agents_are_taken_with_their_tools() {
         check(
             &[
                 ("agents/flow/graph.yaml", "name: f\nstart: e\nnodes:\n  e: {type: end}\n"),
                 (
                     "agents/talk/config.yaml",
-                    "name: T\nversion: '2'\nglobal_tools: [fs_cat.sh, fs_ls.sh, none.sh, ../x]\ncan_spawn_agents: true\n",
+                    "name: T\nversion: '2'\nglobal_tools: [fs_cat.sh, fs_ls.sh]\ncan_spawn_agents: true\nconversation_starters: [hi]\n",
                 ),
-                ("agents/odd/README.md", ""),
-                ("agents/broken/graph.yaml", "name: ["),
-                ("agents/.shared/utils.sh", ""),
-                ("functions/tools/fs_cat.sh", "# @cmd Reads.\nmain() { :; }\n"),
-                ("functions/mcp.json", r#"{"mcpServers": {"github": {}}}"#),
-                ("vault.yml", ""),
+                ("functions/tools/fs_cat.sh", TOOL),
             ],
-            &expect![[r#"
-                flow 1.0.0: 2 files
-                talk 2.0.0: 5 files
-                not taken: agents/broken: graph.yaml cannot be read: the file is not YAML: line 1, column 7: unclosed bracket '['
-                not taken: agents/odd: it has neither graph.yaml nor config.yaml
-                not taken: agents/talk: the tool none.sh: No such file or directory (os error 2)
-                not taken: agents/talk: the tool ../x: it is no file name
-                not taken: agents/.shared: packages have no hidden files; copy what the agents source into their folders
-                not taken: functions/mcp.json: github: agents that list it need it in the cluster: atlasctl mcp add --from functions/mcp.json
-                not taken: vault.yml: import it with its password: atlasctl secret import
-            "#]],
-        );
+            &expect![[r#""#]],
+        )
+        .await;
     }
 
-    #[test]
-    fn documents_in_the_folder_of_the_agent_are_taken() {
+    #[tokio::test]
+    async fn agents_whose_jobs_would_fail_are_not_taken() {
         check(
             &[
+                ("agents/odd/README.md", ""),
+                ("agents/broken/graph.yaml", "name: ["),
+                ("agents/talk/config.yaml", "name: T\nglobal_tools: [none.sh, ../x, add]\n"),
                 (
-                    "agents/talk/config.yaml",
+                    "agents/reader/config.yaml",
                     "name: T\ndocuments: [notes, 'more/*.md', 'https://example.com/x', '../other/a.md', none.md]\n",
                 ),
-                ("agents/talk/notes/a.md", "a"),
-                ("agents/talk/more/b.md", "b"),
-                ("agents/talk/rag.yaml", ""),
+                ("agents/reader/notes/a.md", "a"),
+                ("agents/reader/more/b.md", "b"),
                 ("agents/other/a.md", "a"),
+                ("functions/tools/add.sh", TOOL),
             ],
-            &expect![[r#"
-                talk 1.0.0: 5 files
-                not taken: agents/other: it has neither graph.yaml nor config.yaml
-                not taken: agents/talk: documents: "https://example.com/x": documents are not fetched here; put the text into a file of the agent's folder
-                not taken: agents/talk: documents: "../other/a.md" leads out of the agent's folder
-                not taken: agents/talk: documents: there is no document "none.md" in the agent's folder
-                not taken: agents/talk: rag.yaml: documents are searched by their words, without an index
-            "#]],
-        );
+            &expect![[r#""#]],
+        )
+        .await;
     }
 
-    #[test]
-    fn another_folder_is_refused() {
-        check(&[("x", "")], &expect![[r#""ROOT" is no configuration folder of Loki: it has no folder agents"#]]);
+    #[tokio::test]
+    async fn all_else_is_listed_with_what_to_do() {
+        check(
+            &[
+                ("agents/.shared/utils.sh", ""),
+                ("agents/flow/graph.yaml", "name: f\nstart: e\nnodes:\n  e: {type: end}\n"),
+                ("agents/flow/rag.yaml", ""),
+                ("agents/flow/sessions/work.yaml", ""),
+                ("roles/coder.md", "You write code."),
+                ("macros/day.yaml", "steps: [hello]"),
+                ("sessions/home.yaml", ""),
+                ("rags/papers.yaml", ""),
+                ("functions/mcp.json", r#"{"mcpServers": {"github": {}}}"#),
+                ("functions/tools/unused.sh", TOOL),
+                ("config.yaml", "model: openai:gpt-5\nsave: true\nclients:\n- type: openai\n- {type: openai-compatible, name: local}\n"),
+                ("models-override.yaml", ""),
+                ("vault.yml", ""),
+                ("notes.txt", ""),
+            ],
+            &expect![[r#""#]],
+        )
+        .await;
+    }
+
+    #[tokio::test]
+    async fn another_folder_is_refused() {
+        check(&[("x", "")], &expect![[r#""ROOT" is no configuration folder of Loki: it has no folder agents"#]]).await;
     }
 }

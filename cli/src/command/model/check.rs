@@ -86,7 +86,7 @@ pub(super) async fn job(
         Failure::new("E9001", Exit::Short, format!("the agent {agent} could not be packed: {error}"))
     })?;
     let version = package.contract.version.to_string();
-    client.upload(&["api", "agents"], package.bytes).await?;
+    client.register(package.bytes, true).await?;
     let body = json!({"agent": agent, "version": version, "input": {"model": model}});
     let submitted = client.post(&["api", "jobs"], &[("validate", "refuse")], &body).await?;
     let id = submitted["id"].as_str().ok_or_else(|| Failure::answer("a submission is answered with an id"))?;

@@ -20,6 +20,9 @@ pub(crate) struct Options {
     /// Check and pack, without deploying.
     #[arg(long)]
     dry_run: bool,
+    /// Replace the package of a version that is deployed with other files.
+    #[arg(long)]
+    replace: bool,
 }
 
 /// Packs all skills before it uploads the first one, so that a refused skill leaves nothing half deployed.
@@ -43,7 +46,7 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
             answers.push(json!({"name": skill.name, "version": skill.version, "digest": digest}));
             continue;
         }
-        let answer = client.upload(&["api", "skills"], bytes).await?;
+        let answer = client.deploy_skill(bytes, options.replace).await?;
         let what = if answer["changed"] == false { "unchanged" } else { "deployed" };
         context.note(&format!("{label}   {what}"));
         answers.push(answer);

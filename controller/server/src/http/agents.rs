@@ -58,10 +58,10 @@ pub(crate) async fn get(door: &HttpDoor, caller: &Caller, request: &Request, nam
     Ok(json(StatusCode::OK, &Value::Object(agent.details())))
 }
 
-/// `POST /api/agents` with a package as its body.
+/// `POST /api/agents[?replace=true]` with a package as its body.
 pub(crate) async fn register(door: &HttpDoor, caller: &Caller, request: &mut Request) -> Answer {
     let package = request.body(door, door.limits.package_bytes_max).await?;
-    let registered = door.service.register(caller, package).await?;
+    let registered = door.service.register(caller, package, request.query().flag("replace")?).await?;
     let body = json!({
         "name": registered.name.as_str(),
         "version": registered.version.to_string(),
@@ -97,6 +97,32 @@ pub(crate) async fn deprecate(
 pub(crate) async fn resume(door: &HttpDoor, caller: &Caller, name: &str, version: &str) -> Answer {
     door.service.resume_agent(caller, name, version).await?;
     Ok(json(StatusCode::OK, &json!({ "accepted": true })))
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RollbackBody {
+    revision: Option<u32>,
+}
+
+/// `POST /api/agents/{name}/versions/{version}/rollback` with `{"revision": 1}`, or without a body for the revision before.
+pub(crate) async fn roll_back(
+    door: &HttpDoor,
+    caller: &Caller,
+    request: &mut Request,
+    name: &str,
+    version: &str,
+) -> Answer {
+    let body: RollbackBody = request.read_json(door).await?;
+    let back = door.service.roll_back(caller, name, version, body.revision).await?;
+    let body = json!({
+        "name": back.registered.name.as_str(),
+        "version": back.registered.version.to_string(),
+        "digest": back.registered.digest.to_string(),
+        "from": back.from,
+        "revision": back.revision,
+    });
+    Ok(json(StatusCode::OK, &body))
 }
 
 /// `DELETE /api/agents/{name}/versions/{version}`: retires the version.

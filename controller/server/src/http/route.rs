@@ -32,6 +32,7 @@ pub(crate) enum Route {
     Chain(String),
     ChainCheck,
     ChainCancel(String),
+    ChainTree(String),
     Events,
     Socket,
     Agents,
@@ -41,6 +42,7 @@ pub(crate) enum Route {
     AgentDeprecate(String, String),
     AgentDelete(String, String),
     AgentResume(String, String),
+    AgentRollback(String, String),
     Nodes,
     Node(String),
     NodeAction(String, NodeAction),
@@ -127,6 +129,7 @@ impl Route {
             ["api", "chains", "check"] => Self::ChainCheck,
             ["api", "chains", id] => Self::Chain(name(id)?),
             ["api", "chains", id, "cancel"] => Self::ChainCancel(name(id)?),
+            ["api", "chains", id, "tree"] => Self::ChainTree(name(id)?),
             ["api", "questions"] => Self::Questions,
             ["api", "questions", id] => Self::Question(name(id)?),
             ["api", "questions", id, "answer"] => Self::QuestionAnswer(name(id)?),
@@ -141,6 +144,9 @@ impl Route {
             }
             ["api", "agents", agent, "versions", version, "delete"] => Self::AgentDelete(name(agent)?, name(version)?),
             ["api", "agents", agent, "versions", version, "resume"] => Self::AgentResume(name(agent)?, name(version)?),
+            ["api", "agents", agent, "versions", version, "rollback"] => {
+                Self::AgentRollback(name(agent)?, name(version)?)
+            }
             ["api", "nodes"] => Self::Nodes,
             ["api", "nodes", node] => Self::Node(name(node)?),
             ["api", "nodes", node, "labels"] => Self::NodeLabels(name(node)?),
@@ -220,6 +226,7 @@ impl Route {
             Self::Chain(_) => "/api/chains/{id}",
             Self::ChainCheck => "/api/chains/check",
             Self::ChainCancel(_) => "/api/chains/{id}/cancel",
+            Self::ChainTree(_) => "/api/chains/{id}/tree",
             Self::Questions => "/api/questions",
             Self::Question(_) => "/api/questions/{id}",
             Self::QuestionAnswer(_) => "/api/questions/{id}/answer",
@@ -232,6 +239,7 @@ impl Route {
             Self::AgentDeprecate(..) => "/api/agents/{name}/versions/{version}/deprecate",
             Self::AgentDelete(..) => "/api/agents/{name}/versions/{version}/delete",
             Self::AgentResume(..) => "/api/agents/{name}/versions/{version}/resume",
+            Self::AgentRollback(..) => "/api/agents/{name}/versions/{version}/rollback",
             Self::Nodes => "/api/nodes",
             Self::Node(_) => "/api/nodes/{name}",
             Self::NodeAction(_, NodeAction::Drain { .. }) => "/api/nodes/{name}/drain",

@@ -59,7 +59,7 @@ pub(crate) async fn test(door: &HttpDoor, caller: &Caller, request: &mut Request
 /// `POST /api/skills` with a package as its body.
 pub(crate) async fn deploy(door: &HttpDoor, caller: &Caller, request: &mut Request) -> Answer {
     let package = request.body(door, door.limits.package_bytes_max).await?;
-    let deployed = door.service.deploy_skill(caller, package).await?;
+    let deployed = door.service.deploy_skill(caller, package, request.query().flag("replace")?).await?;
     let object = &deployed.object.value;
     let body = json!({
         "name": object["metadata"]["name"],

@@ -64,6 +64,7 @@ impl From<Rejection> for Error {
             Rejection::TokenRefused => Self::TokenRefused(rejection),
             Rejection::UnknownNode { node } => Self::UnknownNode(node.to_string()),
             Rejection::NodeBusy { leases } => Self::NodeBusy { leases },
+            Rejection::VersionTaken => Self::VersionTaken(rejection.to_string()),
             Rejection::AgentInService | Rejection::AgentInUse { .. } => Self::AgentInUse(rejection),
             Rejection::LabelOfWorker { .. } => Self::LabelOfWorker(rejection),
             Rejection::PayloadTooLarge { .. } => Self::TooLarge { what: "an inline payload", limit: 64 * 1024 },

@@ -48,7 +48,7 @@ pub(super) async fn convert(
     if state.agent(&run.namespace, &name, VERSION).is_none() {
         let file = PackFile { path: "agent.yaml".to_owned(), bytes: CONTRACT.into(), executable: false };
         let package = pack_files(vec![file]).map_err(|error| Error::internal("pack an agent", &error))?;
-        service.register(&caller, package.bytes.into()).await?;
+        service.register(&caller, package.bytes.into(), false).await?;
     }
     let mut attempt = 1;
     let why = loop {
@@ -118,7 +118,7 @@ async fn answer(service: &Service, caller: &Caller, run: &Run, submission: Submi
                     None => now.version != run.version,
                 };
                 if now.run(run.id).is_none_or(|now| is_other(now)) {
-                    service.cancel(caller, id, true).await?;
+                    service.cancel_for(caller, id, true).await?;
                     return Ok(Answer::Unwanted);
                 }
             }

@@ -21,7 +21,7 @@ pub(crate) async fn register(client: &Client, contract: &str) -> Result<String, 
     let file = PackFile { path: "agent.yaml".to_owned(), bytes: contract.as_bytes().to_vec(), executable: false };
     let package = atlas_package::pack_files(vec![file])
         .map_err(|error| Failure::new("E9001", Exit::Short, format!("the agent could not be packed: {error}")))?;
-    client.upload(&["api", "agents"], package.bytes).await?;
+    client.register(package.bytes, true).await?;
     Ok(package.contract.version.to_string())
 }
 

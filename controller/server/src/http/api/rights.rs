@@ -44,6 +44,7 @@ const RIGHTS: &[(Right, &[&str])] = &[
             "checkChain",
             "listChainRuns",
             "getChainRun",
+            "getChainTree",
             "listConversations",
             "getConversation",
             "listQuestions",
@@ -73,7 +74,16 @@ const RIGHTS: &[(Right, &[&str])] = &[
     ),
     (
         Right::AgentsPublish,
-        &["registerAgent", "retireAgent", "deprecateAgent", "resumeAgent", "deleteAgent", "deploySkill", "removeSkill"],
+        &[
+            "registerAgent",
+            "retireAgent",
+            "deprecateAgent",
+            "resumeAgent",
+            "rollBackAgent",
+            "deleteAgent",
+            "deploySkill",
+            "removeSkill",
+        ],
     ),
     (Right::NodesRead, &["listNodes", "getNode"]),
     (Right::NodesOperate, &["removeNode", "drainNode", "cordonNode", "uncordonNode", "resumeNode", "labelNode"]),
@@ -105,6 +115,10 @@ const RIGHTS: &[(Right, &[&str])] = &[
     (Right::AuditRead, &["readAudit"]),
 ];
 
+/// The operations with which callers that may submit jobs change what they began themselves. The service functions know whose it is.
+pub(super) const OF_OWNER: &[&str] =
+    &["cancelJob", "deleteJob", "retryJob", "forkJob", "sendMessage", "cancelChainRun", "deleteConversation"];
+
 /// The table by operation.
 static BY_OPERATION: LazyLock<BTreeMap<&str, Right>> = LazyLock::new(|| {
     RIGHTS.iter().flat_map(|(right, operations)| operations.iter().map(|operation| (*operation, *right))).collect()
@@ -132,6 +146,9 @@ mod tests {
         }
         let known = |id: &str| operations().any(|operation| operation.id == id);
         wrong.extend(listed.iter().filter(|id| !known(id)).map(|id| format!("{id} is no operation")));
+        wrong.extend(
+            OF_OWNER.iter().filter(|id| of(id) != Some(Right::JobsControl)).map(|id| format!("{id} has no owner")),
+        );
         assert_eq!(wrong, Vec::<String>::new());
     }
 }

@@ -1,8 +1,8 @@
 //! Agents and skills.
 
 use atlas_service::catalogue::{
-    AGENT_IN_USE, CHAIN_CYCLE, CONTRACT_REFUSED, LIMIT_REACHED, NAMESPACE_LIMIT, PACKAGE_REFUSED, PEERS_AWAY,
-    POLICY_DENIED, UNKNOWN_AGENT,
+    AGENT_IN_USE, CHAIN_CYCLE, CONTRACT_REFUSED, LIMIT_REACHED, CLUSTER_FULL, NAMESPACE_LIMIT, NAMESPACE_FULL, PACKAGE_REFUSED, PEERS_AWAY,
+    POLICY_DENIED, UNKNOWN_AGENT, UNKNOWN_REVISION, VERSION_TAKEN,
 };
 
 use super::super::{Body, Content, Kind, Operation};
@@ -30,7 +30,10 @@ pub(super) const OPERATIONS: &[Operation] = &[
         .answers(&[ok("the versions", &[Content::List("Agent")])])
         .refuses(&[READ, STORED]),
     post("registerAgent", "/api/agents", "Registers an agent from its package.")
-        .takes(&[IDEMPOTENCY_KEY])
+        .takes(&[
+            word("replace", &["true", "false"], "`true` replaces another package of the same version"),
+            IDEMPOTENCY_KEY,
+        ])
         .body(Body::Package)
         .answers(&[created("the version is registered", &[Content::Json("Registered")])])
         .refuses(&[
@@ -40,9 +43,10 @@ pub(super) const OPERATIONS: &[Operation] = &[
                 PACKAGE_REFUSED,
                 CONTRACT_REFUSED,
                 CHAIN_CYCLE,
+                VERSION_TAKEN,
                 POLICY_DENIED,
-                LIMIT_REACHED,
-                NAMESPACE_LIMIT,
+                LIMIT_REACHED, CLUSTER_FULL,
+                NAMESPACE_LIMIT, NAMESPACE_FULL,
                 PEERS_AWAY,
             ],
         ]),
@@ -66,6 +70,29 @@ pub(super) const OPERATIONS: &[Operation] = &[
     .takes(&[IDEMPOTENCY_KEY])
     .answers(&[ok("it is closed", &[Content::Json("Accepted")])])
     .refuses(&[WRITE, &[UNKNOWN_AGENT]]),
+    post(
+        "rollBackAgent",
+        "/api/agents/{name}/versions/{version}/rollback",
+        "Registers an earlier package of a version again: that of a revision, or the one before the package of now.",
+    )
+    .takes(&[IDEMPOTENCY_KEY])
+    .body(Body::MaybeJson("RollbackRequest"))
+    .answers(&[ok("the version has the earlier package", &[Content::Json("RolledBack")])])
+    .refuses(&[
+        WRITE,
+        BODY,
+        STORED,
+        &[
+            UNKNOWN_AGENT,
+            UNKNOWN_REVISION,
+            PACKAGE_REFUSED,
+            CONTRACT_REFUSED,
+            CHAIN_CYCLE,
+            POLICY_DENIED,
+            LIMIT_REACHED,
+            PEERS_AWAY,
+        ],
+    ]),
     delete(
         "retireAgent",
         "/api/agents/{name}/versions/{version}",

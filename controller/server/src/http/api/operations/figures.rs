@@ -1,8 +1,8 @@
 //! Health, figures and pages.
 
 use atlas_service::catalogue::{
-    LIMIT_REACHED, MALFORMED, NAMESPACE_LIMIT, NOT_CONFIGURED, OBJECT_CHANGED, OBJECT_IN_USE, OBJECT_REFUSED,
-    PACKAGE_REFUSED, PEERS_AWAY, QUEUE_FULL, UNKNOWN_AGENT, UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND,
+    LIMIT_REACHED, CLUSTER_FULL, MALFORMED, NAMESPACE_LIMIT, NAMESPACE_FULL, NOT_CONFIGURED, OBJECT_CHANGED, OBJECT_IN_USE, OBJECT_REFUSED,
+    PACKAGE_REFUSED, PEERS_AWAY, QUEUE_FULL, UNKNOWN_AGENT, UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND, VERSION_TAKEN,
 };
 
 use super::super::{Body, Content, Operation};
@@ -55,6 +55,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     .answers(&[ok("the skills", &[Content::List("Skill")])])
     .refuses(&[READ, &[NOT_CONFIGURED]]),
     post("deploySkill", "/api/skills", "Deploys a skill from its package. It replaces one of the same name.")
+        .takes(&[word("replace", &["true", "false"], "`true` replaces another package of the same version")])
         .body(Body::Package)
         .answers(&[created("the skill is deployed", &[Content::Json("Registered")])])
         .refuses(&[
@@ -66,7 +67,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
                 UNKNOWN_OBJECT,
                 OBJECT_CHANGED,
                 OBJECT_REFUSED,
-                LIMIT_REACHED,
+                VERSION_TAKEN,
+                LIMIT_REACHED, CLUSTER_FULL,
                 PEERS_AWAY,
             ],
         ]),
@@ -81,7 +83,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             WRITE,
             BODY,
             STORED,
-            &[UNKNOWN_OBJECT, PACKAGE_REFUSED, QUEUE_FULL, LIMIT_REACHED, NAMESPACE_LIMIT],
+            &[UNKNOWN_OBJECT, PACKAGE_REFUSED, QUEUE_FULL, LIMIT_REACHED, CLUSTER_FULL, NAMESPACE_LIMIT, NAMESPACE_FULL],
         ]),
     delete("removeSkill", "/api/skills/{name}", "Removes a skill. Its package is kept as long as something uses it.")
         .takes(&[IF_MATCH, IF_NONE_MATCH, DRY_RUN, IDEMPOTENCY_KEY])

@@ -1,0 +1,37 @@
+//! Versions are immutable: what is deployed under a version stays, unless somebody says `--replace`.
+
+use atlas_package::Package;
+
+use crate::api::{self, Agent};
+use crate::client::Client;
+use crate::exit::Exit;
+use crate::failure::Failure;
+
+/// Refuses packages whose versions are deployed with other files.
+pub(crate) async fn immutable(
+    client: &Client,
+    packages: &mut dyn Iterator<Item = &Package>,
+) -> Result<(), Failure> {
+    for package in packages {
+        let (name, version) = (package.contract.name.as_str(), package.contract.version.to_string());
+        let known: Agent = match client.get(&["api", "agents", name, "versions", &version], &[]).await {
+            Ok(known) => api::read(&known)?,
+            Err(failure) if failure.exit == Exit::NotFound => continue,
+            Err(failure) => return Err(failure),
+        };
+        if known.digest != package.digest.to_string() {
+            return Err(taken(package, &known.digest));
+        }
+    }
+    Ok(())
+}
+
+/// The refusal of a package whose version has another one.
+pub(crate) fn taken(package: &Package, digest: &str) -> Failure {
+    let (name, version) = (&package.contract.name, package.contract.version);
+    let message = format!(
+        "the version {version} of \"{name}\" is deployed with the package {digest}, this package is {}",
+        package.digest
+    );
+    Failure::new("E1127", Exit::Conflict, message).with_next("raise its version, or replace the package: --replace")
+}
