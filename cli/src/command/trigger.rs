@@ -105,9 +105,11 @@ struct Trigger {
     catch_up: u32,
     jitter_seconds: u32,
     hmac: Option<String>,
+    scheme: String,
     replay_window_seconds: u32,
     missed: u64,
     error: String,
+    warnings: Vec<String>,
     firings: Vec<Firing>,
 }
 
@@ -191,7 +193,8 @@ async fn test(context: &Context, options: &TestOptions) -> Result<Exit, Failure>
         text += &format!("the job would fail: {error}\n");
     }
     if value["signed"] == true {
-        text += "a call needs a signature: X-Atlas-Signature\n";
+        let header = value["signature"].as_str().unwrap_or("X-Atlas-Signature");
+        text += &format!("a call needs a signature: {header}\n");
     }
     if value["enabled"] == false {
         text += &format!("the trigger is paused; resume it: atlasctl trigger resume {name}\n");
@@ -205,7 +208,11 @@ async fn enable(context: &Context, name: &str, enabled: bool) -> Result<Exit, Fa
     let value = context.client()?.put(&path(name), &[], &json!({ "enabled": enabled })).await;
     let value = value.map_err(|failure| missing(failure, name))?;
     let word = if enabled { "resumed" } else { "paused" };
-    let text = format!("trigger {name}   {word}\n");
+    let mut text = format!("trigger {name}   {word}\n");
+    let next = value["next_fire"].as_f64().unwrap_or_default();
+    if enabled && next > 0.0 && next <= context.look.now && value["trigger_type"] != "one_shot" {
+        text += "times passed meanwhile: its rule catch-up says how many of them fire now\n";
+    }
     context.show(&Shown { value, text, names: vec![format!("trigger/{name}")] })?;
     Ok(Exit::Done)
 }

@@ -49,7 +49,7 @@ pub use kind::{
     KINDS, Kind, REFERENCES_MAX, Reference, Refusal, Scope, View, check, check_among, check_references, kind,
 };
 pub use model::{FALLBACKS_REACHED_MAX, with_fallbacks};
-pub use namespace::{NamespaceSpec, RateSpec};
+pub use namespace::{NamespaceSpec, RateSpec, Unsatisfiable};
 pub use orchestrator::{ExternalSpec, OrchestratorSpec, RULES_MAX, RuleSpec};
 pub use pin::PinSpec;
 pub use policy::{PolicyAsk, PolicyRule, PolicySpec};
@@ -60,7 +60,8 @@ pub use skill::{SkillProgram, SkillSpec};
 pub use tier::{TIERS, TierSpec, models_of_tier};
 pub use token::TokenSpec;
 pub use trigger::{
-    CATCH_UP_MAX, FIRINGS_MAX, Firing, JITTER_MAX, MAPPED_MAX, OVERLAPS, REPLAY_WINDOW_MAX, TRIGGER_TYPES, TriggerSpec,
+    CATCH_UP_MAX, FIRINGS_MAX, Firing, JITTER_MAX, MAPPED_MAX, OVERLAPS, REPLAY_WINDOW_MAX, SCHEMES, TRIGGER_TYPES,
+    TriggerSpec,
     TriggerStatus,
 };
 pub use webhook::{EVENT_KINDS, WebhookSpec};

@@ -20,6 +20,8 @@ use crate::secret::SealedVersion;
 pub const TRIGGER_TYPES: [&str; 4] = ["cron", "interval", "one_shot", "webhook"];
 /// What a trigger does whose last job has not ended.
 pub const OVERLAPS: [&str; 4] = ["allow", "skip", "queue", "cancel"];
+/// How senders sign the calls of webhooks.
+pub const SCHEMES: [&str; 6] = ["atlas", "github", "stripe", "slack", "shopify", "standard"];
 /// Most missed times for which jobs are started afterwards.
 pub const CATCH_UP_MAX: u32 = 100;
 /// Most seconds by which a firing may be delayed at random.
@@ -70,6 +72,9 @@ pub struct TriggerSpec {
     /// The secret that signs calls. Only the cluster writes it.
     #[serde(default)]
     pub webhook_secret: Option<SealedVersion>,
+    /// The secret that it replaced, which is accepted for a while. Only the cluster writes it.
+    #[serde(default)]
+    pub webhook_secret_before: Option<SealedVersion>,
 }
 
 fn yes() -> bool {
@@ -160,7 +165,7 @@ impl Kind for TriggerKind {
     }
 
     fn kept(&self) -> &'static [&'static str] {
-        &["webhook_secret", "rearmed"]
+        &["webhook_secret", "webhook_secret_before", "rearmed"]
     }
 
     fn normalise(&self, spec: &mut Value) {
@@ -178,8 +183,10 @@ impl Kind for TriggerKind {
                 *value = object;
             }
         }
-        if let Some(secret) = spec.get_mut("webhook_secret") {
-            *secret = Value::String("***".to_owned());
+        for member in ["webhook_secret", "webhook_secret_before"] {
+            if let Some(secret) = spec.get_mut(member) {
+                *secret = Value::String("***".to_owned());
+            }
         }
     }
 }

@@ -61,8 +61,13 @@ fn id_of(members: &Map<String, Value>, path: &Path) -> String {
 pub(crate) async fn store(service: Service, caller: Caller, files: Vec<TriggerFile>, env: Env) {
     for TriggerFile { path, document } in files {
         loop {
-            match service.create_trigger(&caller, &document, false).await {
-                Ok(_) => break,
+            match service.create_trigger(&caller, &document, false, false).await {
+                Ok(made) => {
+                    for warning in Service::trigger_warnings(&made) {
+                        tracing::warn!(path = %path.display(), "{warning}");
+                    }
+                    break;
+                }
                 Err(Error::NoLeader | Error::Overloaded | Error::OutcomeUnknown | Error::LevelTooLow(_)) => {
                     env.clock.sleep(INTERVAL).await;
                 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_objects::{SealedVersion, TriggerSpec, TriggerStatus};
-use atlas_triggers::{Definition, Rules, Target};
+use atlas_triggers::{Before, Definition, Kind, Rules, Target};
 use atlas_types::{
     AgentName, Command, Expect, Namespace, Object, ObjectKey, ObjectKind, ObjectName, PutObject, RequestId,
     SPEC_BYTES_MAX, SecretText, Timestamp,
@@ -22,7 +22,7 @@ use crate::{Caller, Consistency, Error, Service};
 
 pub(crate) use self::deliveries::Deliveries;
 pub use self::deliveries::HookSender;
-pub use self::hook::HookCall;
+pub use self::hook::{HOOK_HEADERS, HookAnswer, HookCall};
 pub(crate) use self::leader::fire;
 pub use self::preview::{Backfill, Backfilled, LocalTime};
 
@@ -47,7 +47,8 @@ const CHANGEABLE: [&str; 11] = [
     "webhook_secret",
 ];
 /// Members of ours that clients may change.
-const RULES: [&str; 7] = ["time_zone", "overlap", "catch_up", "jitter_seconds", "hmac", "replay_window_seconds", "map"];
+const RULES: [&str; 8] =
+    ["time_zone", "overlap", "catch_up", "jitter_seconds", "hmac", "scheme", "replay_window_seconds", "map"];
 
 /// Which triggers a list has.
 #[derive(Debug, Clone, Default)]
@@ -87,23 +88,37 @@ impl Trigger {
         if status.planned_revision == self.object.revision.0 {
             return status;
         }
-        let next = self.definition.next_fire(seconds(Timestamp(status.last_fired)), seconds(self.object.updated));
-        status.armed = self.is_enabled() && next > 0.0;
+        let armed = self.is_enabled();
+        let before =
+            Before { schedule: &status.schedule, armed: status.armed, next: seconds(Timestamp(status.next_fire)) };
         let spent = self.spec.trigger_type == "one_shot" && status.spent == self.spec.shot();
-        status.next_fire = if spent { 0 } else { self.delayed(next).0 };
+        let next = if spent { 0.0 } else { self.definition.replan(&before, armed, seconds(self.object.updated)) };
+        status.armed = armed && next > 0.0;
+        status.next_fire = timestamp(next).0;
+        status.schedule = self.definition.schedule();
         status.planned_revision = self.object.revision.0;
         status.error.clear();
         status
     }
 
-    /// A planned time with its delay.
-    pub(crate) fn delayed(&self, next: f64) -> Timestamp {
-        let next = timestamp(next);
-        if next <= Timestamp::NOT_YET {
-            return Timestamp::NOT_YET;
+    /// What tells its delays from those of others.
+    fn number(&self) -> u64 {
+        self.object.uid.0
+    }
+
+    /// When it fires for a planned time, seconds since 1970.
+    fn fires_at(&self, tick: f64) -> f64 {
+        self.definition.fires_at(self.number(), tick)
+    }
+
+    /// The next time as clients see it: of one that is paused, the time at which it would have fired next.
+    fn next_shown(&self, status: &TriggerStatus) -> f64 {
+        let planned = seconds(Timestamp(status.next_fire));
+        let is_timed = matches!(self.definition.kind, Kind::Cron { .. } | Kind::Interval { .. });
+        match planned > 0.0 || !is_timed {
+            true => self.fires_at(planned),
+            false => self.definition.next_fire(0.0, seconds(self.object.updated)),
         }
-        let delay = atlas_triggers::jitter(self.object.uid.0, next.0, self.definition.rules.jitter_seconds);
-        Timestamp(next.0.saturating_add(i64::from(delay) * 1_000_000))
     }
 
     fn show(&self, view: View) -> Value {
@@ -116,7 +131,7 @@ impl Trigger {
             "enabled": self.is_enabled(),
             "webhook_secret": secret,
             "last_fired": seconds(Timestamp(status.last_fired)),
-            "next_fire": seconds(Timestamp(status.next_fire)),
+            "next_fire": self.next_shown(&status),
             "fire_count": status.fire_count,
             "last_job_id": status.last_job_id,
             "created_at": seconds(self.object.created),
@@ -129,7 +144,7 @@ impl Trigger {
                     "job_id": firing.job,
                 })
             };
-            let Rules { time_zone, overlap, catch_up, jitter_seconds, hmac, replay_window_seconds, map } =
+            let Rules { time_zone, overlap, catch_up, jitter_seconds, hmac, scheme, replay_window_seconds, map } =
                 &self.definition.rules;
             let more = json!({
                 "namespace": self.object.key.namespace.as_str(),
@@ -139,10 +154,12 @@ impl Trigger {
                 "catch_up": catch_up,
                 "jitter_seconds": jitter_seconds,
                 "hmac": hmac.as_ref().map(|name| format!("secret://{name}")),
+                "scheme": scheme.as_str(),
                 "replay_window_seconds": replay_window_seconds,
                 "map": map,
                 "missed": status.missed,
                 "error": status.error,
+                "warnings": self.definition.remarks(),
                 "firings": status.firings.iter().map(firing).collect::<Vec<_>>(),
             });
             members.extend(more.as_object().cloned().unwrap_or_default());
@@ -152,8 +169,15 @@ impl Trigger {
 }
 
 impl Service {
-    /// Makes a trigger, or replaces the one of the same id unless the caller expects none.
-    pub async fn create_trigger(&self, caller: &Caller, document: &Value, new: bool) -> Result<Value, Error> {
+    /// Makes a trigger, or replaces the one of the same id unless the caller expects a `new` one. A `strict` caller wants a refusal
+    /// where Atlas for Python drops parts of an expression.
+    pub async fn create_trigger(
+        &self,
+        caller: &Caller,
+        document: &Value,
+        new: bool,
+        strict: bool,
+    ) -> Result<Value, Error> {
         let members = document.get("trigger").unwrap_or(document);
         let id = match members.get("id") {
             None | Some(Value::Null) => String::new(),
@@ -165,14 +189,14 @@ impl Service {
         let drawn = || caller.request_id.as_ref().map_or_else(|| self.shared.env.entropy.u64(), drawn);
         let id = if id.is_empty() { format!("trigger-{:016x}", drawn()) } else { id };
         let definition = parsed(document)?;
+        refuse_odd(&definition, strict)?;
         let key = trigger_key(&caller.namespace, &id)?;
         for tried in 1.. {
             let state = self.state(Consistency::Linearizable).await?;
             let old = state.object(&key).filter(|_| !new);
             let expect = old.map_or(Expect::Absent, |old| Expect::Revision(old.revision));
             let before = old.and_then(|old| TriggerSpec::read(&old.spec).ok());
-            let sealed = before.as_ref().and_then(|before| before.webhook_secret.as_ref());
-            let secret = self.sealed(&key, &definition.fields.webhook_secret, sealed)?;
+            let secret = self.sealed(&key, &definition.fields.webhook_secret, before.as_ref())?;
             let labels = old.map(|old| (*old.labels).clone()).unwrap_or_default();
             let rearmed = before.as_ref().map_or(0, |before| before.rearmed);
             match self.store_trigger(caller, &key, &definition, secret, rearmed, labels, expect).await {
@@ -219,8 +243,19 @@ impl Service {
         Ok(Trigger::read(found.ok_or_else(not_found)?)?.show(view))
     }
 
-    /// Changes members of a trigger; what else the document has is ignored.
-    pub async fn change_trigger(&self, caller: &Caller, id: &str, document: &Value) -> Result<Value, Error> {
+    /// What is odd about the expression of a trigger that [`Service::create_trigger`] or [`Service::change_trigger`] has returned.
+    pub fn trigger_warnings(shown: &Value) -> Vec<String> {
+        Definition::parse(shown).map(|definition| definition.remarks()).unwrap_or_default()
+    }
+
+    /// Changes members of a trigger; what else the document has is ignored. `strict` as in [`Service::create_trigger`].
+    pub async fn change_trigger(
+        &self,
+        caller: &Caller,
+        id: &str,
+        document: &Value,
+        strict: bool,
+    ) -> Result<Value, Error> {
         let Some(changes) = document.get("trigger").unwrap_or(document).as_object() else {
             return Err(Error::Malformed("the body must be a JSON object".to_owned()));
         };
@@ -229,8 +264,9 @@ impl Service {
             let state = self.state(Consistency::Linearizable).await?;
             let old = Trigger::read(state.object(&key).ok_or_else(not_found)?)?;
             let definition = changed(&old, changes)?;
+            refuse_odd(&definition, strict && changes.contains_key("cron_expr"))?;
             let rearmed = old.spec.rearmed + u64::from(rearms(&old, changes));
-            let secret = self.sealed(&key, &definition.fields.webhook_secret, old.spec.webhook_secret.as_ref())?;
+            let secret = self.sealed(&key, &definition.fields.webhook_secret, Some(&old.spec))?;
             let (labels, expect) = ((*old.object.labels).clone(), Expect::Revision(old.object.revision));
             match self.store_trigger(caller, &key, &definition, secret, rearmed, labels, expect).await {
                 Err(Error::ObjectChanged { .. }) if tried < TRIES_MAX => {}
@@ -251,16 +287,16 @@ impl Service {
         }
     }
 
-    /// The secret of a trigger, sealed. `***` keeps the one that it has.
-    fn sealed(
-        &self,
-        key: &ObjectKey,
-        secret: &str,
-        old: Option<&SealedVersion>,
-    ) -> Result<Option<SealedVersion>, Error> {
+    /// The secret of a trigger, sealed, and the one before it. `***` keeps those that it has.
+    fn sealed(&self, key: &ObjectKey, secret: &str, spec: Option<&TriggerSpec>) -> Result<Sealed, Error> {
+        let old = spec.and_then(|spec| spec.webhook_secret.as_ref());
+        let kept = || {
+            let before = spec.and_then(|spec| spec.webhook_secret_before.clone());
+            Sealed { newest: old.cloned(), before }
+        };
         match secret {
-            "" => Ok(None),
-            HIDDEN => Ok(old.cloned()),
+            "" => Ok(Sealed::default()),
+            HIDDEN => Ok(kept()),
             secret => {
                 let keys = self.shared.keys.as_ref().ok_or(Error::NoSecretsKey)?;
                 if secret.len() > atlas_types::SECRET_BYTES_MAX {
@@ -269,13 +305,13 @@ impl Service {
                 }
                 // The same secret again changes nothing.
                 let is_same = |old: &&SealedVersion| keys.unseal(key, old).is_ok_and(|old| old.expose() == secret);
-                if let Some(old) = old.filter(is_same) {
-                    return Ok(Some(old.clone()));
+                if old.as_ref().is_some_and(is_same) {
+                    return Ok(kept());
                 }
                 let version = old.map_or(1, |old| old.version.saturating_add(1));
                 let created = u64::try_from(self.shared.env.clock.wall().0 / 1_000_000).unwrap_or(0);
                 let sealed = keys.seal(key, version, &SecretText::new(secret), self.nonce(), created);
-                sealed.ok_or(Error::Internal).map(Some)
+                Ok(Sealed { newest: Some(sealed.ok_or(Error::Internal)?), before: old.cloned() })
             }
         }
     }
@@ -286,16 +322,17 @@ impl Service {
         caller: &Caller,
         key: &ObjectKey,
         definition: &Definition,
-        secret: Option<SealedVersion>,
+        secret: Sealed,
         rearmed: u64,
         labels: BTreeMap<String, String>,
         expect: Expect,
     ) -> Result<(), Error> {
         let mut document = definition.to_document();
         let Some(members) = document.as_object_mut() else { return Err(Error::Internal) };
-        if let Some(secret) = secret {
+        for (member, secret) in [("webhook_secret", secret.newest), ("webhook_secret_before", secret.before)] {
+            let Some(secret) = secret else { continue };
             let secret = serde_json::to_value(secret).map_err(|error| Error::internal("write a trigger", &error))?;
-            members.insert("webhook_secret".to_owned(), secret);
+            members.insert(member.to_owned(), secret);
         }
         if rearmed > 0 {
             members.insert("rearmed".to_owned(), json!(rearmed));
@@ -313,6 +350,14 @@ impl Service {
     }
 }
 
+/// The sealed secrets of a trigger.
+#[derive(Debug, Default)]
+struct Sealed {
+    newest: Option<SealedVersion>,
+    /// The one that it replaced.
+    before: Option<SealedVersion>,
+}
+
 /// The definition in a stored spec.
 fn definition(spec: &[u8]) -> Result<Definition, Error> {
     let mut document: Value = serde_json::from_slice(spec).unwrap_or_default();
@@ -323,9 +368,21 @@ fn definition(spec: &[u8]) -> Result<Definition, Error> {
     Definition::parse(&document).map_err(|error| Error::Malformed(error.to_string()))
 }
 
-/// Why the spec of a trigger cannot fire, in words. The state accepts what only a newer program understands.
+/// Why the spec of a trigger cannot fire, or not as it says, in words. The state accepts what only a newer program understands.
 pub(crate) fn refusal_of(spec: &[u8]) -> Option<String> {
-    definition(spec).err().map(|error| error.to_string())
+    let refused = definition(spec).and_then(|definition| refuse_odd(&definition, true));
+    refused.err().map(|error| error.to_string())
+}
+
+/// Refuses an expression of which parts never match, or match more than they seem to, if the caller is `strict`.
+fn refuse_odd(definition: &Definition, strict: bool) -> Result<(), Error> {
+    match definition.remarks() {
+        remarks if strict && !remarks.is_empty() => {
+            let text = format!("cron expression '{}': {}", definition.fields.cron_expr, remarks.join("; "));
+            Err(Error::Malformed(text))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn parsed(document: &Value) -> Result<Definition, Error> {

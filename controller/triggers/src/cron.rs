@@ -1,11 +1,18 @@
 //! Cron expressions of five fields, in UTC (compatibility §14.2).
 
+mod hint;
+mod remark;
+
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 
 /// The longest expression that is read.
 const BYTES_MAX: usize = 4 << 10;
+
+/// The fields in their order, with their least and their greatest value. The weekdays 0 and 7 are Sunday.
+const FIELDS: [(&str, u64, u64); 5] =
+    [("minute", 0, 59), ("hour", 0, 23), ("day", 1, 31), ("month", 1, 12), ("weekday", 0, 7)];
 
 /// How many days the next time may be away. 40 years contain each weekday of 29 February, even around 2100.
 const DAYS_MAX: usize = 41 * 366;
@@ -28,13 +35,13 @@ pub struct Cron {
 /// Why a text is not an expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CronError {
-    #[error("Cron expression must have 5 fields, got {got}: '{expression}'")]
-    Fields { got: usize, expression: String },
+    #[error("Cron expression must have 5 fields, got {got}: '{expression}'{hint}")]
+    Fields { got: usize, expression: String, hint: String },
     /// All values are outside the range of the field.
     #[error("Cron field '{field}' produced no valid values: '{expression}'")]
     Empty { field: &'static str, expression: String },
-    #[error("Cron field '{field}' has the invalid item '{item}': '{expression}'")]
-    Item { field: &'static str, item: String, expression: String },
+    #[error("Cron field '{field}' has the invalid item '{item}': '{expression}'{hint}")]
+    Item { field: &'static str, item: String, expression: String, hint: String },
     #[error("Cron expression has {0} bytes, the limit is {BYTES_MAX}")]
     TooLong(usize),
     /// There is no such time, for example no 31 February.
@@ -50,19 +57,34 @@ impl Cron {
         }
         let fields: Vec<&str> = text.split_whitespace().collect();
         let &[minute, hour, day, month, weekday] = fields.as_slice() else {
-            return Err(CronError::Fields { got: fields.len(), expression: text.to_owned() });
+            let hint = hint::of_fields(&fields);
+            return Err(CronError::Fields { got: fields.len(), expression: text.to_owned(), hint });
         };
-        let set = |name, field, least, most| Range { name, least, most, expression: text }.set(field);
-        let from_sunday = set("weekday", weekday, 0, 7)?;
+        let set = |place: usize, field| {
+            let (name, least, most) = FIELDS[place];
+            Range { name, least, most, expression: text }.set(field)
+        };
+        let from_sunday = set(4, weekday)?;
         // 0 and 7 are Sunday.
         let weekdays = (0..=7).filter(|day| from_sunday >> day & 1 == 1).fold(0, |set, day| set | 1 << ((day + 6) % 7));
         Ok(Self {
-            minutes: set("minute", minute, 0, 59)?,
-            hours: set("hour", hour, 0, 23)?,
-            days: set("day", day, 1, 31)?,
-            months: set("month", month, 1, 12)?,
+            minutes: set(0, minute)?,
+            hours: set(1, hour)?,
+            days: set(2, day)?,
+            months: set(3, month)?,
             weekdays,
         })
+    }
+
+    /// What is odd about an expression that can be read: parts of it never match, or match more than they seem to.
+    pub fn remarks(text: &str) -> Vec<String> {
+        remark::of(text)
+    }
+
+    /// All that decides when it matches, in one word: two expressions with the same word match at the same times.
+    pub(crate) fn word(&self) -> String {
+        let Self { minutes, hours, days, months, weekdays } = self;
+        format!("{minutes:x}-{hours:x}-{days:x}-{months:x}-{weekdays:x}")
     }
 
     /// The minutes that match, ascending.
@@ -155,6 +177,7 @@ impl Range<'_> {
                 field: self.name,
                 item: item.to_owned(),
                 expression: self.expression.to_owned(),
+                hint: hint::of_item(self.name, self.least, self.most, item),
             })?;
             // Values outside the range are ignored, and those far outside must not cost time.
             let mut value = match first < self.least {
@@ -251,19 +274,175 @@ mod tests {
     #[test]
     fn other_texts_are_refused() {
         check("", expect!["Cron expression must have 5 fields, got 0: ''"]);
-        check("@daily", expect!["Cron expression must have 5 fields, got 1: '@daily'"]);
-        check("* * * * * *", expect!["Cron expression must have 5 fields, got 6: '* * * * * *'"]);
+        check("@daily", expect!["Cron expression must have 5 fields, got 1: '@daily'; write 0 0 * * *"]);
+        check(
+            "* * * * * *",
+            expect![[
+                r#"Cron expression must have 5 fields, got 6: '* * * * * *'; the fields are minute, hour, day, month and weekday, without seconds and years"#
+            ]],
+        );
         for item in ["a", "-5", "?", "1,,2", "*/0", "9-3", "1-2-3", "1/2/3", "*/", "/2", "MON", "+1", "*-3", "٣"] {
             assert!(matches!(Cron::parse(&format!("{item} * * * *")), Err(CronError::Item { .. })), "{item}");
         }
         assert_eq!(Cron::parse(&"1,".repeat(4 << 10)), Err(CronError::TooLong(8 << 10)));
     }
 
+    /// The field of an expression whose other fields are stars, and what its error says after the expression.
+    #[expect(clippy::needless_pass_by_value, reason = "the tests read better")]
+    fn hints(place: usize, items: &[&str], expected: Expect) {
+        let hint = |item: &&str| {
+            let mut fields = ["*"; 5];
+            fields[place] = *item;
+            let error = Cron::parse(&fields.join(" ")).expect_err(item).to_string();
+            format!("{item}{}\n", error.rsplit('\'').next().unwrap_or_default())
+        };
+        expected.assert_eq(&items.iter().map(hint).collect::<String>());
+    }
+
+    #[test]
+    fn a_refusal_says_what_to_write() {
+        let weekdays =
+            ["MON-FRI", "sunday", "SAT-SUN", "FRI-MON", "mon-fri/2", "5-1", "FRI#2", "6#5", "L", "5L", "xyz"];
+        hints(
+            4,
+            &weekdays,
+            expect![[r#"
+            MON-FRI; write 1-5
+            sunday; write 0
+            SAT-SUN; write 6-7
+            FRI-MON; write 5-7,1
+            mon-fri/2; write 1-5/2
+            5-1; write 5-7,1
+            FRI#2; write 5, and 8-14 in the field day: both have to match
+            6#5; write 6, and 29-31 in the field day: both have to match
+            L; write 6 for Saturday, or 0 for Sunday
+            5L; L, W and # are not understood, only numbers
+            xyz
+        "#]],
+        );
+        hints(
+            3,
+            &["JAN", "Oct-March", "DEC/2", "13-JAN", "MON"],
+            expect![[r#"
+            JAN; write 1
+            Oct-March; write 10-12,1-3
+            DEC/2; write 12/2
+            13-JAN
+            MON
+        "#]],
+        );
+        hints(
+            2,
+            &["L", "LW", "15W", "?", "31-1"],
+            expect![[r#"
+            L; no expression means the last day of each month; write a day that every month has, such as 28
+            LW; no expression means the last day of each month; write a day that every month has, such as 28
+            15W; L, W and # are not understood, only numbers
+            ?; write *
+            31-1; write 31,1
+        "#]],
+        );
+        hints(
+            1,
+            &["22-4", "*/0", "1,,2", "a"],
+            expect![[r#"
+            22-4; write 22-23,0-4
+            */0; a step is at least 1
+            1,,2; there is a comma too many
+            a
+        "#]],
+        );
+        let words = ["@yearly", "@Monthly", "@weekly", "@midnight", "@hourly", "@reboot", "@every 5m", "* * *"];
+        let told = |word: &&str| format!("{}\n", Cron::parse(word).expect_err(word));
+        expect![[r#"
+            Cron expression must have 5 fields, got 1: '@yearly'; write 0 0 1 1 *
+            Cron expression must have 5 fields, got 1: '@Monthly'; write 0 0 1 * *
+            Cron expression must have 5 fields, got 1: '@weekly'; write 0 0 * * 0
+            Cron expression must have 5 fields, got 1: '@midnight'; write 0 0 * * *
+            Cron expression must have 5 fields, got 1: '@hourly'; write 0 * * * *
+            Cron expression must have 5 fields, got 1: '@reboot'; words with @ are not understood
+            Cron expression must have 5 fields, got 2: '@every 5m'; make a trigger of the type interval for that
+            Cron expression must have 5 fields, got 3: '* * *'
+        "#]]
+        .assert_eq(&words.iter().map(told).collect::<String>());
+    }
+
+    #[test]
+    fn what_is_odd_is_named() {
+        let expressions = [
+            "0,60 * * * *",
+            "60 0,24 0,32 0,13 8,1",
+            "50-70/5 20-25 0-2 10-13 5-9",
+            "*/90 */24 * * *",
+            "0 0 * * 1/2",
+            "0 0 * * 5/2",
+            "0 0 * * 1/4",
+            "0 0 * * 0/7",
+            "0 0 * * */2",
+            "0 0 * * 1-7/2",
+            "*/60 0-23/6 1-31 1-12 0-7",
+            "0 0 0-9/4 * *",
+            "0 0 0-1/2,3 * *",
+            "99/5,1 * * * *",
+        ];
+        let told = |expression: &&str| {
+            let remarks = Cron::remarks(expression);
+            let remarks: Vec<String> = remarks.iter().map(|remark| format!("  {remark}\n")).collect();
+            format!("{expression}\n{}", remarks.concat())
+        };
+        expect![[r#"
+            0,60 * * * *
+              '60' in the field minute is outside 0-59 and never matches; leave it out
+            60 0,24 0,32 0,13 8,1
+              '60' in the field minute is outside 0-59 and never matches; leave it out
+              '24' in the field hour is outside 0-23 and never matches; leave it out
+              '0' in the field day is outside 1-31 and never matches; leave it out
+              '32' in the field day is outside 1-31 and never matches; leave it out
+              '0' in the field month is outside 1-12 and never matches; leave it out
+              '13' in the field month is outside 1-12 and never matches; leave it out
+              '8' in the field weekday is outside 0-7 and never matches; leave it out
+            50-70/5 20-25 0-2 10-13 5-9
+              '50-70/5' in the field minute goes beyond 0-59; write 50-59/5
+              '20-25' in the field hour goes beyond 0-23; write 20-23
+              '0-2' in the field day goes beyond 1-31; write 1-2
+              '10-13' in the field month goes beyond 1-12; write 10-12
+              '5-9' in the field weekday goes beyond 0-7; write 5-7
+            */90 */24 * * *
+              '*/90' in the field minute has a step that is longer than the field, so only 0 matches; write 0, or make a trigger of the type interval
+            0 0 * * 1/2
+              '1/2' in the field weekday goes up to 7, which is Sunday; write 1-6/2, or 1-7/2 for that
+            0 0 * * 5/2
+              '5/2' in the field weekday goes up to 7, which is Sunday; write 5-6/2, or 5-7/2 for that
+            0 0 * * 1/4
+            0 0 * * 0/7
+            0 0 * * */2
+            0 0 * * 1-7/2
+            */60 0-23/6 1-31 1-12 0-7
+            0 0 0-9/4 * *
+              '0-9/4' in the field day goes beyond 1-31; write 4-9/4
+            0 0 0-1/2,3 * *
+              '0-1/2' in the field day is outside 1-31 and never matches; leave it out
+            99/5,1 * * * *
+              '99/5' in the field minute is outside 0-59 and never matches; leave it out
+        "#]].assert_eq(&expressions.iter().map(told).collect::<String>());
+    }
+
     proptest! {
         #[test]
-        fn no_text_panics(text in "[-0-9*/, a]{0,40}", after in proptest::num::f64::ANY) {
+        fn no_text_panics(text in "[-0-9*/, aMON#@L]{0,40}", after in proptest::num::f64::ANY) {
             if let Ok(cron) = Cron::parse(&text) {
                 cron.next(after);
+            }
+            Cron::remarks(&text);
+        }
+
+        /// An expression without a remark has no value outside of its fields.
+        #[test]
+        fn what_has_no_remark_loses_nothing(first in 0_u64..70, more in 0_u64..70, hour in 0_u64..30) {
+            let expression = format!("{first}-{} {hour} * * *", first + more);
+            let all_within = first + more < 60 && hour < 24;
+            if Cron::parse(&expression).is_ok() {
+                prop_assert_eq!(Cron::remarks(&expression).is_empty(), all_within);
             }
         }
 

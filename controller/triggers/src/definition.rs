@@ -140,6 +140,14 @@ impl Definition {
         })
     }
 
+    /// What is odd about its expression: parts of it never match, or match more than they seem to ([`Cron::remarks`]).
+    pub fn remarks(&self) -> Vec<String> {
+        match self.kind {
+            Kind::Cron { .. } => Cron::remarks(&self.fields.cron_expr),
+            _ => Vec::new(),
+        }
+    }
+
     /// What is stored: the members that are not the default. No secret is among them.
     pub fn to_document(&self) -> Value {
         let mut document = self.to_json();

@@ -25,43 +25,44 @@ pub enum Due {
 }
 
 impl Definition {
-    /// What happens at `now` for the time `tick`, which has come. `busy` says whether the last job has not ended.
-    pub fn due(&self, tick: f64, now: f64, busy: bool) -> Due {
+    /// What the trigger with the number `trigger` does at `now` about the time `tick`, for which it is to fire by then. `busy` says
+    /// whether the last job has not ended.
+    pub fn due(&self, trigger: u64, tick: f64, now: f64, busy: bool) -> Due {
         match self.rules.overlap {
             Overlap::Queue if busy => return Due::Wait,
             Overlap::Cancel if busy => return Due::Cancel,
-            Overlap::Skip if busy => return Due::Skip { next: self.after(now), missed: 0 },
+            Overlap::Skip if busy => {
+                let Passed { count, next, .. } = self.passed(trigger, tick, now);
+                return Due::Skip { next, missed: count };
+            }
             Overlap::Allow | Overlap::Queue | Overlap::Skip | Overlap::Cancel => {}
         }
         // What happens once is never too late.
         if matches!(self.kind, Kind::OneShot { .. }) {
             return Due::Fire { next: 0.0, missed: 0 };
         }
-        let next = self.after(now);
+        let Passed { count, latest, next } = self.passed(trigger, tick, now);
         match self.rules.catch_up {
-            0 if now - tick > LATE => Due::Skip { next, missed: self.passed(tick, now).count },
-            0 | 1 => Due::Fire { next, missed: self.passed(tick, now).count },
-            most => {
-                let Passed { count, latest } = self.passed(tick, now);
-                match count.checked_sub(u64::from(most)) {
-                    None => Due::Fire { next: latest.front().copied().unwrap_or(next), missed: 0 },
-                    // The earliest of the times that are made up for.
-                    Some(missed) => {
-                        let first = latest.len().checked_sub(most as usize).and_then(|first| latest.get(first));
-                        Due::Skip { next: first.copied().unwrap_or(next), missed }
-                    }
+            0 if now - self.fires_at(trigger, tick) > LATE => Due::Skip { next, missed: count },
+            0 | 1 => Due::Fire { next, missed: count },
+            most => match count.checked_sub(u64::from(most)) {
+                None => Due::Fire { next: latest.front().copied().unwrap_or(next), missed: 0 },
+                // The earliest of the times that are made up for.
+                Some(missed) => {
+                    let first = latest.len().checked_sub(most as usize).and_then(|first| latest.get(first));
+                    Due::Skip { next: first.copied().unwrap_or(next), missed }
                 }
-            }
+            },
         }
     }
 
-    /// The next time after `now`; an interval begins with a firing.
-    fn after(&self, now: f64) -> f64 {
-        self.next_fire(now, now)
+    /// The time after a time.
+    pub fn following(&self, tick: f64) -> f64 {
+        self.next_fire(tick, tick)
     }
 
-    /// The times after `tick` up to `now`.
-    fn passed(&self, tick: f64, now: f64) -> Passed {
+    /// The times after `tick` that should have fired by `now`, and the one after them.
+    fn passed(&self, trigger: u64, tick: f64, now: f64) -> Passed {
         let mut passed = Passed::default();
         let mut start = tick;
         if let Kind::Interval { seconds } = self.kind {
@@ -73,12 +74,19 @@ impl Definition {
             passed.count = skipped;
         }
         for _ in 0..LOOK_MAX {
-            let next = self.next_fire(start, start);
-            if next <= start || next > now {
+            passed.next = self.following(start);
+            if passed.next <= start || self.fires_at(trigger, passed.next) > now {
                 break;
             }
-            passed.push(next);
-            start = next;
+            passed.push(passed.next);
+            start = passed.next;
+        }
+        match self.kind {
+            // It counts from the firing to the next, without the delay of either.
+            Kind::Interval { seconds } => passed.next = now - (self.fires_at(trigger, tick) - tick) + seconds,
+            // There is no time after it, or far too many have passed.
+            _ if passed.next <= start => passed.next = self.following(now),
+            _ => {}
         }
         passed
     }
@@ -90,6 +98,8 @@ struct Passed {
     count: u64,
     /// The latest of them, ascending.
     latest: VecDeque<f64>,
+    /// The one after them.
+    next: f64,
 }
 
 impl Passed {
@@ -102,23 +112,15 @@ impl Passed {
     }
 }
 
-/// By how many seconds the firing for a time is delayed: less than `jitter`, always the same for this trigger and time.
-pub fn jitter(trigger: u64, tick: i64, jitter: u32) -> u32 {
-    if jitter == 0 {
-        return 0;
-    }
-    // SplitMix64.
-    let mut mixed = trigger.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(tick.cast_unsigned());
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    u32::try_from((mixed ^ (mixed >> 31)) % u64::from(jitter)).unwrap_or(0)
-}
-
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::{Value, json};
 
     use super::*;
+
+    /// The number of the trigger.
+    const TRIGGER: u64 = 7;
 
     #[expect(clippy::needless_pass_by_value, reason = "tests write values in place")]
     fn trigger(members: Value) -> Definition {
@@ -130,26 +132,26 @@ mod tests {
     #[test]
     fn missed_times_are_one_firing_by_default() {
         let every = trigger(json!({}));
-        assert_eq!(every.due(600.0, 605.0, true), Due::Fire { next: 660.0, missed: 0 });
-        assert_eq!(every.due(600.0, 905.0, false), Due::Fire { next: 960.0, missed: 5 });
+        assert_eq!(every.due(TRIGGER, 600.0, 605.0, true), Due::Fire { next: 660.0, missed: 0 });
+        assert_eq!(every.due(TRIGGER, 600.0, 905.0, false), Due::Fire { next: 960.0, missed: 5 });
     }
 
     #[test]
     fn overlap_decides_while_the_last_job_runs() {
         let [skip, queue, cancel] = ["skip", "queue", "cancel"].map(|overlap| trigger(json!({ "overlap": overlap })));
-        assert_eq!(skip.due(600.0, 605.0, true), Due::Skip { next: 660.0, missed: 0 });
-        assert_eq!(skip.due(600.0, 605.0, false), Due::Fire { next: 660.0, missed: 0 });
-        assert_eq!(queue.due(600.0, 605.0, true), Due::Wait);
-        assert_eq!(queue.due(600.0, 605.0, false), Due::Fire { next: 660.0, missed: 0 });
-        assert_eq!(cancel.due(600.0, 605.0, true), Due::Cancel);
-        assert_eq!(cancel.due(600.0, 605.0, false), Due::Fire { next: 660.0, missed: 0 });
+        assert_eq!(skip.due(TRIGGER, 600.0, 605.0, true), Due::Skip { next: 660.0, missed: 0 });
+        assert_eq!(skip.due(TRIGGER, 600.0, 605.0, false), Due::Fire { next: 660.0, missed: 0 });
+        assert_eq!(queue.due(TRIGGER, 600.0, 605.0, true), Due::Wait);
+        assert_eq!(queue.due(TRIGGER, 600.0, 605.0, false), Due::Fire { next: 660.0, missed: 0 });
+        assert_eq!(cancel.due(TRIGGER, 600.0, 605.0, true), Due::Cancel);
+        assert_eq!(cancel.due(TRIGGER, 600.0, 605.0, false), Due::Fire { next: 660.0, missed: 0 });
     }
 
     /// All firings from a time on, when nothing happens between them.
     fn firings(trigger: &Definition, tick: f64, now: f64) -> (Vec<f64>, u64) {
         let (mut tick, mut fired, mut left_out) = (tick, Vec::new(), 0);
         while tick > 0.0 && tick <= now {
-            match trigger.due(tick, now, false) {
+            match trigger.due(TRIGGER, tick, now, false) {
                 Due::Fire { next, missed } => {
                     fired.push(tick);
                     (tick, left_out) = (next, left_out + missed);
@@ -178,14 +180,90 @@ mod tests {
     #[test]
     fn what_happens_once_is_never_too_late() {
         let once = trigger(json!({"trigger_type": "one_shot", "fire_at": 5, "catch_up": 0}));
-        assert_eq!(once.due(5.0, 1e9, false), Due::Fire { next: 0.0, missed: 0 });
+        assert_eq!(once.due(TRIGGER, 5.0, 1e9, false), Due::Fire { next: 0.0, missed: 0 });
+    }
+
+    /// Looks every quarter of a second, and fires what is to fire: the times, and when each fired.
+    fn run(trigger: &Definition, tick: f64, until: f64) -> (Vec<f64>, Vec<f64>, u64) {
+        let (mut tick, mut now, mut ticks, mut fired, mut left_out) = (tick, tick, Vec::new(), Vec::new(), 0);
+        while now < until {
+            if trigger.fires_at(TRIGGER, tick) <= now {
+                let Due::Fire { next, missed } = trigger.due(TRIGGER, tick, now, false) else { panic!("it fires") };
+                ticks.push(tick);
+                fired.push(now);
+                (tick, left_out) = (next, left_out + missed);
+            }
+            now += 0.25;
+        }
+        (ticks, fired, left_out)
     }
 
     #[test]
-    fn jitter_is_bounded_and_always_the_same() {
-        let delays: Vec<u32> = (0..1_000).map(|tick| jitter(7, tick * 60, 30)).collect();
-        assert!(delays.iter().all(|delay| *delay < 30) && delays.iter().any(|delay| *delay > 20));
-        assert_eq!(jitter(7, 60, 30), jitter(7, 60, 30));
-        assert_eq!(jitter(7, 60, 0), 0);
+    fn a_delay_that_is_longer_than_the_period_loses_no_time() {
+        for catch_up in [0, 1, 5] {
+            let minutes = trigger(json!({"jitter_seconds": 300, "catch_up": catch_up}));
+            let (ticks, fired, left_out) = run(&minutes, 600.0, 960.0);
+            assert_eq!(ticks, [600.0, 660.0, 720.0, 780.0, 840.0, 900.0]);
+            assert_eq!(left_out, 0);
+            assert!(fired.windows(2).all(|two| two[0] < two[1]));
+            assert!(fired.iter().any(|at| at % 60.0 > 20.0), "they are delayed: {fired:?}");
+        }
+    }
+
+    #[test]
+    fn the_delays_of_an_interval_do_not_add_up() {
+        let interval = trigger(json!({"trigger_type": "interval", "interval_seconds": 10, "jitter_seconds": 3_600}));
+        let (ticks, _, left_out) = run(&interval, 600.0, 1_600.0);
+        assert!((97..=100).contains(&ticks.len()) && left_out == 0, "{}", ticks.len());
+    }
+
+    #[test]
+    fn a_time_whose_delay_has_not_passed_is_not_missed() {
+        let minutes = trigger(json!({"jitter_seconds": 59}));
+        // One look comes so late that the next time has come, but not yet its firing.
+        let late = (10..1_000).map(|minute| f64::from(minute) * 60.0).find(|tick| {
+            minutes.fires_at(TRIGGER, *tick) - tick > 50.0 && minutes.fires_at(TRIGGER, tick + 60.0) - tick > 100.0
+        });
+        let tick = late.expect("such a time");
+        assert_eq!(minutes.due(TRIGGER, tick, tick + 70.0, false), Due::Fire { next: tick + 60.0, missed: 0 });
+    }
+
+    #[test]
+    fn times_that_are_skipped_are_counted() {
+        let skip = trigger(json!({"overlap": "skip"}));
+        assert_eq!(skip.due(TRIGGER, 600.0, 905.0, true), Due::Skip { next: 960.0, missed: 5 });
+    }
+
+    proptest! {
+        /// Whatever the rules and however late a leader looks: each time fires once or is counted as left out, in order.
+        #[test]
+        fn each_time_fires_or_is_counted(
+            trigger_number in any::<u64>(), catch_up in 0_u32..5, jitter in 0_u32..400, every in 1_u8..30,
+            looks in proptest::collection::vec(1.0_f64..2_000.0, 1..40),
+        ) {
+            let cron = trigger(json!({"cron_expr": format!("*/{every} * * * *"), "catch_up": catch_up, "jitter_seconds": jitter}));
+            let first = cron.following(6_000.0);
+            let (mut tick, mut now, mut seen) = (first, first, 0);
+            for wait in looks {
+                now += wait;
+                // All that is to fire by now.
+                while cron.fires_at(trigger_number, tick) <= now {
+                    let (next, missed) = match cron.due(trigger_number, tick, now, false) {
+                        Due::Fire { next, missed } | Due::Skip { next, missed } => (next, missed),
+                        Due::Wait | Due::Cancel => unreachable!("it allows overlap"),
+                    };
+                    prop_assert!(next > tick);
+                    seen += 1 + missed;
+                    tick = next;
+                }
+            }
+            let (mut expected, mut at) = (0, first);
+            while cron.fires_at(trigger_number, at) <= now {
+                expected += 1;
+                at = cron.following(at);
+            }
+            prop_assert_eq!(seen, expected);
+            prop_assert_eq!(tick.to_bits(), at.to_bits());
+        }
     }
 }

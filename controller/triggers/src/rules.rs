@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use crate::definition::Members;
-use crate::{DefinitionError, Zone};
+use crate::{DefinitionError, Scheme, Zone};
 
 /// Most missed times for which jobs are started afterwards.
 const CATCH_UP_MAX: i64 = 100;
@@ -61,7 +61,9 @@ pub struct Rules {
     pub jitter_seconds: u32,
     /// The name of the secret that signs calls; none if the trigger has a secret of its own, or none at all.
     pub hmac: Option<String>,
-    /// How old a signed time stamp may be, in seconds; 0 asks for none.
+    /// How calls are signed.
+    pub scheme: Scheme,
+    /// How old a signed time stamp may be, in seconds; with 0 the scheme decides, and that of Atlas asks for none.
     pub replay_window_seconds: u32,
     /// Members of the input, and where in a call their values are.
     pub map: BTreeMap<String, String>,
@@ -75,6 +77,7 @@ impl Default for Rules {
             catch_up: 1,
             jitter_seconds: 0,
             hmac: None,
+            scheme: Scheme::Atlas,
             replay_window_seconds: 0,
             map: BTreeMap::new(),
         }
@@ -107,13 +110,30 @@ impl Rules {
                 Some(name.ok_or_else(|| refused("hmac must be secret://NAME".to_owned()))?.to_owned())
             }
         };
+        let scheme = match members.text("scheme")?.as_str() {
+            "" => Scheme::default(),
+            word => Scheme::named(word).map_err(refused)?,
+        };
+        let replay_window_seconds = bounded(members, "replay_window_seconds", 0, WINDOW_MAX)?;
+        let is_signed = hmac.is_some() || !members.text("webhook_secret")?.is_empty();
+        if !is_signed && (scheme != Scheme::Atlas || replay_window_seconds > 0) {
+            let member = if scheme == Scheme::Atlas { "replay_window_seconds" } else { "scheme" };
+            return Err(refused(format!("{member} needs the secret that signs calls: hmac or webhook_secret")));
+        }
+        if replay_window_seconds > 0 && !scheme.can_stamp() {
+            let word = scheme.as_str();
+            return Err(refused(format!(
+                "replay_window_seconds cannot be used with the scheme {word}, which signs no time stamp"
+            )));
+        }
         Ok(Self {
             time_zone,
             overlap,
             catch_up: bounded(members, "catch_up", 1, CATCH_UP_MAX)?,
             jitter_seconds: bounded(members, "jitter_seconds", 0, JITTER_MAX)?,
             hmac,
-            replay_window_seconds: bounded(members, "replay_window_seconds", 0, WINDOW_MAX)?,
+            scheme,
+            replay_window_seconds,
             map: map(members)?,
         })
     }
@@ -133,6 +153,7 @@ impl Rules {
         add("jitter_seconds", json!(self.jitter_seconds), self.jitter_seconds == 0);
         let hmac = self.hmac.as_ref().map(|name| format!("{SECRET}{name}"));
         add("hmac", json!(hmac), hmac.is_none());
+        add("scheme", json!(self.scheme.as_str()), self.scheme == default.scheme);
         add("replay_window_seconds", json!(self.replay_window_seconds), self.replay_window_seconds == 0);
         add("map", json!(self.map), self.map.is_empty());
     }
@@ -207,7 +228,7 @@ mod tests {
     fn rules_are_read_and_written() {
         let rules = json!({
             "time_zone": "Europe/Rome", "overlap": "skip", "catch_up": 3, "jitter_seconds": 30, "hmac": "secret://hook",
-            "replay_window_seconds": 300, "map": {"name": "body.actor"}
+            "scheme": "slack", "replay_window_seconds": 300, "map": {"name": "body.actor"}
         });
         let definition = parse(rules.clone()).expect("a definition");
         let mut written = Map::new();
@@ -222,6 +243,19 @@ mod tests {
             (json!({"time_zone": "Rome"}), "There is no time zone 'Rome'"),
             (json!({"overlap": "never"}), "Invalid overlap 'never', must be one of allow, skip, queue, cancel"),
             (json!({"hmac": "hook"}), "hmac must be secret://NAME"),
+            (
+                json!({"scheme": "gitlab"}),
+                "Invalid scheme 'gitlab', must be one of atlas, github, stripe, slack, shopify, standard",
+            ),
+            (json!({"scheme": "github"}), "scheme needs the secret that signs calls: hmac or webhook_secret"),
+            (
+                json!({"replay_window_seconds": 60}),
+                "replay_window_seconds needs the secret that signs calls: hmac or webhook_secret",
+            ),
+            (
+                json!({"scheme": "github", "webhook_secret": "s", "replay_window_seconds": 60}),
+                "replay_window_seconds cannot be used with the scheme github, which signs no time stamp",
+            ),
             (json!({"catch_up": -1}), "catch_up must be between 0 and 100"),
             (json!({"catch_up": 101}), "catch_up must be between 0 and 100"),
             (json!({"jitter_seconds": 1e9}), "jitter_seconds must be between 0 and 3600"),

@@ -10,7 +10,7 @@ const PREFIX: &str = "sha256=";
 
 /// The signature of `body` with the UTF-8 bytes of `secret` as the key.
 pub fn sign(secret: &str, body: &[u8]) -> String {
-    let digest = mac(secret, body).finalize().into_bytes();
+    let digest = mac(secret.as_bytes(), body).finalize().into_bytes();
     digest.iter().fold(String::with_capacity(64), |mut text, byte| {
         // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
@@ -21,16 +21,21 @@ pub fn sign(secret: &str, body: &[u8]) -> String {
 /// Whether the header `X-Atlas-Signature` signs `body`. The time that the comparison takes tells nothing about the signature.
 pub fn verify(secret: &str, body: &[u8], header: &str) -> bool {
     let digits = header.strip_prefix(PREFIX).unwrap_or(header);
-    bytes(digits).is_some_and(|signature| mac(secret, body).verify_slice(&signature).is_ok())
+    hex(digits).is_some_and(|signature| fits(secret.as_bytes(), body, &signature))
 }
 
-fn mac(secret: &str, body: &[u8]) -> Hmac<Sha256> {
-    let mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("HMAC takes keys of any length");
+/// Whether a signature is that of `body` with a key. The time that the comparison takes tells nothing about the signature.
+pub(crate) fn fits(key: &[u8], body: &[u8], signature: &[u8]) -> bool {
+    mac(key, body).verify_slice(signature).is_ok()
+}
+
+fn mac(key: &[u8], body: &[u8]) -> Hmac<Sha256> {
+    let mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of any length");
     mac.chain_update(body)
 }
 
 /// The bytes of 64 lower-case hexadecimal digits.
-fn bytes(digits: &str) -> Option<Vec<u8>> {
+pub(crate) fn hex(digits: &str) -> Option<Vec<u8>> {
     let value = |digit: u8| match digit {
         b'0'..=b'9' => Some(digit - b'0'),
         b'a'..=b'f' => Some(digit - b'a' + 10),

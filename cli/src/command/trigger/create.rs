@@ -3,17 +3,21 @@
 use serde_json::{Map, Value, json};
 
 use super::{Next, Trigger, found, path};
-use crate::api;
+use crate::api::{self, Agent};
+use crate::client::Client;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::input;
+use crate::input::{self, Source};
 use crate::names;
 use crate::output::Shown;
 use crate::words;
 
 /// How many next times are shown.
 const SHOWN: &str = "3";
+
+/// An expression of which parts never match is refused.
+const STRICT: &[(&str, &str)] = &[("strict", "true")];
 
 /// Options of `atlasctl trigger create`.
 #[derive(Debug, clap::Args)]
@@ -24,6 +28,9 @@ pub(crate) struct Options {
     /// The trigger's name, unique in its namespace. A webhook has it in its address.
     #[arg(value_name = "NAME", value_parser = names::trigger)]
     name: String,
+    /// The input of each job: one JSON object, or key=value arguments as in atlasctl run.
+    #[arg(value_name = "JSON|KEY=VALUE")]
+    words: Vec<String>,
     /// Fire at times: minute, hour, day, month and weekday.
     #[arg(long, value_name = "EXPRESSION")]
     cron: Option<String>,
@@ -42,9 +49,9 @@ pub(crate) struct Options {
     /// The chain to run.
     #[arg(long, value_name = "CHAIN")]
     chain: Option<String>,
-    /// The input of each job as JSON, @FILE, or - for stdin.
-    #[arg(long, value_name = "JSON")]
-    input: Option<String>,
+    /// The input of each job as JSON, @FILE, or - for stdin; also key=value, repeatable.
+    #[arg(short, long, value_name = "JSON|@FILE|-|KEY=VALUE", allow_hyphen_values = true)]
+    input: Vec<String>,
     /// The priority of each job; higher runs first.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     priority: Option<i64>,
@@ -63,6 +70,9 @@ pub(crate) struct Options {
     /// The secret that signs calls: secret://NAME.
     #[arg(long, value_name = "REFERENCE", requires = "webhook")]
     hmac: Option<String>,
+    /// How the sender signs its calls: atlas, github, stripe, slack, shopify or standard.
+    #[arg(long, requires = "hmac", value_parser = ["atlas", "github", "stripe", "slack", "shopify", "standard"])]
+    scheme: Option<String>,
     /// Ask for a signed time stamp that is at most this old, and accept each call once.
     #[arg(long, value_name = "DURATION", requires = "hmac", value_parser = words::parse_duration)]
     replay_window: Option<std::time::Duration>,
@@ -78,11 +88,11 @@ pub(crate) struct Options {
 }
 
 pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
-    let body = options.body(context)?;
     let client = context.client()?;
+    let body = options.body(context, options.input_data(&client).await?)?;
     let made = match options.replace {
-        true => client.post(&["api", "triggers"], &[], &body).await,
-        false => client.post_new(&["api", "triggers"], &[], &body).await,
+        true => client.post(&["api", "triggers"], STRICT, &body).await,
+        false => client.post_new(&["api", "triggers"], STRICT, &body).await,
     };
     made.map_err(|failure| match failure.code.as_deref() {
         Some("E1116") => Failure { message: format!("the trigger \"{}\" exists already", options.name), ..failure }
@@ -102,7 +112,11 @@ fn told(trigger: &Trigger, next: &Next, server: &str) -> String {
     if trigger.trigger_type == "webhook" {
         let server = server.split(',').next().unwrap_or_default();
         let signed = trigger.hmac.is_some() || !trigger.webhook_secret.is_empty();
-        let signature = if signed { "   X-Atlas-Signature: sha256=…" } else { "   calls need no signature" };
+        let signature = match (signed, trigger.scheme.as_str()) {
+            (false, _) => "   calls need no signature".to_owned(),
+            (true, "" | "atlas") => "   X-Atlas-Signature: sha256=…".to_owned(),
+            (true, scheme) => format!("   signed by {scheme}"),
+        };
         return format!(
             "trigger {name}   POST {server}/api/hooks/{name}{signature}\ntest it: atlasctl trigger test {name} --body '{{…}}'\n"
         );
@@ -121,7 +135,36 @@ fn told(trigger: &Trigger, next: &Next, server: &str) -> String {
 }
 
 impl Options {
-    fn body(&self, context: &Context) -> Result<Value, Failure> {
+    /// The input of each job; none if none was given. Values of key=value get the types of the agent's contract; a chain has none.
+    async fn input_data(&self, client: &Client) -> Result<Option<Value>, Failure> {
+        let pairs = match self.given_input()? {
+            None => return Ok(None),
+            Some(Source::Whole(value)) => return Ok(Some(value)),
+            Some(Source::Pairs(pairs)) => pairs,
+        };
+        let schema = match &self.agent {
+            Some(agent) => {
+                let agent: Agent = api::read(&client.get(&["api", "agents", agent], &[]).await?)?;
+                agent.input_schema
+            }
+            None => Value::Null,
+        };
+        input::object(pairs, &schema).map(Some)
+    }
+
+    fn given_input(&self) -> Result<Option<Source>, Failure> {
+        let is_pair = |text: &&String| input::is_pair(text);
+        match (self.words.as_slice(), self.input.as_slice()) {
+            ([], []) => Ok(None),
+            (words, []) => input::source(words, None).map(Some),
+            ([], pairs) if pairs.iter().filter(is_pair).count() == pairs.len() => input::source(pairs, None).map(Some),
+            ([], [whole]) => input::source(&[], Some(whole)).map(Some),
+            ([], _) => Err(Failure::usage("--input is given several times, and not always as key=value")),
+            (words, [whole, ..]) => input::source(words, Some(whole)).map(Some),
+        }
+    }
+
+    fn body(&self, context: &Context, input: Option<Value>) -> Result<Value, Failure> {
         let mut members = Map::new();
         let mut set = |member: &str, value: Value| drop(members.insert(member.to_owned(), value));
         set("id", json!(self.name));
@@ -151,16 +194,49 @@ impl Options {
         };
         given("agent_name", self.agent.as_ref().map(|agent| json!(agent)));
         given("chain_name", self.chain.as_ref().map(|chain| json!(chain)));
-        given("input_data", self.input.as_deref().map(|text| input::whole(text, "--input")).transpose()?);
+        given("input_data", input);
         given("priority", self.priority.map(Value::from));
         given("time_zone", self.tz.as_ref().map(|zone| json!(zone)));
         given("overlap", self.overlap.as_ref().map(|overlap| json!(overlap)));
         given("catch_up", self.catch_up.map(Value::from));
         given("jitter_seconds", self.jitter.map(|jitter| json!(jitter.as_secs())));
         given("hmac", self.hmac.as_ref().map(|hmac| json!(hmac)));
+        given("scheme", self.scheme.as_ref().map(|scheme| json!(scheme)));
         given("replay_window_seconds", self.replay_window.map(|window| json!(window.as_secs())));
         let map: Map<String, Value> = self.maps.iter().map(|(member, path)| (member.clone(), json!(path))).collect();
         given("map", (!map.is_empty()).then_some(Value::Object(map)));
         Ok(Value::Object(members))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn input(line: &str) -> String {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            options: Options,
+        }
+        let words = ["create", "t", "--every", "5m", "--agent", "a"].into_iter().chain(line.split(' '));
+        let line = <Line as clap::Parser>::try_parse_from(words.filter(|word| !word.is_empty())).expect("options");
+        match line.options.given_input() {
+            Ok(source) => format!("{source:?}"),
+            Err(failure) => failure.message,
+        }
+    }
+
+    #[test]
+    fn an_input_is_given_as_for_a_run() {
+        let pairs = r#"Some(Pairs([("a", "1"), ("b", "x=y")]))"#;
+        assert_eq!(input(""), "None");
+        assert_eq!(input("a=1 b=x=y"), pairs);
+        assert_eq!(input("--input a=1 --input b=x=y"), pairs);
+        assert_eq!(input(r#"--input {"a":1}"#), r#"Some(Whole(Object {"a": Number(1)}))"#);
+        assert_eq!(input(r#"{"a":1}"#), r#"Some(Whole(Object {"a": Number(1)}))"#);
+        assert_eq!(input("--input a=1 --input {}"), "--input is given several times, and not always as key=value");
+        assert!(input("a=1 --input {}").contains("twice"));
+        assert!(input("--input @/no/such=file").starts_with("could not read"));
     }
 }

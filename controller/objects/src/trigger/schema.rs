@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{CATCH_UP_MAX, JITTER_MAX, MAPPED_MAX, OVERLAPS, REPLAY_WINDOW_MAX, TRIGGER_TYPES};
+use super::{CATCH_UP_MAX, JITTER_MAX, MAPPED_MAX, OVERLAPS, REPLAY_WINDOW_MAX, SCHEMES, TRIGGER_TYPES};
 
 pub(super) fn schema() -> Value {
     json!({
@@ -53,9 +53,14 @@ pub(super) fn schema() -> Value {
                 "type": "string", "default": "",
                 "description": "The secret that signs calls of a webhook, `secret://NAME`. Its value is in the store of the cluster."
             },
+            "scheme": {
+                "enum": SCHEMES, "default": "atlas",
+                "description": "For webhooks: how the sender signs its calls."
+            },
             "replay_window_seconds": {
                 "type": "integer", "minimum": 0, "maximum": REPLAY_WINDOW_MAX, "default": 0,
-                "description": "For webhooks: how old the signed time stamp of a call may be. 0 asks for no time stamp."
+                "description": "For webhooks: how old the signed time stamp of a call may be. With 0, the scheme `atlas` asks for no time stamp, and the others that \
+                    sign one accept it for 5 minutes."
             },
             "map": {
                 "type": "object", "maxProperties": MAPPED_MAX, "additionalProperties": { "type": "string" }, "default": {},
@@ -64,6 +69,9 @@ pub(super) fn schema() -> Value {
             },
             "webhook_secret": {
                 "description": "The secret that signs calls of a webhook, as `***`. It is set at `/api/triggers`; here it is ignored."
+            },
+            "webhook_secret_before": {
+                "description": "The secret that `webhook_secret` replaced, as `***`. It is accepted for a day more. The cluster writes it."
             },
             "rearmed": {
                 "description": "How often a one-shot trigger that had fired was enabled again. The cluster writes it."

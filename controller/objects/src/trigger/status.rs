@@ -34,7 +34,10 @@ pub struct TriggerStatus {
     pub planned_revision: u64,
     /// Whether it fires at `next_fire`. One that is disabled, or has fired for the only time, does not.
     pub armed: bool,
+    /// The time for which it fires next, without its delay. One that is paused has the time that was next when it was paused, or none.
     pub next_fire: i64,
+    /// What `next_fire` is a time of: the schedule as the leader writes it; empty if nothing was planned.
+    pub schedule: String,
     pub last_fired: i64,
     pub fire_count: u64,
     /// The job of the last firing; empty if there was none.

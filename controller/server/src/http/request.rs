@@ -58,6 +58,12 @@ impl Request {
         self.parts.headers.get(name)?.to_str().ok()
     }
 
+    /// The values of all headers of this name that are text, with commas between them; none if there is none.
+    pub(crate) fn joined_header(&self, name: &str) -> Option<String> {
+        let all: Vec<&str> = self.parts.headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).collect();
+        (!all.is_empty()).then(|| all.join(","))
+    }
+
     /// The foreign site for which a browser sends this request, if any: a page of another origin that changes
     /// something, or a host name that someone pointed at this machine.
     pub(crate) fn foreign(&self, loopback: bool) -> Option<String> {

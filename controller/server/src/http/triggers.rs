@@ -1,12 +1,13 @@
 //! `/api/triggers` and `/api/hooks` (compatibility §15.3, and ours).
 
-use atlas_service::{Backfill, Caller, Error, HookCall, HookSender, TriggerFilter};
-use http::StatusCode;
+use atlas_service::{Backfill, Caller, Error, HOOK_HEADERS, HookAnswer, HookCall, HookSender, Service, TriggerFilter};
+use http::header::WARNING;
+use http::{HeaderValue, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::HttpDoor;
-use super::answer::{Answer, Problem, json};
+use super::answer::{Answer, Problem, Response, json};
 use super::request::{Request, client_key};
 
 /// The largest body of a call (compatibility §14.5).
@@ -14,15 +15,17 @@ const CALL_BYTES_MAX: usize = 1 << 20;
 /// How many triggers a list has without `limit`.
 const LISTED: usize = 100;
 
-/// `POST /api/triggers`: the members, or an object that has them under `trigger`.
+/// `POST /api/triggers?strict=`: the members, or an object that has them under `trigger`.
 pub(crate) async fn create(door: &HttpDoor, caller: &Caller, request: &mut Request) -> Answer {
     let new = match request.header("if-none-match") {
         None => false,
         Some("*") => true,
         Some(_) => return Err(Problem::malformed("'If-None-Match' must be *")),
     };
+    let strict = request.query().flag("strict")?;
     let document = document(door, request).await?;
-    Ok(json(StatusCode::CREATED, &door.service.create_trigger(caller, &document, new).await?))
+    let made = door.service.create_trigger(caller, &document, new, strict).await?;
+    Ok(with_warnings(json(StatusCode::CREATED, &made), &made))
 }
 
 /// `GET /api/triggers?type=&enabled=&limit=`, the newest first.
@@ -47,10 +50,12 @@ pub(crate) async fn get(door: &HttpDoor, caller: &Caller, request: &Request, id:
     Ok(json(StatusCode::OK, &door.service.trigger(caller, id, request.view(), request.consistency()).await?))
 }
 
-/// `PUT /api/triggers/{id}` with the members that change.
+/// `PUT /api/triggers/{id}?strict=` with the members that change.
 pub(crate) async fn change(door: &HttpDoor, caller: &Caller, request: &mut Request, id: &str) -> Answer {
+    let strict = request.query().flag("strict")?;
     let document = document(door, request).await?;
-    Ok(json(StatusCode::OK, &door.service.change_trigger(caller, id, &document).await?))
+    let changed = door.service.change_trigger(caller, id, &document, strict).await?;
+    Ok(with_warnings(json(StatusCode::OK, &changed), &changed))
 }
 
 /// `DELETE /api/triggers/{id}`.
@@ -132,14 +137,28 @@ pub(crate) async fn call(door: &HttpDoor, caller: &Caller, request: &mut Request
     };
     let call = HookCall {
         body,
-        signature: request.header("x-atlas-signature").unwrap_or_default().to_owned(),
-        timestamp: request.header("x-atlas-timestamp").map(str::to_owned),
+        headers: HOOK_HEADERS.iter().filter_map(|name| Some((*name, request.joined_header(name)?))).collect(),
         delivery,
     };
     let answer = door.service.call_hook(caller, id, &call).await;
-    door.service.note_delivery(caller, id, &sender, call.delivery.as_deref(), answer.as_deref());
-    let job = answer?;
-    Ok(json(StatusCode::CREATED, &json!({ "job_id": job })))
+    let named =
+        ["x-github-delivery", "x-shopify-event-id", "webhook-id"].iter().find_map(|name| call.headers.get(name));
+    let named = call.delivery.as_deref().or(named.map(String::as_str));
+    door.service.note_delivery(caller, id, &sender, named, answer.as_ref());
+    Ok(match answer? {
+        HookAnswer::Started(job) => json(StatusCode::CREATED, &json!({ "job_id": job })),
+        HookAnswer::Greeted(answer) => json(StatusCode::OK, &answer),
+    })
+}
+
+/// An answer with what is odd about the trigger in it: a header, because clients of Atlas for Python know the members.
+fn with_warnings(mut answer: Response, trigger: &Value) -> Response {
+    for warning in Service::trigger_warnings(trigger) {
+        if let Ok(value) = HeaderValue::from_str(&format!("299 atlas \"{warning}\"")) {
+            answer.headers_mut().append(WARNING, value);
+        }
+    }
+    answer
 }
 
 async fn document(door: &HttpDoor, request: &mut Request) -> Result<Value, Problem> {

@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use atlas_types::{Namespace, Timestamp};
 use serde_json::{Value, json};
 
+use super::HookAnswer;
 use crate::{Caller, Error, Service};
 
 /// Most calls that are kept of one trigger: the latest.
@@ -41,6 +42,8 @@ struct Delivery {
 enum Outcome {
     /// It started this job or run.
     Fired(String),
+    /// It was only asked whether somebody is here.
+    Greeted,
     /// The same delivery as an earlier call, whose job it is.
     Repeated(String),
     /// With this error, by code and text.
@@ -104,10 +107,11 @@ impl Service {
         trigger: &str,
         sender: &HookSender,
         id: Option<&str>,
-        answer: Result<&str, &Error>,
+        answer: Result<&HookAnswer, &Error>,
     ) {
         let outcome = match answer {
-            Ok(job) => Outcome::Fired(job.to_owned()),
+            Ok(HookAnswer::Started(job)) => Outcome::Fired(job.clone()),
+            Ok(HookAnswer::Greeted(_)) => Outcome::Greeted,
             Err(error) => Outcome::Refused(error.entry().code, short(&error.to_string())),
         };
         let sender = HookSender { address: sender.address, program: short(&sender.program) };
@@ -127,6 +131,7 @@ impl Service {
 fn shown(delivery: &Delivery) -> Value {
     let (outcome, job, code, error) = match &delivery.outcome {
         Outcome::Fired(job) => ("fired", job.as_str(), "", ""),
+        Outcome::Greeted => ("greeted", "", "", ""),
         Outcome::Repeated(job) => ("repeated", job.as_str(), "", ""),
         Outcome::Refused(code, error) => ("refused", "", *code, error.as_str()),
     };

@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 
 use super::{Trigger, seconds, timestamp, trigger_key};
 use crate::Submission;
+use crate::submit::waits_for_node;
 use crate::{Caller, Error, Service};
 
 /// How often a firing is prepared again after the trigger or its agent changed at the same time.
@@ -177,7 +178,7 @@ impl Service {
             not_before: None,
             bearer: false,
             budget_nanodollars: None,
-            waits_for_node: false,
+            waits_for_node: waits_for_node(state, &caller.namespace, None),
             context: None,
             questions: submission.questions,
             policies: self.policies_of(state, &caller.namespace),

@@ -1,8 +1,10 @@
 //! Calls of the addresses of webhooks: `POST /api/hooks/{id}` (compatibility §14.5).
 
-use atlas_objects::{SecretProvider, SecretSpec};
+use std::collections::BTreeMap;
+
+use atlas_objects::{SealedVersion, SecretProvider, SecretSpec};
 use atlas_state::State;
-use atlas_triggers::{Kind, verify};
+use atlas_triggers::{Call, Kind, superseded};
 use atlas_types::{FiredBy, ObjectKey, ObjectKind, ObjectName, RequestId, SecretText};
 use bytes::Bytes;
 use serde_json::{Map, Value};
@@ -13,16 +15,32 @@ use crate::artifacts::digest_of;
 use crate::service::hash;
 use crate::{Caller, Error, Service};
 
+/// The headers of a call that the service looks at, in lower case.
+pub const HOOK_HEADERS: [&str; 13] = atlas_triggers::SIGNED_HEADERS;
+
 /// A call of a webhook, before anything about it is known to be right.
 #[derive(Debug, Default)]
 pub struct HookCall {
     pub body: Bytes,
-    /// `X-Atlas-Signature`; empty if it is missing or not text.
-    pub signature: String,
-    /// `X-Atlas-Timestamp`.
-    pub timestamp: Option<String>,
+    /// Of the [`HOOK_HEADERS`] those that are there and text.
+    pub headers: BTreeMap<&'static str, String>,
     /// What the sender calls this delivery; a repeat gets the first answer.
     pub delivery: Option<String>,
+}
+
+impl HookCall {
+    fn call(&self) -> Call<'_> {
+        Call { body: &self.body, headers: self.headers.clone() }
+    }
+}
+
+/// What a call of a webhook leads to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum HookAnswer {
+    /// A job or run with this id.
+    Started(String),
+    /// Nothing is started: the sender only asked whether somebody is here, and this is the answer.
+    Greeted(Value),
 }
 
 impl Service {
@@ -33,8 +51,8 @@ impl Service {
         found.map(drop).ok_or_else(unknown)
     }
 
-    /// Fires a webhook for a call. Returns the id of its job or run.
-    pub async fn call_hook(&self, caller: &Caller, id: &str, call: &HookCall) -> Result<String, Error> {
+    /// Fires a webhook for a call.
+    pub async fn call_hook(&self, caller: &Caller, id: &str, call: &HookCall) -> Result<HookAnswer, Error> {
         let answer = self.called(caller, id, call).await;
         if let Err(error) = &answer {
             self.shared.metrics.trigger_calls_refused.inc();
@@ -43,7 +61,7 @@ impl Service {
         answer
     }
 
-    async fn called(&self, caller: &Caller, id: &str, call: &HookCall) -> Result<String, Error> {
+    async fn called(&self, caller: &Caller, id: &str, call: &HookCall) -> Result<HookAnswer, Error> {
         let key = trigger_key(&caller.namespace, id).map_err(|_| unknown())?;
         let state = self.shared.read().await?;
         let trigger = Trigger::read(state.object(&key).ok_or_else(unknown)?)?;
@@ -67,50 +85,75 @@ impl Service {
             }
         };
         accepts(&trigger)?;
-        let input = trigger.definition.rules.input_of(&body);
+        let rules = &trigger.definition.rules;
+        if let Some(answer) = rules.scheme.greeting(&call.call(), &body) {
+            return Ok(HookAnswer::Greeted(answer));
+        }
+        let input = rules.input_of(&body);
         let input = input.map_err(|path| Error::Malformed(format!("the call has no '{path}'")))?;
-        let known_by = known_by(&trigger, call)?;
+        let known_by = known_by(&trigger, call, &body)?;
         let wanted = Wanted { by: FiredBy::Webhook, tick: None, input: &input, known_by };
         // Anybody may call it. The job is that of whoever changed the trigger last, as if the time had fired it: nobody approves a job of his
         // own by calling without a token.
         let caller = Caller { principal: trigger.object.by.clone(), ..caller.clone() };
-        self.fire_wanted(&caller, id, &wanted, accepts, unknown).await
+        self.fire_wanted(&caller, id, &wanted, accepts, unknown).await.map(HookAnswer::Started)
     }
 
     /// The signature is checked before anything else of the call is looked at.
     fn check_signature(&self, state: &State, trigger: &Trigger, call: &HookCall) -> Result<(), Error> {
-        let Some(secret) = self.hook_secret(state, trigger)? else { return Ok(()) };
-        let refused = || Err(Error::BadSignature);
-        let window = i64::from(trigger.definition.rules.replay_window_seconds);
-        if window == 0 {
-            return if verify(secret.expose(), &call.body, &call.signature) { Ok(()) } else { refused() };
+        let secrets = self.hook_secrets(state, trigger)?;
+        if secrets.is_empty() {
+            return Ok(());
         }
-        let Some(stamp) = &call.timestamp else { return refused() };
-        let signed = [stamp.as_bytes(), b".", &call.body].concat();
+        let secrets: Vec<&str> = secrets.iter().map(SecretText::expose).collect();
+        let rules = &trigger.definition.rules;
         let now = self.shared.env.clock.wall().0 / 1_000_000;
-        let is_fresh = |stamp: i64| now.saturating_sub(stamp).saturating_abs() <= window;
-        if stamp.parse().is_ok_and(is_fresh) && verify(secret.expose(), &signed, &call.signature) {
+        if rules.scheme.accepts(&secrets, &call.call(), rules.replay_window_seconds, now) {
             Ok(())
         } else {
-            refused()
+            Err(Error::BadSignature)
         }
     }
 
-    /// The secret that signs calls; none if calls need no signature.
-    fn hook_secret(&self, state: &State, trigger: &Trigger) -> Result<Option<SecretText>, Error> {
-        let keys = || self.shared.keys.as_ref().ok_or(Error::NoSecretsKey);
-        let unsealed = |error| Error::internal("unseal the secret of a trigger", &error);
+    /// The secrets that sign calls, the newest first: one that was replaced counts for a while. None if calls need no signature.
+    fn hook_secrets(&self, state: &State, trigger: &Trigger) -> Result<Vec<SecretText>, Error> {
         if let Some(name) = &trigger.definition.rules.hmac {
             let lost = || Error::UnknownObject(format!("no such secret: \"{name}\""));
             let namespace = trigger.object.key.namespace.clone();
             let key = ObjectKey { namespace, kind: ObjectKind::new("secret")?, name: ObjectName::new(name)? };
             let object = state.object(&key).ok_or_else(lost)?;
             let spec = SecretSpec::read(&object.spec).map_err(|error| Error::internal("read a secret", &error))?;
-            let sealed = spec.versions.last().filter(|_| spec.provider == SecretProvider::Store).ok_or_else(lost)?;
-            return Ok(Some(keys()?.unseal(&key, sealed).map_err(unsealed)?));
+            if spec.versions.is_empty() || spec.provider != SecretProvider::Store {
+                return Err(lost());
+            }
+            return self.accepted(&key, spec.versions.iter().rev());
         }
-        let sealed = trigger.spec.webhook_secret.as_ref();
-        sealed.map(|sealed| keys()?.unseal(&trigger.object.key, sealed).map_err(unsealed)).transpose()
+        let sealed = [&trigger.spec.webhook_secret, &trigger.spec.webhook_secret_before];
+        self.accepted(&trigger.object.key, sealed.into_iter().flatten())
+    }
+
+    /// The values of the versions that count, of `versions`, the newest first.
+    fn accepted<'v>(
+        &self,
+        key: &ObjectKey,
+        versions: impl Iterator<Item = &'v SealedVersion>,
+    ) -> Result<Vec<SecretText>, Error> {
+        let now = u64::try_from(self.shared.env.clock.wall().0 / 1_000_000).unwrap_or(0);
+        let (mut accepted, mut newer) = (Vec::new(), None);
+        for version in versions {
+            if newer.is_some_and(|replaced| superseded(replaced, now)) {
+                break;
+            }
+            let keys = self.shared.keys.as_ref().ok_or(Error::NoSecretsKey)?;
+            match keys.unseal(key, version) {
+                Ok(value) => accepted.push(value),
+                // An older one may be sealed with a key that this controller has no more.
+                Err(_) if newer.is_some() => {}
+                Err(error) => return Err(Error::internal("unseal the secret of a trigger", &error)),
+            }
+            newer = Some(version.created);
+        }
+        Ok(accepted)
     }
 }
 
@@ -126,12 +169,14 @@ fn body_of(body: &Bytes) -> Result<Map<String, Value>, Error> {
     }
 }
 
-/// What a repeat of a call is known by: what its sender calls it, or its signed time stamp.
-fn known_by(trigger: &Trigger, call: &HookCall) -> Result<Option<(RequestId, u64)>, Error> {
-    let stamped = trigger.definition.rules.replay_window_seconds > 0;
-    let stamp = call.timestamp.as_deref().filter(|_| stamped);
-    let Some(name) = call.delivery.as_deref().or(stamp) else { return Ok(None) };
-    let text = format!("{}\0{name}\0{}", trigger.object.uid, if stamped { &call.signature } else { "" });
+/// What a repeat of a call is known by: what its sender calls it in the way of its scheme, its signed time stamp, or what a header
+/// calls it. No signature covers that header, so it does not count where there is a time stamp.
+fn known_by(trigger: &Trigger, call: &HookCall, body: &Map<String, Value>) -> Result<Option<(RequestId, u64)>, Error> {
+    let (rules, signed) = (&trigger.definition.rules, call.call());
+    let name = rules.scheme.delivery(&signed, body);
+    let name = name.or_else(|| rules.scheme.stamped(&signed, rules.replay_window_seconds));
+    let Some(name) = name.or_else(|| call.delivery.clone()) else { return Ok(None) };
+    let text = format!("{}\0{name}", trigger.object.uid);
     let id = RequestId::new(&format!("hook-{}", digest_of(text.as_bytes()).hex()))?;
     Ok(Some((id, hash(&call.body))))
 }

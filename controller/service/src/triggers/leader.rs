@@ -14,7 +14,7 @@ use atlas_triggers::Due;
 use atlas_types::{EventSeq, Object, ObjectKey, Observation, Outcome, Rejection, Request, RunStep, Timestamp};
 
 use super::firing::{Scheduled, Started, cancel_last, last_started, latest};
-use super::{Trigger, seconds};
+use super::{Trigger, seconds, timestamp};
 use crate::service::Shared;
 use crate::{Error, Service};
 
@@ -31,7 +31,8 @@ pub(crate) async fn fire(shared: Arc<Shared>) {
     let leads = |leadership: &Leadership| matches!(leadership, Leadership::Leader { .. });
     let service = Service { shared: Arc::clone(&shared) };
     while leadership.wait_for(leads).await.is_ok() {
-        let mut turn = Turn { service: &service, retry_at: BTreeMap::new(), suspended: BTreeSet::new() };
+        let mut turn =
+            Turn { service: &service, retry_at: BTreeMap::new(), delayed: BTreeMap::new(), suspended: BTreeSet::new() };
         while leads(&leadership.borrow()) {
             if !turn.look().await {
                 shared.env.clock.sleep(LOOK_EVERY).await;
@@ -45,6 +46,9 @@ struct Turn<'s> {
     service: &'s Service,
     /// Triggers that could not fire, by uid, with the monotonic time at which they are tried again.
     retry_at: BTreeMap<EventSeq, Duration>,
+    /// Triggers whose time has come and whose delay has not passed, by uid: the time, the revision, and when they fire. It saves reading
+    /// them in each look.
+    delayed: BTreeMap<EventSeq, (Timestamp, EventSeq, Timestamp)>,
     /// Triggers whose status says that firing is suspended.
     suspended: BTreeSet<ObjectKey>,
 }
@@ -58,6 +62,7 @@ impl Turn<'_> {
         let planned = self.plan(&state).await;
         let (now, monotonic) = (shared.env.clock.wall(), shared.env.clock.monotonic());
         self.retry_at.retain(|_, at| *at > monotonic);
+        self.delayed.retain(|_, (_, _, until)| *until > now);
         let doubt = *shared.handle.clock_doubt().borrow();
         if doubt.is_none() && !self.suspended.is_empty() {
             self.resume(&state).await;
@@ -67,15 +72,22 @@ impl Turn<'_> {
             if handled >= BATCH_MAX {
                 break;
             }
-            let Some(object) = state.object(key).filter(|object| !self.retry_at.contains_key(&object.uid)) else {
-                continue;
+            let waits = |object: &Object| {
+                let delayed = self.delayed.get(&object.uid);
+                self.retry_at.contains_key(&object.uid)
+                    || delayed.is_some_and(|(of, revision, _)| (of, revision) == (tick, &object.revision))
             };
+            let Some(object) = state.object(key).filter(|object| !waits(object)) else { continue };
             if let Some(doubt) = doubt {
                 self.suspend(object, &format!("firing is suspended: {doubt}")).await;
                 continue;
             }
             match self.firing(&state, object, *tick, now).await {
                 Ok(Firing::Waits) => continue,
+                Ok(Firing::Delayed(until)) => {
+                    self.delayed.insert(object.uid, (*tick, object.revision, until));
+                    continue;
+                }
                 Ok(Firing::Cancels(request)) => cancels.push(request),
                 Ok(Firing::Fires(request)) => due.push((Arc::clone(object), request)),
                 Err(error) => self.failed(object, &error).await,
@@ -115,14 +127,18 @@ impl Turn<'_> {
         now: Timestamp,
     ) -> Result<Firing, Error> {
         let trigger = Trigger::read(object)?;
+        let fires_at = timestamp(trigger.fires_at(seconds(tick)));
+        if fires_at > now {
+            return Ok(Firing::Delayed(fires_at));
+        }
         let busy = is_busy(state, &trigger.status);
-        let (next, missed, skip) = match trigger.definition.due(seconds(tick), seconds(now), busy) {
+        let (next, missed, skip) = match trigger.definition.due(trigger.number(), seconds(tick), seconds(now), busy) {
             Due::Wait => return Ok(Firing::Waits),
             Due::Cancel => return Ok(cancel_last(&trigger, state).map_or(Firing::Waits, Firing::Cancels)),
             Due::Fire { next, missed } => (next, missed, false),
             Due::Skip { next, missed } => (next, missed, true),
         };
-        let due = Scheduled { tick, next: trigger.delayed(next), missed, skip };
+        let due = Scheduled { tick, next: timestamp(next), missed, skip };
         self.service.due_firing(&trigger, due, state).await.map(Firing::Fires)
     }
 
@@ -217,6 +233,8 @@ impl Turn<'_> {
 enum Firing {
     /// It waits for what it started before.
     Waits,
+    /// Until then.
+    Delayed(Timestamp),
     /// It cancels that first.
     Cancels(Request),
     Fires(Request),

@@ -50,19 +50,23 @@ impl Service {
             return Ok(Vec::new());
         }
         let zone = zone_of(&trigger);
-        let mut times = vec![seconds(Timestamp(status.next_fire))];
+        let mut ticks = vec![seconds(Timestamp(status.next_fire))];
         if !matches!(trigger.definition.kind, Kind::OneShot { .. }) {
             let count = count.clamp(1, TIMES_MAX);
-            while times.len() < count {
-                let last = times.last().copied().unwrap_or_default();
-                let next = seconds(trigger.delayed(trigger.definition.next_fire(last, last)));
+            while ticks.len() < count {
+                let last = ticks.last().copied().unwrap_or_default();
+                let next = trigger.definition.following(last);
                 if next <= last {
                     break;
                 }
-                times.push(next);
+                ticks.push(next);
             }
         }
-        Ok(times.into_iter().map(|time| LocalTime { local: zone.local(time), time }).collect())
+        let shown = |tick: f64| {
+            let time = trigger.fires_at(tick);
+            LocalTime { local: zone.local(time), time }
+        };
+        Ok(ticks.into_iter().map(shown).collect())
     }
 
     /// What a call with this body would start. Nothing is started, and no signature is needed.
@@ -110,6 +114,7 @@ impl Service {
             "accepted": error.is_empty(),
             "error": error,
             "signed": signed,
+            "signature": trigger.definition.rules.scheme.header(),
             "enabled": trigger.is_enabled(),
         }))
     }
@@ -169,7 +174,7 @@ fn times_between(trigger: &Trigger, wanted: Backfill, now: f64) -> Result<Vec<f6
         _ => wanted.from,
     };
     loop {
-        let next = trigger.definition.next_fire(last.max(1e-6), last.max(1e-6));
+        let next = trigger.definition.following(last.max(1e-6));
         if next <= last || next > to {
             return Ok(times);
         }

@@ -154,21 +154,35 @@ mod tests {
 
     #[test]
     fn a_person_takes_no_time_away_and_gives_none_back() {
-        const CRON: &str = r#"level 6; agent a; put trigger t {"agent_name":"a","cron_expr":"* * * * *","trigger_type":"cron"}"#;
+        const CRON: &str =
+            r#"level 6; agent a; put trigger t {"agent_name":"a","cron_expr":"daily","trigger_type":"cron"}"#;
         check(
-            &format!("{CRON}; plan t 1500 -- fire t j1 by=request tick=9 next=9000000; trigger t; fire t j2 tick=1500 next=2000; trigger t"),
+            &format!(
+                "{CRON}; plan t 1500 -- fire t j1 by=request tick=9 next=9000000; trigger t; fire t j2 tick=1500 next=2000; trigger t"
+            ),
             expect![[r#"
+                j1 Submitted pending→pending Queued
+                t: fired 1 next 1500 last job-0000000000000001 missed 0
+                j2 Submitted pending→pending Queued
+                t: fired 2 next 2000 last job-0000000000000002 missed 0
             "#]],
         );
         // The command of the person was made before the time fired, and is applied after it.
         check(
-            &format!("{START}; plan t 1500 -- fire t j1 tick=1500 next=8000; fire t j2 by=request tick=1400 next=1500; trigger t"),
+            &format!(
+                "{START}; plan t 1500 -- fire t j1 tick=1500 next=8000; fire t j2 by=request tick=1400 next=1500; trigger t"
+            ),
             expect![[r#"
+                j1 Submitted pending→pending Queued
+                j2 Submitted pending→pending Queued
+                t: fired 2 next 8000 last job-0000000000000002 missed 0
             "#]],
         );
         check(
             &format!("{START}; plan t 9000 -- fire t j1 by=request tick=1400 next=12000; trigger t"),
             expect![[r#"
+                j1 Submitted pending→pending Queued
+                t: fired 1 next 12000 last job-0000000000000001 missed 0
             "#]],
         );
     }

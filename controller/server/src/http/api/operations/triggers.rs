@@ -1,15 +1,21 @@
 //! Triggers and their addresses.
 
 use atlas_service::catalogue::{
-    BAD_SIGNATURE, LIMIT_REACHED, NAMESPACE_LIMIT, NO_SECRETS_KEY, OBJECT_CHANGED, OBJECT_REFUSED, POLICY_DENIED,
+    BAD_SIGNATURE, LIMIT_REACHED, CLUSTER_FULL, NAMESPACE_LIMIT, NAMESPACE_FULL, NO_SECRETS_KEY, OBJECT_CHANGED, OBJECT_REFUSED, POLICY_DENIED,
     QUEUE_FULL, UNKNOWN_OBJECT,
 };
 
 use super::super::{Body, Content, Kind, Operation, Parameter, ParameterLocation};
 use super::parts::{
     BODY, CONSISTENCY, IDEMPOTENCY_KEY, IF_NONE_MATCH, READ, STORED, VIEW, WRITE, created, delete, get, ok, post, put,
-    query,
+    query, word,
 };
+
+const STRICT: Parameter = word(
+    "strict",
+    &["true", "false"],
+    "`true` refuses an expression of which parts never match, which is accepted with a header `Warning` otherwise",
+);
 
 pub(super) const OPERATIONS: &[Operation] = &[
     post(
@@ -18,10 +24,10 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Makes a trigger, or replaces the one with this id. The members may be under `trigger`.",
     )
     .lenient()
-    .takes(&[IF_NONE_MATCH, IDEMPOTENCY_KEY])
+    .takes(&[STRICT, IF_NONE_MATCH, IDEMPOTENCY_KEY])
     .body(Body::Json("TriggerRequest"))
     .answers(&[created("the trigger", &[Content::Json("Trigger")])])
-    .refuses(&[WRITE, BODY, &[NO_SECRETS_KEY, OBJECT_CHANGED, OBJECT_REFUSED, LIMIT_REACHED, UNKNOWN_OBJECT]]),
+    .refuses(&[WRITE, BODY, &[NO_SECRETS_KEY, OBJECT_CHANGED, OBJECT_REFUSED, LIMIT_REACHED, CLUSTER_FULL, UNKNOWN_OBJECT]]),
     get("listTriggers", "/api/triggers", "Triggers, newest first.")
         .lenient()
         .takes(&[
@@ -40,10 +46,10 @@ pub(super) const OPERATIONS: &[Operation] = &[
         .refuses(&[READ, &[UNKNOWN_OBJECT]]),
     put("changeTrigger", "/api/triggers/{id}", "Changes members of a trigger, and computes its next time.")
         .lenient()
-        .takes(&[IDEMPOTENCY_KEY])
+        .takes(&[STRICT, IDEMPOTENCY_KEY])
         .body(Body::Json("TriggerRequest"))
         .answers(&[ok("the trigger", &[Content::Json("Trigger")])])
-        .refuses(&[WRITE, BODY, &[NO_SECRETS_KEY, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_REFUSED, LIMIT_REACHED]]),
+        .refuses(&[WRITE, BODY, &[NO_SECRETS_KEY, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_REFUSED, LIMIT_REACHED, CLUSTER_FULL]]),
     delete("deleteTrigger", "/api/triggers/{id}", "Deletes a trigger.")
         .lenient()
         .takes(&[IDEMPOTENCY_KEY])
@@ -53,7 +59,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         .lenient()
         .takes(&[IDEMPOTENCY_KEY])
         .answers(&[created("the job", &[Content::Json("Fired")])])
-        .refuses(&[WRITE, STORED, &[UNKNOWN_OBJECT, POLICY_DENIED, QUEUE_FULL, LIMIT_REACHED, NAMESPACE_LIMIT, OBJECT_CHANGED]]),
+        .refuses(&[WRITE, STORED, &[UNKNOWN_OBJECT, POLICY_DENIED, QUEUE_FULL, LIMIT_REACHED, CLUSTER_FULL, NAMESPACE_LIMIT, NAMESPACE_FULL, OBJECT_CHANGED]]),
     get("nextFirings", "/api/triggers/{id}/next", "The next times at which a trigger fires.")
         .takes(&[query("count", Kind::Whole, "how many, at most 100; defaults to 5")])
         .answers(&[ok("the times", &[Content::Json("NextFirings")])])
@@ -73,14 +79,15 @@ pub(super) const OPERATIONS: &[Operation] = &[
     post("backfillTrigger", "/api/triggers/{id}/backfill", "Fires a trigger for times that have passed, each once.")
         .body(Body::Json("BackfillRequest"))
         .answers(&[ok("the times, with their jobs", &[Content::Json("Backfilled")])])
-        .refuses(&[WRITE, BODY, STORED, &[UNKNOWN_OBJECT, POLICY_DENIED, QUEUE_FULL, LIMIT_REACHED, NAMESPACE_LIMIT, OBJECT_CHANGED]]),
+        .refuses(&[WRITE, BODY, STORED, &[UNKNOWN_OBJECT, POLICY_DENIED, QUEUE_FULL, LIMIT_REACHED, CLUSTER_FULL, NAMESPACE_LIMIT, NAMESPACE_FULL, OBJECT_CHANGED]]),
     post("callHook", "/api/hooks/{id}", "Fires a webhook. The members of the body replace those of its input.")
         .lenient()
         .takes(&[
             Parameter {
                 name: "X-Atlas-Signature",
                 place: ParameterLocation::Header,
-                says: "the HMAC-SHA256 of the body with the secret of the trigger, if it has one: 64 hexadecimal digits, also after `sha256=`",
+                says: "the HMAC-SHA256 of the body with the secret of the trigger, if it has one: 64 hexadecimal digits, also after `sha256=`, or several \
+                    with commas between them; other schemes have headers of their own",
                 kind: Kind::Text,
             },
             Parameter {
@@ -98,13 +105,16 @@ pub(super) const OPERATIONS: &[Operation] = &[
             IDEMPOTENCY_KEY,
         ])
         .body(Body::MaybeJson("Call"))
-        .answers(&[created("the job", &[Content::Json("Fired")])])
+        .answers(&[
+            created("the job", &[Content::Json("Fired")]),
+            ok("nothing was started: the sender asked whether somebody is here", &[Content::Json("Greeted")]),
+        ])
         .refuses(&[
             WRITE,
             BODY,
             STORED,
             &[
-                UNKNOWN_OBJECT, BAD_SIGNATURE, POLICY_DENIED, NO_SECRETS_KEY, QUEUE_FULL, LIMIT_REACHED, NAMESPACE_LIMIT, OBJECT_CHANGED,
+                UNKNOWN_OBJECT, BAD_SIGNATURE, POLICY_DENIED, NO_SECRETS_KEY, QUEUE_FULL, LIMIT_REACHED, CLUSTER_FULL, NAMESPACE_LIMIT, NAMESPACE_FULL, OBJECT_CHANGED,
             ],
         ]),
 ];
