@@ -37,7 +37,7 @@ pub(crate) struct Call<'a> {
 
 /// The answers to the questions of an earlier result.
 pub(crate) struct Resumed {
-    /// The state of that result: the id of the job. It needs no signature, as each job is open to whoever may wait for it.
+    /// The state of that result: the id of the job. It needs no signature: whoever names the job of another needs the right to read it.
     pub(crate) job: String,
     pub(crate) responses: InputResponses,
 }
@@ -52,7 +52,7 @@ impl Call<'_> {
         tool: ToolName,
         arguments: Option<JsonObject>,
     ) -> Result<CallToolResponse, ErrorData> {
-        if let Err(error) = self.caller.needs(tool.right()) {
+        if let Err(error) = tool.check(&self.caller) {
             deny(&self.server.service, &self.caller, tool.as_str(), &error).await;
             return Ok(failed(error_text(&error)).into());
         }
@@ -166,14 +166,16 @@ impl Call<'_> {
 
     /// The job of an earlier result, after its questions have their answers. A user who did not want to answer is not asked again.
     async fn resume(&self, resumed: &Resumed) -> Result<(JobId, Reach), Refused> {
-        let id = self.job_id(&resumed.job).await?;
         let (service, responses) = (&self.server.service, resumed.responses.clone());
-        let taken = questions::respond(service, &self.caller, id, responses).await;
-        let reach = match taken.map_err(|error| error_text(&error))? {
-            Asked::Answered => Reach::of(&self.context),
-            Asked::Open => Reach::Nobody,
+        let taken = async {
+            let id = service.awaited_job(&self.caller, &resumed.job).await?;
+            Ok((id, questions::respond(service, &self.caller, id, responses).await?))
         };
-        Ok((id, reach))
+        match taken.await {
+            Ok((id, Asked::Answered)) => Ok((id, Reach::of(&self.context))),
+            Ok((id, Asked::Open)) => Ok((id, Reach::Nobody)),
+            Err(error) => Err(self.refusal(ToolName::AgentRun, &error).await),
+        }
     }
 
     async fn answer(&self, arguments: Option<JsonObject>) -> Result<CallToolResult, Refused> {
@@ -189,8 +191,10 @@ impl Call<'_> {
                 return Err(format!("{id} has {} open questions: name one in 'question_id'", several.len()));
             }
         };
-        let answered = service.answer(&self.caller, question, &answer, answer.is_string()).await;
-        let answered = answered.map_err(|error| error_text(&error))?;
+        let answered = match service.answer(&self.caller, question, &answer, answer.is_string()).await {
+            Ok(answered) => answered,
+            Err(error) => return Err(self.refusal(ToolName::JobAnswer, &error).await),
+        };
         Ok(done(Map::from_iter([
             ("job_id".to_owned(), json!(answered.job.to_string())),
             ("question_id".to_owned(), json!(question.to_string())),
@@ -221,12 +225,19 @@ impl Call<'_> {
     async fn cancel(&self, arguments: Option<JsonObject>) -> Result<CallToolResult, Refused> {
         let Job { job_id } = arguments::read(arguments)?;
         let id = self.job_id(&job_id).await?;
-        let cancelled = self.server.service.cancel(&self.caller, id, true).await;
-        let cancelled = cancelled.map_err(|error| error_text(&error))?;
+        let cancelled = match self.server.service.cancel(&self.caller, id, true).await {
+            Ok(cancelled) => cancelled,
+            Err(error) => return Err(self.refusal(ToolName::JobCancel, &error).await),
+        };
         Ok(done(Map::from_iter([
             ("job_id".to_owned(), json!(id.to_string())),
             ("cancelled".to_owned(), json!(cancelled)),
         ])))
+    }
+
+    /// The text of an error of a service function, which is recorded if it is a denial.
+    pub(crate) async fn refusal(&self, tool: ToolName, error: &Error) -> Refused {
+        view::refusal(&self.server.service, &self.caller, tool.as_str(), error).await
     }
 
     async fn job_id(&self, text: &str) -> Result<JobId, Refused> {

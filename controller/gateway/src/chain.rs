@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::arguments::{self, ChainRun};
 use crate::call::{Call, Refused};
+use crate::tools::ToolName;
 use crate::view::{OUTPUT_BYTES_MAX, done, error_text};
 
 impl Call<'_> {
@@ -33,7 +34,10 @@ impl Call<'_> {
                 return Err(format!("the call was cancelled, and with it {id}"));
             }
         };
-        Ok(shown(&waited.map_err(|error| error_text(&error))?))
+        match waited {
+            Ok(run) => Ok(shown(&run)),
+            Err(error) => Err(self.refusal(ToolName::ChainRun, &error).await),
+        }
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use atlas_access::Right;
 use atlas_service::{Caller, Error, Service};
 use atlas_types::{AskKind, JobId, Question, QuestionId};
 use rmcp::RoleServer;
@@ -111,8 +110,6 @@ async fn take(service: &Service, caller: &Caller, question: &Question, result: E
     if result.action != ElicitationAction::Accept {
         return Ok(Asked::Open);
     }
-    // To run an agent or to wait for a job is another right than to answer.
-    caller.needs(Right::QuestionsAnswer)?;
     let answer = answer(question, result.content.unwrap_or_default());
     match service.answer(caller, question.id, &answer, answer.is_string()).await {
         Ok(_) | Err(Error::QuestionClosed(_)) => Ok(Asked::Answered),

@@ -19,7 +19,7 @@ use crate::call::{Call, Resumed, definition};
 use crate::door::{GatewayOptions, SESSION};
 use crate::lists::Lists;
 use crate::tools::{self, ToolName};
-use crate::view::{deny, error_text};
+use crate::view::{deny, error_text, refusal};
 use crate::{page, pins, questions, resources, task};
 
 /// The protocol's versions that are served.
@@ -183,8 +183,13 @@ impl ServerHandler for Server {
         let caller = caller(&context)?;
         allowed(&self.service, &caller, Right::QuestionsAnswer, "tasks/update").await?;
         let id = self.job(&caller, &request.task_id).await?;
-        let taken = questions::respond(&self.service, &caller, id, request.input_responses).await;
-        taken.map(|_| ()).map_err(|error| ErrorData::invalid_params(error_text(&error), None))
+        match questions::respond(&self.service, &caller, id, request.input_responses).await {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                let text = refusal(&self.service, &caller, "tasks/update", &error).await;
+                Err(ErrorData::invalid_params(text, None))
+            }
+        }
     }
 
     async fn cancel_task(
@@ -193,12 +198,16 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let caller = caller(&context)?;
-        let id = self.job(&caller, &request.task_id).await?;
-        if let Err(error) = self.service.may_control(&caller, id).await {
-            deny(&self.service, &caller, "tasks/cancel", &error).await;
-            return Err(ErrorData::invalid_request(error_text(&error), None));
+        let cancelled = async {
+            let id = self.service.job_id(&caller, &request.task_id).await?;
+            self.service.cancel(&caller, id, true).await
+        };
+        match cancelled.await {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                let text = refusal(&self.service, &caller, "tasks/cancel", &error).await;
+                Err(ErrorData::invalid_params(text, None))
+            }
         }
-        let cancelled = self.service.cancel(&caller, id, true).await;
-        cancelled.map(|_| ()).map_err(|error| ErrorData::internal_error(error_text(&error), None))
     }
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
 use atlas_access::Right;
+use atlas_service::{Caller, Error};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
@@ -21,14 +22,15 @@ pub(crate) enum ToolName {
 }
 
 impl ToolName {
-    /// The right that a call needs.
-    pub(crate) fn right(self) -> Right {
+    /// Refuses a caller that lacks the right of a tool: that of the same operation at the HTTP door. Whose job it is, the service functions
+    /// know.
+    pub(crate) fn check(self, caller: &Caller) -> Result<(), Error> {
         match self {
-            Self::AgentsSearch | Self::AgentDescribe => Right::AgentsRead,
-            // A job is cancelled by who submitted it, or by who may control the jobs of others.
-            Self::AgentRun | Self::ChainRun | Self::JobCancel => Right::JobsSubmit,
-            Self::JobGet | Self::JobWait => Right::JobsRead,
-            Self::JobAnswer => Right::QuestionsAnswer,
+            Self::AgentsSearch | Self::AgentDescribe => caller.needs(Right::AgentsRead),
+            Self::AgentRun | Self::ChainRun => caller.needs(Right::JobsSubmit),
+            Self::JobGet | Self::JobWait => caller.needs(Right::JobsRead),
+            Self::JobAnswer => caller.needs(Right::QuestionsAnswer),
+            Self::JobCancel => caller.may_control_own(),
         }
     }
 
@@ -102,7 +104,7 @@ impl ToolName {
                     "wait_seconds": wait_schema(),
                     "questions": {
                         "type": "string",
-                        "description": "What becomes of its questions to people: fail, wait, or answer:TEXT."
+                        "description": "What happens to its questions to people: fail, wait, or answer:TEXT."
                     },
                     "idempotency_key": {
                         "type": "string", "maxLength": 255,
@@ -125,7 +127,7 @@ impl ToolName {
                 json!({
                     "chain": { "type": "string", "description": "The name of a stored chain." },
                     "input": { "type": "object" },
-                    "id": { "type": "string", "description": "An execution to wait for, in place of a new one." },
+                    "id": { "type": "string", "description": "An execution to wait for, instead of a new one." },
                     "wait_seconds": wait_schema()
                 }),
                 &[],

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use atlas_service::{Attempted, Caller, Error, Service, Shown, View};
+use atlas_service::{Attempted, Caller, Error, Service, Shown, View, is_denial};
 use atlas_types::Question;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
@@ -26,6 +26,14 @@ pub(crate) fn failed(text: impl Into<String>) -> CallToolResult {
 /// Records that a caller was denied a tool.
 pub(crate) async fn deny(service: &Service, caller: &Caller, tool: &str, error: &Error) {
     service.audit().denied(caller, Attempted { verb: tool, object: "mcp" }, error).await;
+}
+
+/// The text of an error of a tool. If a service function denied the call, that is recorded.
+pub(crate) async fn refusal(service: &Service, caller: &Caller, tool: &str, error: &Error) -> String {
+    if is_denial(error) {
+        deny(service, caller, tool, error).await;
+    }
+    error_text(error)
 }
 
 /// An error of the service: its code, what is wrong and where, and what to try.

@@ -12,7 +12,7 @@ use atlas_access::{Access, Place, ROOT, Right, Rights, SECRET_DIGITS, built_in, 
 use atlas_objects::{BindingSpec, GrantSpec, RoleSpec, TokenSpec};
 use atlas_state::State;
 use atlas_types::{
-    Command, Door, Expect, Job, JobId, Namespace, ObjectKey, ObjectKind, ObjectName, Principal, PutObject, SecretText,
+    Command, Door, Expect, Job, Namespace, ObjectKey, ObjectKind, ObjectName, Principal, PutObject, SecretText,
 };
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -127,21 +127,6 @@ impl Service {
             Some(access) => access.grants().iter().map(|(place, rights)| shown_grant(place, *rights)).collect(),
         };
         json!({"principal": caller.principal.as_str(), "authenticated": caller.access.is_some(), "grants": grants})
-    }
-
-    /// Refuses a caller that may not control the jobs of others, unless it submitted this one.
-    pub async fn may_control(&self, caller: &Caller, id: JobId) -> Result<(), Error> {
-        let Err(refused) = caller.needs(Right::JobsControl) else { return Ok(()) };
-        if caller.needs(Right::JobsSubmit).is_err() {
-            return Err(refused);
-        }
-        let state = self.state(Consistency::Linearizable).await?;
-        let is_own = |job: &Job| job.namespace == caller.namespace && job.principal == caller.principal;
-        let own = match state.job(id) {
-            Some(job) => is_own(job),
-            None => self.shared.archived(&state, id).await?.is_some_and(|job| is_own(&job)),
-        };
-        if own { Ok(()) } else { Err(refused) }
     }
 
     /// Makes a token. Its text is in the answer alone.

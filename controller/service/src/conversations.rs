@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use atlas_objects::{ConversationSpec, TurnUnderWay};
 use atlas_types::{
-    AgentName, Command, Expect, Job, JobId, JobStatus, KEPT_METADATA, Object, ObjectKey, ObjectKind, ObjectName,
-    PutObject,
+    AgentName, Command, DeleteObject, Expect, Job, JobId, JobStatus, KEPT_METADATA, Object, ObjectKey, ObjectKind,
+    ObjectName, PutObject,
 };
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::OwnedMutexGuard;
 
 use crate::tools::passes;
-use crate::{ArtifactError, Caller, Consistency, Error, ObjectChange, Service, Submission, View};
+use crate::{ArtifactError, Caller, Consistency, Error, Service, Submission, View};
 
 pub(crate) use expiry::expire;
 pub use mapping::{Mapping, reply_of};
@@ -83,7 +83,7 @@ pub enum ConversationScope {
 }
 
 impl ConversationScope {
-    fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Shared => "shared",
             Self::Connection => "connection",
@@ -357,10 +357,10 @@ impl Service {
             let spec = spec_of(object).unwrap_or_default();
             spec.scope == "connection" && spec.turn.is_none() && now.saturating_sub(spec.updated_at) > FORGOTTEN_AFTER
         });
-        let mut left = all.len();
+        let (mut left, caller) = (all.len(), caller.clone().with_request_id(None));
         for object in forgotten.take(FORGOTTEN_AT_ONCE) {
             let name = object.key.name.as_str();
-            match self.delete_conversation_at(caller, name, Expect::Revision(object.revision)).await {
+            match self.remove_conversation(&caller, name, Expect::Revision(object.revision)).await {
                 Ok(()) => left -= 1,
                 Err(Error::ObjectChanged { .. } | Error::UnknownObject(_)) => {}
                 Err(error) => return Err(error),
@@ -427,15 +427,22 @@ impl Service {
 
     /// Deletes a conversation with its messages. A turn under way goes on; its answer is not kept.
     pub async fn delete_conversation(&self, caller: &Caller, name: &str) -> Result<(), Error> {
-        self.delete_conversation_at(caller, name, Expect::Any).await
+        caller.may_control_own()?;
+        let state = self.state(Consistency::Linearizable).await?;
+        if let Some(object) = state.object(&key(caller, name)?) {
+            caller.may_control_conversation(object)?;
+        }
+        self.remove_conversation(caller, name, Expect::Any).await
     }
 
-    async fn delete_conversation_at(&self, caller: &Caller, name: &str, expect: Expect) -> Result<(), Error> {
-        let change = ObjectChange { kind: KIND.to_owned(), name: name.to_owned(), expect, dry_run: false };
-        self.delete_object(caller, &change).await.map_err(|error| match error {
-            Error::UnknownObject(_) => unknown(name),
-            other => other,
-        })
+    /// Removes a conversation, whoever began it.
+    async fn remove_conversation(&self, caller: &Caller, name: &str, expect: Expect) -> Result<(), Error> {
+        let ObjectKey { kind, name: key, .. } = key(caller, name)?;
+        let command = Command::DeleteObject(DeleteObject { kind, name: key, expect });
+        match self.propose(caller.request(command)).await {
+            Err(Error::UnknownObject(_)) => Err(unknown(name)),
+            removed => removed.map(drop),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Erasing what was sent to and made by ended jobs.
 
+use atlas_access::Right;
 use atlas_types::{Command, ErasePayloads, JobId};
 
 use crate::{Caller, Error, Service};
@@ -7,6 +8,7 @@ use crate::{Caller, Error, Service};
 impl Service {
     /// Erases the payloads of one ended job. Every controller erases them from its history when it applies the entry.
     pub async fn erase_job(&self, caller: &Caller, id: JobId) -> Result<(), Error> {
+        caller.needs(Right::JobsControl)?;
         let state = self.shared.read().await?;
         let found = match state.job(id) {
             Some(job) => job.namespace == caller.namespace,
@@ -20,6 +22,7 @@ impl Service {
 
     /// Erases all jobs of the caller's namespace, and its ended runs. [`Error::WrongStatus`] while one has not ended.
     pub async fn erase_namespace(&self, caller: &Caller) -> Result<(), Error> {
+        caller.needs(Right::JobsControl)?;
         self.propose(caller.request(Command::ErasePayloads(ErasePayloads { job: None }))).await.map(drop)
     }
 }

@@ -55,6 +55,7 @@ struct Folded {
 impl Service {
     /// Begins a new job with the first steps of a job that is in the state, whether it has ended or not.
     pub async fn fork(&self, caller: &Caller, id: JobId, fork: &ForkRequest) -> Result<JobId, Error> {
+        self.may_control_job(caller, id).await?;
         for _ in 1..TRIES_MAX {
             match self.fork_once(caller, id, fork).await {
                 // The step is recorded. It was folded after the journal had been read, so the fold has to be cut.

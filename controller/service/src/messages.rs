@@ -24,7 +24,19 @@ impl Service {
         job: JobId,
         message: NewMessage,
     ) -> Result<(MessageId, bool), Error> {
+        self.may_control_job(caller, job).await?;
+        self.send_message_for(caller, job, message).await
+    }
+
+    /// The same for an agent that writes to its team.
+    pub(crate) async fn send_message_for(
+        &self,
+        caller: &Caller,
+        job: JobId,
+        message: NewMessage,
+    ) -> Result<(MessageId, bool), Error> {
         let NewMessage { id, answers, body } = message;
+        let body = json::mended("a message", body);
         json::check(&body).map_err(|error| Error::Malformed(error.to_string()))?;
         if body.len() > INLINE_BYTES_MAX {
             return Err(Error::TooLarge { what: "the message", limit: INLINE_BYTES_MAX as u64 });

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_access::Right;
+use atlas_contract::Violation;
 use atlas_contract::schema::Validator;
-use atlas_contract::{Violation, joined};
 use atlas_objects::{KINDS, Kind, Scope};
 use atlas_types::{
-    Command, DeleteObject, EventSeq, Expect, Object, ObjectKey, ObjectKind, ObjectName, PutObject, SPEC_BYTES_MAX,
+    Command, DeleteObject, EventSeq, Expect, Namespace, Object, ObjectKey, ObjectKind, ObjectName, PutObject,
+    SPEC_BYTES_MAX,
 };
 use serde_json::{Value, json};
 
@@ -71,6 +72,7 @@ impl Service {
         consistency: Consistency,
     ) -> Result<(Vec<Value>, Option<String>), Error> {
         let kind = known(kind)?;
+        let caller = &placed(caller, kind);
         may_read(caller, kind)?;
         let word = word(kind)?;
         let after = filter.after.as_deref().map(ObjectName::new).transpose()?;
@@ -90,6 +92,7 @@ impl Service {
         name: &str,
         consistency: Consistency,
     ) -> Result<ShownObject, Error> {
+        let caller = &placed(caller, known(kind)?);
         let (kind, key) = key(caller, kind, name)?;
         may_read(caller, kind)?;
         let state = self.state(consistency).await?;
@@ -105,7 +108,7 @@ impl Service {
         spec: &Value,
     ) -> Result<ShownObject, Error> {
         let (kind, key) = key(caller, &change.kind, &change.name)?;
-        may_write(caller, kind)?;
+        self.may_change(caller, kind, &key).await?;
         labels::check(&labels)?;
         let (kept, expect) = self.kept(kind, &key, change.expect).await?;
         let bytes: Arc<[u8]> = accepted(kind, &key, spec, kept)?.into();
@@ -164,8 +167,9 @@ impl Service {
 
     /// Deletes an object that nothing uses.
     pub async fn delete_object(&self, caller: &Caller, change: &ObjectChange) -> Result<(), Error> {
+        let caller = &placed(caller, known(&change.kind)?);
         let (kind, key) = key(caller, &change.kind, &change.name)?;
-        may_write(caller, kind)?;
+        self.may_change(caller, kind, &key).await?;
         let command = Command::DeleteObject(DeleteObject {
             kind: key.kind.clone(),
             name: key.name.clone(),
@@ -175,6 +179,16 @@ impl Service {
             Error::UnknownObject(_) => unknown(&key),
             other => other,
         })
+    }
+
+    /// Refuses a caller that may not write objects of a kind, or not this one: a conversation belongs to whoever began it.
+    async fn may_change(&self, caller: &Caller, kind: &dyn Kind, key: &ObjectKey) -> Result<(), Error> {
+        may_write(caller, kind)?;
+        if kind.name() != "conversation" {
+            return Ok(());
+        }
+        let state = self.state(Consistency::Linearizable).await?;
+        state.object(key).map_or(Ok(()), |object| caller.may_control_conversation(object))
     }
 
     /// The state after a command. A dry run applies it to a copy of the state.
@@ -218,9 +232,9 @@ fn accepted(kind: &dyn Kind, key: &ObjectKey, spec: &Value, kept: Vec<(String, V
         members.retain(|name, _| !kind.kept().contains(&name.as_str()));
     }
     let validator = Validator::compile(&kind.schema()).map_err(|error| Error::internal("compile a schema", &error))?;
-    if let Err(mut violations) = validator.validate(&spec) {
+    let mut violations = validator.explain(&spec);
+    if !violations.is_empty() {
         for violation in &mut violations {
-            suggest(violation, &spec, validator.schema());
             violation.pointer = format!("/spec{}", violation.pointer.trim_end_matches('/'));
         }
         return Err(refused(key, violations));
@@ -257,22 +271,14 @@ fn accepted(kind: &dyn Kind, key: &ObjectKey, spec: &Value, kept: Vec<(String, V
     Ok(bytes)
 }
 
-/// Adds the known member that an unknown one probably means, also to the text: a dropped key would hide a missing setting.
-fn suggest(violation: &mut Violation, spec: &Value, schema: &Value) {
-    let (Some(given), Some(known)) = (spec.as_object(), schema["properties"].as_object()) else { return };
-    if violation.rule != "additionalProperties" || violation.pointer != "/" {
-        return;
-    }
-    let unknown = given.keys().find(|name| !known.contains_key(*name));
-    let meant = unknown.and_then(|name| atlas_contract::nearest(name, known.keys().map(String::as_str)));
-    if let Some(meant) = meant {
-        violation.message = format!("{}; did you mean '{meant}'?", violation.message);
-        violation.suggestion = Some(meant.to_owned());
-    }
-}
-
 fn refused(key: &ObjectKey, violations: Vec<Violation>) -> Error {
-    let what = format!("the {} \"{}\" is refused: {}", key.kind, key.name, joined(&violations));
+    let told = |violation: &Violation| match violation.pointer.rsplit_once('/') {
+        // The text of an unknown member does not name it: its place does.
+        Some((_, member)) if violation.rule.ends_with("Properties") => format!("\"{member}\" is {}", violation.message),
+        _ => violation.message.clone(),
+    };
+    let why = violations.iter().map(told).collect::<Vec<_>>().join("; ");
+    let what = format!("the {} \"{}\" is refused: {why}", key.kind, key.name);
     Error::ObjectRefused { what, violations }
 }
 
@@ -307,12 +313,25 @@ fn right(kind: &dyn Kind) -> Right {
     Right::of(kind.right()).unwrap_or(Right::AccessManage)
 }
 
+/// The caller where the objects of a kind are: those of the cluster have one place, whatever the namespace of a request.
+fn placed(caller: &Caller, kind: &dyn Kind) -> Caller {
+    match kind.scope() {
+        Scope::Namespace => caller.clone(),
+        Scope::Cluster => Caller { namespace: Namespace::default_namespace(), ..caller.clone() },
+    }
+}
+
 fn known(kind: &str) -> Result<&'static dyn Kind, Error> {
     let found = ObjectKind::new(kind).ok().and_then(|kind| atlas_objects::kind(&kind));
     found.ok_or_else(|| {
         let kinds: Vec<_> = KINDS.into_iter().map(Kind::name).collect();
         let short: String = kind.chars().take(63).collect();
-        Error::UnknownObjectKind(format!("no such kind of object: \"{short}\"; kinds are {}", kinds.join(", ")))
+        let others = ["job", "agent", "node", "controller"];
+        let meant = match atlas_contract::nearest(&short, kinds.iter().copied().chain(others)) {
+            Some(meant) => format!("did you mean \"{meant}\"?"),
+            None => format!("kinds are {}", kinds.join(", ")),
+        };
+        Error::UnknownObjectKind(format!("no such kind of object: \"{short}\"; {meant}"))
     })
 }
 

@@ -102,14 +102,22 @@ impl Service {
         answer: &Value,
         is_text: bool,
     ) -> Result<Arc<Question>, Error> {
+        caller.needs(Right::QuestionsAnswer)?;
+        self.answer_for(caller, id, answer, is_text).await
+    }
+
+    /// The same for an agent that answers its helpers.
+    pub(crate) async fn answer_for(
+        &self,
+        caller: &Caller,
+        id: QuestionId,
+        answer: &Value,
+        is_text: bool,
+    ) -> Result<Arc<Question>, Error> {
         let state = self.shared.current().await?;
         let question = question_in(caller, &state, id)?;
-        if let Some(rule) = &question.rule {
-            // Not all doors know beforehand that it is one of a policy.
-            caller.needs(Right::QuestionsAnswer)?;
-            if !has_role(&state, caller, rule) {
-                return Err(Error::NotAnswerer);
-            }
+        if question.rule.as_ref().is_some_and(|rule| !has_role(&state, caller, rule)) {
+            return Err(Error::NotAnswerer);
         }
         if answer.to_string().len() > ANSWER_BYTES_MAX {
             return Err(Error::TooLarge { what: "the answer", limit: ANSWER_BYTES_MAX as u64 });

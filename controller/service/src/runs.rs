@@ -5,9 +5,13 @@ mod bridge;
 mod carry;
 mod check;
 mod drive;
+mod failure;
+mod maps;
 mod publish;
 mod shares;
 mod show;
+mod trace;
+mod tree;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,7 +58,7 @@ pub struct ChainStart {
 impl ChainStart {
     /// A run with only a chain and an input.
     pub fn new(chain: ChainSource, input: Bytes) -> Self {
-        Self { chain, input, priority: 0, metadata: (*b"{}").into() }
+        Self { chain, input: json::mended("an input", input), priority: 0, metadata: (*b"{}").into() }
     }
 }
 
@@ -128,7 +132,7 @@ impl Service {
         Ok(shown)
     }
 
-    /// Waits until a run has ended, or the timeout is reached, and returns it as JSON.
+    /// Waits until a run has ended, or the timeout is reached, and returns it as JSON. Whoever started it needs no right to read others.
     pub async fn wait_chain_run(
         &self,
         caller: &Caller,
@@ -136,7 +140,9 @@ impl Service {
         view: View,
         timeout: Duration,
     ) -> Result<Value, Error> {
-        let id = self.find_run(caller, id, Consistency::Linearizable).await?.id;
+        let run = self.find_run(caller, id, Consistency::Linearizable).await?;
+        caller.may_see(&run.principal)?;
+        let id = run.id;
         let ends = move |event: &EventRecord| matches!(&event.event, Event::Run { run, .. } if run.id == id && run.status.is_terminal());
         // Subscribed before it is looked at again, so that its end cannot be missed.
         let mut batches = self.shared.handle.subscribe_to(move |batch| batch.events.iter().any(ends));
@@ -158,7 +164,9 @@ impl Service {
 
     /// Cancels a run and the job of its current step. False if it had ended.
     pub async fn cancel_chain_run(&self, caller: &Caller, id: &str) -> Result<bool, Error> {
+        caller.may_control_own()?;
         let run = self.find_run(caller, id, Consistency::Linearizable).await?;
+        caller.may_control_run(&run)?;
         match self.propose(caller.request(Command::CancelRun(CancelRun { run: run.id }))).await? {
             Outcome::Cancelled { accepted } => Ok(accepted),
             _ => Err(Error::OutcomeUnknown),
@@ -194,6 +202,11 @@ impl Service {
         let run = state.run(id).filter(|run| run.namespace == caller.namespace);
         run.cloned().ok_or(Error::UnknownRun)
     }
+}
+
+/// Whether a text is the id of an execution, or the beginning of one, and not of a job.
+pub(crate) fn is_execution(id: &str) -> bool {
+    [RunId::EXECUTION, RunId::PREFIX].iter().any(|prefix| id.starts_with(prefix))
 }
 
 /// Reads a definition that came with a request.

@@ -1,5 +1,6 @@
 //! Runs of skills: each is a job of an agent that is made of the skill's package, in a namespace of its own.
 
+use atlas_access::Right;
 use atlas_contract::RequiredSkill;
 use atlas_contract::schema::Validator;
 use atlas_env::chain;
@@ -25,6 +26,7 @@ pub enum SkillEnd {
 impl Service {
     /// Calls a skill of the caller's namespace; none if there is none of that name.
     pub async fn run_skill(&self, caller: &Caller, name: &str, input: &Value) -> Result<Option<SkillEnd>, Error> {
+        caller.needs(Right::JobsSubmit)?;
         let state = self.state(Consistency::Linearizable).await?;
         let Some(spec) = skill(&state, &caller.namespace, name)? else { return Ok(None) };
         if let Err(unfit) = fits(&spec, input) {

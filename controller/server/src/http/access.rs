@@ -13,9 +13,10 @@ use super::HttpDoor;
 use super::answer::{self, Answer, Problem};
 use super::api::Operation;
 use super::request::Request;
-use super::route::Route;
 use crate::identity;
 
+/// How long a token is valid if the request does not say, in seconds: 90 days.
+const VALID_BY_DEFAULT: u64 = 90 * 24 * 3_600;
 /// The longest validity of a token, in seconds: ten years.
 const VALID_FOR_MAX: u64 = 10 * 366 * 24 * 3_600;
 
@@ -32,27 +33,13 @@ pub(crate) fn authorization(request: &Request) -> Option<&str> {
     request.header(AUTHORIZATION.as_str())
 }
 
-/// Refuses a caller that lacks the right of an operation: in its namespace, or in the cluster for what belongs to no namespace.
-pub(crate) async fn check(
-    door: &HttpDoor,
-    caller: &Caller,
-    operation: &Operation,
-    route: &Route,
-) -> Result<(), Problem> {
-    let right = operation.right();
-    if !operation.is_in_namespace() {
-        return Ok(caller.needs_in_cluster(right)?);
-    }
-    match (caller.needs(right), route) {
-        // Whoever may submit jobs may also stop its own.
-        (
-            Err(_),
-            Route::Job(id) | Route::JobCancel(id) | Route::JobRetry(id) | Route::JobFork(id) | Route::JobMessages(id),
-        ) if right == Right::JobsControl && caller.needs(Right::JobsSubmit).is_ok() => {
-            let id = door.service.job_id(caller, id).await?;
-            Ok(door.service.may_control(caller, id).await?)
-        }
-        (checked, _) => Ok(checked?),
+/// Refuses a caller that lacks the right of an operation: in its namespace, or in the cluster for what belongs to no namespace. Whether a
+/// caller began what it wants to change is decided by the service function.
+pub(crate) fn check(caller: &Caller, operation: &Operation) -> Result<(), Error> {
+    match operation.right() {
+        right if !operation.is_in_namespace() => caller.needs_in_cluster(right),
+        _ if operation.is_of_owner() => caller.may_control_own(),
+        right => caller.needs(right),
     }
 }
 
@@ -68,7 +55,14 @@ struct CreateBody {
     name: String,
     principal: Option<String>,
     description: Option<String>,
+    /// Null is for ever. What says nothing gets a token that ends.
+    #[serde(default = "valid_by_default")]
     valid_for_s: Option<u64>,
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the default of a member that may be null")]
+fn valid_by_default() -> Option<u64> {
+    Some(VALID_BY_DEFAULT)
 }
 
 /// `POST /api/auth/tokens`. The answer has the text of the token, which is nowhere else.

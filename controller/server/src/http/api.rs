@@ -123,6 +123,7 @@ const IN_NAMESPACE: &[&str] = &[
     "/api/objects/",
     "/api/secrets/",
     "/api/models/",
+    "/api/mcp-servers/",
     "/api/skills",
     "/api/chains",
     "/api/triggers",
@@ -182,6 +183,11 @@ impl Operation {
     /// The right that it needs. One without a row needs the right to change who may do what, so that a forgotten row opens nothing.
     pub(crate) fn right(&self) -> Right {
         rights::of(self.id).unwrap_or(Right::AccessManage)
+    }
+
+    /// Whether whoever began what it changes may do it without that right, with the one to submit jobs.
+    pub(crate) fn is_of_owner(&self) -> bool {
+        rights::OF_OWNER.contains(&self.id)
     }
 
     /// Whether it changes what no command of the log changes.

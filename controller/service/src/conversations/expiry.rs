@@ -49,7 +49,7 @@ impl Service {
         for object in expired {
             let caller = Caller { namespace: object.key.namespace.clone(), ..Caller::cluster(Door::Duty) };
             let expect = Expect::Revision(object.revision);
-            match self.delete_conversation_at(&caller, object.key.name.as_str(), expect).await {
+            match self.remove_conversation(&caller, object.key.name.as_str(), expect).await {
                 Ok(()) => removed += 1,
                 // Somebody continued it, or deleted it.
                 Err(Error::ObjectChanged { .. } | Error::UnknownObject(_)) => {}

@@ -102,3 +102,21 @@ async fn lists_have_pages_and_a_filter() {
     let label = Some(("team".to_owned(), Some("b".to_owned())));
     assert_eq!(list(ObjectFilter { label, limit: 9, ..ObjectFilter::default() }).await, ("b".into(), None));
 }
+
+#[tokio::test]
+async fn what_belongs_to_the_cluster_is_found_from_every_namespace() {
+    let net = Net::new(1);
+    let node = Node::start(&net, 1).await;
+    let service = &node.service;
+    let made = node.put("namespace", "a", Expect::Any, json!({})).await.expect("made");
+    let elsewhere = caller().in_namespace("team").expect("a name");
+    let all = ObjectFilter { limit: 9, ..ObjectFilter::default() };
+    let (found, _) = service.objects(&elsewhere, "namespace", &all, Consistency::Linearizable).await.expect("a list");
+    assert_eq!(found, [made.value.clone()]);
+    assert_eq!(service.object(&elsewhere, "namespace", "a", Consistency::Linearizable).await.expect("found"), made);
+    let change = ObjectChange { kind: "namespace".into(), name: "a".into(), expect: Expect::Any, dry_run: false };
+    // A document says where it belongs, so one that says it wrongly is refused.
+    let wrong = service.put_object(&elsewhere, &change, BTreeMap::new(), &json!({})).await;
+    assert_eq!(wrong.expect_err("refused").entry().code, "E1118");
+    service.delete_object(&elsewhere, &change).await.expect("deleted");
+}

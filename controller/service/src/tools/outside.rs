@@ -35,9 +35,6 @@ impl Service {
             return Ok(Ok(json!({ "error": NO_POOL })));
         }
         let call = Call { caller: caller.clone(), tool: &tool, arguments, from: None };
-        if tool == platform::RUN {
-            return Ok(Ok(self.tool_run(&call).await?));
-        }
         match self.dispatch(&call).await {
             Ok(result) => Ok(Ok(result)),
             Err(NoResult::Refused(why)) => Ok(Err(why)),
@@ -46,7 +43,7 @@ impl Service {
     }
 
     /// Runs an agent and waits for its end. Failures are values.
-    async fn tool_run(&self, call: &Call<'_>) -> Result<Value, Error> {
+    pub(super) async fn tool_run(&self, call: &Call<'_>) -> Result<Value, Error> {
         let name = call.text("agent");
         if name.is_empty() {
             return Ok(platform::ran(name, Err("Missing 'agent' parameter".to_owned())));

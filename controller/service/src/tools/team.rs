@@ -54,7 +54,7 @@ impl Service {
         while let Some(next) = helper.successor.and_then(|next| state.job(next)) {
             helper = next;
         }
-        match self.cancel(&call.caller, helper.id, true).await {
+        match self.cancel_for(&call.caller, helper.id, true).await {
             Ok(cancelled) => Ok(json!({"cancelled": cancelled})),
             Err(Error::UnknownJob | Error::WrongStatus { .. }) => Ok(json!({"cancelled": false})),
             Err(error) => Err(error.into()),
@@ -72,7 +72,7 @@ impl Service {
         let body = json!({"from": name_in_team(job), "content": call.text("message")}).to_string();
         let id = MessageId::new(&format!("team-{key}")).map_err(Error::from)?;
         let message = NewMessage { id: Some(id), answers: None, body: Bytes::from(body) };
-        match self.send_message(&call.caller, receiver, message).await {
+        match self.send_message_for(&call.caller, receiver, message).await {
             // One that has finished, and was not collected yet, does not read it any more.
             Ok(_) | Err(Error::WrongStatus { .. }) => {
                 Ok(json!({"status": "ok", "message": format!("Message delivered to agent '{to}'")}))
@@ -93,7 +93,7 @@ impl Service {
         };
         let Some(question) = question else { return gone() };
         let reply = Value::String(call.text("reply").to_owned());
-        match self.answer(&call.caller, question.id, &reply, true).await {
+        match self.answer_for(&call.caller, question.id, &reply, true).await {
             Ok(_) => {
                 let agent = state.job(question.job).map(|job| job.agent.to_string()).unwrap_or_default();
                 let message = format!("Reply sent to agent '{agent}' for escalation '{id}'");

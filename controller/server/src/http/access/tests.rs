@@ -16,6 +16,7 @@ use crate::http::api::operations;
 use crate::{Auth, Controller, Options};
 
 mod issuers;
+mod owners;
 
 /// The time limit for every answer, even on a busy machine.
 const SOON: Duration = Duration::from_secs(60);
@@ -172,11 +173,6 @@ fn concrete(path: &str) -> String {
     path.split('/').map(part).collect::<Vec<_>>().join("/")
 }
 
-/// Jobs of the caller's own are tested apart.
-fn is_about_own_jobs(id: &str) -> bool {
-    ["cancelJob", "deleteJob", "retryJob", "forkJob", "sendMessage"].contains(&id)
-}
-
 #[tokio::test]
 async fn every_operation_needs_its_right() {
     let cluster = Cluster::start(true).await;
@@ -191,8 +187,9 @@ async fn every_operation_needs_its_right() {
                 let counts = namespace.is_none() || operation.is_in_namespace() || operation.right() == Right::Public;
                 let may = counts && rights.has(operation.right());
                 let refused = heard.code == "E2107";
-                let own = operation.right() == Right::JobsControl && is_about_own_jobs(operation.id());
-                if refused == may && !(own && role == "submitter") || heard.code == "E2106" {
+                // What callers began themselves is tested apart.
+                let own = operation.is_of_owner() && role == "submitter";
+                if refused == may && !own || heard.code == "E2106" {
                     wrong.push(format!("{name}: {} gives {} {}", operation.id(), heard.status, heard.code));
                 }
             }
@@ -288,7 +285,15 @@ async fn a_token_ends_when_it_is_revoked_or_expires() {
     let path = "/api/objects/token/ci";
     assert_eq!(cluster.ask("GET", path, Some(&token), &Value::Null).await.code, "E2107");
     let shown = cluster.ask("GET", path, Some(&cluster.root), &Value::Null).await;
-    assert_eq!(shown.body()["spec"], json!({"principal": "ci"}));
+    let mut spec = shown.body()["spec"].take();
+    let ends = spec["expires_ms"].take().as_u64().expect("it ends by itself");
+    let day = 86_400_000;
+    let now = u64::try_from(Env::system().clock.wall().0 / 1_000).expect("after 1970");
+    assert!((now + 89 * day..=now + 90 * day).contains(&ends), "{ends}");
+    assert_eq!(spec, json!({"principal": "ci", "expires_ms": null}));
+    let lasting = json!({"name": "lasting", "valid_for_s": null});
+    let lasting = cluster.ask("POST", "/api/auth/tokens", Some(&cluster.root), &lasting).await;
+    assert_eq!(lasting.body()["object"]["spec"], json!({"principal": "lasting"}));
     // A second token of the same name is refused.
     let again = cluster.ask("POST", "/api/auth/tokens", Some(&cluster.root), &json!({"name": "ci"})).await;
     assert_eq!(again.code, "E1116", "{}", again.text);

@@ -48,7 +48,8 @@ fn describe(operation: &Operation, page: &mut String) {
     let method = operation.verb.method();
     write!(page, "\n## {method} {}\n\n{}\n\n", operation.path, operation.says).expect("text grows");
     let right = super::rights::of(operation.id).map_or("", atlas_access::Right::as_str);
-    writeln!(page, "* right: `{right}`").expect("text grows");
+    let own = if operation.is_of_owner() { ", or `jobs.submit` for what the caller began itself" } else { "" };
+    writeln!(page, "* right: `{right}`{own}").expect("text grows");
     for name in operation.path_parameters() {
         writeln!(page, "* `{name}`, in the path: {}", path_parameter(name)).expect("text grows");
     }
