@@ -32,7 +32,7 @@ mod tests;
 mod view;
 
 pub use advance::advance;
-pub use atlas_scheduler::{Ask, Brief, Change, Counterfactual, More, Strategy, Waiting, Why};
+pub use atlas_scheduler::{Ask, Brief, Change, Closest, Counterfactual, More, Strategy, Waiting, Why};
 pub use expire::expire;
 pub use follow::{Follow, follow};
 pub use forget::DownNodes;
@@ -40,7 +40,7 @@ pub use lose::lose;
 pub use prune::prune;
 pub use retired::delete_retired;
 pub use route::route;
-pub use schedule::{counterfactuals, explain, schedule, waiting_by_reason};
+pub use schedule::{counterfactuals, explain, lacking, schedule, waiting_by_reason};
 pub use sessions::Sessions;
 pub use tasks::{Run, Task, Tasks};
 pub use view::View;

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use atlas_scheduler::{Brief, Counterfactual, Strategy, Waiting, describe_fully, plan_without};
+use atlas_scheduler::{Brief, Closest, Counterfactual, Strategy, Waiting, describe_fully, plan_without};
 use atlas_state::State;
-use atlas_types::{Command, FailPending, Failure, FailureKind, Job, JobId, NodeId, Request};
+use atlas_types::{Command, Demand, FailPending, Failure, FailureKind, Job, JobId, NodeId, Request};
 
 use crate::{View, request, requirements, route};
 
@@ -38,6 +38,11 @@ fn reroute(state: &State, job: JobId) -> Option<Command> {
 /// Says for what a job waits.
 pub fn explain(state: &State, job: &Job) -> Waiting {
     atlas_scheduler::explain(&View(state), job)
+}
+
+/// What a demand needs that no node has; none if some node could run it.
+pub fn lacking(state: &State, demand: &Demand) -> Option<Closest> {
+    atlas_scheduler::lacking(&View(state), demand)
 }
 
 /// The number of jobs that wait for a node, by what holds the first job of their class back.

@@ -139,7 +139,7 @@ impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Time { until } => write!(f, "it is {}", crate::explain::rfc3339(*until)),
-            Self::Wake => f.write_str("one of the things comes that it waits for"),
+            Self::Wake => f.write_str("what it waits for comes"),
             Self::Allow => f.write_str("the orchestrator allows it"),
             Self::Approve => f.write_str("it is approved"),
             Self::Resolve => f.write_str("an operator resolves it as not done"),
@@ -169,10 +169,15 @@ impl fmt::Display for Change {
                 let more: Vec<String> = more.iter().map(ToString::to_string).collect();
                 write!(f, "node \"{node}\" has {} free", list(&more))
             }
-            Self::Register { demand } => match &demand.node {
-                Some(node) => write!(f, "a node \"{node}\" registers for: {}", describe_fully(demand)),
-                None => write!(f, "another node registers for: {}", describe_fully(demand)),
-            },
+            Self::Register { demand } => {
+                let needed = describe_fully(&Demand { node: None, ..demand.clone() });
+                let with = if needed == "default" { String::new() } else { format!(" with: {needed}") };
+                match &demand.node {
+                    Some(node) => write!(f, "a worker \"{node}\" joins{with}"),
+                    None if with.is_empty() => f.write_str("any other worker joins"),
+                    None => write!(f, "another worker joins{with}"),
+                }
+            }
             Self::Ask { at_most } => write!(f, "its agent asks for {at_most}"),
         }
     }

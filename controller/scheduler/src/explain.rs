@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use atlas_allocation::Free;
 use atlas_types::{
-    AgentName, ClusterTime, Job, JobStatus, Limit, LimitKey, NodeId, ObjectName, Rate, Reason, Timestamp, Version, Wait,
+    AgentName, ClusterTime, Demand, Job, JobStatus, Limit, LimitKey, NodeId, ObjectName, Rate, Reason, Timestamp, Version, Wait,
 };
 use chrono::DateTime;
 
@@ -56,6 +57,8 @@ pub enum Why {
     NeverSatisfiable {
         /// The description of its demand.
         description: String,
+        /// What the node lacks that lacks the least.
+        lacking: Option<Closest>,
     },
     /// It waits until another job of its agent ends.
     Concurrency {
@@ -138,6 +141,27 @@ pub fn explain<C: Cluster>(cluster: &C, job: &Job) -> Waiting {
         position: cluster.ahead(job, Waiting::POSITION_MAX).filter(|&n| n < Waiting::POSITION_MAX).map(|n| n + 1),
         class_len: cluster.class_len(job),
     }
+}
+
+/// What a demand needs that no node has: of the node that lacks the least when it has no leases and all its GPUs work. None if some
+/// node could run it, or there is none.
+pub fn lacking<C: Cluster>(cluster: &C, demand: &Demand) -> Option<Closest> {
+    let mut closest: Option<Closest> = None;
+    for NodeView { node, .. } in cluster.nodes() {
+        let free = Free::at_best(&node.inventory);
+        let view = NodeView { node, free: &free };
+        // What passes is not what it lacks.
+        let lasts = |dimension: &Dimension| !matches!(dimension, Dimension::Availability | Dimension::Place);
+        let short = short_now(demand, 0, view).iter().filter(lasts);
+        let short: Vec<Shortage> = short.map(|dimension| Shortage::of(dimension, demand, view)).collect();
+        if short.is_empty() {
+            return None;
+        }
+        if closest.as_ref().is_none_or(|closest| short.len() < closest.short.len()) {
+            closest = Some(Closest { node: node.id.clone(), short });
+        }
+    }
+    closest
 }
 
 /// What holds the first job of a class back. The answer comes from the indexes: no node is read that has no room.
@@ -256,7 +280,8 @@ fn why<C: Cluster>(cluster: &C, job: &Job) -> Why {
     }
     let Some((_, closest)) = closest else { return Why::NoNode };
     if unsatisfiable(cluster, &spec.demand) {
-        return Why::NeverSatisfiable { description: describe_fully(&told(cluster, &spec.demand)) };
+        let description = describe_fully(&told(cluster, &spec.demand));
+        return Why::NeverSatisfiable { description, lacking: lacking(cluster, &spec.demand) };
     }
     let lacks = short_now(&spec.demand, job.depth(), closest);
     let of_closest = lacks.iter().map(|dimension| Shortage::of(dimension, &spec.demand, closest)).collect();
@@ -328,8 +353,11 @@ impl fmt::Display for Why {
                 }
                 Ok(())
             }
-            Self::NeverSatisfiable { description } => {
-                write!(f, "no registered worker can run it: {description}")
+            Self::NeverSatisfiable { description, lacking } => {
+                write!(f, "no registered worker can run it: {description}")?;
+                let Some(closest) = lacking else { return Ok(()) };
+                let short: Vec<String> = closest.short.iter().map(ToString::to_string).collect();
+                write!(f, "; closest is \"{}\": {}", closest.node, short.join(", "))
             }
             Self::Concurrency { running, limit } => {
                 write!(f, "waiting for another job of its agent to end: {running} of at most {limit} are running")

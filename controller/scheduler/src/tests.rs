@@ -294,7 +294,7 @@ fn a_demand_beyond_every_node_can_never_run() {
         "node n1 places=1 gpu=24 mem=64 cores=8; node n2 places=1 down; job j1 gpus=1 vram=80; job j2 gpus=1 vram=80; job \
          j3 pin=n9; why j1; plan; plan",
         expect![[r#"
-            j1 no registered worker can run it: GPU (80GB VRAM)
+            j1 no registered worker can run it: GPU (80GB VRAM); closest is "n1": needs GPU (80GB VRAM), has 0 of 1
             j1 never: GPU (80GB VRAM)
             j2 never: GPU (80GB VRAM)
             j3 never: node=n9
@@ -310,8 +310,8 @@ fn a_job_that_parked_waits_for_a_node_and_does_not_hold_up_others() {
         expect![[r#"
             j4 on n1: cores=0 mem=0
             j2 never: GPU
-            j1 no registered worker can run it: GPU
-            j3 no registered worker can run it: GPU; 1 job is ahead of it
+            j1 no registered worker can run it: GPU; closest is "n1": needs GPU, has 0 of 0
+            j3 no registered worker can run it: GPU; closest is "n1": needs GPU, has 0 of 0; 1 job is ahead of it
             nothing
         "#]],
     );
@@ -412,7 +412,7 @@ fn a_job_without_room_starts_when_others_end_or_a_node_changes() {
             j1 starts if node "n2" is uncordoned
             j1 starts if node "n1" has 16GB more memory free
             j1 starts if its agent asks for at most 8GB memory
-            j1 starts if another node registers for: 24GB RAM
+            j1 starts if another worker joins with: 24GB RAM
         "#]],
     );
 }
@@ -426,7 +426,7 @@ fn the_amounts_are_those_that_the_node_does_not_have() {
             j1 starts if job-0000000000000008 and job-0000000000000009 end
             j1 starts if node "n1" has 2GB more VRAM on GPU 0 and 12GB more VRAM on GPU 1 free
             j1 starts if its agent asks for at most 4GB VRAM
-            j1 starts if another node registers for: 2 GPUs (16GB VRAM each)
+            j1 starts if another worker joins with: 2 GPUs (16GB VRAM each)
         "#]],
     );
     check(
@@ -436,7 +436,7 @@ fn the_amounts_are_those_that_the_node_does_not_have() {
             j2 starts if job-0000000000000009 ends
             j2 starts if node "n1" gets the label zone=eu
             j2 starts if node "n2" has 1 more concurrency permit free
-            j2 starts if another node registers for: zone=eu
+            j2 starts if another worker joins with: zone=eu
         "#]],
     );
 }
@@ -449,13 +449,13 @@ fn jobs_ahead_are_counted_in() {
             nothing
             j1 starts if job-0000000000000008 ends
             j1 starts if node "n1" has 1 more concurrency permit free
-            j1 starts if another node registers for: default
+            j1 starts if any other worker joins
             j2 starts if job-0000000000000008 and job-0000000000000009 end
             j2 starts if node "n1" has 1 more concurrency permit free and its priority is at least 1
-            j2 starts if another node registers for: default and its priority is at least 1
+            j2 starts if any other worker joins and its priority is at least 1
             j3 starts if job-0000000000000008 ends and its priority is at least 1
             j3 starts if node "n1" has 1 more concurrency permit free and its priority is at least 1
-            j3 starts if another node registers for: default and its priority is at least 1
+            j3 starts if any other worker joins and its priority is at least 1
         "#]],
     );
 }
@@ -469,23 +469,23 @@ fn other_reasons_come_before_capacity() {
             nothing
             j1 starts if it is 1970-01-01T00:01:30Z and job-0000000000000009 ends
             j1 starts if it is 1970-01-01T00:01:30Z and node "n1" has 1 more concurrency permit free
-            j1 starts if it is 1970-01-01T00:01:30Z and another node registers for: default
+            j1 starts if it is 1970-01-01T00:01:30Z and any other worker joins
             j2 starts if an operator resolves it as not done and job-0000000000000009 ends
             j2 starts if an operator resolves it as not done and node "n1" has 1 more concurrency permit free
-            j2 starts if an operator resolves it as not done and another node registers for: default
+            j2 starts if an operator resolves it as not done and any other worker joins
             j3 starts if job-0000000000000009 ends
             j3 starts if its agent may run 2 jobs at once and node "n1" has 1 more concurrency permit free
-            j3 starts if its agent may run 2 jobs at once and another node registers for: default
+            j3 starts if its agent may run 2 jobs at once and any other worker joins
             j4 starts if job-0000000000000009 ends and its priority is at least 1
             j4 starts if its agent may run 2 jobs at once, node "n1" has 1 more concurrency permit free and its priority is at least 1
-            j4 starts if its agent may run 2 jobs at once, another node registers for: default and its priority is at least 1
+            j4 starts if its agent may run 2 jobs at once, any other worker joins and its priority is at least 1
         "#]],
     );
     check(
         "job j1 gpus=1 vram=16; plan; starts j1",
         expect![[r#"
             nothing
-            j1 starts if another node registers for: GPU (16GB VRAM)
+            j1 starts if another worker joins with: GPU (16GB VRAM)
         "#]],
     );
 }

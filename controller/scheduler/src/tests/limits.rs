@@ -114,7 +114,7 @@ fn a_node_on_which_jobs_keep_failing_takes_one_that_probes_it() {
             j1 waiting for capacity on 2 nodes: 1 not accepting new leases, 1 no free concurrency permit; closest is "n1": needs a node that accepts leases, has one on which jobs keep failing
             j1 starts if an operator resumes node "n1"
             j1 starts if node "n2" has 1 more concurrency permit free
-            j1 starts if another node registers for: default
+            j1 starts if any other worker joins
             j1 on n1: cores=0 mem=0
             j2 waiting for capacity on 2 nodes: 1 not accepting new leases, 1 no free concurrency permit; closest is "n1": needs a node that accepts leases, has one on which jobs keep failing
             nothing

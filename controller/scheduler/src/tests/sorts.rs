@@ -30,8 +30,8 @@ fn a_python_agent_needs_python() {
     check(
         "node n1 places=1 label=python:none; job j1 python cores=2; why j1; starts j1; plan",
         expect![[r#"
-            j1 no registered worker can run it: 2 CPU cores, Python
-            j1 starts if another node registers for: 2 CPU cores, Python
+            j1 no registered worker can run it: 2 CPU cores, Python; closest is "n1": needs Python, has none
+            j1 starts if another worker joins with: 2 CPU cores, Python
             j1 never: 2 CPU cores, Python
         "#]],
     );
