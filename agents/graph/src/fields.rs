@@ -133,12 +133,12 @@ impl<'d, 'r> Fields<'d, 'r> {
     }
 
     pub(crate) fn texts_or_none(&mut self, name: &'static str) -> Option<Vec<String>> {
-        self.optional(name, "a list of texts", texts)
+        self.optional(name, "a list of strings", texts)
     }
 
     pub(crate) fn texts_or_empty(&mut self, name: &'static str) -> Vec<String> {
         let read = if self.plain { scalars } else { texts };
-        self.present(name, "a list of texts", read).unwrap_or_default()
+        self.present(name, "a list of strings", read).unwrap_or_default()
     }
 
     pub(crate) fn texts(&mut self, name: &'static str) -> Vec<String> {
@@ -148,12 +148,12 @@ impl<'d, 'r> Fields<'d, 'r> {
 
     /// An object whose members are texts, in the order of the document.
     pub(crate) fn text_map_or_none(&mut self, name: &'static str) -> Option<Vec<(String, String)>> {
-        self.optional(name, "an object of texts", text_map)
+        self.optional(name, "an object of strings", text_map)
     }
 
     pub(crate) fn text_map(&mut self, name: &'static str) -> Vec<(String, String)> {
         self.require(name);
-        self.present(name, "an object of texts", text_map).unwrap_or_default()
+        self.present(name, "an object of strings", text_map).unwrap_or_default()
     }
 
     pub(crate) fn object_or_empty(&mut self, name: &'static str) -> Map<String, Value> {

@@ -159,7 +159,7 @@ impl<'a> Entry<'a> {
     }
 
     fn texts(&self, name: &str) -> Result<Option<Vec<String>>, String> {
-        let wrong = || format!("has a member {name} that is not a list of texts");
+        let wrong = || format!("has a member {name} that is not a list of strings");
         match self.0.get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::Array(items)) => {
@@ -172,7 +172,7 @@ impl<'a> Entry<'a> {
 
     fn headers(&self) -> Result<BTreeMap<String, String>, String> {
         let text = |value: &Value| value.as_str().map(str::to_owned);
-        self.map("headers", "an object of texts", &text)
+        self.map("headers", "an object of strings", &text)
     }
 
     /// Truth values and whole numbers are written as text.
@@ -183,7 +183,7 @@ impl<'a> Entry<'a> {
             Value::Number(number) if number.is_i64() || number.is_u64() => Some(number.to_string()),
             _ => None,
         };
-        self.map("env", "an object of texts, truth values and whole numbers", &text)
+        self.map("env", "an object of strings, truth values and whole numbers", &text)
     }
 
     fn map(
@@ -331,8 +331,8 @@ mod tests {
         entry(
             r#"{"type": "stdio", "command": "x", "env": {"A": 1.5}}"#,
             &expect![[r#"
-            error: the server "s" has a member env that is not an object of texts, truth values and whole numbers
-        "#]],
+                error: the server "s" has a member env that is not an object of strings, truth values and whole numbers
+            "#]],
         );
         entry(
             "{}",

@@ -133,10 +133,10 @@ fn checked(member: &str, value: &Value) -> Result<(), String> {
     match (is_right, member) {
         (true, _) => Ok(()),
         (false, VARIABLES) => {
-            Err("it must be a list of {name, value}, or of {name, description, default}, whose members are texts"
+            Err("it must be a list of {name, value}, or of {name, description, default}, whose members are strings"
                 .to_owned())
         }
-        (false, member) if LISTS.contains(&member) => Err("it must be a list of texts".to_owned()),
+        (false, member) if LISTS.contains(&member) => Err("it must be a list of strings".to_owned()),
         (false, _) => Err("its value has another type".to_owned()),
     }
 }
@@ -222,17 +222,17 @@ mod tests {
             ("TEMPERATURE", "hot", "\"hot\" is no number"),
             ("TOP_P", "inf", "\"inf\" is no number"),
             ("GLOBAL_TOOLS", "a.sh", "it is not JSON: expected value at line 1 column 1"),
-            ("MCP_SERVERS", "{}", "it must be a list of texts"),
-            ("GLOBAL_TOOLS", "[1]", "it must be a list of texts"),
+            ("MCP_SERVERS", "{}", "it must be a list of strings"),
+            ("GLOBAL_TOOLS", "[1]", "it must be a list of strings"),
             (
                 "VARIABLES",
                 r#"[{"name": "x"}]"#,
-                "it must be a list of {name, value}, or of {name, description, default}, whose members are texts",
+                "it must be a list of {name, value}, or of {name, description, default}, whose members are strings",
             ),
             (
                 "VARIABLES",
                 r#"[{"name": "x", "value": 5}]"#,
-                "it must be a list of {name, value}, or of {name, description, default}, whose members are texts",
+                "it must be a list of {name, value}, or of {name, description, default}, whose members are strings",
             ),
         ] {
             let name = format!("MY_AGENT_{name}");

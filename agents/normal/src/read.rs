@@ -101,7 +101,7 @@ impl<'d> Reader<'d> {
         let field = format!("{}{name}", self.prefix);
         texts.collect::<Option<_>>().ok_or(ConfigError::Type {
             field,
-            expected: "a list of texts",
+            expected: "a list of strings",
             got: "another list",
         })
     }

@@ -187,8 +187,8 @@ fn what_is_wrong_is_named() {
     check(
         &json!({"name": "a", "global_tools": ["a", 1]}),
         &expect![[r#"
-        "global_tools" must be a list of texts, and is another list
-    "#]],
+            "global_tools" must be a list of strings, and is another list
+        "#]],
     );
     check(
         &json!({"name": "a", "variables": [{"name": "v"}]}),

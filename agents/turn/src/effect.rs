@@ -68,7 +68,7 @@ pub enum Failure {
     Vision { model: String },
     /// The next request could cost more than what is left.
     #[error(
-        "the next request could cost {} of {} that are left of a budget of {}",
+        "budget used up: the next call may cost {}, {} is left of {}; raise it with --budget",
         dollars(*.next),
         dollars(NanoDollars(.budget.0.saturating_sub(.spent.0))),
         dollars(*.budget)

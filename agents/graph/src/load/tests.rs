@@ -84,7 +84,7 @@ fn nodes_need_their_fields() {
         with_node(json!({"type": "script", "script": "s", "state_updates": {"n": 5}, "next": {"x": 1}})),
         &[
             "line 4: /nodes/a/next needs a node id or a list of node ids, and is an object",
-            "line 4: /nodes/a/state_updates needs an object of texts, and is an object",
+            "line 4: /nodes/a/state_updates needs an object of strings, and is an object",
         ],
     );
 }

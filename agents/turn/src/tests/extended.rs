@@ -149,7 +149,7 @@ fn a_call_that_could_exceed_the_budget_is_not_made() {
             call
               user: {}
             tools: 1 a{}
-            fail: the next request could cost $0.0010 of $0.0010 that are left of a budget of $0.0010
+            fail: budget used up: the next call may cost $0.0010, $0.0010 is left of $0.0010; raise it with --budget
         "#]],
     );
     let unbounded = Sampling { max_tokens: None, ..Sampling::default() };
@@ -179,7 +179,7 @@ fn a_budget_needs_the_prices_of_all_models() {
         settings(Some(prices), vec![Some(dear)]),
         vec![start(json!({}))],
         &expect![[r#"
-            fail: the next request could cost $0.0819 of $0.0500 that are left of a budget of $0.0500
+            fail: budget used up: the next call may cost $0.0819, $0.0500 is left of $0.0500; raise it with --budget
         "#]],
     );
     let mut turn = Turn::new(settings(Some(prices), vec![Some(prices), Some(dear)]));
