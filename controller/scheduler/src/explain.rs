@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use atlas_allocation::Free;
 use atlas_types::{
-    AgentName, ClusterTime, Demand, Job, JobStatus, Limit, LimitKey, NodeId, ObjectName, Rate, Reason, Timestamp, Version, Wait,
+    AgentName, ClusterTime, Demand, Job, JobStatus, Limit, LimitKey, NodeId, ObjectName, Rate, Reason, Timestamp,
+    Version, Wait,
 };
 use chrono::DateTime;
 
