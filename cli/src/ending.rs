@@ -7,15 +7,20 @@ use serde_json::Value;
 
 use crate::api::{self, Job, NeededApproval};
 use crate::client::Client;
+use crate::command::job::Lacking;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::questions::{self, Question};
 use crate::words;
 
 /// Longest wait of one request; a longer wait uses several requests, because proxies close long ones.
 const WAIT_STEP: Duration = Duration::from_secs(30);
 /// The same with a status line on a terminal.
 const WATCHED_STEP: Duration = Duration::from_secs(1);
+
+/// How the error of a job begins that no node can run.
+pub(crate) const NO_HARDWARE: &str = "Insufficient hardware for ";
 
 /// Waits until the job has ended, is in doubt or needs an answer, or the timeout is reached; returns the job. Meanwhile it reports the
 /// status to `tell`: as a status line on a terminal, otherwise as an occasional note.
@@ -102,9 +107,36 @@ pub(crate) fn exit(job: &Job) -> Exit {
 }
 
 /// Prints the output of a completed job; any other end is reported on stderr.
-pub(crate) fn conclude(context: &Context, job: &Job) -> Result<Exit, Failure> {
-    context.print(&result(job)?)?;
-    Ok(Exit::Done)
+pub(crate) async fn conclude(context: &Context, client: &Client, job: &Job) -> Result<Exit, Failure> {
+    let failure = match result(job) {
+        Ok(output) => {
+            context.print(&output)?;
+            return Ok(Exit::Done);
+        }
+        Err(failure) => failure,
+    };
+    if job.error.starts_with(NO_HARDWARE) {
+        return Err(lacking(client, &job.id, failure).await);
+    }
+    let asked = job.needs_answer.first().filter(|_| failure.exit == Exit::NeedsAnswer && asked_of_others(job).is_none());
+    let Some(asked) = asked else { return Err(failure) };
+    // Without its text, the failure still names the question.
+    let Ok((question, _)) = questions::get(client, asked).await else { return Err(failure) };
+    Err(asking(&job.id, &question, failure))
+}
+
+/// The failure of a job that no node can run, with what the closest one lacks.
+async fn lacking(client: &Client, id: &str, failure: Failure) -> Failure {
+    let explained = client.get_if_known(&["api", "jobs", id, "explain"]).await;
+    let lacking: Lacking = explained.ok().and_then(|value| api::read(&value["lacking"]).ok()).unwrap_or_default();
+    let places = lacking.short.into_iter().map(|short| (lacking.node.clone(), short)).collect();
+    Failure { places, ..failure }
+}
+
+/// The failure of a job that waits for an answer, with what it asks.
+fn asking(id: &str, question: &Question, failure: Failure) -> Failure {
+    let message = format!("{id} asks: {}", question.line());
+    Failure { message, ..failure }.with_next(format!("answer: atlasctl job answer {id} {}", question.example()))
 }
 
 /// The output of a completed job as a line; any other state of a job is an error.
@@ -114,18 +146,13 @@ pub(crate) fn result(job: &Job) -> Result<String, Failure> {
     let (code, message, next) = match exit {
         Exit::Done => return Ok(format!("{}\n", job.output_data.clone().unwrap_or_default())),
         Exit::JobFailed | Exit::Denied => {
-            let text = job.error_text();
-            let why = if text.is_empty() { "the agent gave no message" } else { &text };
-            // Without a node it never ran, so it logged nothing.
-            let mut next = if job.node.is_empty() {
-                format!("what happened: atlasctl explain {id}")
-            } else {
-                format!("what it logged: atlasctl job logs {id}")
-            };
+            let text = job.error_sentence();
+            let why = if text.is_empty() { "the agent gave no message".to_owned() } else { text };
+            let mut next = after_failure(job);
             if !job.retried_by.is_empty() {
                 next = format!("retried as {0}: atlasctl job wait {0}   or {next}", job.retried_by);
             }
-            ("E3101", why.to_owned(), next)
+            (job.error_code().unwrap_or("E3101"), why, next)
         }
         Exit::JobCancelled => {
             ("E3102", format!("{id} was cancelled"), format!("what happened: atlasctl job events {id}"))
@@ -146,6 +173,30 @@ pub(crate) fn result(job: &Job) -> Result<String, Failure> {
         }
     };
     Err(Failure::new(code, exit, message).with_next(next))
+}
+
+/// What to try after a failure, by its code.
+fn after_failure(job: &Job) -> String {
+    let (id, agent) = (&job.id, &job.agent_name);
+    match job.error_code() {
+        Some("E2112" | "E2113") => format!("who was asked: atlasctl question list --all --job {id}"),
+        Some("E3044") => {
+            format!("let it wait for an answer: atlasctl run {agent} --questions wait   or give one: --questions answer:TEXT")
+        }
+        Some("E3202") => {
+            "list models: atlasctl model list   or add one: atlasctl model add NAME --provider PROVIDER --name ID".to_owned()
+        }
+        Some("E3203") => format!("allow more: atlasctl run {agent} --budget USD   or what it spent: atlasctl job steps {id}"),
+        Some("E3207") => "log in: atlasctl model login NAME   or: atlasctl mcp login NAME".to_owned(),
+        Some("E3208") => "try the server: atlasctl mcp test NAME".to_owned(),
+        Some(code @ ("E2104" | "E2105" | "E2111" | "E3020" | "E3106" | "E3107" | "E3108" | "E4007")) => {
+            format!("what it means: atlasctl explain-error {code}")
+        }
+        _ if job.error.starts_with(NO_HARDWARE) => "what the nodes have: atlasctl node list -o wide".to_owned(),
+        // Without a node it never ran, so it logged nothing.
+        _ if job.node.is_empty() => format!("what happened: atlasctl explain {id}"),
+        _ => format!("what it logged: atlasctl job logs {id}"),
+    }
 }
 
 /// The command with which the user resolves a job in doubt.
@@ -229,7 +280,33 @@ mod tests {
         assert_eq!(exit(&failed("E3203")), Exit::Denied);
         assert_eq!(exit(&failed("E3201")), Exit::JobFailed);
         let failure = result(&failed("E3203")).expect_err("refused");
-        assert_eq!((failure.exit, failure.message.as_str()), (Exit::Denied, "E3203: too much"));
+        assert_eq!((failure.exit, failure.message.as_str()), (Exit::Denied, "too much"));
+    }
+
+    #[test]
+    fn a_failure_has_one_code_and_a_hint_that_fits() {
+        let told = |error: &str, code: Option<&str>, node: &str| {
+            let metadata = code.map(|code| ("_error_code".to_owned(), code.into())).into_iter().collect();
+            let failed = Job { status: "failed".to_owned(), error: error.to_owned(), metadata, node: node.to_owned(), ..job() };
+            format!("{}\n", result(&failed).expect_err("failed"))
+        };
+        let all = [
+            told("there is no model \"x\"", Some("E3202"), "laptop"),
+            told("E3044: the job asks a question and nobody is there to answer: Which?", None, "laptop"),
+            told("E2112: bob rejected the job", None, ""),
+            told("5 is no number", None, "laptop"),
+            told("Insufficient hardware for hello: GPU", None, ""),
+            told("", None, ""),
+        ];
+        expect![[r#""#]].assert_eq(&all.concat());
+    }
+
+    #[test]
+    fn a_job_that_asks_says_what() {
+        let options = ["a", "b c"].map(str::to_owned).to_vec();
+        let question = Question { prompt: "Which?".to_owned(), options, other: true, ..Question::default() };
+        let failure = Failure::new("E3105", Exit::NeedsAnswer, "job-1 needs an answer to question-1");
+        expect![[r#""#]].assert_eq(&asking("job-1", &question, failure).to_string());
     }
 
     #[test]

@@ -22,6 +22,7 @@ use serde_json::Value;
 
 use crate::requirement::Requirement;
 use crate::schema::{SchemaError, Validator};
+use crate::unquoted;
 use crate::violation::{Violation, joined};
 use crate::warning::Warning;
 use crate::yaml::{self, YamlError};
@@ -363,6 +364,8 @@ pub struct Contract {
     pub has_permissions: bool,
     /// True if that block states what the agent's processes may do: `filesystem` or `network`.
     pub states_access: bool,
+    /// True if the contract states the model: the block `model`.
+    pub states_model: bool,
     /// The limits that the block states. Its defaults are none: they were written down when nothing enforced them.
     pub stated_limits: StatedLimits,
     /// The program that runs the agent.
@@ -400,7 +403,9 @@ pub struct Contract {
 /// Parses a contract. It does not check the schemas; [`Contract::check_schemas`] does that at registration.
 pub fn parse(text: &[u8]) -> Result<Contract, ContractError> {
     let document = yaml::load_document(text, yaml::Budget::default()).map_err(ContractError::Yaml)?;
-    read::contract(document)
+    let mut contract = read::contract(document)?;
+    contract.warnings.extend(unquoted::warnings(text, "agent"));
+    Ok(contract)
 }
 
 impl Contract {

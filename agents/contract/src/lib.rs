@@ -5,7 +5,7 @@
 //! ([`Eval`]), the text of an input to search for ([`search_text`](search_text())), files of secrets ([`secret_file`]),
 //! remote instances as a command line names them ([`Remote`]; federation will use it) and values in Python notation for
 //! clients of Atlas for Python ([`python`]). Pure functions over bytes and values: it reads no files and does not know what
-//! a contract means for a cluster.
+//! a contract means for a cluster. [`surrogates`] mends JSON texts that are passed on.
 
 mod contract;
 mod document;
@@ -22,6 +22,8 @@ pub mod schema;
 mod search_text;
 pub mod secret_file;
 mod skill;
+pub mod surrogates;
+pub mod unquoted;
 mod violation;
 mod warning;
 pub mod yaml;

@@ -102,7 +102,9 @@ catalogue! {
     ANSWER_REFUSED = "E3043" Invalid "the answer does not fit the question";
     UNATTENDED = "E3044" Denied "nobody is there to answer the job's question";
     UNCONFINED = "E3106" Unavailable "the agent could not be confined";
-    MODEL_CALL = "E3201" Unavailable "a call of the model failed";
+    OUT_OF_MEMORY = "E3107" Denied "the agent used more memory than its contract permits";
+    OUT_OF_CPU = "E3108" Denied "the agent used more processor time than its contract permits";
+    MODEL_CALL = "E3201" Unavailable "a model call failed";
     NO_MODEL = "E3202" NotFound "there is no model for the agent";
     BUDGET_SPENT = "E3203" Denied "the budget of the job does not suffice";
     NO_VISION = "E3204" Invalid "the model does not accept images";

@@ -110,7 +110,7 @@ impl Agent {
         let checks = contract.kind == AgentKind::Agent;
         let input = (checks && contract.input_schema != anything).then_some(input);
         let output = (checks && contract.output_schema != anything).then_some(output);
-        let mock = contract.provider.kind.has_models().then(|| mock(directory)).flatten();
+        let mock = contract.calls_models().then(|| mock(directory)).flatten();
         let noop = noop && contract.provider.command == [NOOP];
         let is_python = contract.provider.kind == ProviderKind::Python;
         let entries = contract.packages.iter().flatten().filter(|_| is_python);
@@ -165,8 +165,8 @@ impl Agent {
         if too_deep(output.get()) {
             return Err(OutputFault::Unusable(format!("the output is nested more than {DEPTH_MAX} levels")));
         }
-        // The output is parsed even without a schema: half of a surrogate pair is valid JSON, but cannot be passed on
-        // as text.
+        // The output is parsed even without a schema: a number beyond the range of floats is valid JSON, but most readers
+        // refuse it.
         let value: Value = serde_json::from_str(output.get())
             .map_err(|error| OutputFault::Unusable(format!("could not pass on the output: {error}")))?;
         if let Some(validator) = &self.output {

@@ -12,4 +12,4 @@ mod limits;
 pub(crate) use group::Group;
 pub(crate) use groups::Groups;
 pub use layout::Cgroup;
-pub(crate) use limits::{Enforced, Limits};
+pub(crate) use limits::{Breach, Enforced, Limits};

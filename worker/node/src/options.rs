@@ -9,7 +9,7 @@ use std::time::Duration;
 use atlas_inventory::{Declared, GpuProbe, NvmlProbe};
 use atlas_secrets::Rules;
 use atlas_types::{IdError, NodeId};
-use clap::Parser;
+use clap::{Command, CommandFactory as _, Parser};
 use serde::{Deserialize, Serialize};
 
 pub use self::address::Scheme;
@@ -289,7 +289,7 @@ pub struct Configuration {
     /// File with a join token from `atlasctl node token`; needed for the first start in a cluster with TLS.
     #[arg(long, env = "ATLAS_NODE_TOKEN_FILE", value_name = "FILE")]
     pub token_file: Option<PathBuf>,
-    /// File with the join token of a group of nodes, from `atlasctl operator secret`, in the place of a token for this node alone.
+    /// File with the join token of a group of nodes, from `atlasctl operator secret`, instead of a token for this node alone.
     #[arg(long, env = "ATLAS_GROUP_TOKEN_FILE", value_name = "FILE")]
     pub group_token_file: Option<PathBuf>,
     /// File with the certificates of the cluster, ca.pem; needed with the token of a group.
@@ -317,7 +317,7 @@ pub struct Configuration {
     /// What the names of environment variables with secrets begin with; defaults to ATLAS_SECRET_.
     #[arg(long, env = "ATLAS_SECRETS_PREFIX", value_name = "PREFIX")]
     pub secrets_prefix: Option<String>,
-    /// Secret that agents on this worker may have; repeatable. Defaults to all; an empty name allows none.
+    /// Secret that agents on this worker may have; repeatable. Defaults to all; an empty name allows none, in the variable a comma.
     #[arg(long = "secret-allowed", env = "ATLAS_SECRETS_ALLOWED", value_delimiter = ',', value_name = "NAME")]
     pub secrets_allowed: Option<Vec<String>>,
     /// Maximum number of concurrent jobs that run a process; defaults to the larger of 4 and the number of cores.
@@ -410,7 +410,7 @@ pub struct Configuration {
     /// Network of containers of agents that may use one; defaults to bridge.
     #[arg(long, env = "ATLAS_CONTAINER_NETWORK", value_name = "NAME")]
     pub container_network: Option<String>,
-    /// What becomes of agents that ask for a container where no engine answers: require (their jobs wait for another node) or prefer (they
+    /// What happens to agents that ask for a container where no engine answers: require (their jobs wait for another node) or prefer (they
     /// run as processes); defaults to require.
     #[arg(long, env = "ATLAS_CONTAINERS", value_name = "RULE")]
     pub containers: Option<String>,
@@ -430,6 +430,11 @@ impl ConfigurationError {
 }
 
 impl Configuration {
+    /// The command line of the worker.
+    pub fn command_line() -> Command {
+        atlas_env::empty_is_unset(Self::command())
+    }
+
     /// Adds the values of the file that flags and the environment do not set.
     pub fn with_file(self) -> Result<Self, ConfigurationError> {
         let Some(path) = self.config.clone() else { return Ok(self) };

@@ -1,6 +1,8 @@
 //! The package cache: packages are unpacked by digest under the data directory, within a size limit, and each is
 //! fetched once for all waiting jobs.
 
+mod seal;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -10,9 +12,11 @@ use atlas_package::Limits;
 use atlas_types::Digest;
 use tracing::{debug, warn};
 
+use self::seal::Seal;
 use crate::agent::{Agent, AgentError};
 use crate::environment::{EnvironmentError, Environments, installing};
 use crate::payloads::{TransferError, Transfers};
+use crate::process::{Exposure, Quiet};
 use crate::pump::Preparing;
 
 /// Why an agent is not available on this node.
@@ -28,6 +32,8 @@ pub(crate) enum PackageError {
     Environment(#[from] EnvironmentError),
     #[error("the package on this node was modified and could not be removed")]
     Changed(#[source] std::io::Error),
+    #[error("could not look at the files of the package")]
+    Seal(#[source] std::io::Error),
     #[error("the work was interrupted")]
     CutShort,
 }
@@ -40,6 +46,7 @@ pub(crate) struct Packages {
     noop: bool,
     transfers: Transfers,
     environments: Environments,
+    exposure: Exposure,
     loaded: Arc<Mutex<Loaded>>,
     turns: Turns,
 }
@@ -70,6 +77,9 @@ struct Entry {
     agent: Arc<Agent>,
     bytes: u64,
     last_use: u64,
+    seal: Seal,
+    /// When its files were last known to be those of the package, if nothing could change them at that moment.
+    known: Option<Quiet>,
 }
 
 impl Packages {
@@ -79,26 +89,49 @@ impl Packages {
         noop: bool,
         transfers: Transfers,
         environments: Environments,
+        exposure: Exposure,
     ) -> Self {
         let directory = data_dir.join("packages");
         let loaded = Loaded { unloaded: unpacked(&directory), ..Loaded::default() };
         let loaded = Arc::new(Mutex::new(loaded));
-        Self { directory, bytes_max, noop, transfers, environments, loaded, turns: Turns::default() }
+        Self { directory, bytes_max, noop, transfers, environments, exposure, loaded, turns: Turns::default() }
     }
 
-    /// The agent, if its package and its environment are ready.
+    /// The agent, if its package and its environment are ready, and nothing can have changed the package.
     pub(crate) fn ready(&self, digest: Digest) -> Option<Arc<Agent>> {
-        self.here(digest).filter(|agent| agent.is_ready())
+        let quiet = self.exposure.quiet();
+        let (agent, known, _) = self.here(digest)?;
+        Some(agent).filter(|agent| agent.is_ready() && quiet.is_some() && quiet == known)
     }
 
     /// The agent, if its package is unpacked and parsed.
-    fn here(&self, digest: Digest) -> Option<Arc<Agent>> {
+    fn here(&self, digest: Digest) -> Option<(Arc<Agent>, Option<Quiet>, Seal)> {
         let mut loaded = self.loaded();
         loaded.uses += 1;
         let uses = loaded.uses;
         let entry = loaded.agents.get_mut(&digest)?;
         entry.last_use = uses;
-        Some(Arc::clone(&entry.agent))
+        Some((Arc::clone(&entry.agent), entry.known, entry.seal))
+    }
+
+    /// The agent, if its package is unpacked, parsed, and as it was.
+    async fn unchanged(&self, digest: Digest) -> Result<Option<Arc<Agent>>, PackageError> {
+        let quiet = self.exposure.quiet();
+        let Some((agent, known, seal)) = self.here(digest) else { return Ok(None) };
+        if quiet.is_some() && quiet == known {
+            return Ok(Some(agent));
+        }
+        let directory = agent.directory.clone();
+        let same = self.blocking(move || Ok(Seal::of(&directory).is_ok_and(|now| now == seal))).await?;
+        let mut loaded = self.loaded();
+        if same {
+            if let Some(entry) = loaded.agents.get_mut(&digest) {
+                entry.known = quiet;
+            }
+            return Ok(Some(agent));
+        }
+        loaded.agents.remove(&digest);
+        Ok(None)
     }
 
     /// The agent. If necessary its package is fetched and unpacked and its environment is created.
@@ -131,9 +164,10 @@ impl Packages {
         let directory = self.directory.join(digest.hex());
         let turn = self.turns.of(&directory);
         let _turn = turn.lock().await;
-        if let Some(agent) = self.here(digest) {
+        if let Some(agent) = self.unchanged(digest).await? {
             return Ok(agent);
         }
+        let quiet = self.exposure.quiet();
         // From here on the package is in use and cannot be evicted.
         self.loaded().unloaded.remove(&directory);
         let left = directory.clone();
@@ -146,21 +180,30 @@ impl Packages {
             self.blocking(move || atlas_package::unpack(&archive, &to, &limits).map_err(PackageError::Unpack)).await?;
         }
         let noop = self.noop;
-        let load = move || Ok((Agent::load(&directory, noop)?, size_of(&directory)));
-        let (agent, bytes) = self.blocking(load).await?;
+        let load = move || {
+            let seal = Seal::put_on(&directory).map_err(PackageError::Seal)?;
+            Ok((Agent::load(&directory, noop)?, size_of(&directory), seal))
+        };
+        let (agent, bytes, seal) = self.blocking(load).await?;
         let agent = Arc::new(agent);
-        self.keep(digest, &agent, bytes).await?;
+        self.keep(digest, &agent, bytes, (seal, quiet)).await?;
         Ok(agent)
     }
 
     /// Adds an agent to the cache and evicts others if necessary.
-    async fn keep(&self, digest: Digest, agent: &Arc<Agent>, bytes: u64) -> Result<(), PackageError> {
+    async fn keep(
+        &self,
+        digest: Digest,
+        agent: &Arc<Agent>,
+        bytes: u64,
+        (seal, known): (Seal, Option<Quiet>),
+    ) -> Result<(), PackageError> {
         let dropped = {
             let mut loaded = self.loaded();
             loaded.uses += 1;
             let last_use = loaded.uses;
             loaded.unloaded.remove(&agent.directory);
-            loaded.agents.insert(digest, Entry { agent: Arc::clone(agent), bytes, last_use });
+            loaded.agents.insert(digest, Entry { agent: Arc::clone(agent), bytes, last_use, seal, known });
             loaded.make_room(self.bytes_max)
         };
         for directory in dropped {
@@ -226,8 +269,8 @@ fn unpacked(directory: &Path) -> BTreeMap<PathBuf, u64> {
     whole.into_iter().map(|path| (path.clone(), size_of(&path))).collect()
 }
 
-/// True if a package of an earlier process exists and is unmodified. A modified one is removed: agents can write to
-/// their working directory, and only files that match the digest may run.
+/// True if a package exists and is unmodified. A modified one is removed: only files that match the digest may run, and
+/// not every machine can keep agents from changing them.
 fn whole(directory: &Path, digest: Digest) -> Result<bool, PackageError> {
     if !directory.is_dir() {
         return Ok(false);

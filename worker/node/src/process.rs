@@ -8,14 +8,19 @@
 //! close its socket.
 
 mod confinement;
+mod exposure;
 mod left;
 mod plan;
 mod pre_exec;
+mod report;
 mod supervisor;
 mod tree;
+mod usage;
 mod watchdog;
 
 pub use confinement::Confinement;
+pub(crate) use exposure::{Exposure, Quiet};
 pub use supervisor::run_if_asked;
-pub(crate) use tree::{Change, Spawn, Supervisor, SupervisorError, Tree};
+pub(crate) use report::Change;
+pub(crate) use tree::{Spawn, Supervisor, SupervisorError, Tree};
 pub(crate) use watchdog::LeaseWatchdog;

@@ -9,7 +9,7 @@ mod exec;
 mod graph;
 mod inside;
 mod io_loop;
-mod json_text;
+pub(crate) mod json_text;
 mod llm;
 mod login;
 mod mcp;

@@ -4,10 +4,11 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use atlas_contract::Contract;
 use atlas_sandbox::{Access, Enforced, Files, Means, Sandbox, Secrets};
+
+use crate::folder::{Folder, OwnDirectory};
 
 /// Whether agents are confined to the permissions of their contracts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -69,6 +70,8 @@ pub(crate) struct Sandboxes {
     pub(crate) processes_max: u64,
     /// Where folders for temporary files are on a machine without namespaces.
     pub(crate) scratch: PathBuf,
+    /// Where the working directories of programs are that have a copy of their package.
+    pub(crate) work: PathBuf,
     /// True if all GPUs are seen by all jobs.
     pub(crate) all_gpus: bool,
 }
@@ -143,7 +146,7 @@ impl Sandboxes {
         let mut visible = all(visible, &self.visible);
         visible.push(directory.clone());
         let mut writable = all(writable, &[]);
-        writable.extend(folder.iter().map(|folder| folder.0.clone()));
+        writable.extend(folder.iter().map(|folder| folder.path().to_owned()));
         let sandbox = Sandbox {
             access,
             means: self.means,
@@ -171,6 +174,18 @@ impl Sandboxes {
         let access = Access::of(&contract.permissions.filesystem, &contract.permissions.network);
         self.check_means(access, contract.name.as_str())?;
         Ok(Some(access))
+    }
+
+    /// The working directory of a program that could change its package, if its confinement does not keep it from that: a copy of
+    /// its own. Blocks.
+    pub(crate) fn own_directory(&self, contract: &Contract, package: &Path) -> io::Result<Option<OwnDirectory>> {
+        let keeps = match self.access(contract) {
+            Ok(Some(access)) => self.means.keep_code(access),
+            Ok(None) => false,
+            // It is not started.
+            Err(_) => true,
+        };
+        if keeps { Ok(None) } else { OwnDirectory::with_package(&self.work, package).map(Some) }
     }
 
     /// Refuses what must be enforced and cannot be.
@@ -211,37 +226,19 @@ impl Sandboxes {
 impl Confined {
     /// The variables of the program: `TMPDIR` is its own folder for temporary files.
     pub(crate) fn environment(&self, environment: &mut Vec<(OsString, OsString)>) {
-        let own = self.folder.as_ref().map_or(Path::new("/tmp"), |folder| &folder.0);
+        let own = self.folder.as_ref().map_or(Path::new("/tmp"), Folder::path);
         let folder = self.temporary.as_deref().unwrap_or(own);
         environment.push(("TMPDIR".into(), folder.into()));
+    }
+
+    /// Whether it has a folder on the disk.
+    pub(crate) fn has_folder(&self) -> bool {
+        self.folder.is_some()
     }
 
     /// What is enforced, for the job's metadata.
     pub(crate) fn text(&self) -> String {
         self.sandbox.enforced().to_string()
-    }
-}
-
-/// A folder for the temporary files of one tree. It is removed with this value.
-#[derive(Debug)]
-struct Folder(PathBuf);
-
-/// Numbers folders.
-static FOLDERS: AtomicU64 = AtomicU64::new(0);
-
-impl Folder {
-    fn new(under: &Path) -> io::Result<Self> {
-        let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
-        let path = under.join(format!("{}-{number}", std::process::id()));
-        fs::create_dir_all(&path)?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What is left is removed at the next start.
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -259,6 +256,7 @@ mod tests {
             scratch_bytes: 1,
             processes_max: 1,
             scratch: std::env::temp_dir(),
+            work: std::env::temp_dir(),
             all_gpus: false,
         }
     }

@@ -352,7 +352,14 @@ async fn run(program: &mut Option<Program>, work: &Arc<Work>, shared: &Shared, c
         return Ended { usage, slot_usable: true, ..Ended::failed(failure) };
     }
     let began = control.now();
-    let execution = program.execute(work, control).await;
+    let mut execution = program.execute(work, control).await;
+    if let Execution::Output { output, .. } = &mut execution
+        && let Some((mended, halves)) = provider::json_text::mended(output)
+    {
+        *output = mended;
+        let text = format!("the output had {halves} halves of surrogate pairs, such as \\ud83d; they are U+FFFD now");
+        control.say(StreamKind::Log, "warning", text).await;
+    }
     usage.execution = Micros::from(control.now().saturating_sub(began));
     // A program that cannot be used again is about to be killed, and stays under the watchdog until then.
     if execution.usable() {
@@ -360,7 +367,7 @@ async fn run(program: &mut Option<Program>, work: &Arc<Work>, shared: &Shared, c
         program.set_busy(false);
     }
     let (declared, limits) = (shared.settings.declared, control.limits.take());
-    let sandbox = program.confinement(control.sandbox.take(), work, shared.settings.sandboxes.mode);
+    let sandbox = program.confinement(control.sandbox.take(), work);
     let confined = Limited { limits, sandbox };
     let bytes = match &execution {
         Execution::Output { output, .. } => output.get().len(),

@@ -18,6 +18,7 @@ use tracing::{debug, info, warn};
 
 use crate::data::DataDir;
 use crate::environment::Environments;
+use crate::folder;
 use crate::link::Link;
 use crate::packages::Packages;
 use crate::payloads::Transfers;
@@ -26,7 +27,6 @@ use crate::provider::{Containers, Programs, Settings, preflight};
 use crate::pump::{Identity, Inbox, News, Parts, Pump, offer_containers};
 use crate::python::{Finder, unpack_sdk};
 use crate::results::Results;
-use crate::folder;
 use crate::sandbox::{SandboxMode, Sandboxes};
 use crate::slot::Shared;
 use crate::tls::{self, JoinError};
@@ -293,7 +293,9 @@ fn keep_code(supervisor: &mut Supervisor, options: &Options, sandboxes: &Sandbox
     let code: Vec<PathBuf> = own.into_iter().chain(sandboxes.visible.iter().cloned()).collect();
     match supervisor.keep(&code, &sandboxes.work) {
         true => info!("packages are read-only for all agents"),
-        false => info!("packages are read-only for confined agents; the others run from copies, and packages are checked"),
+        false => {
+            info!("packages are read-only for confined agents; the others run from copies, and packages are checked")
+        }
     }
 }
 
@@ -353,11 +355,7 @@ fn trust(options: &Options, env: &Env) -> Result<Trust, StartError> {
     Trust::with(&pem).map_err(|error| failed(error.into()))
 }
 
-fn prepare(
-    options: &Options,
-    sdk: PathBuf,
-    sandboxes: Sandboxes,
-) -> Result<(Arc<Settings>, Inventory), StartError> {
+fn prepare(options: &Options, sdk: PathBuf, sandboxes: Sandboxes) -> Result<(Arc<Settings>, Inventory), StartError> {
     let mut inventory = atlas_inventory::probe(&options.declared, &*options.gpus).map_err(StartError::Inventory)?;
     let atlas_program = options.atlas_program.clone();
     let atlas_program = atlas_program.or_else(|| std::env::current_exe().ok()).unwrap_or_default();

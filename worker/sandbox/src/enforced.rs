@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::means::LANDLOCK_SCOPES;
+use crate::paths::SHOWN;
 use crate::{Access, Files, Means};
 
 /// What is enforced on a process tree, and what is not.
@@ -44,6 +45,10 @@ impl fmt::Display for Enforced {
         };
         let network = if self.access.network { "network" } else { "no network" };
         write!(f, "{files}, {network} ({})", self.means)?;
+        if self.access.files == Files::Own {
+            // Folders of the system may hold more than people expect, so they are named.
+            write!(f, "; readable as well: {}", SHOWN.join(", "))?;
+        }
         if self.missing.is_empty() {
             return Ok(());
         }
@@ -68,14 +73,14 @@ mod tests {
             Files::Own,
             false,
             kernel,
-            "own files only, no network (landlock 7, seccomp); not enforced: secrets of the machine, processes",
+            "own files only, no network (landlock 7, seccomp); readable as well: /etc, /nix, /opt, /usr; not enforced: secrets of the machine, processes",
         );
         let without_list = Means { namespaces: Some(Means::NAMESPACES[3]), ..full };
         check(
             Files::Own,
             false,
             without_list,
-            "own files only, no network (namespaces without /proc, landlock 7, seccomp)",
+            "own files only, no network (namespaces without /proc, landlock 7, seccomp); readable as well: /etc, /nix, /opt, /usr",
         );
         check(
             Files::Read,
@@ -93,7 +98,7 @@ mod tests {
             Files::Own,
             true,
             Means::default(),
-            "own files only, network (nothing); not enforced: files, secrets of the machine, processes, system calls",
+            "own files only, network (nothing); readable as well: /etc, /nix, /opt, /usr; not enforced: files, secrets of the machine, processes, system calls",
         );
     }
 }

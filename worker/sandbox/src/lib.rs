@@ -11,6 +11,7 @@
 mod access;
 mod enforced;
 mod filter;
+mod guard;
 mod means;
 mod mounts;
 mod namespaces;
@@ -22,6 +23,7 @@ mod sandbox;
 
 pub use access::{Access, Files};
 pub use enforced::Enforced;
+pub use guard::Guard;
 pub use means::{Means, Namespaces};
 pub use mounts::unescaped;
 pub use namespaces::map_user;

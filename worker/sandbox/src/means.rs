@@ -67,6 +67,11 @@ impl Means {
         Self { namespaces, landlock: rules::version(), seccomp }
     }
 
+    /// Whether a program with this access leaves places as they are that it may not write, such as packages.
+    pub fn keep_code(&self, access: Access) -> bool {
+        self.namespaces.is_some() || (self.landlock > 0 && access.files != Files::Write)
+    }
+
     /// How much of a contract the machine can enforce: `full`, `partial` or `none`.
     pub fn level(&self) -> &'static str {
         match self {

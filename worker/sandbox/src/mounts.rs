@@ -20,7 +20,7 @@ use self::table::Table;
 pub use self::table::unescaped;
 use crate::namespaces::errno;
 use crate::paths::{DEVICES, SYSTEM};
-use crate::{Files, Namespaces, Sandbox};
+use crate::{Files, Guard, Namespaces, Sandbox};
 
 /// Parts of `/proc` that must not be written by root.
 const PROC_READ_ONLY: [&str; 5] = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
@@ -92,6 +92,28 @@ pub(crate) fn set_up(sandbox: &Sandbox, ways: Namespaces) -> nix::Result<()> {
         let of_system = mount.starts_with("/proc") || mount.starts_with("/sys") || mount == Path::new("/dev");
         let is_code = code.iter().any(|place| mount.starts_with(place));
         !under(mount) && (is_code || (!temporary && (all || of_system || covers.has(mount))))
+    })
+}
+
+/// Makes places read-only in this mount namespace, and covers the working directories of other programs.
+pub(crate) fn keep_code(guard: &Guard) -> nix::Result<()> {
+    // What is mounted on the machine later is seen here too, and what is mounted here stays here.
+    mount_none("/", MsFlags::MS_REC | MsFlags::MS_SLAVE)?;
+    let open = |path: &PathBuf, writable| {
+        let place = open(path, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty()).ok()?;
+        Some(Kept { path: path.clone(), place, writable })
+    };
+    let own = guard.own.as_ref().and_then(|own| open(own, true));
+    let code: Vec<Kept> = guard.code.iter().filter_map(|place| open(place, false)).collect();
+    if let Some(folders) = &guard.folders {
+        Covers::default().hide(folders)?;
+    }
+    for place in own.iter().chain(&code) {
+        place.mount()?;
+    }
+    make_read_only(|mount| {
+        let is_cover = guard.folders.as_deref() == Some(mount);
+        is_cover || code.iter().any(|place| mount.starts_with(&place.path))
     })
 }
 

@@ -8,6 +8,9 @@ pub(crate) const SYSTEM: [&str; 14] = [
     "/sys",
 ];
 
+/// Those of [`SYSTEM`] that a job names: the others are programs and libraries, or made for the agent.
+pub(crate) const SHOWN: [&str; 4] = ["/etc", "/nix", "/opt", "/usr"];
+
 /// The private folders for temporary files.
 pub(crate) const TEMPORARY: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 
@@ -82,6 +85,11 @@ impl Secrets {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_job_names_is_what_is_shown() {
+        assert!(SHOWN.iter().all(|place| SYSTEM.contains(place)));
+    }
 
     #[test]
     fn places_that_may_be_made_later_are_listed() {

@@ -17,11 +17,23 @@ pub enum Step {
     Landlock,
     /// The filter of system calls.
     Filter,
+    /// Copying the package to the working directory.
+    Package,
+    /// Keeping the code of the worker as it is.
+    Guard,
 }
 
 impl Step {
-    const ALL: [Self; 6] =
-        [Self::Namespaces, Self::Mounts, Self::Loopback, Self::Privileges, Self::Landlock, Self::Filter];
+    const ALL: [Self; 8] = [
+        Self::Namespaces,
+        Self::Mounts,
+        Self::Loopback,
+        Self::Privileges,
+        Self::Landlock,
+        Self::Filter,
+        Self::Package,
+        Self::Guard,
+    ];
 
     fn as_str(self) -> &'static str {
         match self {
@@ -31,6 +43,8 @@ impl Step {
             Self::Privileges => "give up privileges",
             Self::Landlock => "set up Landlock",
             Self::Filter => "set up the filter of system calls",
+            Self::Package => "copy its package",
+            Self::Guard => "make the packages of the node read-only",
         }
     }
 }

@@ -36,7 +36,7 @@ pub struct Sandbox {
 /// Why a text is not the confinement of a tree.
 #[derive(Debug, thiserror::Error)]
 #[error("could not read the confinement of a process tree")]
-pub struct ParseError(#[source] serde_json::Error);
+pub struct ParseError(#[source] pub(crate) serde_json::Error);
 
 impl Sandbox {
     /// The default size of the folder for temporary files.
@@ -53,6 +53,11 @@ impl Sandbox {
     /// Reads [`Self::to_json`].
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         serde_json::from_str(text).map_err(ParseError)
+    }
+
+    /// Whether the places that are not writable stay as they are.
+    pub fn keeps_code(&self) -> bool {
+        self.means.keep_code(self.access)
     }
 
     /// What it enforces.

@@ -188,6 +188,7 @@ fn typed(agent: &Members<'_>, name: AgentName, version: Version, conversions: &m
         states_access: ["filesystem", "file_system", "network"]
             .iter()
             .any(|name| !agent.members("permissions").get(name).is_none_or(Value::is_null)),
+        states_model: !agent.get("model").is_none_or(Value::is_null),
         stated_limits: stated_limits(*agent),
         provider: provider(*agent, conversions),
         execution_timeout: conversions.seconds(*agent, "/agent", "execution_timeout").unwrap_or(60.0),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use atlas_types::{
+    AgentKind,
     Architecture, Demand, Effects, Micros, NodeId, PerKey, Place, Rate, RequiredAgent, RetryRule, RunSpec, Timeouts,
 };
 
@@ -38,7 +39,7 @@ impl Contract {
             spawns: self.requires.spawn_agents,
             requires: self.required_agents(),
             secrets: self.secrets(),
-            model: (self.provider.kind.has_models())
+            model: (self.calls_models())
                 .then(|| self.model.name.as_ref().unwrap_or(&self.model.preference).clone()),
             other_models: self.other_models(),
             servers: self.servers(),
@@ -59,6 +60,12 @@ impl Contract {
             demand.labels.entry(Self::CONTAINER.to_owned()).or_insert_with(|| Self::AVAILABLE.to_owned());
         }
         demand
+    }
+
+    /// Whether its jobs call models of the namespace. Programs in Python do if the contract states one: others have no use for its key.
+    pub fn calls_models(&self) -> bool {
+        self.provider.kind.has_models()
+            || (self.provider.kind == ProviderKind::Python && self.kind == AgentKind::Agent && self.states_model)
     }
 
     /// The label of nodes that run agents in containers.

@@ -67,6 +67,13 @@ impl Group {
         self.directories.iter().map(open).collect()
     }
 
+    /// The most memory that the group used. None on a kernel that does not say so.
+    pub(crate) fn peak_bytes(&self) -> Option<u64> {
+        let directory = self.kills.as_ref()?.parent()?;
+        let read = |file| fs::read_to_string(directory.join(file)).ok()?.trim().parse().ok();
+        read("memory.peak").or_else(|| read("memory.max_usage_in_bytes"))
+    }
+
     /// The number of processes that were killed so far because the group reached its memory limit.
     pub(crate) fn kills(&self) -> u64 {
         let text = self.kills.as_ref().and_then(|file| fs::read_to_string(file).ok());

@@ -30,6 +30,15 @@ pub(super) fn sandbox(text: &str) -> Result<SandboxMode, ConfigurationError> {
     SandboxMode::parse(text).ok_or_else(|| ConfigurationError::Value { value: text.to_owned(), what })
 }
 
+/// True for the word that lets agents run without a container.
+pub(super) fn containers(text: &str) -> Result<bool, ConfigurationError> {
+    match text {
+        "prefer" => Ok(true),
+        "require" => Ok(false),
+        _ => Err(ConfigurationError::Value { value: text.to_owned(), what: "require or prefer" }),
+    }
+}
+
 pub(super) fn cgroup(text: &str) -> Result<Cgroup, ConfigurationError> {
     let what = "auto, off or the absolute path of a cgroup";
     Cgroup::parse(text).ok_or_else(|| ConfigurationError::Value { value: text.to_owned(), what })

@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use atlas_sandbox::Sandbox;
+use atlas_sandbox::{Guard, Sandbox};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
 /// The plan of one program.
@@ -20,6 +20,10 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 pub(super) struct Plan {
     /// None for a program with the rights of the worker.
     pub(super) sandbox: Option<Sandbox>,
+    /// What is kept from a program whose confinement does not. None if this machine cannot.
+    pub(super) guard: Option<Guard>,
+    /// A package that is copied to `directory` first.
+    pub(super) package: Option<PathBuf>,
     pub(super) directory: PathBuf,
     /// A program with its arguments that is started after a tree that did not end with success. Empty for none.
     pub(super) after: Vec<OsString>,
@@ -43,14 +47,16 @@ impl Plan {
         Self::parse(&bytes)
     }
 
-    /// Words that each end with a zero byte: the confinement, which is empty for none, the directory, the number of words of
-    /// the program after it, these words, and the name and the value of each variable.
+    /// Words that each end with a zero byte: the confinement, the guard and the package, which are empty for none, the directory,
+    /// the number of words of the program after it, these words, and the name and the value of each variable.
     fn to_bytes(&self) -> io::Result<Vec<u8>> {
         let sandbox = OsString::from(self.sandbox.as_ref().map(Sandbox::to_json).unwrap_or_default());
+        let guard = OsString::from(self.guard.as_ref().map(Guard::to_json).unwrap_or_default());
+        let package = self.package.as_ref().map(|path| path.as_os_str()).unwrap_or_default();
         let count = OsString::from(self.after.len().to_string());
         let variables = self.environment.iter().flat_map(|(name, value)| [name.as_os_str(), value.as_os_str()]);
         let mut bytes = Vec::new();
-        let first = [sandbox.as_os_str(), self.directory.as_os_str(), count.as_os_str()].into_iter();
+        let first = [&sandbox, &guard, package, self.directory.as_os_str(), &count].into_iter();
         for word in first.chain(self.after.iter().map(OsString::as_os_str)).chain(variables) {
             if word.as_bytes().contains(&0) {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, "nul byte found in provided data"));
@@ -67,7 +73,14 @@ impl Plan {
             [] => None,
             text => Some(Sandbox::parse(std::str::from_utf8(text).ok()?).ok()?),
         };
-        let directory = PathBuf::from(OsStr::from_bytes(words.next()?));
+        let guard = match words.next()? {
+            [] => None,
+            text => Some(Guard::parse(std::str::from_utf8(text).ok()?).ok()?),
+        };
+        let path = |word: &[u8]| PathBuf::from(OsStr::from_bytes(word));
+        let package = words.next()?;
+        let package = (!package.is_empty()).then(|| path(package));
+        let directory = path(words.next()?);
         let own = |word: &[u8]| OsString::from_vec(word.to_vec());
         let count: usize = std::str::from_utf8(words.next()?).ok()?.parse().ok()?;
         let mut after = Vec::new();
@@ -78,7 +91,7 @@ impl Plan {
         while let Some(name) = words.next() {
             environment.push((own(name), own(words.next()?)));
         }
-        Some(Self { sandbox, directory, after, environment })
+        Some(Self { sandbox, guard, package, directory, after, environment })
     }
 }
 
@@ -96,7 +109,10 @@ mod tests {
 
     fn plan(environment: &[(&str, &str)]) -> Plan {
         let environment = environment.iter().map(|(name, value)| (name.into(), value.into())).collect();
-        Plan { sandbox: None, directory: "/a b".into(), after: vec!["rm".into(), "".into()], environment }
+        let guard = Some(Guard { code: vec!["/c".into()], ..Guard::default() });
+        let package = Some("/p".into());
+        let after = vec!["rm".into(), "".into()];
+        Plan { sandbox: None, guard, package, directory: "/a b".into(), after, environment }
     }
 
     #[test]
@@ -115,20 +131,21 @@ mod tests {
         for text in [
             "",
             "|",
-            "|/a",
-            "|/a|",
-            "|/a|A|",
-            "|/a|0|A|",
-            "|/a|1|",
-            "|/a|-1|",
-            "|/a|18446744073709551615|A|",
-            "{}|/a|0|",
-            "é|/a|0|",
-            "|/a|0|A|b",
+            "|||/a",
+            "|||/a|",
+            "|||/a|A|",
+            "|||/a|0|A|",
+            "|||/a|1|",
+            "|||/a|-1|",
+            "|||/a|18446744073709551615|A|",
+            "{}|||/a|0|",
+            "|{}||/a|0|",
+            "é|||/a|0|",
+            "|||/a|0|A|b",
         ] {
             assert_eq!(plan(text), None, "{text}");
         }
-        assert!(plan("|/a|1|rm|A|b|").is_some());
+        assert!(plan("|||/a|1|rm|A|b|").is_some());
         assert_eq!(Plan::parse(b"\xff|/a"), None);
         assert!(self::plan(&[("A", "b\0c")]).write().is_err());
     }

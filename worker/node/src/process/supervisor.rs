@@ -6,18 +6,20 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd, RawFd};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use atlas_sandbox::{Means, Refused, Sandbox};
+use atlas_sandbox::{Guard, Means, Refused, Sandbox, Step};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
-use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::resource::{Resource, UsageWho, getrusage, setrlimit};
 use nix::sys::signal::{SigSet, Signal, kill, killpg};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::TimeSpec;
@@ -26,7 +28,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, getgid, getpid, getuid};
 
 use super::plan::Plan;
-use super::tree::Change;
+use super::report::{Change, Spent};
 use super::watchdog::UNTIL;
 use super::{Confinement, pre_exec};
 
@@ -57,6 +59,7 @@ pub fn run_if_asked() {
     atlas_env::huge_pages_as_the_system_does();
     let ended = Orders::parse(arguments).map(|orders| match orders {
         Orders::Probe(confinement) => probe(confinement).is_ok(),
+        Orders::Guard(confinement, folder) => probe_guard(confinement, &folder).is_ok(),
         Orders::Means => tell_means().is_ok(),
         Orders::Enter(groups) => groups.iter().all(|group| nix::unistd::write(group, b"0").is_ok()),
         Orders::Keep(keep) => keep.run().is_ok(),
@@ -66,6 +69,8 @@ pub fn run_if_asked() {
 
 enum Orders {
     Probe(Confinement),
+    /// Tries to keep a folder as it is.
+    Guard(Confinement, PathBuf),
     /// Says on standard output what this machine offers for sandboxes.
     Means,
     /// Tries to enter control groups.
@@ -90,7 +95,7 @@ struct Keep {
 }
 
 impl Orders {
-    /// `probe MODE`, `means`, `enter FD,FD…`, or `keep MODE CONTROL UNTIL FD,FD… FD,FD… MEMORY PLAN PROGRAM ARGUMENT…`.
+    /// `probe MODE`, `guard MODE FOLDER`, `means`, `enter FD,FD…`, or `keep MODE CONTROL UNTIL FD,FD… FD,FD… MEMORY PLAN PROGRAM ARGUMENT…`.
     fn parse(mut arguments: impl Iterator<Item = OsString>) -> Option<Self> {
         let mut word = || arguments.next()?.into_string().ok();
         let verb = word()?;
@@ -103,6 +108,9 @@ impl Orders {
         let confinement = Confinement::parse(&word()?)?;
         if verb == "probe" {
             return Some(Self::Probe(confinement));
+        }
+        if verb == "guard" {
+            return Some(Self::Guard(confinement, arguments.next()?.into()));
         }
         let control = pre_exec::adopt(word()?.parse().ok()?).ok()?;
         let until = word()?.parse().ok()?;
@@ -139,7 +147,7 @@ fn probe(confinement: Confinement) -> nix::Result<()> {
     if confinement == Confinement::Subreaper {
         return prctl::set_child_subreaper(true);
     }
-    enter_namespaces(confinement)?;
+    enter_namespaces(confinement, false)?;
     match pre_exec::fork()? {
         None => std::process::exit(if getpid() == Pid::from_raw(1) { 0 } else { 1 }),
         Some(child) => match waitpid(child, None)? {
@@ -147,6 +155,37 @@ fn probe(confinement: Confinement) -> nix::Result<()> {
             _ => Err(Errno::EPERM),
         },
     }
+}
+
+/// Succeeds if a folder, in which this user may write, can be kept as it is for the trees of this way.
+fn probe_guard(confinement: Confinement, folder: &Path) -> nix::Result<()> {
+    enter_namespaces(confinement, true)?;
+    let file = folder.join(format!("probe-{}", getpid()));
+    let kept = in_child(|| {
+        let guard = Guard { code: vec![folder.to_owned()], ..Guard::default() };
+        guard.apply().is_ok() && fs::write(&file, "").is_err()
+    });
+    let _ = fs::remove_file(&file);
+    if kept { Ok(()) } else { Err(Errno::EPERM) }
+}
+
+/// Copies a package: its files, and whether they can be executed. Links are left out, as packages have none.
+fn copy_package(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs::set_permissions(to, fs::Permissions::from_mode(0o755))?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (kind, target) = (entry.file_type()?, to.join(entry.file_name()));
+        if kind.is_dir() {
+            fs::create_dir(&target)?;
+            copy_package(&entry.path(), &target)?;
+        } else if kind.is_file() {
+            fs::copy(entry.path(), &target)?;
+            // The package is read-only, and its copy is not.
+            let mode = if entry.metadata()?.permissions().mode() & 0o111 == 0 { 0o644 } else { 0o755 };
+            fs::set_permissions(&target, fs::Permissions::from_mode(mode))?;
+        }
+    }
+    Ok(())
 }
 
 /// Prints what this machine offers, as JSON.
@@ -165,18 +204,26 @@ fn in_child(work: impl FnOnce() -> bool) -> bool {
     }
 }
 
-/// Makes the next child the first process of a new PID namespace.
-fn enter_namespaces(confinement: Confinement) -> nix::Result<()> {
+/// Makes the next child the first process of a new PID namespace, with mounts of its own if they are asked for.
+fn enter_namespaces(confinement: Confinement, mounts: bool) -> nix::Result<()> {
+    let mut flags = CloneFlags::CLONE_NEWPID;
+    flags.set(CloneFlags::CLONE_NEWNS, mounts);
     if confinement == Confinement::PidNamespace {
-        return unshare(CloneFlags::CLONE_NEWPID);
+        return unshare(flags);
     }
     let (uid, gid) = (getuid(), getgid());
-    unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWPID)?;
+    unshare(flags | CloneFlags::CLONE_NEWUSER)?;
     atlas_sandbox::map_user(uid, gid)
 }
 
 impl Keep {
     fn run(self) -> nix::Result<()> {
+        if let Some(package) = &self.plan.package
+            && let Err(error) = copy_package(package, &self.plan.directory)
+        {
+            let errno = error.raw_os_error().map_or(Errno::EIO, Errno::from_raw);
+            return self.refuse(Refused { step: Step::Package, errno });
+        }
         let own = self.plan.sandbox.as_ref().filter(|sandbox| sandbox.means.namespaces.is_some());
         if let Some(sandbox) = own {
             if let Err(refused) = sandbox.enter() {
@@ -186,7 +233,7 @@ impl Keep {
             prctl::set_child_subreaper(true)?;
             return self.hold();
         } else {
-            enter_namespaces(self.confinement)?;
+            enter_namespaces(self.confinement, self.plan.guard.is_some())?;
         }
         match pre_exec::fork()? {
             // The first process of the namespace. When it ends, the kernel kills the others.
@@ -210,7 +257,7 @@ impl Keep {
     fn refuse(self, refused: Refused) -> nix::Result<()> {
         let change = Change::NotConfined(refused);
         // If the worker has ended, there is no one to report to.
-        let _ = UnixStream::from(self.control).write_all(&change.to_bytes());
+        let _ = UnixStream::from(self.control).write_all(&change.to_bytes(Spent::default()));
         Ok(())
     }
 
@@ -236,7 +283,8 @@ impl Keep {
             // The agent inherits the limit. This process needs very little memory.
             setrlimit(Resource::RLIMIT_DATA, self.memory_max, self.memory_max)?;
         }
-        if let Some(Err(refused)) = self.plan.sandbox.as_ref().map(Sandbox::confine) {
+        let guarded = self.plan.guard.as_ref().map_or(Ok(()), Guard::apply);
+        if let Err(refused) = guarded.and_then(|()| self.plan.sandbox.as_ref().map_or(Ok(()), Sandbox::confine)) {
             return self.refuse(refused);
         }
         let environment = std::mem::take(&mut self.plan.environment);
@@ -266,7 +314,7 @@ impl Keep {
             Err(error) => {
                 let change = Change::NotStarted { errno: error.raw_os_error().unwrap_or(0) };
                 // If the worker has ended, there is no one to report to.
-                let _ = control.write_all(&change.to_bytes());
+                let _ = control.write_all(&change.to_bytes(Spent::default()));
                 return Ok(());
             }
         };
@@ -276,7 +324,7 @@ impl Keep {
         let ended = tree.wait(&mut control, &signals, &end)?;
         tree.end();
         if let Some(status) = ended {
-            let _ = control.write_all(&Change::Exited(status).to_bytes());
+            let _ = control.write_all(&Change::Exited(status).to_bytes(spent()));
         }
         if !ended.is_some_and(|status| status.success()) {
             children.thread_unblock()?;
@@ -284,6 +332,19 @@ impl Keep {
         }
         Ok(())
     }
+}
+
+/// What the processes of the tree used that have been waited for.
+fn spent() -> Spent {
+    let used = |who| getrusage(who).ok();
+    let (Some(tree), Some(own)) = (used(UsageWho::RUSAGE_CHILDREN), used(UsageWho::RUSAGE_SELF)) else {
+        return Spent::default();
+    };
+    let micros = |time: nix::sys::time::TimeVal| u64::try_from(time.tv_sec() * 1_000_000 + time.tv_usec()).unwrap_or(0);
+    let cpu = Duration::from_micros(micros(tree.user_time()) + micros(tree.system_time()));
+    // A new process begins with what this one uses, until it runs another program: such an amount says nothing.
+    let peak = Some(tree.max_rss()).filter(|&peak| peak > own.max_rss()).and_then(|peak| u64::try_from(peak).ok());
+    Spent { cpu, peak_bytes: peak.unwrap_or(0).saturating_mul(1 << 10) }
 }
 
 /// Starts the program that follows a tree, if there is one. Nothing waits for it: this process ends.

@@ -67,6 +67,8 @@ pub(super) async fn run(shared: &Shared, agent: &Arc<Agent>, launch: Launch) -> 
             passed: Vec::new(),
             limits,
             sandbox: sandbox.map_err(io::Error::other)?,
+            own_directory: None,
+            makes_code: false,
             leased: true,
             shares_pids: false,
             after: Vec::new(),
@@ -96,12 +98,19 @@ pub(super) async fn to_end(
             if let Some(change) = tree.change() {
                 // What it left running would hold the pipes open.
                 tree.kill().await;
-                return change;
+                return (change, tree.breach());
             }
-            tree.wait_for_change(PATIENCE).await;
+            let now = env.clock.monotonic();
+            match tree.look_at() {
+                Some(look) if look <= now => tree.look().await,
+                look => drop(tree.wait_for_change(look.map_or(PATIENCE, |look| PATIENCE.min(look - now))).await),
+            }
         }
     };
-    let (change, stdout, stderr) = tokio::join!(ended, read(&stdout, keep.0), read(&stderr, keep.1));
+    let ((change, breach), stdout, stderr) = tokio::join!(ended, read(&stdout, keep.0), read(&stderr, keep.1));
+    if let Some(breach) = breach.filter(|breach| breach.is_end) {
+        return Err(io::Error::other(breach.text));
+    }
     match change {
         Change::NotConfined(refused) => Err(io::Error::other(refused)),
         Change::NotStarted { errno } => Err(io::Error::from_raw_os_error(errno)),

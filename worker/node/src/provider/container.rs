@@ -6,12 +6,14 @@
 mod engine;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_contract::{Contract, ProviderKind};
+use atlas_contract::ProviderKind;
 use atlas_policy::{Container, ContainerError};
+use atlas_sandbox::{Access, Files};
 use atlas_secrets::Redactor;
 use atlas_types::FailureKind;
 use serde::Deserialize;
@@ -24,6 +26,7 @@ use super::exec::{Process, Start, accept, document, too_large};
 use super::io_loop::{Wait, Woken};
 use super::{Execution, Settings, StartError, UNCONFINED, elsewhere, stopped};
 use crate::cgroup::Limits;
+use crate::folder::OwnDirectory;
 use crate::process::{Change, Supervisor};
 use crate::slot::{Control, Shared, Work};
 
@@ -32,12 +35,6 @@ const START_EXTRA: Duration = Duration::from_secs(5);
 
 /// How much of an answer that is none is shown in an error.
 const SHOWN_CHARS: usize = 200;
-
-/// True if an agent asks for a container.
-pub(super) fn asks_for_one(contract: &Contract) -> bool {
-    contract.permissions.isolation == "container"
-        && matches!(contract.provider.kind, ProviderKind::Python | ProviderKind::Exec)
-}
 
 /// An agent whose slot ends with the job.
 pub(crate) struct ContainerAgent {
@@ -64,11 +61,11 @@ impl ContainerAgent {
         };
         let engine = match found {
             Some(engine) => engine,
-            None if settings.sandboxes.is_required() => {
+            None if settings.containers.preferred && !settings.sandboxes.is_required() => return Ok(None),
+            None => {
                 let why = "the contract asks for a container, and no engine answers on this node";
                 return Err(StartError::Unconfined(format!("{}: {why}", work.agent.contract.name)));
             }
-            None => return Ok(None),
         };
         Ok(Some(Self { engine, supervisor: Arc::clone(&shared.supervisor), settings }))
     }
@@ -83,7 +80,14 @@ impl ContainerAgent {
         }
         // The client reads the last of two values of a name.
         environment.extend(secrets);
-        let words = match self.words(work, &names, &name) {
+        let folder = match self.folder(work) {
+            Ok(folder) => folder,
+            Err(error) => {
+                return Execution::failed(FailureKind::Internal, format!("could not copy the package: {error}"));
+            }
+        };
+        let mounted = folder.as_ref().map_or(work.agent.directory.as_path(), OwnDirectory::path);
+        let words = match self.words(work, &names, &name, mounted) {
             Ok(words) => words,
             Err(error) => return Execution::failed(FailureKind::Agent, error.to_string()),
         };
@@ -91,7 +95,8 @@ impl ContainerAgent {
         let start = Start {
             program: self.engine.clone(),
             arguments: words,
-            directory: PathBuf::from("/"),
+            directory: folder.as_ref().map_or(Path::new("/"), OwnDirectory::path).to_owned(),
+            own_directory: folder,
             environment,
             limits: Limits::default(),
             sandbox: None,
@@ -128,17 +133,32 @@ impl ContainerAgent {
         Execution::failed(FailureKind::Agent, format!("the agent was not started: {why}")).measured(code)
     }
 
-    /// The arguments of the engine's client.
-    fn words(&self, work: &Work, secrets: &[String], name: &str) -> Result<Vec<OsString>, ContainerError> {
+    /// The folder of an agent that may write to what is mounted: a copy of its package.
+    fn folder(&self, work: &Work) -> io::Result<Option<OwnDirectory>> {
+        let permissions = &work.agent.contract.permissions;
+        match Access::of(&permissions.filesystem, &permissions.network).files {
+            Files::Write => OwnDirectory::with_package(&self.settings.sandboxes.work, &work.agent.directory).map(Some),
+            Files::Own | Files::Read => Ok(None),
+        }
+    }
+
+    /// The arguments of the engine's client. `folder` is mounted.
+    fn words(
+        &self,
+        work: &Work,
+        secrets: &[String],
+        name: &str,
+        folder: &Path,
+    ) -> Result<Vec<OsString>, ContainerError> {
         let contract = &work.agent.contract;
         let limits = work.agent.limits();
         let mut permissions = contract.permissions.clone();
         if let Some(bytes) = limits.memory_bytes {
             permissions.max_memory_mb = i64::try_from(bytes >> 20).unwrap_or(i64::MAX);
         }
-        let access = atlas_sandbox::Access::of(&permissions.filesystem, &permissions.network);
+        let access = Access::of(&permissions.filesystem, &permissions.network);
         let network = if access.network { self.settings.containers.network.as_str() } else { "none" };
-        let folder = work.agent.directory.to_string_lossy();
+        let folder = folder.to_string_lossy();
         let container = Container { network, permissions: &permissions, secrets, folder: Some(folder.as_ref()) };
         let mut words = container.command_line()?;
         // The first word is the name of the client.

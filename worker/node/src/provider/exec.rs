@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +19,7 @@ use super::io_loop::{Lines, ReadResult, Sink, Source, Wait, Woken};
 use super::{ATLAS, Execution, Settings, UNKNOWN, elsewhere, json_text};
 use crate::agent::Agent;
 use crate::cgroup::Limits;
+use crate::folder::OwnDirectory;
 use crate::process::{Change, Spawn, Supervisor, Tree};
 use crate::sandbox::{Confined, Unconfined};
 use crate::secrets::Secrets;
@@ -65,7 +66,7 @@ impl Exec {
                 // Exec agents cannot make calls.
                 Woken::Answered => drop(control.answers()),
                 Woken::TimedOut => {
-                    let why = process.tree.out_of_memory();
+                    let why = process.tree.breach();
                     return Execution::timed_out(limit).explained(why, control).await;
                 }
                 Woken::Stopped => return Execution::stopped(),
@@ -79,6 +80,8 @@ pub(super) struct Start {
     pub(super) program: OsString,
     pub(super) arguments: Vec<OsString>,
     pub(super) directory: PathBuf,
+    /// As in [`Spawn`].
+    pub(super) own_directory: Option<OwnDirectory>,
     /// The complete environment.
     pub(super) environment: Vec<(OsString, OsString)>,
     pub(super) limits: Limits,
@@ -176,8 +179,10 @@ impl Process {
     fn command(work: &Work, secrets: &Secrets, settings: &Settings) -> Result<Start, NotStarted> {
         let command = &work.agent.contract.provider.command;
         let (program, arguments) = command.split_first().ok_or(io::Error::from(io::ErrorKind::InvalidInput))?;
-        let (contract, directory) = (&work.agent.contract, &work.agent.directory);
-        let sandbox = settings.sandboxes.of(contract, directory, &[], &[])?;
+        let (contract, package) = (&work.agent.contract, work.agent.directory.as_path());
+        let own_directory = settings.sandboxes.own_directory(contract, package)?;
+        let directory = own_directory.as_ref().map_or(package, OwnDirectory::path).to_owned();
+        let sandbox = settings.sandboxes.of(contract, &directory, &[], &[])?;
         let mut environment = environment(work, settings);
         // A process of many jobs gets the secrets of each with its input.
         if work.agent.contract.provider.mode != Some(ExecMode::Warm) {
@@ -185,10 +190,11 @@ impl Process {
             environment.extend(variables);
         }
         Ok(Start {
-            program: resolve(program, work, settings),
+            program: resolve(program, &directory, settings),
             arguments: arguments.iter().map(OsString::from).collect(),
             environment,
-            directory: directory.clone(),
+            directory,
+            own_directory,
             limits: work.agent.limits(),
             sandbox,
             after: Vec::new(),
@@ -210,6 +216,8 @@ impl Process {
             passed: Vec::new(),
             limits: start.limits,
             sandbox: start.sandbox,
+            own_directory: start.own_directory,
+            makes_code: false,
             leased: true,
             shares_pids: false,
             after: start.after,
@@ -296,7 +304,7 @@ impl Process {
         if self.drain(control, output_bytes_max).await {
             return too_large(output_bytes_max);
         }
-        let why = self.tree.out_of_memory();
+        let why = self.tree.breach();
         if let Some(failed) = self.failure(change, work, control.secrets.redactor()) {
             return failed.explained(why, control).await;
         }
@@ -419,12 +427,12 @@ pub(super) fn document(work: &Work) -> Vec<u8> {
 }
 
 /// `@atlas` is this program, a relative path refers to the package, and any other name is searched in `PATH`.
-fn resolve(program: &str, work: &Work, settings: &Settings) -> OsString {
+fn resolve(program: &str, directory: &Path, settings: &Settings) -> OsString {
     if program == ATLAS {
         return settings.atlas_program.clone().into();
     }
     if program.contains('/') {
-        return work.agent.directory.join(program).into();
+        return directory.join(program).into();
     }
     program.into()
 }

@@ -86,7 +86,14 @@ impl Wait {
             if control.mailbox.is_answered() {
                 return Woken::Answered;
             }
+            let look = tree.look_at();
+            if look.is_some_and(|look| look <= now) {
+                // A tree that it kills tells its end as any other.
+                tree.look().await;
+                continue;
+            }
             let until = self.kill_at.map_or(self.deadline, |at| at.min(self.deadline));
+            let until = look.map_or(until, |look| look.min(until));
             let ready = poll_fn(|cx| {
                 let tree = tree.poll_changed(cx);
                 let pipes = pipes.map(|pipe| pipe.poll_ready(cx));

@@ -4,6 +4,7 @@
 //! lines of an attempt are in the pipes when its answer arrives.
 
 mod frame;
+mod model;
 
 use std::io::{self, PipeReader};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -18,7 +19,9 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use self::frame::{Frame, Kind, level, spawn_call, tools};
+use self::model::{Calls, News, offered};
 use super::exec::{environment, traceparent};
+use super::graph::pass;
 use super::io_loop::{Lines, ReadResult, Ready, Sink, Source, Wait, Woken};
 use super::platform::skill_names;
 use super::{Execution, Settings, StartError, elsewhere, explained, seconds};
@@ -40,6 +43,7 @@ pub(crate) struct PythonProgram {
     /// The processes that the agent keeps for its next job, as it said with its latest answer.
     keeps: Vec<i32>,
     settings: Arc<Settings>,
+    shared: Shared,
 }
 
 /// Why there is no answer.
@@ -76,15 +80,21 @@ impl PythonProgram {
             HostError::Spawn(source) => StartError::Spawn { agent: agent(), source },
             HostError::Unconfined(unconfined) => StartError::Unconfined(unconfined.to_string()),
         })?;
-        let mut program = Self { host, keeps: Vec::new(), settings };
+        let mut program = Self { host, keeps: Vec::new(), settings, shared: shared.clone() };
         let directory = program.host.directory.display().to_string();
-        program.host.send(&json!({"type": "start", "contract": contract.to_json(), "directory": directory}));
+        program.host.send(&json!({
+            "type": "start",
+            "contract": contract.to_json(),
+            "directory": directory,
+            "model": offered(work, shared).ok(),
+        }));
         // The contract's timeout applies. Without one, the cluster's limit applies, or the worker's if it is shorter.
         let granted = work.assignment.startup_timeout;
         let own = program.settings.warmup_timeout.filter(|_| contract.startup_timeout.is_none());
         let limit = own.map_or(granted, |own| own.min(granted));
         let mut wait = Wait::until(control.now() + limit.as_duration());
-        let answer = program.host.answer(&mut wait, control, program.settings.output_bytes_max).await;
+        let mut calls = Calls::new(work, shared);
+        let answer = program.host.answer(&mut wait, control, &mut calls, program.settings.output_bytes_max).await;
         let frame = match answer {
             Ok(frame) => frame,
             Err(Silence::TimedOut) => return Err(StartError::TimedOut { agent: agent(), limit: seconds(limit) }),
@@ -110,11 +120,14 @@ impl PythonProgram {
         }
     }
 
-    pub(super) async fn execute(&mut self, work: &Work, control: &mut Control<'_>) -> Execution {
-        self.host.run(work, &control.secrets, control.env);
+    pub(super) async fn execute(&mut self, work: &Arc<Work>, control: &mut Control<'_>) -> Execution {
+        let mut calls = Calls::new(work, &self.shared);
+        self.host.run(work, offered(work, &self.shared), &control.secrets, control.env);
         let limit = work.assignment.execution_timeout;
         let mut wait = Wait::until(control.now() + limit.as_duration());
-        let mut frame = match self.host.answer(&mut wait, control, self.settings.output_bytes_max).await {
+        let answer = self.host.answer(&mut wait, control, &mut calls, self.settings.output_bytes_max).await;
+        calls.finish(control).await;
+        let mut frame = match answer {
             Ok(frame) => frame,
             Err(Silence::TimedOut) => return Execution::timed_out(limit),
             Err(Silence::Stopped) => return Execution::stopped(),
@@ -123,6 +136,7 @@ impl PythonProgram {
             Err(Silence::Broken(why)) => return Execution::failed(FailureKind::Agent, why),
         };
         self.keeps = std::mem::take(&mut frame.keeps);
+        frame.execution_metadata.extend(calls.seen().map(|seen| ("_models".to_owned(), seen)));
         match frame.kind {
             Kind::Result => Execution::Output {
                 // An agent that returns nothing returns null.
@@ -294,7 +308,7 @@ impl Host {
         self.send_body(body.as_bytes());
     }
 
-    fn run(&mut self, work: &Work, secrets: &Secrets, env: &Env) {
+    fn run(&mut self, work: &Work, model: Result<String, String>, secrets: &Secrets, env: &Env) {
         let assignment = &work.assignment;
         let metadata = serde_json::from_slice::<&RawValue>(&assignment.metadata).ok();
         // A controller that sends no rule does not support spawning.
@@ -309,6 +323,8 @@ impl Host {
             "metadata": metadata,
             "tools": tools(&work.agent.contract),
             "skills": skill_names(&work.agent),
+            "model": model.as_ref().ok(),
+            "no_model": model.as_ref().err(),
         });
         let mut context = context.to_string();
         if let Some(chain) = work.context.as_deref().and_then(|chain| std::str::from_utf8(chain).ok()) {
@@ -355,11 +371,23 @@ impl Host {
         &mut self,
         wait: &mut Wait,
         control: &mut Control<'_>,
+        calls: &mut Calls,
         output_bytes_max: usize,
     ) -> Result<Frame, Silence> {
         loop {
             let pipes: [&dyn Ready; 4] = [&self.to_host, &self.from_host, &self.stdout.source, &self.stderr.source];
-            match wait.next(control, &mut self.tree, pipes).await {
+            let woken = tokio::select! {
+                biased;
+                woken = wait.next(control, &mut self.tree, pipes) => woken,
+                news = calls.next() => {
+                    match news {
+                        News::Told(told) => pass(control, told).await,
+                        News::Answered(call, answer) => self.tell(call, answer),
+                    }
+                    continue;
+                }
+            };
+            match woken {
                 Woken::Io { pipes: [to_host, from_host, stdout, stderr], tree } => {
                     if to_host {
                         self.to_host.flush();
@@ -374,7 +402,7 @@ impl Host {
                     // Frames that the host sent before its end are read first.
                     while from_host || change.is_some() {
                         let found = self.from_host.read(&mut self.frames);
-                        match self.take_answer(control, output_bytes_max).await {
+                        match self.take_answer(control, calls, output_bytes_max).await {
                             Ok(Some(answer)) => {
                                 self.stdout.finish(control).await;
                                 self.stderr.finish(control).await;
@@ -414,6 +442,7 @@ impl Host {
     async fn take_answer(
         &mut self,
         control: &mut Control<'_>,
+        calls: &mut Calls,
         output_bytes_max: usize,
     ) -> Result<Option<Frame>, String> {
         while let Some(header) = self.frames.first_chunk::<4>() {
@@ -440,6 +469,7 @@ impl Host {
                     let input = frame.input.unwrap_or_else(|| RawValue::NULL.to_owned());
                     control.tool(frame.call, frame.tool, Box::<str>::from(input).into_boxed_bytes().into()).await;
                 }
+                Kind::Model => calls.ask(frame.call, frame.input, control).await,
                 Kind::Spawn => control.spawn(spawn_call(frame)).await,
                 Kind::Leave => control.leave(frame.call).await,
                 _ => return Ok(Some(frame)),

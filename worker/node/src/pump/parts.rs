@@ -66,6 +66,7 @@ impl Pump {
             stop_grace,
             stream: None,
             welcomed: false,
+            earlier: None,
             attempts: BTreeMap::new(),
             prepared: BTreeMap::new(),
             mailboxes: BTreeMap::new(),

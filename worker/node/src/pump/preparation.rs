@@ -78,7 +78,7 @@ impl Preparing {
             limit,
             until: pump.env.clock.monotonic() + limit,
             text_left: AtomicUsize::new(Self::TEXT_MAX),
-            untold: (!pump.tells_of_python()).then(|| Arc::clone(&pump.shared.settings)),
+            untold: (!pump.told_of_python(token)).then(|| Arc::clone(&pump.shared.settings)),
             since: AtomicU64::new(0),
         }
     }

@@ -4,8 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use atlas_worker::Cgroup;
 use serde_json::Value;
 
+use crate::sandbox::metadata;
 use crate::support::{Controller, End, Node, PATIENCE, Stage, python, shell, supervisor, until, without_python};
 
 const LIMITED: &str = "  hardware: {min_memory_gb: 1, min_cpu_cores: 1}\n  execution_timeout: 50\n";
@@ -125,5 +127,85 @@ async fn groups_of_a_killed_worker_are_removed_at_its_next_start() {
     until("its processes are dead", PATIENCE, || directories.iter().all(is_empty)).await;
     let node = Node::start_with(&controller, |options| options.data_dir = dir.path().to_owned()).await;
     assert_eq!(directories.iter().filter(|directory| directory.exists()).count(), 0, "{directories:?}");
+    node.shutdown().await;
+}
+
+/// A node that limits nothing by control groups.
+async fn without_groups() -> Stage {
+    let mut controller = Controller::start().await;
+    let node = Node::start_with(&controller, |options| options.cgroup = Cgroup::Off).await;
+    let mut session = controller.session().await;
+    session.hello().await;
+    session.welcome_for(PATIENCE, Vec::new()).await;
+    Stage { controller, node, session }
+}
+
+const PERMITTED: &str = "  permissions: {max_memory_mb: 64, max_cpu_seconds: 1}\n  execution_timeout: 50\n";
+
+/// A process that holds 300 MB, and one that works for ever.
+const GREEDY: &str = "head -c 300000000 /dev/zero | tail -c 300000000 | wc -c >&2; echo '{}'";
+const BUSY: &str = "sh -c 'while :; do :; done'; echo '{}'";
+
+#[tokio::test]
+async fn what_permissions_state_is_a_limit_without_control_groups_too() {
+    let Stage { mut controller, node, mut session } = without_groups().await;
+    let modest = controller.publish_owned(&shell("echo '{}'", PERMITTED));
+    let end = session.run(&controller.assignment(&modest, "{}")).await;
+    assert_eq!(end.output(&controller), "{}");
+    let text = metadata(&end)["_limits"].clone();
+    assert_eq!(text, "memory 64 MiB watched, cpu time 1 s watched");
+    for (script, code, used, limit) in [
+        (GREEDY, "E3107", "out of memory: the agent's processes used ", "the contract's limit of 64 MiB"),
+        (BUSY, "E3108", "out of processor time: the agent's processes used ", "the contract's limit of 1 s"),
+    ] {
+        let agent = controller.publish_owned(&shell(script, PERMITTED));
+        let end = session.run(&controller.assignment(&agent, "{}")).await;
+        let error = end.error();
+        assert!(error.contains(used) && error.ends_with(limit), "{error}");
+        assert_eq!((&metadata(&end)["_error_code"], &metadata(&end)["_limits"]), (&code.into(), &text), "{error}");
+    }
+    node.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_permissions_state_is_a_limit_of_a_control_group() {
+    let Stage { mut controller, node, mut session } = Stage::set().await;
+    let agent = controller.publish_owned(&shell(GREEDY, "  permissions: {max_memory_mb: 64}\n"));
+    let end = session.run(&controller.assignment(&agent, "{}")).await;
+    if let Some(text) = enforced(&end) {
+        assert!(text.starts_with("memory 64 MiB by cgroup v"), "{text}");
+        // The shell goes on without the process that was killed.
+        let line = session.events.iter().find(|event| event.text.starts_with("out of memory: ")).expect("it is told");
+        assert!(line.text.contains("the contract's limit of 64 MiB (cgroup v"), "{}", line.text);
+    }
+    let agent =
+        controller.publish_owned(&shell(&format!("exec {GREEDY_ALONE}"), "  permissions: {max_memory_mb: 64}\n"));
+    let end = session.run(&controller.assignment(&agent, "{}")).await;
+    let error = end.error();
+    assert!(error.contains("out of memory: ") && error.contains("limit of 64 MiB"), "{error}");
+    assert_eq!(metadata(&end)["_error_code"], "E3107");
+    node.shutdown().await;
+}
+
+/// Reads an endless line into memory.
+const GREEDY_ALONE: &str = "tail -n 1 /dev/zero";
+
+#[tokio::test]
+async fn processor_time_counts_for_each_job_of_a_warm_agent() {
+    if without_python() {
+        return;
+    }
+    let code = "import time\nfrom atlas.runtime.base import AgentBase\nclass A(AgentBase):\n    async def execute(self, d):\n        end = time.process_time() + d['seconds']\n        while time.process_time() < end:\n            pass\n        return {}\n";
+    let Stage { mut controller, node, mut session } = without_groups().await;
+    let agent =
+        controller.publish_owned(&python(code, "  permissions: {max_cpu_seconds: 2}\n  execution_timeout: 50\n"));
+    for warm in [false, true] {
+        let end = session.run(&controller.assignment(&agent, r#"{"seconds": 1.2}"#)).await;
+        let End::Completed { usage, .. } = &end else { panic!("{end:?}") };
+        assert_eq!(usage.warm, warm);
+    }
+    let end = session.run(&controller.assignment(&agent, r#"{"seconds": 40}"#)).await;
+    assert_eq!(metadata(&end)["_error_code"], "E3108", "{end:?}");
+    assert!(end.error().contains("more than the contract's limit of 2 s"), "{end:?}");
     node.shutdown().await;
 }

@@ -6,6 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use atlas_env::Env;
@@ -53,6 +54,9 @@ pub(crate) struct Containers {
     pub(super) labels: [String; 2],
     /// The complete environment of clients.
     pub(super) environment: Vec<(OsString, OsString)>,
+    /// True if agents run without a container where no engine answers.
+    pub(super) preferred: bool,
+    is_available: AtomicBool,
     search: Mutex<Search>,
 }
 
@@ -81,12 +85,19 @@ impl Containers {
             network: options.container_network.clone(),
             labels: [format!("atlas.node={}", options.node), format!("atlas.worker={worker}")],
             environment: passed.iter().cloned().chain(own).collect(),
+            preferred: options.container_preferred,
+            is_available: AtomicBool::new(options.container_preferred),
             search: Mutex::default(),
         }
     }
 
-    /// Removes what an earlier process of this worker left, if a client is installed here. Jobs wait for it.
-    pub(crate) async fn clean_up(&self, env: &Env, supervisor: &Arc<Supervisor>) {
+    /// Whether agents that ask for a container run on this node.
+    pub(crate) fn is_available(&self) -> bool {
+        self.is_available.load(Ordering::Relaxed)
+    }
+
+    /// Searches for an engine, if a client is installed here, and removes what an earlier process of this worker left. Jobs wait for it.
+    pub(crate) async fn look(&self, env: &Env, supervisor: &Arc<Supervisor>) {
         let path = self.environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
         let folders: Vec<PathBuf> = path.iter().flat_map(std::env::split_paths).collect();
         let is_there = |name: &OsStr| match Path::new(name).is_absolute() {
@@ -96,6 +107,11 @@ impl Containers {
         if self.names().iter().any(|name| is_there(name)) {
             self.engine(env, supervisor).await;
         }
+    }
+
+    /// Whether an engine has answered.
+    pub(crate) async fn is_found(&self) -> bool {
+        self.search.lock().await.found.is_some()
     }
 
     fn names(&self) -> Vec<OsString> {
@@ -115,6 +131,7 @@ impl Containers {
             let Some(_) = client.ask(&["version", "--format", "{{.Server.Version}}"]).await else { continue };
             self.remove_earlier(&client).await;
             search.found = Some(client.program);
+            self.is_available.store(true, Ordering::Relaxed);
             return search.found.clone();
         }
         search.failed = Some(env.clock.monotonic());
@@ -185,6 +202,8 @@ impl Client<'_> {
                 passed: Vec::new(),
                 limits: Limits::default(),
                 sandbox: None,
+                own_directory: None,
+                makes_code: false,
                 // A container is removed after its lease as well.
                 leased: false,
                 shares_pids: true,

@@ -12,6 +12,7 @@ use atlas_mcp::{Launched, Launcher, Program};
 use tokio::net::unix::pipe::{Receiver, Sender};
 
 use crate::cgroup::Limits;
+use crate::folder::OwnDirectory;
 use crate::process::{Change, Spawn, Supervisor, Tree};
 use crate::provider::Settings;
 use crate::sandbox::Sandboxes;
@@ -25,7 +26,7 @@ pub(crate) struct Programs {
     env: Env,
     supervisor: Arc<Supervisor>,
     settings: Arc<Settings>,
-    /// Where programs run whose definition names no directory.
+    /// Where the directories of programs are whose definition names none.
     directory: PathBuf,
 }
 
@@ -41,8 +42,8 @@ struct Start {
     arguments: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     directory: PathBuf,
-    /// The directory is our own, and is made when it is missing.
-    own_directory: bool,
+    /// True if the program runs in a new directory in there, which goes with it.
+    is_own: bool,
     /// The name of the server, and the rights of the agents that use it if these are restricted.
     server: String,
     rights: Option<String>,
@@ -59,7 +60,7 @@ impl Launcher for Programs {
             arguments: program.args.iter().map(|argument| OsString::from(argument.expose())).collect(),
             environment,
             directory: program.directory.map_or_else(|| self.directory.clone(), PathBuf::from),
-            own_directory: program.directory.is_none(),
+            is_own: program.directory.is_none(),
             server: program.server.to_owned(),
             rights: program.rights.map(str::to_owned),
         };
@@ -86,12 +87,12 @@ impl Launcher for Programs {
 type Begun = (Tree, Sender, Receiver, Receiver);
 
 fn begin(start: Start, supervisor: &Supervisor, sandboxes: &Sandboxes) -> io::Result<Begun> {
-    if start.own_directory {
-        std::fs::create_dir_all(&start.directory)?;
-    }
+    // What one program leaves there must not be what another one starts with.
+    let own_directory = start.is_own.then(|| OwnDirectory::empty(&start.directory)).transpose()?;
+    let directory = own_directory.as_ref().map_or(start.directory.as_path(), OwnDirectory::path).to_owned();
     let confined = |rights: &str| {
         let access = serde_json::from_str(rights).map_err(io::Error::other)?;
-        sandboxes.with(access, &start.directory, &format!("the MCP server {}", start.server)).map_err(io::Error::other)
+        sandboxes.with(access, &directory, &format!("the MCP server {}", start.server)).map_err(io::Error::other)
     };
     let sandbox = start.rights.as_deref().map(confined).transpose()?;
     let (stdin, to_program) = io::pipe()?;
@@ -100,7 +101,7 @@ fn begin(start: Start, supervisor: &Supervisor, sandboxes: &Sandboxes) -> io::Re
     let tree = supervisor.spawn(Spawn {
         program: start.program,
         arguments: start.arguments,
-        directory: &start.directory,
+        directory: &directory,
         environment: start.environment,
         stdin: stdin.into(),
         stdout: stdout.into(),
@@ -108,6 +109,8 @@ fn begin(start: Start, supervisor: &Supervisor, sandboxes: &Sandboxes) -> io::Re
         passed: Vec::new(),
         limits: Limits::default(),
         sandbox,
+        own_directory,
+        makes_code: false,
         // It belongs to the worker and not to one lease.
         leased: false,
         shares_pids: false,

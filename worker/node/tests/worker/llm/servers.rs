@@ -89,7 +89,7 @@ async fn tools_of_a_program_are_offered_called_and_recorded() {
 
 #[tokio::test]
 async fn a_program_has_the_rights_of_its_agent() {
-    let dir = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
+    let Some(dir) = crate::elsewhere::folder() else { return };
     let notes = dir.path().join("notes");
     let with_permissions =
         |permissions: &str| contract("", &format!("  requires: {{mcp_servers: [notes]}}\n{permissions}"));
