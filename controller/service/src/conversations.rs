@@ -235,7 +235,14 @@ impl Service {
             let state = self.state(Consistency::Linearizable).await?;
             let old = state.object(key);
             let mut spec = match old {
-                Some(object) => spec_of(object)?,
+                Some(object) => {
+                    let spec = spec_of(object)?;
+                    // Its name is in lists, and does not let others into the session.
+                    if spec.scope == ConversationScope::Connection.as_str() {
+                        caller.may_control_conversation(object)?;
+                    }
+                    spec
+                }
                 None => {
                     sessions::check_name(&key.name, agent, scope)?;
                     self.make_room(caller, &state, now).await?;

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use atlas_access::{Access, Place, Right, Rights};
 use atlas_env::{Clock, Env, SystemClock};
 use atlas_objects::{ConversationSpec, TurnUnderWay};
-use atlas_types::{Command, Digest, Expect, Job, JobId, JobStatus, ObjectKind, PutObject, Timestamp};
+use atlas_types::{Command, Digest, Door, Expect, Job, JobId, JobStatus, ObjectKind, Principal, PutObject, Timestamp};
 
 use super::{Net, Node, caller, inline};
-use crate::Consistency;
+use crate::{Caller, Consistency, ConversationScope, Error, Mapping, Message};
 
 const HOUR: i64 = 3_600;
 
@@ -83,6 +84,34 @@ async fn conversations_end_after_their_time() {
     assert_eq!(after(31 * 24).await, (1, "trip".to_owned()));
     assert_eq!(after(49 * 24).await, (0, "trip".to_owned()));
     assert_eq!(after(51 * 24).await, (1, String::new()));
+}
+
+#[tokio::test]
+async fn the_conversation_of_a_session_is_continued_by_whoever_began_it() {
+    let net = Net::new(1);
+    let node = Node::start(&net, 1).await;
+    let spec = |scope: &str| ConversationSpec {
+        agent: "echo".to_owned(),
+        scope: scope.to_owned(),
+        owner: "ann".to_owned(),
+        ..Default::default()
+    };
+    node.propose(put_spec("session", &spec("connection"))).await;
+    node.propose(put_spec("trip", &spec("named"))).await;
+    let refused = async |who: &str, conversation: &str| {
+        let place = Place::In(caller().namespace);
+        let access = Access::new(Principal::new(who).expect("a name"), vec![(place, Rights::of(&[Right::JobsSubmit]))]);
+        let caller = Caller::authenticated(Door::Mcp, Some(Arc::new(access)));
+        let mapping = Mapping::of(&serde_json::json!({"provider": {"messages": "messages"}})).expect("a mapping");
+        let (agent, message) = ("echo".parse().expect("a name"), Message::user("x".to_owned(), Vec::new()));
+        let scope = ConversationScope::Named;
+        let begun = node.service.begin_turn(&caller, conversation, scope, &agent, &mapping, message).await;
+        matches!(begun, Err(Error::Forbidden { .. }))
+    };
+    assert!(refused("bob", "session").await);
+    // Nobody has the agent here, so that a turn fails in another way.
+    assert!(!refused("ann", "session").await);
+    assert!(!refused("bob", "trip").await);
 }
 
 #[tokio::test]
