@@ -12,6 +12,7 @@ use atlas_state::State;
 use atlas_types::{AgentName, Digest, EventSeq, Job, JobStatus, Micros, Timestamp};
 use serde_json::{Map, Value, json};
 
+use crate::runs::is_execution;
 use crate::view::{Shown, View};
 use crate::{Caller, Consistency, Error, Service};
 
@@ -80,8 +81,12 @@ impl Service {
         Ok(traces)
     }
 
-    /// The trace of a job; none for a job that is unknown, has not ended or was cancelled.
+    /// The trace of a job; none for a job that is unknown, has not ended or was cancelled. For the id of an execution of a chain, the trace
+    /// of that.
     pub async fn trace(&self, caller: &Caller, id: &str, consistency: Consistency) -> Result<Value, Error> {
+        if is_execution(id) {
+            return self.chain_trace(caller, id, consistency).await;
+        }
         let unknown = |error| if matches!(error, Error::UnknownJob) { Error::UnknownTrace } else { error };
         let id = self.job_id(caller, id).await.map_err(unknown)?;
         let state = self.state(consistency).await?;
@@ -100,7 +105,7 @@ impl Service {
         jobs.filter(|job| query.agent.as_ref().is_none_or(|agent| job.agent == *agent)).cloned().collect()
     }
 
-    async fn trace_of(&self, state: &State, job: Arc<Job>) -> Result<Value, Error> {
+    pub(crate) async fn trace_of(&self, state: &State, job: Arc<Job>) -> Result<Value, Error> {
         let checks = self.checks(&job).await?;
         let shown = self.show(job.clone(), View::Full, Some(state)).await?;
         let results = match (checks, shown.output()) {
@@ -137,7 +142,7 @@ impl Service {
 }
 
 /// Whether a job has a trace.
-fn is_traced(job: &Job) -> bool {
+pub(crate) fn is_traced(job: &Job) -> bool {
     matches!(job.status, JobStatus::Completed | JobStatus::Failed)
 }
 
@@ -177,7 +182,7 @@ fn milliseconds(time: Micros) -> f64 {
     time.0 as f64 / 1e3
 }
 
-fn seconds(time: Timestamp) -> f64 {
+pub(crate) fn seconds(time: Timestamp) -> f64 {
     if time == Timestamp::NOT_YET { 0.0 } else { time.0 as f64 / 1e6 }
 }
 

@@ -1,4 +1,4 @@
-//! A job with its spawned jobs, recursively.
+//! A job with its spawned jobs, recursively, and with its retries.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::view::{Shown, View, waiting};
 use crate::{Caller, Consistency, Error, Service};
 
 /// The most jobs in one tree.
-const JOBS_MAX: usize = 1_000;
+pub(crate) const JOBS_MAX: usize = 1_000;
 /// When the JSON of a tree has reached this size, further jobs are left out.
 const BYTES_MAX: usize = 4 << 20;
 
@@ -18,6 +18,8 @@ const BYTES_MAX: usize = 4 << 20;
 pub struct Tree {
     shown: Shown,
     children: Vec<Tree>,
+    /// The jobs that it was retried as, oldest first. A retry of a child is another child.
+    retries: Vec<Tree>,
 }
 
 impl Service {
@@ -25,9 +27,27 @@ impl Service {
     /// children.
     pub async fn tree(&self, caller: &Caller, id: JobId, consistency: Consistency) -> Result<Tree, Error> {
         let state = self.state(consistency).await?;
-        let root = self.job_in(caller, &state, id).await?;
-        let mut left = JOBS_MAX;
-        Ok(tree(&state, root, &mut left))
+        self.tree_in(caller, &state, id, &mut { JOBS_MAX }).await
+    }
+
+    /// The same with at most `left` jobs.
+    pub(crate) async fn tree_in(
+        &self,
+        caller: &Caller,
+        state: &State,
+        id: JobId,
+        left: &mut usize,
+    ) -> Result<Tree, Error> {
+        let root = self.job_in(caller, state, id).await?;
+        // A retry of a spawned job is a child of the same parent.
+        let mut next = root.successor.filter(|_| root.spawned.is_none());
+        let mut family = tree(state, root, left);
+        while let Some(id) = next.filter(|_| *left > 0) {
+            let Ok(job) = self.job_in(caller, state, id).await else { break };
+            next = job.successor;
+            family.retries.push(tree(state, job, left));
+        }
+        Ok(family)
     }
 }
 
@@ -47,7 +67,7 @@ fn tree(state: &State, job: Arc<Job>, left: &mut usize) -> Tree {
         children.iter().for_each(|child| sum += child.shown.tree.unwrap_or(child.shown.usage));
         sum
     });
-    Tree { shown, children }
+    Tree { shown, children, retries: Vec::new() }
 }
 
 /// What a job and the jobs below it in the state cost, up to the size of a tree; none if it has no children there.
@@ -66,21 +86,31 @@ pub(crate) fn usage(state: &State, job: JobId) -> Option<StepUsage> {
 }
 
 impl Tree {
-    /// Appends the tree as JSON: the job's object in the full view with its children in `children`.
+    /// Appends the tree as JSON: the job's object in the full view with its children in `children`, and those that it was retried as in
+    /// `retries`.
     pub fn write(&self, out: &mut Vec<u8>) {
         self.shown.write(out, View::Full);
-        // The closing brace is removed to add a member.
+        // The closing brace is removed to add members.
         out.pop();
         out.extend_from_slice(b",\"children\":[");
-        for (index, child) in self.children.iter().enumerate() {
-            if out.len() >= BYTES_MAX {
-                break;
-            }
-            if index > 0 {
-                out.push(b',');
-            }
-            child.write(out);
+        write_all(&self.children, out);
+        if !self.retries.is_empty() {
+            out.extend_from_slice(b"],\"retries\":[");
+            write_all(&self.retries, out);
         }
         out.extend_from_slice(b"]}");
+    }
+}
+
+/// Appends trees with commas between them, as long as there is room.
+pub(crate) fn write_all(trees: &[Tree], out: &mut Vec<u8>) {
+    for (index, tree) in trees.iter().enumerate() {
+        if out.len() >= BYTES_MAX {
+            break;
+        }
+        if index > 0 {
+            out.push(b',');
+        }
+        tree.write(out);
     }
 }

@@ -7,6 +7,8 @@ mod arrows;
 #[cfg(test)]
 mod citations;
 #[cfg(test)]
+mod definitions;
+#[cfg(test)]
 mod dependencies;
 #[cfg(test)]
 mod documents;

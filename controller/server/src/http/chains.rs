@@ -6,7 +6,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::HttpDoor;
-use super::answer::{Answer, Problem, json};
+use super::answer::{Answer, Problem, json, ready_json};
 use super::request::Request;
 
 /// `POST /api/chains` with `{"chain": {…}, "input": {}}`. Our own: `"chain": "NAME"` runs a stored chain, `"priority"`, `?wait=`.
@@ -67,6 +67,11 @@ pub(crate) async fn get(door: &HttpDoor, caller: &Caller, request: &Request, id:
 pub(crate) async fn check(door: &HttpDoor, caller: &Caller, request: &mut Request) -> Answer {
     let body = request.body(door, door.limits.body_bytes_max).await?;
     Ok(json(StatusCode::OK, &door.service.check_chain(caller, read(&body)?.chain).await?))
+}
+
+/// `GET /api/chains/{id}/tree`: the execution with the jobs of its steps and all jobs below them.
+pub(crate) async fn tree(door: &HttpDoor, caller: &Caller, request: &Request, id: &str) -> Answer {
+    Ok(ready_json(StatusCode::OK, door.service.chain_tree(caller, id, request.consistency()).await?))
 }
 
 /// `POST /api/chains/{id}/cancel`.

@@ -7,7 +7,7 @@ use atlas_types::RunStrategy;
 use serde_json::{Value, json};
 
 use super::drive::{known_version, plan_of};
-use super::{ChainSource, bridge};
+use super::{ChainSource, bridge, maps};
 use crate::{Caller, Consistency, Error, Service};
 
 impl Service {
@@ -35,6 +35,7 @@ impl Service {
             "name": plan.chain,
             "steps": steps,
             "joins": joins(&plan),
+            "problems": maps::problems(&plan).iter().map(maps::Problem::to_json).collect::<Vec<_>>(),
             "model": model.first().map_or("", |model| model.name.as_str()),
         }))
     }

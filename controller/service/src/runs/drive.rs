@@ -27,7 +27,7 @@ use super::shares::Shares;
 use super::{branches, bridge, publish};
 use crate::contracts::Known;
 use crate::service::Shared;
-use crate::submit::find_version;
+use crate::submit::{find_version, waits_for_node};
 use crate::{Caller, Error, Service};
 
 /// The pause before a run is continued again that could not be, because a limit is reached or data is out of reach.
@@ -317,7 +317,7 @@ pub(super) async fn submit(
         not_before,
         bearer: false,
         budget_nanodollars: None,
-        waits_for_node: false,
+        waits_for_node: waits_for_node(state, &run.namespace, None),
         questions: atlas_types::QuestionRule::Fail,
         policies: service.policies_of(state, &run.namespace),
         context: Some(service.payload(context.to_string().into()).await?),

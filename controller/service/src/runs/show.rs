@@ -41,6 +41,7 @@ impl Service {
                 let left = |left: &StepLeft| json!({"step": left.number, "name": name(left.number), "error": left.error.as_deref()});
                 shown["steps_left"] = branches.left.iter().map(left).collect();
             }
+            shown["failure"] = self.failure_of(run, plan.as_ref()).await?;
             shown["job_id"] = run.job.map_or(Value::Null, |job| json!(job.to_string()));
         }
         Ok(shown)

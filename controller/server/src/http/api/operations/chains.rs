@@ -1,6 +1,6 @@
 //! Chains and their runs.
 
-use atlas_service::catalogue::{CHAIN_CYCLE, LIMIT_REACHED, UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND, UNKNOWN_RUN};
+use atlas_service::catalogue::{CHAIN_CYCLE, LIMIT_REACHED, CLUSTER_FULL, UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND, UNKNOWN_RUN};
 
 use super::super::{Body, Content, Kind, Operation};
 use super::parts::{
@@ -20,7 +20,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             created("the execution is pending", &[Content::Json("ChainId")]),
             ok("with `wait`: the execution", &[Content::Json("ChainRun")]),
         ])
-        .refuses(&[WRITE, BODY, STORED, &[UNKNOWN_OBJECT, LIMIT_REACHED, UNKNOWN_RUN]]),
+        .refuses(&[WRITE, BODY, STORED, &[UNKNOWN_OBJECT, LIMIT_REACHED, CLUSTER_FULL, UNKNOWN_RUN]]),
     post(
         "checkChain",
         "/api/chains/check",
@@ -39,6 +39,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
         .takes(&[query("wait", Kind::Number, "seconds to wait for the end of the execution"), VIEW, CONSISTENCY])
         .answers(&[ok("the execution", &[Content::Json("ChainRun")])])
         .refuses(&[READ, STORED, &[UNKNOWN_RUN]]),
+    get(
+        "getChainTree",
+        "/api/chains/{id}/tree",
+        "One execution of a chain with the jobs of its steps, their retries and the jobs that they spawned.",
+    )
+    .takes(&[CONSISTENCY])
+    .answers(&[ok("the execution in its full view, with the jobs", &[Content::Json("ChainTree")])])
+    .refuses(&[READ, STORED, &[UNKNOWN_RUN]]),
     post("cancelChainRun", "/api/chains/{id}/cancel", "Cancels an execution and the job of its current step.")
         .takes(&[IDEMPOTENCY_KEY])
         .answers(&[ok("whether it was cancelled; false if it had ended", &[Content::Json("Cancelled")])])

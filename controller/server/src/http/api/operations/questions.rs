@@ -1,7 +1,7 @@
 //! Questions of jobs.
 
 use atlas_service::catalogue::{
-    AMBIGUOUS_JOB, ANSWER_REFUSED, EVENTS_GONE, LIMIT_REACHED, NOT_ANSWERER, QUESTION_CLOSED, UNKNOWN_QUESTION,
+    AMBIGUOUS_JOB, ANSWER_REFUSED, EVENTS_GONE, LIMIT_REACHED, CLUSTER_FULL, NOT_ANSWERER, QUESTION_CLOSED, UNKNOWN_QUESTION,
     UNKNOWN_TRACE,
 };
 
@@ -30,7 +30,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         .takes(&[IDEMPOTENCY_KEY])
         .body(Body::Json("QuestionAnswer"))
         .answers(&[ok("the question with its answer", &[Content::Json("Question")])])
-        .refuses(&[WRITE, BODY, &[UNKNOWN_QUESTION, QUESTION_CLOSED, NOT_ANSWERER, ANSWER_REFUSED, LIMIT_REACHED]]),
+        .refuses(&[WRITE, BODY, &[UNKNOWN_QUESTION, QUESTION_CLOSED, NOT_ANSWERER, ANSWER_REFUSED, LIMIT_REACHED, CLUSTER_FULL]]),
     get("followJob", "/api/jobs/{id}/events", "The changes of one job, until it has ended.")
         .lenient()
         .takes(&[
@@ -50,9 +50,13 @@ pub(super) const OPERATIONS: &[Operation] = &[
         .takes(&[query("agent", Kind::Text, "only traces of this agent"), LIMIT, CONSISTENCY])
         .answers(&[ok("the traces", &[Content::List("Trace")])])
         .refuses(&[READ, STORED]),
-    get("getTrace", "/api/traces/{id}", "What one job did, with the checks of its agent.")
+    get(
+        "getTrace",
+        "/api/traces/{id}",
+        "What one job did, with the checks of its agent; or what the jobs of one execution of a chain did.",
+    )
         .lenient()
         .takes(&[CONSISTENCY])
-        .answers(&[ok("the trace", &[Content::Json("Trace")])])
+        .answers(&[ok("the trace; that of an execution has its sums and the traces of its jobs in `steps`", &[Content::Json("Trace")])])
         .refuses(&[READ, STORED, &[AMBIGUOUS_JOB, UNKNOWN_TRACE]]),
 ];
