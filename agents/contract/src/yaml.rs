@@ -124,9 +124,11 @@ enum Dialect {
     Python,
     /// The core schema of YAML 1.2.
     Core,
+    /// None, but empty ones are null and `<<` merges: what is written, and not what it means.
+    Words,
 }
 
-/// A document of YAML 1.2 with the lines of its values.
+/// A document with the lines of its values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Marked {
     pub value: Value,
@@ -144,6 +146,13 @@ pub struct Marked {
 /// ```
 pub fn load_core(text: &[u8], budget: Budget) -> Result<Marked, YamlError> {
     let root = compose::compose(checked(text, budget)?, budget, Dialect::Core)?;
+    let (value, lines) = expand::Expand::new(budget).with_lines(&root)?;
+    Ok(Marked { value, lines })
+}
+
+/// Loads one document as [`load`] does, with the words of plain scalars instead of what they mean, and their lines.
+pub(crate) fn load_texts(text: &[u8], budget: Budget) -> Result<Marked, YamlError> {
+    let root = compose::compose(checked(text, budget)?, budget, Dialect::Words)?;
     let (value, lines) = expand::Expand::new(budget).with_lines(&root)?;
     Ok(Marked { value, lines })
 }

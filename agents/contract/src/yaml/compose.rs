@@ -309,6 +309,7 @@ fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>, dialect: Dialect) -
         return match (style, dialect) {
             (ScalarStyle::Plain, Dialect::Python) => scalar::plain(text),
             (ScalarStyle::Plain, Dialect::Core) => Ok(core::plain(text)),
+            (ScalarStyle::Plain, Dialect::Words) => Ok(scalar::word(text)),
             _ => scalar::typed(Type::Str, text),
         };
     };

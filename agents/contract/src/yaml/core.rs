@@ -53,7 +53,8 @@ fn float(text: &str) -> Option<Number> {
     if !is_number || leads_with_zero {
         return None;
     }
-    text.parse::<f64>().ok().and_then(Number::from_f64)
+    // `.5`, `5.` and `+5` are numbers here and not in JSON.
+    text.parse().ok().or_else(|| text.parse::<f64>().ok().and_then(Number::from_f64))
 }
 
 #[cfg(test)]

@@ -127,7 +127,10 @@ impl Expand {
 fn key_text(key: &Node) -> Result<String, YamlError> {
     match &key.kind {
         Kind::Scalar(Scalar::Json(Value::String(text))) => Ok(text.clone()),
-        Kind::Scalar(Scalar::Json(Value::Number(number))) if number.is_f64() => {
+        // An integer is a float here only if it has more than 64 bits, and Python writes its digits.
+        Kind::Scalar(Scalar::Json(Value::Number(number)))
+            if number.is_f64() && number.to_string().contains(['.', 'e']) =>
+        {
             Ok(python::float(number.as_f64().unwrap_or_default()))
         }
         Kind::Scalar(Scalar::Json(value)) => Ok(value.to_string()),

@@ -94,6 +94,16 @@ pub(super) fn plain(text: &str) -> Result<Scalar, String> {
     }
 }
 
+/// A plain scalar as its word.
+pub(super) fn word(text: &str) -> Scalar {
+    match text {
+        "<<" => Scalar::Merge,
+        "=" => Scalar::Default,
+        "" => Scalar::Json(Value::Null),
+        _ => Scalar::Json(Value::from(text)),
+    }
+}
+
 /// Parses `text` as a value of the type that its form or its tag determines.
 pub(super) fn typed(kind: Type, text: &str) -> Result<Scalar, String> {
     let wrong = |what: &str| format!("\"{}\" is not {what}", text.chars().take(40).collect::<String>());
@@ -107,6 +117,9 @@ pub(super) fn typed(kind: Type, text: &str) -> Result<Scalar, String> {
         },
         Type::Int => int(text).ok_or_else(|| wrong("an integer in the supported range"))?,
         Type::Float => {
+            if let Ok(number) = text.parse() {
+                return Ok(Scalar::Json(Value::Number(number)));
+            }
             let number = float(text).ok_or_else(|| wrong("a number"))?;
             match Number::from_f64(number) {
                 Some(number) => Value::Number(number),
@@ -129,6 +142,10 @@ fn int(text: &str) -> Option<Value> {
     };
     let plain =
         |digits: &str, radix| (!digits.starts_with(['+', '-'])).then(|| u128::from_str_radix(digits, radix).ok());
+    if digits.starts_with(|c: char| matches!(c, '1'..='9')) && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        let sign = if negative { "-" } else { "" };
+        return format!("{sign}{digits}").parse().ok().map(Value::Number);
+    }
     let magnitude = if digits == "0" {
         Some(0)
     } else if let Some(digits) = digits.strip_prefix("0b") {
@@ -144,23 +161,18 @@ fn int(text: &str) -> Option<Value> {
         }
         Some(value)
     } else {
-        plain(digits, 10)?
+        None
     }?;
     integer(negative, magnitude)
 }
 
-/// An integer as JSON: exact if it fits in 64 bits, otherwise the nearest float.
+/// An integer as JSON.
 fn integer(negative: bool, magnitude: u128) -> Option<Value> {
-    if let Ok(value) = u64::try_from(magnitude) {
-        if !negative {
-            return Some(Value::from(value));
-        }
-        if let Ok(value) = i64::try_from(-i128::from(value)) {
-            return Some(Value::from(value));
-        }
-    }
-    let value = magnitude as f64;
-    Number::from_f64(if negative { -value } else { value }).map(Value::Number)
+    let number = match negative {
+        true => Number::from_i128(i128::try_from(magnitude).ok()?.checked_neg()?),
+        false => Number::from_u128(magnitude),
+    };
+    number.map(Value::Number)
 }
 
 fn float(text: &str) -> Option<f64> {
