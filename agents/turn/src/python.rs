@@ -1,31 +1,45 @@
 //! JSON text in the form of Python's `json.dumps`, which models of existing agents are used to: a space after commas and
-//! colons, and non-ASCII characters escaped.
+//! colons.
 
 use std::fmt::Write;
 
 use serde_json::{Number, Value};
 
-/// The value as `json.dumps` prints it with its default options.
+/// The value as `json.dumps` prints it with its default options, which escape characters beyond ASCII.
 pub fn dumps(value: &Value) -> String {
     let mut text = String::new();
-    write(&mut text, value);
+    write(&mut text, value, Form::Ascii);
     text
 }
 
-fn write(out: &mut String, value: &Value) {
+/// The value as `json.dumps` prints it with `ensure_ascii=False`.
+pub fn text(value: &Value) -> String {
+    let mut text = String::new();
+    write(&mut text, value, Form::Utf8);
+    text
+}
+
+/// How characters beyond ASCII are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Ascii,
+    Utf8,
+}
+
+fn write(out: &mut String, value: &Value, form: Form) {
     match value {
         Value::Null => out.push_str("null"),
         Value::Bool(true) => out.push_str("true"),
         Value::Bool(false) => out.push_str("false"),
         Value::Number(value) => number(out, value),
-        Value::String(text) => quoted(out, text),
+        Value::String(text) => quoted(out, text, form),
         Value::Array(items) => {
             out.push('[');
             for (index, item) in items.iter().enumerate() {
                 if index > 0 {
                     out.push_str(", ");
                 }
-                write(out, item);
+                write(out, item, form);
             }
             out.push(']');
         }
@@ -35,16 +49,16 @@ fn write(out: &mut String, value: &Value) {
                 if index > 0 {
                     out.push_str(", ");
                 }
-                quoted(out, name);
+                quoted(out, name, form);
                 out.push_str(": ");
-                write(out, value);
+                write(out, value, form);
             }
             out.push('}');
         }
     }
 }
 
-fn quoted(out: &mut String, text: &str) {
+fn quoted(out: &mut String, text: &str, form: Form) {
     out.push('"');
     for c in text.chars() {
         match c {
@@ -56,6 +70,8 @@ fn quoted(out: &mut String, text: &str) {
             '\u{8}' => out.push_str("\\b"),
             '\u{c}' => out.push_str("\\f"),
             ' '..='~' => out.push(c),
+            // As with `ensure_ascii=False`, which escapes control characters below the space alone.
+            c if form == Form::Utf8 && c >= ' ' => out.push(c),
             c => {
                 for unit in c.encode_utf16(&mut [0; 2]) {
                     // Writing to a string does not fail.
@@ -69,7 +85,9 @@ fn quoted(out: &mut String, text: &str) {
 
 /// Floats have a point or an exponent; the exponent has a sign and at least two digits, and is used outside of 1e-4 to 1e16.
 fn number(out: &mut String, number: &Number) {
-    let Some(value) = number.as_f64().filter(|_| number.is_f64()) else {
+    // A number that no float holds is kept as its digits.
+    let float = number.as_f64().filter(|&value| Number::from_f64(value).as_ref() == Some(number));
+    let Some(value) = float else {
         let _ = write!(out, "{number}");
         return;
     };
@@ -110,6 +128,15 @@ mod tests {
             (json!([{}, []]), "[{}, []]"),
         ] {
             assert_eq!(dumps(&value), text);
+        }
+        assert_eq!(text(&json!({"é": "\u{7f}日本\u{1f600}\"\n\u{1}"})), "{\"é\": \"\u{7f}日本😀\\\"\\n\\u0001\"}");
+    }
+
+    #[test]
+    fn numbers_keep_their_digits() {
+        for digits in ["123456789012345678901234567890", "0.1000000000000000055511151231257827"] {
+            let value: Value = serde_json::from_str(digits).expect("a number");
+            assert_eq!(dumps(&value), digits);
         }
     }
 }

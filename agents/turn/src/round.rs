@@ -7,7 +7,7 @@ use crate::checks::told;
 use crate::guard::Observed;
 use crate::permits::denied;
 use crate::same_calls::SameCalls;
-use crate::{Checks, Outcome, Planner, Returned, Settings, ToolAction, python};
+use crate::{Checks, Outcome, Planner, Returned, Settings, ToolAction};
 
 /// Characters of unreadable arguments that are repeated to the model.
 const QUOTED_MAX: usize = 200;
@@ -107,7 +107,7 @@ impl Round {
                 .or_else(|| returned.iter_mut().find(own).and_then(Option::take).map(|one| one.outcome))
                 .unwrap_or_else(|| Outcome::error("NoResult", "the tool returned nothing"));
             let failed = matches!(outcome, Outcome::Error { .. });
-            let content = content(outcome);
+            let content = content(settings, outcome);
             // The whole result: two that differ after the cut are no repeat.
             results.observed.push(Observed::new(name, &call.arguments, &content, failed));
             let content = bounded(content, settings.limits.result_bytes);
@@ -168,14 +168,14 @@ fn unknown(name: &str, settings: &Settings) -> Outcome {
     Outcome::error("UnknownTool", format!("there is no tool \"{name}\"; the tools are: {}", known.join(", ")))
 }
 
-fn content(outcome: Outcome) -> String {
+fn content(settings: &Settings, outcome: Outcome) -> String {
     match outcome {
-        Outcome::Value(value) => python::dumps(&value),
-        Outcome::Error { kind, text } => python::dumps(&json!({"error": format!("{kind}: {text}")})),
+        Outcome::Value(value) => settings.told(&value),
+        Outcome::Error { kind, text } => settings.told(&json!({"error": format!("{kind}: {text}")})),
     }
 }
 
-/// A result that is cut if it is too long. It is ASCII.
+/// A result that is cut if it is too long.
 fn bounded(mut text: String, bytes_max: usize) -> String {
     let bytes = text.len();
     if bytes > bytes_max {

@@ -4,7 +4,7 @@ use atlas_model::{NanoDollars, Prices, Tool};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{AutoContinue, TodoList, ToolRule};
+use crate::{AutoContinue, TodoList, ToolRule, python};
 
 /// What a turn is fixed to before it starts. A driver that records a turn records its settings first. The default is the
 /// behaviour of Atlas for Python.
@@ -27,6 +27,10 @@ pub struct Settings {
     pub stream: bool,
     /// True if results of failed tools are marked as errors. Atlas for Python only says so in their text.
     pub mark_errors: bool,
+    /// True if inputs and results are UTF-8 in messages. Atlas for Python escapes what is not ASCII, which makes six characters of one
+    /// in Chinese; a turn that was recorded so is replayed so.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub utf8: bool,
     /// None if the model's prices are unknown.
     pub prices: Option<Prices>,
     /// The prices of the models that may answer instead, in their order.
@@ -41,6 +45,13 @@ pub struct Settings {
     /// True if a text as output has the texts of all answers, a line apart, and not only the last one.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub all_texts: bool,
+}
+
+impl Settings {
+    /// A value in a message.
+    pub(crate) fn told(&self, value: &Value) -> String {
+        if self.utf8 { python::text(value) } else { python::dumps(value) }
+    }
 }
 
 /// The todo list that a turn starts with.

@@ -13,7 +13,6 @@ use crate::round::Round;
 use crate::same_calls::SameCalls;
 use crate::{
     AtLimit, Checks, Effect, End, Event, Failure, Format, Halt, Planner, Returned, Settings, TodoList, budget, output,
-    python,
 };
 
 /// One turn of an agent: from its input to its output.
@@ -217,12 +216,12 @@ impl Turn {
         }
         let mut messages = said;
         if messages.is_empty() {
-            messages.push(Message::user(python::dumps(input)));
+            messages.push(Message::user(self.settings.told(input)));
         } else if let Some(last) = messages.last_mut()
             && input.as_object().is_some_and(|members| !members.is_empty())
         {
             // The other members of the input belong to the message to answer.
-            last.parts.insert(0, Part::Text { text: python::dumps(input) });
+            last.parts.insert(0, Part::Text { text: self.settings.told(input) });
         }
         if let Some(last) = messages.last_mut() {
             last.parts.extend(images.into_iter().map(Part::Image));

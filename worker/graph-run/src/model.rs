@@ -87,6 +87,7 @@ impl Node<'_> {
                 ..Limits::default()
             },
             mark_errors: true,
+            utf8: true,
             ..Settings::default()
         };
         let mut attempt = 1;
