@@ -4,7 +4,9 @@
 
 use std::fmt;
 
+use atlas_contract::surrogates;
 use atlas_types::{Micros, Timestamp};
+use bytes::Bytes;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
 /// Appends a quoted string. Non-ASCII characters become `\uXXXX`.
@@ -132,7 +134,21 @@ pub fn check(text: &[u8]) -> Result<(), NotJson> {
     if too_deep(text) {
         return Err(NotJson::TooDeep);
     }
+    if surrogates::mended(text).is_some() {
+        return Err(NotJson::Malformed);
+    }
     serde_json::from_slice::<Readable>(text).map(|Readable| ()).map_err(|_| NotJson::Malformed)
+}
+
+/// A text that somebody sent, with U+FFFD in the place of each half of a surrogate pair. `what` it is goes into the log.
+pub fn mended(what: &str, text: Bytes) -> Bytes {
+    match surrogates::mended(&text) {
+        None => text,
+        Some(mended) => {
+            tracing::warn!(what, halves = mended.halves, "replaced halves of surrogate pairs by U+FFFD");
+            mended.text.into()
+        }
+    }
 }
 
 /// Parses any JSON value completely and discards it.

@@ -71,7 +71,7 @@ impl Submission {
         Self {
             agent,
             version: None,
-            input,
+            input: json::mended("an input", input),
             priority: 0,
             labels: Arc::default(),
             execution_timeout: None,

@@ -358,7 +358,7 @@ async fn run(program: &mut Option<Program>, work: &Arc<Work>, shared: &Shared, c
     {
         *output = mended;
         let text = format!("the output had {halves} halves of surrogate pairs, such as \\ud83d; they are U+FFFD now");
-        control.say(StreamKind::Log, "warning", text).await;
+        control.say(atlas_types::StreamKind::Log, "warning", text).await;
     }
     usage.execution = Micros::from(control.now().saturating_sub(began));
     // A program that cannot be used again is about to be killed, and stays under the watchdog until then.

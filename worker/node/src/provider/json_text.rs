@@ -1,6 +1,7 @@
-//! Parses an agent's output as one JSON document, with the error texts of Python.
+//! Parses an agent's output as one JSON document, with the error texts of Python, and mends it.
 
 use atlas_contract::python::json_fault;
+use atlas_contract::surrogates;
 use serde_json::value::RawValue;
 
 /// Parses exactly one JSON document, optionally surrounded by white space.
@@ -14,9 +15,24 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Box<RawValue>, String> {
     serde_json::from_str::<Box<RawValue>>(text.trim()).map_err(fault)
 }
 
+/// An output as every client can read it, with U+FFFD in the place of each half of a surrogate pair, and how many there were; none if
+/// there was none. A job that has done its work is not lost because its program cut a text within a character.
+pub(crate) fn mended(output: &RawValue) -> Option<(Box<RawValue>, usize)> {
+    let mended = surrogates::mended(output.get().as_bytes())?;
+    let text = String::from_utf8(mended.text).ok()?;
+    Some((RawValue::from_string(text).ok()?, mended.halves))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn halves_of_surrogate_pairs_are_replaced() {
+        let of = |text: &str| mended(&parse(text.as_bytes()).expect("JSON")).map(|(text, halves)| (text.get().to_owned(), halves));
+        assert_eq!(of(r#"{"a":"\ud83d"}"#), Some((r#"{"a":"\ufffd"}"#.to_owned(), 1)));
+        assert_eq!(of(r#"{"a":"\ud83d\ude00"}"#), None);
+    }
 
     #[test]
     fn faults_are_told_in_pythons_words() {
