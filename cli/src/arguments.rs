@@ -4,6 +4,7 @@ use std::any::TypeId;
 use std::ffi::OsString;
 use std::time::Duration;
 
+use clap::builder::{OsStr, Resettable};
 use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command::{
@@ -15,6 +16,7 @@ use crate::command::{
 use crate::context::TimeForm;
 use crate::exit;
 use crate::output::Form;
+use crate::output::screen::ColourWhen;
 
 /// Where a cluster is expected by default.
 pub(crate) const SERVER_DEFAULT: &str = "http://127.0.0.1:7400";
@@ -52,9 +54,17 @@ pub(crate) struct Arguments {
     #[arg(long, global = true, help_heading = GLOBAL)]
     #[arg(value_enum, default_value_t = TimeForm::Relative, value_name = "FORM")]
     pub(crate) time: TimeForm,
-    /// Disable colour, as NO_COLOR in the environment does.
+    /// When to use colour.
     #[arg(long, global = true, help_heading = GLOBAL)]
+    #[arg(value_enum, default_value_t = ColourWhen::Auto, value_name = "WHEN")]
+    pub(crate) color: ColourWhen,
+    /// The same as --color never.
+    #[arg(long, global = true, help_heading = GLOBAL, conflicts_with = "color")]
     pub(crate) no_color: bool,
+    /// Let one controller answer reads alone, from what it knows; later changes may be missing. For a cluster whose
+    /// majority is lost.
+    #[arg(long, global = true, help_heading = GLOBAL)]
+    pub(crate) stale: bool,
     /// Print only results and errors.
     #[arg(short, long, global = true, help_heading = GLOBAL)]
     pub(crate) quiet: bool,
@@ -74,11 +84,41 @@ impl Arguments {
         Self::read_from(std::env::args_os())
     }
 
-    fn read_from(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Result<Self, clap::Error> {
-        let mut command = with_signs(Self::command());
-        let mut matches = command.try_get_matches_from_mut(arguments)?;
+    pub(crate) fn read_from(
+        arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+    ) -> Result<Self, clap::Error> {
+        let mut command = atlas_env::empty_is_unset(with_signs(Self::command()));
+        let arguments = with_help(&command, arguments.into_iter().map(Into::into).collect());
+        let matches = command.try_get_matches_from_mut(arguments.iter());
+        let mut matches = matches.map_err(|error| as_typed(&arguments).unwrap_or(error))?;
         Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
     }
+}
+
+/// The error about what was typed alone. With variables such as `ATLAS_SERVER` set, clap's usage line would name their options too.
+/// None if there is no error without the variables.
+fn as_typed(arguments: &[OsString]) -> Option<clap::Error> {
+    without_environment(with_signs(Arguments::command())).try_get_matches_from(arguments).err()
+}
+
+fn without_environment(command: clap::Command) -> clap::Command {
+    let reset = |arg: Arg| if arg.get_env().is_some() { arg.env(Resettable::<OsStr>::Reset) } else { arg };
+    command.mut_args(reset).mut_subcommands(without_environment)
+}
+
+/// Reads `help` instead of a verb as `--help`: `atlasctl help job list` and `atlasctl job help list`.
+fn with_help(root: &clap::Command, mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let (mut command, mut at) = (root, 1);
+    while let Some(word) = arguments.get(at).filter(|_| command.has_subcommands()) {
+        if word == "help" {
+            arguments.remove(at);
+            arguments.push("--help".into());
+            break;
+        }
+        let Some(found) = command.find_subcommand(word) else { break };
+        (command, at) = (found, at + 1);
+    }
+    arguments
 }
 
 /// Lets options for numbers and durations take values such as `-5s`, so that the error is about the value: without this, clap
@@ -224,6 +264,36 @@ pub(crate) enum Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn help_is_a_verb_as_well() {
+        let told = |line: &str| Arguments::read_from(line.split(' ')).expect_err("help is an error").to_string();
+        for (line, same) in [
+            ("atlasctl help", "atlasctl --help"),
+            ("atlasctl help job list", "atlasctl job list --help"),
+            ("atlasctl job help", "atlasctl job --help"),
+            ("atlasctl job help list", "atlasctl job list --help"),
+        ] {
+            assert_eq!(told(line), told(same), "{line}");
+        }
+        assert!(told("atlasctl help jbo").contains("a similar subcommand exists: 'job'"));
+        // The name of an agent.
+        assert!(Arguments::read_from(["atlasctl", "run", "help"]).is_ok());
+    }
+
+    #[test]
+    fn an_error_is_about_what_was_typed() {
+        let told = as_typed(&["atlasctl", "run", "--bogus"].map(OsString::from)).expect("wrong").to_string();
+        assert!(told.contains("Usage: atlasctl run") && !told.contains("--server"), "{told}");
+        let all = without_environment(Arguments::command());
+        assert!(all.get_arguments().all(|arg| arg.get_env().is_none()));
+    }
+
+    #[test]
+    fn the_help_of_dev_fits_on_a_page() {
+        let help = Arguments::read_from(["atlasctl", "dev", "--help"]).expect_err("help").to_string();
+        assert!(help.lines().count() < 110 && help.contains("atlasctl docs controller-options"), "{help}");
+    }
 
     #[test]
     fn a_negative_value_is_refused_as_such() {

@@ -26,7 +26,7 @@ mod validate;
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 /// Runs and inspects agents, as the command line of Atlas for Python does.
 #[derive(Debug, Parser)]
@@ -97,7 +97,8 @@ fn main() -> ExitCode {
         return code;
     }
     atlas_env::no_huge_pages();
-    let arguments = match Arguments::try_parse() {
+    let line = atlas_env::empty_is_unset(Arguments::command());
+    let arguments = match line.try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches)) {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and version also arrive here as errors. A failure to print them does not change the exit code.

@@ -124,7 +124,7 @@ impl Settings {
         controllers: Vec<String>,
         data_dir: PathBuf,
     ) -> Result<atlas_worker::Options, SettingsError> {
-        let mut command = without_environment(atlas_worker::Configuration::command(), &NOT_OF_WORKER[1..]);
+        let mut command = without_environment(atlas_worker::Configuration::command_line(), &NOT_OF_WORKER[1..]);
         let matches = matches(&mut command, "atlas-worker", &self.worker)?;
         let configuration = atlas_worker::Configuration::from_arg_matches(&matches).map_err(|error| refused(&error))?;
         let mut configuration = configuration.with_file()?;
@@ -196,7 +196,9 @@ impl Part {
         };
         let own = |arg: &Arg| {
             let shown = arg.get_long() == Some("agent-env");
-            let arg = arg.clone().env(Resettable::<OsStr>::Reset).action(ArgAction::Append).hide_short_help(!shown);
+            // There are too many for a page; the reference has them.
+            let arg = arg.clone().env(Resettable::<OsStr>::Reset).action(ArgAction::Append);
+            let arg = arg.hide_short_help(!shown).hide_long_help(!shown);
             // The part itself refuses a value such as `-5s` and says what it expects.
             arg.allow_hyphen_values(true)
         };

@@ -6,7 +6,7 @@ mod words;
 
 use std::time::Duration;
 
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use serde_json::Value;
 
 use crate::arguments::Arguments;
@@ -49,7 +49,7 @@ async fn candidates(words: &[String]) -> Option<Vec<String>> {
     let place = CompletionContext::of(&root, words)?;
     // The cluster that the line names, otherwise the default one.
     let line = [vec!["atlasctl".to_owned()], place.cluster.clone(), vec!["version".to_owned()]].concat();
-    let context = Context::new(&Arguments::try_parse_from(line).ok()?);
+    let context = Context::new(&Arguments::read_from(line).ok()?);
     let (mut found, mut client) = (Vec::new(), None);
     for names in &place.names {
         found.extend(match names {

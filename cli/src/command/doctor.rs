@@ -9,11 +9,11 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::api::{self, Cluster, Job, Node};
-use crate::client::Client;
+use crate::client::{Client, allowed};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::Shown;
+use crate::output::{Shown, screen};
 use crate::words;
 
 /// Disk syncs above this latency delay every job.
@@ -34,50 +34,69 @@ pub(crate) struct Options {
     bundle: Option<PathBuf>,
 }
 
+/// What a check came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Well,
+    Warning,
+    /// The caller may not see what the check looks at.
+    LeftOut,
+}
+
+impl State {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Well => "ok",
+            Self::Warning => "warn",
+            Self::LeftOut => "skip",
+        }
+    }
+}
+
 /// The result of one check.
 struct Finding {
-    ok: bool,
+    state: State,
     about: &'static str,
     text: String,
 }
 
 fn ok(about: &'static str, text: impl Into<String>) -> Finding {
-    Finding { ok: true, about, text: text.into() }
+    Finding { state: State::Well, about, text: text.into() }
 }
 
 fn warn(about: &'static str, text: impl Into<String>) -> Finding {
-    Finding { ok: false, about, text: text.into() }
+    Finding { state: State::Warning, about, text: text.into() }
+}
+
+fn left_out(about: &'static str, denied: &Failure) -> Finding {
+    Finding { state: State::LeftOut, about, text: format!("not checked: {}", denied.message) }
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let client = context.client()?;
-    let cluster: Cluster = api::read(&client.get(&["api", "cluster"], &[]).await?)?;
-    let mut findings = vec![quorum(&cluster), versions(&cluster)];
-    findings.extend(measured(&client, &cluster).await?);
-    findings.extend(upkeep::certificates(&cluster, context.look.now));
-    if cluster.mode != "dev" {
-        findings.push(upkeep::backups(&cluster, context.look.now));
-        findings.extend(upkeep::identity(&client).await);
-    }
-    let nodes: Vec<Node> = api::read(&client.get(&["api", "nodes"], &[]).await?)?;
-    findings.push(workers(&nodes));
-    let query = [("status", "pending"), ("view", "full"), ("limit", JOBS_LOOKED_AT)];
-    let waiting: Vec<Job> = api::read(&client.get(&["api", "jobs"], &query).await?)?;
-    findings.push(queue(&waiting, context.look.now));
-    findings.push(doubts(&waiting));
-    if cluster.mode == "dev" {
-        findings.push(ok("mode", "development: no authentication, loopback only"));
-    }
-    let warnings = findings.iter().filter(|finding| !finding.ok).count() as u64;
-    let word = |finding: &Finding| if finding.ok { "ok" } else { "warn" };
-    let line = |finding: &Finding| format!("{:<4}  {:<12}  {}\n", word(finding), finding.about, finding.text);
-    let value =
-        findings.iter().map(|finding| json!({"state": word(finding), "about": finding.about, "text": finding.text}));
+    let cluster = match client.get_if_allowed(&["api", "cluster"], &[]).await? {
+        Ok(cluster) => Ok(api::read::<Cluster>(&cluster)?),
+        Err(denied) => Err(denied),
+    };
+    // Without a majority nothing can be confirmed, and what this controller knows is better than nothing.
+    let has_majority = cluster.as_ref().map_or(true, Cluster::has_majority);
+    let client = if has_majority { client } else { client.reading_stale(true) };
+    let findings = examine(&client, cluster, context.look.now).await?;
+    let warnings = findings.iter().filter(|finding| finding.state == State::Warning).count() as u64;
+    let line = |finding: &Finding| {
+        let word = finding.state.word();
+        let room = " ".repeat(4_usize.saturating_sub(word.len()));
+        format!("{}{room}  {:<12}  {}\n", screen::state(word), finding.about, finding.text)
+    };
+    let value = findings
+        .iter()
+        .map(|finding| json!({"state": finding.state.word(), "about": finding.about, "text": finding.text}));
     let value: Value = value.collect();
     if let Some(path) = &options.bundle {
         bundle::write(context, &client, &value, path).await?;
     }
-    let names = findings.iter().filter(|finding| !finding.ok).map(|finding| format!("warning/{}", finding.about));
+    let warned = findings.iter().filter(|finding| finding.state == State::Warning);
+    let names = warned.map(|finding| format!("warning/{}", finding.about));
     context.show(&Shown { value, names: names.collect(), text: findings.iter().map(line).collect() })?;
     if warnings > 0 {
         context.note(&words::count(warnings, "warning"));
@@ -86,8 +105,73 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     Ok(Exit::Done)
 }
 
+/// Makes the checks whose subjects the caller may see. Only if it may see none, it is refused.
+async fn examine(client: &Client, cluster: Result<Cluster, Failure>, now: f64) -> Result<Vec<Finding>, Failure> {
+    let mut findings = Vec::new();
+    let mut denied = None;
+    let mut skip = |about, failure: Failure| {
+        let finding = left_out(about, &failure);
+        denied.get_or_insert(failure);
+        finding
+    };
+    let is_dev = cluster.as_ref().is_ok_and(|cluster| cluster.mode == "dev");
+    let cluster = match cluster {
+        Ok(cluster) => {
+            findings.extend([quorum(&cluster), versions(&cluster)]);
+            Some(cluster)
+        }
+        Err(failure) => {
+            findings.push(skip("cluster", failure));
+            None
+        }
+    };
+    match allowed(metrics(client).await)? {
+        Ok(page) => findings.extend(measured(&page, cluster.as_ref())),
+        Err(failure) => findings.push(skip("metrics", failure)),
+    }
+    if let Some(cluster) = &cluster {
+        findings.extend(upkeep::certificates(cluster, now));
+        findings.extend((!is_dev).then(|| upkeep::backups(cluster, now)));
+    }
+    if !is_dev {
+        findings.extend(upkeep::identity(client, now).await);
+    }
+    match client.get_if_allowed(&["api", "nodes"], &[]).await? {
+        Ok(nodes) => {
+            let nodes = api::read::<Vec<Node>>(&nodes)?;
+            findings.push(workers(&nodes));
+            findings.extend(names(&nodes, now));
+        }
+        Err(failure) => findings.push(skip("workers", failure)),
+    }
+    let query = [("status", "pending"), ("view", "full"), ("limit", JOBS_LOOKED_AT)];
+    match client.get_if_allowed(&["api", "jobs"], &query).await? {
+        Ok(waiting) => {
+            let waiting: Vec<Job> = api::read(&waiting)?;
+            findings.extend([queue(&waiting, now), doubts(&waiting)]);
+        }
+        Err(failure) => findings.push(skip("queue", failure)),
+    }
+    if is_dev {
+        findings.push(ok("mode", "development: no authentication, loopback only"));
+    }
+    match denied {
+        Some(failure) if findings.iter().all(|finding| finding.state == State::LeftOut) => Err(failure),
+        _ => Ok(findings),
+    }
+}
+
 fn quorum(cluster: &Cluster) -> Finding {
     let (voters, here) = (cluster.quorum.voters, cluster.quorum.reachable);
+    if !cluster.has_majority() {
+        let (_, away) = cluster.voters_by_answer();
+        let needed = voters / 2 + 1;
+        let text = format!(
+            "{here} of {voters} controllers answer, {needed} must: nothing is accepted, and the rest of this is what one of them knows; start {}",
+            away.join(" or ")
+        );
+        return warn("quorum", text);
+    }
     let Some(leader) = &cluster.leader else {
         return warn("quorum", format!("no leader; {here} of {voters} controllers are reachable"));
     };
@@ -114,8 +198,8 @@ fn versions(cluster: &Cluster) -> Finding {
     }
 }
 
-/// Checks the disk, the clock and the idempotency keys by the metrics of the answering controller.
-async fn measured(client: &Client, cluster: &Cluster) -> Result<Vec<Finding>, Failure> {
+/// The metrics of the answering controller.
+async fn metrics(client: &Client) -> Result<String, Failure> {
     let mut page = Vec::new();
     client
         .download(&["metrics"], |piece| {
@@ -123,9 +207,14 @@ async fn measured(client: &Client, cluster: &Cluster) -> Result<Vec<Finding>, Fa
             Ok(())
         })
         .await?;
-    let page = String::from_utf8_lossy(&page);
-    let gauge = |name: &str| gauge(&page, name);
-    let slowest = cluster.members.iter().filter_map(|member| member.fsync_p99_ms).max_by(f64::total_cmp);
+    Ok(String::from_utf8_lossy(&page).into_owned())
+}
+
+/// Checks the disk, the clock and the idempotency keys by the metrics of the answering controller.
+fn measured(page: &str, cluster: Option<&Cluster>) -> Vec<Finding> {
+    let gauge = |name: &str| gauge(page, name);
+    let members = cluster.into_iter().flat_map(|cluster| &cluster.members);
+    let slowest = members.filter_map(|member| member.fsync_p99_ms).max_by(f64::total_cmp);
     let sync = slowest.map(|ms| format!("fsync p99 {}", words::fine_milliseconds(ms)));
     let room = gauge("atlas_disk_free_bytes").map(|bytes| bytes as u64);
     let free = room.map(|bytes| format!("{} free", words::bytes(bytes)));
@@ -161,7 +250,7 @@ async fn measured(client: &Client, cluster: &Cluster) -> Result<Vec<Finding>, Fa
             format!("PostgreSQL does not take the history, {lag} behind; the leader's log says why"),
         ));
     }
-    Ok(findings)
+    findings
 }
 
 /// The value of an instrument without attributes in an OpenMetrics page.
@@ -189,6 +278,16 @@ fn workers(nodes: &[Node]) -> Finding {
         return warn("workers", format!("{text}; down: {}", down.join(", ")));
     }
     if closed.len() == ready.len() { warn("workers", text) } else { ok("workers", text) }
+}
+
+/// Workers that ask for the name of another one.
+fn names(nodes: &[Node], now: f64) -> Option<Finding> {
+    let wanted = nodes.iter().filter_map(|node| Some((node, node.rival.as_ref().filter(|rival| rival.is_recent(now))?)));
+    let told = wanted.map(|(node, rival)| {
+        format!("two workers want the name {}: {} has it, {} is refused", node.id, rival.holder, rival.address)
+    });
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| warn("names", format!("{}; give one of them another --node", told.join("; "))))
 }
 
 fn queue(waiting: &[Job], now: f64) -> Finding {
@@ -225,7 +324,7 @@ mod tests {
     use super::*;
 
     pub(super) fn told(finding: &Finding) -> String {
-        format!("{} {}", if finding.ok { "ok" } else { "warn" }, finding.text)
+        format!("{} {}", finding.state.word(), finding.text)
     }
 
     #[test]
@@ -239,10 +338,13 @@ mod tests {
         cluster["members"][1] = member("c2", false);
         cluster["quorum"]["reachable"] = json!(1);
         assert_eq!(told(&quorum(&read(&cluster))), "warn 1 of 2 controllers, leader c1, apply lag 2; unreachable: c2");
+        let lost = json!({"quorum": {"voters": 3, "reachable": 1}, "members": [member("c1", true), member("c2", false), member("c3", false)]});
+        let text = "warn 1 of 3 controllers answer, 2 must: nothing is accepted, and the rest of this is what one of them knows; start c2 or c3";
+        assert_eq!(told(&quorum(&read(&lost))), text);
         cluster["leader"] = Value::Null;
-        assert!(!quorum(&read(&cluster)).ok);
+        assert_eq!(quorum(&read(&cluster)).state, State::Warning);
         cluster["members"][0]["version"] = json!("0.2.0");
-        assert!(!versions(&read(&cluster)).ok);
+        assert_eq!(versions(&read(&cluster)).state, State::Warning);
     }
 
     #[test]
@@ -255,9 +357,10 @@ mod tests {
         };
         assert_eq!(told(&queue(&[], 0.0)), "ok 0 waiting");
         assert_eq!(told(&queue(&[job("queued", 90.0)], 100.0)), "ok 1 waiting, the oldest for 10 s: queued");
-        assert!(!queue(&[job("no_room", 0.0)], 1000.0).ok);
-        assert!(!queue(&[job("unsatisfiable", 99.0)], 100.0).ok);
-        assert!(doubts(&[job("queued", 0.0)]).ok && !doubts(&[job("in_doubt", 0.0)]).ok);
+        assert_eq!(queue(&[job("no_room", 0.0)], 1000.0).state, State::Warning);
+        assert_eq!(queue(&[job("unsatisfiable", 99.0)], 100.0).state, State::Warning);
+        assert_eq!(doubts(&[job("queued", 0.0)]).state, State::Well);
+        assert_eq!(doubts(&[job("in_doubt", 0.0)]).state, State::Warning);
     }
 
     #[test]
@@ -274,6 +377,14 @@ mod tests {
             "ok 2 ready; not accepting jobs: b"
         );
         assert_eq!(told(&workers(&[node("a", "ready", false), node("b", "down", false)])), "warn 1 ready; down: b");
+        let rival = api::Rival { address: "b:1".to_owned(), holder: "a:1".to_owned(), at: 900.0 };
+        let wanted = [Node { rival: Some(rival), ..node("a", "ready", false) }, node("b", "ready", false)];
+        let told_at = |now| names(&wanted, now).map(|finding| told(&finding)).unwrap_or_default();
+        assert_eq!(
+            told_at(1_000.0),
+            "warn two workers want the name a: a:1 has it, b:1 is refused; give one of them another --node"
+        );
+        assert_eq!(told_at(1_100.0), "", "it does not ask any more");
         let page = "# TYPE x gauge\natlas_disk_free_bytes_total 7\natlas_disk_free_bytes 12 1.0\n";
         assert_eq!(gauge(page, "atlas_disk_free_bytes"), Some(12.0));
         assert_eq!(gauge(page, "atlas_missing"), None);

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::api::{self, Agent, Job, LogLine};
 use crate::client::Client;
 use crate::command::agent::one_version;
+use crate::command::graph::Nodes;
 use crate::command::job::{self, Piece, Printed};
 use crate::context::Context;
 use crate::ending;
@@ -73,10 +74,13 @@ pub(crate) struct Options {
     /// Execution time limit; defaults to the contract's.
     #[arg(long, value_name = "DURATION", value_parser = words::parse_duration)]
     execution_timeout: Option<Duration>,
-    /// Most that its calls of models may cost in US dollars; a call that could exceed it is not made.
+    /// Most that its model calls may cost in US dollars; a call that could exceed it is not made.
     #[arg(long, value_name = "USD")]
     budget: Option<NanoDollars>,
-    /// What becomes of its questions to people: fail, wait, or answer:TEXT. The default is wait on a terminal, which
+    /// Whether the job waits or fails while no registered node has what it needs; defaults to what its namespace says, or else fail.
+    #[arg(long, value_name = "wait|fail", value_parser = ["wait", "fail"])]
+    unsatisfiable: Option<String>,
+    /// What happens to its questions to people: fail, wait, or answer:TEXT. The default is wait on a terminal, which
     /// asks them, and fail elsewhere.
     #[arg(long, value_name = "RULE")]
     questions: Option<String>,
@@ -122,7 +126,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     };
     let job: Job = api::read(&waited)?;
     if context.form.is_text() {
-        return ending::conclude(context, &job);
+        return ending::conclude(context, &client, &job).await;
     }
     let names = vec![format!("job/{}", job.id)];
     context.show(&Shown { value: waited, text: String::new(), names })?;
@@ -189,9 +193,10 @@ async fn attend(
     if !follow {
         return questions::wait(context, client, id, timeout, Some(context)).await;
     }
-    let mut printed = Printed::default();
+    let (mut printed, mut nodes) = (Printed::default(), Nodes::default());
     let follow = async {
-        let followed = job::follow_pieces(client, id, |event, data| tell(context, &mut printed, event, data)).await;
+        let each = |event: &str, data: &str| tell(context, &mut printed, &mut nodes, event, data);
+        let followed = job::follow_pieces(client, id, each).await;
         context.passing(printed.end_line());
         // The command must print the output even if the log lines cannot be followed.
         if let Err(failure) = followed {
@@ -217,15 +222,22 @@ async fn attend(
     waited
 }
 
-/// Prints a log line, or a piece of a model's answer.
-fn tell(context: &Context, printed: &mut Printed, event: &str, data: &str) -> Result<(), Failure> {
+/// Prints a log line, what a node of a graph did, or a piece of a model's answer.
+fn tell(
+    context: &Context,
+    printed: &mut Printed,
+    nodes: &mut Nodes,
+    event: &str,
+    data: &str,
+) -> Result<(), Failure> {
     let value: Value = serde_json::from_str(data).map_err(Failure::answer)?;
     if matches!(event, "delta" | "gap" | "reset") {
         context.passing(&printed.hear(event, &api::read::<Piece>(&value)?));
         return Ok(());
     }
     context.passing(printed.end_line());
-    context.note(job::log_line(&api::read::<LogLine>(&value)?).trim_end());
+    let line: LogLine = api::read(&value)?;
+    context.note(nodes.hear(&line).unwrap_or_else(|| job::log_line(&line)).trim_end());
     Ok(())
 }
 
@@ -286,6 +298,9 @@ fn members(context: &Context, options: &Options) -> Result<Map<String, Value>, F
     }
     if let Some(budget) = options.budget {
         set("budget_usd", budget.to_string().into());
+    }
+    if let Some(rule) = &options.unsatisfiable {
+        set("unsatisfiable", rule.as_str().into());
     }
     let attended = options.from.is_none() && !options.detach && questions::is_attended();
     if let Some(rule) = options.questions.as_deref().or(attended.then_some("wait")) {

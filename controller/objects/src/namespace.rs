@@ -30,6 +30,9 @@ pub struct NamespaceSpec {
     /// How long a job has to wait to go before those of the next priority that were queued later.
     #[serde(default)]
     pub aging_seconds: Option<u64>,
+    /// What becomes of a job that no registered node could run, unless it says so itself.
+    #[serde(default)]
+    pub unsatisfiable: Option<Unsatisfiable>,
     /// Most agent versions.
     #[serde(default)]
     pub agents_max: Option<u64>,
@@ -39,6 +42,16 @@ pub struct NamespaceSpec {
     /// For how many seconds its history keeps an ended job.
     #[serde(default)]
     pub history_seconds_max: Option<u64>,
+}
+
+/// What becomes of a job that no registered node could run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unsatisfiable {
+    /// It fails at once.
+    Fail,
+    /// It waits for a node that can.
+    Wait,
 }
 
 /// How often jobs start.
@@ -148,6 +161,10 @@ impl Kind for NamespaceKind {
                     "type": ["integer", "null"], "minimum": 1, "maximum": AGING_SECONDS_MAX,
                     "description": "Time after which a waiting job goes before jobs that have one priority more and were queued this much later; without it priorities are exact."
                 },
+                "unsatisfiable": {
+                    "enum": ["fail", "wait", null],
+                    "description": "What happens to a job that no registered node could run, unless the submission says so: it fails at once, the default, or waits for such a node."
+                },
                 "agents_max": {
                     "type": ["integer", "null"], "minimum": 0,
                     "description": "Maximum number of registered agent versions."
@@ -206,6 +223,8 @@ mod tests {
                 r#"{"weight":0}"#,
                 r#"{"weight":1001}"#,
                 r#"{"aging_seconds":0}"#,
+                r#"{"unsatisfiable":"wait"}"#,
+                r#"{"unsatisfiable":"never"}"#,
                 r#"{"agents_max":null,"later":[1]}"#,
                 r#"{"history_jobs_max":1000,"history_seconds_max":86400}"#,
                 r#"{"history_jobs_max":-1}"#,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use atlas_types::{AgentVersion, ClusterConfig, Event, EventRecord, Node, NodeHealth, Object};
+use atlas_types::{AgentVersion, ClusterConfig, Event, EventRecord, Node, NodeHealth, Object, Timestamp};
 use serde_json::{Value, json};
 
 use crate::questions::shown as shown_question;
@@ -95,10 +95,11 @@ pub struct EventLabel {
 
 impl EventLabel {
     /// The label of an event.
-    pub fn of(event: &Event) -> Self {
+    pub fn of(record: &EventRecord) -> Self {
+        let event = &record.event;
         let change = match event {
             Event::Job { change, .. } => change_word(*change),
-            other => described(other).0,
+            other => described(other, record.at).0,
         };
         Self { kind: EventKind::of(event), change, name: name_of(event) }
     }
@@ -137,7 +138,7 @@ impl Service {
             out.extend_from_slice(frame.get(1..).unwrap_or_default());
             return Ok(());
         }
-        let (change, member, body) = described(&record.event);
+        let (change, member, body) = described(&record.event, record.at);
         out.extend_from_slice(b"\"timestamp\":");
         json::time(out, record.at);
         out.extend_from_slice(format!(",\"change\":\"{change}\",\"{member}\":{body}}}").as_bytes());
@@ -146,11 +147,15 @@ impl Service {
 }
 
 /// The change as a word, the name of the member for the subject, and the subject's value.
-fn described(event: &Event) -> (&'static str, &'static str, Value) {
+fn described(event: &Event, at: Timestamp) -> (&'static str, &'static str, Value) {
     match event {
         Event::Job { .. } => ("", "job", Value::Null),
         Event::Agent { agent } => (agent_word(agent), "agent", agent_value(agent)),
         Event::AgentDeleted { agent } => ("deleted", "agent", agent_value(agent)),
+        // The one that notes a rival has its time.
+        Event::Node { node } if node.rival.as_ref().is_some_and(|rival| rival.at == at) => {
+            ("contested", "node", node_value(node))
+        }
         Event::Node { node } => (node_word(node), "node", node_value(node)),
         Event::NodeRemoved { .. } => ("removed", "node", Value::Null),
         Event::Configured { config } => ("configured", "config", config_value(config)),
@@ -224,6 +229,7 @@ fn node_value(node: &Node) -> Value {
         "draining": node.draining,
         "labels": node.labels(),
         "circuit": crate::circuit::shown(&node.circuit),
+        "rival": crate::nodes::rival(node),
     })
 }
 

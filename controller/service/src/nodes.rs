@@ -173,6 +173,13 @@ fn whole(number: f64) -> Value {
     if number.fract() == 0.0 && number.abs() < 9e15 { json!(number as i64) } else { json!(number) }
 }
 
+/// The latest worker that was refused because it asked for the node's name; null if there is none.
+pub(crate) fn rival(node: &Node) -> Value {
+    node.rival.as_deref().map_or(Value::Null, |rival| {
+        json!({ "address": &*rival.address, "holder": &*rival.holder, "at": rival.at.as_unix_seconds() })
+    })
+}
+
 fn shown(node: &NodeState, state: &State) -> Value {
     let Node { id, epoch, inventory, health, cordoned, draining, drain_until, warm, registered_at, .. } = &*node.node;
     let free_of = |index: u32| node.free.gpus.iter().find(|gpu| gpu.index == index).map_or(0, |gpu| gpu.free_bytes);
@@ -218,5 +225,6 @@ fn shown(node: &NodeState, state: &State) -> Value {
         "operator_labels": node.node.operator_labels,
         "registered_at": registered_at.as_unix_seconds(),
         "circuit": circuit::shown(&node.node.circuit),
+        "rival": rival(&node.node),
     })
 }

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use atlas_contract::requirement::Requirement;
 use atlas_contract::{Violation, joined};
+use atlas_objects::Unsatisfiable;
 use atlas_state::State;
 use atlas_types::{
-    AgentKind, AgentName, AgentPin, AgentVersion, Command, Door, Failure, FailureKind, JobId, Origin, Outcome, Payload,
-    PolicyRef, Rejection, Request, RequiredAgent, SpawnedBy, SubmitJob, Verdict,
+    AgentKind, AgentName, AgentPin, AgentVersion, Command, Door, Failure, FailureKind, JobId, Namespace, Origin, Outcome, Payload,
+    PolicyRef, Rejection, Request, RequiredAgent, SpawnedBy, SubmitJob, Verdict, level,
 };
 use bytes::Bytes;
 use serde_json::Value;
@@ -47,7 +48,7 @@ impl<'s> Draft<'s> {
     }
 
     /// The request. None until the input is stored.
-    fn request(&self, verdict: Verdict, policies: Vec<PolicyRef>) -> Option<Request> {
+    fn request(&self, verdict: Verdict, waits_for_node: bool, policies: Vec<PolicyRef>) -> Option<Request> {
         let Self { submission, origin, id, stored, .. } = self;
         let command = Command::SubmitJob(SubmitJob {
             id: *id,
@@ -62,13 +63,21 @@ impl<'s> Draft<'s> {
             not_before: submission.not_before,
             bearer: submission.bearer,
             budget_nanodollars: submission.budget_nanodollars,
-            waits_for_node: submission.waits_for_node.unwrap_or(false),
+            waits_for_node,
             context: None,
             questions: submission.questions.clone(),
             policies,
         });
         Some(Request { origin: origin.clone(), command })
     }
+}
+
+/// Whether a job waits while no registered node could run it: as it says itself, or else its namespace.
+pub(crate) fn waits_for_node(state: &State, namespace: &Namespace, asked: Option<bool>) -> bool {
+    let of_namespace = || state.limits_of(namespace)?.unsatisfiable;
+    // Where not all members know of it, jobs fail as they always did.
+    let known = state.level() >= level::WAITING_FOR_NODES;
+    asked.unwrap_or_else(|| known && of_namespace() == Some(Unsatisfiable::Wait))
 }
 
 /// The state against which submissions are checked.
@@ -272,7 +281,8 @@ impl Service {
             }
             places.push(place);
             let policies = self.policies_of(judge.latest(), &caller.namespace);
-            requests.extend(draft.request(verdict, policies));
+            let waits = waits_for_node(judge.latest(), &caller.namespace, draft.submission.waits_for_node);
+            requests.extend(draft.request(verdict, waits, policies));
         }
         Ok((places, requests))
     }

@@ -232,6 +232,9 @@ impl Shown {
         if let Some(budget) = self.job.budget_nanodollars {
             out.extend_from_slice(format!(",\"budget_usd\":{}", budget as f64 / 1e9).as_bytes());
         }
+        if self.job.waits_for_node {
+            out.extend_from_slice(b",\"unsatisfiable\":\"wait\"");
+        }
         if let Some(tree) = self.tree.filter(|tree| tree.cost_nanodollars > 0) {
             out.extend_from_slice(format!(",\"tree_cost_usd\":{}", dollars(tree)).as_bytes());
         }

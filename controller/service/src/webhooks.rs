@@ -103,7 +103,7 @@ fn payload_bytes(event: &Event) -> u64 {
 }
 
 fn write_short(out: &mut Vec<u8>, record: &EventRecord) {
-    let EventLabel { kind, change, name } = EventLabel::of(&record.event);
+    let EventLabel { kind, change, name } = EventLabel::of(record);
     out.extend_from_slice(format!("{{\"event\":{},\"kind\":\"{}\",\"name\":", record.seq.0, kind.as_str()).as_bytes());
     json::string(out, &name);
     out.extend_from_slice(b",\"timestamp\":");

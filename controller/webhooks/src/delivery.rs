@@ -127,7 +127,7 @@ impl Line<'_> {
             self.announce_gap().await;
             let Some(records) = self.next(&mut reader, &filter).await? else { return Ok(()) };
             for record in records {
-                let EventLabel { kind, change, .. } = EventLabel::of(&record.event);
+                let EventLabel { kind, change, .. } = EventLabel::of(&record);
                 let wanted = spec.wants(kind.as_str(), change)
                     && means.service.is_seen_in(&record.event, &sender.key.namespace).await?;
                 if wanted {

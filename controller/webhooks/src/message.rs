@@ -30,7 +30,7 @@ pub(crate) struct Message {
 impl Sender {
     /// The delivery of an event.
     pub(crate) async fn event(&self, service: &Service, record: &EventRecord) -> Result<Message, Error> {
-        let EventLabel { kind, change, .. } = EventLabel::of(&record.event);
+        let EventLabel { kind, change, .. } = EventLabel::of(record);
         let id = self.id(b'e', record.seq.0, record.seq.0);
         let mut body = self.head(&id, "event");
         service.write_event_within(&mut body, record, EVENT_BYTES_MAX).await?;

@@ -15,6 +15,7 @@ mod lock;
 mod memory;
 mod net;
 mod tasks;
+mod variables;
 mod vitals;
 
 use std::sync::Arc;
@@ -27,6 +28,7 @@ pub use lock::{LockError, lock};
 pub use memory::{huge_pages_as_the_system_does, no_huge_pages};
 pub use net::{Connection, Listener, Net, Proof, SystemNet};
 pub use tasks::{Task, TaskEnd, Threads};
+pub use variables::empty_is_unset;
 pub use vitals::Vitals;
 
 /// The interface to the machine; cheap to clone.

@@ -46,7 +46,7 @@ impl Options {
     /// Reads the options of the process, or ends it with an explanation.
     pub fn read() -> Self {
         let mut command = command();
-        let matches = command.clone().get_matches();
+        let matches = atlas_env::empty_is_unset(command.clone()).get_matches();
         let options = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
         if let Err(message) = options.check() {
             command.error(clap::error::ErrorKind::ValueValidation, message).exit();

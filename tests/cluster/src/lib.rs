@@ -34,6 +34,7 @@ mod backup;
 mod bad_input;
 #[cfg(test)]
 mod budgets;
+#[cfg(test)]
 mod canary;
 #[cfg(test)]
 mod chain_bridge;
@@ -65,6 +66,8 @@ mod full_member;
 mod graphs;
 #[cfg(test)]
 mod helpers;
+#[cfg(test)]
+mod hooks;
 #[cfg(test)]
 mod images;
 #[cfg(test)]
@@ -103,6 +106,8 @@ mod members;
 mod membership;
 #[cfg(test)]
 mod nested;
+#[cfg(test)]
+mod one_namespace;
 #[cfg(test)]
 mod openapi;
 #[cfg(test)]
@@ -154,7 +159,11 @@ mod trio;
 #[cfg(test)]
 mod upgrade;
 #[cfg(test)]
+mod variables;
+#[cfg(test)]
 mod webhooks;
+#[cfg(test)]
+mod workers;
 
 pub use agents::{Agent, write as write_agent};
 pub use dev::Dev;

@@ -7,7 +7,7 @@ use anyhow::Context;
 use atlas_env::Env;
 use atlas_otlp::{Config, Otlp};
 use atlas_worker::{Configuration, ConfigurationError, StartError, Worker};
-use clap::Parser;
+use clap::FromArgMatches as _;
 use tokio::signal::unix::{SignalKind, signal};
 
 fn main() -> ExitCode {
@@ -34,7 +34,8 @@ fn code_of(error: &anyhow::Error) -> Option<&'static str> {
 }
 
 fn run() -> anyhow::Result<()> {
-    let configuration = Configuration::parse();
+    let matches = Configuration::command_line().get_matches();
+    let configuration = Configuration::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let filter = configuration.log.clone().unwrap_or_else(|| "info".to_owned());
     let env = Env::system();
     // Refusals are logged, so the log starts before they are returned.

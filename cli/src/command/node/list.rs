@@ -21,7 +21,7 @@ pub(crate) struct Options {
 
 const COLUMNS: [Column<Node>; 10] = [
     column("NODE", "id", |node, _| node.id.clone()),
-    column("STATE", "health", |node, _| state(node)),
+    column("STATE", "health", |node, look| state_at(node, look.now)),
     column("CORES", "cores", |node, _| node.cores.to_string()),
     column("MEMORY", "memory_bytes", |node, _| words::bytes(node.memory_bytes)),
     column("GPUS", "gpus", |node, _| gpus(&node.gpus)),
@@ -73,6 +73,11 @@ pub(crate) fn describe(node: &Node) -> String {
 }
 
 /// The node's health, and whether it is draining or cordoned.
+pub(crate) fn state_at(node: &Node, now: f64) -> String {
+    let rival = node.rival.as_ref().filter(|rival| rival.is_recent(now));
+    state(node) + if rival.is_some() { ", name wanted twice" } else { "" }
+}
+
 pub(crate) fn state(node: &Node) -> String {
     let eligible = match (node.draining, node.cordoned) {
         (true, _) => ", draining",

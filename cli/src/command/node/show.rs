@@ -27,6 +27,10 @@ pub(crate) async fn show(context: &Context, name: &str) -> Result<Exit, Failure>
     if let Some(circuit) = node.circuit.sentence() {
         text += &format!("  circuit      {circuit}\n");
     }
+    if let Some(rival) = &node.rival {
+        let (address, holder, when) = (&rival.address, &rival.holder, context.look.when(rival.at));
+        text += &format!("  refused      another worker of this name at {address}, last {when}; this one is at {holder}\n");
+    }
     if !node.labels.is_empty() {
         text += &format!("  labels       {}\n", words::labels(&node.labels));
     }

@@ -314,6 +314,7 @@ struct Members<'a> {
     budget: Option<&'a RawValue>,
     questions: Option<&'a RawValue>,
     conversation: Option<&'a RawValue>,
+    unsatisfiable: Option<&'a RawValue>,
 }
 
 impl<'de> Deserialize<'de> for Members<'de> {
@@ -340,6 +341,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
                         Name::Budget => members.budget = Some(map.next_value()?),
                         Name::Questions => members.questions = Some(map.next_value()?),
                         Name::Conversation => members.conversation = Some(map.next_value()?),
+                        Name::Unsatisfiable => members.unsatisfiable = Some(map.next_value()?),
                         Name::Other => drop(map.next_value::<IgnoredAny>()?),
                     }
                 }
@@ -362,6 +364,7 @@ enum Name {
     Budget,
     Questions,
     Conversation,
+    Unsatisfiable,
     Other,
 }
 
@@ -387,6 +390,7 @@ impl<'de> Deserialize<'de> for Name {
                     "budget_usd" => Name::Budget,
                     "questions" => Name::Questions,
                     "conversation" => Name::Conversation,
+                    "unsatisfiable" => Name::Unsatisfiable,
                     _ => Name::Other,
                 })
             }
@@ -436,6 +440,9 @@ pub(crate) fn read_submission(body: &Bytes) -> Result<Submission, Problem> {
     if let Some(name) = members.conversation {
         submission.continues = read(name, "'conversation' must be a string")?;
     }
+    if let Some(rule) = members.unsatisfiable {
+        submission.waits_for_node = read_unsatisfiable(rule)?;
+    }
     if let Some(rule) = members.questions {
         let rule: Option<String> = read(rule, "'questions' must be a string")?;
         let rule = rule
@@ -472,6 +479,17 @@ fn read_budget(value: &RawValue) -> Result<Option<u64>, Problem> {
     };
     let budget: NanoDollars = text.parse().map_err(|_| wrong())?;
     Ok(Some(budget.0))
+}
+
+/// What becomes of a job that no registered node could run: whether it waits for one.
+fn read_unsatisfiable(value: &RawValue) -> Result<Option<bool>, Problem> {
+    let wrong = "'unsatisfiable' must be \"wait\" or \"fail\"";
+    match read::<Option<String>>(value, wrong)?.as_deref() {
+        None => Ok(None),
+        Some("wait") => Ok(Some(true)),
+        Some("fail") => Ok(Some(false)),
+        Some(_) => Err(Problem::malformed(wrong)),
+    }
 }
 
 /// The priority: a whole number, a fraction, which is truncated, or a text of digits (compatibility §15.1).

@@ -105,7 +105,7 @@ pub fn command() -> Command {
         let arg = Arg::new(option.key).long(option.flag).env(option.variable).value_name("VALUE").help(option.doc);
         command = command.arg(arg.hide_env_values(option.form == Form::Secret));
     }
-    command
+    atlas_env::empty_is_unset(command)
 }
 
 fn flag(name: &'static str, help: &'static str) -> Arg {

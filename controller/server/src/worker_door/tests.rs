@@ -12,9 +12,10 @@ mod tls;
 mod tools;
 
 use atlas_format::decode_steps;
+use atlas_state::State;
 use atlas_types::{
     Attempt, Command, Cordon, Digest, DrainNode, Failure, FailureKind, FencingToken, JobId, Level, LoseLease, Micros,
-    NodeId, Payload, PayloadBody, ReportKind, StreamEvent, StreamKind, Timestamp, Usage,
+    NodeHealth, NodeId, Payload, PayloadBody, ReportKind, StreamEvent, StreamKind, Timestamp, Usage,
 };
 use atlas_wire::convert::{digest_in, digest_out};
 use atlas_wire::limits::CHUNK_BYTES;
@@ -75,24 +76,88 @@ async fn a_restart_fences_what_the_older_process_held() {
     old.hears().await;
     cluster.submit(7, "plain").await;
     assert_eq!(old.hears().await, "grant job 7 token 1 attempt 1 of plain 1.0.0 needs_start false");
-    let mut new = cluster.worker("n1", 2).await;
-    let welcome = new.hears().await;
+    drop(old);
+    let (mut new, welcome) = cluster.successor("n1", 2).await;
     // The node gets the lost job again, in the welcome or right after it.
     if welcome == "welcome epoch 2 ttl 600s leases []" {
         assert_eq!(new.hears().await, "grant job 7 token 2 attempt 2 of plain 1.0.0 needs_start false");
     } else {
         assert_eq!(welcome, "welcome epoch 2 ttl 600s leases [(7, 2)]");
     }
-    let mut reason = old.hears().await;
-    if reason == "revoke job 7 token 1" {
-        reason = old.hears().await;
-    }
-    assert!(reason.starts_with("Aborted: "), "{reason}");
     new.say(report(1, 7, 1, completed("1"))).await;
     assert_eq!(new.hears().await, "report 1 Fenced");
     new.say(report(2, 7, 2, completed("2"))).await;
     assert_eq!(new.hears().await, "report 2 Applied");
     assert_eq!(cluster.job(7), "completed Some(2) None");
+}
+
+#[tokio::test]
+async fn a_second_worker_of_a_name_is_refused_while_the_first_renews() {
+    let cluster = Cluster::start().await;
+    let mut first = cluster.worker("n1", 1).await;
+    assert_eq!(first.hears().await, WELCOME);
+    for boot in [2, 3] {
+        let refused = cluster.worker("n1", boot).await.hears().await;
+        let (before, after) = ("Aborted: node \"n1\" is the worker at 127.0.0.1:", ", which renews its session; the worker at 127.0.0.1:");
+        assert!(refused.starts_with(before) && refused.contains(after), "{refused}");
+    }
+    let (address, holder) = rival(&cluster.until(|state| rival(state).is_some()).await).expect("noted");
+    assert!(address.starts_with("127.0.0.1:") && holder.starts_with("127.0.0.1:") && address != holder);
+    cluster.submit(7, "plain").await;
+    assert_eq!(first.hears().await, "grant job 7 token 1 attempt 1 of plain 1.0.0 needs_start false");
+    first.say(report(1, 7, 1, completed("1"))).await;
+    assert_eq!(first.hears().await, "report 1 Applied");
+    drop(first);
+    let (_, welcome) = cluster.successor("n1", 4).await;
+    assert_eq!(welcome, "welcome epoch 2 ttl 600s leases []");
+}
+
+/// The addresses of a worker that was refused the name `n1`, and of the one that has it.
+fn rival(state: &State) -> Option<(String, String)> {
+    let rival = state.node(&identity().0)?.node.rival.clone()?;
+    Some((rival.address.to_string(), rival.holder.to_string()))
+}
+
+#[tokio::test]
+async fn the_session_of_a_worker_that_leaves_ends_at_once() {
+    let cluster = Cluster::start().await;
+    let mut worker = cluster.worker("n1", 1).await;
+    assert_eq!(worker.hears().await, WELCOME);
+    worker.say(ToLeader::Draining).await;
+    assert_eq!(worker.hears().await, "hand back in its own time");
+    cluster.submit(7, "plain").await;
+    worker.say(ToLeader::Leaving).await;
+    assert!(worker.hears().await.starts_with("Aborted: this node's session was lost"));
+    let state = cluster.controller.service().handle().applied();
+    assert_eq!(state.node(&identity().0).expect("known").node.health, NodeHealth::Down);
+    assert_eq!(cluster.job(7), "pending None None");
+    let (_, welcome) = cluster.successor("n1", 2).await;
+    assert!(welcome.starts_with("welcome epoch 2"), "{welcome}");
+}
+
+#[tokio::test]
+async fn a_node_whose_stream_broke_gets_nothing_and_is_lost_soon_if_it_holds_nothing() {
+    let cluster = Cluster::start().await;
+    let mut busy = cluster.worker_of("n1", 1, 4).await;
+    busy.hears().await;
+    cluster.submit(7, "plain").await;
+    busy.hears().await;
+    let mut idle = cluster.worker_of("n2", 2, 4).await;
+    idle.hears().await;
+    drop((busy, idle));
+    let health = |state: &State, node: &str| state.node(&node.parse().expect("a name")).map(|found| found.node.health);
+    cluster.until(|state| health(state, "n2") == Some(NodeHealth::Down)).await;
+    // The session lives for 600 s, and with it the lease.
+    cluster.submit(8, "plain").await;
+    let state = cluster.controller.service().handle().applied();
+    assert_eq!(health(&state, "n1"), Some(NodeHealth::Ready));
+    assert_eq!((cluster.job(7), cluster.job(8)), ("running None None".to_owned(), "pending None None".to_owned()));
+    let mut back = cluster.worker_of("n1", 1, 4).await;
+    let welcome = back.hears().await;
+    assert!(welcome.starts_with("welcome epoch 1 ttl 600s leases [(7, 1)"), "{welcome}");
+    if !welcome.contains("(8, 2)") {
+        assert_eq!(back.hears().await, "grant job 8 token 2 attempt 1 of plain 1.0.0 needs_start false");
+    }
 }
 
 #[tokio::test]

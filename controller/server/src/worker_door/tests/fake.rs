@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::Env;
+use atlas_state::State;
 use atlas_types::{
     AgentKind, AgentPin, Assignment, Attempt, BootId, CancelJob, Command, Digest, Door, Effects, FencingToken,
     HandBack, Inventory, JobId, Level, Micros, Namespace, NodeEpoch, NodeId, Origin, Payload, PayloadBody, Principal,
@@ -244,6 +245,39 @@ impl Cluster {
         let mut worker = self.stranger().await;
         worker.say(hello_with(node, boot, places)).await;
         worker
+    }
+
+    /// The first applied state of which this is so.
+    pub(super) async fn until(&self, is_so: impl Fn(&State) -> bool) -> State {
+        let handle = self.controller.service().handle();
+        let mut batches = handle.subscribe();
+        let found = async {
+            loop {
+                let state = handle.applied();
+                if is_so(&state) {
+                    return state;
+                }
+                // After a gap the state is read again as well.
+                let _ = batches.recv().await;
+            }
+        };
+        soon(found).await
+    }
+
+    /// A new process of a node whose worker has just gone, and its welcome. It is refused until the controller knows of that.
+    pub(super) async fn successor(&self, node: &str, boot: u128) -> (Worker, String) {
+        let tried = async {
+            loop {
+                let mut worker = self.worker(node, boot).await;
+                let heard = worker.hears().await;
+                if heard.starts_with("welcome") {
+                    return (worker, heard);
+                }
+                assert!(heard.contains("renews its session"), "{heard}");
+                tokio::task::yield_now().await;
+            }
+        };
+        soon(tried).await
     }
 
     /// A stream on which nothing has been sent.

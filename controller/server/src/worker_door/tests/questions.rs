@@ -91,8 +91,8 @@ async fn what_cannot_be_asked_is_refused_with_the_reason() {
     let checks = [
         ("user__ask", json!({"options": []}), "Missing 'question' parameter"),
         ("user__ask", json!({"question": "?"}), "Missing 'options' parameter"),
-        ("user__ask", json!({"question": "?", "options": "a, b"}), "'options' must be a list of texts"),
-        ("user__ask", json!({"question": "?", "options": {}}), "'options' must be a list of texts"),
+        ("user__ask", json!({"question": "?", "options": "a, b"}), "'options' must be a list of strings"),
+        ("user__ask", json!({"question": "?", "options": {}}), "'options' must be a list of strings"),
         ("user__checkbox", json!({"question": "?", "options": [1]}), "'options' has no option to choose"),
         ("user__other", options.clone(), "Unknown tool: user__other"),
         ("user__input", options.clone(), "Skill 'user__input' not available — declare it in requires.skills"),
