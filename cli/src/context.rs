@@ -1,5 +1,7 @@
 //! The context of every command: the cluster, the output options, stdout and stderr.
 
+mod bridge;
+
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -12,9 +14,18 @@ use crate::client::{Client, Talk, Trust};
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::output::screen::{self, ColourWhen, Screen};
 use crate::output::{Form, List, ListOptions, Shown, visible};
 use crate::sign_in::Renewal;
 use crate::words;
+
+pub(crate) use bridge::Bridge;
+
+/// How notes begin that are warnings.
+const WARNING: &str = "warning: ";
+
+/// That what is read may be old is said once.
+static STALE: std::sync::Once = std::sync::Once::new();
 
 /// The context of one command.
 pub(crate) struct Context {
@@ -28,6 +39,7 @@ pub(crate) struct Context {
     namespace: Option<String>,
     config: Result<Config, Failure>,
     talk: Talk,
+    stale: bool,
     quiet: bool,
     colour: bool,
 }
@@ -70,7 +82,8 @@ impl Look {
 
 impl Context {
     pub(crate) fn new(arguments: &Arguments) -> Self {
-        let forbidden = arguments.no_color || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let colour = if arguments.no_color { ColourWhen::Never } else { arguments.color };
+        Screen::look(colour);
         let now = Env::system().clock.wall().0 as f64 / 1e6;
         Self {
             form: arguments.output.clone(),
@@ -81,8 +94,9 @@ impl Context {
             namespace: given(&arguments.namespace, "ATLAS_NAMESPACE"),
             config: Config::read(),
             talk: Talk { trace: arguments.trace, verbose: arguments.verbose },
+            stale: arguments.stale,
             quiet: arguments.quiet,
-            colour: !forbidden && std::io::stderr().is_terminal(),
+            colour: colour.applies(std::io::stderr().is_terminal()),
         }
     }
 
@@ -142,13 +156,27 @@ impl Context {
         })
     }
 
-    /// The HTTP client of the cluster.
     /// The namespace of the command.
     pub(crate) fn namespace(&self) -> &str {
         self.namespace.as_deref().unwrap_or("default")
     }
 
+    /// The namespace that the user gave.
+    pub(crate) fn named_namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
+    }
+
+    /// The HTTP client of the cluster.
+    /// The HTTP client of the cluster.
     pub(crate) fn client(&self) -> Result<Client, Failure> {
+        if self.stale {
+            STALE.call_once(|| self.note("stale: what one controller knows; later changes may be missing"));
+        }
+        Ok(self.any_client()?.reading_stale(self.stale))
+    }
+
+    /// A client whose reads need what the API says, also with `--stale`.
+    pub(crate) fn any_client(&self) -> Result<Client, Failure> {
         Ok(self.anonymous()?.with_token(self.token()?.as_deref())?.renewing(self.renewal()?))
     }
 
@@ -174,7 +202,12 @@ impl Context {
 
     /// Prints a result to stdout in the requested format.
     pub(crate) fn show(&self, shown: &Shown) -> Result<(), Failure> {
-        self.print(&self.form.render(shown)?)
+        self.print_form(&self.form.render(shown)?)
+    }
+
+    /// Prints a result; text for people has its colours.
+    pub(crate) fn print_form(&self, text: &str) -> Result<(), Failure> {
+        self.write(text, self.form.is_text() && Screen::get().colour)
     }
 
     /// Prints a list in the requested format; returns the number of objects.
@@ -185,14 +218,19 @@ impl Context {
         list: &List<'_, T>,
     ) -> Result<usize, Failure> {
         let (text, count) = list.render(value, options, &self.form, &self.look)?;
-        self.print(&text)?;
+        self.print_form(&text)?;
         Ok(count)
     }
 
     /// Prints text to stdout; if the reader has closed the pipe (`| head`), the program ends without an error.
     pub(crate) fn print(&self, text: &str) -> Result<(), Failure> {
+        self.write(text, false)
+    }
+
+    fn write(&self, text: &str, has_colours: bool) -> Result<(), Failure> {
         let mut stdout = std::io::stdout().lock();
         let text = if stdout.is_terminal() { visible(text) } else { text.into() };
+        let text = if has_colours { screen::painted(&text).into() } else { text };
         let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
         match written {
             Ok(()) => Ok(()),
@@ -203,8 +241,12 @@ impl Context {
 
     /// Prints a note for the user to stderr.
     pub(crate) fn note(&self, line: &str) {
-        if !self.quiet {
-            self.tell("", line, "");
+        if self.quiet {
+            return;
+        }
+        match line.strip_prefix(WARNING) {
+            Some(rest) => self.tell("\u{1b}[33m", WARNING, rest),
+            None => self.tell("", line, ""),
         }
     }
 
@@ -238,7 +280,11 @@ impl Context {
         }
         let text = failure.to_string();
         let (head, rest) = text.split_at(text.find(':').unwrap_or(text.len()));
-        self.tell("\u{1b}[1;31m", head, rest);
+        // The hint, which is the last line.
+        let next = failure.next.as_ref().and_then(|next| rest.strip_suffix(next.as_str()).map(|rest| (rest, next)));
+        let Some((rest, next)) = next.filter(|_| self.colour) else { return self.tell("\u{1b}[1;31m", head, rest) };
+        self.tell("\u{1b}[1;31m", head, rest.trim_end_matches('\n'));
+        self.tell("\u{1b}[2m", next, "");
     }
 
     /// Whether stderr is a terminal on which a status line can be updated.

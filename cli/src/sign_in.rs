@@ -118,20 +118,32 @@ pub(crate) fn now(env: &Env) -> UnixSeconds {
 pub(crate) struct Renewal {
     context: String,
     path: PathBuf,
+    /// When the token of the context ends.
+    end: UnixSeconds,
     env: Env,
 }
 
 impl Renewal {
-    /// For a context of the configuration file; none if its token has time left, or nobody logged in.
+    /// For a context of the configuration file; none if its token cannot be renewed, or nobody logged in.
     pub(crate) fn of(config: &Config, context: &str) -> Option<Self> {
-        let env = Env::system();
         let login = config.contexts.get(context)?.login.as_ref()?;
-        (login.is_over(now(&env)) && login.refresh_token.is_some())
-            .then(|| Some(Self { context: context.to_owned(), path: Config::path()?, env }))?
+        login.refresh_token.as_ref()?;
+        let (context, path, env) = (context.to_owned(), Config::path()?, Env::system());
+        Some(Self { context, path, end: login.expires_at?, env })
     }
 
-    /// The renewed token. One program asks the issuer, the others find what it wrote: a refresh token may count once.
-    pub(crate) async fn token(&self) -> Result<String, Failure> {
+    /// Whether the token of the context has to be renewed before it is used.
+    pub(crate) fn is_due(&self) -> bool {
+        now(&self.env).saturating_add(EARLY) >= self.end
+    }
+
+    /// Whether a token that was renewed has ended. The issuer may give tokens for less than the time by which others are renewed early.
+    pub(crate) fn is_over(&self, end: Option<UnixSeconds>) -> bool {
+        end.is_some_and(|end| now(&self.env) >= end)
+    }
+
+    /// The renewed token and its end. One program asks the issuer, the others find what it wrote: a refresh token may count once.
+    pub(crate) async fn token(&self) -> Result<(String, Option<UnixSeconds>), Failure> {
         let (path, env) = (lock_path(&self.path), self.env.clone());
         let locked = env.spawn_blocking("wait for the configuration", move || lock(&path)).join().await;
         let _lock = locked.map_err(|_| failed(&"the wait for another atlasctl was cut off"))??;
@@ -143,7 +155,7 @@ impl Renewal {
         };
         let now = now(&self.env);
         if !login.is_over(now) {
-            return Ok(token.clone());
+            return Ok((token.clone(), login.expires_at));
         }
         let Some(refresh) = login.refresh_token.as_deref().map(SecretText::new) else {
             return Err(failed(&"the token has expired"));
@@ -154,14 +166,15 @@ impl Renewal {
             return Err(failed(&"the issuer gave no ID token with the renewed login"));
         };
         let token = token.expose().to_owned();
-        login.expires_at = given.end(login.shown);
+        let end = given.end(login.shown);
+        login.expires_at = end;
         // An issuer that gives no new refresh token keeps the one in use.
         if let Some(refresh) = &given.tokens.refresh {
             login.refresh_token = Some(refresh.expose().to_owned());
         }
         entry.token = Some(token.clone());
         config.write()?;
-        Ok(token)
+        Ok((token, end))
     }
 }
 

@@ -63,7 +63,7 @@ impl Client {
     /// Sends a request to the controller that answered last; if none can be reached there, to the others in turn. A request that may
     /// have arrived is not sent again.
     async fn execute(&self, request: RequestBuilder) -> Result<Response, Failure> {
-        let request = request.build().map_err(|error| self.unreachable(&error))?;
+        let request = self.with_renewed_token(request.build().map_err(|error| self.unreachable(&error))?).await?;
         let first = self.current.load(Ordering::Relaxed);
         let mut refused = None;
         for step in 0..self.servers.len() {

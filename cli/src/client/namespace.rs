@@ -18,7 +18,7 @@ impl Client {
         self.namespace.as_deref()
     }
 
-    /// Puts a document in the place of one revision; refused if the object has another one.
+    /// Puts a document instead of one revision; refused if the object has another one.
     pub(crate) async fn put_revision(
         &self,
         path: &[&str],
@@ -35,40 +35,51 @@ impl Client {
 pub(super) fn has_namespace(path: &[&str]) -> bool {
     matches!(
         path,
-        [
-            "api",
-            "jobs"
-                | "jobs:batch"
-                | "agents"
-                | "events"
-                | "conversations"
-                | "skills"
-                | "chains"
-                | "triggers"
-                | "traces"
-                | "questions"
-                | "orchestrator",
-            ..
-        ] | ["api", "objects", _, ..]
+        ["mcp"]
+            | [
+                "api",
+                "jobs"
+                    | "jobs:batch"
+                    | "jobs:erase"
+                    | "agents"
+                    | "events"
+                    | "conversations"
+                    | "skills"
+                    | "chains"
+                    | "triggers"
+                    | "traces"
+                    | "questions"
+                    | "orchestrator"
+                    | "policies"
+                    | "models"
+                    | "mcp-servers"
+                    | "hooks",
+                ..
+            ]
+            | ["api", "objects", _, ..]
             | ["api", "secrets", _]
             | ["api", "cluster", "events"]
     )
 }
 
+/// The reference of the interface is generated from the operations of the controller.
 #[test]
-fn a_namespace_is_sent_where_it_is_known() {
-    for path in [
-        &["api", "jobs"][..],
-        &["api", "agents", "a", "versions"],
-        &["api", "objects", "webhook"],
-        &["api", "orchestrator"],
-        &["api", "questions", "q", "answer"],
-        &["api", "triggers"],
-        &["api", "chains", "check"],
-    ] {
-        assert!(has_namespace(path), "{path:?}");
+fn a_namespace_is_sent_where_the_controller_takes_one() {
+    let page = include_str!("../../../docs/reference/api.md");
+    let mut wrong = Vec::new();
+    let mut with = 0;
+    for section in page.split("\n## ").skip(1) {
+        let Some((_, path)) = section.lines().next().and_then(|head| head.split_once(" /")) else { continue };
+        // What programs other than this one use, and the audit, which belongs to the cluster and has a condition of that name.
+        if ["ws", ".well-known/", "api/audit"].iter().any(|begin| path.starts_with(begin)) {
+            continue;
+        }
+        let takes = section.contains("* `namespace`, in the query");
+        with += usize::from(takes);
+        if has_namespace(&path.split('/').collect::<Vec<_>>()) != takes {
+            wrong.push(format!("/{path} {} a namespace", if takes { "takes" } else { "does not take" }));
+        }
     }
-    for path in [&["api", "nodes"][..], &["api", "objects"], &["api", "cluster"], &["metrics"]] {
-        assert!(!has_namespace(path), "{path:?}");
-    }
+    assert_eq!(wrong, Vec::<String>::new());
+    assert!(with > 50 && has_namespace(&["mcp"]), "{with}");
 }

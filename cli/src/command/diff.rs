@@ -16,7 +16,10 @@ use crate::words;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Folder of agents and documents, file of documents as printed by get -o yaml, or - for stdin; repeatable.
-    #[arg(short, long = "file", required = true, value_name = "PATH|-", allow_hyphen_values = true)]
+    #[arg(value_name = "PATH|-", required_unless_present = "files")]
+    paths: Vec<PathBuf>,
+    /// The same, as an option.
+    #[arg(short, long = "file", value_name = "PATH|-", allow_hyphen_values = true)]
     files: Vec<PathBuf>,
     /// Also list agent versions that have the labels and are not in the files, which apply --prune would retire.
     #[arg(long, requires = "labels")]
@@ -29,7 +32,7 @@ pub(crate) struct Options {
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let client = context.client()?;
     let (mut values, mut names, mut text) = (Vec::new(), Vec::new(), String::new());
-    let wanted = read(&options.files)?;
+    let wanted = read(&[&options.paths[..], &options.files].concat())?;
     let held = names_of(&wanted);
     if options.prune {
         prune::check(&wanted, &options.labels)?;

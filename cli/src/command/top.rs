@@ -73,24 +73,85 @@ fn clear(text: &str) {
     print!("\u{1b}[H{lines}\u{1b}[J");
 }
 
-/// Fetches everything that is shown.
+/// Fetches everything that is shown. What the caller may not see is left out and named; only if nothing is left, it is refused.
 async fn see(client: &Client) -> Result<Value, Failure> {
+    let mut left_out = LeftOut::default();
+    let figures = left_out.part("figures", client.get_if_allowed(&["api", "metrics"], &[]).await?);
+    let nodes = left_out.part("nodes", client.get_if_allowed(&["api", "nodes"], &[]).await?);
+    let queue = match (client.namespace(), &figures) {
+        (None, Some(_)) => whole(client, &mut left_out).await?,
+        // The counts of the cluster say nothing about one namespace.
+        (namespace, _) => one(client, namespace.unwrap_or("default"), &mut left_out).await?,
+    };
+    if let (None, None, None, Some(denied)) = (&queue, &figures, &nodes, left_out.denied) {
+        return Err(denied);
+    }
+    let agents = figures.as_ref().map(|figures| figures["agents"].clone());
+    let mut seen = json!({"queues": queue.iter().collect::<Vec<_>>(), "nodes": nodes, "agents": agents});
+    if let (Some(figures), None) = (figures, client.namespace())
+        && let Some(queue) = seen["queues"].get_mut(0)
+    {
+        queue["figures"] = figures["global"].clone();
+    }
+    if !left_out.parts.is_empty() {
+        seen["left_out"] = json!(left_out.parts);
+    }
+    Ok(seen)
+}
+
+/// The parts that a caller may not see, each with the reason.
+#[derive(Default)]
+struct LeftOut {
+    parts: Vec<Value>,
+    denied: Option<Failure>,
+}
+
+impl LeftOut {
+    fn part(&mut self, what: &str, answer: Result<Value, Failure>) -> Option<Value> {
+        answer
+            .map_err(|denied| {
+                self.parts.push(json!({"what": what, "why": denied.message}));
+                self.denied.get_or_insert(denied);
+            })
+            .ok()
+    }
+}
+
+/// The most jobs that are counted one by one.
+const COUNTED_MAX: usize = 1_000;
+
+/// The queue of the whole cluster.
+async fn whole(client: &Client, left_out: &mut LeftOut) -> Result<Option<Value>, Failure> {
     let health = client.get(&["api", "health"], &[]).await?;
-    let figures = client.get(&["api", "metrics"], &[]).await?;
-    let nodes = client.get(&["api", "nodes"], &[]).await?;
     let pending = health["pending"].as_u64().unwrap_or(0);
     let mut oldest = Value::Null;
     if pending > 0 {
         // Jobs are listed newest first, so the oldest job is the last one.
         let last = (pending - 1).to_string();
         let query = [("status", "pending"), ("view", "full"), ("limit", "1"), ("offset", last.as_str())];
-        let mut jobs = client.get(&["api", "jobs"], &query).await?;
-        oldest = jobs.get_mut(0).map(Value::take).unwrap_or_default();
+        let jobs = left_out.part("jobs", client.get_if_allowed(&["api", "jobs"], &query).await?);
+        oldest = jobs.and_then(|mut jobs| jobs.get_mut(0).map(Value::take)).unwrap_or_default();
     }
-    let queue = json!({
-        "name": "default", "pending": pending, "running": health["running"], "oldest": oldest, "figures": figures["global"],
-    });
-    Ok(json!({"queues": [queue], "nodes": nodes, "agents": figures["agents"]}))
+    Ok(Some(json!({"name": "default", "pending": pending, "running": health["running"], "oldest": oldest})))
+}
+
+/// The waiting and running jobs of one namespace.
+async fn one(client: &Client, namespace: &str, left_out: &mut LeftOut) -> Result<Option<Value>, Failure> {
+    let limit = COUNTED_MAX.to_string();
+    let mut lists = Vec::new();
+    for status in ["pending", "running"] {
+        let query = [("status", status), ("view", "full"), ("limit", limit.as_str())];
+        match left_out.part("jobs", client.get_if_allowed(&["api", "jobs"], &query).await?) {
+            Some(Value::Array(jobs)) => lists.push(jobs),
+            _ => return Ok(None),
+        }
+    }
+    let [pending, running] = &lists[..] else { return Ok(None) };
+    let oldest = pending.last().filter(|_| pending.len() < COUNTED_MAX);
+    Ok(Some(json!({
+        "name": namespace, "pending": pending.len(), "running": running.len(), "oldest": oldest,
+        "more": lists.iter().any(|jobs| jobs.len() >= COUNTED_MAX),
+    })))
 }
 
 /// The names of the shown objects; a queue has no name that other verbs take.
@@ -103,7 +164,7 @@ fn names(seen: &Value, options: &Options) -> Vec<String> {
 
 fn text(seen: &Value, options: &Options, look: &Look) -> Result<String, Failure> {
     let ms = |value: &Value| value.as_f64().filter(|ms| *ms > 0.0).map(words::milliseconds).unwrap_or_default();
-    let number = |value: &Value| value.as_u64().unwrap_or(0).to_string();
+    let number = |value: &Value| value.as_u64().map(|number| number.to_string()).unwrap_or_default();
     let mut parts = Vec::new();
     if !options.nodes {
         let mut table = Table::new(&["QUEUE", "WAITING", "RUNNING", "OLDEST", "RATE/MIN", "P50", "P99"]);
@@ -115,8 +176,8 @@ fn text(seen: &Value, options: &Options, look: &Look) -> Result<String, Failure>
             };
             table.row([
                 queue["name"].as_str().unwrap_or_default().to_owned(),
-                number(&queue["pending"]),
-                number(&queue["running"]),
+                counted(queue, "pending"),
+                counted(queue, "running"),
                 oldest,
                 number(&figures["throughput_per_min"]),
                 ms(&figures["latency_p50_ms"]),
@@ -125,7 +186,7 @@ fn text(seen: &Value, options: &Options, look: &Look) -> Result<String, Failure>
         }
         parts.push(table.text());
     }
-    if !options.queues {
+    if !options.queues && !seen["nodes"].is_null() {
         let nodes: Vec<Node> = api::read(&seen["nodes"])?;
         let mut table = Table::new(&["NODE", "STATE", "CORES", "MEM", "GPU", "PLACES (busy/warm/max)", "LLM"]);
         for node in &nodes {
@@ -145,7 +206,7 @@ fn text(seen: &Value, options: &Options, look: &Look) -> Result<String, Failure>
         }
         parts.push(if nodes.is_empty() { "no nodes\n".to_owned() } else { table.text() });
     }
-    if options.agents {
+    if options.agents && !seen["agents"].is_null() {
         let mut table = Table::new(&["AGENT", "WAITING", "RUNNING", "RATE/MIN", "P50", "P99", "ERRORS", "WARM"]);
         let percent = |value: &Value| format!("{:.0} %", value.as_f64().unwrap_or(0.0) * 100.0);
         for (name, figures) in seen["agents"].as_object().into_iter().flatten() {
@@ -162,7 +223,19 @@ fn text(seen: &Value, options: &Options, look: &Look) -> Result<String, Failure>
         }
         parts.push(table.text());
     }
+    let text = |part: &Value, member: &str| part[member].as_str().unwrap_or_default().to_owned();
+    let left_out = seen["left_out"].as_array().into_iter().flatten();
+    let left_out: String =
+        left_out.map(|part| format!("left out: {}: {}\n", text(part, "what"), text(part, "why"))).collect();
+    parts.extend(Some(left_out).filter(|left_out| !left_out.is_empty()));
     Ok(parts.join("\n"))
+}
+
+/// A count of jobs, which may be more than were counted.
+fn counted(queue: &Value, member: &str) -> String {
+    let count = queue[member].as_u64().unwrap_or(0);
+    let more = queue["more"] == true && count >= COUNTED_MAX as u64;
+    format!("{count}{}", if more { "+" } else { "" })
 }
 
 #[cfg(test)]
@@ -201,6 +274,17 @@ mod tests {
             hello  2        1        3         9 ms  61 ms  25 %    50 %
         "#]]
         .assert_eq(&text(&seen, &options, &look).expect("readable"));
+        let seen_by_some = json!({
+            "queues": [{"name": "team-a", "pending": 1000, "running": 3, "oldest": null, "more": true}], "nodes": null, "agents": null,
+            "left_out": [{"what": "nodes", "why": "ann lacks the right nodes.read in the cluster"}],
+        });
+        expect![[r#"
+            QUEUE   WAITING  RUNNING  OLDEST  RATE/MIN  P50  P99
+            team-a  1000+    3        -       -         -    -
+
+            left out: nodes: ann lacks the right nodes.read in the cluster
+        "#]]
+        .assert_eq(&text(&seen_by_some, &options, &look).expect("readable"));
         assert_eq!(names(&seen, &options), ["node/laptop", "node/gpu-a", "agent/hello"]);
         assert_eq!(names(&seen, &Options { queues: true, ..options }), ["agent/hello"]);
     }

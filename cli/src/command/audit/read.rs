@@ -31,7 +31,7 @@ pub(crate) struct Filter {
     /// Only those about objects that begin with this, such as agent/ or secret/db.
     #[arg(long)]
     object: Option<String>,
-    /// Only those in this namespace.
+    /// Only those in this namespace, as with -n.
     #[arg(long = "in", value_name = "NAMESPACE")]
     within: Option<String>,
     /// Only those with this decision.
@@ -113,8 +113,10 @@ pub(super) struct Read {
 }
 
 impl Filter {
-    /// The question, at a time in Unix seconds.
-    fn asked(&self, now: f64) -> Asked {
+    /// The question of a command.
+    fn asked(&self, context: &Context) -> Asked {
+        let now = context.look.now;
+        let within = self.within.clone().or_else(|| context.named_namespace().map(str::to_owned));
         let ago =
             |name, time: Option<Duration>| time.map(|time| (name, (now - time.as_secs_f64()).max(0.0).to_string()));
         let text = |name, value: &Option<String>| value.clone().map(|value| (name, value));
@@ -122,7 +124,7 @@ impl Filter {
             text("principal", &self.principal),
             text("verb", &self.verb),
             text("object", &self.object),
-            text("namespace", &self.within),
+            text("namespace", &within),
             text("decision", &self.decision),
             ago("since", self.since),
             ago("until", self.until),
@@ -201,7 +203,7 @@ pub(super) fn tell_missing(context: &Context, missing: &[(String, String)]) -> E
 
 pub(super) async fn query(context: &Context, options: &Query) -> Result<Exit, Failure> {
     let client = context.client()?;
-    let asked = Asked { limit: options.limit, ..options.filter.asked(context.look.now) };
+    let asked = Asked { limit: options.limit, ..options.filter.asked(context) };
     let read = asked.each(&client, |record| show(context, &record)).await?;
     if read.more {
         context.next(&format!("next: the same with --cursor {}", read.cursor));
@@ -211,7 +213,7 @@ pub(super) async fn query(context: &Context, options: &Query) -> Result<Exit, Fa
 
 pub(super) async fn tail(context: &Context, filter: &Filter) -> Result<Exit, Failure> {
     let client = context.client()?;
-    let mut asked = filter.asked(context.look.now);
+    let mut asked = filter.asked(context);
     if asked.cursor.is_empty() {
         // Only what is new.
         asked.cursor = "end".to_owned();

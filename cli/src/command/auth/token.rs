@@ -39,15 +39,32 @@ pub(crate) struct CreateOptions {
     /// Who shows the token; by default its name.
     #[arg(long, value_name = "WHO")]
     principal: Option<String>,
-    /// How long it is valid; for ever by default.
-    #[arg(long, value_name = "DURATION", value_parser = words::parse_duration)]
-    expires: Option<Duration>,
+    /// How long it is valid, or never.
+    #[arg(long, value_name = "DURATION|never", default_value = "90d", value_parser = parse_expires)]
+    expires: Expires,
     /// What it is for.
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
     /// Write the token to a new file that only you can read, instead of printing it.
     #[arg(long, value_name = "FILE")]
     to: Option<PathBuf>,
+}
+
+/// When a token ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Expires {
+    After(Duration),
+    Never,
+}
+
+fn parse_expires(text: &str) -> Result<Expires, String> {
+    match text {
+        "never" => Ok(Expires::Never),
+        text => match words::parse_duration(text)? {
+            short if short < Duration::from_secs(1) => Err("must be a second or longer, or never".to_owned()),
+            valid => Ok(Expires::After(valid)),
+        },
+    }
 }
 
 /// Options of `atlasctl auth token list`.
@@ -112,11 +129,15 @@ pub(super) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
 }
 
 async fn create(context: &Context, options: &CreateOptions) -> Result<Exit, Failure> {
+    let valid_for = match options.expires {
+        Expires::After(valid) => Some(valid.as_secs()),
+        Expires::Never => None,
+    };
     let body = json!({
         "name": options.name,
         "principal": options.principal,
         "description": options.description,
-        "valid_for_s": options.expires.map(|expires| expires.as_secs()),
+        "valid_for_s": valid_for,
     });
     let made = context.client()?.post(&["api", "auth", "tokens"], &[], &body).await;
     let mut value = made.map_err(|failure| match object::is_conflict(&failure) {
@@ -135,7 +156,21 @@ async fn create(context: &Context, options: &CreateOptions) -> Result<Exit, Fail
         None => format!("{token}\n"),
     };
     let principal = value["object"]["spec"]["principal"].as_str().unwrap_or_default().to_owned();
+    let ends = value["object"]["spec"]["expires_ms"].as_u64();
     context.show(&Shown { value, text, names: vec![format!("{KIND}/{}", options.name)] })?;
+    match ends {
+        Some(ends) => context.note(&format!("it ends {}", words::date_and_time(ends as f64 / 1e3))),
+        None => context.must_know("warning: this token never ends: whoever gets it can use it until you revoke it"),
+    }
     context.next(&format!("next: atlasctl auth bind {} viewer --cluster   ·   atlasctl auth roles", shell(&principal)));
     Ok(Exit::Done)
+}
+
+#[test]
+fn a_token_ends_unless_the_word_says_otherwise() {
+    assert_eq!(parse_expires("never"), Ok(Expires::Never));
+    assert_eq!(parse_expires("90d"), Ok(Expires::After(Duration::from_secs(90 * 86_400))));
+    for wrong in ["0", "500ms", "-1d", "Never", ""] {
+        assert!(parse_expires(wrong).is_err(), "{wrong}");
+    }
 }

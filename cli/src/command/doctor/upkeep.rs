@@ -1,5 +1,7 @@
 //! Checks of what operators look after: certificates, backups, and how people sign in.
 
+use serde_json::Value;
+
 use crate::api::{Cluster, Controller};
 use crate::client::Client;
 use crate::command::object;
@@ -11,6 +13,9 @@ use super::{Finding, ok, warn};
 const DUE_LATE_S: f64 = 600.0;
 /// A last backup that is older is reported: two days, so that one a day may be missed.
 const BACKUP_OLD_S: f64 = 2.0 * 86_400.0;
+
+/// A token that ends sooner is reported, as its holders need another one.
+const TOKEN_ENDS_SOON_S: f64 = 7.0 * 86_400.0;
 
 /// None without TLS. Controllers replace their certificates themselves, so one that is due for long could not be replaced.
 pub(super) fn certificates(cluster: &Cluster, now: f64) -> Option<Finding> {
@@ -44,24 +49,37 @@ pub(super) fn backups(cluster: &Cluster, now: f64) -> Finding {
 }
 
 /// None if it cannot be known: only those who may read tokens see them.
-pub(super) async fn identity(client: &Client) -> Option<Finding> {
-    let count = async |kind: &str| Some(object::all(client, kind).await.ok()?.len());
-    Some(judged(count("issuer").await?, count("token").await?))
+pub(super) async fn identity(client: &Client, now: f64) -> Option<Finding> {
+    let all = async |kind: &str| object::all(client, kind).await.ok();
+    Some(judged(all("issuer").await?.len(), &all("token").await?, now))
 }
 
-fn judged(issuers: usize, tokens: usize) -> Finding {
-    let both = format!("{}, {}", words::count(issuers as u64, "issuer"), words::count(tokens as u64, "token"));
-    if issuers == 0 && tokens <= 1 {
+fn judged(issuers: usize, tokens: &[Value], now: f64) -> Finding {
+    let both = format!("{}, {}", words::count(issuers as u64, "issuer"), words::count(tokens.len() as u64, "token"));
+    if issuers == 0 && tokens.len() <= 1 {
         let add = "atlasctl auth oidc set NAME --url URL --audience TEXT";
         return warn("identity", format!("only the first token exists; let people sign in: {add}"));
     }
-    ok("identity", both)
+    let left = |token: &Value| Some(token["spec"]["expires_ms"].as_u64()? as f64 / 1e3 - now);
+    let ends_soon = |token: &&Value| left(token).is_some_and(|left| (0.0..TOKEN_ENDS_SOON_S).contains(&left));
+    let soon = tokens.iter().filter(ends_soon).filter_map(|token| token["metadata"]["name"].as_str());
+    let soon = soon.collect::<Vec<_>>().join(", ");
+    if !soon.is_empty() {
+        let within = words::age(TOKEN_ENDS_SOON_S);
+        let make = "make others for the same --principal: atlasctl auth token create";
+        return warn("identity", format!("{both}; ending within {within}: {soon}; {make}"));
+    }
+    match tokens.iter().filter(|token| left(token).is_none()).count() {
+        0 => ok("identity", both),
+        lasting => ok("identity", format!("{both}, {lasting} of which never end")),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
+    use super::super::State;
     use super::super::tests::told;
     use super::*;
     use crate::api;
@@ -90,12 +108,21 @@ mod tests {
             tls(&over).as_deref(),
             Some("warn the certificate of c2 has ended: its log says why it has no new one")
         );
-        assert!(!backups(&over, now).ok);
+        assert_eq!(backups(&over, now).state, State::Warning);
     }
 
     #[test]
     fn a_cluster_with_one_token_is_new() {
-        assert!(!judged(0, 1).ok && judged(0, 2).ok);
-        assert_eq!(told(&judged(1, 1)), "ok 1 issuer, 1 token");
+        let day = 86_400_000_u64;
+        let token = |name: &str, ends: Option<u64>| json!({"metadata": {"name": name}, "spec": {"expires_ms": ends}});
+        let first = [token("first", Some(30 * day))];
+        assert_eq!(judged(0, &first, 0.0).state, State::Warning);
+        assert_eq!(told(&judged(1, &first, 0.0)), "ok 1 issuer, 1 token");
+        let two = [token("first", Some(30 * day)), token("ci", None)];
+        assert_eq!(told(&judged(0, &two, 0.0)), "ok 0 issuers, 2 tokens, 1 of which never end");
+        let soon = "warn 0 issuers, 2 tokens; ending within 7 d: first; make others for the same --principal: atlasctl auth token create";
+        assert_eq!(told(&judged(0, &two, 25.0 * 86_400.0)), soon);
+        // One that has ended is refused already.
+        assert_eq!(judged(0, &two, 31.0 * 86_400.0).state, State::Well);
     }
 }

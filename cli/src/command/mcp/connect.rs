@@ -7,7 +7,7 @@ use std::process::Command;
 use super::clients::{Client, NAME, Surroundings, Way, general};
 use super::document::{BYTES_MAX, difference, with_entry, without_entry};
 use crate::confirm;
-use crate::context::Context;
+use crate::context::{Bridge, Context};
 use crate::exit::Exit;
 use crate::failure::Failure;
 
@@ -50,21 +50,21 @@ enum Plan {
 }
 
 pub(super) fn connect(context: &Context, options: &ConnectOptions) -> Result<Exit, Failure> {
-    let (server, _) = context.server()?;
-    let url = gateway(&server);
+    let reach = Reach::of(context)?;
     let Some(client) = options.client else {
-        context.print(&format!("{:#}\n", general(&url)))?;
+        context.print(&format!("{:#}\n", reach.with(general)))?;
+        reach.explain(context);
         return Ok(Exit::Done);
     };
-    let plan = match way(client, &url, &server)? {
+    let plan = match reach.with(|around| client.way(around)) {
         Way::Commands { add, .. } => Plan::Run(add),
         Way::File { path, section, entry } => {
             let old = read(&path)?;
-            let new =
-                with_entry(old.as_deref(), section, NAME, &entry).map_err(|error| by_hand(&path, &error, &url))?;
+            let new = with_entry(old.as_deref(), section, NAME, &entry).map_err(|error| by_hand(&path, &error))?;
             Plan::Write { path, old, new }
         }
     };
+    reach.explain(context);
     if !carry_out(context, &plan, &options.change)? {
         return Ok(Exit::Done);
     }
@@ -75,13 +75,13 @@ pub(super) fn connect(context: &Context, options: &ConnectOptions) -> Result<Exi
 }
 
 pub(super) fn disconnect(context: &Context, options: &DisconnectOptions) -> Result<Exit, Failure> {
-    let (server, _) = context.server()?;
-    let (url, word) = (gateway(&server), options.client.word());
-    let plan = match way(options.client, &url, &server)? {
+    let word = options.client.word();
+    // What is removed does not depend on the cluster.
+    let plan = match (Reach { url: None, ..Reach::default() }).with(|around| options.client.way(around)) {
         Way::Commands { remove, .. } => Plan::Run(remove),
         Way::File { path, section, .. } => {
             let old = read(&path)?;
-            let new = without_entry(old.as_deref(), section, NAME).map_err(|error| by_hand(&path, &error, &url))?;
+            let new = without_entry(old.as_deref(), section, NAME).map_err(|error| by_hand(&path, &error))?;
             let Some(new) = new else {
                 context.print(&format!("{word} is not connected: {} has no entry \"{NAME}\"\n", path.display()))?;
                 return Ok(Exit::Done);
@@ -95,18 +95,53 @@ pub(super) fn disconnect(context: &Context, options: &DisconnectOptions) -> Resu
     Ok(Exit::Done)
 }
 
-/// The address of the gateway of the first controller.
-fn gateway(server: &str) -> String {
-    let first = server.split(',').next().unwrap_or(server).trim().trim_end_matches('/');
-    let scheme = if first.contains("://") { "" } else { "http://" };
-    format!("{scheme}{first}/mcp")
+/// How a client reaches the gateway.
+#[derive(Default)]
+struct Reach {
+    /// The address; none if the client has to start this program.
+    url: Option<String>,
+    bridge: Bridge,
+    program: PathBuf,
 }
 
-fn way(client: Client, url: &str, server: &str) -> Result<Way, Failure> {
-    let program = std::env::current_exe();
-    let program = program.map_err(|error| Failure::usage(format!("the path of this program is unknown: {error}")))?;
-    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
-    Ok(client.way(&Surroundings { url, server, program: &program, home: &home }))
+impl Reach {
+    /// As the command itself reaches it. Where that takes a token or a certificate, clients start this program, which has both: a copy of a
+    /// token in their files would be read by others and would not be renewed, and few clients can be told which certificates to trust.
+    fn of(context: &Context) -> Result<Self, Failure> {
+        let bridge = context.bridge()?;
+        let url = match context.needs_bridge()? {
+            true => None,
+            false => Some(gateway(&context.server()?.0, context.named_namespace())?),
+        };
+        let program = std::env::current_exe();
+        let program =
+            program.map_err(|error| Failure::usage(format!("the path of this program is unknown: {error}")))?;
+        Ok(Self { url, bridge, program })
+    }
+
+    fn with<T>(&self, made: impl FnOnce(&Surroundings<'_>) -> T) -> T {
+        let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+        let Self { url, bridge, program } = self;
+        made(&Surroundings { url: url.as_deref(), bridge, program, home: &home })
+    }
+
+    fn explain(&self, context: &Context) {
+        if self.url.is_none() {
+            context.note("the client starts atlasctl mcp stdio, which has the token and the certificates");
+        }
+    }
+}
+
+/// The address of the gateway of the first controller.
+fn gateway(server: &str, namespace: Option<&str>) -> Result<String, Failure> {
+    let first = server.split(',').next().unwrap_or(server).trim().trim_end_matches('/');
+    let scheme = if first.contains("://") { "" } else { "http://" };
+    let url = format!("{scheme}{first}/mcp");
+    let Some(namespace) = namespace else { return Ok(url) };
+    let wrong = |_| Failure::usage(format!("\"{url}\" is no address"));
+    let mut url = reqwest::Url::parse(&url).map_err(wrong)?;
+    url.query_pairs_mut().append_pair("namespace", namespace);
+    Ok(url.to_string())
 }
 
 fn read(path: &Path) -> Result<Option<String>, Failure> {
@@ -125,9 +160,9 @@ fn read(path: &Path) -> Result<Option<String>, Failure> {
     Ok(Some(text))
 }
 
-fn by_hand(path: &Path, error: &str, url: &str) -> Failure {
+fn by_hand(path: &Path, error: &str) -> Failure {
     Failure::usage(format!("{} {error}", path.display()))
-        .with_next(format!("add the server by hand: atlasctl mcp connect --print json   (its address is {url})"))
+        .with_next("add the server by hand: atlasctl mcp connect --print json")
 }
 
 /// Shows the change, asks, and makes it. False if it was not made.
