@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use atlas_duty::{Ask, Change, Counterfactual, More, Why};
 use atlas_state::State;
-use atlas_types::{AgentName, Job, JobId, JobStatus, Timestamp};
+use atlas_types::{AgentName, FailureKind, Job, JobId, JobStatus, Timestamp, Wait};
 use serde_json::{Map, Value, json};
 
 use crate::stats::Stats;
@@ -41,6 +41,12 @@ fn explained(state: &State, stats: &Stats, job: &Job, now: Timestamp) -> Value {
         "since": seconds(job.created_at), "starts_if": [],
     });
     if job.status != JobStatus::Pending {
+        let failed = job.failure.as_ref().map(|failure| failure.kind);
+        let demand = job.spec.as_ref().filter(|_| failed == Some(FailureKind::Unsatisfiable)).map(|spec| &spec.demand);
+        if let Some(closest) = demand.and_then(|demand| atlas_duty::lacking(state, demand)) {
+            let short: Vec<String> = closest.short.iter().map(ToString::to_string).collect();
+            shown["lacking"] = json!({ "node": closest.node.as_str(), "short": short });
+        }
         return shown;
     }
     let planned = atlas_duty::explain(state, job);
@@ -110,7 +116,7 @@ fn estimate(state: &State, asked: &Job, ends: &Ends<'_>, (why, found): (&Why, &[
         return known([u64::try_from(until.0.saturating_sub(ends.now.0)).unwrap_or(0); 3]);
     }
     let Some(jobs) = found.iter().find_map(Counterfactual::ends) else {
-        return unknown("no end of running jobs alone starts it");
+        return unknown("it does not wait for a running job");
     };
     let mut latest = [0; 3];
     for job in jobs.iter().filter_map(|job| state.job(*job)) {
@@ -134,7 +140,7 @@ fn counterfactual(state: &State, asked: &Job, found: &Counterfactual) -> Value {
     let mut changes = Vec::new();
     for change in &found.changes {
         let Change::End { jobs } = change else {
-            says.push(change.to_string());
+            says.push(if *change == Change::Wake { waking(asked) } else { change.to_string() });
             changes.push(shown(change));
             continue;
         };
@@ -149,6 +155,20 @@ fn counterfactual(state: &State, asked: &Job, found: &Counterfactual) -> Value {
         changes.push(change);
     }
     json!({ "says": says.join(", and "), "changes": changes })
+}
+
+/// What wakes a parked job: `question-5d1b… is answered or a message arrives`.
+fn waking(job: &Job) -> String {
+    let waits = job.parked.iter().flat_map(|parked| &parked.waits);
+    let things = waits.filter_map(|wait| match wait {
+        Wait::Time { .. } => None,
+        Wait::Child { job } => Some(format!("{job} ends")),
+        Wait::Message => Some("a message arrives".to_owned()),
+        Wait::Question { id } => Some(format!("{id} is answered")),
+        Wait::Answer { question } => Some(format!("{question} is answered")),
+    });
+    let things: Vec<String> = things.collect();
+    if things.is_empty() { Change::Wake.to_string() } else { things.join(" or ") }
 }
 
 fn shown(change: &Change) -> Value {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use atlas_raft::{MemberView, MembersView, Role, Room, Upkeep};
-use atlas_types::{Level, Timestamp};
+use atlas_types::{Level, MemberId, Timestamp};
 use serde_json::{Value, json};
 
 use super::Cluster;
@@ -15,7 +15,7 @@ impl Cluster {
     /// The cluster as this member sees it now.
     pub(crate) fn status(&self) -> Value {
         let view = self.handle().members();
-        let leader = view.leader.and_then(|leader| view.member(leader));
+        let leader = self.able_leader(&view).and_then(|leader| view.member(leader));
         let state = self.handle().applied();
         let disk = *self.handle().disk().borrow();
         let voters: Vec<_> = view.members.iter().filter(|member| member.role == Role::Voter).collect();
@@ -40,6 +40,20 @@ impl Cluster {
         })
     }
 
+    /// The leader, if it can lead: a leader that has lost its majority stays one by the rules of Raft, and can do nothing.
+    fn able_leader(&self, view: &MembersView) -> Option<MemberId> {
+        let leader = view.leader?;
+        let mut voters = view.members.iter().filter(|member| member.role == Role::Voter);
+        let leads = match leader == self.handle().member() {
+            true => {
+                let reachable = voters.clone().filter(|member| self.reaches(view, member)).count();
+                reachable * 2 > voters.count()
+            }
+            false => voters.any(|member| member.peer.member == leader && self.reaches(view, member)),
+        };
+        leads.then_some(leader)
+    }
+
     /// The members as this one sees them now.
     pub(crate) fn members(&self) -> Vec<Value> {
         self.members_of(&self.handle().members())
@@ -60,7 +74,7 @@ impl Cluster {
         json!({
             "id": member.peer.member.0,
             "name": member.peer.label(),
-            "role": role(member),
+            "role": role(member, self.able_leader(view) == Some(member.peer.member)),
             "reachable": self.reaches(view, member),
             "term": status.map(|(status, _)| status.term),
             "last_index": status.map(|(status, _)| status.last_index),
@@ -101,9 +115,9 @@ fn room(room: Room) -> &'static str {
     }
 }
 
-fn role(member: &MemberView) -> &'static str {
+fn role(member: &MemberView, leads: bool) -> &'static str {
     match member.role {
-        Role::Voter if member.leads => "leader",
+        Role::Voter if leads => "leader",
         Role::Voter => "follower",
         Role::Learner => "learner",
     }

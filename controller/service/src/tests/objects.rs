@@ -70,13 +70,13 @@ async fn refusals_say_what_is_wrong() {
     }
     expect![[r#"
         E1117 no such kind of object: "gizmo"; kinds are binding, chain, conversation, enrollment, issuer, mcp-server, model, namespace, orchestrator, pin, policy, role, routing, secret, skill, tier, token, trigger, webhook []
-        E1118 the namespace "b" is refused: Additional properties are not allowed ('agents_maxx' was unexpected); did you mean 'agents_max'? ["/spec"]
+        E1118 the namespace "b" is refused: "agents_maxx" is not allowed here; did you mean "agents_max"? ["/spec/agents_maxx"]
         E1118 the webhook "b" is refused: `spec.url` contains a user name; keep credentials out of addresses ["/spec/url"]
-        E1118 the webhook "b" is refused: 'events' is a required property; 1 is not of type 'string' ["/spec", "/spec/url"]
+        E1118 the webhook "b" is refused: "events" is required; 1 is not of type 'string' ["/spec", "/spec/url"]
         E1116 the object is at revision 1, not at the expected one []
         E1118 the model "b" is refused: `spec.key` is not a reference: write secret://NAME or ${VARIABLE}, never the value itself ["/spec/key"]
         E1118 the model "b" is refused: `spec` cannot be read: an amount is a decimal number such as 0.40 at line 1 column 33 ["/spec"]
-        E1118 the model "b" is refused: {'top_p': 0.5} is not valid under any of the given schemas ["/spec/patch/body"]
+        E1118 the model "b" is refused: 0.5 is not of type 'null', 'boolean', 'integer', 'string', 'array', 'object' ["/spec/patch/body/top_p"]
         E1118 the model "b" is refused: `spec.fallbacks` names the model "c", which does not exist ["/spec/fallbacks"]
         E3006 the spec of the object is larger than 65536 bytes []
     "#]]

@@ -1,7 +1,7 @@
 //! The cluster.
 
 use atlas_service::catalogue::{
-    LIMIT_REACHED, MALFORMED, MEMBER_BEHIND, MEMBERSHIP_REFUSED, NO_BACKUP, NO_TLS, NOT_CONFIGURED, UNKNOWN_MEMBER,
+    LIMIT_REACHED, CLUSTER_FULL, MALFORMED, MEMBER_BEHIND, MEMBERSHIP_REFUSED, NO_BACKUP, NO_TLS, NOT_CONFIGURED, UNKNOWN_MEMBER,
 };
 
 use super::super::{Body, Content, Operation};
@@ -32,7 +32,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         .takes(&[IDEMPOTENCY_KEY])
         .body(Body::MaybeJson("TokenRequest"))
         .answers(&[created("the token, shown this once", &[Content::Json("Token")])])
-        .refuses(&[WRITE, BODY, &[LIMIT_REACHED, NO_TLS]]),
+        .refuses(&[WRITE, BODY, &[LIMIT_REACHED, CLUSTER_FULL, NO_TLS]]),
     post("revokeJoinToken", "/api/cluster/join-tokens/revoke", "Revokes a join token.")
         .takes(&[IDEMPOTENCY_KEY])
         .body(Body::Json("RevokeRequest"))

@@ -1,8 +1,8 @@
 //! Jobs, their steps, logs and traces.
 
 use atlas_service::catalogue::{
-    APPROVAL_NEEDED, CONVERSATION_BUSY, DEPENDENCY_MISSING, INPUT_REFUSED, JOURNAL_GONE, LIMIT_REACHED,
-    NAMESPACE_LIMIT, NO_SUCH_STEP, NOT_APPROVED, NOT_IN_DOUBT, OUTPUT_REFUSED, POLICY_DENIED, QUEUE_FULL, STEP_DIFFERS,
+    APPROVAL_NEEDED, CONVERSATION_BUSY, DEPENDENCY_MISSING, INPUT_REFUSED, JOURNAL_GONE, LIMIT_REACHED, CLUSTER_FULL,
+    NAMESPACE_LIMIT, NAMESPACE_FULL, NO_SUCH_STEP, NOT_APPROVED, NOT_IN_DOUBT, OUTPUT_REFUSED, POLICY_DENIED, QUEUE_FULL, STEP_DIFFERS,
     TOO_LARGE, UNKNOWN_AGENT, UNKNOWN_OBJECT, WRONG_STATUS,
 };
 use http::StatusCode;
@@ -44,8 +44,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
                 POLICY_DENIED,
                 CONVERSATION_BUSY,
                 QUEUE_FULL,
-                LIMIT_REACHED,
-                NAMESPACE_LIMIT,
+                LIMIT_REACHED, CLUSTER_FULL,
+                NAMESPACE_LIMIT, NAMESPACE_FULL,
             ],
         ]),
     post(
@@ -168,8 +168,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
                 APPROVAL_NEEDED,
                 NOT_APPROVED,
                 QUEUE_FULL,
-                LIMIT_REACHED,
-                NAMESPACE_LIMIT,
+                LIMIT_REACHED, CLUSTER_FULL,
+                NAMESPACE_LIMIT, NAMESPACE_FULL,
                 TOO_LARGE,
                 JOURNAL_GONE,
             ],
@@ -201,8 +201,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
                 UNKNOWN_OBJECT,
                 INPUT_REFUSED,
                 QUEUE_FULL,
-                LIMIT_REACHED,
-                NAMESPACE_LIMIT,
+                LIMIT_REACHED, CLUSTER_FULL,
+                NAMESPACE_LIMIT, NAMESPACE_FULL,
                 TOO_LARGE,
                 JOURNAL_GONE,
             ],
@@ -216,5 +216,5 @@ pub(super) const OPERATIONS: &[Operation] = &[
         .takes(&[IDEMPOTENCY_KEY])
         .body(Body::Json("Message"))
         .answers(&[ok("the job has the message in its inbox", &[Content::Json("Sent")])])
-        .refuses(&[WRITE, BODY, STORED, JOB, &[WRONG_STATUS, LIMIT_REACHED]]),
+        .refuses(&[WRITE, BODY, STORED, JOB, &[WRONG_STATUS, LIMIT_REACHED, CLUSTER_FULL]]),
 ];

@@ -1,7 +1,7 @@
 //! Objects.
 
 use atlas_service::catalogue::{
-    CHAIN_CYCLE, LIMIT_REACHED, MALFORMED, MODEL_CALL, NO_LOGIN, NO_SECRETS_KEY, NOT_PRIVATE, OBJECT_CHANGED,
+    CHAIN_CYCLE, LIMIT_REACHED, CLUSTER_FULL, MALFORMED, MODEL_CALL, NO_LOGIN, NO_SECRETS_KEY, NOT_PRIVATE, OBJECT_CHANGED,
     OBJECT_IN_USE, OBJECT_REFUSED, UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND,
 };
 
@@ -36,7 +36,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     .takes(&[IF_MATCH, IF_NONE_MATCH, DRY_RUN, IDEMPOTENCY_KEY])
     .body(Body::Json("ObjectRequest"))
     .answers(&[ok("the object as it is now, or would be", &[Content::Json("Object")])])
-    .refuses(&[WRITE, BODY, &[UNKNOWN_OBJECT_KIND, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_REFUSED, CHAIN_CYCLE, LIMIT_REACHED]]),
+    .refuses(&[WRITE, BODY, &[UNKNOWN_OBJECT_KIND, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_REFUSED, CHAIN_CYCLE, LIMIT_REACHED, CLUSTER_FULL]]),
     delete("deleteObject", "/api/objects/{kind}/{name}", "Deletes an object that nothing uses.")
         .takes(&[IF_MATCH, IF_NONE_MATCH, DRY_RUN, IDEMPOTENCY_KEY])
         .answers(&[ok("the object is deleted", &[Content::Json("Deleted")])])
@@ -48,7 +48,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     )
     .body(Body::Json("SecretRequest"))
     .answers(&[ok("the secret as it is now, without values", &[Content::Json("Object")])])
-    .refuses(&[WRITE, BODY, &[NO_SECRETS_KEY, NOT_PRIVATE, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_REFUSED, LIMIT_REACHED]]),
+    .refuses(&[WRITE, BODY, &[NO_SECRETS_KEY, NOT_PRIVATE, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_REFUSED, LIMIT_REACHED, CLUSTER_FULL]]),
     post(
         "logInToModel",
         "/api/models/{name}/login",
@@ -56,7 +56,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     )
     .body(Body::Json("LoginRequest"))
     .answers(&[ok("how far the login is", &[Content::Json("LoginProgress")])])
-    .refuses(&[WRITE, BODY, &[NO_SECRETS_KEY, NOT_PRIVATE, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_REFUSED, LIMIT_REACHED, NO_LOGIN, MODEL_CALL]]),
+    .refuses(&[WRITE, BODY, &[NO_SECRETS_KEY, NOT_PRIVATE, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_REFUSED, LIMIT_REACHED, CLUSTER_FULL, NO_LOGIN, MODEL_CALL]]),
     delete("logOutOfModel", "/api/models/{name}/login", "Forgets the tokens of a model. The issuer is not told.")
         .answers(&[ok("the tokens are deleted", &[Content::Json("LoginProgress")])])
         .refuses(&[WRITE, &[UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_IN_USE]]),
@@ -67,7 +67,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     )
     .body(Body::Json("ServerLoginRequest"))
     .answers(&[ok("how far the login is", &[Content::Json("ServerLoginProgress")])])
-    .refuses(&[WRITE, BODY, &[NO_SECRETS_KEY, NOT_PRIVATE, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_REFUSED, LIMIT_REACHED, NO_LOGIN, MODEL_CALL]]),
+    .refuses(&[WRITE, BODY, &[NO_SECRETS_KEY, NOT_PRIVATE, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_REFUSED, LIMIT_REACHED, CLUSTER_FULL, NO_LOGIN, MODEL_CALL]]),
     delete("logOutOfMcpServer", "/api/mcp-servers/{name}/login", "Forgets the tokens of an MCP server. The issuer is not told.")
         .answers(&[ok("the tokens are deleted", &[Content::Json("ServerLoginProgress")])])
         .refuses(&[WRITE, &[UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_IN_USE]]),
