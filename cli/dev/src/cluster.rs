@@ -99,7 +99,7 @@ impl Cluster {
         let mut controller = options.settings.controller(data.path().join("controller"))?;
         // Parse the worker's options before the controller starts; the controller's address is filled in later.
         let worker_data = data.path().join("worker");
-        let mut worker = options.settings.worker(node.as_str(), vec![String::from("-")], worker_data)?;
+        let mut worker = options.settings.worker(node.as_str(), vec![String::from("127.0.0.1:1")], worker_data)?;
         let key = SealingKey::for_cluster(&data, &options.settings, &env)?;
         controller.secrets_key = key.as_ref().map(|key| key.path().to_owned()).or(controller.secrets_key);
         controller.http = options.ports.http;
