@@ -19,6 +19,7 @@ pub(crate) mod docs;
 pub(crate) mod doctor;
 pub(crate) mod edit;
 pub(crate) mod event;
+pub(crate) mod execution;
 pub(crate) mod explain_error;
 pub(crate) mod generic;
 pub(crate) mod graph;
@@ -31,7 +32,7 @@ pub(crate) mod logs;
 pub(crate) mod mcp;
 pub(crate) mod model;
 pub(crate) mod node;
-mod object;
+pub(crate) mod object;
 pub(crate) mod operator;
 pub(crate) mod orchestrator;
 pub(crate) mod peer;
@@ -51,6 +52,7 @@ use crate::arguments::Command;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::quorum;
 
 /// Runs a command to its end.
 pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> {
@@ -109,6 +111,17 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Completion(options) => completion::run(context, &options),
         Command::Docs(options) => docs::run(context, &options),
         Command::Version => block_on(version::run(context)),
+    }
+}
+
+/// Adds to the error of a command what only the state of the cluster tells.
+pub(crate) fn explain(context: &Context, failure: Failure) -> Failure {
+    let failure = dev::local::explain(context, failure);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    // Without a runtime, the error stays as it is.
+    match runtime {
+        Ok(runtime) => runtime.block_on(quorum::explain(context, failure)),
+        Err(_) => failure,
     }
 }
 

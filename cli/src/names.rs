@@ -1,5 +1,6 @@
 //! Names of objects as arguments: `NAME`, or `KIND/NAME` as `-o name` prints it.
 
+use crate::command::execution;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -24,6 +25,15 @@ const KINDS: [&str; 13] = [
 
 /// A job's id or a unique prefix of it.
 pub(crate) fn job(text: &str) -> Result<String, String> {
+    let id = bare(text, "job")?;
+    if execution::is_one(&id) {
+        return Err(format!("{id} is an execution of a chain; its jobs: atlasctl job tree {id}"));
+    }
+    Ok(id)
+}
+
+/// The id of a job or of an execution of a chain, or a unique prefix of it.
+pub(crate) fn ran(text: &str) -> Result<String, String> {
     bare(text, "job")
 }
 

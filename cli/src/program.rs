@@ -1,10 +1,14 @@
-//! Checks that the program of an agent can start, before anything is sent.
+//! Checks that the program of an agent can start, and that its definition is one that jobs can run, before anything is sent. `deploy`, `test`,
+//! `dev`, `apply` and `import` use the same function.
 //!
 //! The agent's code does not run: Python code is parsed and its imports are looked up. Errors that appear only at run
 //! time are not found.
 
-mod loki;
+mod cluster;
+pub(crate) mod definition;
 mod python;
+
+pub(crate) use cluster::Has;
 
 use std::fs;
 use std::io::Read as _;
@@ -12,6 +16,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use atlas_contract::{Contract, ProviderKind, Warning};
+use atlas_package::{CONTRACT_FILE, Limits, Package};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -38,7 +43,9 @@ pub(crate) enum RunsOn {
 pub(crate) struct Findings {
     /// Reasons why the program cannot start, each with its location.
     pub(crate) problems: Vec<(String, String)>,
-    /// Reasons why the program may not start on every worker, or was not checked.
+    /// Reasons why each job would fail, each with its location.
+    pub(crate) faults: Vec<(String, String)>,
+    /// Reasons why the program may not start on every worker, or was not checked; keys without effect.
     pub(crate) warnings: Vec<Warning>,
 }
 
@@ -47,18 +54,27 @@ impl Findings {
         self.problems.push((at.into(), what.into()));
     }
 
+    fn fault(&mut self, at: impl Into<String>, what: impl Into<String>) {
+        let fault = (at.into(), what.into());
+        if !self.faults.contains(&fault) {
+            self.faults.push(fault);
+        }
+    }
+
     fn warn(&mut self, warning: Warning) {
         self.warnings.push(warning);
     }
 
     /// The refusal, if there is a problem.
     pub(crate) fn refusal(&self, agent: &str) -> Option<Failure> {
-        if self.problems.is_empty() {
-            return None;
-        }
-        let failure = Failure::new("E1123", Exit::Invalid, format!("the program of {agent} cannot be started"));
+        let message = match (self.problems.is_empty(), self.faults.is_empty()) {
+            (true, true) => return None,
+            (false, _) => format!("the program of {agent} cannot be started"),
+            (true, false) => format!("each job of {agent} would fail"),
+        };
+        let failure = Failure::new("E1123", Exit::Invalid, message);
         let failure = failure.with_next("requirements: atlasctl explain-error E1123");
-        Some(Failure { places: self.problems.clone(), ..failure })
+        Some(Failure { places: [&self.problems[..], &self.faults].concat(), ..failure })
     }
 }
 
@@ -74,8 +90,29 @@ impl Checker {
         Self { place, interpreter: Interpreter::default() }
     }
 
-    /// Checks the agent in `folder`.
-    pub(crate) async fn check(&self, folder: &Path, contract: &Contract) -> Findings {
+    /// Checks the agent in `folder`, whose package this is.
+    pub(crate) async fn check(&self, folder: &Path, package: &Package) -> Findings {
+        let contract = &package.contract;
+        let mut findings = self.program(folder, contract).await;
+        let own = contract.warnings.iter().cloned().map(|warning| warning.in_file(CONTRACT_FILE));
+        let mut defined = Findings { warnings: own.collect(), ..Findings::default() };
+        // The package has what a job sees: packaged tools are in it, links and hidden files are not.
+        let unpacked = tempfile::tempdir().map_err(|error| error.to_string()).and_then(|root| {
+            let unpacked = atlas_package::unpack(&package.bytes, &root.path().join("package"), &Limits::default());
+            unpacked.map(|_| root).map_err(|error| atlas_env::chain(&error))
+        });
+        match unpacked {
+            Ok(root) => definition::check(&root.path().join("package"), contract, &mut defined),
+            Err(why) => defined.warn(Warning::new("", format!("could not check its definition: {why}"))),
+        }
+        findings.faults.extend(defined.faults.into_iter().map(|(at, what)| (shown(folder, &at), what)));
+        let in_folder = |warning: Warning| Warning { path: shown(folder, &warning.path), ..warning };
+        findings.warnings.extend(defined.warnings.into_iter().map(in_folder));
+        findings
+    }
+
+    /// Checks the program of the agent in `folder`.
+    async fn program(&self, folder: &Path, contract: &Contract) -> Findings {
         let mut findings = Findings::default();
         match contract.provider.kind {
             ProviderKind::Exec => self.command(folder, &contract.provider.command, &mut findings),
@@ -83,9 +120,11 @@ impl Checker {
                 findings.problem(shown(folder, "agent.py"), "the file is missing; provider python requires it");
             }
             ProviderKind::Python => self.interpreter.check(self.place, folder, contract, &mut findings).await,
-            ProviderKind::Llm | ProviderKind::Mcp | ProviderKind::Chain => {}
-            ProviderKind::Graph => loki::graph(folder, &mut findings),
-            ProviderKind::Normal => loki::normal(folder, &mut findings),
+            ProviderKind::Llm
+            | ProviderKind::Mcp
+            | ProviderKind::Chain
+            | ProviderKind::Graph
+            | ProviderKind::Normal => {}
         }
         findings
     }

@@ -16,8 +16,9 @@ use crate::failure::Failure;
 use crate::names;
 use crate::output::{Column, List, ListOptions, column, members, wide};
 
+pub(crate) use check::warnings;
 pub(crate) use definition::{is_definition, put, put_text};
-pub(crate) use run::{Start, start};
+pub(crate) use run::{Start, conclude, start, wait};
 
 /// The word of chains in the API.
 pub(crate) const KIND: &str = "chain";

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use atlas_contract::fixture::Expected;
 use atlas_contract::{ContractError, Violation, Warning};
-use atlas_package::{PackError, Package, Skipped};
+use atlas_package::{PackError, Package, SKILL_FILE, Skipped};
 use atlas_types::Digest;
 use serde_json::{Value, json};
 
-use crate::command::chain;
+use crate::command::{chain, skill};
 use crate::command::model::model_of;
 use crate::command::test::before_deploy;
 use crate::context::Context;
@@ -21,15 +21,20 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Shown;
 use crate::program::{Checker, Findings, Has, RunsOn};
+use crate::shipped;
 use crate::trial::{self, Case, Trial};
 use crate::words;
 
 /// Options of `atlasctl deploy`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Folders with an agent.yaml, folders of such folders, or YAML files with the definition of a chain.
-    #[arg(required = true, value_name = "PATH")]
+    /// Folders with an agent.yaml or a skill.yaml, folders of folders with an agent.yaml, YAML files with the definition of a chain, or
+    /// names of what ships with Atlas.
+    #[arg(required_unless_present = "list", value_name = "PATH")]
     paths: Vec<PathBuf>,
+    /// List the agents, skills and chains that ship with Atlas.
+    #[arg(long, exclusive = true)]
+    list: bool,
     /// Check, test and pack, without registering.
     #[arg(long)]
     dry_run: bool,
@@ -57,9 +62,18 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     if options.watch {
         return watch::run(context, options).await;
     }
+    if options.list {
+        return shipped::list(context);
+    }
+    let places = shipped::places(&options.paths)?;
     let (chains, folders): (Vec<PathBuf>, Vec<PathBuf>) =
-        options.paths.iter().cloned().partition(|path| chain::is_definition(path));
-    if !folders.is_empty() || chains.is_empty() {
+        places.paths.iter().cloned().partition(|path| chain::is_definition(path));
+    let (skills, folders): (Vec<PathBuf>, Vec<PathBuf>) =
+        folders.into_iter().partition(|path| path.join(SKILL_FILE).is_file());
+    if !skills.is_empty() {
+        skill::deploy(context, &skills, options.dry_run, options.replace).await?;
+    }
+    if !folders.is_empty() || (chains.is_empty() && skills.is_empty()) {
         deploy(context, options, &find(&folders, &BTreeMap::new())?).await?;
     }
     for path in &chains {
@@ -226,7 +240,7 @@ pub(crate) fn folders(path: &Path) -> Result<Vec<PathBuf>, Failure> {
 /// The failure for a path that does not exist.
 pub(crate) fn absent(path: &Path) -> Failure {
     let failure = Failure::new("E1105", Exit::Invalid, format!("\"{}\" does not exist", path.display()));
-    failure.with_next("make an agent: atlasctl init NAME")
+    failure.with_next(shipped::instead_of(path))
 }
 
 /// The failure for a folder that was skipped during discovery.

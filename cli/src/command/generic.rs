@@ -220,7 +220,7 @@ fn some_names(target: &Target, names: &[String], verb: &str) -> Result<Vec<Strin
 /// A name without its kind.
 fn bare(name: &str, kind: Kind) -> Result<String, Failure> {
     match kind {
-        Kind::Job => names::job(name),
+        Kind::Job => names::ran(name),
         Kind::Agent => names::agent(name),
         Kind::Node => names::node(name),
         Kind::Controller => names::controller(name),

@@ -3,6 +3,8 @@
 mod history;
 mod watch;
 
+pub(crate) use watch::{Nodes, event_line};
+
 use std::path::{Path, PathBuf};
 
 use atlas_graph::{Finding, Level, LoadError, Loaded};
@@ -14,6 +16,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Shown;
+use crate::program::{Findings, definition};
 use crate::words;
 
 /// Verbs of `atlasctl graph`.
@@ -69,16 +72,21 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
 fn check(context: &Context, folder: &Path) -> Result<Exit, Failure> {
     let graph = GraphFolder::new(&named(folder)?);
     let loaded = read(&graph)?;
+    let graph = GraphFolder { known: definition::known(&graph.folder, &loaded.graph), ..graph };
     let found = atlas_graph::check(&loaded, &graph);
-    let errors = found.iter().filter(|finding| finding.level == Level::Error).count();
-    let warnings = found.len() - errors;
+    let mut beyond = Findings::default();
+    definition::beyond(&graph.folder, &loaded, &mut beyond);
+    let errors = found.iter().filter(|finding| finding.level == Level::Error).count() + beyond.faults.len();
+    let warnings = found.len() + beyond.faults.len() + beyond.warnings.len() - errors;
     let counted = format!("{}, {}", words::count(errors as u64, "error"), words::count(warnings as u64, "warning"));
     let mut text: String = found.iter().map(line).collect();
+    text.extend(beyond.faults.iter().map(|(at, what)| format!("error    {at}: {what}\n")));
+    text.extend(beyond.warnings.iter().map(|warning| format!("warning  {warning}\n")));
     let nodes = words::count(loaded.graph.nodes.len() as u64, "node");
     text.push_str(&format!("graph {}: {nodes}, {counted}\n", loaded.graph.name));
     let value = json!({
         "graph": loaded.graph.name, "nodes": loaded.graph.nodes.len(), "errors": errors, "warnings": warnings,
-        "findings": found.iter().map(value).collect::<Vec<_>>(),
+        "findings": found.iter().map(value).chain(beyond_values(&beyond)).collect::<Vec<_>>(),
     });
     context.show(&Shown { value, text, names: vec![format!("graph/{}", loaded.graph.name)] })?;
     Ok(match (errors, warnings) {
@@ -86,6 +94,19 @@ fn check(context: &Context, folder: &Path) -> Result<Exit, Failure> {
         (0, _) => Exit::Short,
         _ => Exit::Invalid,
     })
+}
+
+/// What tools, documents and schemas of nodes have wrong, in the form of findings.
+fn beyond_values(beyond: &Findings) -> impl Iterator<Item = Value> {
+    let shown = |level: &str, path: &str, message: &str, hint: Option<&str>| {
+        json!({
+            "check": "first-job", "level": level, "node": null, "pointer": path, "line": null, "message": message, "suggestion": hint,
+        })
+    };
+    let faults = beyond.faults.iter().map(move |(at, what)| shown("error", at, what, None));
+    faults.chain(beyond.warnings.iter().map(move |warning| {
+        shown("warning", &warning.path, &warning.message, warning.hint.as_deref())
+    }))
 }
 
 fn show(context: &Context, options: &ShowOptions) -> Result<Exit, Failure> {

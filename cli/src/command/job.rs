@@ -2,6 +2,7 @@
 
 mod batch;
 mod cancel;
+mod cost;
 mod erase;
 mod events;
 mod explain;
@@ -18,13 +19,13 @@ mod result;
 mod retry;
 mod show;
 mod steps;
-mod tree;
+pub(crate) mod tree;
 mod wait;
 pub(crate) mod watch;
 
 pub(crate) use cancel::cancel;
 pub(crate) use events::{Happening, line as event_line};
-pub(crate) use explain::{Options as ExplainOptions, run as explain};
+pub(crate) use explain::{Lacking, Options as ExplainOptions, run as explain};
 pub(crate) use list::{Listing, Options as ListOptions, run as list, watch as watch_in_list};
 pub(crate) use logs::{
     Which as WhichLines, follow as follow_logs, line as log_line, of_job as logs, so_far as logs_so_far,
@@ -33,6 +34,7 @@ pub(crate) use pieces::{Piece, Printed, follow as follow_pieces};
 pub(crate) use show::show;
 
 use crate::command::question::{self, JobAnswer};
+use crate::command::trace;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -42,21 +44,21 @@ use crate::failure::Failure;
 pub(crate) enum Verb {
     /// Lists jobs, newest first.
     List(Listing),
-    /// Shows one job: its node, times and result, or why it is waiting.
+    /// Shows one job, or one execution of a chain: its node, times and result, or why it is waiting.
     Show(show::Options),
     /// Follows the events and log lines of a job until it has ended.
     Watch(watch::Options),
-    /// Prints the log lines of a job.
+    /// Prints the log lines of a job, or of all steps of a chain.
     Logs(logs::Options),
     /// Prints the events of a job.
     Events(events::Options),
     /// Explains why a job is waiting.
     Explain(explain::Options),
-    /// Prints the output of a job that has ended.
+    /// Prints the output of a job or of an execution of a chain that has ended.
     Result(result::Options),
-    /// Waits until a job has ended and prints its output.
+    /// Waits until a job and its retries, or an execution of a chain, has ended and prints its output.
     Wait(wait::Options),
-    /// Cancels a job; a running job is stopped with all its processes.
+    /// Cancels a job, or an execution of a chain; a running job is stopped with all its processes.
     Cancel(cancel::Options),
     /// Puts a message into the inbox of a job, and wakes a parked job that waits for one.
     Message(message::Options),
@@ -66,13 +68,17 @@ pub(crate) enum Verb {
     Retry(retry::Options),
     /// Resolves a job in doubt: run it again, or mark it as completed or failed.
     Resolve(resolve::Options),
-    /// Erases the inputs, outputs, logs, steps and error texts of ended jobs, at every controller.
+    /// Erases the inputs, outputs, logs, steps and error messages of ended jobs, at every controller.
     Erase(erase::Options),
     /// Cancels or retries all jobs that match a filter.
     #[command(subcommand)]
     Batch(batch::Verb),
-    /// Shows a job with the jobs that it spawned.
+    /// Shows a job, or an execution of a chain, with its retries and the jobs that it spawned.
     Tree(tree::Options),
+    /// Sums up what a job, or an execution of a chain, cost, with its retries and the jobs below it.
+    Cost(cost::Options),
+    /// Draws what a job, or an execution of a chain, did, and when; the same as atlasctl trace show.
+    Trace(trace::Options),
     /// Lists the recorded steps of a job.
     Steps(steps::Options),
     /// Runs the agent loop over the recorded steps of a job again, without calling its models and tools.
@@ -99,6 +105,8 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
         Verb::Erase(options) => erase::run(context, options).await,
         Verb::Batch(verb) => batch::run(context, verb).await,
         Verb::Tree(options) => tree::run(context, options).await,
+        Verb::Cost(options) => cost::run(context, options).await,
+        Verb::Trace(options) => trace::show_all(context, options).await,
         Verb::Steps(options) => steps::run(context, options).await,
         Verb::Replay(options) => replay::run(context, options).await,
         Verb::Fork(options) => fork::run(context, options).await,

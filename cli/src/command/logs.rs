@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::api::{self, Job, JobEvent, LogLine};
 use crate::client::Client;
 use crate::command::generic::{Kind, Target, one};
-use crate::command::job;
+use crate::command::{execution, job};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -24,7 +24,7 @@ const SHORT_ID: usize = 12;
 /// Options of `atlasctl logs`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Job id, agent name or node name; KIND/NAME if ambiguous.
+    /// Job id, id of an execution of a chain, agent name or node name; KIND/NAME if ambiguous.
     #[arg(value_name = "JOB|AGENT|NODE", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     of: String,
     /// Stream new lines until the job has ended; for an agent or a node, include new jobs until Ctrl-C.
@@ -51,7 +51,8 @@ impl Source {
     /// Parses a job id or `KIND/NAME`; none if only the cluster can tell what the text names.
     fn parse(text: &str) -> Result<Option<Self>, Failure> {
         if !text.contains('/') {
-            return Ok(text.starts_with("job-").then(|| Self::Job(text.to_owned())));
+            let is_id = text.starts_with("job-") || execution::is_one(text);
+            return Ok(is_id.then(|| Self::Job(text.to_owned())));
         }
         let target: Target = text.parse().map_err(|error| Failure::usage(format!("\"{text}\" is not {error}")))?;
         let nameless = |_| Failure::usage("no name given").with_next("write: atlasctl logs KIND/NAME");

@@ -57,7 +57,7 @@ const COLUMNS: [Column<Object>; 7] = [
 ];
 
 /// All objects of a kind in a namespace.
-pub(super) async fn all(client: &Client, kind: &str) -> Result<Vec<Value>, Failure> {
+pub(crate) async fn all(client: &Client, kind: &str) -> Result<Vec<Value>, Failure> {
     let (mut objects, mut after): (Vec<Value>, Option<String>) = (Vec::new(), None);
     loop {
         let mut query = vec![("limit", PAGE)];

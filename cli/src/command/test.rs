@@ -15,13 +15,14 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Shown;
 use crate::program::{Checker, RunsOn};
+use crate::shipped;
 use crate::trial::{self, Case, TestResult, Trial};
 use crate::words::{self, could_not};
 
 /// Options of `atlasctl test`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Folder of an agent, or a folder of such folders.
+    /// Folder of an agent, a folder of such folders, or the name of an agent that ships with Atlas.
     #[arg(default_value = ".")]
     path: PathBuf,
     /// Also write the results to this file, as JUnit XML.
@@ -45,10 +46,15 @@ struct Row {
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let mut agents = Vec::new();
     let checker = Checker::new(RunsOn::Here);
-    for folder in folders(&options.path)? {
+    let places = shipped::places(std::slice::from_ref(&options.path))?;
+    let mut found = Vec::new();
+    for path in &places.paths {
+        found.extend(folders(path)?);
+    }
+    for folder in found {
         let (package, cases) = (pack(&folder)?, trial::cases(&folder)?);
         let agent = label(&package);
-        let findings = checker.check(&folder, &package.contract).await;
+        let findings = checker.check(&folder, &package).await;
         if let Some(failure) = findings.refusal(&agent) {
             return Err(failure);
         }

@@ -1,4 +1,4 @@
-//! `atlasctl trace`: what a job did, and when.
+//! `atlasctl trace`: what a job or an execution of a chain did, and when.
 
 mod draw;
 mod list;
@@ -8,6 +8,8 @@ use serde_json::{Map, Value, json};
 
 use crate::api::{self, Job};
 use crate::client::Client;
+use crate::command::execution;
+use crate::command::job::tree;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -25,23 +27,28 @@ const JOBS_MAX: usize = 100;
 pub(crate) enum Verb {
     /// Lists the traces of jobs that completed or failed, the latest first.
     List(list::Options),
-    /// Draws what a job did: its phases, calls of models, checks and the jobs that it spawned.
+    /// Draws what a job or an execution of a chain did: its phases, model calls, checks, retries and the jobs that it spawned.
     Show(Options),
 }
 
 /// Which jobs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Job ids, or unique prefixes of them, also as printed by -o name.
-    #[arg(required = true, value_name = "ID", value_parser = names::job)]
+    /// Ids of jobs or of executions of chains, or unique prefixes of them, also as printed by -o name.
+    #[arg(required = true, value_name = "ID", value_parser = names::ran)]
     ids: Vec<String>,
 }
 
 pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
     match verb {
         Verb::List(options) => list::run(context, options).await,
-        Verb::Show(options) => names::each(context, &options.ids, async |id| show(context, id).await).await,
+        Verb::Show(options) => show_all(context, options).await,
     }
+}
+
+/// Draws each trace.
+pub(crate) async fn show_all(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    names::each(context, &options.ids, async |id| show(context, id).await).await
 }
 
 /// A job with what is known of it.
@@ -51,6 +58,8 @@ struct Traced {
     trace: Trace,
     steps: Vec<Step>,
     children: Vec<Traced>,
+    /// The jobs that it was retried as.
+    retries: Vec<Traced>,
 }
 
 /// The members of a trace that a job does not have.
@@ -85,12 +94,16 @@ struct Step {
 
 async fn show(context: &Context, id: &str) -> Result<Exit, Failure> {
     let client = context.client()?;
-    let mut value = client.get(&["api", "jobs", id, "tree"], &[]).await?;
+    let (_, mut value) = tree::read(&client, id).await?;
     let mut left = JOBS_MAX;
-    let traced = gather(&client, &mut value, &mut left).await?;
+    let mut traced = gather(&client, &mut value, &mut left).await?;
+    if let Some(chain) = value["chain_name"].as_str() {
+        traced.job.agent_name = format!("chain {chain}");
+    }
     let mut names = Vec::new();
     traced.ids(&mut names);
-    context.show(&Shown { text: draw::text(&traced), value, names })?;
+    let text = std::iter::once(&traced).chain(&traced.retries).map(draw::text).collect();
+    context.show(&Shown { text, value, names })?;
     let parent = &traced.trace.parent_trace_id;
     if !parent.is_empty() {
         context.next(&format!("next: atlasctl trace show {parent}"));
@@ -107,14 +120,21 @@ async fn gather(client: &Client, value: &mut Value, left: &mut usize) -> Result<
         *left -= 1;
         add_details(client, &mut traced, members).await?;
     }
-    for child in members.get_mut("children").and_then(Value::as_array_mut).into_iter().flatten() {
-        traced.children.push(Box::pin(gather(client, child, left)).await?);
+    for (member, below) in [("children", &mut traced.children), ("retries", &mut traced.retries)] {
+        for value in members.get_mut(member).and_then(Value::as_array_mut).into_iter().flatten() {
+            below.push(Box::pin(gather(client, value, left)).await?);
+        }
     }
     Ok(traced)
 }
 
 async fn add_details(client: &Client, traced: &mut Traced, members: &mut Map<String, Value>) -> Result<(), Failure> {
     let id = traced.job.id.as_str();
+    if execution::is_one(id) {
+        let trace = known(client.get(&["api", "traces", id], &[]).await)?.unwrap_or(Value::Null);
+        members.insert("trace".to_owned(), trace);
+        return Ok(());
+    }
     let limit = STEPS_MAX.to_string();
     let steps = known(client.get(&["api", "jobs", id, "steps"], &[("limit", &limit)]).await)?.unwrap_or(json!([]));
     // A job has a trace when it has ended, unless it was cancelled.
@@ -147,7 +167,8 @@ fn without_outcomes(mut steps: Value) -> Value {
 
 impl Traced {
     fn ids(&self, names: &mut Vec<String>) {
-        names.push(format!("job/{}", self.job.id));
-        self.children.iter().for_each(|child| child.ids(names));
+        let id = &self.job.id;
+        names.push(if execution::is_one(id) { id.clone() } else { format!("job/{id}") });
+        self.children.iter().chain(&self.retries).for_each(|below| below.ids(names));
     }
 }

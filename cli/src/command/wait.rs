@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::api::{self, Agent, Controller, Job, Node};
 use crate::client::Client;
 use crate::command::agent::named;
+use crate::command::execution;
 use crate::command::generic::{Kind, Target, one};
 use crate::command::node::state;
 use crate::context::Context;
@@ -85,11 +86,13 @@ impl Condition {
 
     fn parse(kind: Kind, text: Option<&str>) -> Result<(&'static str, Self), Failure> {
         let known = Self::of(kind);
+        // As in filters and lists.
+        let text = text.map(|text| text.strip_prefix("status=").unwrap_or(text));
         let found = known.iter().find(|(word, _)| text.is_none_or(|text| text == *word));
         found.copied().ok_or_else(|| {
-            let words: Vec<&str> = known.iter().map(|(word, _)| *word).collect();
             let text = text.unwrap_or_default();
-            Failure::usage(format!("\"{text}\" is not a condition; one of {}", words.join(", ")))
+            let meant = words::meant(text, known.iter().map(|(word, _)| *word));
+            Failure::usage(format!("\"{text}\" is not a condition; {meant}"))
         })
     }
 }
@@ -154,7 +157,8 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 
 async fn look(client: &Client, kind: Kind, name: &str, condition: Condition) -> Result<Look, Failure> {
     match kind {
-        Kind::Job => Ok(job(client.get(&["api", "jobs", name], &[("view", "full")]).await?, condition)?),
+        Kind::Job if execution::is_one(name) => Ok(job(execution::get(client, name).await?, condition)?),
+        Kind::Job => job(family(client, name, condition).await?, condition),
         Kind::Agent => agent(client, name, condition).await,
         Kind::Node => match there(client.get(&["api", "nodes", name], &[]).await)? {
             Some(value) => Ok(node(value, condition)?),
@@ -166,6 +170,15 @@ async fn look(client: &Client, kind: Kind, name: &str, condition: Condition) -> 
         },
         Kind::Controller => controller(&client.get(&["api", "cluster", "members"], &[]).await?, name, condition),
     }
+}
+
+/// A job, or the last one that it was retried as, unless its own failure is waited for.
+async fn family(client: &Client, id: &str, condition: Condition) -> Result<Value, Failure> {
+    let mut value = client.get(&["api", "jobs", id], &[("view", "full")]).await?;
+    while let Some(retry) = value["retried_by"].as_str().filter(|retry| !retry.is_empty() && condition != Failed) {
+        value = client.get(&["api", "jobs", retry], &[("view", "full")]).await?;
+    }
+    Ok(value)
 }
 
 /// Turns a "not found" failure into none, because the absence of an object is a valid result here.

@@ -18,7 +18,7 @@ fn agent(provider: &str, files: &[(&str, &str)]) -> (tempfile::TempDir, Contract
 
 async fn findings(place: RunsOn, provider: &str, files: &[(&str, &str)]) -> Vec<String> {
     let (dir, contract) = agent(provider, files);
-    let Findings { problems, warnings } = Checker::new(place).check(dir.path(), &contract).await;
+    let Findings { problems, warnings, .. } = Checker::new(place).program(dir.path(), &contract).await;
     let problems = problems.iter().map(|(at, what)| format!("{at}: {what}"));
     let root = format!("{}/", dir.path().display());
     let all = problems.chain(warnings.iter().map(|text| format!("warning: {text}")));
@@ -117,7 +117,7 @@ async fn the_interpreter_of_a_script_must_be_there() {
     let check = async |place, line: &str| {
         let (dir, contract) = agent("provider: {type: exec, command: [./run]}", &[("run", &format!("{line}\nrest"))]);
         fs::set_permissions(dir.path().join("run"), fs::Permissions::from_mode(0o755)).expect("executable");
-        let Findings { problems, warnings } = Checker::new(place).check(dir.path(), &contract).await;
+        let Findings { problems, warnings, .. } = Checker::new(place).program(dir.path(), &contract).await;
         problems
             .into_iter()
             .map(|(_, what)| what)
@@ -140,4 +140,92 @@ async fn the_interpreter_of_a_script_must_be_there() {
 async fn agent_py_must_be_there() {
     let found = findings(TESTED, "provider: python", &[]).await;
     assert_eq!(found, ["agent.py: the file is missing; provider python requires it"]);
+}
+
+/// Packs an agent of these files, and lists what the check of a deployment finds, without the folder's path.
+async fn deployed(files: &[(&str, &str)]) -> Vec<String> {
+    let dir = tempfile::tempdir().expect("a folder");
+    let folder = dir.path().join("it");
+    for (name, text) in files {
+        let path = folder.join(name);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("made");
+        fs::write(path, text).expect("written");
+    }
+    let package = atlas_package::pack(&folder).expect("a package");
+    let Findings { problems, faults, warnings } = Checker::new(TESTED).check(&folder, &package).await;
+    let root = format!("{}/", dir.path().display());
+    let wrong = problems.iter().chain(&faults).map(|(at, what)| format!("{at}: {what}"));
+    let all = wrong.chain(warnings.iter().map(|warning| format!("warning: {warning}")));
+    all.map(|line| line.replace(&root, "")).collect()
+}
+
+#[tokio::test]
+async fn a_configuration_that_fails_each_job_is_found() {
+    let tool = "def add(a: int):\n    \"\"\"Adds.\n    Args:\n        a: A number\n    \"\"\"\n    return a\n";
+    let found = deployed(&[
+        (
+            "config.yaml",
+            "name: A\nglobal_tools: [add]\ndocuments: ['https://example.com/x', gone.md]\ndynamic_instructions: true\n\
+             conversation_starters: [hi]\ninstuctions: x\n",
+        ),
+        ("tools.sh", "# @cmd Lists\nls() { :; }\neval \"$(argc --argc-eval \"$0\" \"$@\")\"\n"),
+        ("tools.py", tool),
+        ("functions/tools/add.py", tool),
+    ])
+    .await;
+    expect_test::expect![[r#"
+        it/config.yaml /global_tools: "add" in global_tools is no file of functions/tools; did you mean "add.py"?
+        it/config.yaml /dynamic_instructions: the tools have no function _instructions, which dynamic_instructions asks for
+        it/config.yaml /documents/0: "https://example.com/x": documents are not fetched here; put the text into a file of the agent's folder
+        it/config.yaml /documents/1: there is no document "gone.md" in the agent's folder
+        warning: it/config.yaml /conversation_starters: has no effect; nothing suggests prompts to people
+        warning: it/config.yaml /instuctions: unknown key, ignored; did you mean "instructions"?
+        warning: it/tools.py: has no effect: an agent has one file of tools; tools.sh counts; put all tools into it, or into functions/tools"#]].assert_eq(&found.join("\n"));
+}
+
+#[tokio::test]
+async fn tools_with_one_name_are_found() {
+    let tool = "def run(a: int):\n    \"\"\"Adds.\n    Args:\n        a: A number\n    \"\"\"\n    return a\n";
+    let found = deployed(&[
+        ("config.yaml", "name: A\nglobal_tools: [add.py]\n"),
+        ("tools.py", &tool.replace("run", "add")),
+        ("functions/tools/add.py", tool),
+    ])
+    .await;
+    assert_eq!(found, ["it/tools.py: two tools have the name \"add\": in functions/tools/add.py and in tools.py"]);
+    let broken = deployed(&[("config.yaml", "name: A\n"), ("tools.py", "def add(:\n")]).await;
+    assert_eq!(broken.len(), 1, "{broken:?}");
+    assert!(broken[0].starts_with("it/tools.py: the declarations of \"tools.py\" cannot be read"), "{broken:?}");
+}
+
+#[tokio::test]
+async fn a_graph_that_fails_each_run_is_found() {
+    let graph = "name: g\nstart: a\nglobal_tools: [none.sh]\nconversation_starters: [hi]\nmcp_servers: [github]\nvariables: [{name: k, description: d}]\nnodes:\n  \
+                 a: {type: llm, prompt: p, tools: ['mcp:gitub', nope], output_schema: {type: string, enum: [1]}, next: b}\n  \
+                 b: {type: rag, documents: ['https://example.com/x'], embedding_model: m, state_updates: {x: '{{output}}'}, next: e}\n  \
+                 e: {type: end}\n";
+    expect_test::expect![[r#"
+        it/graph.yaml: line 8: [a] unknown tool 'nope' (V12-tool); did you mean "none"?
+        it/graph.yaml: line 8: [a] unknown MCP server 'mcp:gitub' (V12-mcp); did you mean "github"?
+        it/graph.yaml /global_tools: "none.sh" in global_tools is no file of functions/tools
+        it/graph.yaml /nodes/a/output_schema/enum: no output satisfies it: none of its values has the type string
+        it/graph.yaml /nodes/b/documents/0: "https://example.com/x": documents are not fetched here; put the text into a file of the agent's folder
+        warning: it/graph.yaml /conversation_starters: line 4: the field 'conversation_starters' has no effect (unused-field)
+        warning: it/graph.yaml /nodes/b/embedding_model: line 9: [b] the field 'embedding_model' has no effect (unused-field)
+        warning: it/graph.yaml /variables: variables without a default: k; each job must give them"#]].assert_eq(&deployed(&[("graph.yaml", graph)]).await.join("\n"));
+}
+
+#[tokio::test]
+async fn an_output_that_no_agent_can_give_is_found() {
+    let contract = |provider: &str, schema: &str| {
+        format!("agent: {{name: it, version: 1.0.0, provider: {provider}, output: {{schema: {schema}}}}}")
+    };
+    let of = async |provider: &str, schema: &str| deployed(&[("agent.yaml", &contract(provider, schema))]).await;
+    let text = "{type: llm, output_format: text}";
+    let found = of(text, "{type: object, required: [summary], properties: {summary: {type: string}}}").await;
+    assert_eq!(found, ["it/agent.yaml /agent/output/schema: its outputs have the members result: 'summary' is a required property"]);
+    assert_eq!(of(text, "{type: object, properties: {result: {type: string, minLength: 5}}}").await, Vec::<String>::new());
+    let closed = "{type: object, required: [a], properties: {b: {}}, additionalProperties: false}";
+    let never = "it/agent.yaml /agent/output/schema/required: no output satisfies it: \"a\" is required, and additionalProperties allows no such field";
+    assert_eq!(of("llm", closed).await, [never]);
 }

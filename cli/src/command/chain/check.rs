@@ -1,5 +1,8 @@
 //! `atlasctl chain check`: how the steps of a chain fit together.
 
+use std::path::Path;
+
+use atlas_contract::Warning;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -30,6 +33,8 @@ pub(super) struct Checked {
     pub(super) name: String,
     pub(super) steps: Vec<Step>,
     pub(super) joins: Vec<Join>,
+    /// What is wrong with the maps of steps.
+    pub(super) problems: Vec<Problem>,
     /// The model that converts data; empty if there is none.
     pub(super) model: String,
 }
@@ -43,6 +48,19 @@ pub(super) struct Step {
     pub(super) when: String,
     /// The steps that it comes after; none in a chain without branches.
     pub(super) after: Option<Vec<usize>>,
+}
+
+/// What is wrong with the `input_map` of a step.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Problem {
+    /// From 0; people count from 1.
+    step: usize,
+    field: String,
+    given: Value,
+    message: String,
+    hint: Option<String>,
+    level: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -69,6 +87,10 @@ struct Field {
 }
 
 pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let path = Path::new(&options.chain);
+    for warning in if definition::is_definition(path) { definition::unknown(path)? } else { Vec::new() } {
+        context.note(&format!("warning: {warning}"));
+    }
     let (value, checked) = ask(&context.client()?, &options.chain).await?;
     context.show(&Shown { value, text: lines(&checked), names: vec![format!("{KIND}/{}", checked.name)] })?;
     refusal(&checked, options.no_bridge).map_or(Ok(()), Err)?;
@@ -87,7 +109,23 @@ pub(super) async fn ask(client: &Client, chain: &str) -> Result<(Value, Checked)
     Ok((value, checked))
 }
 
-/// The failure for the first pair of steps that does not fit together.
+/// What is wrong with the chain in a file that is being stored: its agents may come later, so nothing of it is an error.
+pub(crate) async fn warnings(client: &Client, path: &Path) -> Result<Vec<Warning>, Failure> {
+    let mut warnings = definition::unknown(path)?;
+    let file = path.display().to_string();
+    match ask(client, &file).await {
+        Ok((_, checked)) => {
+            warnings.extend(checked.problems.iter().map(|problem| problem.warning().in_file(&file)));
+            let cannot = refusal(&Checked { problems: Vec::new(), ..checked }, false);
+            warnings.extend(cannot.map(|failure| Warning::new(&file, failure.message)));
+        }
+        Err(failure) if failure.exit == Exit::Unreachable => return Err(failure),
+        Err(failure) => warnings.push(Warning::new(&file, format!("it cannot run yet: {}", failure.message))),
+    }
+    Ok(warnings)
+}
+
+/// The failure for the first pair of steps that does not fit together, or the first map that can never work.
 fn refusal(checked: &Checked, no_bridge: bool) -> Option<Failure> {
     let found = |wanted: fn(&Join) -> bool| checked.joins.iter().position(wanted);
     let refused = |join: usize, why: &str| {
@@ -96,6 +134,13 @@ fn refusal(checked: &Checked, no_bridge: bool) -> Option<Failure> {
         let failure = Failure::new("E1124", Exit::Invalid, message);
         failure.with_next("give the step an input_map: atlasctl docs chains")
     };
+    if let Some(problem) = checked.problems.iter().find(|problem| problem.level == "error") {
+        let Warning { path, message, hint } = problem.warning();
+        let agent = checked.steps.get(problem.step).map_or("", |step| &step.agent);
+        let message = format!("step {} ({agent}) can never run: {path}: {message}", problem.step + 1);
+        let failure = Failure::new("E1124", Exit::Invalid, message);
+        return Some(failure.with_next(hint.unwrap_or_else(|| "paths and maps: atlasctl docs chains".to_owned())));
+    }
     if let Some(join) = found(|join| join.strategy.is_empty()) {
         return Some(refused(join, "the schemas are incompatible"));
     }
@@ -117,6 +162,9 @@ fn lines(checked: &Checked) -> String {
         }
         text += format!("step {}  {} {}  {}", index + 1, step.agent, step.version, step.when).trim_end();
         text.push('\n');
+        for problem in checked.problems.iter().filter(|problem| problem.step == index) {
+            text += &format!("   {:<7}  {}\n", problem.level, problem.warning());
+        }
     }
     text
 }
@@ -125,6 +173,21 @@ fn lines(checked: &Checked) -> String {
 pub(super) fn joins_to(checked: &Checked, index: usize) -> Vec<(&Join, String)> {
     let places = checked.joins.iter().enumerate().map(|(position, join)| (join, join.place(position)));
     places.filter(|(_, (_, to))| *to == index + 1).map(|(join, (from, _))| (join, from)).collect()
+}
+
+impl Problem {
+    /// With the place in the definition, whose lists count from 0.
+    fn warning(&self) -> Warning {
+        let path = match self.field.as_str() {
+            "" => format!("/steps/{}/input_map", self.step),
+            field => format!("/steps/{}/input_map/{field}", self.step),
+        };
+        let message = match &self.given {
+            Value::Null | Value::Object(_) => self.message.clone(),
+            given => format!("{given}: {}", self.message),
+        };
+        Warning { path, message, hint: self.hint.clone() }
+    }
 }
 
 impl Join {
@@ -229,7 +292,8 @@ pub(super) mod tests {
         let names = ["a", "b", "c", "d", "e", "f"].into_iter().take(joins + 1);
         let step = |agent: &str| Step { agent: agent.to_owned(), version: "1.0.0".to_owned(), ..Step::default() };
         let joins = all.into_iter().take(joins).map(join).collect();
-        Checked { name: "c".to_owned(), steps: names.map(step).collect(), joins, model: "fast".to_owned() }
+        let steps = names.map(step).collect();
+        Checked { name: "c".to_owned(), steps, joins, problems: Vec::new(), model: "fast".to_owned() }
     }
 
     #[test]
@@ -282,6 +346,33 @@ pub(super) mod tests {
         wrong.joins[3].strategy = String::new();
         let told = refusal(&wrong, false).map(|failure| failure.message);
         assert_eq!(told.as_deref(), Some("step 4 cannot get its input from step 1+3: the schemas are incompatible"));
+    }
+
+    #[test]
+    fn a_map_that_can_never_work_is_refused() {
+        let problem = |level: &str, field: &str| Problem {
+            step: 1,
+            field: field.to_owned(),
+            given: json!("$.txt"),
+            message: "the data of the step before has no field \"txt\"".to_owned(),
+            hint: Some("did you mean \"text\"?".to_owned()),
+            level: level.to_owned(),
+        };
+        let mut chain = checked(1);
+        chain.problems.push(problem("warning", "size"));
+        assert_eq!(refusal(&chain, false), None);
+        chain.problems.push(problem("error", "name"));
+        expect![[r#"
+            step 1  a 1.0.0
+               1→2  direct     cost 0   text (string)
+            step 2  b 1.0.0
+               warning  /steps/1/input_map/size: "$.txt": the data of the step before has no field "txt"; did you mean "text"?
+               error    /steps/1/input_map/name: "$.txt": the data of the step before has no field "txt"; did you mean "text"?
+        "#]]
+        .assert_eq(&lines(&chain));
+        let failure = refusal(&chain, false).expect("refused");
+        let told = "step 2 (b) can never run: /steps/1/input_map/name: \"$.txt\": the data of the step before has no field \"txt\"";
+        assert_eq!((failure.message.as_str(), failure.next.as_deref()), (told, Some("did you mean \"text\"?")));
     }
 
     #[test]

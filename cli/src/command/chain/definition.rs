@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use atlas_contract::yaml::{self, Budget};
+use atlas_contract::{Warning, nearest};
 use serde_json::{Map, Value, json};
 
 use super::KIND;
@@ -61,18 +62,46 @@ async fn store(client: &Client, mut definition: Map<String, Value>, dry_run: boo
     client.put(&["api", "objects", KIND, name], query, &json!({"spec": known(definition)})).await
 }
 
+/// The members of a definition, besides its name.
+const MEMBERS: [&str; 3] = ["description", "orchestrator", "steps"];
+/// The members of a step.
+const OF_STEPS: [&str; 4] = ["agent", "name", "input_map", "atlas"];
+
 /// The members that a stored chain has. Files may have others, which Atlas for Python ignores; objects may not.
 fn known(mut definition: Map<String, Value>) -> Value {
     let keep = |members: &mut Map<String, Value>, known: &[&str]| {
         members.retain(|name, value| known.contains(&name.as_str()) && !value.is_null());
     };
-    keep(&mut definition, &["description", "orchestrator", "steps"]);
+    keep(&mut definition, &MEMBERS);
     for step in definition.get_mut("steps").and_then(Value::as_array_mut).into_iter().flatten() {
         if let Value::Object(step) = step {
-            keep(step, &["agent", "name", "input_map", "atlas"]);
+            keep(step, &OF_STEPS);
         }
     }
     Value::Object(definition)
+}
+
+/// The members of the definition in a file that mean nothing.
+pub(crate) fn unknown(path: &Path) -> Result<Vec<Warning>, Failure> {
+    let file = path.display().to_string();
+    let found = left_out(&read(path)?);
+    Ok(found.into_iter().map(|warning| warning.in_file(&file)).collect())
+}
+
+fn left_out(definition: &Map<String, Value>) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let mut look = |members: &Map<String, Value>, at: &str, known: &[&str]| {
+        for name in members.keys().filter(|name| !known.contains(&name.as_str())) {
+            warnings.push(Warning::unknown_key(format!("{at}/{name}"), nearest(name, known.iter().copied())));
+        }
+    };
+    look(definition, "", &[&MEMBERS[..], &["name"]].concat());
+    for (index, step) in definition.get("steps").and_then(Value::as_array).into_iter().flatten().enumerate() {
+        if let Value::Object(step) = step {
+            look(step, &format!("/steps/{index}"), &OF_STEPS);
+        }
+    }
+    warnings
 }
 
 #[cfg(test)]
@@ -84,6 +113,19 @@ mod tests {
         let definition = json!({"name": "c", "on_failure": "x", "description": null, "steps": [{"agent": "a", "if": 1, "input_map": {"x": 1}}]});
         let Value::Object(definition) = definition else { panic!("an object") };
         assert_eq!(known(definition), json!({"steps": [{"agent": "a", "input_map": {"x": 1}}]}));
+    }
+
+    #[test]
+    fn unknown_members_are_told_with_the_nearest_known_one() {
+        let definition = json!({"name": "c", "descripton": "x", "steps": [{"agent": "a", "input_mpa": {}}, 5, {"agent": "b", "if": "x"}]});
+        let Value::Object(definition) = definition else { panic!("an object") };
+        let told: String = left_out(&definition).iter().map(|warning| format!("{warning}\n")).collect();
+        expect_test::expect![[r#"
+            /descripton: unknown key, ignored; did you mean "description"?
+            /steps/0/input_mpa: unknown key, ignored; did you mean "input_map"?
+            /steps/2/if: unknown key, ignored
+        "#]]
+        .assert_eq(&told);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `atlasctl chain run`: runs a chain, waits for its end and prints its output.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use atlas_env::Env;
@@ -8,6 +9,7 @@ use serde_json::{Value, json};
 use super::definition;
 use super::tree::{title, tree_of};
 use crate::client::Client;
+use crate::command::execution;
 use crate::command::run::{Attending, family};
 use crate::context::Context;
 use crate::exit::Exit;
@@ -20,6 +22,9 @@ use crate::words;
 const WAIT_STEP: Duration = Duration::from_secs(30);
 /// The same while each new step is reported.
 const FOLLOW_STEP: Duration = Duration::from_millis(250);
+
+/// Most characters of an output that is shown beside an error; atlasctl job show has all of it.
+const RETURNED_MAX: usize = 2_000;
 
 /// Options of `atlasctl chain run`.
 #[derive(Debug, clap::Args)]
@@ -91,16 +96,18 @@ pub(crate) async fn start(context: &Context, client: &Client, start: &Start<'_>)
     };
     let id = started["id"].as_str().ok_or_else(|| Failure::answer("an execution is answered with an id"))?.to_owned();
     if start.detach {
-        context.show(&Shown { value: started, text: format!("{id}\n"), names: vec![id] })?;
+        context.show(&Shown { value: started, text: format!("{id}\n"), names: vec![id.clone()] })?;
+        context.next(&format!("next: atlasctl job wait {id}   or: atlasctl job logs {id} --follow"));
         return Ok(Exit::Done);
     }
     let waited = tokio::select! {
-        waited = wait(context, client, &id, start) => Some(waited?),
+        waited = attend(context, client, &id, start) => Some(waited?),
         // Ctrl-C ends this program, not the execution.
         _ = tokio::signal::ctrl_c() => None,
     };
     let Some(run) = waited else {
         context.note(&format!("{id} continues"));
+        context.next(&format!("next: atlasctl job wait {id}   or: atlasctl job cancel {id}"));
         return Ok(Exit::WaitTimedOut);
     };
     if !start.follow {
@@ -110,18 +117,38 @@ pub(crate) async fn start(context: &Context, client: &Client, start: &Start<'_>)
 }
 
 /// Waits until an execution has ended, or the time is over, and returns it.
-async fn wait(context: &Context, client: &Client, id: &str, start: &Start<'_>) -> Result<Value, Failure> {
+pub(crate) async fn wait(client: &Client, id: &str, timeout: Option<Duration>) -> Result<Value, Failure> {
+    wait_in_steps(client, id, timeout, WAIT_STEP, async |_, _| Ok(())).await
+}
+
+/// The same, and meanwhile reports the steps if that is wanted.
+async fn attend(context: &Context, client: &Client, id: &str, start: &Start<'_>) -> Result<Value, Failure> {
+    if !start.follow {
+        return wait(client, id, start.timeout).await;
+    }
+    let reported = Cell::new(0);
+    let each = async |run: &Value, left| {
+        reported.set(follow(context, client, run, reported.get(), left).await?);
+        Ok(())
+    };
+    wait_in_steps(client, id, start.timeout, FOLLOW_STEP, each).await
+}
+
+/// Waits at most `step_max` in one request, and calls `each` with the execution and the time that is left after it.
+async fn wait_in_steps(
+    client: &Client,
+    id: &str,
+    timeout: Option<Duration>,
+    step_max: Duration,
+    each: impl AsyncFn(&Value, Option<Duration>) -> Result<(), Failure>,
+) -> Result<Value, Failure> {
     let clock = Env::system().clock;
-    let deadline = start.timeout.map(|timeout| clock.monotonic() + timeout);
-    let step_max = if start.follow { FOLLOW_STEP } else { WAIT_STEP };
-    let mut reported = 0;
+    let deadline = timeout.map(|timeout| clock.monotonic() + timeout);
     loop {
         let left = deadline.map(|deadline| deadline.saturating_sub(clock.monotonic()));
         let step = format!("{:.3}", left.unwrap_or(step_max).min(step_max).as_secs_f64());
         let run = client.get(&["api", "chains", id], &[("wait", &step), ("view", "full")]).await?;
-        if start.follow {
-            reported = follow(context, client, &run, reported, left).await?;
-        }
+        each(&run, left).await?;
         if run["result"].is_object() || left.is_some_and(|left| left <= step_max) {
             return Ok(run);
         }
@@ -149,7 +176,7 @@ async fn follow(
 }
 
 /// Prints the output of a completed execution; any other end is an error.
-fn conclude(context: &Context, run: Value) -> Result<Exit, Failure> {
+pub(crate) fn conclude(context: &Context, run: Value) -> Result<Exit, Failure> {
     let exit = match run["status"].as_str().unwrap_or_default() {
         "completed" => Exit::Done,
         "failed" => Exit::JobFailed,
@@ -161,6 +188,9 @@ fn conclude(context: &Context, run: Value) -> Result<Exit, Failure> {
         context.show(&Shown { value: run, text: String::new(), names })?;
         return Ok(exit);
     }
+    if let Some(output) = execution::returned(&run) {
+        context.note(&format!("the agent returned: {}", words::short(&output, RETURNED_MAX)));
+    }
     context.print(&output(&run, exit)?)?;
     Ok(Exit::Done)
 }
@@ -168,18 +198,18 @@ fn conclude(context: &Context, run: Value) -> Result<Exit, Failure> {
 /// The output of a completed execution as a line.
 fn output(run: &Value, exit: Exit) -> Result<String, Failure> {
     let id = run["id"].as_str().unwrap_or_default();
-    let (code, message) = match exit {
+    if let (Exit::JobFailed, Some(failure)) = (exit, execution::failure(run)) {
+        return Err(failure);
+    }
+    let (code, message, next) = match exit {
         Exit::Done => return Ok(format!("{}\n", run["result"]["output"])),
-        Exit::JobFailed => ("E3101", run["result"]["error"].as_str().unwrap_or("the chain failed").to_owned()),
-        Exit::JobCancelled => ("E3102", format!("{id} was cancelled")),
-        _ => ("E3104", format!("{id} has not ended within the timeout; it continues")),
+        Exit::JobCancelled => ("E3102", format!("{id} was cancelled"), format!("what was done: atlasctl job show {id}")),
+        _ => {
+            let message = format!("{id} has not ended within the timeout; it continues");
+            ("E3104", message, format!("wait again: atlasctl job wait {id}"))
+        }
     };
-    let failure = Failure::new(code, exit, message);
-    let last = run["step_jobs"].as_array().and_then(|steps| steps.last()).and_then(|step| step["job_id"].as_str());
-    Err(match last.filter(|_| exit == Exit::JobFailed) {
-        Some(job) => failure.with_next(format!("what its last step logged: atlasctl job logs {job}")),
-        None => failure,
-    })
+    Err(Failure::new(code, exit, message).with_next(next))
 }
 
 #[cfg(test)]
@@ -189,13 +219,13 @@ mod tests {
     #[test]
     fn only_a_completed_execution_has_an_output() {
         let run = json!({
-            "id": "chain-1", "result": {"output": {"a": 1}, "error": "Agent failed at step 0 (a): boom"},
-            "step_jobs": [{"job_id": "job-1"}],
+            "id": "chain-1", "status": "failed", "total_steps": 2,
+            "result": {"output": {"a": 1}, "error": "Agent failed at step 0 (a): boom"},
+            "failure": {"step": 0, "agent": "a", "job_id": "job-1", "reason": "boom", "at": null, "output": null},
         });
         assert_eq!(output(&run, Exit::Done).as_deref(), Ok("{\"a\":1}\n"));
         let failed = output(&run, Exit::JobFailed).expect_err("it failed");
-        assert_eq!(failed.message, "Agent failed at step 0 (a): boom");
-        assert_eq!(failed.next.as_deref(), Some("what its last step logged: atlasctl job logs job-1"));
+        assert_eq!(failed.message, "step 1 of 2 (a) failed: boom");
         for (exit, code) in [(Exit::JobCancelled, "E3102"), (Exit::WaitTimedOut, "E3104")] {
             assert_eq!(output(&run, exit).expect_err("no output").code.as_deref(), Some(code));
         }

@@ -140,11 +140,20 @@ fn package(root: &Path, folder: &Path, used: &mut BTreeSet<String>) -> Result<Op
         return Ok(None);
     };
     // What is missing is found when the package is checked.
-    let files = tools.iter().filter_map(|name| tool(root, name).ok()).collect();
+    let files = tools.iter().filter_map(|name| tool(root, name).ok().or_else(|| tool(root, &meant(root, name)?).ok()));
+    let files = files.collect();
     used.extend(tools);
     atlas_package::pack_with_files(folder, files, &|name| std::env::var(name).ok())
         .map(Some)
         .map_err(|error| chain(&error))
+}
+
+/// The file of a tool that is named without its ending or with another one. With it in the package, the check can name it.
+fn meant(root: &Path, name: &str) -> Option<String> {
+    let wanted = Path::new(name).file_stem()?;
+    let entries = fs::read_dir(root.join(TOOLS_FOLDER)).ok()?.flatten();
+    let same = entries.map(|entry| entry.path()).find(|path| path.file_stem() == Some(wanted))?;
+    Some(same.file_name()?.to_string_lossy().into_owned())
 }
 
 /// A global tool, as a file of the package of its agent.
@@ -186,7 +195,7 @@ mod tests {
         expected.assert_eq(&shown);
     }
 
-    const TOOL: &str = "# @cmd Reads.\nmain() { :; }\n";
+    const TOOL: &str = "# @describe Reads.\nmain() { :; }\n";
 
     #[tokio::test]
     async fn agents_are_taken_with_their_tools() {
@@ -199,7 +208,11 @@ mod tests {
                 ),
                 ("functions/tools/fs_cat.sh", TOOL),
             ],
-            &expect![[r#""#]],
+            &expect![[r#"
+                flow 1.0.0: 2 files
+                talk 2.0.0: 5 files
+                warning: agents/talk/config.yaml /conversation_starters: has no effect; nothing suggests prompts to people
+            "#]],
         )
         .await;
     }
@@ -220,7 +233,19 @@ mod tests {
                 ("agents/other/a.md", "a"),
                 ("functions/tools/add.sh", TOOL),
             ],
-            &expect![[r#""#]],
+            &expect![[r#"
+                not taken: agents/broken: graph.yaml cannot be read: the file is not YAML: line 1, column 7: unclosed bracket '['
+                not taken: agents/odd: it has neither graph.yaml nor config.yaml
+                not taken: agents/other: it has neither graph.yaml nor config.yaml
+                not taken: agents/reader/config.yaml /documents/2: "https://example.com/x": documents are not fetched here; put the text into a file of the agent's folder
+                not taken: agents/reader/config.yaml /documents/3: "../other/a.md" leads out of the agent's folder
+                not taken: agents/reader/config.yaml /documents/4: there is no document "none.md" in the agent's folder
+                not taken: agents/reader: each of its jobs would fail; correct it and import again
+                not taken: agents/talk/config.yaml /global_tools: "none.sh" in global_tools is no file of functions/tools
+                not taken: agents/talk/config.yaml /global_tools: "../x" in global_tools is no file name
+                not taken: agents/talk/config.yaml /global_tools: "add" in global_tools is no file of functions/tools; did you mean "add.sh"?
+                not taken: agents/talk: each of its jobs would fail; correct it and import again
+            "#]],
         )
         .await;
     }
@@ -244,7 +269,24 @@ mod tests {
                 ("vault.yml", ""),
                 ("notes.txt", ""),
             ],
-            &expect![[r#""#]],
+            &expect![[r#"
+                flow 1.0.0: 4 files
+                not taken: agents/.shared: packages have no hidden files; copy what the agents source into their folders
+                not taken: agents/flow/rag.yaml: documents are searched by their words, without an index
+                not taken: agents/flow/sessions/work.yaml: conversations begin anew: atlasctl run flow --conversation NAME
+                not taken: roles/coder.md: there are no roles: put its text into the instructions of an agent, atlasctl init NAME
+                not taken: macros/day.yaml: there are no macros: write a chain, atlasctl docs chains, or a script with commands of atlasctl
+                not taken: sessions/home.yaml: conversations begin anew: atlasctl run AGENT --conversation NAME
+                not taken: rags/papers.yaml: there are no indexes: put the documents into the folder of an agent and list them in its documents
+                not taken: functions/mcp.json: github: agents that list it need it in the cluster: atlasctl mcp add --from functions/mcp.json
+                not taken: functions/tools/unused.sh: no agent lists it in global_tools
+                not taken: config.yaml: clients: openai: its keys and models belong to the namespace: atlasctl model add MODEL --provider openai --name ID --key secret://NAME
+                not taken: config.yaml: clients: local: its keys and models belong to the namespace: atlasctl model add MODEL --provider openai --name ID --key secret://NAME
+                not taken: config.yaml: model, save: settings of the program: an agent states its own, and the rest is for Loki's terminal
+                not taken: models-override.yaml: a model states its own limits and prices: atlasctl model add --help
+                not taken: vault.yml: import it with its password: atlasctl secret import
+                not taken: notes.txt: it is not read: Loki has no such part, or it has no counterpart here
+            "#]],
         )
         .await;
     }

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::command::execution;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -11,8 +12,8 @@ use crate::output::Shown;
 /// Options of `atlasctl job cancel`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Job ids, or unique prefixes of them, also as printed by -o name.
-    #[arg(required = true, value_name = "ID", value_parser = names::job)]
+    /// Ids of jobs or of executions of chains, or unique prefixes of them, also as printed by -o name.
+    #[arg(required = true, value_name = "ID", value_parser = names::ran)]
     ids: Vec<String>,
 }
 
@@ -20,8 +21,11 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     names::each(context, &options.ids, async |id| cancel(context, id).await).await
 }
 
-/// Cancels a job.
+/// Cancels a job, or an execution of a chain.
 pub(crate) async fn cancel(context: &Context, id: &str) -> Result<Exit, Failure> {
+    if execution::is_one(id) {
+        return execution::cancel(context, id).await;
+    }
     let value = context.client()?.post(&["api", "jobs", id, "cancel"], &[], &json!({})).await?;
     if value["cancelled"] != json!(true) {
         let failure = Failure::new("E3005", Exit::Conflict, format!("{id} has already ended"));

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::pieces::{Piece, Printed, follow as follow_pieces};
 use crate::api::{self, LogLine};
 use crate::client::Client;
+use crate::command::{execution, graph};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -18,8 +19,8 @@ const LEVELS: [&str; 4] = ["debug", "info", "warning", "error"];
 /// Options of `atlasctl job logs`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Job id, or a unique prefix of it, also as printed by -o name.
-    #[arg(value_name = "ID", value_parser = names::job)]
+    /// Id of a job or of an execution of a chain, or a unique prefix of it, also as printed by -o name.
+    #[arg(value_name = "ID", value_parser = names::ran)]
     id: String,
     /// Stream new lines until the job has ended.
     #[arg(short, long)]
@@ -60,6 +61,10 @@ impl Which {
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    if options.deltas && execution::is_one(&options.id) {
+        let failure = Failure::usage("--deltas follows one job, and this is an execution of a chain");
+        return Err(failure.with_next(format!("its jobs: atlasctl job tree {}", options.id)));
+    }
     if !options.deltas {
         return of_job(context, &options.id, options.follow, &options.which).await;
     }
@@ -83,8 +88,11 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     followed.map(|()| Exit::Done)
 }
 
-/// Prints the log lines of one job.
+/// Prints the log lines of one job, or of the jobs of an execution of a chain.
 pub(crate) async fn of_job(context: &Context, id: &str, goes_on: bool, which: &Which) -> Result<Exit, Failure> {
+    if execution::is_one(id) {
+        return execution::logs(context, id, execution::Wanted { follow: goes_on, which }).await;
+    }
     let client = context.client()?;
     let now = context.look.now;
     if goes_on {
@@ -133,6 +141,9 @@ pub(crate) async fn follow(
 
 /// `12:01:07.214  info  half way`
 pub(crate) fn line(line: &LogLine) -> String {
+    if let Some(event) = graph::event_line(line) {
+        return event;
+    }
     let kind = if line.level.is_empty() { &line.kind } else { &line.level };
     format!("{}  {kind:<5}  {}\n", words::time_of_day(line.at), line.text.trim_end())
 }

@@ -1,6 +1,7 @@
 //! `atlasctl job result`.
 
 use crate::api::{self, Job};
+use crate::command::execution;
 use crate::context::Context;
 use crate::ending;
 use crate::exit::Exit;
@@ -11,8 +12,8 @@ use crate::output::Shown;
 /// Options of `atlasctl job result`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Job ids, or unique prefixes of them, also as printed by -o name.
-    #[arg(required = true, value_name = "ID", value_parser = names::job)]
+    /// Ids of jobs or of executions of chains, or unique prefixes of them, also as printed by -o name.
+    #[arg(required = true, value_name = "ID", value_parser = names::ran)]
     ids: Vec<String>,
 }
 
@@ -21,6 +22,9 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 }
 
 async fn result(context: &Context, id: &str) -> Result<Exit, Failure> {
+    if execution::is_one(id) {
+        return execution::result(context, id).await;
+    }
     let value = context.client()?.get(&["api", "jobs", id], &[("view", "full")]).await?;
     let job: Job = api::read(&value)?;
     if !job.is_terminal() && job.reason != "in_doubt" {
@@ -29,7 +33,7 @@ async fn result(context: &Context, id: &str) -> Result<Exit, Failure> {
         return Err(Failure::new("E3104", Exit::WaitTimedOut, message).with_next(next));
     }
     if context.form.is_text() {
-        return ending::conclude(context, &job);
+        return ending::conclude(context, &context.client()?, &job).await;
     }
     let output = value.get("output_data").cloned().unwrap_or_default();
     context.show(&Shown { value: output, text: String::new(), names: vec![format!("job/{}", job.id)] })?;

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::api::{self, Job, JobApproval, JobEvent};
 use crate::command::job::events;
-use crate::command::policy;
+use crate::command::{execution, policy};
 use crate::context::Context;
 use crate::ending::{self, waits};
 use crate::exit::Exit;
@@ -16,8 +16,8 @@ use crate::words;
 /// Options of `atlasctl job show`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Job ids, or unique prefixes of them, also as printed by -o name.
-    #[arg(required = true, value_name = "ID", value_parser = names::job)]
+    /// Ids of jobs or of executions of chains, or unique prefixes of them, also as printed by -o name.
+    #[arg(required = true, value_name = "ID", value_parser = names::ran)]
     ids: Vec<String>,
 }
 
@@ -27,6 +27,9 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 
 /// Shows one job.
 pub(crate) async fn show(context: &Context, id: &str) -> Result<Exit, Failure> {
+    if execution::is_one(id) {
+        return execution::show(context, id).await;
+    }
     let client = context.client()?;
     let value = client.get(&["api", "jobs", id], &[("view", "full")]).await?;
     let job: Job = api::read(&value)?;

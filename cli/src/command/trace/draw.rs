@@ -1,6 +1,7 @@
 //! Draws a trace as a tree of spans with a time line.
 
 use super::{STEPS_MAX, Traced};
+use crate::command::execution;
 use crate::ending::waits;
 use crate::output::Table;
 use crate::words;
@@ -36,10 +37,11 @@ pub(super) fn text(traced: &Traced) -> String {
     let trace = &traced.trace;
     if !trace.chain_name.is_empty() {
         let run = if traced.job.run.is_empty() { String::new() } else { format!(", run {}", traced.job.run) };
-        text += &format!("step {} of chain {}{run}\n", trace.step_index, trace.chain_name);
+        text += &format!("step {} of chain {}{run}\n", trace.step_index + 1, trace.chain_name);
     }
     if !trace.parent_trace_id.is_empty() {
-        text += &format!("spawned by {}\n", trace.parent_trace_id);
+        let begun = if execution::is_one(&trace.parent_trace_id) { "of" } else { "spawned by" };
+        text += &format!("{begun} {}\n", trace.parent_trace_id);
     }
     text
 }
@@ -62,7 +64,8 @@ fn span_of(traced: &Traced) -> Span {
     if traced.steps.len() == STEPS_MAX {
         inner.push(Span::note(format!("more: atlasctl job steps {} --after {}", job.id, STEPS_MAX - 1)));
     }
-    inner.extend(traced.children.iter().map(span_of));
+    // A retry of a step stands after the step's first job.
+    inner.extend(traced.children.iter().flat_map(|child| std::iter::once(child).chain(&child.retries)).map(span_of));
     if job.execution_ms > 0.0 && has_ended {
         let start = job.completed_at - job.execution_ms / 1e3;
         spans.push(Span { children: inner, ..Span::between("execution", start, job.completed_at) });
@@ -216,7 +219,7 @@ mod tests {
         };
         let steps = vec![start, model(600.0, 900, 0.0031), model(700.0, 1000, 0.0031)];
         check(
-            &Traced { job: root, trace, steps, children: vec![child] },
+            &Traced { job: root, trace, steps, children: vec![child], ..Traced::default() },
             &expect![[r#"
             SPAN                                   TOOK    TOKENS           COST     TIME
             job-1  a 1.0.0, completed              3.0 s   1900 in, 80 out  $0.0062  ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
@@ -230,7 +233,7 @@ mod tests {
             │     └─ execution                     900 ms  -                -              ━━━━━━━━━
             ├─ check short: passed                 -       -                -        -
             └─ check polite: failed, no greeting…  -       -                -        -
-            step 2 of chain nightly
+            step 3 of chain nightly
             spawned by job-0
         "#]],
         );
