@@ -91,7 +91,14 @@ async fn a_chain_survives_the_death_of_everything() {
     let told = &run["result"]["output"]["told"];
     assert_eq!((&told["context"]["chain_name"], &told["context"]["step_index"]), (&json!("c"), &json!(2)), "{run}");
     let job = api.job(run["step_jobs"][2]["job_id"].as_str().expect("a job")).await;
-    assert_eq!(job["metadata"], json!({"_chain_name": "c", "_step_index": 2}), "{job}");
+    assert_eq!(job["metadata"], json!({"_chain_name": "c", "_step_index": 2, "_parent_trace_id": id}), "{job}");
+    // One trace and one tree for all of it.
+    let trace = api.get(&format!("/api/traces/{id}")).await;
+    let steps = trace["steps"].as_array().map_or(0, Vec::len);
+    assert_eq!((&trace["trace_id"], &trace["status"], steps), (&json!(id), &json!("completed"), 3), "{trace}");
+    assert_eq!(trace["steps"][2]["parent_trace_id"], json!(id), "{trace}");
+    let tree = api.get(&format!("/api/chains/{id}/tree")).await;
+    assert_eq!(tree["children"].as_array().map(Vec::len), Some(3), "{tree}");
     let listed = api.get("/api/chains?status=completed").await;
     assert_eq!(listed[0]["id"], json!(id), "{listed}");
 }
