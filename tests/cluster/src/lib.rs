@@ -45,6 +45,8 @@ mod circuits;
 #[cfg(test)]
 mod coder;
 #[cfg(test)]
+mod containers;
+#[cfg(test)]
 mod crashed_change;
 #[cfg(test)]
 mod damage;
