@@ -11,17 +11,17 @@ use serde_json::{Value, json};
 
 use crate::api::Api;
 use crate::members::ask;
-use crate::patience::{LONG, eventually};
+use crate::patience::eventually_async;
 use crate::process::Process;
 use crate::program::program;
 use crate::trio::{leader, trio, worker_command};
 
 /// Helpers of the first job, and the calls that each of them would make.
 const HELPERS: usize = 4;
-const ROUNDS: usize = 12;
+const ROUNDS: usize = 20;
 /// What each answer costs: 200 tokens at a dollar per million.
 const CALL_NANODOLLARS: u64 = 200_000;
-const BUDGET_NANODOLLARS: u64 = 6_000_000;
+const BUDGET_NANODOLLARS: u64 = 12_000_000;
 
 fn agent(folder: &Path, name: &str, settings: &str) -> Vec<u8> {
     let agent = folder.join(name);
@@ -31,9 +31,7 @@ fn agent(folder: &Path, name: &str, settings: &str) -> Vec<u8> {
 }
 
 fn calls(calls: &[(&str, Value)]) -> Reply {
-    let block = |(place, (name, input)): (usize, &(&str, Value))| {
-        json!({"type": "tool_use", "id": format!("call-{place}"), "name": name, "input": input})
-    };
+    let block = |(place, (name, input)): (usize, &(&str, Value))| json!({"type": "tool_use", "id": format!("call-{place}"), "name": name, "input": input});
     Reply::Message { content: calls.iter().enumerate().map(block).collect(), tokens: [200, 0] }
 }
 
@@ -72,7 +70,7 @@ async fn helpers_draw_on_the_budget_of_the_first_job_whoever_dies() {
     let server = Server::start(|request: &Value, _: usize| answer(request)).expect("a server");
     let mut members = trio(folder.path(), &[]).await;
     let spec = json!({"provider": "anthropic", "name": "dear", "base_url": server.base_url(), "key": "${DEAR_KEY}",
-        "prices": {"input": "1", "output": "0"}});
+        "prices": {"input": "1", "output": "0"}, "capabilities": ["tools"]});
     ask(&members[0], Method::PUT, "/api/objects/model/dear", json!({ "spec": spec })).await.expect("a model");
     let api = Api::new(&members[0].http.to_string());
     api.register(agent(folder.path(), "lead", "can_spawn_agents: true")).await;
@@ -84,14 +82,18 @@ async fn helpers_draw_on_the_budget_of_the_first_job_whoever_dies() {
     };
     let (first, second) = (worker("w1", &members), worker("w2", &members));
 
-    let body = json!({"agent": "lead", "input": {"message": "lead"}, "budget_usd": "0.006"});
+    let body = json!({"agent": "lead", "input": {"message": "lead"}, "budget_usd": "0.012"});
     let job = api.post("/api/jobs", body).await["id"].as_str().expect("an id").to_owned();
-    let answered = |count: usize| {
-        eventually("the model has answered", LONG, || (server.answered().len() >= count).then_some(()));
+    let answered = async |count: usize| {
+        let enough = async || match server.answered().len() {
+            answers if answers >= count => Ok(()),
+            answers => Err(format!("{answers} answers; the job is {}", api.job(&job).await)),
+        };
+        eventually_async("the model has answered", enough).await;
     };
-    answered(6);
+    answered(6).await;
     first.kill();
-    answered(10);
+    answered(10).await;
     let dead = leader(&members).await;
     members[dead].kill();
     let api = Api::new(&members[(dead + 1) % members.len()].http.to_string());
