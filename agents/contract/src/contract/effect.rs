@@ -67,8 +67,7 @@ const KEYS: &[(Effect, &[&str])] = &[
             "dependencies",
         ],
     ),
-    (For(MODELS), &["model/preference"]),
-    (For(&[Llm, Graph, Normal]), &["model/name", "model/others"]),
+    (For(MODELS), &["model/preference", "model/name", "model/others"]),
     (Never("the caller of a job never chooses its model"), &["model/override_allowed"]),
     (Never("no cluster has a shared memory"), &["requires/memory"]),
     (Never("no cluster has a knowledge base"), &["requires/knowledge"]),
@@ -240,7 +239,7 @@ mod tests {
             /agent/provider/max_tokens: has no effect for the provider exec; it counts for llm, normal
             /agent/provider/session: has no effect for the provider exec; it counts for normal
             /agent/model/override_allowed: has no effect; the caller of a job never chooses its model
-            /agent/model/name: has no effect for the provider exec; it counts for llm, graph, normal
+            /agent/model/name: has no effect for the provider exec; it counts for python, llm, graph, normal
             /agent/requires/memory: has no effect; no cluster has a shared memory
             /agent/requires/knowledge: has no effect; no cluster has a knowledge base
             /agent/permissions/spawn: has no effect; requires.spawn_agents decides
