@@ -119,9 +119,7 @@ async fn a_second_worker_of_one_name_waits_until_the_first_is_gone() {
     node_is(&member, "w1", "ready").await;
     let clone = folder.path().join("clone");
     let mut second = worker(&clone, "w1", &[&member]);
-    let told = second.says("it is refused", |text| {
-        text.lines().find(|line| line.contains("E5004")).map(str::to_owned)
-    });
+    let told = second.says("it is refused", |text| text.lines().find(|line| line.contains("E5004")).map(str::to_owned));
     assert!(told.contains("the worker at 127.0.0.1:") && told.matches("127.0.0.1:").count() >= 3, "{told}");
     let noted = eventually_async("people see it", async || {
         let node = get(&member, "/api/nodes/w1").await?;
@@ -152,9 +150,9 @@ async fn a_data_directory_has_one_worker() {
     let member = one_controller(folder.path(), &[]).await;
     let first = worker(folder.path(), "w1", &[&member]);
     node_is(&member, "w1", "ready").await;
-    let mut command = worker_command(program("atlas-worker"), folder.path(), "w2", &[&member]);
-    command.arg("--data-dir").arg(folder.path().join("w1"));
-    let output = worker_output(&mut command);
+    let mut command = std::process::Command::new(program("atlas-worker"));
+    command.args(["--node", "w2", "--controller", &member.workers.to_string()]);
+    let output = worker_output(command.arg("--data-dir").arg(folder.path().join("w1")));
     let holder = format!("is in use by process {}, worker w1", first.pid());
     assert!(output.contains(&holder) && output.contains("E0108"), "{output}");
 }
@@ -184,7 +182,8 @@ async fn addresses_of_controllers_are_used_or_refused() {
     }
     // Port 1 of loopback refuses connections.
     let mut lost = Process::start(&mut command("w3", "127.0.0.1:1"));
-    let told = lost.says("it says why", |text| text.lines().find(|line| line.contains("could not connect")).map(str::to_owned));
+    let told = lost
+        .says("it says why", |text| text.lines().find(|line| line.contains("could not connect")).map(str::to_owned));
     assert!(told.contains("127.0.0.1:1") && told.contains("refused") && told.contains("next_try"), "{told}");
     assert_eq!(lost.end(Signal::SIGTERM), Some(0), "it waits for nobody");
 }
@@ -204,7 +203,10 @@ async fn a_job_that_waits_for_a_node_runs_when_one_comes() {
     let pending = job(&member, &waits).await.expect("a job");
     assert_eq!((&pending["status"], &pending["reason"]), (&json!("pending"), &json!("unsatisfiable")), "{pending}");
     assert_eq!(pending["unsatisfiable"], "wait");
-    assert!(pending["waiting_for"].as_str().is_some_and(|why| why.contains("no registered worker can run it")), "{pending}");
+    assert!(
+        pending["waiting_for"].as_str().is_some_and(|why| why.contains("no registered worker can run it")),
+        "{pending}"
+    );
     let spec = json!({"spec": {"unsatisfiable": "wait"}});
     ask(&member, Method::PUT, "/api/objects/namespace/default", spec).await.expect("an object");
     let too = submit(&member, json!({"agent": "zoned"})).await;
