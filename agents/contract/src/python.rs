@@ -111,7 +111,8 @@ fn quoted(text: &str, max: usize) -> String {
 /// A number; floats always have a point or an exponent.
 fn number(number: &Number) -> String {
     match number.as_f64() {
-        Some(value) if number.is_f64() => float(value),
+        // What no float holds keeps its digits.
+        Some(value) if Number::from_f64(value).as_ref() == Some(number) => float(value),
         _ => number.to_string(),
     }
 }

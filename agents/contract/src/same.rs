@@ -19,16 +19,18 @@ pub fn same(left: &Value, right: &Value) -> bool {
 
 fn same_number(left: &Number, right: &Number) -> bool {
     match (integer(left), integer(right)) {
-        (None, None) => left.as_f64() == right.as_f64(),
+        // What no float holds is the same only as itself.
+        (None, None) => left == right,
         (left, right) => left == right,
     }
 }
 
 /// The integer that a number is; none for fractions, and for floats from 2^126 on.
 fn integer(number: &Number) -> Option<i128> {
-    let whole = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
-    whole.or_else(|| {
-        let float = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 2_f64.powi(126))?;
+    number.as_i128().or_else(|| {
+        let is_float = |&float: &f64| Number::from_f64(float).as_ref() == Some(number);
+        let float = number.as_f64().filter(is_float)?;
+        let float = Some(float).filter(|float| float.fract() == 0.0 && float.abs() < 2_f64.powi(126))?;
         // In range, and whole.
         Some(float as i128)
     })
@@ -43,6 +45,9 @@ mod tests {
         for (left, right, expected) in [
             ("1", "1.0", true),
             ("0", "-0.0", true),
+            ("123456789012345678901234567890", "123456789012345678901234567890", true),
+            ("123456789012345678901234567890", "123456789012345678901234567891", false),
+            ("0.1000000000000000055511151231257827", "0.1", false),
             ("1", "1.5", false),
             ("0.1", "0.1", true),
             ("1e300", "1e300", true),

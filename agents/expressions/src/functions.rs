@@ -107,7 +107,7 @@ fn one(evaluation: &mut Evaluation<'_>, name: &str, value: &Value) -> Result<Val
 }
 
 fn to_integer(number: &Number) -> Result<Value, String> {
-    if number.is_i64() || number.is_u64() {
+    if number.as_i128().is_some() {
         return Ok(Value::Number(number.clone()));
     }
     // A cast of a float is bounded, so numbers beyond 64 bits are found by `integer`.
@@ -119,7 +119,7 @@ fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null_type",
         Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "double",
+        Value::Number(number) if number.is_f64() && number.as_i128().is_none() => "double",
         Value::Number(_) => "int",
         Value::String(_) => "string",
         Value::Array(_) => "list",

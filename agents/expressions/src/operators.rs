@@ -60,13 +60,27 @@ pub(crate) fn index<'a>(value: Cell<'a>, at: &Value) -> Result<Cell<'a>, String>
 
 /// A whole number, if it is one that has no fraction by its form.
 fn whole(number: &Number) -> Option<i128> {
-    number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
+    number.as_i128()
+}
+
+/// Whether a number has more digits than the numbers that are calculated with. It is passed on as it is, and is equal to itself.
+fn is_long(number: &Number) -> bool {
+    whole(number).is_none() && number.as_f64().and_then(Number::from_f64).as_ref() != Some(number)
+}
+
+/// Refuses numbers that would lose digits.
+fn short(numbers: [&Number; 2]) -> Result<(), String> {
+    match numbers.into_iter().find(|number| is_long(number)) {
+        None => Ok(()),
+        Some(number) => Err(format!("{number} has more digits than can be calculated with")),
+    }
 }
 
 /// Numbers are compared by their values, whatever their forms.
 pub(crate) fn numbers(left: &Number, right: &Number) -> Option<Ordering> {
     match (whole(left), whole(right)) {
         (Some(left), Some(right)) => Some(left.cmp(&right)),
+        _ if is_long(left) || is_long(right) => (left == right).then_some(Ordering::Equal),
         _ => left.as_f64()?.partial_cmp(&right.as_f64()?),
     }
 }
@@ -89,7 +103,10 @@ pub(crate) fn equal(left: &Value, right: &Value) -> bool {
 /// The order of two numbers or two texts.
 pub(crate) fn order(left: &Value, right: &Value) -> Result<Ordering, String> {
     let found = match (left, right) {
-        (Value::Number(left), Value::Number(right)) => numbers(left, right),
+        (Value::Number(left), Value::Number(right)) => {
+            short([left, right])?;
+            numbers(left, right)
+        }
         (Value::String(left), Value::String(right)) => Some(left.cmp(right)),
         (Value::Bool(left), Value::Bool(right)) => Some(left.cmp(right)),
         _ => None,
@@ -102,6 +119,7 @@ pub(crate) fn arithmetic(sign: char, left: &Value, right: &Value) -> Result<Valu
     let (Value::Number(a), Value::Number(b)) = (left, right) else {
         return Err(format!("{} {sign} {} is not defined", kind(left), kind(right)));
     };
+    short([a, b])?;
     if let (Some(a), Some(b)) = (whole(a), whole(b)) {
         if b == 0 && matches!(sign, '/' | '%') {
             return Err("divides by zero".to_owned());

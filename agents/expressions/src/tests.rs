@@ -8,10 +8,15 @@ use crate::{Expression, STEPS_MAX};
 
 const NAMES: [&str; 3] = ["input", "output", "steps"];
 
+fn read(number: &str) -> Value {
+    serde_json::from_str(number).expect("a number")
+}
+
 fn data() -> Value {
     json!({
         "kind": "bug", "score": 0.75, "count": 3, "big": u64::MAX, "none": null, "tags": ["a", "b"],
         "items": [{"n": 1}, {"n": 2}, {"n": 3}], "text": "Größe\nzwei",
+        "id": read("123456789012345678901234567890"), "share": read("0.1000000000000000055511151231257827"),
     })
 }
 
@@ -85,7 +90,7 @@ fn functions_and_loops() {
             "input.map(key, key)[0]",
         ],
         expect![[r#"
-            "size(input.text) + input.tags.size() + size(input)" → 20
+            "size(input.text) + input.tags.size() + size(input)" → 22
             "input.text.contains('zwei') && input.kind.startsWith('b') && input.kind.endsWith('g')" → true
             "input.kind.matches('^b.g$')" → true
             "[int('7'), int(3.9), double('1.5'), string(3), bool('true'), type(1), type(1.0), type([])]" → [7,3,1.5,"3",true,"int","double","list"]
@@ -274,4 +279,34 @@ fn expressions_share_their_steps() {
     let quick = Expression::parse("true", &[]).expect("an expression");
     assert!(quick.holds_after(&[], &mut steps).is_err());
     assert_eq!(quick.holds(&[]), Ok(true));
+}
+
+#[test]
+fn no_digit_is_lost() {
+    check(
+        &[
+            "input.id",
+            "[input.share, {'id': input.id}]",
+            "input.id == input.id && input.id != input.id - 1",
+            "input.share == input.share && input.share != 0.1",
+            "input.id > 1",
+            "type(input.id) + ' ' + type(input.share)",
+            "string(input.id)",
+            "int(input.id)",
+            "input.share + 1",
+            "input.share > 0.1",
+        ],
+        expect![[r#"
+            "input.id" → 123456789012345678901234567890
+            "[input.share, {'id': input.id}]" → [0.1000000000000000055511151231257827,{"id":123456789012345678901234567890}]
+            "input.id == input.id && input.id != input.id - 1" → ! line 1, column 46: the number is too large
+            "input.share == input.share && input.share != 0.1" → true
+            "input.id > 1" → true
+            "type(input.id) + ' ' + type(input.share)" → "int double"
+            "string(input.id)" → "123456789012345678901234567890"
+            "int(input.id)" → 123456789012345678901234567890
+            "input.share + 1" → ! line 1, column 13: 0.1000000000000000055511151231257827 has more digits than can be calculated with
+            "input.share > 0.1" → ! line 1, column 13: 0.1000000000000000055511151231257827 has more digits than can be calculated with
+        "#]],
+    );
 }

@@ -86,8 +86,19 @@ impl Reducer {
                 let current = current.map(|value| number("current", value)).transpose()?;
                 let incoming = number("incoming", incoming)?;
                 Ok(match (self, current) {
-                    (Self::Sum, None) => sum(&Number::from(0), &incoming),
-                    (Self::Sum, Some(current)) => sum(&current, &incoming),
+                    (Self::Sum, current) => {
+                        let current = current.unwrap_or_else(|| Number::from(0));
+                        for (position, number) in [("current", &current), ("incoming", &incoming)] {
+                            if is_long(number) {
+                                return Err(self.wrong(
+                                    "number with fewer digits",
+                                    position,
+                                    &Value::Number(number.clone()),
+                                ));
+                            }
+                        }
+                        sum(&current, &incoming)
+                    }
                     (_, None) => Value::Number(incoming),
                     (_, Some(current)) => {
                         let keeps =
@@ -149,10 +160,18 @@ fn sum(left: &Number, right: &Number) -> Value {
         if let Ok(total) = u64::try_from(total) {
             return json!(total);
         }
+        if let Some(total) = Number::from_i128(total) {
+            return Value::Number(total);
+        }
     }
     let total = left.as_f64().unwrap_or_default() + right.as_f64().unwrap_or_default();
     // Whole floats below 2^53 are exact integers.
     if total.fract() == 0.0 && total.abs() < 9_007_199_254_740_992.0 { json!(total as i64) } else { json!(total) }
+}
+
+/// Whether a sum would lose digits of a number.
+fn is_long(number: &Number) -> bool {
+    number.as_i128().is_none() && number.as_f64().and_then(Number::from_f64).as_ref() != Some(number)
 }
 
 fn less(left: &Number, right: &Number) -> bool {
@@ -172,6 +191,17 @@ mod tests {
         let shown =
             reducer.fold(current.as_ref(), &incoming).map_or_else(|error| format!("! {error}"), |v| v.to_string());
         assert_eq!(shown, expected, "{reducer:?} {current:?} {incoming}");
+    }
+
+    #[test]
+    fn no_digit_is_lost() {
+        let read = |text: &str| serde_json::from_str::<Value>(text).expect("a number");
+        check("sum", Some(read("123456789012345678901234567890")), json!(1), "123456789012345678901234567891");
+        check("sum", None, read("123456789012345678901234567890"), "123456789012345678901234567890");
+        check("max", Some(json!(1)), read("123456789012345678901234567890"), "123456789012345678901234567890");
+        let long = read("0.1000000000000000055511151231257827");
+        check("append", None, long.clone(), "[0.1000000000000000055511151231257827]");
+        assert!(Reducer::named("sum").expect("a reducer").fold(None, &long).is_err(), "a sum would lose digits");
     }
 
     #[test]

@@ -118,7 +118,7 @@ fn wrapper(property: &Value) -> Option<&str> {
 
 /// The number as an integer, if it is one.
 fn integral(number: &Number) -> Option<Value> {
-    if number.is_i64() || number.is_u64() {
+    if !number.to_string().contains(['.', 'e', 'E']) {
         return Some(Value::Number(number.clone()));
     }
     let float = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 9_007_199_254_740_992.0)?;

@@ -22,6 +22,11 @@ pub enum CanonicalError {
     NotCanonical,
 }
 
+/// Whether a number has a point or an exponent; integers of any length have none.
+fn is_fraction(number: &serde_json::Number) -> bool {
+    number.is_f64() && number.to_string().contains(['.', 'e', 'E'])
+}
+
 /// The canonical bytes of a value.
 pub fn canonical(value: &Value) -> Result<Vec<u8>, CanonicalError> {
     let mut out = Vec::new();
@@ -42,7 +47,7 @@ fn write(out: &mut Vec<u8>, value: &Value, depth: usize) -> Result<(), Canonical
     match value {
         Value::Null => out.extend_from_slice(b"null"),
         Value::Bool(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
-        Value::Number(number) if number.is_f64() => string(out, &number.to_string()),
+        Value::Number(number) if is_fraction(number) => string(out, &number.to_string()),
         Value::Number(number) => out.extend_from_slice(number.to_string().as_bytes()),
         Value::String(text) => string(out, text),
         Value::Array(values) => {

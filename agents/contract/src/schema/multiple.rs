@@ -30,10 +30,7 @@ impl<'i> Keyword<'i> for MultipleOf {
 
 fn is_multiple(value: &Value, of: &Value) -> bool {
     let (Value::Number(value), Value::Number(of)) = (value, of) else { return true };
-    let integer = |number: &serde_json::Number| {
-        number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from)).filter(|_| !number.is_f64())
-    };
-    if let (Some(value), Some(of)) = (integer(value), integer(of)) {
+    if let (Some(value), Some(of)) = (value.as_i128(), of.as_i128()) {
         return of != 0 && value % of == 0;
     }
     let (Some(value), Some(divisor)) = (value.as_f64(), of.as_f64()) else { return true };
