@@ -45,13 +45,13 @@ impl Api {
 
     /// Registers a package.
     pub(crate) async fn register(&self, package: Vec<u8>) {
-        let answer = self.client.post(format!("{}/api/agents", self.server)).body(package).send().await;
+        let answer = self.client.post(format!("{}/api/agents?replace=true", self.server)).body(package).send().await;
         answer.expect("an answer").error_for_status().expect("a success");
     }
 
     /// Deploys the package of a skill.
     pub(crate) async fn deploy_skill(&self, package: Vec<u8>) {
-        let answer = self.client.post(format!("{}/api/skills", self.server)).body(package).send().await;
+        let answer = self.client.post(format!("{}/api/skills?replace=true", self.server)).body(package).send().await;
         answer.expect("an answer").error_for_status().expect("a success");
     }
 

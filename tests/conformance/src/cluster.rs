@@ -71,7 +71,8 @@ impl Cluster {
     /// Registers agents.
     pub(crate) fn register<'a>(&self, agents: impl IntoIterator<Item = &'a Prepared>) -> Judged {
         for agent in agents {
-            let answer = self.http.send("POST", "/api/agents", &[], Some(agent.archive.clone()))?;
+            // Atlas for Python replaces an agent that is registered again (§3.1).
+            let answer = self.http.send("POST", "/api/agents?replace=true", &[], Some(agent.archive.clone()))?;
             answer.success(&format!("the registration of \"{}\"", agent.name))?;
         }
         Ok(())
@@ -79,7 +80,7 @@ impl Cluster {
 
     /// Deploys a packed skill.
     pub(crate) fn deploy_skill(&self, archive: Vec<u8>) -> Judged {
-        self.http.send("POST", "/api/skills", &[], Some(archive))?.success("the deployment of a skill").map(drop)
+        self.http.send("POST", "/api/skills?replace=true", &[], Some(archive))?.success("the deployment of a skill").map(drop)
     }
 
     /// A client of the MCP server, if the setup started one.

@@ -55,7 +55,7 @@ impl Server {
     }
 
     pub(crate) async fn register(&self, package: Vec<u8>) -> Reply {
-        self.post("/api/agents", &package).await
+        self.post("/api/agents?replace=true", &package).await
     }
 
     pub(crate) async fn submit(&self, body: &[u8]) -> Reply {

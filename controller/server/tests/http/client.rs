@@ -99,12 +99,17 @@ impl Server {
 
     /// Registers an agent from the text of its contract.
     pub(crate) async fn register(&self, contract: &str) {
+        let reply = self.upload("/api/agents", contract).await;
+        assert_eq!(reply.status, 201, "{reply:?}");
+    }
+
+    /// Sends the package of a contract.
+    pub(crate) async fn upload(&self, path: &str, contract: &str) -> Reply {
         let dir = tempfile::tempdir().expect("a temporary directory");
         std::fs::write(dir.path().join("agent.yaml"), contract).expect("writable");
         std::fs::write(dir.path().join("agent.py"), "").expect("writable");
         let package = atlas_package::pack(dir.path()).expect("packs");
-        let reply = self.send("POST", "/api/agents", "", &package.bytes).await;
-        assert_eq!(reply.status, 201, "{reply:?}");
+        self.send("POST", path, "", &package.bytes).await
     }
 }
 

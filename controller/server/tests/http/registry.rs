@@ -102,3 +102,49 @@ async fn methods_and_what_is_not_set_up() {
         assert_eq!((reply.status, reply.json()), (404, json!({"error": text})));
     }
 }
+
+/// The packages of `greeter` 1.0.0: number, first letters of the digest, who registered it.
+async fn revisions(server: &Server) -> Vec<(u64, String)> {
+    let agent = server.get("/api/agents/greeter/versions/1.0.0").await.json();
+    let shown = |revision: &Value| {
+        assert_eq!(revision["registered_by"], "local");
+        (revision["revision"].as_u64().expect("a number"), revision["digest"].as_str().expect("a digest").to_owned())
+    };
+    agent["revisions"].as_array().expect("a list").iter().map(shown).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_is_immutable_unless_it_is_replaced_and_can_go_back() {
+    let server = Server::start().await;
+    let (first, second) = (contract("greeter", "1.0.0", "[first]"), contract("greeter", "1.0.0", "[second]"));
+    server.register(&first).await;
+    assert_eq!(server.upload("/api/agents", &first).await.json()["changed"], false, "the same bytes are accepted again");
+    let pinned = server.send("POST", "/api/jobs", "", br#"{"agent": "greeter", "input": {}}"#).await.json();
+
+    let refused = server.upload("/api/agents", &second).await;
+    assert!(refused.status == 409 && refused.head.contains("atlas-error-code: E1127"), "{refused:?}");
+    let [(1, digest)] = &revisions(&server).await[..] else { panic!("one revision") };
+    assert!(refused.body.contains(digest.as_str()), "{refused:?}");
+    assert_eq!(server.upload("/api/agents?replace=true", &second).await.status, 201);
+    let [(2, replaced), (1, kept)] = &revisions(&server).await[..] else { panic!("two revisions") };
+    assert_ne!((digest, replaced), (replaced, digest));
+    assert_eq!(digest, kept);
+    assert_eq!(found(&server, "capability=second").await, ["greeter 1.0.0"]);
+
+    let back = server.send("POST", "/api/agents/greeter/versions/1.0.0/rollback", "", b"").await;
+    assert_eq!((back.status, &back.json()["from"], &back.json()["revision"]), (200, &json!(1), &json!(3)), "{back:?}");
+    assert_eq!(found(&server, "capability=first").await, ["greeter 1.0.0"]);
+    let to = |revision: u32| json!({ "revision": revision }).to_string().into_bytes();
+    let again = server.send("POST", "/api/agents/greeter/versions/1.0.0/rollback", "", &to(2)).await;
+    assert_eq!((again.status, again.json()["digest"].as_str()), (200, Some(replaced.as_str())), "{again:?}");
+    for (revision, why) in [(9, "has no revision 9: it has 3 and 4"), (4, "is at revision 4 already")] {
+        let unknown = server.send("POST", "/api/agents/greeter/versions/1.0.0/rollback", "", &to(revision)).await;
+        assert!(unknown.status == 404 && unknown.head.contains("atlas-error-code: E1128"), "{unknown:?}");
+        assert!(unknown.body.contains(why), "{unknown:?}");
+    }
+    let path = format!("/api/jobs/{}?view=full", pinned["id"].as_str().expect("an id"));
+    assert_eq!(server.get(&path).await.json()["agent_version"], "1.0.0");
+    let retired = server.send("DELETE", "/api/agents/greeter/versions/1.0.0", "", b"").await;
+    assert_eq!(retired.status, 200, "{retired:?}");
+    assert_eq!(server.upload("/api/agents", &first).await.status, 409, "a retired version keeps its package too");
+}

@@ -20,7 +20,9 @@ async fn a_skill_is_deployed_listed_and_removed() {
     assert_eq!((first.status, &first.json()["changed"]), (201, &json!(true)), "{first:?}");
     let again = server.send("POST", "/api/skills", "", &package(yaml, "")).await;
     assert_eq!(again.json()["changed"], false, "{again:?}");
-    let other = server.send("POST", "/api/skills", "", &package(yaml, "x = 1")).await;
+    let refused = server.send("POST", "/api/skills", "", &package(yaml, "x = 1")).await;
+    assert!(refused.status == 409 && refused.head.contains("atlas-error-code: E1127"), "{refused:?}");
+    let other = server.send("POST", "/api/skills?replace=true", "", &package(yaml, "x = 1")).await;
     assert_eq!(other.json()["changed"], true, "{other:?}");
     assert_ne!(other.json()["digest"], first.json()["digest"]);
 
