@@ -16,6 +16,8 @@ fn tokens_are_made_granted_roles_and_revoked() {
     session.run("atlasctl auth token list");
     session.run("atlasctl auth token create ci --expires 90d --description deploys --to ci.token");
     session.run("atlasctl auth token create ci --to again.token");
+    session.run("atlasctl auth token create lasting --expires never --to lasting.token");
+    session.run("atlasctl auth token create brief --expires 0s");
     session.run("atlasctl auth token create 'a b'");
     session.run("atlasctl auth token list | cut -c 1-21");
     session.run("atlasctl auth bind ci operator");

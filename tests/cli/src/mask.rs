@@ -3,9 +3,10 @@
 use regex::Regex;
 
 /// The masks, applied in this order: longer patterns come first.
-const MASKS: [(&str, &str); 29] = [
+const MASKS: [(&str, &str); 30] = [
     (r"━+", "<bar>"),
     (r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d\d:\d\d", "<moment>"),
+    (r"it ends 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC", "it ends <moment>"),
     (r"(?m)^(c\d +(?:leader|follower) +)\d.*$", "$1<term>  <applied>  <heartbeat>  <fsync>"),
     (r"(?m)^(laptop +ready +)\d+/.*$", "$1<cores>  <memory>  <gpus>  <slots>"),
     (r"(leased +\w+), (?:epoch \d+, token \d+|attempt \d+)", "$1, <lease>"),
