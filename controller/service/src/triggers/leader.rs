@@ -60,6 +60,8 @@ impl Turn<'_> {
         let shared = &self.service.shared;
         let state = shared.handle.applied();
         let planned = self.plan(&state).await;
+        // What was planned just now can fire in this look: a trigger that is changed between any two looks fires as well.
+        let state = if planned > 0 { shared.handle.applied() } else { state };
         let (now, monotonic) = (shared.env.clock.wall(), shared.env.clock.monotonic());
         self.retry_at.retain(|_, at| *at > monotonic);
         self.delayed.retain(|_, (_, _, until)| *until > now);
