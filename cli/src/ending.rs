@@ -118,7 +118,8 @@ pub(crate) async fn conclude(context: &Context, client: &Client, job: &Job) -> R
     if job.error.starts_with(NO_HARDWARE) {
         return Err(lacking(client, &job.id, failure).await);
     }
-    let asked = job.needs_answer.first().filter(|_| failure.exit == Exit::NeedsAnswer && asked_of_others(job).is_none());
+    let asked =
+        job.needs_answer.first().filter(|_| failure.exit == Exit::NeedsAnswer && asked_of_others(job).is_none());
     let Some(asked) = asked else { return Err(failure) };
     // Without its text, the failure still names the question.
     let Ok((question, _)) = questions::get(client, asked).await else { return Err(failure) };
@@ -181,12 +182,17 @@ fn after_failure(job: &Job) -> String {
     match job.error_code() {
         Some("E2112" | "E2113") => format!("who was asked: atlasctl question list --all --job {id}"),
         Some("E3044") => {
-            format!("let it wait for an answer: atlasctl run {agent} --questions wait   or give one: --questions answer:TEXT")
+            format!(
+                "let it wait for an answer: atlasctl run {agent} --questions wait   or give one: --questions answer:TEXT"
+            )
         }
         Some("E3202") => {
-            "list models: atlasctl model list   or add one: atlasctl model add NAME --provider PROVIDER --name ID".to_owned()
+            "list models: atlasctl model list   or add one: atlasctl model add NAME --provider PROVIDER --name ID"
+                .to_owned()
         }
-        Some("E3203") => format!("allow more: atlasctl run {agent} --budget USD   or what it spent: atlasctl job steps {id}"),
+        Some("E3203") => {
+            format!("allow more: atlasctl run {agent} --budget USD   or what it spent: atlasctl job steps {id}")
+        }
         Some("E3207") => "log in: atlasctl model login NAME   or: atlasctl mcp login NAME".to_owned(),
         Some("E3208") => "try the server: atlasctl mcp test NAME".to_owned(),
         Some(code @ ("E2104" | "E2105" | "E2111" | "E3020" | "E3106" | "E3107" | "E3108" | "E4007")) => {
@@ -287,7 +293,8 @@ mod tests {
     fn a_failure_has_one_code_and_a_hint_that_fits() {
         let told = |error: &str, code: Option<&str>, node: &str| {
             let metadata = code.map(|code| ("_error_code".to_owned(), code.into())).into_iter().collect();
-            let failed = Job { status: "failed".to_owned(), error: error.to_owned(), metadata, node: node.to_owned(), ..job() };
+            let failed =
+                Job { status: "failed".to_owned(), error: error.to_owned(), metadata, node: node.to_owned(), ..job() };
             format!("{}\n", result(&failed).expect_err("failed"))
         };
         let all = [
@@ -298,7 +305,21 @@ mod tests {
             told("Insufficient hardware for hello: GPU", None, ""),
             told("", None, ""),
         ];
-        expect![[r#""#]].assert_eq(&all.concat());
+        expect![[r#"
+            error[E3202]: there is no model "x"
+            list models: atlasctl model list   or add one: atlasctl model add NAME --provider PROVIDER --name ID
+            error[E3044]: the job asks a question and nobody is there to answer: Which?
+            let it wait for an answer: atlasctl run hello --questions wait   or give one: --questions answer:TEXT
+            error[E2112]: bob rejected the job
+            who was asked: atlasctl question list --all --job job-4f3a09c1d27be685
+            error[E3101]: 5 is no number
+            what it logged: atlasctl job logs job-4f3a09c1d27be685
+            error[E3101]: Insufficient hardware for hello: GPU
+            what the nodes have: atlasctl node list -o wide
+            error[E3101]: the agent gave no message
+            what happened: atlasctl explain job-4f3a09c1d27be685
+        "#]]
+        .assert_eq(&all.concat());
     }
 
     #[test]
@@ -306,7 +327,10 @@ mod tests {
         let options = ["a", "b c"].map(str::to_owned).to_vec();
         let question = Question { prompt: "Which?".to_owned(), options, other: true, ..Question::default() };
         let failure = Failure::new("E3105", Exit::NeedsAnswer, "job-1 needs an answer to question-1");
-        expect![[r#""#]].assert_eq(&asking("job-1", &question, failure).to_string());
+        expect![[r#"
+            error[E3105]: job-1 asks: Which?  [a, b c or another text]
+            answer: atlasctl job answer job-1 a"#]]
+        .assert_eq(&asking("job-1", &question, failure).to_string());
     }
 
     #[test]

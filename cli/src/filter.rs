@@ -47,8 +47,20 @@ impl FromStr for Filter {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        Ok(Self { text: text.to_owned(), root: parse::expression(text)? })
+        let root = parse::expression(text).map_err(|error| compared(text).unwrap_or(error))?;
+        Ok(Self { text: text.to_owned(), root })
     }
+}
+
+/// The error about `status=failed`, which is how other programs compare.
+fn compared(text: &str) -> Option<String> {
+    let (name, value) = text.split_once('=')?;
+    let (name, value) = (name.trim(), value.trim().trim_matches(['"', '\'']));
+    let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+    let is_plain = !name.is_empty() && name.chars().all(is_name) && !value.is_empty() && !value.contains(['=', '"']);
+    let is_text = serde_json::from_str::<Value>(value).is_err();
+    let quote = if is_text { "\"" } else { "" };
+    is_plain.then(|| format!("one = does not compare; write {name} == {quote}{value}{quote}"))
 }
 
 impl Filter {
@@ -228,6 +240,15 @@ mod tests {
         });
         let filter: Filter = text.parse()?;
         filter.admits(&object).map_err(|failure| failure.message)
+    }
+
+    #[test]
+    fn one_equals_sign_is_what_other_programs_compare_with() {
+        let told = |text: &str| text.parse::<Filter>().expect_err("refused");
+        assert_eq!(told("status=failed"), "one = does not compare; write status == \"failed\"");
+        assert_eq!(told("labels.a = 'b'"), "one = does not compare; write labels.a == \"b\"");
+        assert_eq!(told("attempt=2"), "one = does not compare; write attempt == 2");
+        assert_eq!(told("a = b == c"), "unexpected \"=\"");
     }
 
     #[test]

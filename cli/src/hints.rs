@@ -1,4 +1,4 @@
-//! Checks that every option named in a hint or an error exists.
+//! Checks that every command and option exists that a hint, an error or a page of the documentation names.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -78,6 +78,116 @@ fn an_option_belongs_to_the_program_before_it() {
     assert_eq!(literals(source), ["a \"--x\" b", "--y \"z\""]);
 }
 
+#[test]
+fn commands_in_hints_errors_and_pages_exist() {
+    let mut root = Arguments::command();
+    root.build();
+    let (mut wrong, mut seen) = (Vec::new(), 0);
+    let mut check = |path: &str, text: &str| {
+        for (at, _) in text.match_indices("atlasctl ") {
+            // `--audience atlasctl` is a name.
+            if text[..at].split_whitespace().last().is_some_and(|before| before.starts_with("--")) {
+                continue;
+            }
+            seen += 1;
+            let line = text[at..].lines().next().unwrap_or_default();
+            if let Err(word) = names_command(&root, line) {
+                wrong.push(format!("{path}: no command \"{word}\" in {line:?}"));
+            }
+        }
+    };
+    for folder in ["cli", "controller", "worker", "agents", "deploy", "k8s"] {
+        // Scripts of shells are no hints.
+        let scripts = "cli/src/command/completion.rs";
+        for file in files(Path::new(ROOT), folder, "rs").into_iter().filter(|file| file != scripts) {
+            let source = fs::read_to_string(format!("{ROOT}/{file}")).expect("a file of ours");
+            let source = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+            literals(source).iter().for_each(|text| check(&file, text));
+        }
+    }
+    for file in files(Path::new(ROOT), "docs", "md").into_iter().chain(["README.md".to_owned()]) {
+        // What was decided and done once names the commands of that time.
+        if ["docs/adr", "docs/changes", "docs/internals"].iter().any(|past| file.starts_with(past)) {
+            continue;
+        }
+        let page = fs::read_to_string(format!("{ROOT}/{file}")).expect("a page");
+        code_in(&page).iter().for_each(|code| check(&file, code));
+    }
+    assert!(seen > 500, "only {seen} commands are named");
+    assert!(wrong.is_empty(), "these commands do not exist:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_command_is_followed_to_its_last_verb() {
+    let mut root = Arguments::command();
+    root.build();
+    let check = |line: &str| names_command(&root, line).map_err(str::to_owned);
+    for line in [
+        "atlasctl job list --limit 5",
+        "atlasctl -n team job list",
+        "atlasctl --output json agent show x",
+        "atlasctl dev --port 0",
+        "atlasctl dev start c1",
+        "atlasctl run hello name=Ada",
+        "atlasctl NOUN VERB",
+        "atlasctl {verb} x",
+        "atlasctl job: the verbs of jobs",
+        "atlasctl help job",
+    ] {
+        assert_eq!(check(line), Ok(()), "{line}");
+    }
+    assert_eq!(check("atlasctl jbo list"), Err("jbo".to_owned()));
+    assert_eq!(check("atlasctl job lst --limit 5"), Err("lst".to_owned()));
+    assert_eq!(check("atlasctl -n team job lst"), Err("lst".to_owned()));
+    assert_eq!(code_in("a `b c` d `e`\n```sh\nf\n```\ng"), ["b c", "e", "f"]);
+}
+
+/// Follows the words of a command line through the tree of commands; the word that names none is the error.
+fn names_command<'t>(root: &Command, line: &'t str) -> Result<(), &'t str> {
+    /// Words after the program's name in sentences about it.
+    const PROSE: [&str; 11] = ["and", "cannot", "in", "is", "of", "on", "or", "renews", "then", "to", "was"];
+    let mut command = root;
+    let mut words = line.split_whitespace().skip(1);
+    while let Some(whole) = words.next() {
+        let word = whole.trim_end_matches([',', ';', ':', '.', ')', '`', '"', '\'', '|']);
+        if let Some(option) = word.strip_prefix('-') {
+            let name = option.trim_start_matches('-').split('=').next().unwrap_or_default();
+            let found = command.get_arguments().chain(root.get_arguments()).find(|arg| {
+                arg.get_long() == Some(name)
+                    || arg.get_short().is_some_and(|short| name.len() == 1 && name.starts_with(short))
+            });
+            if found.is_some_and(|arg| arg.get_action().takes_values()) && !option.contains('=') {
+                words.next();
+            }
+        } else if !command.has_subcommands() || !word.starts_with(|c: char| c.is_ascii_lowercase()) || word == "help" {
+            return Ok(());
+        } else if let Some(found) = command.find_subcommand(word) {
+            command = found;
+        } else {
+            return if PROSE.contains(&word) { Ok(()) } else { Err(word) };
+        }
+        if whole != word {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// The code of a page of Markdown: lines of blocks, and spans.
+fn code_in(page: &str) -> Vec<&str> {
+    let (mut code, mut block) = (Vec::new(), false);
+    for line in page.lines() {
+        if line.trim_start().starts_with("```") {
+            block = !block;
+        } else if block {
+            code.push(line);
+        } else {
+            code.extend(line.split('`').skip(1).step_by(2));
+        }
+    }
+    code
+}
+
 /// Each option in a text, with the preceding text of the same command or sentence.
 fn options(text: &str) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
@@ -134,7 +244,7 @@ fn of_a_cluster(root: &Command, option: &str) -> bool {
 /// The command that the words name; words that name no command are skipped.
 fn verb<'a, 'b>(root: &'a Command, words: impl Iterator<Item = &'b str>) -> &'a Command {
     words.fold(root, |command, word| {
-        command.find_subcommand(word.trim_matches('`').replace('_', "-")).unwrap_or(command)
+        command.find_subcommand(word.trim_matches(['`', ',']).replace('_', "-")).unwrap_or(command)
     })
 }
 

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
+use atlas_contract::range;
 use serde_json::{Map, Value};
 
 use crate::exit::Exit;
@@ -29,6 +30,12 @@ pub(crate) fn source(words: &[String], input: Option<&str>) -> Result<Source, Fa
         ([word], None) if word.trim_start().starts_with('{') => Ok(Source::Whole(json(word, "the argument")?)),
         (words, None) => words.iter().map(|word| pair(word)).collect::<Result<_, _>>().map(Source::Pairs),
     }
+}
+
+/// Whether a text is `key=value`, and neither JSON nor `@FILE`.
+pub(crate) fn is_pair(text: &str) -> bool {
+    let key = text.split_once('=').map_or("", |(key, _)| key);
+    !key.is_empty() && !key.starts_with(['{', '[', '"', '@', '-'])
 }
 
 /// Builds the object; each value gets the type of its property in the contract's schema.
@@ -79,7 +86,10 @@ fn pair(word: &str) -> Result<(String, String), Failure> {
 }
 
 fn json(text: &str, what: &str) -> Result<Value, Failure> {
-    serde_json::from_str(text).map_err(|error| Failure::usage(format!("{what} is not JSON: {error}")))
+    serde_json::from_str(text).map_err(|error| match range::out_of_range(text) {
+        Some(place) => Failure::usage(format!("{what}: the number at {place:?} is beyond the range of numbers")),
+        None => Failure::usage(format!("{what} is not JSON: {error}")),
+    })
 }
 
 pub(crate) fn read_file(path: &Path) -> Result<String, Failure> {

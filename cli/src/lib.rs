@@ -28,8 +28,10 @@ mod output;
 mod pallas;
 mod program;
 mod questions;
+mod quorum;
 #[cfg(test)]
 mod reference;
+mod shipped;
 mod sign_in;
 mod sse;
 mod stillness;
@@ -70,7 +72,7 @@ pub fn main() -> ExitCode {
     match command::run(&context, arguments.command) {
         Ok(exit) => exit.into(),
         Err(failure) => {
-            let failure = command::dev::local::explain(&context, failure);
+            let failure = command::explain(&context, failure);
             context.report(&failure);
             failure.exit.into()
         }

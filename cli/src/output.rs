@@ -3,6 +3,7 @@
 mod list;
 pub(crate) mod members;
 mod path;
+pub(crate) mod screen;
 mod table;
 mod yaml;
 
@@ -14,6 +15,7 @@ use serde_json::Value;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::words;
 
 pub(crate) use list::{Column, List, ListOptions, column, wide};
 pub(crate) use members::Members;
@@ -73,7 +75,11 @@ impl FromStr for Form {
                 "yaml" => Self::Yaml,
                 "name" => Self::Name,
                 "csv" => Self::Csv,
-                _ => return Err(format!("one of {FORMS}")),
+                text => {
+                    let named = text.split(['=', ' ']).next().unwrap_or_default();
+                    let known = FORMS.split('|').map(|form| form.split('=').next().unwrap_or(form));
+                    return Err(words::meant(named, known));
+                }
             },
         })
     }
@@ -104,7 +110,7 @@ impl Form {
             Self::Name => shown.names.iter().map(|name| format!("{name}\n")).collect(),
             Self::Csv => return Err(no_csv()),
             Self::Template(template) => {
-                let has = |name: &str| each().iter().any(|item| item.get(name).is_some());
+                let has = |name: &str| each().iter().any(|item| path::member(item, name).is_some());
                 if let Some(name) = template.roots().find(|name| !each().is_empty() && !has(name)) {
                     let names = each().into_iter().filter_map(Value::as_object).flat_map(|members| members.keys());
                     return Err(missing(&format!("$.{name}"), nearest(name, names.map(String::as_str))));
@@ -132,7 +138,8 @@ impl Form {
             Self::Jsonpath(path) => path.root().into_iter().collect(),
             _ => Vec::new(),
         };
-        match roots.into_iter().find(|name| !members.has(name)) {
+        let known = |name: &str| members.has(name) || path::alias(name).is_some_and(|name| members.has(name));
+        match roots.into_iter().find(|name| !known(name)) {
             Some(name) => Err(unknown(name, "to print", members.0.iter().copied())),
             None => Ok(()),
         }
@@ -155,10 +162,7 @@ fn missing(path: &str, near: Option<&str>) -> Failure {
 /// Refuses an unknown name; suggests a similar one, or lists all known names.
 fn unknown<'a>(name: &str, what_for: &str, known: impl Iterator<Item = &'a str> + Clone) -> Failure {
     let failure = Failure::usage(format!("no object has \"{name}\" {what_for}"));
-    failure.with_next(match nearest(name, known.clone()) {
-        Some(near) => format!("did you mean {near}?"),
-        None => format!("one of: {}", known.collect::<Vec<_>>().join(", ")),
-    })
+    failure.with_next(words::meant(name, known))
 }
 
 /// A value as a line of text: a string without its quotes.
@@ -200,7 +204,9 @@ mod tests {
             Ok(()) => "fits".to_owned(),
             Err(failure) => failure.to_string(),
         };
-        for form in ["table", "jsonpath=output_data.anything", "jsonpath=$", "template={id} {labels.x}"] {
+        for form in
+            ["table", "jsonpath=output_data.anything", "jsonpath=$", "template={id} {labels.x}", "template={agent}"]
+        {
             assert_eq!(told(form), "fits", "{form}");
         }
         assert_eq!(told("csv"), "error: -o csv is for lists\ntry: -o json");
@@ -260,7 +266,16 @@ mod tests {
             let failure = path.parse::<Form>().expect("a form").render(&shown).expect_err("nothing is there");
             assert_eq!(failure.to_string(), format!("error[E0127]: the result has no value at {told}"));
         }
-        assert!("xml".parse::<Form>().is_err());
+        assert_eq!("jsn".parse::<Form>(), Err("did you mean json?".to_owned()));
+        assert_eq!("tempalte={id}".parse::<Form>(), Err("did you mean template?".to_owned()));
+        assert_eq!(
+            "xml".parse::<Form>(),
+            Err("one of table, wide, json, jsonl, yaml, name, csv, template, jsonpath".to_owned())
+        );
+        let job = Shown { value: json!({"agent_name": "hello", "output_data": 5}), ..Shown::default() };
+        let of_job = |form: &str| form.parse::<Form>().expect("a form").render(&job).expect("rendered");
+        assert_eq!(of_job("template={agent} {output}"), "hello 5\n");
+        assert_eq!(of_job("jsonpath=output"), "5\n");
         assert!(Form::Csv.render(&shown).is_err());
     }
 }

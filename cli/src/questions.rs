@@ -14,6 +14,7 @@ use crate::confirm;
 use crate::context::Context;
 use crate::ending;
 use crate::failure::Failure;
+use crate::words;
 
 /// A question as the API shows it.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -46,6 +47,9 @@ pub(crate) struct Approval {
     pub(crate) who: String,
 }
 
+/// The most of a question that fits into an error.
+const PROMPT_MAX: usize = 200;
+
 /// The code of an answer that does not fit.
 const REFUSED: &str = "E3043";
 /// The code of an answer to a question that has ended.
@@ -71,10 +75,35 @@ impl Question {
             ("confirm", ..) => "yes or no",
             ("text", ..) => "text",
             ("form", ..) => "JSON",
-            (_, true, false) => "numbers or texts, with commas between them",
-            (_, true, true) => "numbers or texts, with commas between them; others are possible",
+            (_, true, false) => "numbers or words, with commas between them",
+            (_, true, true) => "numbers or words, with commas between them; others are possible",
             (_, false, true) => "number, or another text",
-            (_, false, false) => "number or text",
+            (_, false, false) => "number or word",
+        }
+    }
+
+    /// The question in one line, with its choices: `Which?  [a, b or another text]`.
+    pub(crate) fn line(&self) -> String {
+        let prompt = words::short(&self.prompt, PROMPT_MAX);
+        let options = self.options.join(", ");
+        let choices = match (self.kind.as_str(), self.options.is_empty()) {
+            ("confirm", _) => "yes or no".to_owned(),
+            ("form", _) => "JSON".to_owned(),
+            (_, true) => return prompt,
+            (_, false) if self.other => format!("{options} or another text"),
+            (_, false) => options,
+        };
+        let several = if self.many { "several of " } else { "" };
+        format!("{prompt}  [{several}{choices}]")
+    }
+
+    /// An answer for a command to try.
+    pub(crate) fn example(&self) -> String {
+        match (self.kind.as_str(), self.options.first()) {
+            ("confirm", _) => "yes".to_owned(),
+            ("form", _) => "JSON".to_owned(),
+            (_, Some(option)) => words::shell(option),
+            (_, None) => "TEXT".to_owned(),
         }
     }
 
@@ -199,5 +228,15 @@ mod tests {
         let question = Question { prompt: "Which?".to_owned(), other: true, ..choice(false) };
         assert_eq!(question.text(), "Which?\n  1  red\n  2  blue\n  3  3\n");
         assert_eq!(question.wanted(), "number, or another text");
+        assert_eq!(
+            (question.line().as_str(), question.example().as_str()),
+            ("Which?  [red, blue, 3 or another text]", "red")
+        );
+        let several = Question { prompt: "Which?".to_owned(), ..choice(true) };
+        assert_eq!(several.line(), "Which?  [several of red, blue, 3]");
+        let confirm = Question { kind: "confirm".to_owned(), prompt: "Go on?".to_owned(), ..Question::default() };
+        assert_eq!((confirm.line().as_str(), confirm.example().as_str()), ("Go on?  [yes or no]", "yes"));
+        let text = Question { kind: "text".to_owned(), prompt: "Why?\nSay it.".to_owned(), ..Question::default() };
+        assert_eq!((text.line().as_str(), text.example().as_str()), ("Why?…", "TEXT"));
     }
 }

@@ -52,7 +52,7 @@ impl<'a, T: DeserializeOwned> Watch<'a, T> {
         if count > 0 {
             self.options = self.options.under_a_head();
         }
-        self.context.print(&text)
+        self.context.print_form(&text)
     }
 }
 

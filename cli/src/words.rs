@@ -22,6 +22,15 @@ pub(crate) fn milliseconds(ms: f64) -> String {
     }
 }
 
+/// A span that somebody chose: `10 minutes`, `1 hour`, `90 seconds`.
+pub(crate) fn span(span: Duration) -> String {
+    match span.as_secs() {
+        seconds if seconds >= 3_600 && seconds % 3_600 == 0 => count(seconds / 3_600, "hour"),
+        seconds if seconds >= 60 && seconds % 60 == 0 => count(seconds / 60, "minute"),
+        seconds => count(seconds, "second"),
+    }
+}
+
 /// Milliseconds with one decimal below 100 ms: `1.1 ms`.
 pub(crate) fn fine_milliseconds(ms: f64) -> String {
     if ms < 99.95 { format!("{:.1} ms", ms.max(0.0)) } else { milliseconds(ms) }
@@ -209,6 +218,12 @@ mod tests {
     fn durations_read_well() {
         let all = [-1.0, 0.2, 1.4, 999.0, 1000.0, 59_000.0, 61_000.0, 3_600_000.0].map(milliseconds);
         expect!["<1 ms, <1 ms, 1 ms, 999 ms, 1.0 s, 59.0 s, 1 min 1 s, 1 h 0 min"].assert_eq(&all.join(", "));
+    }
+
+    #[test]
+    fn spans_are_as_they_were_chosen() {
+        let all = [1, 60, 600, 3_600, 90, 7_200].map(|seconds| span(Duration::from_secs(seconds)));
+        assert_eq!(all, ["1 second", "1 minute", "10 minutes", "1 hour", "90 seconds", "2 hours"]);
     }
 
     #[test]

@@ -38,7 +38,11 @@ type Sender = legacy::Client<HttpsConnector<HttpConnector>, Body>;
 
 /// Sends requests: one sender for each attempt to connect. The first keeps the connections.
 #[derive(Clone)]
-pub(super) struct Transport([Sender; CONNECT_TIMEOUTS.len()]);
+pub(super) struct Transport {
+    senders: [Sender; CONNECT_TIMEOUTS.len()],
+    /// Whether the user gave the certificates to trust.
+    trusts_given: bool,
+}
 
 /// Why a request was not answered.
 #[derive(Debug, thiserror::Error)]
@@ -81,12 +85,18 @@ impl Transport {
         let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
         let config = config.map_err(|error| Failure::usage(format!("TLS could not be set up: {error}")))?;
         let config = config.with_root_certificates(roots).with_no_client_auth();
-        Ok(Self(timeouts.map(|timeout| sender(config.clone(), timeout))))
+        let senders = timeouts.map(|timeout| sender(config.clone(), timeout));
+        Ok(Self { senders, trusts_given: *trust != Trust::Machine })
+    }
+
+    /// Whether the user gave the certificates to trust.
+    pub(super) fn trusts_given(&self) -> bool {
+        self.trusts_given
     }
 
     /// Sends a request and waits for the head of its answer.
     pub(super) async fn execute(&self, request: Request) -> Result<Response, Unanswered> {
-        let [hasty @ .., patient] = &self.0;
+        let [hasty @ .., patient] = &self.senders;
         for sender in hasty {
             // A body that is made as it is sent exists once.
             let Some(request) = request.try_clone() else { break };

@@ -31,8 +31,9 @@ use crate::stillness::LOOK_INTERVAL;
 const LOG_DEFAULT: &str = "warn,openraft=off";
 
 /// Where the options of controllers and workers are listed.
-const SETTINGS: &str = "Most options of atlas-controller and atlas-worker are possible as well, such as --queue-max-size and --places:
-  atlasctl docs controller-options   and   atlasctl docs worker-options";
+const SETTINGS: &str =
+    "Most options of atlas-controller and atlas-worker are possible as well, such as the size of the queue.
+They are listed by atlasctl docs controller-options and atlasctl docs worker-options.";
 
 /// Verbs for a running development cluster.
 #[derive(Debug, clap::Subcommand)]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use rust_embed::Embed;
 use serde_json::json;
 
+use crate::command::explain_error;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -28,11 +29,13 @@ struct Concepts;
 const START: &str = include_str!("../../../docs/start.md");
 const CLI: &str = include_str!("../../../docs/reference/cli.md");
 const HTTP: &str = include_str!("../../../docs/reference/http.md");
+const CONTROLLER: &str = include_str!("../../../docs/reference/controller-options.md");
+const WORKER: &str = include_str!("../../../docs/reference/worker-options.md");
 
 /// Options of `atlasctl docs`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Name of the chapter; lists all chapters if not given.
+    /// Name of the chapter, or the code of an error; lists all chapters if not given.
     topic: Option<String>,
 }
 
@@ -49,6 +52,9 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure>
         context.next("next: atlasctl docs TOPIC");
         return Ok(Exit::Done);
     };
+    if let Some(code) = explain_error::code_in(topic) {
+        return explain_error::show(context, &code);
+    }
     let page = chapters.get(&topic.to_lowercase()).ok_or_else(|| {
         let near = atlas_contract::nearest(topic, chapters.keys().map(String::as_str));
         let hint = near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
@@ -61,9 +67,15 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure>
 }
 
 fn chapters() -> BTreeMap<String, String> {
-    let mut chapters: BTreeMap<String, String> = [("start", START), ("cli", CLI), ("http", HTTP)]
-        .map(|(topic, page)| (topic.to_owned(), page.to_owned()))
-        .into();
+    let mut chapters: BTreeMap<String, String> = [
+        ("start", START),
+        ("cli", CLI),
+        ("http", HTTP),
+        ("controller-options", CONTROLLER),
+        ("worker-options", WORKER),
+    ]
+    .map(|(topic, page)| (topic.to_owned(), page.to_owned()))
+    .into();
     add::<Agents>(&mut chapters, "agents");
     add::<Operating>(&mut chapters, "operating");
     add::<Concepts>(&mut chapters, "concepts");

@@ -282,12 +282,14 @@ fn workers(nodes: &[Node]) -> Finding {
 
 /// Workers that ask for the name of another one.
 fn names(nodes: &[Node], now: f64) -> Option<Finding> {
-    let wanted = nodes.iter().filter_map(|node| Some((node, node.rival.as_ref().filter(|rival| rival.is_recent(now))?)));
+    let wanted =
+        nodes.iter().filter_map(|node| Some((node, node.rival.as_ref().filter(|rival| rival.is_recent(now))?)));
     let told = wanted.map(|(node, rival)| {
         format!("two workers want the name {}: {} has it, {} is refused", node.id, rival.holder, rival.address)
     });
     let told: Vec<String> = told.collect();
-    (!told.is_empty()).then(|| warn("names", format!("{}; give one of them another --node", told.join("; "))))
+    (!told.is_empty())
+        .then(|| warn("names", format!("{}; start one of them as atlas-worker with another --node", told.join("; "))))
 }
 
 fn queue(waiting: &[Job], now: f64) -> Finding {
@@ -331,13 +333,13 @@ mod tests {
     fn controllers_that_are_away_are_named() {
         let member =
             |name: &str, here: bool| json!({"name": name, "reachable": here, "applied": 40, "version": "0.1.0"});
-        let mut cluster = json!({"leader": "c1", "commit": 42, "version": "0.1.0", "quorum": {"voters": 2, "reachable": 2},
-            "members": [member("c1", true), member("c2", true)]});
+        let mut cluster = json!({"leader": "c1", "commit": 42, "version": "0.1.0", "quorum": {"voters": 3, "reachable": 3},
+            "members": [member("c1", true), member("c2", true), member("c3", true)]});
         let read = |cluster: &Value| api::read::<Cluster>(cluster).expect("readable");
-        assert_eq!(told(&quorum(&read(&cluster))), "ok 2 of 2 controllers, leader c1, apply lag 2");
+        assert_eq!(told(&quorum(&read(&cluster))), "ok 3 of 3 controllers, leader c1, apply lag 2");
         cluster["members"][1] = member("c2", false);
-        cluster["quorum"]["reachable"] = json!(1);
-        assert_eq!(told(&quorum(&read(&cluster))), "warn 1 of 2 controllers, leader c1, apply lag 2; unreachable: c2");
+        cluster["quorum"]["reachable"] = json!(2);
+        assert_eq!(told(&quorum(&read(&cluster))), "warn 2 of 3 controllers, leader c1, apply lag 2; unreachable: c2");
         let lost = json!({"quorum": {"voters": 3, "reachable": 1}, "members": [member("c1", true), member("c2", false), member("c3", false)]});
         let text = "warn 1 of 3 controllers answer, 2 must: nothing is accepted, and the rest of this is what one of them knows; start c2 or c3";
         assert_eq!(told(&quorum(&read(&lost))), text);
@@ -382,7 +384,7 @@ mod tests {
         let told_at = |now| names(&wanted, now).map(|finding| told(&finding)).unwrap_or_default();
         assert_eq!(
             told_at(1_000.0),
-            "warn two workers want the name a: a:1 has it, b:1 is refused; give one of them another --node"
+            "warn two workers want the name a: a:1 has it, b:1 is refused; start one of them as atlas-worker with another --node"
         );
         assert_eq!(told_at(1_100.0), "", "it does not ask any more");
         let page = "# TYPE x gauge\natlas_disk_free_bytes_total 7\natlas_disk_free_bytes 12 1.0\n";

@@ -17,7 +17,7 @@ use crate::words;
 /// Where the selection is in the API.
 const OBJECT: [&str; 4] = ["api", "objects", "routing", "default"];
 
-/// What becomes of a job if the orchestrator fails.
+/// What happens to a job if the orchestrator fails.
 const FALLBACKS: [&str; 3] = ["allow", "reject", "wait"];
 
 /// Verbs of `atlasctl orchestrator`.
@@ -48,7 +48,7 @@ pub(crate) struct Set {
     /// How long it may take to decide on a job.
     #[arg(long, value_name = "DURATION", value_parser = words::parse_duration)]
     deadline: Option<Duration>,
-    /// What becomes of a job if the orchestrator fails or is late.
+    /// What happens to a job if the orchestrator fails or is late.
     #[arg(long, value_parser = FALLBACKS)]
     fallback: Option<String>,
     /// Make it the candidate: it is asked about the same jobs, without effect.

@@ -193,7 +193,7 @@ impl<T: DeserializeOwned> List<'_, T> {
             return Ok(Table::bare());
         }
         let picks = self.picks(options, |column| wide || !column.wide)?;
-        let mut table = if options.no_headers { Table::bare() } else { Table::new(&heads(&picks)) };
+        let mut table = Table::of(&heads(&picks), !options.no_headers);
         for item in items {
             let object: T = api::read(item)?;
             table.row(picks.iter().map(|pick| match pick {
@@ -257,7 +257,7 @@ impl<T: DeserializeOwned> List<'_, T> {
         if !items.is_empty() && items.iter().all(|item| path.all(item).is_empty()) {
             let heads: Vec<String> = self.columns.iter().map(|column| column.head.to_lowercase()).collect();
             let failure = Failure::usage(format!("no object has \"{name}\" to sort by"));
-            return Err(failure.with_next(format!("one of: {}", heads.join(", "))));
+            return Err(failure.with_next(format!("one of {}", heads.join(", "))));
         }
         // Sorting by age reverses the order, because the column's member is the creation time.
         let down = down != name.eq_ignore_ascii_case("age");
@@ -385,9 +385,9 @@ mod tests {
             {"name":"pear","grams":150,"more":{"colour":"green, \"light\""}}
             (1)
             error: no object has "taste" to sort by
-            one of: fruit, weight, colour
+            one of fruit, weight, colour
             error: no object has "more.taste" to sort by
-            one of: fruit, weight, colour
+            one of fruit, weight, colour
             error: no object has "wieght" to sort by
             did you mean weight?
             error: no object has "gramms" for a column
@@ -397,7 +397,7 @@ mod tests {
             error: no object has "weight" for the filter
             did you mean grams?
             error: no object has "taste" for the filter
-            one of: name, grams, more
+            one of name, grams, more
         "#]]
         .assert_eq(&all.concat().replace("\r\n", "\n"));
     }

@@ -8,6 +8,21 @@ use serde_json::Value;
 
 use super::plain;
 
+/// The member of an object, also by the word that tables and requests have for it.
+pub(super) fn member<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
+    value.get(name).or_else(|| value.get(alias(name)?))
+}
+
+/// The API's name of a member that people know by another word: jobs are submitted with an `agent` and an `input`.
+pub(super) fn alias(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "agent" => "agent_name",
+        "input" => "input_data",
+        "output" => "output_data",
+        _ => return None,
+    })
+}
+
 /// A path into a JSON value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Path(Vec<Step>);
@@ -26,7 +41,7 @@ impl Path {
         for step in &self.0 {
             let next = |value: &'a Value| -> Vec<&'a Value> {
                 match (step, value) {
-                    (Step::Member(name), value) => value.get(name).into_iter().collect(),
+                    (Step::Member(name), value) => member(value, name).into_iter().collect(),
                     (Step::Index(index), value) => value.get(*index).into_iter().collect(),
                     (Step::Every, Value::Array(items)) => items.iter().collect(),
                     (Step::Every, Value::Object(members)) => members.values().collect(),

@@ -18,7 +18,7 @@ use crate::words::could_not;
 pub(crate) struct Options {
     /// The job, or the beginning of its id.
     job: String,
-    /// A new file, in place of the output.
+    /// A new file, instead of the output.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }

@@ -37,7 +37,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
         value["token"] = json!(null);
         text = format!("{}\n", path.display());
     }
-    context.note(&format!("admits one controller within {}", words::milliseconds(options.expires.as_secs_f64() * 1e3)));
+    context.note(&format!("valid for one controller, for {}", words::span(options.expires)));
     context.show(&Shown { value, text, names: Vec::new() })?;
     let file = options.to.as_deref().map_or_else(|| "FILE".into(), |path| words::shell(&path.to_string_lossy()));
     context.next(&format!("next, on the new machine: atlas-controller --join HOST:7402 --token-file {file}"));

@@ -15,6 +15,13 @@ pub(crate) async fn run(context: &Context) -> Result<Exit, Failure> {
     if cluster.quorum.reachable == cluster.quorum.voters {
         return Ok(Exit::Done);
     }
+    if !cluster.has_majority() {
+        let needed = cluster.quorum.voters / 2 + 1;
+        context.note(&format!(
+            "no majority: {needed} of {} controllers must answer; changes are refused until then",
+            cluster.quorum.voters
+        ));
+    }
     let away = cluster.members.iter().filter(|member| !member.reachable);
     for member in away {
         context.note(&format!("{} does not answer at {}", member.name, member.peer));

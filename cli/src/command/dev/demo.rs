@@ -180,7 +180,7 @@ impl Demo<'_> {
             Ok(job) => {
                 self.last.clone_from(&job.id);
                 self.context.note(&ending::summary(&job));
-                if let Err(failure) = ending::conclude(self.context, &job) {
+                if let Err(failure) = ending::conclude(self.context, self.client, &job).await {
                     self.context.report(&failure);
                     self.check(false, &format!("{agent} did not complete"));
                 }

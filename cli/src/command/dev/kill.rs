@@ -64,6 +64,8 @@ pub(crate) struct Options {
     /// A controller or a worker: c1, w2, … or controller/c1, worker/w2, node/w2 as -o name prints them.
     #[arg(value_name = "NAME", value_parser = names::process)]
     name: String,
+    #[command(flatten)]
+    folder: local::Folder,
 }
 
 /// The cluster and its jobs before the kill.
@@ -73,7 +75,7 @@ struct Before {
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
-    let (env, client) = (Env::system(), local::client(context).await?);
+    let (env, client) = (Env::system(), local::client(context, &options.folder).await?);
     let (root, mut processes) = running(&client).await?;
     let process = find(&root, &processes, &options.name)?;
     processes.retain(|other| *other != process);

@@ -1,15 +1,29 @@
 //! Development clusters on this machine whose other controllers still run when the one that was asked does not answer.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 
 use atlas_dev::ControllerAddresses;
 
 use crate::client::Client;
 use crate::context::Context;
+use crate::exit::Exit;
 use crate::failure::Failure;
 
-/// The client of a development cluster, through its other controllers if the one that is named does not run.
-pub(super) async fn client(context: &Context) -> Result<Client, Failure> {
+/// The option that names a development cluster by its folder.
+#[derive(Debug, clap::Args)]
+pub(super) struct Folder {
+    /// Data folder of the cluster, as given to atlasctl dev; without it, the cluster at the address is meant.
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+/// The client of a development cluster: of the one in a folder, otherwise of the one that is named, through its other controllers if
+/// that one does not run.
+pub(super) async fn client(context: &Context, folder: &Folder) -> Result<Client, Failure> {
+    if let Some(folder) = &folder.data_dir {
+        return of_folder(folder);
+    }
     let client = context.client()?;
     let answered = client.get(&["api", "version"], &[]).await;
     let unreachable = answered.err().is_some_and(|failure| failure.code.as_deref() == Some("E4002"));
@@ -17,6 +31,17 @@ pub(super) async fn client(context: &Context) -> Result<Client, Failure> {
         Some(cluster) => Client::new(&list(&cluster)),
         None => Ok(client),
     }
+}
+
+/// The client of the cluster with its data in `folder`.
+fn of_folder(folder: &Path) -> Result<Client, Failure> {
+    let cluster = atlas_dev::addresses::load(folder).unwrap_or_default();
+    if cluster.is_empty() {
+        let text = format!("\"{}\" has no development cluster of several processes", folder.display());
+        return Err(Failure::new("E0114", Exit::NotFound, text)
+            .with_next("start one: atlasctl dev --controllers 3 --workers 2 --data-dir DIR"));
+    }
+    Client::new(&list(&cluster))
 }
 
 /// Adds to an error that nothing answers: that one controller of a development cluster is stopped, and how to go on.
@@ -53,6 +78,16 @@ fn list(cluster: &[ControllerAddresses]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_names_its_cluster() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let refused = of_folder(folder.path()).expect_err("nothing is there");
+        assert_eq!((refused.code.as_deref(), refused.exit), (Some("E0114"), Exit::NotFound));
+        let controllers = [1, 2].map(|number| ControllerAddresses::choose(number, 0).expect("free ports"));
+        atlas_dev::addresses::store(folder.path(), &controllers).expect("written");
+        assert_eq!(of_folder(folder.path()).expect("a cluster").base(), list(&controllers));
+    }
 
     #[test]
     fn only_a_single_address_of_this_machine_is_looked_up() {

@@ -25,10 +25,12 @@ pub(crate) struct Options {
     /// A controller or a worker: c1, w2, … or controller/c1, worker/w2, node/w2 as -o name prints them.
     #[arg(value_name = "NAME", value_parser = names::process)]
     name: String,
+    #[command(flatten)]
+    folder: local::Folder,
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
-    let (env, client, name) = (Env::system(), local::client(context).await?, options.name.as_str());
+    let (env, client, name) = (Env::system(), local::client(context, &options.folder).await?, options.name.as_str());
     let (root, processes) = running(&client).await?;
     if processes.iter().any(|process| process.name == name) {
         return Err(Failure::new("E0114", Exit::Conflict, format!("{name} is running")));

@@ -66,7 +66,7 @@ fn judged(issuers: usize, tokens: &[Value], now: f64) -> Finding {
     let soon = soon.collect::<Vec<_>>().join(", ");
     if !soon.is_empty() {
         let within = words::age(TOKEN_ENDS_SOON_S);
-        let make = "make others for the same --principal: atlasctl auth token create";
+        let make = "make others for the same principal: atlasctl auth token create";
         return warn("identity", format!("{both}; ending within {within}: {soon}; {make}"));
     }
     match tokens.iter().filter(|token| left(token).is_none()).count() {
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(told(&judged(1, &first, 0.0)), "ok 1 issuer, 1 token");
         let two = [token("first", Some(30 * day)), token("ci", None)];
         assert_eq!(told(&judged(0, &two, 0.0)), "ok 0 issuers, 2 tokens, 1 of which never end");
-        let soon = "warn 0 issuers, 2 tokens; ending within 7 d: first; make others for the same --principal: atlasctl auth token create";
+        let soon = "warn 0 issuers, 2 tokens; ending within 7 d: first; make others for the same principal: atlasctl auth token create";
         assert_eq!(told(&judged(0, &two, 25.0 * 86_400.0)), soon);
         // One that has ended is refused already.
         assert_eq!(judged(0, &two, 31.0 * 86_400.0).state, State::Well);

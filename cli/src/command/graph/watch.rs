@@ -42,7 +42,12 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     Ok(ending::exit(&job))
 }
 
-/// An event of a run, as its worker tells it.
+/// The line about an event of a run, without what came before. None for lines that are no events.
+pub(crate) fn event_line(line: &LogLine) -> Option<String> {
+    Nodes::default().hear(line)
+}
+
+/// An event of a run, as its worker reports it.
 #[derive(Debug, Deserialize)]
 struct Event {
     event: String,
@@ -81,11 +86,11 @@ struct Node {
 
 /// All nodes that have run, by their ids.
 #[derive(Debug, Default)]
-struct Nodes(BTreeMap<String, Node>);
+pub(crate) struct Nodes(BTreeMap<String, Node>);
 
 impl Nodes {
     /// A line about an event of the run. None for lines that are no events.
-    fn hear(&mut self, line: &LogLine) -> Option<String> {
+    pub(crate) fn hear(&mut self, line: &LogLine) -> Option<String> {
         let event: Event = serde_json::from_str(&line.text).ok().filter(|_| line.kind == "progress")?;
         let time = words::time_of_day(line.at);
         let item = event.item.map(|item| format!("[{item}]")).unwrap_or_default();
@@ -101,9 +106,10 @@ impl Nodes {
             }
             "node_finished" | "node_failed" => {
                 let node = self.0.entry(event.node.clone()).or_default();
-                let took = node.began.remove(&event.item).map_or(0.0, |began| (line.at - began).max(0.0));
+                // Its start may be before the first line that was heard.
+                let took = node.began.remove(&event.item).map(|began| (line.at - began).max(0.0));
                 let tokens = event.tokens_input + event.tokens_output;
-                node.seconds += took;
+                node.seconds += took.unwrap_or_default();
                 node.tokens += tokens;
                 node.usd += event.cost_usd;
                 if event.event == "node_failed" {
@@ -111,7 +117,7 @@ impl Nodes {
                     return told("failed", &name, &event.error);
                 }
                 node.ended += 1;
-                let mut rest = vec![words::milliseconds(took * 1e3)];
+                let mut rest: Vec<String> = took.map(|took| words::milliseconds(took * 1e3)).into_iter().collect();
                 if tokens > 0 {
                     rest.push(words::count(tokens, "token"));
                     rest.push(words::dollars(event.cost_usd));
@@ -196,6 +202,10 @@ mod tests {
             plan  1      -       1.0 s  120     $0.0012
         "#]]
         .assert_eq(&format!("{told}{}", nodes.table()));
+        assert_eq!(
+            event_line(&line((1, &events[1]))).as_deref(),
+            Some("00:01:01.000  finished  plan  120 tokens, $0.0012\n")
+        );
         // A line of the log is no event of the run.
         let said = LogLine { kind: "log".to_owned(), ..line((0, &events[0])) };
         assert_eq!(nodes.hear(&said), None);

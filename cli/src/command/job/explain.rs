@@ -19,6 +19,15 @@ struct Explained {
     class_jobs: usize,
     estimate: Estimate,
     starts_if: Vec<Counterfactual>,
+    lacking: Option<Lacking>,
+}
+
+/// What a node lacks for a job that no node could run.
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default)]
+pub(crate) struct Lacking {
+    pub(crate) node: String,
+    pub(crate) short: Vec<String>,
 }
 
 #[derive(Debug, Default, serde::Deserialize)]
@@ -35,6 +44,14 @@ struct Estimate {
 #[serde(default)]
 struct Counterfactual {
     says: String,
+    changes: Vec<Value>,
+}
+
+impl Counterfactual {
+    /// Whether it is what a parked job waits for.
+    fn wakes(&self) -> bool {
+        self.changes.iter().any(|change| change["kind"] == "wake")
+    }
 }
 
 /// Options of `atlasctl job explain`.
@@ -54,7 +71,7 @@ async fn explain(context: &Context, id: &str) -> Result<Exit, Failure> {
     let job: Job = api::read(&value)?;
     let (id, now) = (&job.id, context.look.now);
     let why = match job.status.as_str() {
-        "pending" => context.client()?.get_if_known(&["api", "jobs", id, "explain"]).await?,
+        "pending" | "failed" => context.client()?.get_if_known(&["api", "jobs", id, "explain"]).await?,
         _ => Value::Null,
     };
     let explained = if why.is_null() { Explained::default() } else { api::read(&why)? };
@@ -62,7 +79,7 @@ async fn explain(context: &Context, id: &str) -> Result<Exit, Failure> {
         "id": id, "status": job.status, "reason": job.reason, "waiting_for": job.waiting_for, "since": job.created_at,
         "needs_answer": job.needs_answer, "route": value["route"],
         "position": why["position"], "class_jobs": why["class_jobs"], "estimate": why["estimate"],
-        "starts_if": why["starts_if"],
+        "starts_if": why["starts_if"], "lacking": why["lacking"],
     });
     context.show(&Shown { value, text: text(&job, &explained, now), names: vec![format!("job/{id}")] })?;
     if !job.needs_answer.is_empty() {
@@ -88,8 +105,12 @@ fn text(job: &Job, explained: &Explained, now: f64) -> String {
 }
 
 /// When the job starts, and what would start it.
-fn starts(explained: &Explained) -> String {
+fn starts(job: &Job, explained: &Explained) -> String {
     let mut text = String::new();
+    if let Some(wakes) = explained.starts_if.iter().find(|way| way.wakes()) {
+        let answer = if job.needs_answer.is_empty() { String::new() } else { format!(": {}", ending::answer(job)) };
+        return format!("  starts       when {}{answer}\n", wakes.says);
+    }
     let Estimate { known, seconds, seconds_low, seconds_high, says } = &explained.estimate;
     let words = |seconds: &f64| words::brief_seconds(seconds.round());
     let mut ways = explained.starts_if.iter().map(|way| way.says.as_str()).peekable();
@@ -103,7 +124,7 @@ fn starts(explained: &Explained) -> String {
         };
         text += &format!("  starts       in about {}{when}{range}\n", words(seconds));
     } else if !says.is_empty() {
-        text += &format!("  starts       unknown: {says}\n");
+        text += &format!("  starts       cannot be estimated: {says}\n");
     }
     for (index, says) in ways.enumerate() {
         text += &format!("  {:<12} if {says}\n", if index == 0 { "starts now" } else { "" });
@@ -122,7 +143,7 @@ fn standing(job: &Job, explained: &Explained, now: f64) -> String {
                 Explained { position, class_jobs, .. } => format!("   position {position} of {class_jobs}"),
             };
             let waiting = format!("waiting {}{position}", since(job.created_at));
-            head(&waiting) + &format!("  blocked by   {why}\n") + &starts(explained)
+            head(&waiting) + &format!("  blocked by   {why}\n") + &starts(job, explained)
         }
         "running" => {
             let mut text = head(&format!("running {}", since(job.started_at)));
@@ -141,6 +162,9 @@ fn standing(job: &Job, explained: &Explained, now: f64) -> String {
             let error = job.error_text();
             if !error.is_empty() {
                 text += &format!("  error        {error}\n");
+            }
+            if let Some(Lacking { node, short }) = &explained.lacking {
+                text += &format!("  missing      closest is \"{node}\": {}\n", short.join(", "));
             }
             text
         }
@@ -198,6 +222,17 @@ mod tests {
     }
 
     #[test]
+    fn a_parked_job_says_what_wakes_it() {
+        let wakes = json!([{ "says": "question-5d1b is answered", "changes": [{ "kind": "wake" }] }]);
+        let unknown = json!({ "known": false, "says": "it does not wait for a running job" });
+        let explained: Explained = api::read(&json!({ "estimate": unknown, "starts_if": wakes })).expect("readable");
+        let asks = Job { id: "job-1".to_owned(), needs_answer: vec!["question-5d1b".to_owned()], ..Job::default() };
+        let told = starts(&asks, &explained);
+        assert_eq!(told, "  starts       when question-5d1b is answered: atlasctl job answer job-1 ANSWER\n");
+        assert_eq!(starts(&Job::default(), &explained), "  starts       when question-5d1b is answered\n");
+    }
+
+    #[test]
     fn a_waiting_job_says_what_would_start_it() {
         let explained = |estimate: Value, ways: &[&str]| -> Explained {
             let ways: Vec<_> = ways.iter().map(|says| json!({ "says": says, "changes": [] })).collect();
@@ -216,13 +251,13 @@ mod tests {
             explained(soon, &[]),
             explained(time, &["it is 2026-01-01T00:00:00Z"]),
         ];
-        let all: Vec<String> = all.iter().map(starts).collect();
+        let all: Vec<String> = all.iter().map(|explained| starts(&Job::default(), explained)).collect();
         expect![[r#"
               starts       in about 35 s, when job-1 ends (80 %: 20 s to 1 min 10 s)
               starts now   if node "n1" is uncordoned
                            if its agent asks for at most 12GB VRAM
             --
-              starts       unknown: no job of agent "a" has ended since this controller started
+              starts       cannot be estimated: no job of agent "a" has ended since this controller started
               starts now   if node "n1" is uncordoned
                            if its agent asks for at most 12GB VRAM
             --

@@ -104,7 +104,7 @@ const COLUMNS: [Column<Job>; 12] = [
     wide("COST", "cost_usd", |job, _| job.cost()),
     wide("LABELS", "labels", |job, _| words::labels(&job.labels)),
     wide("BY", "principal", |job, _| job.principal.clone()),
-    wide("ERROR", "error", |job, _| words::short(&job.error_text(), 40)),
+    wide("ERROR", "error", |job, _| words::short(&job.error_text(), 500)),
 ];
 
 /// The column is empty for a job that was never leased.

@@ -35,7 +35,7 @@ struct Row {
     outcome: Value,
 }
 
-/// The size of the outcome `null`, which a page also shows in place of an outcome that it has no room for.
+/// The size of the outcome `null`, which a page also shows instead of an outcome that it has no room for.
 const NULL_BYTES: u64 = 4;
 
 impl Recorded {

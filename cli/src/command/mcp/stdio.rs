@@ -156,7 +156,7 @@ impl Bridge {
         self.client.mcp(Method::POST, &envelope.headers(session), Some(line.to_owned())).await
     }
 
-    /// Opens a session again in place of a lost one, with the same message as the client did.
+    /// Opens a session again instead of a lost one, with the same message as the client did.
     async fn renew(&self, lost: &Session) -> Result<Session, Failure> {
         let _one = self.renewing.lock().await;
         let Some(opened) = self.opened() else { return Ok(lost.clone()) };

@@ -4,7 +4,7 @@ mod series;
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use atlas_env::Env;
@@ -34,7 +34,7 @@ pub(crate) struct SaveOptions {
     /// The file to write; it must not exist.
     #[arg(value_name = "FILE", required_unless_present = "dir", conflicts_with = "dir")]
     file: Option<PathBuf>,
-    /// Write a file named after the time into this directory, such as atlas-20261122T120107Z.tar.
+    /// Write a file named after the time into this directory, which is created if it is missing, such as atlas-20261122T120107Z.tar.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
     /// With --dir: keep the newest N of these files, and delete the others once the new backup is complete.
@@ -80,7 +80,11 @@ async fn save_as_told(context: &Context, options: &SaveOptions) -> Result<Exit, 
     let name = series::name(context.look.now);
     let file = match (&options.file, &options.dir) {
         (Some(file), _) => file.clone(),
-        (None, dir) => dir.as_deref().unwrap_or(Path::new(".")).join(&name),
+        (None, dir) => {
+            let dir = dir.as_deref().unwrap_or(Path::new("."));
+            make(dir)?;
+            dir.join(&name)
+        }
     };
     let exit = save(context, &file).await?;
     if options.test_restore {
@@ -97,6 +101,12 @@ async fn save_as_told(context: &Context, options: &SaveOptions) -> Result<Exit, 
         }
     }
     Ok(exit)
+}
+
+/// Creates the directory of backups if it is missing; only the owner may look into it.
+fn make(dir: &Path) -> Result<(), Failure> {
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    made.map_err(|error| words::could_not("create", dir, &error))
 }
 
 /// Saves a backup under a temporary name, and renames the file after all of it was read back and verified.
@@ -241,6 +251,16 @@ mod tests {
         ];
         let manifest = serde_json::from_value(json!({"parts": parts, "missing": ["cc"]})).expect("complete");
         ArchiveContents { about, manifest }
+    }
+
+    #[test]
+    fn the_directory_of_backups_is_made() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let dir = folder.path().join("a/b");
+        make(&dir).expect("made");
+        make(&dir).expect("there");
+        let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&dir).expect("there").permissions());
+        assert_eq!(mode & 0o777, 0o700);
     }
 
     #[test]
