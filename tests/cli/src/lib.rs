@@ -34,6 +34,8 @@ mod messages;
 #[cfg(test)]
 mod models;
 #[cfg(test)]
+mod namespaces_sent;
+#[cfg(test)]
 mod objects;
 #[cfg(test)]
 mod operate;
@@ -45,6 +47,8 @@ mod questions;
 mod secrets;
 #[cfg(test)]
 mod session;
+#[cfg(test)]
+mod shipped;
 #[cfg(test)]
 mod skills;
 #[cfg(test)]
