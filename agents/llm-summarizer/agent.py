@@ -1,4 +1,4 @@
-"""One call of a Claude model: the prompt asks for a short summary, the answer is the summary."""
+"""One call of a model: the prompt asks for a short summary, the answer is the summary."""
 
 from atlas.llm.provider import LLMResponse
 from atlas.runtime.llm_agent import LLMAgent

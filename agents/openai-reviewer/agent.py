@@ -1,4 +1,4 @@
-"""One call of an OpenAI model, which answers with JSON. Any other answer counts as the review, with a middle rating."""
+"""One call of a model, which answers with JSON. Any other answer counts as the review, with a middle rating."""
 
 import json
 

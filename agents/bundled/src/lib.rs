@@ -92,6 +92,17 @@ pub fn chains() -> Vec<(String, Vec<u8>)> {
     Chains::iter().filter_map(|name| Some((name.to_string(), Chains::get(&name)?.data.into_owned()))).collect()
 }
 
+/// The bundled agents without which the agent of a directory cannot work: those that its helpers or its jobs are.
+pub fn helpers(dir: &str) -> &'static [&'static str] {
+    match dir {
+        "ask-docs" => &["search-docs"],
+        "code-reviewer" => &["file-reviewer"],
+        "decomposer" => &["echo"],
+        "sisyphus" => &["coder", "explore", "oracle"],
+        _ => &[],
+    }
+}
+
 /// All bundled agents as packages.
 pub fn packages() -> impl Iterator<Item = Result<Package, PackError>> {
     bundled().into_iter().map(|agent| atlas_package::pack_files(agent.files))

@@ -205,8 +205,8 @@ json.dump(asyncio.run(run()), sys.stdout)
     }
     for agent in bundled() {
         let contract = contract(&agent);
-        // Agents that spawn jobs need a cluster, and orchestrators run none.
-        let runs = !is_orchestrator(&contract) && !contract.requires.spawn_agents;
+        // Agents that spawn jobs or call models need a cluster, and orchestrators run none.
+        let runs = !is_orchestrator(&contract) && !contract.requires.spawn_agents && !contract.calls_models();
         if contract.provider.kind != ProviderKind::Python || !runs {
             continue;
         }

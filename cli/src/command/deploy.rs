@@ -33,7 +33,7 @@ pub(crate) struct Options {
     #[arg(required_unless_present = "list", value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// List the agents, skills and chains that ship with Atlas.
-    #[arg(long, exclusive = true)]
+    #[arg(long, conflicts_with_all = ["paths", "dry_run", "no_test", "replace", "watch"])]
     list: bool,
     /// Check, test and pack, without registering.
     #[arg(long)]

@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use atlas_package::{CONTRACT_FILE, PackFile};
 use atlas_types::AgentName;
 use serde_json::json;
 
@@ -13,6 +14,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Shown;
 use crate::program::on_path;
+use crate::shipped;
 use crate::words::{self, could_not};
 
 /// Options of `atlasctl init`.
@@ -24,6 +26,9 @@ pub(crate) struct Options {
     /// Language of the program.
     #[arg(long, value_enum, default_value_t = Template::Exec)]
     template: Template,
+    /// Copy an agent that ships with Atlas instead: `atlasctl deploy --list` shows them.
+    #[arg(long, value_name = "NAME", conflicts_with = "template")]
+    from: Option<String>,
 }
 
 /// A template for a new agent.
@@ -86,13 +91,16 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure>
         }
         Err(error) => return Err(could_not("make", folder, &error)),
     }
+    if let Some(shipped) = &options.from {
+        return copy(context, folder, &name, shipped::agent(shipped)?);
+    }
     let files = match options.template {
         Template::Exec => &EXEC,
         Template::Python => &PYTHON,
         Template::Llm => &LLM,
     };
     for file in files {
-        write(folder, file, name.as_str())?;
+        fill(folder, file, name.as_str())?;
     }
     let path = |file: &File| folder.join(file.path).display().to_string();
     let width = files.iter().map(|file| path(file).chars().count()).max().unwrap_or(0);
@@ -115,15 +123,43 @@ fn name(folder: &Path) -> Result<AgentName, Failure> {
     })
 }
 
+/// Writes one file of a template.
+fn fill(folder: &Path, file: &File, name: &str) -> Result<(), Failure> {
+    let text = file.text.replace(NAME, &format!("name: {}\n", quoted(name)));
+    write(folder, file.path, text.as_bytes(), file.program)
+}
+
+/// Copies an agent that ships with Atlas, under the name of the folder.
+fn copy(context: &Context, folder: &Path, name: &AgentName, files: Vec<PackFile>) -> Result<Exit, Failure> {
+    let paths: Vec<String> = files.iter().map(|file| folder.join(&file.path).display().to_string()).collect();
+    for file in files {
+        let bytes = if file.path == CONTRACT_FILE { renamed(file.bytes, name.as_str()) } else { file.bytes };
+        write(folder, &file.path, &bytes, file.executable)?;
+    }
+    let value = paths.iter().map(|path| json!({ "path": path })).collect();
+    let text = paths.iter().map(|path| format!("{path}\n")).collect();
+    context.show(&Shown { value, text, names: paths })?;
+    context.next(&format!("next: atlasctl deploy {}", words::shell(&as_path(folder))));
+    Ok(Exit::Done)
+}
+
+/// A contract with another name: that of its first line with one, which is the agent's.
+fn renamed(contract: Vec<u8>, name: &str) -> Vec<u8> {
+    let text = String::from_utf8_lossy(&contract);
+    let line = text.lines().find(|line| line.trim_start().starts_with("name:"));
+    let Some(line) = line else { return contract };
+    let indent = &line[..line.len() - line.trim_start().len()];
+    text.replacen(line, &format!("{indent}name: {}", quoted(name)), 1).into_bytes()
+}
+
 /// Writes one file; an existing file is not overwritten, even if it appeared after the first check.
-fn write(folder: &Path, file: &File, name: &str) -> Result<(), Failure> {
-    let path = folder.join(file.path);
+fn write(folder: &Path, path: &str, bytes: &[u8], program: bool) -> Result<(), Failure> {
+    let path = folder.join(path);
     let failed = |error: std::io::Error| could_not("write", &path, &error);
     fs::create_dir_all(path.parent().unwrap_or(folder)).map_err(failed)?;
-    let text = file.text.replace(NAME, &format!("name: {}\n", quoted(name)));
     let mut opened = fs::File::create_new(&path).map_err(failed)?;
-    std::io::Write::write_all(&mut opened, text.as_bytes()).map_err(failed)?;
-    if file.program {
+    std::io::Write::write_all(&mut opened, bytes).map_err(failed)?;
+    if program {
         opened.set_permissions(fs::Permissions::from_mode(0o755)).map_err(failed)?;
     }
     Ok(())
@@ -157,15 +193,25 @@ mod tests {
             for name in ["hello", "no", "1", "a: b", "größe"] {
                 let dir = tempfile::tempdir().expect("a folder");
                 for file in template {
-                    write(dir.path(), file, name).expect("written");
+                    fill(dir.path(), file, name).expect("written");
                 }
                 let package = atlas_package::pack(dir.path()).unwrap_or_else(|error| panic!("{name}: {error:?}"));
                 assert_eq!(package.contract.name.as_str(), name);
                 assert_eq!(package.contract.warnings, []);
                 assert_eq!(package.files, 3);
-                assert!(write(dir.path(), &template[0], name).is_err(), "nothing is overwritten");
+                assert!(fill(dir.path(), &template[0], name).is_err(), "nothing is overwritten");
             }
         }
+    }
+
+    #[test]
+    fn a_copy_has_the_name_of_its_folder() {
+        let files = shipped::agent("batch-processor").expect("it ships");
+        let contract = files.into_iter().find(|file| file.path == CONTRACT_FILE).expect("a contract").bytes;
+        let copied = atlas_contract::parse(&renamed(contract, "no")).expect("a contract");
+        assert_eq!(copied.name.as_str(), "no");
+        let unknown = shipped::agent("codr").expect_err("unknown").message;
+        assert_eq!(unknown, "no agent \"codr\" ships with Atlas; did you mean coder?");
     }
 
     #[test]

@@ -5,6 +5,8 @@ mod test;
 
 use serde::Deserialize;
 
+pub(crate) use self::deploy::deploy;
+
 use crate::command::object::{self, Metadata};
 use crate::context::Context;
 use crate::exit::Exit;

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use atlas_contract::schema::Validator;
-use atlas_contract::{Contract, ContractError, ProviderKind, Violation, joined, pip_requirement, python};
+use atlas_contract::{Contract, ContractError, ProviderKind, Violation, joined, pip_requirement, python, range};
 use atlas_llm::scripted::Script;
 use atlas_types::{AgentKind, Failure, FailureKind};
 use serde_json::value::RawValue;
@@ -168,7 +168,13 @@ impl Agent {
         // The output is parsed even without a schema: a number beyond the range of floats is valid JSON, but most readers
         // refuse it.
         let value: Value = serde_json::from_str(output.get())
-            .map_err(|error| OutputFault::Unusable(format!("could not pass on the output: {error}")))?;
+            .map_err(|error| {
+                let why = match range::out_of_range(output.get()) {
+                    Some(place) => format!("the number at {place:?} is beyond the range of numbers"),
+                    None => error.to_string(),
+                };
+                OutputFault::Unusable(format!("could not pass on the output: {why}"))
+            })?;
         if let Some(validator) = &self.output {
             validator.validate(&value).map_err(OutputFault::Violations)?;
         }

@@ -42,7 +42,7 @@ impl Secrets {
     /// worker's environment, are only removed from texts.
     pub(crate) async fn of(work: &Arc<Work>, shared: &Shared) -> Result<Self, Failure> {
         let contract = &work.agent.contract;
-        let calls_models = contract.provider.kind.has_models();
+        let calls_models = contract.calls_models();
         if contract.permissions.secrets.is_empty() && work.assignment.attachments.is_empty() && !calls_models {
             return Ok(Self::default());
         }

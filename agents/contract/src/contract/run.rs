@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use atlas_types::{
-    AgentKind,
-    Architecture, Demand, Effects, Micros, NodeId, PerKey, Place, Rate, RequiredAgent, RetryRule, RunSpec, Timeouts,
+    AgentKind, Architecture, Demand, Effects, Micros, NodeId, PerKey, Place, Rate, RequiredAgent, RetryRule, RunSpec,
+    Timeouts,
 };
 
 use super::{Contract, Dependency, Hardware, ProviderKind, RateLimit};
@@ -39,8 +39,7 @@ impl Contract {
             spawns: self.requires.spawn_agents,
             requires: self.required_agents(),
             secrets: self.secrets(),
-            model: (self.calls_models())
-                .then(|| self.model.name.as_ref().unwrap_or(&self.model.preference).clone()),
+            model: (self.calls_models()).then(|| self.model.name.as_ref().unwrap_or(&self.model.preference).clone()),
             other_models: self.other_models(),
             servers: self.servers(),
             rate: self.rate.map(RateLimit::rate),

@@ -3,10 +3,11 @@
 Frames go over two descriptors of their own: four bytes of length, most significant first, then JSON. What the agent prints
 goes to stdout and stderr, which the worker reads as log lines, so that no print can break the framing.
 
-    worker: start {contract, directory}   run {number, input, context}   spawned {call, data | error | refused}   shutdown
+    worker: start {contract, directory, model | no_model}   run {number, input, context}   spawned {call, data | error | refused}   shutdown
     host:   ready   failed {stage, error}   result {number, output, execution_metadata, keeps}
             error {number, error, execution_metadata, keeps}   log {level, text}   progress {text}   stopped
-            spawn {number, call, agent, skill, input, priority, timeout}   leave {number, call}   tool {number, call, tool, input}   delta {number, step, try, text}
+            spawn {number, call, agent, skill, input, priority, timeout}   leave {number, call}   tool {number, call, tool, input}
+            model {number, call, input}   delta {number, step, try, text}
 """
 
 import asyncio
@@ -76,6 +77,8 @@ class Host:
             context._tool_callback = self._tool
             context._progress = lambda text: self._channel.send({"type": "progress", "text": sound(text)})
             context._delta = self._delta
+            context._model_callback = self._model
+            context._model, context._no_model = frame.get("model"), frame.get("no_model") or ""
             if routes:
                 from atlas.orchestrator._calls import Calls
 
@@ -165,9 +168,21 @@ class Host:
         """Calls a tool of the platform."""
         if asyncio.get_running_loop() is not self._loop:
             return await self._from_elsewhere(self._tool(name, input_data))
+        return await self._ask({"type": "tool", "tool": name, "input": input_data})
+
+    async def _model(self, input_data):
+        """Calls the model of the job."""
+        if asyncio.get_running_loop() is not self._loop:
+            return await self._from_elsewhere(self._model(input_data))
+        if self._run == 0:
+            return {"error": "a model is called while a job runs, which pays for it; no job runs yet"}
+        return await self._ask({"type": "model", "input": input_data})
+
+    async def _ask(self, frame):
+        """Sends a call that has no end but its answer."""
         self._calls += 1
         call, future = self._calls, self._loop.create_future()
-        self._channel.send({"type": "tool", "number": self._run, "call": call, "tool": name, "input": input_data})
+        self._channel.send({**frame, "number": self._run, "call": call})
         self._spawned[call] = future
         try:
             return await future

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 /// input names it.
 pub(crate) async fn model_of(client: &Client, contract: &Contract, folder: &Path) -> Result<Option<String>, Failure> {
     let asked = contract.model.name.as_deref().unwrap_or(&contract.model.preference);
-    if !contract.provider.kind.has_models() || asked.starts_with('{') {
+    if !contract.calls_models() || asked.starts_with('{') {
         return Ok(None);
     }
     let models = object::all(client, KIND).await?;

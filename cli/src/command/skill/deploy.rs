@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use atlas_contract::unquoted;
 use atlas_package::{SKILL_FILE, SkillError, SkillPackage, discover_skills, pack_skill};
 use serde_json::{Value, json};
 
@@ -9,6 +10,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Shown;
+use crate::shipped;
 use crate::words;
 
 /// Options of `atlasctl skill deploy`.
@@ -25,34 +27,42 @@ pub(crate) struct Options {
     replace: bool,
 }
 
-/// Packs all skills before it uploads the first one, so that a refused skill leaves nothing half deployed.
 pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let places = shipped::places(&options.paths)?;
+    deploy(context, &places.paths, options.dry_run, options.replace).await?;
+    Ok(Exit::Done)
+}
+
+/// Packs all skills before it uploads the first one, so that a refused skill leaves nothing half deployed.
+pub(crate) async fn deploy(context: &Context, paths: &[PathBuf], dry_run: bool, replace: bool) -> Result<(), Failure> {
     let mut packages = Vec::new();
-    for path in &options.paths {
+    for path in paths {
         for folder in folders(path)? {
-            packages.push(pack_skill(&folder).map_err(|error| refused(&folder, &error))?);
+            let text = std::fs::read(folder.join(SKILL_FILE)).unwrap_or_default();
+            let package = pack_skill(&folder).map_err(|error| refused(&folder, &error))?;
+            packages.push((package, unquoted::warnings(&text, "skill")));
         }
     }
     let client = context.client()?;
     let (mut answers, mut names) = (Vec::new(), Vec::new());
-    for SkillPackage { bytes, digest, skill, runtime, files } in packages {
+    for (SkillPackage { bytes, digest, skill, runtime, files }, warnings) in packages {
         let label = format!("{} {}", skill.name, skill.version);
+        warnings.iter().for_each(|warning| context.note(&format!("{label}   warning    {warning}")));
         let digest = digest.to_string();
         let (count, size) = (words::count(files as u64, "file"), words::bytes(bytes.len() as u64));
         let short = digest.get(..15).unwrap_or(&digest);
         context.note(&format!("{label}   packed     {}, {count}, {size}, {short}", runtime.as_str()));
         names.push(format!("skill/{}", skill.name));
-        if options.dry_run {
+        if dry_run {
             answers.push(json!({"name": skill.name, "version": skill.version, "digest": digest}));
             continue;
         }
-        let answer = client.deploy_skill(bytes, options.replace).await?;
+        let answer = client.deploy_skill(bytes, replace).await?;
         let what = if answer["changed"] == false { "unchanged" } else { "deployed" };
         context.note(&format!("{label}   {what}"));
         answers.push(answer);
     }
-    context.show(&Shown { value: Value::Array(answers), text: String::new(), names })?;
-    Ok(Exit::Done)
+    context.show(&Shown { value: Value::Array(answers), text: String::new(), names })
 }
 
 /// The folder itself if it contains a skill, otherwise every skill below it.

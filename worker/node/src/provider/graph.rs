@@ -1,11 +1,11 @@
 //! Agents that are graphs. The engine and its driver are atlas-graph and atlas-graph-run; this module records the result of each piece of
 //! work, and of each call of a model, in the job's journal, so that a later attempt goes on where the last one stopped.
 
-mod book;
+pub(super) mod book;
 mod calls;
 mod helpers;
-mod host;
-mod models;
+pub(super) mod host;
+pub(super) mod models;
 mod permitted;
 mod remote;
 
@@ -291,7 +291,7 @@ fn definition(error: &GraphError) -> Fault {
     Fault::Definition(atlas_env::chain(error))
 }
 
-async fn pass(control: &mut Control<'_>, told: Told) {
+pub(super) async fn pass(control: &mut Control<'_>, told: Told) {
     match told {
         Told::Call { step, news } => control.hear(step, news).await,
         Told::Hide { name, value } => control.hide(&name, value),

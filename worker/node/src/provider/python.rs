@@ -82,11 +82,13 @@ impl PythonProgram {
         })?;
         let mut program = Self { host, keeps: Vec::new(), settings, shared: shared.clone() };
         let directory = program.host.directory.display().to_string();
+        let model = offered(work, shared);
         program.host.send(&json!({
             "type": "start",
             "contract": contract.to_json(),
             "directory": directory,
-            "model": offered(work, shared).ok(),
+            "model": model.as_ref().ok(),
+            "no_model": model.as_ref().err(),
         }));
         // The contract's timeout applies. Without one, the cluster's limit applies, or the worker's if it is shorter.
         let granted = work.assignment.startup_timeout;

@@ -5,6 +5,7 @@ pub(crate) mod confined;
 mod graphs;
 mod mock;
 mod normal;
+mod python;
 mod scene;
 mod servers;
 mod stored;

@@ -1,5 +1,5 @@
 """Models behind one call."""
 
-from atlas.llm.provider import LLMProvider, LLMResponse
+from atlas.llm.provider import LLMError, LLMProvider, LLMResponse
 
-__all__ = ["LLMProvider", "LLMResponse"]
+__all__ = ["LLMError", "LLMProvider", "LLMResponse"]

@@ -9,6 +9,7 @@ from typing import Any, Awaitable, Callable
 from atlas._channel import OtherProcessError
 from atlas.contract.permissions import PermissionsSpec
 from atlas.knowledge.provider import KnowledgeEntry
+from atlas.llm.provider import LLMError, LLMProvider, WorkerProvider
 from atlas.skills.types import SkillInvocationError
 
 __all__ = ["AgentContext", "SkillInvocationError", "SpawnError", "SpawnResult"]
@@ -19,7 +20,7 @@ _RUN_TIMEOUT = 365 * 24 * 3600.0  # the job's own limit ends the wait
 _MEMORY_OFF = "Memory not enabled — set requires.memory: true in contract"
 
 
-_CALLS = ("_progress", "_delta", "_spawn_callback", "_tool_callback")
+_CALLS = ("_progress", "_delta", "_spawn_callback", "_tool_callback", "_model_callback")
 
 
 def _refuse(*_args, **_options):
@@ -60,6 +61,16 @@ class AgentContext:
     _delta: Callable[[str, int, int], None] | None = field(default=None, repr=False)
     _spawn_callback: Callable[..., Awaitable[dict]] | None = field(default=None, repr=False)
     _tool_callback: Callable[[str, Any], Awaitable[dict]] | None = field(default=None, repr=False)
+    _model_callback: Callable[[dict], Awaitable[dict]] | None = field(default=None, repr=False)
+    _model: str | None = field(default=None, repr=False)
+    _no_model: str = field(default="the agent does not run in a cluster", repr=False)
+
+    @property
+    def llm(self) -> LLMProvider:
+        """The model that the job has from its namespace, or from the worker's environment. The worker calls it: without a package, without a key."""
+        if self._model is None or self._model_callback is None:
+            raise LLMError(f"the job has no model: {self._no_model}")
+        return WorkerProvider(self._model, self._model_callback)
 
     def __getstate__(self):
         # A copy for another process, such as that of a pool: the calls go through the agent's own process.
@@ -188,6 +199,7 @@ class AgentContext:
         self.metadata = fields.get("metadata") or {}
         self.secrets = fields.get("secrets") or {}
         self.execution_metadata = {}
+        self._model, self._no_model = fields.get("model"), fields.get("no_model") or ""
         self._skills = {name: partial(self._tool, name) for name in fields.get("tools") or []}
         self._skills.update((name, partial(self._call_skill, name)) for name in fields.get("skills") or [])
         if _RUN in self._skills:

@@ -16,7 +16,7 @@ use crate::journal::{Asker, Begun, ChildCall, Journal, JournalError, Made, Recei
 use crate::mailbox::Answer;
 
 /// The journal of a run.
-pub(super) struct Book {
+pub(in crate::provider) struct Book {
     journal: AsyncMutex<Journal>,
     asker: Asker,
     clock: Arc<dyn Clock>,
@@ -57,7 +57,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 impl Book {
     /// Reads what earlier attempts recorded.
-    pub(super) async fn open(mut journal: Journal, clock: Arc<dyn Clock>) -> Result<Self, JournalError> {
+    pub(in crate::provider) async fn open(mut journal: Journal, clock: Arc<dyn Clock>) -> Result<Self, JournalError> {
         let recorded = journal.drain().await?;
         let mut set: BTreeMap<u64, Map<String, Value>> = BTreeMap::new();
         let mut helped = Vec::new();
@@ -99,7 +99,7 @@ impl Book {
     }
 
     /// The outcome of a step: the recorded one, or that of `make`, once it is recorded.
-    pub(super) async fn step<F, E>(
+    pub(in crate::provider) async fn step<F, E>(
         &self,
         kind: StepKind,
         key: StepKey,
@@ -154,7 +154,7 @@ impl Book {
     }
 
     /// The key of a request. An equal request of the same work has another one.
-    pub(super) fn key(&self, asked: &impl Serialize) -> StepKey {
+    pub(in crate::provider) fn key(&self, asked: &impl Serialize) -> StepKey {
         let key = hashed(asked);
         let count = {
             let mut inside = self.inside();

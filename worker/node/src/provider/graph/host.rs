@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use atlas_env::Env;
 use atlas_graph::run::{Change, Effect, Fault, FaultKind, Note, Question, Work};
 use atlas_graph::{Graph, Kind};
 use atlas_graph_run::{Asked, Ended, Host, NodePlace, Process};
@@ -34,7 +35,7 @@ use crate::secrets::Secrets;
 use crate::slot::Shared;
 
 /// What a run tells its followers.
-pub(super) enum Told {
+pub(in crate::provider) enum Told {
     Call { step: u32, news: News },
     Hide { name: String, value: SecretText },
     Progress(Value),
@@ -66,7 +67,7 @@ pub(super) struct Surroundings<'a> {
     pub(super) tokens: Tokens,
 }
 
-pub(super) fn locked(secrets: &Mutex<Secrets>) -> MutexGuard<'_, Secrets> {
+pub(in crate::provider) fn locked(secrets: &Mutex<Secrets>) -> MutexGuard<'_, Secrets> {
     // Every change is complete while the lock is held.
     secrets.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -208,16 +209,40 @@ impl Surroundings<'_> {
 
     pub(super) async fn called(
         &self,
+        callable: &Callable,
+        key: StepKey,
+        request: Request,
+    ) -> Result<Arc<[u8]>, CallFault> {
+        let (env, secrets, told) = (&self.shared.env, &self.secrets, &self.told);
+        let caller = Caller { env, job: &self.job, book: &self.book, purse: &self.purse, secrets, told };
+        caller.called(callable, key, request).await
+    }
+}
+
+/// What a recorded call of a model needs of its attempt.
+pub(in crate::provider) struct Caller<'a> {
+    pub(in crate::provider) env: &'a Env,
+    pub(in crate::provider) job: &'a str,
+    pub(in crate::provider) book: &'a Book,
+    pub(in crate::provider) purse: &'a Purse,
+    pub(in crate::provider) secrets: &'a Mutex<Secrets>,
+    pub(in crate::provider) told: &'a mpsc::UnboundedSender<Told>,
+}
+
+impl Caller<'_> {
+    /// Makes a call within the budget, and records its answer without values of secrets; or returns the recorded one.
+    pub(in crate::provider) async fn called(
+        &self,
         (fixed, models): &Callable,
         key: StepKey,
         mut request: Request,
     ) -> Result<Arc<[u8]>, CallFault> {
-        let env = &self.shared.env;
+        let env = self.env;
         let make = || async move {
             // The same in each attempt that gets this far.
             request.idempotency_key = Some(format!("{}-{key}", self.job));
             let began = env.clock.monotonic();
-            let mut listener = Followers { told: self.told.clone(), secrets: &self.secrets };
+            let mut listener = Followers { told: self.told.clone(), secrets: self.secrets };
             // Calls at the same time have numbers of their own, by which followers keep them apart.
             let number = u32::from_be_bytes([key.0[0], key.0[1], key.0[2], key.0[3]]);
             self.purse.reserve(key, &fixed.settings, &mut request).await?;
@@ -236,14 +261,14 @@ impl Surroundings<'_> {
             };
             let unreadable = |error: serde_json::Error| CallFault::Call(other(error.to_string()));
             let mut value = serde_json::to_value(Recorded { place, answer }).map_err(unreadable)?;
-            self.secrets().redactor().json(&mut value);
+            locked(self.secrets).redactor().json(&mut value);
             Ok(Made { outcome: serde_json::to_vec(&value).map_err(unreadable)?, usage })
         };
         self.book.step(StepKind::Model, key, make).await
     }
 }
 
-pub(super) enum CallFault {
+pub(in crate::provider) enum CallFault {
     Call(CallError),
     Journal(JournalError),
 }

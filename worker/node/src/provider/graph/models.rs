@@ -14,7 +14,7 @@ use crate::provider::llm::model::Models;
 use crate::slot::{Control, Shared, Work};
 
 /// A model with its fallbacks, ready to be called.
-pub(super) type Callable = (Fixed, Models);
+pub(in crate::provider) type Callable = (Fixed, Models);
 
 /// The models of a run.
 pub(super) struct GraphModels {

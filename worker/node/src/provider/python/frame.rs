@@ -66,6 +66,7 @@ pub(super) enum Kind {
     Delta,
     Spawn,
     Tool,
+    Model,
     Leave,
     #[serde(other)]
     Other,

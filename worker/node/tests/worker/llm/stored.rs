@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::scene::{Scene, contract};
 use crate::support::End;
 
-const CANARY: &str = "sk-canary-0123456789";
+pub(super) const CANARY: &str = "sk-canary-0123456789";
 
 /// Models, and the secret that they refer to.
 fn attached(models: &[(&str, Value)]) -> Attachments {
@@ -23,12 +23,12 @@ fn attached(models: &[(&str, Value)]) -> Attachments {
     ])
 }
 
-fn spec(server: &Server, name: &str) -> Value {
+pub(super) fn spec(server: &Server, name: &str) -> Value {
     json!({"provider": "anthropic", "name": name, "base_url": server.base_url(), "key": "secret://key",
         "prices": {"input": "1", "output": "2"}, "retry": {"attempts": 1}, "stream": false})
 }
 
-fn with(assignment: Assignment, models: &[(&str, Value)]) -> Assignment {
+pub(super) fn with(assignment: Assignment, models: &[(&str, Value)]) -> Assignment {
     Assignment { attachments: attached(models), ..assignment }
 }
 
