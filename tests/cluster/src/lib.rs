@@ -59,6 +59,8 @@ mod drain;
 #[cfg(test)]
 mod erasure;
 #[cfg(test)]
+mod exact;
+#[cfg(test)]
 mod follower;
 #[cfg(test)]
 mod following;

@@ -357,7 +357,7 @@ async fn run(program: &mut Option<Program>, work: &Arc<Work>, shared: &Shared, c
         && let Some((mended, halves)) = provider::json_text::mended(output)
     {
         *output = mended;
-        let text = format!("the output had {halves} halves of surrogate pairs, such as \\ud83d; they are U+FFFD now");
+        let text = format!("replaced halves of surrogate pairs, such as \\ud83d, in the output by U+FFFD: {halves}");
         control.say(atlas_types::StreamKind::Log, "warning", text).await;
     }
     usage.execution = Micros::from(control.now().saturating_sub(began));

@@ -404,7 +404,7 @@ fn find_python(env: &Env, settings: Arc<Settings>, news: mpsc::Sender<News>) {
 }
 
 /// How long a start waits for a container engine. Later, the next hello tells of it.
-const ENGINE_PATIENCE: Duration = Duration::from_secs(2);
+const ENGINE_PATIENCE: Duration = Duration::from_millis(250);
 
 /// How often a node without a container engine looks for one: it may be installed or started after the worker.
 const ENGINE_EVERY: Duration = Duration::from_secs(60);

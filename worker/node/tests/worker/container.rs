@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use atlas_wire::session::{Hello, ToWorker};
+use atlas_wire::session::ToWorker;
 use atlas_worker::{SandboxMeans, SandboxMode};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
@@ -85,15 +85,14 @@ impl Scene {
         })
         .await;
         let answers = !files.iter().any(|(name, _)| ["dead", "hangs"].contains(name));
-        let mut session = controller.session().await;
-        let label = |hello: &Hello| hello.inventory.labels.get("container").cloned();
-        let mut told = label(&session.hello().await);
-        if answers && told.is_none() {
-            // On a loaded machine the engine is found after the first hello.
-            session = controller.session().await;
-            told = label(&session.hello().await);
-        }
-        assert_eq!(told.as_deref(), (answers || preferred).then_some("available"));
+        let mut session = match answers || preferred {
+            true => controller.session_with_containers().await,
+            false => {
+                let mut session = controller.session().await;
+                assert_eq!(session.hello().await.inventory.labels.get("container"), None);
+                session
+            }
+        };
         // A loaded machine does not exceed it.
         session.welcome_for(PATIENCE, Vec::new()).await;
         Self { controller, node, session, engine }
@@ -250,7 +249,8 @@ async fn a_container_is_removed_when_its_worker_is_killed() {
         worker.env_remove("ATLAS_WORKER_CONFIG").stdin(Stdio::null()).spawn().expect("the worker starts")
     };
     let mut worker = start(&controller);
-    let mut session = controller.welcomed(Vec::new()).await;
+    let mut session = controller.session_with_containers().await;
+    session.welcome(Vec::new()).await;
     let agent = controller.publish_owned(&shell("exec sleep 86363", IN_CONTAINER));
     let assignment = controller.assignment(&agent, "{}");
     session.grant(&assignment).await;
@@ -306,7 +306,6 @@ async fn without_an_engine_the_job_fails_unless_a_container_is_only_preferred() 
         (SandboxMode::Off, false),
         (SandboxMode::Required, true),
         (SandboxMode::BestEffort, true),
-        (SandboxMode::Off, true),
     ] {
         let mut scene = Scene::set_for(mode, &[("dead", "")], preferred).await;
         let end = scene.run("echo '{}'", "  permissions: {isolation: container, container_image: 'img:1'}\n").await;

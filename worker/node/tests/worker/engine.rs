@@ -65,7 +65,8 @@ async fn confines_agents_and_ends_them(kind: Kind) {
         options.secrets.file = Some(secrets);
     })
     .await;
-    let mut session = controller.welcomed(Vec::new()).await;
+    let mut session = controller.session_with_containers().await;
+    session.welcome(Vec::new()).await;
 
     let more = format!("{}  requires: {{secrets: [TOKEN]}}\n", in_container(", network: []"));
     let agent = controller.publish_owned(&shell(PROBE, &more));
@@ -111,7 +112,8 @@ async fn keeps_no_container_of_a_worker_that_is_killed(kind: Kind) {
     let mut controller = Controller::start().await;
     let data = tempfile::tempdir().expect("temporary directory");
     let mut first = worker(&controller, &engine, data.path());
-    let mut session = controller.welcomed(Vec::new()).await;
+    let mut session = controller.session_with_containers().await;
+    session.welcome(Vec::new()).await;
     let agent = controller.publish_owned(&shell("exec sleep 86372", &in_container("")));
     session.grant(&controller.assignment(&agent, "{}")).await;
     // One that is just being made would be left, and removed by the next process of the worker.

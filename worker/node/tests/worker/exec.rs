@@ -72,7 +72,11 @@ async fn a_package_that_was_changed_on_disk_is_not_run() {
     let package = data.path().join("packages").join(agent.digest.hex());
     let changes: [&dyn Fn(); 3] = [
         &|| {},
-        &|| std::fs::write(package.join("run.sh"), "echo '{\"said\":\"changed\"}'").expect("writable"),
+        &|| {
+            // The file is read-only; its folder is not.
+            std::fs::remove_file(package.join("run.sh")).expect("there");
+            std::fs::write(package.join("run.sh"), "echo '{\"said\":\"changed\"}'").expect("writable");
+        },
         &|| std::fs::remove_file(package.join("agent.yaml")).expect("there"),
     ];
     for change in changes {

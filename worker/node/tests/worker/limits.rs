@@ -198,14 +198,14 @@ async fn processor_time_counts_for_each_job_of_a_warm_agent() {
     let code = "import time\nfrom atlas.runtime.base import AgentBase\nclass A(AgentBase):\n    async def execute(self, d):\n        end = time.process_time() + d['seconds']\n        while time.process_time() < end:\n            pass\n        return {}\n";
     let Stage { mut controller, node, mut session } = without_groups().await;
     let agent =
-        controller.publish_owned(&python(code, "  permissions: {max_cpu_seconds: 2}\n  execution_timeout: 50\n"));
+        controller.publish_owned(&python(code, "  permissions: {max_cpu_seconds: 1}\n  execution_timeout: 50\n"));
     for warm in [false, true] {
-        let end = session.run(&controller.assignment(&agent, r#"{"seconds": 1.2}"#)).await;
+        let end = session.run(&controller.assignment(&agent, r#"{"seconds": 0.6}"#)).await;
         let End::Completed { usage, .. } = &end else { panic!("{end:?}") };
         assert_eq!(usage.warm, warm);
     }
     let end = session.run(&controller.assignment(&agent, r#"{"seconds": 40}"#)).await;
     assert_eq!(metadata(&end)["_error_code"], "E3108", "{end:?}");
-    assert!(end.error().contains("more than the contract's limit of 2 s"), "{end:?}");
+    assert!(end.error().contains("more than the contract's limit of 1 s"), "{end:?}");
     node.shutdown().await;
 }

@@ -144,6 +144,16 @@ impl Controller {
         in_time("a session", self.sessions.recv()).await.expect("the server runs")
     }
 
+    /// The session in which a node says that it runs containers, not welcomed yet. An engine that answers late is told with another hello.
+    pub(crate) async fn session_with_containers(&mut self) -> Session {
+        loop {
+            let mut session = self.session().await;
+            if session.hello().await.inventory.labels.get("container").is_some_and(|told| told == "available") {
+                return session;
+            }
+        }
+    }
+
     /// The next session, welcomed.
     pub(crate) async fn welcomed(&mut self, leases: Vec<Assignment>) -> Session {
         let mut session = self.session().await;
