@@ -130,7 +130,7 @@ fn asked() -> Value {
             },
             "role": {
                 "type": ["string", "null"], "minLength": 1, "maxLength": NAME_BYTES_MAX,
-                "description": "Who has this role in the namespace of the job may answer, in place of principals."
+                "description": "Who has this role in the namespace of the job may answer, instead of principals."
             },
             "timeout_seconds": {
                 "type": ["integer", "null"], "minimum": 1, "maximum": PolicyAsk::TIMEOUT_SECONDS_MAX,

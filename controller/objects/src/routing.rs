@@ -132,7 +132,7 @@ impl Kind for RoutingKind {
                 },
                 "fallback": {
                     "enum": ["allow", "reject", "wait"], "default": "allow",
-                    "description": "What becomes of a job if the orchestrator fails or does not decide in time."
+                    "description": "What happens to a job if the orchestrator fails or does not decide in time."
                 }
             }
         })

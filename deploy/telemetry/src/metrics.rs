@@ -149,13 +149,13 @@ instruments! {
     otlp_sent: CounterBy<BySignal> = "atlas.otlp.sent" "{item}";
     /// Spans, log records and sets of metrics that were dropped, because the receiver of OTLP was slow or away, or refused them.
     otlp_dropped: CounterBy<BySignal> = "atlas.otlp.dropped" "{item}";
-    /// Recorded calls of models.
+    /// Recorded model calls.
     llm_turns: CounterBy<ByLlmCall> = "atlas.llm.turns" "{call}";
-    /// Tokens of recorded calls of models. Tokens from and to the provider's cache are a part of the input, reasoning is a part of the output.
+    /// Tokens of recorded model calls. Tokens from and to the provider's cache are a part of the input, reasoning is a part of the output.
     llm_tokens: CounterBy<ByLlmTokens> = "atlas.llm.tokens" "{token}";
-    /// Prices of recorded calls of models, in billionths of a US dollar.
+    /// Prices of recorded model calls, in billionths of a US dollar.
     llm_cost: CounterBy<ByLlmCall> = "atlas.llm.cost.nanodollars" "{nanodollar}";
-    /// Time of recorded calls of models, with their retries.
+    /// Time of recorded model calls, with their retries.
     llm_call_duration: HistogramBy<ByLlmCall> = "atlas.llm.call.duration" "s";
     /// Jobs of agents with a model that were stopped before the model was done.
     agent_loop_aborted: CounterBy<ByLoopEnd> = "atlas.agent.loop.aborted" "{job}";

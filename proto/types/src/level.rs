@@ -42,7 +42,7 @@ features! {
 
     2 MEMBERSHIP "Controllers join with a token.";
     2 DIGESTS "Members compare the digests of their states.";
-    2 DOUBT "A person decides what becomes of a job in doubt.";
+    2 DOUBT "A person decides what happens to a job in doubt.";
     2 UNCHECKED_NODES "A worker can switch hardware checks off.";
     2 HISTORIES_FORGOTTEN "The position of a removed member's history is forgotten.";
 
@@ -78,7 +78,7 @@ features! {
     6 OBJECTS "Objects keep configuration, of the kinds `namespace` and `webhook`.";
     6 MODELS "Objects of the kinds `model` and `tier` describe the models that agents use.";
     6 ATTACHMENTS "Agent versions name the secrets and the model that their jobs use, and a job can carry the credential of its caller.";
-    6 BUDGETS "A job can have a budget for its calls of models.";
+    6 BUDGETS "A job can have a budget for its model calls.";
     6 TOOLS "Agents call the tools of the platform.";
     6 SECRETS "Objects of the kind `secret` keep sealed values.";
     6 FORKS "A job can begin with the first steps of another job's journal.";
@@ -88,7 +88,7 @@ features! {
     6 TRIGGERS "Objects of the kind `trigger` start jobs.";
     6 PINS "Objects of the kind `pin` name the agents that are MCP tools of their own.";
     6 CONVERSATIONS "Objects of the kind `conversation` hold conversations with agents.";
-    6 QUESTIONS "Jobs ask people questions, and a job says what becomes of them.";
+    6 QUESTIONS "Jobs ask people questions, and a job says what happens to them.";
     6 ORCHESTRATORS "Orchestrators decide on jobs before they run, and objects of the kind `routing` select them.";
     6 ACCESS "Objects of the kinds `token`, `role` and `binding` say who may do what.";
     6 ENROLLMENTS "Objects of the kind `enrollment` name the nodes that may connect where TLS is on.";

@@ -15,7 +15,7 @@ async fn a_waiting_job_is_explained_with_what_would_start_it() {
     assert_eq!((&explained["status"], &explained["reason"]), (&"pending".into(), &"no_node".into()), "{explained}");
     assert_eq!((&explained["position"], &explained["class_jobs"]), (&1.into(), &1.into()), "{explained}");
     assert_eq!(explained["estimate"]["known"], false, "{explained}");
-    assert_eq!(explained["starts_if"][0]["says"], "another node registers for: GPU (16GB VRAM)", "{explained}");
+    assert_eq!(explained["starts_if"][0]["says"], "another worker joins with: GPU (16GB VRAM)", "{explained}");
     let change = &explained["starts_if"][0]["changes"][0];
     assert_eq!(
         (&change["kind"], &change["gpus"], &change["vram_bytes"]),

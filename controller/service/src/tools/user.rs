@@ -117,7 +117,7 @@ fn read_ask(call: &Call<'_>, job: &Job, contract: &Known) -> Result<Ask, String>
 
 /// A list, or the text of one. What is no text in it is left out.
 fn read_options(call: &Call<'_>) -> Result<Vec<Arc<str>>, String> {
-    let wrong = || "'options' must be a list of texts".to_owned();
+    let wrong = || "'options' must be a list of strings".to_owned();
     let parsed: Value = match call.arguments.get("options") {
         Some(Value::String(text)) => serde_json::from_str(text).map_err(|_| wrong())?,
         Some(options) => options.clone(),
