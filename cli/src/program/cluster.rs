@@ -118,7 +118,8 @@ impl Lacking {
             return;
         }
         let meant = nearest(name, there.iter().map(String::as_str));
-        let hint = meant.map_or_else(|| format!("add it: {add}"), |meant| format!("did you mean \"{meant}\"? or add it: {add}"));
+        let hint = meant
+            .map_or_else(|| format!("add it: {add}"), |meant| format!("did you mean \"{meant}\"? or add it: {add}"));
         let warning = Warning::new(path, format!("the cluster has no {what} \"{name}\"")).with_hint(hint);
         if !self.warnings.contains(&warning) {
             self.warnings.push(warning);

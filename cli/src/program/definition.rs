@@ -67,7 +67,10 @@ fn normal(root: &Path, contract: &Contract, findings: &mut Findings) {
     let tools = Tools::read(root, &config.global_tools);
     tools.tell(CONFIG_FILE, true, findings);
     for name in tools.names().filter(|name| contract.requires.skills.iter().any(|skill| skill == name)) {
-        findings.fault(CONFIG_FILE, format!("two tools have the name \"{name}\": one of the platform and one of the agent"));
+        findings.fault(
+            CONFIG_FILE,
+            format!("two tools have the name \"{name}\": one of the platform and one of the agent"),
+        );
     }
     if config.dynamic_instructions && !tools.instructions {
         let what = "the tools have no function _instructions, which dynamic_instructions asks for";
@@ -130,7 +133,10 @@ pub(crate) fn known(root: &Path, graph: &Graph) -> Known {
 /// What a run of a graph would find wrong besides its definition: tools, documents and schemas.
 pub(crate) fn beyond(root: &Path, loaded: &Loaded, findings: &mut Findings) {
     let graph = &loaded.graph;
-    let calls = graph.nodes.iter().any(|node| matches!(&node.kind, Kind::Llm(llm) if llm.tools.iter().flatten().any(|name| is_own(name))));
+    let calls = graph
+        .nodes
+        .iter()
+        .any(|node| matches!(&node.kind, Kind::Llm(llm) if llm.tools.iter().flatten().any(|name| is_own(name))));
     // Tools that no node can call are not read.
     Tools::read(root, &graph.global_tools).tell(GRAPH_FILE, calls, findings);
     for node in graph.nodes.iter() {

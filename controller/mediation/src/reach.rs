@@ -58,12 +58,7 @@ pub fn reach<'a>(path: &str, schemas: &Schemas<'a>) -> Result<Option<&'a Value>,
 }
 
 /// Follows a path into the record of a step.
-fn record<'a>(
-    path: &str,
-    schemas: &Schemas<'a>,
-    step: &str,
-    rest: &[&str],
-) -> Result<Option<&'a Value>, Unreachable> {
+fn record<'a>(path: &str, schemas: &Schemas<'a>, step: &str, rest: &[&str]) -> Result<Option<&'a Value>, Unreachable> {
     let found = match path.starts_with("$.steps[") {
         true => step.parse::<usize>().ok().and_then(|number| schemas.steps.get(number)),
         false => schemas.steps.iter().rev().find(|(name, _)| *name == step),

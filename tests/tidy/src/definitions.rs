@@ -24,7 +24,13 @@ const DEFINITIONS: [Definition; 4] = [
         file: "agents/contract/src/contract.rs",
         structures: &["Contract", "Model", "Requires", "Provider", "Hardware", "Retry", "Permissions"],
         without_effect: &["override_allowed", "memory", "knowledge", "spawn"],
-        readers: &["agents/contract/src/contract/run.rs", "agents/package/", "worker/", "controller/", "agents/policy/"],
+        readers: &[
+            "agents/contract/src/contract/run.rs",
+            "agents/package/",
+            "worker/",
+            "controller/",
+            "agents/policy/",
+        ],
     },
     Definition {
         file: "agents/contract/src/contract/llm.rs",
@@ -42,7 +48,13 @@ const DEFINITIONS: [Definition; 4] = [
     Definition {
         file: "agents/graph/src/graph.rs",
         structures: &["Graph", "Settings", "Llm", "Script", "Approval", "Input", "Rag", "MapNode", "Agent"],
-        without_effect: &["conversation_starters", "log_state_snapshots", "embedding_model", "reranker_model", "batch_size"],
+        without_effect: &[
+            "conversation_starters",
+            "log_state_snapshots",
+            "embedding_model",
+            "reranker_model",
+            "batch_size",
+        ],
         // The version of the format decides whether a graph is read.
         readers: &[
             "worker/",

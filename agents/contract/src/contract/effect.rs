@@ -220,10 +220,13 @@ mod tests {
         rows.dedup();
         assert_eq!(rows.len(), count, "a key has two rows");
         // Keys of a mapping whose members differ in their effect have rows of their own.
-        for (key, _) in keys.iter().filter_map(|key| key.split_once('/')).filter(|(top, _)| {
-            ["requires", "provider", "permissions", "model", "dependencies"].contains(top)
-        }) {
-            let below = keys.iter().filter(|other| other.matches('/').count() == 1 && other.starts_with(&format!("{key}/")));
+        for (key, _) in keys
+            .iter()
+            .filter_map(|key| key.split_once('/'))
+            .filter(|(top, _)| ["requires", "provider", "permissions", "model", "dependencies"].contains(top))
+        {
+            let below =
+                keys.iter().filter(|other| other.matches('/').count() == 1 && other.starts_with(&format!("{key}/")));
             below.for_each(|other| assert!(rows.contains(&other.as_str()), "\"{other}\" has no row of its own"));
         }
     }

@@ -1,7 +1,7 @@
 //! The files with tools of an agent, read as a job reads them.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use atlas_contract::Warning;
 use atlas_package::TOOLS_FOLDER;
@@ -42,7 +42,7 @@ impl Tools {
         tools
     }
 
-    fn add(&mut self, root: &Path, path: &PathBuf, owner: Owner) {
+    fn add(&mut self, root: &Path, path: &Path, owner: Owner) {
         let file = shown(root, path);
         let is_own = owner != Owner::Shared;
         let script = match Script::read(path, owner).and_then(|script| script.check().map(|()| script)) {
@@ -72,7 +72,9 @@ impl Tools {
             let at = if at.starts_with('/') { format!("{definition} {at}") } else { at.clone() };
             match are_read {
                 true => findings.fault(at, what.clone()),
-                false => findings.warn(Warning::new(at, what.clone()).with_hint("no node calls the tools of these files")),
+                false => {
+                    findings.warn(Warning::new(at, what.clone()).with_hint("no node calls the tools of these files"))
+                }
             }
         }
         for (file, first) in &self.unread {
