@@ -72,9 +72,6 @@ pub struct TriggerSpec {
     /// The secret that signs calls. Only the cluster writes it.
     #[serde(default)]
     pub webhook_secret: Option<SealedVersion>,
-    /// The secret that it replaced, which is accepted for a while. Only the cluster writes it.
-    #[serde(default)]
-    pub webhook_secret_before: Option<SealedVersion>,
 }
 
 fn yes() -> bool {
@@ -165,7 +162,7 @@ impl Kind for TriggerKind {
     }
 
     fn kept(&self) -> &'static [&'static str] {
-        &["webhook_secret", "webhook_secret_before", "rearmed"]
+        &["webhook_secret", "rearmed"]
     }
 
     fn normalise(&self, spec: &mut Value) {
@@ -183,10 +180,8 @@ impl Kind for TriggerKind {
                 *value = object;
             }
         }
-        for member in ["webhook_secret", "webhook_secret_before"] {
-            if let Some(secret) = spec.get_mut(member) {
-                *secret = Value::String("***".to_owned());
-            }
+        if let Some(secret) = spec.get_mut("webhook_secret") {
+            *secret = Value::String("***".to_owned());
         }
     }
 }

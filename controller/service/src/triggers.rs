@@ -196,7 +196,8 @@ impl Service {
             let old = state.object(&key).filter(|_| !new);
             let expect = old.map_or(Expect::Absent, |old| Expect::Revision(old.revision));
             let before = old.and_then(|old| TriggerSpec::read(&old.spec).ok());
-            let secret = self.sealed(&key, &definition.fields.webhook_secret, before.as_ref())?;
+            let sealed = before.as_ref().and_then(|before| before.webhook_secret.as_ref());
+            let secret = self.sealed(&key, &definition.fields.webhook_secret, sealed)?;
             let labels = old.map(|old| (*old.labels).clone()).unwrap_or_default();
             let rearmed = before.as_ref().map_or(0, |before| before.rearmed);
             match self.store_trigger(caller, &key, &definition, secret, rearmed, labels, expect).await {
@@ -266,7 +267,7 @@ impl Service {
             let definition = changed(&old, changes)?;
             refuse_odd(&definition, strict && changes.contains_key("cron_expr"))?;
             let rearmed = old.spec.rearmed + u64::from(rearms(&old, changes));
-            let secret = self.sealed(&key, &definition.fields.webhook_secret, Some(&old.spec))?;
+            let secret = self.sealed(&key, &definition.fields.webhook_secret, old.spec.webhook_secret.as_ref())?;
             let (labels, expect) = ((*old.object.labels).clone(), Expect::Revision(old.object.revision));
             match self.store_trigger(caller, &key, &definition, secret, rearmed, labels, expect).await {
                 Err(Error::ObjectChanged { .. }) if tried < TRIES_MAX => {}
@@ -287,16 +288,16 @@ impl Service {
         }
     }
 
-    /// The secret of a trigger, sealed, and the one before it. `***` keeps those that it has.
-    fn sealed(&self, key: &ObjectKey, secret: &str, spec: Option<&TriggerSpec>) -> Result<Sealed, Error> {
-        let old = spec.and_then(|spec| spec.webhook_secret.as_ref());
-        let kept = || {
-            let before = spec.and_then(|spec| spec.webhook_secret_before.clone());
-            Sealed { newest: old.cloned(), before }
-        };
+    /// The secret of a trigger, sealed. `***` keeps the one that it has.
+    fn sealed(
+        &self,
+        key: &ObjectKey,
+        secret: &str,
+        old: Option<&SealedVersion>,
+    ) -> Result<Option<SealedVersion>, Error> {
         match secret {
-            "" => Ok(Sealed::default()),
-            HIDDEN => Ok(kept()),
+            "" => Ok(None),
+            HIDDEN => Ok(old.cloned()),
             secret => {
                 let keys = self.shared.keys.as_ref().ok_or(Error::NoSecretsKey)?;
                 if secret.len() > atlas_types::SECRET_BYTES_MAX {
@@ -305,13 +306,13 @@ impl Service {
                 }
                 // The same secret again changes nothing.
                 let is_same = |old: &&SealedVersion| keys.unseal(key, old).is_ok_and(|old| old.expose() == secret);
-                if old.as_ref().is_some_and(is_same) {
-                    return Ok(kept());
+                if let Some(old) = old.filter(is_same) {
+                    return Ok(Some(old.clone()));
                 }
                 let version = old.map_or(1, |old| old.version.saturating_add(1));
                 let created = u64::try_from(self.shared.env.clock.wall().0 / 1_000_000).unwrap_or(0);
                 let sealed = keys.seal(key, version, &SecretText::new(secret), self.nonce(), created);
-                Ok(Sealed { newest: Some(sealed.ok_or(Error::Internal)?), before: old.cloned() })
+                sealed.ok_or(Error::Internal).map(Some)
             }
         }
     }
@@ -322,17 +323,16 @@ impl Service {
         caller: &Caller,
         key: &ObjectKey,
         definition: &Definition,
-        secret: Sealed,
+        secret: Option<SealedVersion>,
         rearmed: u64,
         labels: BTreeMap<String, String>,
         expect: Expect,
     ) -> Result<(), Error> {
         let mut document = definition.to_document();
         let Some(members) = document.as_object_mut() else { return Err(Error::Internal) };
-        for (member, secret) in [("webhook_secret", secret.newest), ("webhook_secret_before", secret.before)] {
-            let Some(secret) = secret else { continue };
+        if let Some(secret) = secret {
             let secret = serde_json::to_value(secret).map_err(|error| Error::internal("write a trigger", &error))?;
-            members.insert(member.to_owned(), secret);
+            members.insert("webhook_secret".to_owned(), secret);
         }
         if rearmed > 0 {
             members.insert("rearmed".to_owned(), json!(rearmed));
@@ -348,14 +348,6 @@ impl Service {
         let command = PutObject { kind, name, labels, spec: spec.into(), spec_version: 1, expect };
         self.propose(caller.clone().with_request_id(None).request(Command::PutObject(command))).await.map(drop)
     }
-}
-
-/// The sealed secrets of a trigger.
-#[derive(Debug, Default)]
-struct Sealed {
-    newest: Option<SealedVersion>,
-    /// The one that it replaced.
-    before: Option<SealedVersion>,
 }
 
 /// The definition in a stored spec.

@@ -70,9 +70,6 @@ pub(super) fn schema() -> Value {
             "webhook_secret": {
                 "description": "The secret that signs calls of a webhook, as `***`. It is set at `/api/triggers`; here it is ignored."
             },
-            "webhook_secret_before": {
-                "description": "The secret that `webhook_secret` replaced, as `***`. It is accepted for a day more. The cluster writes it."
-            },
             "rearmed": {
                 "description": "How often a one-shot trigger that had fired was enabled again. The cluster writes it."
             }

@@ -123,7 +123,7 @@ mod tests {
         let mut status = TriggerStatus { planned_revision: 3, armed: true, next_fire: 9, ..Default::default() };
         status.fired(Timestamp(2_000_000), Timestamp(1_000_000), FiredBy::Webhook, Some(format!("job-{:016x}", 1)));
         let bytes = status.document().expect("a document");
-        expect![[r#"{"armed":true,"error":"","fire_count":1,"firings":[{"at":2000000,"by":"webhook","job":"job-0000000000000001","tick":1000000}],"last_fired":2000000,"last_job_id":"job-0000000000000001","missed":0,"next_fire":9,"planned_revision":3,"spent":""}"#]]
+        expect![[r#"{"armed":true,"error":"","fire_count":1,"firings":[{"at":2000000,"by":"webhook","job":"job-0000000000000001","tick":1000000}],"last_fired":2000000,"last_job_id":"job-0000000000000001","missed":0,"next_fire":9,"planned_revision":3,"schedule":"","spent":""}"#]]
             .assert_eq(std::str::from_utf8(&bytes).expect("text"));
         assert_eq!(read::<TriggerStatus>(&bytes).as_ref(), Ok(&status));
         assert_eq!(status.planned(EventSeq(3)), Some(Timestamp(9)));

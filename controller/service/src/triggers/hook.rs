@@ -115,7 +115,7 @@ impl Service {
         }
     }
 
-    /// The secrets that sign calls, the newest first: one that was replaced counts for a while. None if calls need no signature.
+    /// The secrets that sign calls, the newest first: one of the store that was replaced counts for a while. None if calls need no signature.
     fn hook_secrets(&self, state: &State, trigger: &Trigger) -> Result<Vec<SecretText>, Error> {
         if let Some(name) = &trigger.definition.rules.hmac {
             let lost = || Error::UnknownObject(format!("no such secret: \"{name}\""));
@@ -128,8 +128,7 @@ impl Service {
             }
             return self.accepted(&key, spec.versions.iter().rev());
         }
-        let sealed = [&trigger.spec.webhook_secret, &trigger.spec.webhook_secret_before];
-        self.accepted(&trigger.object.key, sealed.into_iter().flatten())
+        self.accepted(&trigger.object.key, trigger.spec.webhook_secret.iter())
     }
 
     /// The values of the versions that count, of `versions`, the newest first.
