@@ -184,3 +184,75 @@ fn a_model_connects_two_agents() {
     session.run("atlasctl chain run signed.yaml name=Ada");
     expect_file!["../transcripts/chain-bridge.txt"].assert_eq(&session.page());
 }
+
+/// Fails until its second attempt, which finds a file.
+const FLAKY: Agent<'static> = Agent {
+    name: "flaky",
+    version: "1.0.0",
+    contract: "  retry: { max_retries: 1, backoff_base: 0.1 }
+  permissions: { filesystem: [read, write] }
+  input:
+    schema:
+      type: object
+      properties: { at: { type: string } }
+      required: [at]
+  output:
+    schema:
+      type: object
+      properties: { at: { type: string } }
+      required: [at]",
+    script: r#"at=$(sed -n 's/.*"at": *"\([^"]*\)".*/\1/p')
+if [ -e "$at" ]; then printf '{"at": "%s"}' "$at"; else touch "$at"; echo not yet >&2; exit 1; fi"#,
+};
+
+/// Returns what its contract does not permit.
+const WRONG: Agent<'static> = Agent {
+    name: "wrong",
+    version: "1.0.0",
+    contract: "  output:
+    schema:
+      type: object
+      properties: { n: { type: integer } }
+      required: [n]",
+    script: r#"echo '{"n": "three"}'"#,
+};
+
+const BROKEN: &str = "name: broken
+desciption: x
+steps:
+  - agent: flaky
+  - agent: hello
+    name: greet
+    input_map: { name: $.att, nmae: at }
+";
+
+#[test]
+fn an_execution_answers_the_verbs_of_jobs() {
+    let laptop = Laptop::with(&[&HELLO, &FLAKY, &WRONG]);
+    let write = |name: &str, text: &str| fs::write(laptop.folder().join(name), text).expect("written");
+    write("good.yaml", "name: good\nsteps: [{agent: flaky}, {agent: hello, name: greet, input_map: {name: at}}]\n");
+    write("bad.yaml", "name: bad\nsteps: [{agent: hello}, {agent: wrong}]\n");
+    write("broken.yaml", BROKEN);
+    let mut session = laptop.session("An execution answers the verbs of jobs");
+    session.quiet("atlasctl deploy good.yaml bad.yaml");
+    let started = session.run("atlasctl run good at=$PWD/first --detach").trim().to_owned();
+    let times = r"sed -E 's/[0-9.]+ (ms|s)/<time>/g; s/ *━+//; s/<1 ms/<time>/g' | tr -s ' '";
+    session.run(&format!("atlasctl job wait {started}"));
+    session.run(&format!("atlasctl job show {started} | {times}"));
+    session.run(&format!("atlasctl job tree {started} | {times}"));
+    session.run(&format!("atlasctl job logs {started} | tr -s ' '"));
+    session.run(&format!("atlasctl job cost {started}"));
+    session.run(&format!("atlasctl job trace {started} -o jsonpath=trace.steps[*].status"));
+    session.run(&format!("atlasctl job result {started} | sed 's|/.*/|<folder>/|'"));
+    session.run(&format!("atlasctl wait job {started} --for completed"));
+    session.run(&format!("atlasctl job cancel {started}"));
+    session.run(&format!("atlasctl job retry {started}"));
+    // The id of a failed job leads to its retry.
+    let first = session.quiet(&format!("atlasctl job tree {started} -o jsonpath=children[0].id"));
+    session.run(&format!("atlasctl job wait {} | sed 's|/.*/|<folder>/|'", first.trim()));
+    session.run(&format!("atlasctl job wait {} --no-retry-wait", first.trim()));
+    session.run(&format!("atlasctl job tree {} | {times}", first.trim()));
+    session.run("atlasctl run bad name=Ada");
+    session.run("atlasctl chain check broken.yaml");
+    expect_file!["../transcripts/executions.txt"].assert_eq(&session.page());
+}

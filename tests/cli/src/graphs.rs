@@ -79,8 +79,8 @@ fn graphs_and_normal_agents_run() {
         "name: Talk\nversion: '2.1'\nglobal_tools: [now.sh]\ndocuments: [notes, 'https://example.com/tides']\n",
     );
     loki("agents/talk/notes/tides.md", "The moon causes the tides.\n");
-    loki("functions/tools/now.sh", "# @cmd Tells the time.\nmain() { date > \"$LLM_OUTPUT\"; }\n");
-    session.run("atlasctl import loki loki");
+    loki("functions/tools/now.sh", "# @describe Tells the time.\nmain() { date > \"$LLM_OUTPUT\"; }\n");
+    session.run("atlasctl import loki loki --replace");
     expect_file!["../transcripts/graph-runs.txt"].assert_eq(&session.page());
 }
 
