@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use atlas_state::State;
-use atlas_types::{Attachment, Attachments, Job, JobId, Level, NodeId, SECRET_BYTES_MAX, SecretText, level};
+use atlas_types::{Attachment, Attachments, Job, JobId, Level, NodeId, Place, SECRET_BYTES_MAX, SecretText, level};
 
 use crate::Service;
 use crate::secrets::Named;
@@ -127,7 +127,12 @@ impl Service {
         if let Some(secret) = self.forbidden_secret(state, job) {
             return Err(Withheld::NotAllowed { name: secret.to_owned() });
         }
-        let Named { models, servers, secrets } = self.named_by(state, job)?;
+        let mut named = self.named_by(state, job)?;
+        let is_program = job.spec.as_ref().is_some_and(|spec| spec.demand.place == Place::Process);
+        if is_program && !to.private {
+            named.keep_declared();
+        }
+        let Named { models, servers, secrets } = named;
         let secrets = (!secrets.is_empty()).then_some(Attachment::Secrets(secrets));
         let models = (!models.is_empty()).then_some(Attachment::Models(models));
         let servers = (!servers.is_empty()).then_some(Attachment::Servers(servers));

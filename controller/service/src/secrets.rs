@@ -185,6 +185,17 @@ pub(crate) struct Named {
     pub(crate) secrets: BTreeMap<String, AttachedSecret>,
 }
 
+impl Named {
+    /// Leaves the models out, and the secrets that only they name: for programs, which many contracts from Atlas for Python give a model
+    /// that they do not call. One that calls it is told that the job has none.
+    pub(crate) fn keep_declared(&mut self) {
+        self.models.clear();
+        if self.servers.is_empty() {
+            self.secrets.retain(|_, secret| secret.declared);
+        }
+    }
+}
+
 /// The MCP servers that a job may call, whether they exist or not.
 pub(crate) fn servers_of_job(job: &Job) -> impl Iterator<Item = ObjectKey> {
     let named = job.spec.as_ref().map(|spec| spec.servers.iter()).into_iter().flatten();

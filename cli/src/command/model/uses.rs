@@ -22,6 +22,10 @@ pub(crate) async fn model_of(client: &Client, contract: &Contract, folder: &Path
     let of_tier = tiers.iter().find(|tier| tier.name == asked).and_then(|tier| tier.model.as_deref());
     let name = contract.model.name.as_deref().or(of_tier);
     let model = models.iter().find(|model| Some(name_of(model)) == name);
+    // Programs may state a model and call none.
+    if model.is_none() && !contract.provider.kind.has_models() {
+        return Ok(None);
+    }
     Ok(Some(line(asked, model, folder.join("mock.yaml").is_file())))
 }
 
