@@ -106,7 +106,7 @@ mod tests {
         fs::create_dir_all(&closed).expect("its own folder");
         fs::write(closed.join("x"), "").expect("its own folder");
         for path in [&closed, &folder.path().join("closed")] {
-            fs::set_permissions(path, fs::Permissions::from_mode(0)).expect("its own folder");
+            fs::set_permissions(path, fs::Permissions::from_mode(0o000)).expect("its own folder");
         }
         let path = folder.path().to_owned();
         drop(folder);

@@ -282,7 +282,7 @@ pub(crate) struct Tree {
     /// Its control group, until the tree has ended.
     group: Option<Group>,
     /// The number of its processes killed at the memory limit, at the last count and at the last report by
-    /// [`Self::out_of_memory`].
+    /// [`Self::breach`].
     kills: u64,
     kills_told: u64,
     /// The most memory that its group used.
