@@ -65,13 +65,13 @@ fn moved(path: Option<PathBuf>, home: Option<PathBuf>) -> Vec<(String, String)> 
 
 #[test]
 fn a_configuration_file_elsewhere_is_named() {
-    let home = || Some(PathBuf::from("/home/ann"));
-    assert_eq!(moved(Some("/home/ann/.config/atlas/config.toml".into()), home()), []);
+    let home = || Some(PathBuf::from("/users/ann"));
+    assert_eq!(moved(Some("/users/ann/.config/atlas/config.toml".into()), home()), []);
     let named = |path: &str| vec![("ATLAS_CONFIG".to_owned(), path.to_owned())];
     assert_eq!(moved(Some("/etc/atlas.toml".into()), home()), named("/etc/atlas.toml"));
     assert_eq!(
-        moved(Some("/home/ann/.config/atlas/config.toml".into()), None),
-        named("/home/ann/.config/atlas/config.toml")
+        moved(Some("/users/ann/.config/atlas/config.toml".into()), None),
+        named("/users/ann/.config/atlas/config.toml")
     );
     assert_eq!(moved(None, home()), []);
 }

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     fn check(url: Option<&str>, bridge: &Bridge, expected: &Expect) {
-        let around = Surroundings { url, bridge, program: Path::new("/bin/atlasctl"), home: Path::new("/home/ann") };
+        let around = Surroundings { url, bridge, program: Path::new("/bin/atlasctl"), home: Path::new("/users/ann") };
         let shown = |client: &Client| match client.way(&around) {
             Way::Commands { add, .. } => format!("{}: {}\n", client.word(), add.join(" ")),
             Way::File { entry, .. } => format!("{}: {entry}\n", client.word()),
@@ -177,7 +177,10 @@ mod tests {
     fn every_client_starts_the_bridge_of_a_context_with_a_token() {
         let arguments = ["--context", "prod", "--namespace", "team-a"].map(str::to_owned).to_vec();
         let variables = vec![("ATLAS_CONFIG".to_owned(), "/etc/atlas.toml".to_owned())];
-        check(None, &Bridge { arguments, variables }, &expect![[r#"
+        check(
+            None,
+            &Bridge { arguments, variables },
+            &expect![[r#"
             claude-code: claude mcp add atlas --env ATLAS_CONFIG=/etc/atlas.toml -- /bin/atlasctl --context prod --namespace team-a mcp stdio
             claude-desktop: {"command":"/bin/atlasctl","args":["--context","prod","--namespace","team-a","mcp","stdio"],"env":{"ATLAS_CONFIG":"/etc/atlas.toml"}}
             vscode: {"type":"stdio","command":"/bin/atlasctl","args":["--context","prod","--namespace","team-a","mcp","stdio"],"env":{"ATLAS_CONFIG":"/etc/atlas.toml"}}
@@ -186,6 +189,7 @@ mod tests {
             gemini: {"command":"/bin/atlasctl","args":["--context","prod","--namespace","team-a","mcp","stdio"],"env":{"ATLAS_CONFIG":"/etc/atlas.toml"}}
             zed: {"command":"/bin/atlasctl","args":["--context","prod","--namespace","team-a","mcp","stdio"],"env":{"ATLAS_CONFIG":"/etc/atlas.toml"}}
             others: {"mcpServers":{"atlas":{"type":"stdio","command":"/bin/atlasctl","args":["--context","prod","--namespace","team-a","mcp","stdio"],"env":{"ATLAS_CONFIG":"/etc/atlas.toml"}}}}
-        "#]]);
+        "#]],
+        );
     }
 }
