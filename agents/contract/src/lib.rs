@@ -5,7 +5,8 @@
 //! ([`Eval`]), the text of an input to search for ([`search_text`](search_text())), files of secrets ([`secret_file`]),
 //! remote instances as a command line names them ([`Remote`]; federation will use it) and values in Python notation for
 //! clients of Atlas for Python ([`python`]). Pure functions over bytes and values: it reads no files and does not know what
-//! a contract means for a cluster. [`surrogates`] mends JSON texts that are passed on.
+//! a contract means for a cluster. [`surrogates`] mends JSON texts that are passed on, and [`range`]
+//! finds the numbers in them that nobody can read.
 
 mod contract;
 mod document;
@@ -14,6 +15,7 @@ pub mod fixture;
 mod pip;
 pub mod platform;
 pub mod python;
+pub mod range;
 pub use atlas_types::requirement;
 mod remote;
 mod required_skill;

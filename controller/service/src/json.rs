@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use atlas_contract::surrogates;
+use atlas_contract::{range, surrogates};
 use atlas_types::{Micros, Timestamp};
 use bytes::Bytes;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -117,12 +117,17 @@ fn fraction(out: &mut Vec<u8>, number: i64, digits: u32) {
 pub const DEPTH_MAX: usize = 100;
 
 /// Why a text is not JSON that every client can parse.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotJson {
-    /// It is not JSON, or contains a number outside the range of floats or half a surrogate pair, which strict parsers
-    /// refuse.
+    /// It is not JSON, or contains half a surrogate pair, which strict parsers refuse.
     #[error("Invalid JSON")]
     Malformed,
+    /// It contains a number outside the range of floats, which strict parsers refuse.
+    #[error("Invalid JSON: the number at {place:?} is beyond the range of numbers")]
+    OutOfRange {
+        /// Its JSON pointer.
+        place: String,
+    },
     /// It nests deeper than [`DEPTH_MAX`].
     #[error("the JSON is nested more than {DEPTH_MAX} levels")]
     TooDeep,
@@ -137,7 +142,10 @@ pub fn check(text: &[u8]) -> Result<(), NotJson> {
     if surrogates::mended(text).is_some() {
         return Err(NotJson::Malformed);
     }
-    serde_json::from_slice::<Readable>(text).map(|Readable| ()).map_err(|_| NotJson::Malformed)
+    serde_json::from_slice::<Readable>(text).map(|Readable| ()).map_err(|_| {
+        let place = std::str::from_utf8(text).ok().and_then(range::out_of_range);
+        place.map_or(NotJson::Malformed, |place| NotJson::OutOfRange { place })
+    })
 }
 
 /// A text that somebody sent, with U+FFFD in the place of each half of a surrogate pair. `what` it is goes into the log.
@@ -271,9 +279,12 @@ mod tests {
             assert_eq!(check(text.as_bytes()), Ok(()), "{text}");
         }
         let wrong =
-            ["", "1e999", "-1e999", r#""\ud800""#, r#"{"\udc00": 1}"#, "[1,]", "NaN", "1 2", "{\"a\"}", "\"\u{1}\""];
+            ["", r#""\ud800""#, r#"{"\udc00": 1}"#, "[1,]", "NaN", "1 2", "{\"a\"}", "\"\u{1}\""];
         for text in wrong {
             assert_eq!(check(text.as_bytes()), Err(NotJson::Malformed), "{text}");
+        }
+        for (text, place) in [("1e999", ""), (r#"{"a": [0, -1e999]}"#, "/a/1")] {
+            assert_eq!(check(text.as_bytes()), Err(NotJson::OutOfRange { place: place.to_owned() }));
         }
         assert_eq!(check(b"\"\xff\""), Err(NotJson::Malformed));
         assert_eq!(check("[".repeat(101).as_bytes()), Err(NotJson::TooDeep));

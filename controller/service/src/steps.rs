@@ -90,6 +90,9 @@ impl Service {
         let why = match checked {
             Ok(()) => return Ok(()),
             Err(NotJson::TooDeep) => format!("its outcome is nested more than {} levels", json::DEPTH_MAX),
+            Err(NotJson::OutOfRange { place }) => {
+                format!("the number at {place:?} of its outcome is beyond the range of numbers")
+            }
             Err(NotJson::Malformed) => "its outcome is not JSON that every client can read".to_owned(),
         };
         Err(Unfit::Answer(StepsResult::Refused { step, why }))

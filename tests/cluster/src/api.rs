@@ -27,6 +27,12 @@ impl Api {
         answer.error_for_status().expect("a success").json().await.expect("JSON")
     }
 
+    /// Like [`Self::post`], with a body whose text counts.
+    pub(crate) async fn post_text(&self, path: &str, body: String) -> Value {
+        let answer = self.client.post(format!("{}{path}", self.server)).body(body).send().await.expect("an answer");
+        answer.json().await.expect("JSON")
+    }
+
     /// Status, error code and body of an answer, also of a refusal.
     pub(crate) async fn try_post(&self, path: &str, body: Value) -> (u16, String, Value) {
         let answer = self.client.post(format!("{}{path}", self.server)).json(&body).send().await.expect("an answer");

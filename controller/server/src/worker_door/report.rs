@@ -324,6 +324,9 @@ async fn fault(service: &Service, env: &Env, part: Part, text: PayloadBody) -> R
     Ok(match checked {
         Ok(()) => None,
         Err(NotJson::TooDeep) => Some(format!("the {name} is nested more than {} levels", json::DEPTH_MAX)),
+        Err(NotJson::OutOfRange { place }) => {
+            Some(format!("the number at {place:?} of the {name} is beyond the range of numbers"))
+        }
         Err(NotJson::Malformed) => Some(format!("the {name} is not JSON that every client can read")),
     })
 }
