@@ -250,6 +250,8 @@ mod tests {
                 ! `spec.weight` is not between 1 and 1000
                 ! `spec.weight` is not between 1 and 1000
                 ! `spec.aging_seconds` is not between 1 and 2592000
+                ok {"unsatisfiable":"wait"}
+                ! `spec` cannot be read: unknown variant `never`, expected `fail` or `wait` at line 1 column 24
                 ok {"agents_max":null,"later":[1]}
                 ok {"history_jobs_max":1000,"history_seconds_max":86400}
                 ! `spec` cannot be read: invalid value: integer `-1`, expected u64 at line 1 column 22
@@ -283,6 +285,7 @@ mod tests {
             jobs_rate: Some(RateSpec { jobs: 60, seconds: 60, burst: Some(5) }),
             weight: Some(4),
             aging_seconds: Some(600),
+            unsatisfiable: None,
             agents_max: Some(50),
             history_jobs_max: Some(1_000),
             history_seconds_max: Some(86_400),

@@ -17,7 +17,7 @@ const RUN_MIN: [(&str, u64); 6] = [
 ];
 
 /// What a campaign of 200 runs must have seen, and how often.
-const CAMPAIGN_MIN: [(&str, u64); 68] = [
+const CAMPAIGN_MIN: [(&str, u64); 71] = [
     ("jobs that waited for their turn", 100),
     ("namespaces that waited for their turn", 50),
     ("rates used up", 20),
@@ -48,6 +48,9 @@ const CAMPAIGN_MIN: [(&str, u64); 68] = [
     ("lost nodes", 50),
     ("lost leases", 100),
     ("sessions resumed", 50),
+    ("streams broken", 100),
+    ("farewells", 10),
+    ("names refused", 5),
     ("new node epochs", 50),
     ("entries lost with their leader", 20),
     ("entries committed by the next leader", 20),

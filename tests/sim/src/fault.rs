@@ -1,7 +1,7 @@
 //! Faults other than those of the network.
 
 use atlas_slots::Input;
-use atlas_types::{Circuit, Command, Cordon, DrainNode, LoseNode, Micros, Namespace, ResumeAgent, ResumeNode, level};
+use atlas_types::{Circuit, Command, Cordon, DrainNode, LoseNode, Micros, Namespace, NodeEpoch, NoteRival, ResumeAgent, ResumeNode, level};
 
 use crate::Bug;
 use crate::chains;
@@ -127,13 +127,18 @@ impl World {
                 self.coverage.count("inventories refused");
                 workload::register_twins(id)
             }
-            9..11 if self.members[member].replica.state().level() >= level::OBJECTS => {
+            9..11 | 14 if self.members[member].replica.state().level() >= level::OBJECTS => {
                 self.coverage.count("objects put, deleted or observed");
                 workload::configure(self.members[member].replica.state(), &mut self.rng)
             }
             11..13 if self.members[member].replica.state().level() >= level::RUNS => {
                 self.coverage.count("chains started or cancelled");
                 chains::operate(self.members[member].replica.state(), &mut self.rng)
+            }
+            13 if self.members[member].replica.state().level() >= level::RIVALS => {
+                let epoch = self.members[member].replica.state().node(&id).map(|found| found.node.epoch);
+                let (epoch, address) = (epoch.unwrap_or(NodeEpoch(1)), "10.0.0.9:1".into());
+                Command::NoteRival(NoteRival { node: id, epoch, address, holder: "10.0.0.1:1".into() })
             }
             7..9 => {
                 self.coverage.count("versions published, retired or deleted");

@@ -176,6 +176,9 @@ impl World {
             (StepsResult::Refused { step, why }, _) => {
                 self.oracle.violate(format!("step {step} of {job} was refused: {why}"));
             }
+            (StepsResult::OverBudget { .. }, _) => {
+                self.oracle.violate(format!("a step of {job} is over a budget, but steps reserve nothing"));
+            }
             // The attempt is stopped as soon as its worker hears of the lease.
             (StepsResult::Fenced | StepsResult::Busy | StepsResult::NoRoom, _) => {}
         }

@@ -380,12 +380,28 @@ impl World {
     }
 
     /// A worker says hello. A resume needs no entry, only the certainty that this member leads.
-    pub(crate) fn hello(&mut self, member: Member, node: Node, conn: Conn, boot: u128) {
+    pub(crate) fn hello(
+        &mut self,
+        member: Member,
+        node: Node,
+        conn: Conn,
+        (boot, previous): (u128, Option<u128>),
+    ) {
         let (id, inventory) = (self.nodes[node].id.clone(), self.nodes[node].inventory.clone());
-        let Some(head) = self.leader(member).and_then(|leader| leader.head.as_ref()) else {
+        let now = Duration::from_micros(self.now);
+        let Some((head, sessions)) =
+            self.leader(member).and_then(|leader| Some((leader.head.as_ref()?, &leader.sessions)))
+        else {
             self.close_stream(node, conn);
             return;
         };
+        let other = head.state().node(&id).map(|found| &found.node).filter(|node| node.boot_id != BootId(boot));
+        let successor = |other: &atlas_types::Node| previous == Some(other.boot_id.0);
+        if other.is_some_and(|other| !sessions.may_take(&id, other.epoch, successor(other), now)) {
+            self.coverage.count("names refused");
+            self.close_stream(node, conn);
+            return;
+        }
         match resumed(head.state(), &id, boot, &inventory) {
             Some(epoch) => {
                 let answered = vec![(Reply::Hello { node, conn }, Ok(Outcome::NodeRegistered { epoch }))];
@@ -449,7 +465,7 @@ fn is_oldest(state: &State, request: &Request) -> bool {
 }
 
 fn duties(state: &State, sessions: &Sessions, voters: &[MemberId], budget: usize) -> Vec<Request> {
-    let mut commands = atlas_duty::follow(state, sessions.ended(), state.clock(), Strategy::BinPack, budget);
+    let mut commands = atlas_duty::follow(state, sessions, state.clock(), Strategy::BinPack, budget);
     commands.extend(atlas_duty::prune(state, voters, budget - commands.len()));
     commands
 }

@@ -27,6 +27,8 @@ pub(crate) struct Machine {
     pub(crate) up: bool,
     /// The boot id of the process.
     pub(crate) boot: u128,
+    /// The boot id of the process before this one.
+    previous: Option<u128>,
     /// It stands still until then.
     pub(crate) paused_until: u64,
     /// No member can be reached until then.
@@ -73,6 +75,7 @@ impl Machine {
             inventory,
             up: false,
             boot: 0,
+            previous: None,
             paused_until: 0,
             cut_until: 0,
             stream: None,
@@ -127,6 +130,7 @@ impl World {
         let boot = u128::from(self.fresh());
         let machine = &mut self.nodes[node];
         machine.up = true;
+        machine.previous = Some(machine.boot);
         machine.boot = if machine.disk.is_empty() { boot } else { machine.disk_boot };
         let inventory = machine.inventory.clone();
         let idle_timeout = Duration::from_secs(10);
@@ -151,9 +155,9 @@ impl World {
         for token in self.nodes[node].children() {
             self.leave_step(node, token);
         }
+        self.part(node);
         let machine = &mut self.nodes[node];
         machine.up = false;
-        machine.stream = None;
         machine.spawns.clear();
         machine.walks.clear();
         machine.entries.clear();
@@ -193,9 +197,21 @@ impl World {
 
     /// The node's end of its stream breaks; it tries again after a while.
     pub(crate) fn disconnect(&mut self, node: Node) {
-        self.nodes[node].stream = None;
+        self.part(node);
         self.step_node(node, Input::Disconnected);
         self.after_up_to(400 * MS, Event::Connect(node));
+    }
+
+    /// Closes the node's end of its stream. The member hears of it, unless the connection is cut as well.
+    fn part(&mut self, node: Node) {
+        let Some((member, conn)) = self.nodes[node].stream else { return };
+        if self.rng.chance(800) {
+            let at = self.arrival().max(self.nodes[node].sent_until + 1);
+            self.nodes[node].sent_until = at;
+            let message = ToMember::Node { node, conn, frame: Frame::Parted };
+            self.at(at, Event::ToMember(member, message));
+        }
+        self.nodes[node].stream = None;
     }
 
     pub(crate) fn node_receives(&mut self, node: Node, conn: Conn, message: ToNode) {
@@ -267,8 +283,8 @@ impl World {
         match effect {
             // The leader answers with what it knows; what the worker believes to hold it diffs itself.
             Effect::SendHello { held: _ } => {
-                let boot = self.nodes[node].boot;
-                self.send_frame(node, Frame::Hello { boot });
+                let Machine { boot, previous, .. } = self.nodes[node];
+                self.send_frame(node, Frame::Hello { boot, previous });
             }
             Effect::SendRenew { number } => self.send_frame(node, Frame::Renew(number)),
             Effect::SendReport { number, report } => self.send_frame(node, Frame::Report { number, report }),
@@ -281,15 +297,16 @@ impl World {
             }
             Effect::BeginEpoch => {
                 let boot = u128::from(self.fresh());
+                self.part(node);
                 let machine = &mut self.nodes[node];
-                machine.boot = boot;
-                machine.stream = None;
+                machine.previous = Some(std::mem::replace(&mut machine.boot, boot));
                 self.after_up_to(50 * MS, Event::Connect(node));
             }
             Effect::SendWarmChanged { digest, idle } => self.send_frame(node, Frame::Warm { digest, idle }),
             Effect::SendDraining => self.send_frame(node, Frame::Draining),
+            Effect::SendLeaving => self.send_frame(node, Frame::Leaving),
             Effect::Disconnect { .. } => {
-                self.nodes[node].stream = None;
+                self.part(node);
                 self.after_up_to(400 * MS, Event::Connect(node));
             }
             Effect::PrepareAttempt { assignment } => {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use atlas_duty::sessions::Round;
+use atlas_duty::sessions::{Round, StreamId};
 use atlas_state::State;
 use atlas_types::{
     Assignment, ClusterTime, Command, DrainNode, Event as StateEvent, HandBack, HandBackDeadline, Job, JobChange,
@@ -27,7 +27,7 @@ impl World {
         };
         let epoch = leader.streams.get(&node).filter(|stream| stream.conn == conn).map(|stream| stream.epoch);
         match frame {
-            Frame::Hello { boot } => self.hello(member, node, conn, boot),
+            Frame::Hello { boot, previous } => self.hello(member, node, conn, (boot, previous)),
             Frame::Renew(number) => {
                 let renewed = epoch.map(|epoch| leader.sessions.renew(&id, epoch, number, now));
                 if renewed != Some(Ok(())) {
@@ -50,6 +50,22 @@ impl World {
             Frame::Doze(doze) => self.doze_said(member, node, conn, doze),
             Frame::Spawn { number, spawn } => self.spawn_said(member, node, conn, number, spawn),
             Frame::Journal { number, sent } => self.journal_said(member, node, conn, number, sent),
+            Frame::Leaving => {
+                let Some(epoch) = epoch else { return };
+                let found = leader.head.as_ref().and_then(|head| head.state().node(&id).cloned());
+                leader.sessions.leave(&id, epoch);
+                self.coverage.count("farewells");
+                // The operator may have ended the drain meanwhile.
+                if found.is_some_and(|found| found.node.epoch == epoch && found.node.draining && found.leases().len() > 0) {
+                    self.oracle.violate(format!("{id} left although it holds leases"));
+                }
+            }
+            Frame::Parted => {
+                let Some(epoch) = epoch else { return };
+                leader.streams.remove(&node);
+                leader.sessions.broke(&id, epoch, StreamId(conn), now);
+                self.coverage.count("streams broken");
+            }
             Frame::Draining => {
                 if epoch.is_some() {
                     let command = Command::DrainNode(DrainNode { node: id, deadline: None });
@@ -93,7 +109,7 @@ impl World {
         if !head_agrees || !current(&state) {
             return self.close_stream(node, conn);
         }
-        leader.sessions.hello(&id, epoch, now);
+        leader.sessions.hello(&id, epoch, StreamId(conn), now);
         let ttl = leader.sessions.ttl();
         if leader.streams.insert(node, Stream { conn, epoch }).is_some() {
             self.coverage.count("sessions resumed");

@@ -411,7 +411,7 @@ pub fn relabel(node: NodeId, rng: &mut Rng) -> Command {
 pub fn configure(state: &State, rng: &mut Rng) -> Command {
     let hook = r#"{"events":["job"],"url":"http://a"}"#;
     let selection = r#"{"deadline_ms":1500,"orchestrator":"r"}"#;
-    let (kind, name, specs) = match rng.below(3) {
+    let (kind, name, specs) = match rng.below(4) {
         0 if rng.chance(300) => {
             ("namespace", "team", [r#"{"aging_seconds":1,"weight":3}"#, r#"{"aging_seconds":2,"jobs_running_max":1}"#])
         }

@@ -21,6 +21,7 @@ fn name(command: &Command) -> &'static str {
         Command::ResumeAgent(_) => "resume_agent",
         Command::ResumeNode(_) => "resume_node",
         Command::NoteRival(_) => "note_rival",
+        Command::ReserveBudget(_) => "reserve_budget",
         Command::RegisterAgent(_) => "register_agent",
         Command::RetireAgent(_) => "retire_agent",
         Command::DeleteAgent(_) => "delete_agent",
@@ -113,7 +114,7 @@ fn name(command: &Command) -> &'static str {
 }
 
 /// How many names there are.
-const NAMES: usize = 97;
+const NAMES: usize = 99;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
