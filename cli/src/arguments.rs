@@ -276,7 +276,7 @@ mod tests {
         ] {
             assert_eq!(told(line), told(same), "{line}");
         }
-        assert!(told("atlasctl help jbo").contains("'job'"));
+        assert!(told("atlasctl help jbo").contains("unrecognized subcommand 'jbo'"), "{}", told("atlasctl help jbo"));
         // The name of an agent.
         assert!(Arguments::read_from(["atlasctl", "run", "help"]).is_ok());
     }
