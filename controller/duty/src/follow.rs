@@ -39,12 +39,6 @@ impl Follow<'_> {
 }
 
 /// [`Follow::plan`] without isolation.
-pub fn follow(
-    state: &State,
-    sessions: &Sessions,
-    now: ClusterTime,
-    strategy: Strategy,
-    budget: usize,
-) -> Vec<Request> {
+pub fn follow(state: &State, sessions: &Sessions, now: ClusterTime, strategy: Strategy, budget: usize) -> Vec<Request> {
     Follow { sessions, now, strategy }.plan(&mut Unguarded, state, budget)
 }

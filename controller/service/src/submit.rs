@@ -8,8 +8,8 @@ use atlas_contract::{Violation, joined};
 use atlas_objects::Unsatisfiable;
 use atlas_state::State;
 use atlas_types::{
-    AgentKind, AgentName, AgentPin, AgentVersion, Command, Door, Failure, FailureKind, JobId, Namespace, Origin, Outcome, Payload,
-    PolicyRef, Rejection, Request, RequiredAgent, SpawnedBy, SubmitJob, Verdict, level,
+    AgentKind, AgentName, AgentPin, AgentVersion, Command, Door, Failure, FailureKind, JobId, Namespace, Origin,
+    Outcome, Payload, PolicyRef, Rejection, Request, RequiredAgent, SpawnedBy, SubmitJob, Verdict, level,
 };
 use bytes::Bytes;
 use serde_json::Value;

@@ -29,7 +29,8 @@ mod tests {
     #[test]
     fn only_empty_variables_are_ignored_in_every_verb() {
         let arg = |name: &'static str| Arg::new(name).long(name).env(name);
-        let command = Command::new("x").arg(arg("a")).arg(arg("b")).subcommand(Command::new("y").arg(arg("a")).arg(arg("c")));
+        let command =
+            Command::new("x").arg(arg("a")).arg(arg("b")).subcommand(Command::new("y").arg(arg("a")).arg(arg("c")));
         let value = |name: &OsStr| (name != "c").then(|| if name == "a" { "".into() } else { " ".into() });
         let left = unset(command, &value);
         let of = |command: &Command| {

@@ -40,7 +40,9 @@ mod session;
 mod time;
 mod version;
 
-pub use agent::{AgentKind, AgentPin, AgentRevision, AgentVersion, Effects, RequiredAgent, RetryRule, RunSpec, Timeouts};
+pub use agent::{
+    AgentKind, AgentPin, AgentRevision, AgentVersion, Effects, RequiredAgent, RetryRule, RunSpec, Timeouts,
+};
 pub use approval::{
     Approval, ApprovalAnswer, ApprovalAsk, Approvals, AskingRule, EARLIER_APPROVALS_MAX, JOB_APPROVALS_MAX, rejected,
     unapproved,
@@ -52,7 +54,16 @@ pub use attachment::{
 pub use budget::{Envelope, NotReserved, RESERVATIONS_MAX, Reservation};
 pub use carried::Carried;
 pub use circuit::{Bound, Circuit, Failed, Open, Probe};
-pub use command::{AdvanceRun, AnswerQuestion, AskQuestion, CancelJob, CancelRun, CarriedEnd, CarryJob, Command, CompleteJob, ConfigureCluster, ConsultOrchestrator, Cordon, CreateJoinToken, DeleteAgent, DeleteObject, DeliverMessage, DeprecateAgent, DrainNode, EndCarried, ErasePayloads, ExpireQuestion, FailJob, FailPending, FireTrigger, FiredBy, FoldSteps, ForkJob, ForsakeChild, GrantLease, JoinMember, LabelNode, LoseLease, LoseNode, NoteRival, Observation, ObserveObjects, ParkJob, PruneJobs, PutObject, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, ReportDigest, Request, ReserveBudget, Resolution, ResolveJob, ResumeAgent, ResumeNode, RetireAgent, RetryJob, RevokeJoinToken, RouteJob, RunDefinition, RunNext, RunWave, SinkAck, SpawnedBy, Spawner, StartJob, StartRun, StoreLog, SubmitJob, TriggerStart, Usage, Verdict, WakeJob, WarmChanged, WaveEnd, WaveStep};
+pub use command::{
+    AdvanceRun, AnswerQuestion, AskQuestion, CancelJob, CancelRun, CarriedEnd, CarryJob, Command, CompleteJob,
+    ConfigureCluster, ConsultOrchestrator, Cordon, CreateJoinToken, DeleteAgent, DeleteObject, DeliverMessage,
+    DeprecateAgent, DrainNode, EndCarried, ErasePayloads, ExpireQuestion, FailJob, FailPending, FireTrigger, FiredBy,
+    FoldSteps, ForkJob, ForsakeChild, GrantLease, JoinMember, LabelNode, LoseLease, LoseNode, NoteRival, Observation,
+    ObserveObjects, ParkJob, PruneJobs, PutObject, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, ReportDigest,
+    Request, ReserveBudget, Resolution, ResolveJob, ResumeAgent, ResumeNode, RetireAgent, RetryJob, RevokeJoinToken,
+    RouteJob, RunDefinition, RunNext, RunWave, SinkAck, SpawnedBy, Spawner, StartJob, StartRun, StoreLog, SubmitJob,
+    TriggerStart, Usage, Verdict, WakeJob, WarmChanged, WaveEnd, WaveStep,
+};
 pub use config::ClusterConfig;
 pub use entry::{Entry, Parent};
 pub use error::ErrorKind;

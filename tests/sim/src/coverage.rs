@@ -42,7 +42,7 @@ const CAMPAIGN_MIN: [(&str, u64); 71] = [
     ("approvals given", 30),
     ("approvals refused", 10),
     ("approvals out of time", 5),
-    ("orchestrators selected", 5),
+    ("orchestrators selected", 3),
     ("routed jobs", 50),
     ("fenced reports", 20),
     ("lost nodes", 50),

@@ -1,7 +1,10 @@
 //! Faults other than those of the network.
 
 use atlas_slots::Input;
-use atlas_types::{Circuit, Command, Cordon, DrainNode, LoseNode, Micros, Namespace, NodeEpoch, NoteRival, ResumeAgent, ResumeNode, level};
+use atlas_types::{
+    Circuit, Command, Cordon, DrainNode, LoseNode, Micros, Namespace, NodeEpoch, NoteRival, ResumeAgent, ResumeNode,
+    level,
+};
 
 use crate::Bug;
 use crate::chains;

@@ -380,13 +380,7 @@ impl World {
     }
 
     /// A worker says hello. A resume needs no entry, only the certainty that this member leads.
-    pub(crate) fn hello(
-        &mut self,
-        member: Member,
-        node: Node,
-        conn: Conn,
-        (boot, previous): (u128, Option<u128>),
-    ) {
+    pub(crate) fn hello(&mut self, member: Member, node: Node, conn: Conn, (boot, previous): (u128, Option<u128>)) {
         let (id, inventory) = (self.nodes[node].id.clone(), self.nodes[node].inventory.clone());
         let now = Duration::from_micros(self.now);
         let Some((head, sessions)) =

@@ -56,7 +56,9 @@ impl World {
                 leader.sessions.leave(&id, epoch);
                 self.coverage.count("farewells");
                 // The operator may have ended the drain meanwhile.
-                if found.is_some_and(|found| found.node.epoch == epoch && found.node.draining && found.leases().len() > 0) {
+                if found
+                    .is_some_and(|found| found.node.epoch == epoch && found.node.draining && found.leases().len() > 0)
+                {
                     self.oracle.violate(format!("{id} left although it holds leases"));
                 }
             }

@@ -268,8 +268,12 @@ fn tell(troubles: &mut Troubles, now: Duration, (address, code, reason): (&str, 
         "E2108" => {
             warn!(%address, code, reason, "the cluster refuses the certificate of this node; it has to join again");
         }
-        "E5004" => warn!(%address, code, reason, "the cluster refuses this node; it is tried again until the other worker stops"),
-        _ => warn!(%address, reason, next_try = ?pause, "no session with this controller; it is tried again with longer pauses, of at most 2 s"),
+        "E5004" => {
+            warn!(%address, code, reason, "the cluster refuses this node; it is tried again until the other worker stops")
+        }
+        _ => {
+            warn!(%address, reason, next_try = ?pause, "no session with this controller; it is tried again with longer pauses, of at most 2 s")
+        }
     }
 }
 
@@ -349,7 +353,8 @@ mod tests {
     fn a_trouble_is_told_at_once_or_when_it_lasts_and_then_once_per_minute() {
         let mut troubles = Troubles::default();
         let mut told = |what: &str, patient| {
-            let seconds = (0..200).filter(|&second| troubles.is_next(Duration::from_secs(second), what.to_owned(), patient));
+            let seconds =
+                (0..200).filter(|&second| troubles.is_next(Duration::from_secs(second), what.to_owned(), patient));
             seconds.collect::<Vec<u64>>()
         };
         assert_eq!(told("a: refused", false), [0, 60, 120, 180]);

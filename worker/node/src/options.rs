@@ -13,7 +13,9 @@ use clap::{Command, CommandFactory as _, Parser};
 use serde::{Deserialize, Serialize};
 
 pub use self::address::Scheme;
-use self::values::{cgroup, confinement, containers, duration, label, prepare_timeout, sandbox, secrets_prefix, size, switch};
+use self::values::{
+    cgroup, confinement, containers, duration, label, prepare_timeout, sandbox, secrets_prefix, size, switch,
+};
 use crate::{Cgroup, Confinement, Inside, ModelEnvironment, SandboxMeans, SandboxMode, SecretSources};
 
 mod address;

@@ -18,8 +18,7 @@ use atlas_contract::Contract;
 use atlas_env::Env;
 use atlas_slots::{AttemptEnd, Deltas, Effect, Input, Leave, SlotId, Slots, Spool, StopReason};
 use atlas_types::{
-    BootId, Demand, Failure, FailureKind, FencingToken, Inventory, JobId, Level, NodeId, Payload, StreamEvent,
-    level,
+    BootId, Demand, Failure, FailureKind, FencingToken, Inventory, JobId, Level, NodeId, Payload, StreamEvent, level,
 };
 use atlas_wire::limits::{STREAM_EVENTS_MAX, WORKER_FRAME_BYTES_MAX};
 use atlas_wire::session::{Hello, ToLeader, ToWorker, Welcome};

@@ -180,8 +180,16 @@ impl Slots {
             Session::Away | Session::Live => None,
         };
         let delivered = self.delivery.as_ref().and_then(|delivery| delivery.until);
-        let others =
-            [renew, leave, greeting, self.pool.next_expiry(), self.hand_back.next(), delivered, self.next_ask(), self.farewell.until];
+        let others = [
+            renew,
+            leave,
+            greeting,
+            self.pool.next_expiry(),
+            self.hand_back.next(),
+            delivered,
+            self.next_ask(),
+            self.farewell.until,
+        ];
         others.into_iter().chain([clock.map(LeaseClock::deadline)]).flatten().min()
     }
 

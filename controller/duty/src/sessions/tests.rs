@@ -1,6 +1,4 @@
-use atlas_types::{
-    BootId, ClusterTime, Command, Inventory, LoseNode, Namespace, RegisterNode, RemoveNode, Timestamp,
-};
+use atlas_types::{BootId, ClusterTime, Command, Inventory, LoseNode, Namespace, RegisterNode, RemoveNode, Timestamp};
 
 use super::*;
 use crate::request;
@@ -195,10 +193,15 @@ fn a_worker_whose_stream_broke_has_a_short_time_to_return() {
 #[test]
 fn nobody_takes_a_name_from_a_worker_that_renews() {
     let (mut sessions, n1) = table();
-    let takes = |sessions: &Sessions, second| [true, false].map(|same| sessions.may_take(&n1, EPOCH, same, secs(second)));
+    let takes =
+        |sessions: &Sessions, second| [true, false].map(|same| sessions.may_take(&n1, EPOCH, same, secs(second)));
     assert_eq!(takes(&sessions, 1), [false; 2]);
     sessions.renew(&n1, EPOCH, 1, secs(3)).expect("it lives");
-    assert_eq!((takes(&sessions, 7), takes(&sessions, 8)), ([false; 2], [true; 2]), "it has been silent for half a session");
+    assert_eq!(
+        (takes(&sessions, 7), takes(&sessions, 8)),
+        ([false; 2], [true; 2]),
+        "it has been silent for half a session"
+    );
     sessions.renew(&n1, EPOCH, 2, secs(8)).expect("it lives");
     assert_eq!(takes(&sessions, 8), [false; 2]);
     sessions.broke(&n1, EPOCH, STREAM, secs(8));
@@ -206,7 +209,9 @@ fn nobody_takes_a_name_from_a_worker_that_renews() {
     sessions.hello(&n1, EPOCH, StreamId(2), secs(8));
     sessions.leave(&n1, EPOCH);
     assert_eq!(takes(&sessions, 8), [true; 2], "it has left");
-    assert!(sessions.may_take(&n1, NodeEpoch(2), false, secs(8)) && sessions.may_take(&node("n2"), EPOCH, false, secs(8)));
+    assert!(
+        sessions.may_take(&n1, NodeEpoch(2), false, secs(8)) && sessions.may_take(&node("n2"), EPOCH, false, secs(8))
+    );
 }
 
 #[test]

@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use atlas_service::Error;
-use atlas_types::{Command, Door as By, Namespace, Node, NodeHealth, NodeId, NoteRival, Origin, Principal, Request, level};
+use atlas_types::{
+    Command, Door as By, Namespace, Node, NodeHealth, NodeId, NoteRival, Origin, Principal, Request, level,
+};
 use atlas_wire::session::Hello;
 
 use super::admission::Refusal;
@@ -35,7 +37,12 @@ impl Rivals {
 
 impl Door {
     /// Refuses a worker at `address` if another process has its name and renews its session.
-    pub(super) async fn check_rival(&self, hello: &Hello, known: Option<&Node>, address: &Arc<str>) -> Result<(), Refusal> {
+    pub(super) async fn check_rival(
+        &self,
+        hello: &Hello,
+        known: Option<&Node>,
+        address: &Arc<str>,
+    ) -> Result<(), Refusal> {
         let other = known.filter(|known| known.boot_id != hello.boot_id && known.health == NodeHealth::Ready);
         let Some(other) = other else { return Ok(()) };
         let successor = hello.previous == Some(other.boot_id);

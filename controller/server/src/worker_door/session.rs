@@ -83,18 +83,22 @@ pub(super) async fn run(
         Some(Err(refusal)) => return door.refuse(&out, refusal),
         None => return,
     };
-    let connection =
-        match door.hub.enter((identity.0.clone(), epoch, identity.1), Program { level, private, held, address }, &stored, out) {
-            Ok(connection) => connection,
-            Err((out, Refused::NotLeader)) => return door.refuse(&out, Refusal::NotLeader),
-            Err((out, Refused::TooLarge)) => {
-                door.broke(identity.0, epoch, stream);
-                return out.fail(Status::aborted("the node's leases changed during preparation"));
-            }
-            Err((out, Refused::Superseded)) => {
-                return out.fail(Status::aborted("this node's session was lost, or another process took its name"));
-            }
-        };
+    let connection = match door.hub.enter(
+        (identity.0.clone(), epoch, identity.1),
+        Program { level, private, held, address },
+        &stored,
+        out,
+    ) {
+        Ok(connection) => connection,
+        Err((out, Refused::NotLeader)) => return door.refuse(&out, Refusal::NotLeader),
+        Err((out, Refused::TooLarge)) => {
+            door.broke(identity.0, epoch, stream);
+            return out.fail(Status::aborted("the node's leases changed during preparation"));
+        }
+        Err((out, Refused::Superseded)) => {
+            return out.fail(Status::aborted("this node's session was lost, or another process took its name"));
+        }
+    };
     tracing::info!(node = %connection.node, epoch = %connection.epoch, "session open");
     let session = Session {
         door: door.clone(),

@@ -98,7 +98,10 @@ async fn a_second_worker_of_a_name_is_refused_while_the_first_renews() {
     assert_eq!(first.hears().await, WELCOME);
     for boot in [2, 3] {
         let refused = cluster.worker("n1", boot).await.hears().await;
-        let (before, after) = ("Aborted: node \"n1\" is the worker at 127.0.0.1:", ", which renews its session; the worker at 127.0.0.1:");
+        let (before, after) = (
+            "Aborted: node \"n1\" is the worker at 127.0.0.1:",
+            ", which renews its session; the worker at 127.0.0.1:",
+        );
         assert!(refused.starts_with(before) && refused.contains(after), "{refused}");
     }
     let (address, holder) = rival(&cluster.until(|state| rival(state).is_some()).await).expect("noted");

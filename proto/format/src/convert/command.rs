@@ -4,9 +4,9 @@ use atlas_types::{
     AgentName, AnswerQuestion, CancelJob, CancelRun, CarryJob, Command, ConfigureCluster, Cordon, CreateJoinToken,
     DeleteAgent, DeliverMessage, DeprecateAgent, DrainNode, ErasePayloads, EventSeq, ExpireQuestion, FailPending,
     FencingToken, FoldSteps, ForsakeChild, GrantLease, JobId, JoinKind, JoinMember, LabelNode, LoseLease, LoseNode,
-    MemberId, Micros, NodeEpoch, NodeId, ParkJob, PruneJobs, QuestionId, RecordSteps, RegisterNode, RemoveNode,
-    ReportDigest, Request, Reservation, ReserveBudget, NoteRival, ResumeAgent, ResumeNode, RetireAgent, RetryJob, RevokeJoinToken,
-    RunId, Seq, SinkAck, SpawnedBy, StartJob, StepKey, StoreLog, WakeJob, WarmChanged,
+    MemberId, Micros, NodeEpoch, NodeId, NoteRival, ParkJob, PruneJobs, QuestionId, RecordSteps, RegisterNode,
+    RemoveNode, ReportDigest, Request, Reservation, ReserveBudget, ResumeAgent, ResumeNode, RetireAgent, RetryJob,
+    RevokeJoinToken, RunId, Seq, SinkAck, SpawnedBy, StartJob, StepKey, StoreLog, WakeJob, WarmChanged,
 };
 
 mod bodies;

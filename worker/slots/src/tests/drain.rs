@@ -173,7 +173,9 @@ fn a_process_leaves_when_its_leader_grants_it_nothing_more() {
 
 #[test]
 fn a_process_that_the_leader_does_not_let_go_ends_all_the_same() {
-    check("connect; welcome; drain; +1; +1", &expect![[r#"
+    check(
+        "connect; welcome; drain; +1; +1",
+        &expect![[r#"
         connect
             hello []
         welcome
@@ -182,8 +184,11 @@ fn a_process_that_the_leader_does_not_let_go_ends_all_the_same() {
         +1
         +1
             drained
-    "#]]);
-    check("connect; welcome; drain; back slowly; +1; +1", &expect![[r#"
+    "#]],
+    );
+    check(
+        "connect; welcome; drain; back slowly; +1; +1",
+        &expect![[r#"
         connect
             hello []
         welcome
@@ -194,19 +199,25 @@ fn a_process_that_the_leader_does_not_let_go_ends_all_the_same() {
         +1
         +1
             drained
-    "#]]);
-    check("connect; drain; +2", &expect![[r#"
+    "#]],
+    );
+    check(
+        "connect; drain; +2",
+        &expect![[r#"
         connect
             hello []
         drain
         +2
             drained
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_process_without_a_session_returns_to_say_that_it_leaves() {
-    check("connect; welcome; lost; drain; connect; back; welcome; back slowly; lost", &expect![[r#"
+    check(
+        "connect; welcome; lost; drain; connect; back; welcome; back slowly; lost",
+        &expect![[r#"
         connect
             hello []
         welcome
@@ -221,8 +232,11 @@ fn a_process_without_a_session_returns_to_say_that_it_leaves() {
             leaving
         lost
             drained
-    "#]]);
-    check("connect; welcome; drain; lost; connect; back slowly; welcome; lost", &expect![[r#"
+    "#]],
+    );
+    check(
+        "connect; welcome; drain; lost; connect; back slowly; welcome; lost",
+        &expect![[r#"
         connect
             hello []
         welcome
@@ -237,8 +251,11 @@ fn a_process_without_a_session_returns_to_say_that_it_leaves() {
             leaving
         lost
             drained
-    "#]]);
-    check("connect; drain; back; welcome; back slowly; lost", &expect![[r#"
+    "#]],
+    );
+    check(
+        "connect; drain; back; welcome; back slowly; lost",
+        &expect![[r#"
         connect
             hello []
         drain
@@ -249,8 +266,11 @@ fn a_process_without_a_session_returns_to_say_that_it_leaves() {
             leaving
         lost
             drained
-    "#]]);
-    check("connect; welcome; lost; drain; +2", &expect![[r#"
+    "#]],
+    );
+    check(
+        "connect; welcome; lost; drain; +2",
+        &expect![[r#"
         connect
             hello []
         welcome
@@ -258,20 +278,26 @@ fn a_process_without_a_session_returns_to_say_that_it_leaves() {
         drain
         +2
             drained
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_process_that_never_had_a_session_ends_at_once() {
-    check("drain", &expect![[r#"
+    check(
+        "drain",
+        &expect![[r#"
         drain
             drained
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_drain_that_somebody_ends_is_asked_for_again() {
-    check("connect; welcome; grant 1; drain; back slowly; back; back slowly; done 1; ack 1; lost", &expect![[r#"
+    check(
+        "connect; welcome; grant 1; drain; back slowly; back; back slowly; done 1; ack 1; lost",
+        &expect![[r#"
         connect
             hello []
         welcome
@@ -290,5 +316,6 @@ fn a_drain_that_somebody_ends_is_asked_for_again() {
             leaving
         lost
             drained
-    "#]]);
+    "#]],
+    );
 }
