@@ -228,6 +228,7 @@ fn takes_namespace(path: &str) -> bool {
 }
 
 /// Notes what is asked, and refuses everything that a namespace has. The rest is there and empty.
+#[expect(clippy::disallowed_methods, reason = "the threads serve one test")]
 fn recording() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let (address, asked) = (listener.local_addr().expect("an address"), Arc::new(Mutex::new(Vec::new())));

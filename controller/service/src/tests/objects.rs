@@ -112,7 +112,7 @@ async fn what_belongs_to_the_cluster_is_found_from_every_namespace() {
     let elsewhere = caller().in_namespace("team").expect("a name");
     let all = ObjectFilter { limit: 9, ..ObjectFilter::default() };
     let (found, _) = service.objects(&elsewhere, "namespace", &all, Consistency::Linearizable).await.expect("a list");
-    assert_eq!(found, [made.value.clone()]);
+    assert_eq!(found, std::slice::from_ref(&made.value));
     assert_eq!(service.object(&elsewhere, "namespace", "a", Consistency::Linearizable).await.expect("found"), made);
     let change = ObjectChange { kind: "namespace".into(), name: "a".into(), expect: Expect::Any, dry_run: false };
     // A document says where it belongs, so one that says it wrongly is refused.
