@@ -112,6 +112,7 @@ fn named(text: &str) -> Result<(), String> {
     let (versions, marker) = rest.split_once(';').map_or((rest, None), |(versions, marker)| (versions, Some(marker)));
     let versions = versions.trim();
     let versions = versions.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')).unwrap_or(versions).trim();
+    let versions = versions.strip_suffix(',').unwrap_or(versions);
     if !versions.is_empty() {
         versions.split(',').map(str::trim).try_for_each(|part| version(name, part))?;
     }

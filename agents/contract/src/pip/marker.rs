@@ -73,7 +73,8 @@ fn comparison(words: &mut &[&str]) -> Result<(), String> {
     let left = value(words)?;
     let operator = words.split_off_first().copied().unwrap_or("");
     let known = matches!(operator, "<" | "<=" | ">" | ">=" | "==" | "!=" | "~=" | "===" | "in");
-    if !known && !(operator == "not" && take(words, "in")) {
+    let known = known || (operator == "not" && take(words, "in"));
+    if !known {
         return Err(format!("a comparison is missing after {left}"));
     }
     value(words).map(|_| ())

@@ -12,6 +12,7 @@ fn what_pip_takes_is_taken() {
         "a-b_c.d~=1.4.2",
         "uvicorn[standard,http.tools] >= 0.20 ; python_version < '3.13' and (sys_platform == \"linux\" or extra not in 'a b')",
         "p===2.0.foo+bar",
+        "p>=1,",
         "p>=1!2.0rc1.post2.dev3",
         "p @ https://host/p-1.0-py3-none-any.whl",
         "p[x] @ git+https://host/p.git@v1.2#subdirectory=sub ; os_name == 'posix'",

@@ -124,7 +124,7 @@ impl PythonProgram {
 
     pub(super) async fn execute(&mut self, work: &Arc<Work>, control: &mut Control<'_>) -> Execution {
         let mut calls = Calls::new(work, &self.shared);
-        self.host.run(work, offered(work, &self.shared), &control.secrets, control.env);
+        self.host.run(work, &offered(work, &self.shared), &control.secrets, control.env);
         let limit = work.assignment.execution_timeout;
         let mut wait = Wait::until(control.now() + limit.as_duration());
         let answer = self.host.answer(&mut wait, control, &mut calls, self.settings.output_bytes_max).await;
@@ -310,7 +310,7 @@ impl Host {
         self.send_body(body.as_bytes());
     }
 
-    fn run(&mut self, work: &Work, model: Result<String, String>, secrets: &Secrets, env: &Env) {
+    fn run(&mut self, work: &Work, model: &Result<String, String>, secrets: &Secrets, env: &Env) {
         let assignment = &work.assignment;
         let metadata = serde_json::from_slice::<&RawValue>(&assignment.metadata).ok();
         // A controller that sends no rule does not support spawning.
