@@ -90,7 +90,10 @@ impl Arguments {
         let mut command = atlas_env::empty_is_unset(with_signs(Self::command()));
         let arguments = with_help(&command, arguments.into_iter().map(Into::into).collect());
         let matches = command.try_get_matches_from_mut(arguments.iter());
-        let mut matches = matches.map_err(|error| as_typed(&arguments).unwrap_or(error))?;
+        let mut matches = matches.map_err(|error| {
+            // Help, which is an error as well, names the variables.
+            if error.use_stderr() { as_typed(&arguments).unwrap_or(error) } else { error }
+        })?;
         Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
     }
 }

@@ -23,9 +23,14 @@ const AMOUNTS: [&str; 7] = [
 pub fn parse_offered(text: &[u8]) -> Result<Contract, ContractError> {
     match parse(text) {
         Ok(contract) => contract.check_offered().map(|()| contract),
-        Err(ContractError::Rules { mut violations, .. }) => {
-            violations.extend(negative_in(text, &violations));
-            Err(ContractError::Rules { violations, plain: Vec::new() })
+        Err(ContractError::Rules { mut violations, mut plain }) => {
+            let negative = negative_in(text, &violations);
+            // Without words of their own, all violations are those of the rules.
+            if !plain.is_empty() {
+                plain.extend(negative.iter().cloned());
+            }
+            violations.extend(negative);
+            Err(ContractError::Rules { violations, plain })
         }
         Err(error) => Err(error),
     }
