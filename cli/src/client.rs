@@ -43,6 +43,9 @@ const ANSWER_BYTES_MAX: usize = 64 << 20;
 const ASK_FIRST_BYTES: usize = 1 << 20;
 const ASK_FIRST: Duration = Duration::from_millis(100);
 
+/// A renewed token as a header, and its end in Unix seconds.
+type Renewed = (HeaderValue, Option<u64>);
+
 /// A client of one cluster, by one or more of its controllers.
 #[derive(Clone)]
 pub struct Client {
@@ -60,7 +63,7 @@ pub struct Client {
     /// Set if the token can be renewed.
     renewal: Option<Renewal>,
     /// The renewed token and its end, in Unix seconds.
-    renewed: Arc<tokio::sync::Mutex<Option<(HeaderValue, Option<u64>)>>>,
+    renewed: Arc<tokio::sync::Mutex<Option<Renewed>>>,
     /// Whether reads are answered from the state of one controller, without asking the others.
     stale: bool,
     /// How long to wait between the head of a request and its large body.
@@ -417,7 +420,7 @@ impl Client {
     }
 
     fn unreachable(&self, error: &(dyn std::error::Error + 'static)) -> Failure {
-        unreachable::nobody(error, &self.base(), self.servers.iter().all(|server| is_here(server)))
+        unreachable::nobody(error, &self.base(), self.servers.iter().all(is_here))
     }
 }
 

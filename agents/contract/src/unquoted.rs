@@ -125,19 +125,20 @@ impl Found<'_> {
     /// A value that does not have the type that its schema declares; without a type, one among texts that was written as a word.
     fn value(&mut self, value: &Value, text: &Value, kind: Option<&Value>, among_texts: bool, place: &Place) {
         let word = text.as_str().filter(|_| !value.is_string());
+        let read = value.to_string();
         let declared = kind.filter(|kind| kind.is_string() || kind.is_array());
         let (why, wants_text) = match declared {
             Some(kind) if !is_of(value, kind) => {
                 let texts = of(kind).any(|kind| kind == "string");
                 (format!("the type is {}", of(kind).collect::<Vec<_>>().join(" or ")), texts)
             }
-            None if among_texts && word.is_some_and(|word| word != value.to_string()) => {
+            None if among_texts && word.is_some_and(|word| word != read) => {
                 ("the other values are text".to_owned(), true)
             }
             _ => return,
         };
         let told = match word {
-            Some(word) if word != value.to_string() => format!("{word} is {} in YAML 1.1", meaning(&value.to_string())),
+            Some(word) if word != read => format!("{word} is {} in YAML 1.1", meaning(&read)),
             _ => format!("the value is {value}"),
         };
         let hint = match word {

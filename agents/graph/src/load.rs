@@ -17,13 +17,8 @@ const VERSION: &str = "1.0";
 pub(crate) const TYPES: [&str; 8] = ["llm", "script", "approval", "input", "rag", "map", "agent", "end"];
 
 /// Fields of a graph that have no effect.
-const UNUSED: [&str; 5] = [
-    "conversation_starters",
-    "skills_enabled",
-    "enabled_skills",
-    "inject_skill_instructions",
-    "skill_instructions",
-];
+const UNUSED: [&str; 5] =
+    ["conversation_starters", "skills_enabled", "enabled_skills", "inject_skill_instructions", "skill_instructions"];
 /// Settings that have no effect: each step is recorded in any case.
 const UNUSED_SETTINGS: [&str; 1] = ["log_state_snapshots"];
 

@@ -8,15 +8,8 @@ use crate::graph::{Agent, Approval, Input, Kind, Llm, MapNode, Next, Node, OnIte
 use crate::load::{LoadErrorKind, TYPES};
 
 /// Fields of `rag` nodes that have no effect: documents are searched by their words.
-const UNUSED_RAG: [&str; 7] = [
-    "embedding_model",
-    "reranker_model",
-    "batch_size",
-    "driver",
-    "extractor_model",
-    "extractor_prompt",
-    "graph_hops",
-];
+const UNUSED_RAG: [&str; 7] =
+    ["embedding_model", "reranker_model", "batch_size", "driver", "extractor_model", "extractor_prompt", "graph_hops"];
 /// Fields of `llm` nodes that have no effect.
 const UNUSED_LLM: [&str; 2] = ["skills_enabled", "enabled_skills"];
 

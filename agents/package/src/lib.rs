@@ -26,8 +26,8 @@ use atlas_types::Digest;
 use sha2::{Digest as _, Sha256};
 
 pub use derive::{DefinitionError, TIERS, config, is_agent, model_name, placeholders};
-pub use effect::config_warnings;
 pub use discover::{DiscoveredAgent, Discovery, Skipped, discover};
+pub use effect::config_warnings;
 pub use graph::{CONFIG_FILE, GRAPH_FILE, GraphError, GraphFolder, Known, graph, graph_tools};
 pub use manifest::{MANIFEST_BYTES_MAX, Manifest, ManifestError, Mismatch};
 pub use overrides::{OVERRIDES_FILE, OverridesError};

@@ -13,9 +13,9 @@ use atlas_package::{PackError, Package, SKILL_FILE, Skipped};
 use atlas_types::Digest;
 use serde_json::{Value, json};
 
-use crate::command::{chain, skill};
 use crate::command::model::model_of;
 use crate::command::test::before_deploy;
+use crate::command::{chain, skill};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -155,7 +155,8 @@ async fn deploy(context: &Context, options: &Options, found: &[LocalAgent]) -> R
         context.note(&format!("{agent}   packed     {files}, {size}, {}", digest.get(..15).unwrap_or(&digest)));
         if !package.left_out.is_empty() {
             let left_out = words::some(&package.left_out, 5);
-            context.note(&format!("{agent}   left out   {left_out}: hidden and special files are no part of a package"));
+            context
+                .note(&format!("{agent}   left out   {left_out}: hidden and special files are no part of a package"));
         }
         names.push(format!("agent/{}", package.contract.name));
         let input = example(cases, &package.contract.input_schema);

@@ -106,7 +106,9 @@ pub(crate) fn failure(run: &Value) -> Option<Failure> {
     let failure = Failure { places, ..Failure::new("E3101", Exit::JobFailed, message) };
     let id = run["id"].as_str().unwrap_or_default();
     Some(match text(&told["job_id"]) {
-        Some(job) => failure.with_next(format!("what its agent logged: atlasctl job logs {job}   or all steps: atlasctl job show {id}")),
+        Some(job) => failure.with_next(format!(
+            "what its agent logged: atlasctl job logs {job}   or all steps: atlasctl job show {id}"
+        )),
         None => failure.with_next(format!("all steps: atlasctl job show {id}")),
     })
 }

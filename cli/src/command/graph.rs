@@ -104,9 +104,12 @@ fn beyond_values(beyond: &Findings) -> impl Iterator<Item = Value> {
         })
     };
     let faults = beyond.faults.iter().map(move |(at, what)| shown("error", at, what, None));
-    faults.chain(beyond.warnings.iter().map(move |warning| {
-        shown("warning", &warning.path, &warning.message, warning.hint.as_deref())
-    }))
+    faults.chain(
+        beyond
+            .warnings
+            .iter()
+            .map(move |warning| shown("warning", &warning.path, &warning.message, warning.hint.as_deref())),
+    )
 }
 
 fn show(context: &Context, options: &ShowOptions) -> Result<Exit, Failure> {

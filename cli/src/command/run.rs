@@ -223,13 +223,7 @@ async fn attend(
 }
 
 /// Prints a log line, what a node of a graph did, or a piece of a model's answer.
-fn tell(
-    context: &Context,
-    printed: &mut Printed,
-    nodes: &mut Nodes,
-    event: &str,
-    data: &str,
-) -> Result<(), Failure> {
+fn tell(context: &Context, printed: &mut Printed, nodes: &mut Nodes, event: &str, data: &str) -> Result<(), Failure> {
     let value: Value = serde_json::from_str(data).map_err(Failure::answer)?;
     if matches!(event, "delta" | "gap" | "reset") {
         context.passing(&printed.hear(event, &api::read::<Piece>(&value)?));

@@ -66,10 +66,8 @@ impl Interpreter {
                     let declare = "list its package in dependencies.packages of agent.yaml";
                     match place {
                         RunsOn::Here => findings.problem(at, format!("{what}; {declare}")),
-                        RunsOn::Workers { tested: true } => findings.problem(
-                            at,
-                            format!("{what}; {declare}, or deploy with --no-test if every worker has it"),
-                        ),
+                        RunsOn::Workers { tested: true } => findings
+                            .problem(at, format!("{what}; {declare}, or deploy with --no-test if every worker has it")),
                         RunsOn::Workers { tested: false } => {
                             let what = format!("{what} on this machine");
                             findings.warn(Warning::new(at, what).with_hint("every worker needs it"));

@@ -105,7 +105,12 @@ async fn a_program_must_be_there_and_executable() {
     let absent = "[no-such-program]";
     assert_eq!(check(here, absent).await, [format!("{at}: \"no-such-program\" is not in PATH on this machine")]);
     let warned = check(RunsOn::Workers { tested: false }, absent).await;
-    assert_eq!(warned, ["warning: agent.yaml /agent/provider/command: \"no-such-program\" is not in PATH on this machine; every worker needs it"]);
+    assert_eq!(
+        warned,
+        [
+            "warning: agent.yaml /agent/provider/command: \"no-such-program\" is not in PATH on this machine; every worker needs it"
+        ]
+    );
     let expected = format!(
         "{at}: \"no-such-program\" is not in PATH on this machine, which runs the tests; deploy with --no-test if every worker has it"
     );
@@ -223,8 +228,14 @@ async fn an_output_that_no_agent_can_give_is_found() {
     let of = async |provider: &str, schema: &str| deployed(&[("agent.yaml", &contract(provider, schema))]).await;
     let text = "{type: llm, output_format: text}";
     let found = of(text, "{type: object, required: [summary], properties: {summary: {type: string}}}").await;
-    assert_eq!(found, ["it/agent.yaml /agent/output/schema: its outputs have the members result: 'summary' is a required property"]);
-    assert_eq!(of(text, "{type: object, properties: {result: {type: string, minLength: 5}}}").await, Vec::<String>::new());
+    assert_eq!(
+        found,
+        ["it/agent.yaml /agent/output/schema: its outputs have the members result: 'summary' is a required property"]
+    );
+    assert_eq!(
+        of(text, "{type: object, properties: {result: {type: string, minLength: 5}}}").await,
+        Vec::<String>::new()
+    );
     let closed = "{type: object, required: [a], properties: {b: {}}, additionalProperties: false}";
     let never = "it/agent.yaml /agent/output/schema/required: no output satisfies it: \"a\" is required, and additionalProperties allows no such field";
     assert_eq!(of("llm", closed).await, [never]);

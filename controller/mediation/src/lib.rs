@@ -15,8 +15,8 @@ mod similarity;
 mod strategy;
 
 pub use analyze::analyze;
-pub use convert::fits_property;
 pub use bridge::{ATTEMPTS_MAX, Bridge, BridgeError, extract_json};
+pub use convert::fits_property;
 pub use path::Context;
 pub use reach::{Schemas, Unreachable, reach};
 pub use report::{Coercion, Level, Report};

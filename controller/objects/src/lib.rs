@@ -61,7 +61,6 @@ pub use tier::{TIERS, TierSpec, models_of_tier};
 pub use token::TokenSpec;
 pub use trigger::{
     CATCH_UP_MAX, FIRINGS_MAX, Firing, JITTER_MAX, MAPPED_MAX, OVERLAPS, REPLAY_WINDOW_MAX, SCHEMES, TRIGGER_TYPES,
-    TriggerSpec,
-    TriggerStatus,
+    TriggerSpec, TriggerStatus,
 };
 pub use webhook::{EVENT_KINDS, WebhookSpec};

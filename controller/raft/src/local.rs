@@ -15,15 +15,43 @@ use crate::membership::ChangeError;
 /// A request to the leader loop.
 #[derive(Debug)]
 pub(crate) enum Input {
-    Propose { requests: Vec<Request>, answer: oneshot::Sender<Result<Answers, ProposeError>> },
-    Read { answer: oneshot::Sender<Result<State, ReadError>> },
-    Hello { node: NodeId, epoch: NodeEpoch, stream: u64, answer: oneshot::Sender<Result<(), ReadError>> },
+    Propose {
+        requests: Vec<Request>,
+        answer: oneshot::Sender<Result<Answers, ProposeError>>,
+    },
+    Read {
+        answer: oneshot::Sender<Result<State, ReadError>>,
+    },
+    Hello {
+        node: NodeId,
+        epoch: NodeEpoch,
+        stream: u64,
+        answer: oneshot::Sender<Result<(), ReadError>>,
+    },
     /// Whether another process may take the name of a node.
-    Claim { node: NodeId, epoch: NodeEpoch, successor: bool, answer: oneshot::Sender<Result<bool, ReadError>> },
+    Claim {
+        node: NodeId,
+        epoch: NodeEpoch,
+        successor: bool,
+        answer: oneshot::Sender<Result<bool, ReadError>>,
+    },
     /// The end of a worker's stream.
-    Parted { node: NodeId, epoch: NodeEpoch, stream: u64, farewell: bool },
-    Renew { node: NodeId, epoch: NodeEpoch, number: u64, answer: oneshot::Sender<Result<u64, ReadError>> },
-    HandOver { to: Option<MemberId>, answer: oneshot::Sender<Result<MemberId, ChangeError>> },
+    Parted {
+        node: NodeId,
+        epoch: NodeEpoch,
+        stream: u64,
+        farewell: bool,
+    },
+    Renew {
+        node: NodeId,
+        epoch: NodeEpoch,
+        number: u64,
+        answer: oneshot::Sender<Result<u64, ReadError>>,
+    },
+    HandOver {
+        to: Option<MemberId>,
+        answer: oneshot::Sender<Result<MemberId, ChangeError>>,
+    },
 }
 
 /// Sends requests to this member's leader loop, which answers as the leader or refuses. Cheap to clone.

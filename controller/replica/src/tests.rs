@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use atlas_duty::{Strategy, follow};
+use atlas_duty::{Sessions, Strategy, follow};
 use atlas_state::State;
 use atlas_types::{
     AgentKind, AgentPin, BootId, CancelJob, ClusterConfig, ClusterTime, Command, ConfigureCluster, Demand, Digest,
@@ -105,7 +106,7 @@ fn limits() -> Request {
 }
 
 fn duties(state: &State, budget: usize) -> Vec<Request> {
-    follow(state, [], state.clock(), Strategy::BinPack, budget)
+    follow(state, &Sessions::new(Duration::from_secs(10)), state.clock(), Strategy::BinPack, budget)
 }
 
 /// A head, the leader's replica, which adopts results, and a follower, which executes entries.

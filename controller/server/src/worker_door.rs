@@ -170,9 +170,10 @@ impl WorkerService for Rpc {
         let private = peer.is_some_and(Peer::is_private);
         let address: Arc<str> = peer.map_or_else(|| UNKNOWN.into(), |peer| peer.address().to_string().into());
         // The answer starts at once, because a worker may wait for it before it sends its hello.
-        self.0
-            .env
-            .spawn("worker-session", session::run(self.0.clone(), request.into_inner(), outbox, (private, sender, address)));
+        self.0.env.spawn(
+            "worker-session",
+            session::run(self.0.clone(), request.into_inner(), outbox, (private, sender, address)),
+        );
         Ok(Response::new(outgoing))
     }
 

@@ -12,8 +12,8 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use crate::circuit;
-use crate::revisions;
 use crate::contracts::Known;
+use crate::revisions;
 use crate::submit::{find_version, unknown_agent};
 use crate::{Caller, Consistency, Error, Service, View};
 

@@ -261,7 +261,9 @@ pub enum Error {
     #[error("no such node: {0}")]
     UnknownNode(String),
     /// Another worker has the name of the node.
-    #[error("node \"{node}\" is the worker at {holder}, which renews its session; the worker at {address} needs another name")]
+    #[error(
+        "node \"{node}\" is the worker at {holder}, which renews its session; the worker at {address} needs another name"
+    )]
     NodeTaken {
         node: NodeId,
         /// The address of the worker that has the name.

@@ -278,8 +278,7 @@ mod tests {
         for text in ["null", "1e308", "-0.5", r#""\ud83d\ude00""#, r#"{"a": [true, {"b": ""}]}"#, " 1 "] {
             assert_eq!(check(text.as_bytes()), Ok(()), "{text}");
         }
-        let wrong =
-            ["", r#""\ud800""#, r#"{"\udc00": 1}"#, "[1,]", "NaN", "1 2", "{\"a\"}", "\"\u{1}\""];
+        let wrong = ["", r#""\ud800""#, r#"{"\udc00": 1}"#, "[1,]", "NaN", "1 2", "{\"a\"}", "\"\u{1}\""];
         for text in wrong {
             assert_eq!(check(text.as_bytes()), Err(NotJson::Malformed), "{text}");
         }

@@ -89,7 +89,6 @@ mod work;
 
 pub use access::{Authentication, CreatedToken, NewToken, NotARootToken};
 pub use agent_health::{AgentHealth, MessageTiming};
-pub use revisions::RolledBack;
 pub use agents::{AgentQuery, Registered, ShownAgent, Versions};
 pub use artifacts::{ArtifactError, ArtifactOptions, Artifacts, Receiver, Sender, digest_of};
 pub use atlas_audit::{Decision as AuditDecision, Filter as AuditFilter, Receipt};
@@ -127,6 +126,7 @@ pub use pins::{PinChanges, Pinned};
 pub use policy::{PolicyOperation, PolicyQuestion};
 pub use questions::{QuestionQuery, shown as shown_question};
 pub use resolve::Decision;
+pub use revisions::RolledBack;
 pub use runs::{ChainSource, ChainStart};
 pub use seal::{KeyError, Keys};
 pub use secrets::NewSecret;

@@ -175,9 +175,10 @@ fn whole(number: f64) -> Value {
 
 /// The latest worker that was refused because it asked for the node's name; null if there is none.
 pub(crate) fn rival(node: &Node) -> Value {
-    node.rival.as_deref().map_or(Value::Null, |rival| {
-        json!({ "address": &*rival.address, "holder": &*rival.holder, "at": rival.at.as_unix_seconds() })
-    })
+    node.rival.as_deref().map_or(
+        Value::Null,
+        |rival| json!({ "address": &*rival.address, "holder": &*rival.holder, "at": rival.at.as_unix_seconds() }),
+    )
 }
 
 fn shown(node: &NodeState, state: &State) -> Value {

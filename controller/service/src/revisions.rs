@@ -44,7 +44,8 @@ impl Service {
 
 /// The revision that a rollback goes to.
 fn earlier(agent: &AgentVersion, to: Option<u32>) -> Result<&AgentRevision, Error> {
-    let refused = |why: String| Error::UnknownRevision(format!("the version {} of \"{}\" {why}", agent.version, agent.name));
+    let refused =
+        |why: String| Error::UnknownRevision(format!("the version {} of \"{}\" {why}", agent.version, agent.name));
     let Some(to) = to else {
         return agent.revisions.last().ok_or_else(|| refused("has no earlier revision".to_owned()));
     };
@@ -71,15 +72,11 @@ pub(crate) fn shown(agent: &AgentVersion) -> Value {
             "registered_by": by.map(ToString::to_string),
         })
     };
-    let now = one(
-        agent.revision,
-        agent.digest,
-        agent.package_bytes,
-        agent.registered_at,
-        agent.registered_by.as_ref(),
-    );
-    let earlier = agent.revisions.iter().rev().map(|old| {
-        one(old.number, old.digest, old.package_bytes, old.registered_at, old.registered_by.as_ref())
-    });
+    let now = one(agent.revision, agent.digest, agent.package_bytes, agent.registered_at, agent.registered_by.as_ref());
+    let earlier = agent
+        .revisions
+        .iter()
+        .rev()
+        .map(|old| one(old.number, old.digest, old.package_bytes, old.registered_at, old.registered_by.as_ref()));
     Value::Array(std::iter::once(now).chain(earlier).collect())
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::{
-    AgentName, Circuit, ClusterTime, Demand, Digest, Micros, Namespace, Payload, PerKey, Principal, Rate, Seq, Timestamp,
-    Version,
+    AgentName, Circuit, ClusterTime, Demand, Digest, Micros, Namespace, Payload, PerKey, Principal, Rate, Seq,
+    Timestamp, Version,
 };
 
 /// What a contract's `type` says.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    AgentVersion, Bucket, ClusterConfig, ClusterTime, Envelope, EventSeq, FencingToken, Inbox, Job, JobId, JoinToken, Journal,
-    Level, MemberId, Namespace, Node, Object, Outcome, Principal, Question, RequestId, Run, Seq, Timestamp,
+    AgentVersion, Bucket, ClusterConfig, ClusterTime, Envelope, EventSeq, FencingToken, Inbox, Job, JobId, JoinToken,
+    Journal, Level, MemberId, Namespace, Node, Object, Outcome, Principal, Question, RequestId, Run, Seq, Timestamp,
 };
 
 /// A whole state without its indexes, which are rebuilt at load. Equal states have equal images: every list has its order.

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use hmac::{Hmac, KeyInit, Mac};
 use reqwest::{Client, Method};
@@ -82,7 +81,7 @@ fn sign(secret: &str, signed: &str) -> String {
 }
 
 fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs()
+    atlas_env::Env::system().clock.wall().0.unsigned_abs() / 1_000_000
 }
 
 #[tokio::test]

@@ -80,7 +80,10 @@ impl Cluster {
 
     /// Deploys a packed skill.
     pub(crate) fn deploy_skill(&self, archive: Vec<u8>) -> Judged {
-        self.http.send("POST", "/api/skills?replace=true", &[], Some(archive))?.success("the deployment of a skill").map(drop)
+        self.http
+            .send("POST", "/api/skills?replace=true", &[], Some(archive))?
+            .success("the deployment of a skill")
+            .map(drop)
     }
 
     /// A client of the MCP server, if the setup started one.

@@ -153,16 +153,31 @@ pub(crate) enum Ask {
 /// From a worker.
 #[derive(Debug, Clone)]
 pub(crate) enum Frame {
-    Hello { boot: u128, previous: Option<u128> },
+    Hello {
+        boot: u128,
+        previous: Option<u128>,
+    },
     Renew(u64),
-    Report { number: u64, report: Arc<Report> },
-    Warm { digest: Digest, idle: u32 },
+    Report {
+        number: u64,
+        report: Arc<Report>,
+    },
+    Warm {
+        digest: Digest,
+        idle: u32,
+    },
     Draining,
     Leaving,
     /// Its end of the stream is closed.
     Parted,
-    Spawn { number: u64, spawn: Spawn },
-    Journal { number: u64, sent: Sent },
+    Spawn {
+        number: u64,
+        spawn: Spawn,
+    },
+    Journal {
+        number: u64,
+        sent: Sent,
+    },
     Doze(Doze),
     Log(Lines),
 }

@@ -270,6 +270,7 @@ impl Worker {
             Effect::SaveReport { number, .. } => self.saved.push(number),
             Effect::SendWarmChanged { .. }
             | Effect::SendDraining
+            | Effect::SendLeaving
             | Effect::Drained
             | Effect::SavedAnswered { .. }
             | Effect::SendPark { .. }

@@ -167,14 +167,13 @@ impl Agent {
         }
         // The output is parsed even without a schema: a number beyond the range of floats is valid JSON, but most readers
         // refuse it.
-        let value: Value = serde_json::from_str(output.get())
-            .map_err(|error| {
-                let why = match range::out_of_range(output.get()) {
-                    Some(place) => format!("the number at {place:?} is beyond the range of numbers"),
-                    None => error.to_string(),
-                };
-                OutputFault::Unusable(format!("could not pass on the output: {why}"))
-            })?;
+        let value: Value = serde_json::from_str(output.get()).map_err(|error| {
+            let why = match range::out_of_range(output.get()) {
+                Some(place) => format!("the number at {place:?} is beyond the range of numbers"),
+                None => error.to_string(),
+            };
+            OutputFault::Unusable(format!("could not pass on the output: {why}"))
+        })?;
         if let Some(validator) = &self.output {
             validator.validate(&value).map_err(OutputFault::Violations)?;
         }

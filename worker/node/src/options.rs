@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::address::Scheme;
 use self::values::{
-    cgroup, confinement, containers, duration, label, prepare_timeout, sandbox, secrets_prefix, size, switch,
+    cgroup, confinement, containers, duration, host_name, label, prepare_timeout, sandbox, secrets_prefix, size, switch,
 };
 use crate::{Cgroup, Confinement, Inside, ModelEnvironment, SandboxMeans, SandboxMode, SecretSources};
 
@@ -597,10 +597,4 @@ fn set<T>(
         *to = read(text)?;
     }
     Ok(())
-}
-
-fn host_name() -> String {
-    let name = std::fs::read_to_string(Path::new("/proc/sys/kernel/hostname")).unwrap_or_default();
-    let name = name.trim();
-    if name.is_empty() { "worker".to_owned() } else { name.to_owned() }
 }

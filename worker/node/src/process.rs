@@ -20,7 +20,7 @@ mod watchdog;
 
 pub use confinement::Confinement;
 pub(crate) use exposure::{Exposure, Quiet};
-pub use supervisor::run_if_asked;
 pub(crate) use report::Change;
+pub use supervisor::run_if_asked;
 pub(crate) use tree::{Spawn, Supervisor, SupervisorError, Tree};
 pub(crate) use watchdog::LeaseWatchdog;

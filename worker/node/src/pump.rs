@@ -1,6 +1,7 @@
 //! The pump: takes every input in turn, passes it to the slot machine and performs its effects. It makes no decisions
 //! itself.
 
+mod closing;
 mod deltas;
 mod journals;
 mod parts;
@@ -579,28 +580,5 @@ impl Pump {
     /// Queues an input behind the effects that are being performed. `step` is running or about to run.
     fn step_later(&mut self, input: Input) {
         self.caused.push_back(input);
-    }
-
-    /// Ends the slots within a time limit. Remaining programs are killed with this process.
-    async fn close(self, mut inbox: Inbox) {
-        for mailbox in self.mailboxes.values() {
-            mailbox.post(Order::Shutdown);
-        }
-        let patience = self.env.clock.sleep(self.shared.settings.shutdown_timeout + Duration::from_secs(1));
-        tokio::pin!(patience);
-        let mut left: u32 = self.tasks.values().sum();
-        while left > 0 {
-            tokio::select! {
-                Some(told) = inbox.told.recv() => {
-                    if matches!(told, SlotEvent::Gone { .. }) {
-                        left -= 1;
-                    }
-                }
-                () = &mut patience => {
-                    warn!(slots = left, "slots did not stop in time");
-                    return;
-                }
-            }
-        }
     }
 }

@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 use super::members::{Conversions, Members};
 use super::{
     Contract, ContractError, Dependency, ExecMode, Expose, Hardware, KeyLimits, Knowledge, Llm, Mcp, Model,
-    Permissions, Provider, ProviderKind, RateLimit, RequiredServer, Requires, Retry, StatedLimits,
-    effect, keys,
+    Permissions, Provider, ProviderKind, RateLimit, RequiredServer, Requires, Retry, StatedLimits, effect, keys,
 };
 use crate::document::{Wrapped, told};
 use crate::python;

@@ -63,7 +63,7 @@ fn a_document_is_one_mapping() {
 #[test]
 fn people_are_told_what_was_probably_meant() {
     let plain = |text: &str| {
-        let error = crate::contract::parse_offered(text.as_bytes()).expect_err("refused");
+        let error = parse_offered(text.as_bytes()).expect_err("refused");
         let lines = error.plain().iter().map(|violation| format!("{} {}\n", violation.pointer, violation.message));
         lines.collect::<String>()
     };

@@ -1,5 +1,7 @@
 //! Mistakes with TLS and ports, against real listeners.
 
+#![expect(clippy::disallowed_methods, reason = "the listeners of tests end with them")]
+
 use std::sync::Arc;
 
 use base64::Engine as _;

@@ -134,7 +134,7 @@ pub(in crate::command) async fn change(client: &Client, wanted: Wanted, standing
         Wanted::Object(object) => client.put(&object.path(), &object.query(), &object.body()).await.map(drop),
         Wanted::Package(package) => {
             client.register(package.bytes, matches!(standing, Comparison::Other(_))).await.map(drop)
-        },
+        }
         Wanted::Agent { agent, .. } => {
             let Comparison::Other(changes) = standing else { return Ok(()) };
             let path = ["api", "agents", &agent.name, "versions", &agent.version];

@@ -203,7 +203,9 @@ fn output(run: &Value, exit: Exit) -> Result<String, Failure> {
     }
     let (code, message, next) = match exit {
         Exit::Done => return Ok(format!("{}\n", run["result"]["output"])),
-        Exit::JobCancelled => ("E3102", format!("{id} was cancelled"), format!("what was done: atlasctl job show {id}")),
+        Exit::JobCancelled => {
+            ("E3102", format!("{id} was cancelled"), format!("what was done: atlasctl job show {id}"))
+        }
         _ => {
             let message = format!("{id} has not ended within the timeout; it continues");
             ("E3104", message, format!("wait again: atlasctl job wait {id}"))

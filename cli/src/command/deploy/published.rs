@@ -8,10 +8,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 
 /// Refuses packages whose versions are deployed with other files.
-pub(crate) async fn immutable(
-    client: &Client,
-    packages: &mut dyn Iterator<Item = &Package>,
-) -> Result<(), Failure> {
+pub(crate) async fn immutable(client: &Client, packages: &mut dyn Iterator<Item = &Package>) -> Result<(), Failure> {
     for package in packages {
         let (name, version) = (package.contract.name.as_str(), package.contract.version.to_string());
         let known: Agent = match client.get(&["api", "agents", name, "versions", &version], &[]).await {

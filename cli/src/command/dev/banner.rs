@@ -50,7 +50,7 @@ pub(super) fn print(
 
 /// The names of the environment variables that agents get, with a mark at those that are not set here.
 fn environment(options: &Options) -> String {
-    let chosen = options.settings.worker("dev", vec!["-".to_owned()], PathBuf::new());
+    let chosen = options.settings.worker("dev", vec![String::from("127.0.0.1:1")], PathBuf::new());
     let chosen = chosen.map(|worker| worker.agent_environment).unwrap_or_default();
     let chosen = chosen.iter().map(|name| match std::env::var_os(name) {
         Some(_) => format!(" {name}"),

@@ -79,7 +79,7 @@ pub(super) async fn serve(context: &Context, options: &Options, wanted: Wanted, 
 
 fn check(settings: &Settings) -> Result<(), SettingsError> {
     settings.controller(PathBuf::new())?;
-    settings.worker("w1", vec!["-".to_owned()], PathBuf::new())?;
+    settings.worker("w1", vec![String::from("127.0.0.1:1")], PathBuf::new())?;
     Ok(())
 }
 

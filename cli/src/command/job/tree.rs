@@ -188,7 +188,8 @@ mod tests {
     fn the_jobs_of_an_execution_have_the_numbers_of_their_steps() {
         assert_eq!(place(&json!({"step": 0, "name": "step_0"})), "1");
         assert_eq!(place(&json!({"step": 1, "name": "greet"})), "2 greet");
-        let mut tree = job("chain-1", vec![job("job-2", vec![]), left(&json!({"step": 1, "name": "b", "error": null}))]);
+        let mut tree =
+            job("chain-1", vec![job("job-2", vec![]), left(&json!({"step": 1, "name": "b", "error": null}))]);
         tree.children[0].place = "1".to_owned();
         let (mut table, mut names) = (Table::new(&["JOB", "", "", "", ""]), Vec::new());
         rows(&tree, &mut table, &mut names);

@@ -29,7 +29,8 @@ pub(crate) async fn show(context: &Context, name: &str) -> Result<Exit, Failure>
     }
     if let Some(rival) = &node.rival {
         let (address, holder, when) = (&rival.address, &rival.holder, context.look.when(rival.at));
-        text += &format!("  refused      another worker of this name at {address}, last {when}; this one is at {holder}\n");
+        text +=
+            &format!("  refused      another worker of this name at {address}, last {when}; this one is at {holder}\n");
     }
     if !node.labels.is_empty() {
         text += &format!("  labels       {}\n", words::labels(&node.labels));

@@ -71,7 +71,13 @@ mod tests {
     #[test]
     fn counts_are_words() {
         let all = [(0, 0), (1, 0), (1, 1), (3, 0), (3, 2)].map(|(times, missed)| fired(times, missed));
-        let words = ["never, missed none", "once, missed none", "once, missed once", "3 times, missed none", "3 times, missed 2 times"];
+        let words = [
+            "never, missed none",
+            "once, missed none",
+            "once, missed once",
+            "3 times, missed none",
+            "3 times, missed 2 times",
+        ];
         assert_eq!(all, words);
     }
 }

@@ -12,7 +12,8 @@ struct Cluster {
 
 impl Cluster {
     fn new() -> Self {
-        let mut script = Script { state: State::new(1), clock: ClusterTime(0), sessions: Sessions::new(TTL), out: String::new() };
+        let mut script =
+            Script { state: State::new(1), clock: ClusterTime(0), sessions: Sessions::new(TTL), out: String::new() };
         script.state.raise(Level::CURRENT);
         script.must(node("n1", "1"));
         Self { script, jobs: 0 }

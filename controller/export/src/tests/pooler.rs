@@ -8,7 +8,7 @@ use super::node::Node;
 /// A client that is in a transaction, and so has a connection to the server for itself.
 async fn holder(url: &str) -> Client {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await.expect("connected");
-    tokio::spawn(connection);
+    atlas_env::Env::system().spawn("connection", async { drop(connection.await) });
     client.batch_execute("BEGIN").await.expect("begun");
     client
 }

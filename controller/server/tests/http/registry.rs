@@ -118,7 +118,11 @@ async fn a_version_is_immutable_unless_it_is_replaced_and_can_go_back() {
     let server = Server::start().await;
     let (first, second) = (contract("greeter", "1.0.0", "[first]"), contract("greeter", "1.0.0", "[second]"));
     server.register(&first).await;
-    assert_eq!(server.upload("/api/agents", &first).await.json()["changed"], false, "the same bytes are accepted again");
+    assert_eq!(
+        server.upload("/api/agents", &first).await.json()["changed"],
+        false,
+        "the same bytes are accepted again"
+    );
     let pinned = server.send("POST", "/api/jobs", "", br#"{"agent": "greeter", "input": {}}"#).await.json();
 
     let refused = server.upload("/api/agents", &second).await;

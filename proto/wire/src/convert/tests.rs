@@ -8,8 +8,8 @@ use atlas_types::{
     ClusterTime, Delta, Digest, Failure, FailureKind, FencingToken, Fold, Gpu, GpuShare, HandBack, HandBackDeadline,
     HeldLease, INLINE_BYTES_MAX, Inventory, JobId, Journal, Level, Mail, Message, MessageId, Micros, Namespace,
     NodeEpoch, NodeId, Park, ParkResult, Payload, PayloadBody, Place, Principal, Report, ReportKind, ReportResult,
-    SecretText, Reservation, Spawn, SpawnEnd, SpawnRule, SpawnStep, Spawner, Step, StepKey, StepKind, StepUsage, StepsResult,
-    StreamEvent, StreamKind, Timestamp, ToolEnd, ToolRequest, TraceContext, Usage, Version, Wait,
+    Reservation, SecretText, Spawn, SpawnEnd, SpawnRule, SpawnStep, Spawner, Step, StepKey, StepKind, StepUsage,
+    StepsResult, StreamEvent, StreamKind, Timestamp, ToolEnd, ToolRequest, TraceContext, Usage, Version, Wait,
 };
 use expect_test::{Expect, expect};
 use proptest::prelude::*;

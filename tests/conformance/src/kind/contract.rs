@@ -13,7 +13,7 @@ pub(super) fn contract(row: &Row) -> Judged {
     let answer = match atlas_contract::parse(row.text("yaml").as_bytes()) {
         Ok(contract) => json!({"valid": true, "contract": contract.to_json()}),
         Err(ContractError::NotAMapping { got }) => not_a_mapping(got),
-        Err(ContractError::Rules { violations }) => broken(&violations),
+        Err(ContractError::Rules { violations, .. }) => broken(&violations),
         Err(error @ ContractError::Conversion { .. }) => {
             // Atlas for Python stops at the first error.
             let is_value = error.violations().first().is_some_and(|violation| violation.rule == "value");

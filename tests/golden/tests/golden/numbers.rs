@@ -1,4 +1,4 @@
-//! Numbers of JSON stay what they are (`third-party/serde_json`), and half a surrogate pair is no reason to lose a document.
+//! Numbers of JSON stay what they are (`proto/json`), and half a surrogate pair is no reason to lose a document.
 
 use std::collections::BTreeMap;
 
@@ -44,9 +44,7 @@ fn other_numbers_are_as_before() {
 
 #[test]
 fn a_document_cannot_hold_private_keys() {
-    for text in
-        [r#"{"$serde_json::private::Number":"12"}"#, r#"{"$serde_json::private::RawValue":"[1]"}"#]
-    {
+    for text in [r#"{"$serde_json::private::Number":"12"}"#, r#"{"$serde_json::private::RawValue":"[1]"}"#] {
         assert_eq!(read(text).to_string(), text);
         assert!(serde_json::from_str::<Number>(text).is_err());
     }

@@ -86,7 +86,10 @@ fn snapshots_read_and_write_as_ever() {
     encode_snapshot(&samples::image_with_approvals(), &mut approvals).expect("a vector takes everything");
     let approvals = Golden { name: "snapshot_approvals", bytes: approvals, read };
     let first = Golden { name: "snapshot", bytes, read };
-    let all = [first, journals, envelopes, inboxes, questions, objects, runs, branches, buckets, shares, circuits, revisions, approvals];
+    let all = [
+        first, journals, envelopes, inboxes, questions, objects, runs, branches, buckets, shares, circuits, revisions,
+        approvals,
+    ];
     check("snapshots", &all);
 }
 

@@ -189,10 +189,10 @@ fn what_leaders_say_reads_and_writes_as_ever() {
         ("steps_applied", ToWorker::StepsAck { number: 8, result: StepsResult::Applied }),
         ("steps_fenced", ToWorker::StepsAck { number: 8, result: StepsResult::Fenced }),
         ("steps_busy", ToWorker::StepsAck { number: 8, result: StepsResult::Busy }),
-        ("steps_over_budget", ToWorker::StepsAck {
-            number: 8,
-            result: StepsResult::OverBudget { budget: 50_000_000, spent: 49_000_000 },
-        }),
+        (
+            "steps_over_budget",
+            ToWorker::StepsAck { number: 8, result: StepsResult::OverBudget { budget: 50_000_000, spent: 49_000_000 } },
+        ),
         ("steps_no_room", ToWorker::StepsAck { number: 8, result: StepsResult::NoRoom }),
         ("steps_refused", ToWorker::StepsAck { number: 8, result: StepsResult::Refused { step: 2, why: "no".into() } }),
         ("park_parked", ToWorker::ParkAck { number: 3, result: ParkResult::Parked }),

@@ -94,7 +94,8 @@ impl Groups {
 
     /// Disables controllers that do not work on this machine, and returns the reasons.
     fn check(&mut self, enters: impl FnOnce(Vec<File>) -> bool) -> Vec<String> {
-        let (group, enforced, errors) = self.try_create(Limits { memory_bytes: Some(1 << 30), cores: Some(1), ..Limits::default() });
+        let (group, enforced, errors) =
+            self.try_create(Limits { memory_bytes: Some(1 << 30), cores: Some(1), ..Limits::default() });
         let mut reasons: Vec<String> =
             errors.into_iter().map(|(directory, error)| format!("\"{}\": {error}", directory.display())).collect();
         let entered = group.as_ref().is_none_or(|group| group.entrances().is_ok_and(enters));

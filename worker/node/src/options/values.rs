@@ -1,5 +1,6 @@
 //! Texts of options as values.
 
+use std::path::Path;
 use std::time::Duration;
 
 use super::{ConfigurationError, PREPARE_MAX};
@@ -88,6 +89,13 @@ pub(super) fn size(text: &str) -> Result<usize, ConfigurationError> {
 fn split(text: &str) -> Option<(u64, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     Some((text[..end].parse().ok()?, text[end..].trim()))
+}
+
+/// The name of the machine, for a node without one.
+pub(super) fn host_name() -> String {
+    let name = std::fs::read_to_string(Path::new("/proc/sys/kernel/hostname")).unwrap_or_default();
+    let name = name.trim();
+    if name.is_empty() { "worker".to_owned() } else { name.to_owned() }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! work, and of each call of a model, in the job's journal, so that a later attempt goes on where the last one stopped.
 
 pub(super) mod book;
+pub(super) mod caller;
 mod calls;
 mod helpers;
 pub(super) mod host;

@@ -29,7 +29,9 @@ mod tests {
 
     #[test]
     fn halves_of_surrogate_pairs_are_replaced() {
-        let of = |text: &str| mended(&parse(text.as_bytes()).expect("JSON")).map(|(text, halves)| (text.get().to_owned(), halves));
+        let of = |text: &str| {
+            mended(&parse(text.as_bytes()).expect("JSON")).map(|(text, halves)| (text.get().to_owned(), halves))
+        };
         assert_eq!(of(r#"{"a":"\ud83d"}"#), Some((r#"{"a":"\ufffd"}"#.to_owned(), 1)));
         assert_eq!(of(r#"{"a":"\ud83d\ude00"}"#), None);
     }

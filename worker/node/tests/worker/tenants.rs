@@ -20,7 +20,7 @@ use crate::support::{Agent, Controller, Node, PATIENCE, Session, python, shell, 
 const ATTACK: &str = r#"#!/bin/sh
 read -r input
 data=$1
-for folder in . "$(dirname "$0")" "$data"/packages/* "$data"/work/*; do
+for folder in . "$(dirname "$0")" $(for kind in packages work; do echo "$data/$kind"/*; done); do
     [ -d "$folder" ] || continue
     chmod -R u+w "$folder"
     umount "$folder"

@@ -616,8 +616,7 @@ impl Draw {
             progress: self.u64(),
             progress_of: self.list(|draw| (draw.namespace(), draw.u64())),
             journals: self.list(|draw| JournalImage { job: draw.job_id(), journal: Arc::new(draw.journal()) }),
-            envelopes: self
-                .list(|draw| EnvelopeImage { job: draw.job_id(), envelope: Arc::new(draw.envelope()) }),
+            envelopes: self.list(|draw| EnvelopeImage { job: draw.job_id(), envelope: Arc::new(draw.envelope()) }),
             inboxes: self.list(|draw| InboxImage { job: draw.job_id(), inbox: Arc::new(draw.inbox()) }),
             questions: self.list(|draw| Arc::new(draw.question())),
         }

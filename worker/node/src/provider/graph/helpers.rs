@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::Mutex as AsyncMutex;
 
-use super::host::{CallFault, Surroundings, Told};
+use super::caller::CallFault;
+use super::host::{Surroundings, Told};
 use crate::journal::{JournalError, Received, hashed};
 use crate::provider::llm::fault::Fault;
 use crate::provider::llm::team::{CallPlace, HelperEnd, News, PROJECT, Team, TeamCalls, word};

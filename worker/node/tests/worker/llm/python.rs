@@ -57,7 +57,10 @@ async fn a_program_asks_the_model_of_its_job() {
     assert!(steps[0].starts_with("start 0+0") && steps[1].starts_with("model 10+5"), "{steps:?}");
     assert_eq!(scene.journal.steps[1].usage.cost_nanodollars, 10 * 1_000 + 5 * 2_000);
     let metadata = Scene::metadata(&end);
-    assert_eq!((&metadata["_trace_input_tokens"], &metadata["_models"]["small"]["reachable"]), (&10.into(), &true.into()));
+    assert_eq!(
+        (&metadata["_trace_input_tokens"], &metadata["_models"]["small"]["reachable"]),
+        (&10.into(), &true.into())
+    );
     assert!(!format!("{steps:?} {end:?}").contains("canary"));
     scene.node.shutdown().await;
 }

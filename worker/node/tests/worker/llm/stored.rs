@@ -1,7 +1,9 @@
 //! Agents whose models came with the lease.
 
 use atlas_llm_server::{Reply, Server};
-use atlas_types::{Assignment, AttachedModel, AttachedSecret, Attachment, Attachments, SecretSource, SecretText, StepsResult};
+use atlas_types::{
+    Assignment, AttachedModel, AttachedSecret, Attachment, Attachments, SecretSource, SecretText, StepsResult,
+};
 use serde_json::{Value, json};
 
 use super::scene::{Scene, contract};

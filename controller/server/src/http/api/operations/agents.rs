@@ -1,8 +1,8 @@
 //! Agents and skills.
 
 use atlas_service::catalogue::{
-    AGENT_IN_USE, CHAIN_CYCLE, CONTRACT_REFUSED, LIMIT_REACHED, CLUSTER_FULL, NAMESPACE_LIMIT, NAMESPACE_FULL, PACKAGE_REFUSED, PEERS_AWAY,
-    POLICY_DENIED, UNKNOWN_AGENT, UNKNOWN_REVISION, VERSION_TAKEN,
+    AGENT_IN_USE, CHAIN_CYCLE, CLUSTER_FULL, CONTRACT_REFUSED, LIMIT_REACHED, NAMESPACE_FULL, NAMESPACE_LIMIT,
+    PACKAGE_REFUSED, PEERS_AWAY, POLICY_DENIED, UNKNOWN_AGENT, UNKNOWN_REVISION, VERSION_TAKEN,
 };
 
 use super::super::{Body, Content, Kind, Operation};
@@ -45,8 +45,10 @@ pub(super) const OPERATIONS: &[Operation] = &[
                 CHAIN_CYCLE,
                 VERSION_TAKEN,
                 POLICY_DENIED,
-                LIMIT_REACHED, CLUSTER_FULL,
-                NAMESPACE_LIMIT, NAMESPACE_FULL,
+                LIMIT_REACHED,
+                CLUSTER_FULL,
+                NAMESPACE_LIMIT,
+                NAMESPACE_FULL,
                 PEERS_AWAY,
             ],
         ]),

@@ -1,6 +1,8 @@
 //! Chains and their runs.
 
-use atlas_service::catalogue::{CHAIN_CYCLE, LIMIT_REACHED, CLUSTER_FULL, UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND, UNKNOWN_RUN};
+use atlas_service::catalogue::{
+    CHAIN_CYCLE, CLUSTER_FULL, LIMIT_REACHED, UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND, UNKNOWN_RUN,
+};
 
 use super::super::{Body, Content, Kind, Operation};
 use super::parts::{

@@ -1,8 +1,9 @@
 //! Health, figures and pages.
 
 use atlas_service::catalogue::{
-    LIMIT_REACHED, CLUSTER_FULL, MALFORMED, NAMESPACE_LIMIT, NAMESPACE_FULL, NOT_CONFIGURED, OBJECT_CHANGED, OBJECT_IN_USE, OBJECT_REFUSED,
-    PACKAGE_REFUSED, PEERS_AWAY, QUEUE_FULL, UNKNOWN_AGENT, UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND, VERSION_TAKEN,
+    CLUSTER_FULL, LIMIT_REACHED, MALFORMED, NAMESPACE_FULL, NAMESPACE_LIMIT, NOT_CONFIGURED, OBJECT_CHANGED,
+    OBJECT_IN_USE, OBJECT_REFUSED, PACKAGE_REFUSED, PEERS_AWAY, QUEUE_FULL, UNKNOWN_AGENT, UNKNOWN_OBJECT,
+    UNKNOWN_OBJECT_KIND, VERSION_TAKEN,
 };
 
 use super::super::{Body, Content, Operation};
@@ -68,7 +69,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
                 OBJECT_CHANGED,
                 OBJECT_REFUSED,
                 VERSION_TAKEN,
-                LIMIT_REACHED, CLUSTER_FULL,
+                LIMIT_REACHED,
+                CLUSTER_FULL,
                 PEERS_AWAY,
             ],
         ]),
@@ -83,7 +85,15 @@ pub(super) const OPERATIONS: &[Operation] = &[
             WRITE,
             BODY,
             STORED,
-            &[UNKNOWN_OBJECT, PACKAGE_REFUSED, QUEUE_FULL, LIMIT_REACHED, CLUSTER_FULL, NAMESPACE_LIMIT, NAMESPACE_FULL],
+            &[
+                UNKNOWN_OBJECT,
+                PACKAGE_REFUSED,
+                QUEUE_FULL,
+                LIMIT_REACHED,
+                CLUSTER_FULL,
+                NAMESPACE_LIMIT,
+                NAMESPACE_FULL,
+            ],
         ]),
     delete("removeSkill", "/api/skills/{name}", "Removes a skill. Its package is kept as long as something uses it.")
         .takes(&[IF_MATCH, IF_NONE_MATCH, DRY_RUN, IDEMPOTENCY_KEY])

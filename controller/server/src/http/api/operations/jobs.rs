@@ -1,9 +1,9 @@
 //! Jobs, their steps, logs and traces.
 
 use atlas_service::catalogue::{
-    APPROVAL_NEEDED, CONVERSATION_BUSY, DEPENDENCY_MISSING, INPUT_REFUSED, JOURNAL_GONE, LIMIT_REACHED, CLUSTER_FULL,
-    NAMESPACE_LIMIT, NAMESPACE_FULL, NO_SUCH_STEP, NOT_APPROVED, NOT_IN_DOUBT, OUTPUT_REFUSED, POLICY_DENIED, QUEUE_FULL, STEP_DIFFERS,
-    TOO_LARGE, UNKNOWN_AGENT, UNKNOWN_OBJECT, WRONG_STATUS,
+    APPROVAL_NEEDED, CLUSTER_FULL, CONVERSATION_BUSY, DEPENDENCY_MISSING, INPUT_REFUSED, JOURNAL_GONE, LIMIT_REACHED,
+    NAMESPACE_FULL, NAMESPACE_LIMIT, NO_SUCH_STEP, NOT_APPROVED, NOT_IN_DOUBT, OUTPUT_REFUSED, POLICY_DENIED,
+    QUEUE_FULL, STEP_DIFFERS, TOO_LARGE, UNKNOWN_AGENT, UNKNOWN_OBJECT, WRONG_STATUS,
 };
 use http::StatusCode;
 
@@ -44,8 +44,10 @@ pub(super) const OPERATIONS: &[Operation] = &[
                 POLICY_DENIED,
                 CONVERSATION_BUSY,
                 QUEUE_FULL,
-                LIMIT_REACHED, CLUSTER_FULL,
-                NAMESPACE_LIMIT, NAMESPACE_FULL,
+                LIMIT_REACHED,
+                CLUSTER_FULL,
+                NAMESPACE_LIMIT,
+                NAMESPACE_FULL,
             ],
         ]),
     post(
@@ -168,8 +170,10 @@ pub(super) const OPERATIONS: &[Operation] = &[
                 APPROVAL_NEEDED,
                 NOT_APPROVED,
                 QUEUE_FULL,
-                LIMIT_REACHED, CLUSTER_FULL,
-                NAMESPACE_LIMIT, NAMESPACE_FULL,
+                LIMIT_REACHED,
+                CLUSTER_FULL,
+                NAMESPACE_LIMIT,
+                NAMESPACE_FULL,
                 TOO_LARGE,
                 JOURNAL_GONE,
             ],
@@ -201,8 +205,10 @@ pub(super) const OPERATIONS: &[Operation] = &[
                 UNKNOWN_OBJECT,
                 INPUT_REFUSED,
                 QUEUE_FULL,
-                LIMIT_REACHED, CLUSTER_FULL,
-                NAMESPACE_LIMIT, NAMESPACE_FULL,
+                LIMIT_REACHED,
+                CLUSTER_FULL,
+                NAMESPACE_LIMIT,
+                NAMESPACE_FULL,
                 TOO_LARGE,
                 JOURNAL_GONE,
             ],

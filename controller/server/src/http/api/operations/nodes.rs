@@ -1,6 +1,6 @@
 //! Nodes.
 
-use atlas_service::catalogue::{LABEL_OF_WORKER, LIMIT_REACHED, CLUSTER_FULL, NODE_BUSY, UNKNOWN_NODE};
+use atlas_service::catalogue::{CLUSTER_FULL, LABEL_OF_WORKER, LIMIT_REACHED, NODE_BUSY, UNKNOWN_NODE};
 
 use super::super::{Body, Content, Operation};
 use super::parts::{BODY, CONSISTENCY, IDEMPOTENCY_KEY, LIMIT_OF_ALL, OFFSET, READ, WRITE, delete, get, ok, post};

@@ -1,7 +1,7 @@
 //! The selection of orchestrators.
 
 use atlas_service::catalogue::{
-    LIMIT_REACHED, CLUSTER_FULL, NOT_AN_ORCHESTRATOR, OBJECT_CHANGED, OBJECT_REFUSED, QUEUE_FULL, UNKNOWN_OBJECT_KIND,
+    CLUSTER_FULL, LIMIT_REACHED, NOT_AN_ORCHESTRATOR, OBJECT_CHANGED, OBJECT_REFUSED, QUEUE_FULL, UNKNOWN_OBJECT_KIND,
     UNKNOWN_ORCHESTRATOR,
 };
 
@@ -31,7 +31,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
             UNKNOWN_OBJECT_KIND,
             OBJECT_CHANGED,
             OBJECT_REFUSED,
-            LIMIT_REACHED, CLUSTER_FULL,
+            LIMIT_REACHED,
+            CLUSTER_FULL,
             QUEUE_FULL,
         ],
     ]),

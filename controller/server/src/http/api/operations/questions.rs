@@ -1,8 +1,8 @@
 //! Questions of jobs.
 
 use atlas_service::catalogue::{
-    AMBIGUOUS_JOB, ANSWER_REFUSED, EVENTS_GONE, LIMIT_REACHED, CLUSTER_FULL, NOT_ANSWERER, QUESTION_CLOSED, UNKNOWN_QUESTION,
-    UNKNOWN_TRACE,
+    AMBIGUOUS_JOB, ANSWER_REFUSED, CLUSTER_FULL, EVENTS_GONE, LIMIT_REACHED, NOT_ANSWERER, QUESTION_CLOSED,
+    UNKNOWN_QUESTION, UNKNOWN_TRACE,
 };
 
 use super::super::{Body, Content, Kind, Operation};
@@ -30,7 +30,11 @@ pub(super) const OPERATIONS: &[Operation] = &[
         .takes(&[IDEMPOTENCY_KEY])
         .body(Body::Json("QuestionAnswer"))
         .answers(&[ok("the question with its answer", &[Content::Json("Question")])])
-        .refuses(&[WRITE, BODY, &[UNKNOWN_QUESTION, QUESTION_CLOSED, NOT_ANSWERER, ANSWER_REFUSED, LIMIT_REACHED, CLUSTER_FULL]]),
+        .refuses(&[
+            WRITE,
+            BODY,
+            &[UNKNOWN_QUESTION, QUESTION_CLOSED, NOT_ANSWERER, ANSWER_REFUSED, LIMIT_REACHED, CLUSTER_FULL],
+        ]),
     get("followJob", "/api/jobs/{id}/events", "The changes of one job, until it has ended.")
         .lenient()
         .takes(&[
@@ -55,8 +59,11 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "/api/traces/{id}",
         "What one job did, with the checks of its agent; or what the jobs of one execution of a chain did.",
     )
-        .lenient()
-        .takes(&[CONSISTENCY])
-        .answers(&[ok("the trace; that of an execution has its sums and the traces of its jobs in `steps`", &[Content::Json("Trace")])])
-        .refuses(&[READ, STORED, &[AMBIGUOUS_JOB, UNKNOWN_TRACE]]),
+    .lenient()
+    .takes(&[CONSISTENCY])
+    .answers(&[ok(
+        "the trace; that of an execution has its sums and the traces of its jobs in `steps`",
+        &[Content::Json("Trace")],
+    )])
+    .refuses(&[READ, STORED, &[AMBIGUOUS_JOB, UNKNOWN_TRACE]]),
 ];
