@@ -51,10 +51,17 @@ impl Service {
     }
 }
 
+/// The jobs directly below a job: those that it spawned, and the steps of a run that carries it.
+fn below(state: &State, job: JobId) -> impl Iterator<Item = &Arc<Job>> {
+    let run = state.job(job).and_then(|job| state.run(job.carried?.run));
+    let steps = run.into_iter().flat_map(|run| &run.steps).filter_map(|step| state.job(step.job));
+    state.children(job).chain(steps)
+}
+
 fn tree(state: &State, job: Arc<Job>, left: &mut usize) -> Tree {
     *left = left.saturating_sub(1);
     let mut children = Vec::new();
-    for child in state.children(job.id) {
+    for child in below(state, job.id) {
         if *left == 0 {
             break;
         }
@@ -72,12 +79,12 @@ fn tree(state: &State, job: Arc<Job>, left: &mut usize) -> Tree {
 
 /// What a job and the jobs below it in the state cost, up to the size of a tree; none if it has no children there.
 pub(crate) fn usage(state: &State, job: JobId) -> Option<StepUsage> {
-    state.children(job).next()?;
+    below(state, job).next()?;
     let mut sum = StepUsage::default();
     let (mut waiting, mut left) = (vec![job], JOBS_MAX);
     while let Some(job) = waiting.pop() {
         sum += state.journal(job).map(|journal| journal.usage()).unwrap_or_default();
-        let children = state.children(job).take(left).map(|child| child.id);
+        let children = below(state, job).take(left).map(|child| child.id);
         let before = waiting.len();
         waiting.extend(children);
         left -= waiting.len() - before;

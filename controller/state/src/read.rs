@@ -239,7 +239,10 @@ impl State {
     /// The job whose budget pays for the model calls of a job: itself, or the nearest above it that has one.
     pub fn payer(&self, job: JobId) -> Option<&Arc<Job>> {
         // The steps of a run that carries a job are jobs of that one.
-        let carried = |job: &Job| self.runs.get(&job.step?.run)?.job;
+        let carried = |job: &Job| {
+            let run = job.step?.run;
+            self.index.runs.carried_by(run).or_else(|| self.runs.get(&run)?.job)
+        };
         let above = |job: &&Arc<Job>| self.jobs.get(job.spawned.map(|spawned| spawned.by).or_else(|| carried(job))?);
         std::iter::successors(self.jobs.get(job), above).find(|job| job.budget_nanodollars.is_some())
     }

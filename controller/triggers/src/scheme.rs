@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
 
 use crate::signature::{fits, hex, verify};
 
@@ -204,9 +205,11 @@ impl Scheme {
         (!id.is_empty()).then(|| id.to_owned())
     }
 
-    /// What a repeat of a stamped call without such an id is known by: its time stamp and its signatures.
+    /// What a repeat of a stamped call without such an id is known by: what is signed, its time stamp and its body. A header can say the same
+    /// signature in many ways, or others beside it.
     pub fn stamped(self, call: &Call<'_>, window: u32) -> Option<String> {
-        self.window(window).map(|_| format!("{}\0{}", self.stamp(call), self.signatures(call).join(",")))
+        let body = || Sha256::digest(call.body).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        self.window(window).map(|_| format!("{}\0{}", self.stamp(call), body()))
     }
 
     /// The answer to a call that only asks whether somebody is here, and starts nothing.

@@ -87,6 +87,9 @@ async fn what_was_sent_to_a_job_is_erased_everywhere() {
     assert_eq!(status, 409, "{refusal}");
     assert_eq!(post(&members[0], &format!("/api/jobs/{slow}/cancel")).await.0, 200);
     api.wait(&slow).await;
+    // Erasing all because one was named would be the loss of all.
+    let (_, code, refusal) = api.try_post("/api/jobs:erase", json!({"ids": [id]})).await;
+    assert_eq!(code, "E1104", "{refusal}");
     assert_eq!(post(&members[0], "/api/jobs:erase").await, (200, json!({"erased": true})));
     for member in &members {
         eventually_async("no job is listed", async || {

@@ -210,14 +210,16 @@ pub(crate) async fn retry(door: &HttpDoor, caller: &Caller, request: &Request, i
 }
 
 /// `POST /api/jobs/{id}/erase`: erases what was sent to and made by an ended job.
-pub(crate) async fn erase(door: &HttpDoor, caller: &Caller, id: &str) -> Answer {
+pub(crate) async fn erase(door: &HttpDoor, caller: &Caller, request: &mut Request, id: &str) -> Answer {
+    request.no_body(door).await?;
     let id = door.service.job_id(caller, id).await?;
     door.service.erase_job(caller, id).await?;
     Ok(ready_json(StatusCode::OK, br#"{"erased":true}"#.to_vec()))
 }
 
 /// `POST /api/jobs:erase`: erases all jobs of a namespace.
-pub(crate) async fn erase_all(door: &HttpDoor, caller: &Caller) -> Answer {
+pub(crate) async fn erase_all(door: &HttpDoor, caller: &Caller, request: &mut Request) -> Answer {
+    request.no_body(door).await?;
     door.service.erase_namespace(caller).await?;
     Ok(ready_json(StatusCode::OK, br#"{"erased":true}"#.to_vec()))
 }

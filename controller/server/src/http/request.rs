@@ -157,6 +157,15 @@ impl Request {
         Ok(body)
     }
 
+    /// Refuses a body that says something: what it asks for would not be done.
+    pub(crate) async fn no_body(&mut self, door: &HttpDoor) -> Result<(), Problem> {
+        let body = self.body(door, door.limits.body_bytes_max).await?;
+        match body.trim_ascii() {
+            b"" | b"{}" => Ok(()),
+            _ => Err(Problem::malformed("this operation takes no body")),
+        }
+    }
+
     /// Reads the body as JSON. An empty body counts as an empty object.
     pub(crate) async fn read_json<T: DeserializeOwned>(&mut self, door: &HttpDoor) -> Result<T, Problem> {
         let body = self.json_text(door, door.limits.body_bytes_max).await?;

@@ -8,6 +8,7 @@ use atlas_triggers::{Call, Kind, superseded};
 use atlas_types::{FiredBy, ObjectKey, ObjectKind, ObjectName, RequestId, SecretText};
 use bytes::Bytes;
 use serde_json::{Map, Value};
+use tracing::warn;
 
 use super::firing::Wanted;
 use super::{Trigger, trigger_key};
@@ -118,7 +119,11 @@ impl Service {
     /// The secrets that sign calls, the newest first: one of the store that was replaced counts for a while. None if calls need no signature.
     fn hook_secrets(&self, state: &State, trigger: &Trigger) -> Result<Vec<SecretText>, Error> {
         if let Some(name) = &trigger.definition.rules.hmac {
-            let lost = || Error::UnknownObject(format!("no such secret: \"{name}\""));
+            // The caller has not shown yet that it may know anything.
+            let lost = || {
+                warn!(trigger = %trigger.object.key.name, secret = %name, "a call was refused: the secret of the webhook is missing");
+                unknown()
+            };
             let namespace = trigger.object.key.namespace.clone();
             let key = ObjectKey { namespace, kind: ObjectKind::new("secret")?, name: ObjectName::new(name)? };
             let object = state.object(&key).ok_or_else(lost)?;

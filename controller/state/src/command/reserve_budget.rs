@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn recorded_calls_count_without_a_reservation_and_those_before_a_fork_too() {
+    fn recorded_calls_count_without_a_reservation() {
         check(
             &format!(
                 "{TREE} -- record c2 from=0 steps=s; record c2 from=1 steps=m cost=70; envelope j1; reserve j1 call=1 amount=31; reserve j1 call=1 amount=30"
@@ -82,6 +82,22 @@ mod tests {
                 c2 steps from 1: model
                 j1: spent 70 reserved []
                 ! 70 of a budget of 100 billionths of a dollar are spent, which leaves too little for the call
+            "#]],
+        );
+    }
+
+    #[test]
+    fn the_steps_of_a_chain_draw_on_the_budget_of_the_job_that_it_carries() {
+        check(
+            "level 6; agent a; agent c carried=true; node n1; start r1 steps=1; job j1 agent=c budget=100; carry j1 run=1; advance r1 agent=a;
+            grant r1/0 n1 -- reserve r1/0 call=1 amount=101; reserve r1/0 call=1 amount=60; envelope j1; complete r1/0; envelope j1",
+            expect![[r#"
+                ! 0 of a budget of 100 billionths of a dollar are spent, which leaves too little for the call
+                j1: spent 0 reserved [r1/0 call 1 60]
+                r1/0 Ended running→completed
+                r1 ended completed step 0
+                j1 Ended running→completed
+                j1: no envelope
             "#]],
         );
     }

@@ -148,6 +148,25 @@ fn deliveries_have_the_names_of_their_senders() {
     assert_eq!(of(Scheme::Standard, json!({}), &[("webhook-id", "msg_1")]), Some("msg_1".to_owned()));
 }
 
+#[test]
+fn a_repeat_is_known_whatever_its_header_says_besides() {
+    let stamped =
+        |scheme: Scheme, body: &str, headers: &[(&'static str, &str)]| scheme.stamped(&call(body, headers), 60);
+    let atlas = |stamp: &str, signature: &str, body: &str| {
+        stamped(Scheme::Atlas, body, &[("x-atlas-timestamp", stamp), ("x-atlas-signature", signature)])
+    };
+    let first = atlas("100", "ab", "{}");
+    assert!(first.is_some());
+    for signature in ["sha256=ab", "00,ab", "ab,ab", "AB", " ab"] {
+        assert_eq!(atlas("100", signature, "{}"), first, "{signature}");
+    }
+    assert_ne!(atlas("101", "ab", "{}"), first);
+    assert_ne!(atlas("100", "ab", "[]"), first);
+    let stripe = |text: &str| stamped(Scheme::Stripe, "{}", &[("stripe-signature", text)]);
+    assert_eq!(stripe("t=100,v1=00,v1=ab"), stripe("t=100,v1=ab"));
+    assert_eq!(stamped(Scheme::GitHub, "{}", &[("x-hub-signature-256", "sha256=ab")]), None);
+}
+
 proptest! {
     #[test]
     fn no_header_panics(text in ".{0,80}", secret in ".{0,20}", now in any::<i64>()) {
