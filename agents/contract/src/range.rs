@@ -13,8 +13,9 @@ const BYTES_MAX: usize = 256 << 10;
 
 /// Where a JSON text has a number that is out of range, as a JSON pointer; none if it has none, or is no JSON.
 pub fn out_of_range(text: &str) -> Option<String> {
-    // Whoever reads the text fails at the first such number.
-    if text.len() > BYTES_MAX || !serde_json::from_str::<Value>(text).is_err_and(|error| error.is_syntax()) {
+    // Whoever reads the text fails at the first such number. serde_json has no other name for this error.
+    let is_of_range = |error: serde_json::Error| error.to_string().starts_with("number out of range");
+    if text.len() > BYTES_MAX || !serde_json::from_str::<Value>(text).is_err_and(is_of_range) {
         return None;
     }
     find(text.trim_start(), "")
@@ -48,6 +49,7 @@ mod tests {
             (r#"{"a": 1e300, "b": "1e400", "c": 123456789012345678901234567890}"#, None),
             ("[1e400", None),
             ("nonsense", None),
+            ("1 2", None),
             ("", None),
         ] {
             assert_eq!(out_of_range(text).as_deref(), place, "{text}");

@@ -87,7 +87,8 @@ fn an_agent_in_a_file() {
     session.run("sed -i s/Hello/Goodbye/ hello/agent.sh && atlasctl test . --junit results.xml");
     session.run("grep -c testcase results.xml");
     session.run("atlasctl deploy hello");
-    session.run("atlasctl deploy hello --no-test -o name");
+    session.run("atlasctl deploy hello --replace");
+    session.run("atlasctl deploy hello --replace --no-test -o name");
     session.run("echo 'inptu: {}' > hello/tests/wrong.yaml; atlasctl test hello");
     session.run("atlasctl test agents/polite/tests");
     session.run("atlasctl init --template rust x");

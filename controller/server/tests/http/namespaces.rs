@@ -51,7 +51,7 @@ async fn the_limits_of_a_namespace_hold_for_what_is_sent_to_it() {
     std::fs::write(dir.path().join("agent.py"), "").expect("written");
     let package = atlas_package::pack(dir.path()).expect("packs").bytes;
     let refused = server.send("POST", "/api/agents?namespace=team", "", &package).await;
-    assert_eq!(refused.header("atlas-error-code"), Some("E2103"), "{refused:?}");
+    assert_eq!(refused.header("atlas-error-code"), Some("E2115"), "{refused:?}");
 
     let more = br#"{"spec": {"jobs_pending_max": 1}}"#;
     assert_eq!(server.send("PUT", "/api/objects/namespace/team", "", more).await.status, 200);

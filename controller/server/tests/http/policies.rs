@@ -209,7 +209,7 @@ async fn hostile_policies_and_questions_are_refused() {
             json!({"rules": [{"name": "r", "on": ["submit"], "when": "true", "effect": "deny", "ask": {}}]}),
             "whom to ask",
         ),
-        (json!({"allowed_secret": []}), "did you mean 'allowed_secrets'"),
+        (json!({"allowed_secret": []}), "did you mean \\\"allowed_secrets\\\""),
         (json!({"max_memory_mb": 0}), "max_memory_mb"),
     ] {
         let reply = put(&server, "bad", spec.clone()).await;

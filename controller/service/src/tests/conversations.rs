@@ -90,10 +90,13 @@ async fn conversations_end_after_their_time() {
 async fn the_conversation_of_a_session_is_continued_by_whoever_began_it() {
     let net = Net::new(1);
     let node = Node::start(&net, 1).await;
+    // An old one would be removed meanwhile.
+    let updated_at = Env::system().clock.wall().0.unsigned_abs() / 1_000_000;
     let spec = |scope: &str| ConversationSpec {
         agent: "echo".to_owned(),
         scope: scope.to_owned(),
         owner: "ann".to_owned(),
+        updated_at,
         ..Default::default()
     };
     node.propose(put_spec("session", &spec("connection"))).await;

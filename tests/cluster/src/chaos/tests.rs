@@ -112,6 +112,6 @@ fn workers_leave_the_leader(layout: &Layout, network: Arc<Network>) {
     rig.network.heal();
     rig.until("they complete at the first attempt", 4 * SESSION, |rig| all(rig, "completed")).expect("completed");
     for worker in &rig.workers {
-        assert!(worker.text().contains("trying another controller"), "{}", worker.text());
+        assert!(worker.text().contains("looking for another leader"), "{}", worker.text());
     }
 }

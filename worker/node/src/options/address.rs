@@ -79,7 +79,28 @@ mod tests {
             Err(error) => format!("{error}\n"),
         })
         .collect();
-        expect![[""]].assert_eq(&told);
+        expect![[r#"
+            "c1:7401": c1:7401 None
+            "10.0.0.1:7401": 10.0.0.1:7401 None
+            "[::1]:7401": [::1]:7401 None
+            " c1:7401 ": c1:7401 None
+            "http://c1:7401": c1:7401 Some(Http)
+            "https://c1:7401/": c1:7401 Some(Https)
+            "HTTP://c1:7401" is not the address of a controller's worker port: write HOST:PORT, http://HOST:PORT or https://HOST:PORT
+            "c1" is not the address of a controller's worker port: write HOST:PORT, http://HOST:PORT or https://HOST:PORT
+            "c1:" is not the address of a controller's worker port: write HOST:PORT, http://HOST:PORT or https://HOST:PORT
+            ":7401" is not the address of a controller's worker port: write HOST:PORT, http://HOST:PORT or https://HOST:PORT
+            "c1:0" is not the address of a controller's worker port: write HOST:PORT, http://HOST:PORT or https://HOST:PORT
+            "c1:70000" is not the address of a controller's worker port: write HOST:PORT, http://HOST:PORT or https://HOST:PORT
+            "::1:7401" is not the address of a controller's worker port: write HOST:PORT, http://HOST:PORT or https://HOST:PORT
+            "http://c1" is not the address of a controller's worker port: write HOST:PORT, http://HOST:PORT or https://HOST:PORT
+            "http://c1:7401/path" is not the address of a controller's worker port: write HOST:PORT, http://HOST:PORT or https://HOST:PORT
+            "http://user@c1:7401" is not the address of a controller's worker port: write HOST:PORT, http://HOST:PORT or https://HOST:PORT
+            "grpc://c1:7401" is not the address of a controller's worker port: write HOST:PORT, http://HOST:PORT or https://HOST:PORT
+            "c1:7401/" is not the address of a controller's worker port: write HOST:PORT, http://HOST:PORT or https://HOST:PORT
+            "c 1:7401" is not the address of a controller's worker port: write HOST:PORT, http://HOST:PORT or https://HOST:PORT
+            "" is not the address of a controller's worker port: write HOST:PORT, http://HOST:PORT or https://HOST:PORT
+        "#]].assert_eq(&told);
     }
 
     #[test]

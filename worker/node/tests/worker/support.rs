@@ -407,6 +407,8 @@ impl Node {
         let name = NodeId::new("n1").expect("valid name");
         let mut options = Options::new(name, vec![controller.address.to_string()], dir.path().to_owned());
         options.supervisor = Some(supervisor());
+        // An engine that answers late changes the inventory, and so begins another session.
+        options.container_engine = Some("no-engine".to_owned());
         change(&mut options);
         let worker = Worker::start(options, Env::system()).await.expect("the worker starts");
         Self { worker, dir }

@@ -71,7 +71,7 @@ fn every_mistake_is_told_with_file_and_document() {
     let told = failure.to_string().replace(&folder.display().to_string(), "");
     let expected = [
         r#"at "/d/agent.yaml""#,
-        "'version' is a required property",
+        r#""version" is required"#,
         r#"at "/a.yaml", document 2"#,
         r#"at "/a.yaml", document 3"#,
         "line 5, ",

@@ -87,7 +87,7 @@ async fn steps_that_contradict_the_journal_are_refused_with_both_sides() {
     );
     assert_eq!(
         answer(&mut worker, record(4, 7, 1, 1, &["1", "1e999"])).await,
-        "Refused { step: 2, why: \"its outcome is not JSON that every client can read\" }"
+        "Refused { step: 2, why: \"the number at \\\"\\\" of its outcome is beyond the range of numbers\" }"
     );
     let deep = format!("{}1{}", "[".repeat(3_000), "]".repeat(3_000));
     assert_eq!(
