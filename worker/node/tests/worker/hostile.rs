@@ -142,7 +142,6 @@ async fn python_whose_answer_cannot_be_written() {
     assert_eq!(py(deep).await, "Output validation: the output is nested more than 100 levels");
     let endless = "x = []; x.append(x)\n        return {'x': x}";
     assert_eq!(py(endless).await, "Circular reference detected");
-    assert!(py("return {'x': '\\ud800'}").await.starts_with("Output validation: could not pass on the output"));
     assert_eq!(py("self.context.execution_metadata = None; raise KeyError('k')").await, "'k'");
     let mute = "\n        class E(Exception):\n            def __str__(self): raise ValueError()\n        raise E()";
     assert_eq!(py(mute).await, "E");
