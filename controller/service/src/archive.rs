@@ -69,7 +69,7 @@ impl Shared {
     pub(crate) async fn archived_by(&self, state: &State, events: Vec<EventSeq>) -> Result<Vec<Arc<Job>>, Error> {
         // Events of a list that another member answered may not be here yet.
         let last = events.iter().max().copied().unwrap_or_default();
-        if self.is_whole() && self.is_known(last) {
+        if self.has(last).await {
             return self.history.ended_by(events).await.map_err(|error| reading(&error));
         }
         let (mut left, mut jobs) = (&events[..], Vec::with_capacity(events.len()));
@@ -100,10 +100,14 @@ impl Shared {
         Err(Error::HistoryBehind)
     }
 
-    /// Whether this history has all jobs that have left the state, soon at the latest. One on a full disk does not: others are asked, and
-    /// nobody waits for it again until it moves.
+    /// Whether this history has all jobs that have left the state.
     async fn has_all(&self, state: &State) -> bool {
-        let through = state.pruned_through();
+        self.has(state.pruned_through()).await
+    }
+
+    /// Whether this history has all events up to this one, soon at the latest. One on a full disk does not: others are asked, and nobody
+    /// waits for it again until it moves.
+    async fn has(&self, through: EventSeq) -> bool {
         let synced = *self.history.synced().borrow();
         if synced < through && *self.stalled_history() == Some(synced) {
             return false;

@@ -1,5 +1,7 @@
 //! What the cluster says about a trigger: when it fires next, and how it fired.
 
+use std::sync::Arc;
+
 use atlas_types::{EventSeq, FiredBy, Object, STATUS_BYTES_MAX, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -61,6 +63,12 @@ impl TriggerStatus {
         read(&object.status).unwrap_or_default()
     }
 
+    /// The bytes of [`TriggerStatus::noted`]. A note that cannot be read replaces what is there.
+    pub fn with_note(found: &Object, note: &Arc<[u8]>) -> Arc<[u8]> {
+        let noted = read::<Self>(note).and_then(|note| Self::of(found).noted(note).document());
+        noted.map_or_else(|_| Arc::clone(note), Into::into)
+    }
+
     /// Its canonical bytes.
     pub fn document(&self) -> Result<Vec<u8>, Refusal> {
         let refused = |text: String| Refusal::new("status", text);
@@ -89,6 +97,17 @@ impl TriggerStatus {
         self.firings.insert(0, Firing { at: at.0, tick: tick.0, by: by.as_str().to_owned(), job });
         self.firings.truncate(FIRINGS_MAX);
         self.error.clear();
+    }
+
+    /// What a leader task noted about a trigger whose status is now this one. Its note was made from an older status: firings that were applied
+    /// since stay, and so does a plan of the same revision, whose time may have fired.
+    #[must_use]
+    fn noted(self, note: Self) -> Self {
+        if note.planned_revision == self.planned_revision {
+            return Self { error: note.error, ..self };
+        }
+        let Self { planned_revision, armed, next_fire, schedule, error, .. } = note;
+        Self { planned_revision, armed, next_fire, schedule, error, ..self }
     }
 
     /// Notes why it does not fire.

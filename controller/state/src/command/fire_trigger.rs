@@ -200,4 +200,20 @@ mod tests {
             "#]],
         );
     }
+
+    #[test]
+    fn a_plan_from_an_older_status_takes_back_no_firing() {
+        check(
+            &format!(
+                "{START} -- fire t j1 by=request tick=9; plan t 1500 unfired=yes; trigger t; fire t j2 tick=1500 next=8000;
+                plan t 1500 unfired=yes; trigger t"
+            ),
+            expect![[r#"
+                j1 Submitted pending→pending Queued
+                t: fired 1 next 1500 last job-0000000000000001 missed 0
+                j2 Submitted pending→pending Queued
+                t: fired 2 next 8000 last job-0000000000000002 missed 0
+            "#]],
+        );
+    }
 }

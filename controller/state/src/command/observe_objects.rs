@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use atlas_objects::TriggerStatus;
 use atlas_types::{Object, ObserveObjects, Outcome, Rejection, STATUS_BYTES_MAX};
 
 use crate::change::Change;
@@ -16,7 +17,11 @@ pub(super) fn apply(command: &ObserveObjects, change: &mut Change<'_>) -> Result
         let seen = (observation.uid, observation.revision);
         let found = change.state.object(&observation.key).filter(|found| (found.uid, found.revision) == seen);
         if let Some(found) = found {
-            let status = Arc::clone(&observation.status);
+            // The status of a trigger is written by its firings too. Other kinds have one writer.
+            let status = match found.key.kind.as_str() {
+                "trigger" => TriggerStatus::with_note(found, &observation.status),
+                _ => Arc::clone(&observation.status),
+            };
             let object = Object { status, ..(**found).clone() };
             change.store_object(&Arc::new(object));
         }

@@ -4,7 +4,6 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use atlas_wire::session::ToWorker;
 use atlas_worker::{SandboxMeans, SandboxMode};
@@ -13,7 +12,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::session::processes;
-use crate::support::{Controller, End, Node, PATIENCE, Session, in_time, shell, supervisor, until};
+use crate::support::{Controller, End, Node, PATIENCE, Session, in_time, program, shell, until};
 
 /// What it does: `run` starts the words after the image in the mounted folder, as a child that ends with it; `rm` says whether
 /// a `run` is still there. Its lock is shared, because the worker and its supervisor may ask for the removal at the same time.
@@ -242,12 +241,7 @@ async fn a_container_is_removed_when_its_worker_is_killed() {
     fs::write(&client, CLIENT).expect("writable");
     fs::set_permissions(&client, fs::Permissions::from_mode(0o755)).expect("its own file");
     let mut controller = Controller::start().await;
-    let start = |controller: &Controller| {
-        let mut worker = Command::new(supervisor());
-        worker.args(["--node", "n1", "--log", "warn", "--controller", &controller.address.to_string()]);
-        worker.arg("--data-dir").arg(data.path()).arg("--container-engine").arg(&client);
-        worker.env_remove("ATLAS_WORKER_CONFIG").stdin(Stdio::null()).spawn().expect("the worker starts")
-    };
+    let start = |controller: &Controller| program(controller, data.path(), &client).spawn().expect("the worker starts");
     let mut worker = start(&controller);
     let mut session = controller.session_with_containers().await;
     session.welcome(Vec::new()).await;

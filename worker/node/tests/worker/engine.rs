@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 
 use atlas_engine::{Engine, Kind, SHELL};
 use atlas_wire::session::ToWorker;
@@ -10,7 +10,7 @@ use atlas_worker::SandboxMeans;
 use serde_json::{Value, json};
 
 use crate::sandbox::metadata;
-use crate::support::{Controller, Node, PATIENCE, shell, supervisor, until};
+use crate::support::{Controller, Node, PATIENCE, program, shell, until};
 
 /// Says what a container sees and may do.
 const PROBE: &str = r#"read -r line
@@ -28,10 +28,7 @@ fn in_container(more: &str) -> String {
 
 /// A worker as a process, and its folder.
 fn worker(controller: &Controller, engine: &Engine, data: &Path) -> Child {
-    let mut worker = Command::new(supervisor());
-    worker.args(["--node", "n1", "--log", "warn", "--controller", &controller.address.to_string()]);
-    worker.arg("--data-dir").arg(data).arg("--container-engine").arg(engine.program());
-    worker.env_remove("ATLAS_WORKER_CONFIG").stdin(Stdio::null()).spawn().expect("the worker starts")
+    program(controller, data, engine.program()).spawn().expect("the worker starts")
 }
 
 #[tokio::test]

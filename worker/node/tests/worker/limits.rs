@@ -2,13 +2,14 @@
 //! the code. These tests need a machine that lets the worker create groups.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use atlas_worker::Cgroup;
 use serde_json::Value;
 
 use crate::sandbox::metadata;
-use crate::support::{Controller, End, Node, PATIENCE, Stage, python, shell, supervisor, until, without_python};
+use crate::support::{
+    Controller, End, NO_ENGINE, Node, PATIENCE, Stage, program, python, shell, until, without_python,
+};
 
 const LIMITED: &str = "  hardware: {min_memory_gb: 1, min_cpu_cores: 1}\n  execution_timeout: 50\n";
 
@@ -102,13 +103,7 @@ async fn groups_of_a_killed_worker_are_removed_at_its_next_start() {
     let mut controller = Controller::start().await;
     let dir = tempfile::tempdir().expect("temporary directory");
     let seen = dir.path().join("seen");
-    let mut worker = Command::new(supervisor())
-        .args(["--node", "n1", "--log", "warn", "--controller", &controller.address.to_string(), "--data-dir"])
-        .arg(dir.path())
-        .env_remove("ATLAS_WORKER_CONFIG")
-        .stdin(Stdio::null())
-        .spawn()
-        .expect("the worker starts");
+    let mut worker = program(&controller, dir.path(), NO_ENGINE).spawn().expect("the worker starts");
     let mut session = controller.welcomed(Vec::new()).await;
     let script =
         format!("tr '\\n' ' ' </proc/self/cgroup >{0}.part; mv {0}.part {0}; exec sleep 86361", seen.display());

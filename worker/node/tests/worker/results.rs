@@ -1,12 +1,12 @@
 //! Tests that results of jobs that must not run twice survive a killed worker.
 
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 
 use atlas_types::{Assignment, Report, ReportKind, ReportResult};
 use atlas_wire::session::ToWorker;
 
-use crate::support::{Controller, PATIENCE, Session, in_time, shell, supervisor, until};
+use crate::support::{Controller, NO_ENGINE, PATIENCE, Session, in_time, program, shell, until};
 
 /// A worker that is killed with SIGKILL when dropped.
 struct Killed(Child);
@@ -19,14 +19,7 @@ impl Drop for Killed {
 }
 
 fn worker(controller: &Controller, dir: &Path) -> Killed {
-    let worker = Command::new(supervisor())
-        .args(["--node", "n1", "--log", "warn", "--controller", &controller.address.to_string(), "--data-dir"])
-        .arg(dir)
-        .env_remove("ATLAS_WORKER_CONFIG")
-        .stdin(Stdio::null())
-        .spawn()
-        .expect("the worker starts");
-    Killed(worker)
+    Killed(program(controller, dir, NO_ENGINE).spawn().expect("the worker starts"))
 }
 
 /// Runs a job that must not run twice until its report, which is not answered.

@@ -17,7 +17,8 @@ use crate::elsewhere;
 use crate::llm::confined;
 use crate::session::processes;
 use crate::support::{
-    Agent, Controller, End, Node, PATIENCE, Session, python, shell, supervisor, until, without_python,
+    Agent, Controller, End, NO_ENGINE, Node, PATIENCE, Session, program, python, shell, supervisor, until,
+    without_python,
 };
 
 const ATTACKS: &str = include_str!("sandbox/attacks.py");
@@ -77,11 +78,11 @@ impl Scene {
             fs::write(file, "CANARY").expect("writable");
             fs::set_permissions(file, fs::Permissions::from_mode(0o666)).expect("its own file");
         }
-        let mut worker = Command::new(supervisor());
-        worker.args(["--node", "n1", "--log", "warn", "--sandbox-scratch", "8MiB", "--sandbox-processes", "64"]);
-        worker.arg("--data-dir").arg(place("data")).arg("--secrets-dir").arg(place("secrets"));
-        worker.arg("--sandbox-hide").arg(place("hidden"));
-        worker.env_remove("ATLAS_WORKER_CONFIG").env("HOME", place("home")).env("WORKER_TOKEN", "CANARY");
+        let mut controller = Controller::start().await;
+        let mut worker = program(&controller, &place("data"), NO_ENGINE);
+        worker.args(["--sandbox-scratch", "8MiB", "--sandbox-processes", "64"]);
+        worker.arg("--secrets-dir").arg(place("secrets")).arg("--sandbox-hide").arg(place("hidden"));
+        worker.env("HOME", place("home")).env("WORKER_TOKEN", "CANARY");
         if let Some(user) = user {
             for folder in ["data", "secrets", "home", "home/.ssh"] {
                 chown(place(folder), Some(user), Some(user)).expect("root may");
@@ -105,8 +106,6 @@ impl Scene {
         let stdout = victim.stdout.take().expect("it is a pipe");
         BufReader::new(stdout).read_line(&mut line).expect("it tells");
         let mut target: Value = serde_json::from_str(&line).expect("JSON");
-        let mut controller = Controller::start().await;
-        worker.args(["--controller", &controller.address.to_string()]).stdin(Stdio::null());
         let worker = worker.spawn().expect("the worker starts");
         let session = welcomed(&mut controller).await;
         let more = json!({

@@ -1,7 +1,7 @@
 //! Tests that the supervisors of a stopped worker, which cannot kill anything itself, kill its trees before its leases
 //! end.
 
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::time::Duration;
 
 use atlas_env::Env;
@@ -10,7 +10,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::session::processes;
-use crate::support::{Controller, Node, PATIENCE, Session, shell, supervisor, until};
+use crate::support::{Controller, NO_ENGINE, Node, PATIENCE, Session, program, shell, until};
 
 /// The lifetime of leases in these tests.
 const TTL: Duration = Duration::from_secs(6);
@@ -19,12 +19,8 @@ const TTL: Duration = Duration::from_secs(6);
 async fn nothing_outlives_the_lease(confinement: &str, mark: &str) {
     let mut controller = Controller::start().await;
     let dir = tempfile::tempdir().expect("temporary directory");
-    let mut worker = Command::new(supervisor())
-        .args(["--node", "n1", "--log", "warn", "--confinement", confinement])
-        .args(["--controller", &controller.address.to_string(), "--data-dir"])
-        .arg(dir.path())
-        .env_remove("ATLAS_WORKER_CONFIG")
-        .stdin(Stdio::null())
+    let mut worker = program(&controller, dir.path(), NO_ENGINE)
+        .args(["--confinement", confinement])
         .spawn()
         .expect("the worker starts");
     let mut session = tokio::select! {

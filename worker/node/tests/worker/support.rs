@@ -2,9 +2,11 @@
 
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -408,7 +410,7 @@ impl Node {
         let mut options = Options::new(name, vec![controller.address.to_string()], dir.path().to_owned());
         options.supervisor = Some(supervisor());
         // An engine that answers late changes the inventory, and so begins another session.
-        options.container_engine = Some("no-engine".to_owned());
+        options.container_engine = Some(NO_ENGINE.to_owned());
         change(&mut options);
         let worker = Worker::start(options, Env::system()).await.expect("the worker starts");
         Self { worker, dir }
@@ -440,6 +442,19 @@ impl Stage {
         Self { controller, node, session }
     }
 }
+
+/// The worker's program as node `n1` of a controller, with the client of a container engine. Whoever names a program that does not exist gets
+/// one session: an engine that answers late begins another.
+pub(crate) fn program(controller: &Controller, data_dir: &Path, engine: impl AsRef<OsStr>) -> Command {
+    let mut worker = Command::new(supervisor());
+    worker.args(["--node", "n1", "--log", "warn", "--controller", &controller.address.to_string(), "--data-dir"]);
+    worker.arg(data_dir).arg("--container-engine").arg(engine);
+    worker.env_remove("ATLAS_WORKER_CONFIG").stdin(Stdio::null());
+    worker
+}
+
+/// The name of a container engine that no machine has.
+pub(crate) const NO_ENGINE: &str = "no-engine";
 
 /// The supervisor program of process trees.
 pub(crate) fn supervisor() -> PathBuf {

@@ -1,21 +1,16 @@
 //! Tests that no process is left when a worker is killed, for every kind of confinement.
 
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::session::processes;
-use crate::support::{Controller, End, Node, PATIENCE, in_time, shell, supervisor, until};
+use crate::support::{Controller, End, NO_ENGINE, Node, PATIENCE, in_time, program, shell, until};
 
 /// Kills a worker with SIGKILL while an agent has children of every kind, each a `sleep` with the argument `mark`.
 async fn nothing_outlives(confinement: &str, mark: &str) {
     let mut controller = Controller::start().await;
     let dir = tempfile::tempdir().expect("temporary directory");
-    let mut worker = Command::new(supervisor())
-        .args(["--node", "n1", "--log", "warn", "--confinement", confinement])
-        .args(["--controller", &controller.address.to_string(), "--data-dir"])
-        .arg(dir.path())
-        .env_remove("ATLAS_WORKER_CONFIG")
-        .stdin(Stdio::null())
+    let mut worker = program(&controller, dir.path(), NO_ENGINE)
+        .args(["--confinement", confinement])
         .spawn()
         .expect("the worker starts");
     let mut session = tokio::select! {

@@ -6,11 +6,11 @@ use atlas_types::{EventSeq, FireTrigger, FiredBy, ObjectName, Observation, Times
 use super::{object_key, start_run, submit};
 use crate::tests::script::{Run, Words};
 
-/// `plan NAME TIME` sets the next time of a trigger.
+/// `plan NAME TIME` sets the next time of a trigger, with `unfired=yes` from a status that was read before it fired.
 pub(super) fn plan(run: &Run, words: &Words<'_>) -> Observation {
     let key = object_key("trigger", words.word(1));
     let found = run.state.object(&key).expect("a trigger");
-    let mut status = TriggerStatus::of(found);
+    let mut status = if words.text("unfired").is_some() { TriggerStatus::default() } else { TriggerStatus::of(found) };
     status.armed = true;
     (status.planned_revision, status.next_fire) = (found.revision.0, words.word(2).parse().expect("a time"));
     let (uid, revision) = (found.uid, found.revision);
