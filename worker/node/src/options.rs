@@ -132,6 +132,8 @@ pub struct Options {
     pub models: ModelEnvironment,
     /// How long an attempt with a journal waits before its job is parked.
     pub park_after: Duration,
+    /// How long a worker that stops waits for the controller to let it go.
+    pub farewell_max: Duration,
 }
 
 impl Options {
@@ -185,6 +187,7 @@ impl Options {
             gpu_health_every: Duration::from_secs(15),
             models: ModelEnvironment::of_process(),
             park_after: atlas_slots::PARK_AFTER,
+            farewell_max: Duration::from_secs(10),
         }
     }
 

@@ -160,6 +160,7 @@ impl Worker {
             stop_grace: options.stop_grace,
             inventory: identity.inventory.clone(),
             park_after: options.park_after,
+            farewell_max: options.farewell_max,
         };
         let slots = match earlier {
             Some(earlier) => {

@@ -40,6 +40,9 @@ pub struct Options {
     pub inventory: Inventory,
     /// How long an attempt waits before its job is parked.
     pub park_after: Duration,
+    /// How long a process that has nothing left to do waits for its leader to let it go. One that goes before loses what the leader grants it
+    /// meanwhile.
+    pub farewell_max: Duration,
 }
 
 impl Default for Options {
@@ -50,6 +53,7 @@ impl Default for Options {
             stop_grace: Duration::from_secs(2),
             inventory: Inventory::default(),
             park_after: PARK_AFTER,
+            farewell_max: Duration::from_secs(10),
         }
     }
 }

@@ -411,6 +411,8 @@ impl Node {
         options.supervisor = Some(supervisor());
         // An engine that answers late changes the inventory, and so begins another session.
         options.container_engine = Some(NO_ENGINE.to_owned());
+        // The simulated controller says nothing when a worker stops.
+        options.farewell_max = Duration::ZERO;
         change(&mut options);
         let worker = Worker::start(options, Env::system()).await.expect("the worker starts");
         Self { worker, dir }

@@ -8,9 +8,6 @@ use super::{Session, Slots};
 use crate::attempts::{Stage, Stop};
 use crate::{Effect, StopReason};
 
-/// How long a process that has nothing left to do waits for its leader to let it go.
-const FAREWELL_MAX: Duration = Duration::from_secs(2);
-
 /// The end of a process that takes no new work: only when its leader grants it nothing more may it say that it leaves.
 #[derive(Debug, Default)]
 pub(super) struct Farewell {
@@ -18,9 +15,14 @@ pub(super) struct Farewell {
     pub(super) known: bool,
     /// The leader was told that the process leaves.
     said: bool,
+    /// Since when it has nothing left to do.
+    since: Option<Duration>,
     /// By when the process ends, whatever the leader says.
     pub(super) until: Option<Duration>,
 }
+
+/// How long such a process tries to reach a leader.
+const AWAY_MAX: Duration = Duration::from_secs(2);
 
 impl Slots {
     /// Whether the leader has this node for drained.
@@ -35,10 +37,16 @@ impl Slots {
     /// Ends a process that takes no new work and has nothing left to do.
     pub(super) fn say_farewell(&mut self, now: Duration, effects: &mut Vec<Effect>) {
         if !self.draining || !self.is_idle() {
-            self.farewell.until = None;
+            (self.farewell.since, self.farewell.until) = (None, None);
             return;
         }
-        let until = *self.farewell.until.get_or_insert(now + FAREWELL_MAX);
+        let patience = match self.session {
+            Session::Away => AWAY_MAX.min(self.options.farewell_max),
+            // Whoever answers slowly may have granted it something.
+            Session::Greeting { .. } | Session::Live => self.options.farewell_max,
+        };
+        let until = *self.farewell.since.get_or_insert(now) + patience;
+        self.farewell.until = Some(until);
         // Without a session there is nobody who could grant it anything, or the leader finds that its stream broke.
         let is_alone = self.session == Session::Away && (self.farewell.said || self.clock.is_none());
         if is_alone || until <= now {

@@ -174,42 +174,47 @@ fn a_process_leaves_when_its_leader_grants_it_nothing_more() {
 #[test]
 fn a_process_that_the_leader_does_not_let_go_ends_all_the_same() {
     check(
-        "connect; welcome; drain; +1; +1",
+        "connect; welcome; drain; +9; +1",
         &expect![[r#"
-        connect
-            hello []
-        welcome
-        drain
-            draining
-        +1
-        +1
-            drained
-    "#]],
+            connect
+                hello []
+            welcome
+            drain
+                draining
+            +9
+                disconnect TimeUsedUp
+                drained
+            +1
+                drained
+        "#]],
     );
     check(
-        "connect; welcome; drain; back slowly; +1; +1",
+        "connect; welcome; drain; back slowly; +9; +1",
         &expect![[r#"
-        connect
-            hello []
-        welcome
-        drain
-            draining
-        back slowly
-            leaving
-        +1
-        +1
-            drained
-    "#]],
+            connect
+                hello []
+            welcome
+            drain
+                draining
+            back slowly
+                leaving
+            +9
+                disconnect TimeUsedUp
+                drained
+            +1
+                drained
+        "#]],
     );
     check(
-        "connect; drain; +2",
+        "connect; drain; +9; lost",
         &expect![[r#"
-        connect
-            hello []
-        drain
-        +2
-            drained
-    "#]],
+            connect
+                hello []
+            drain
+            +9
+            lost
+                drained
+        "#]],
     );
 }
 
