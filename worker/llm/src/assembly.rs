@@ -29,7 +29,19 @@ pub struct Assembly {
 enum Building {
     Text(String),
     Reasoning { text: String, opaque: Value },
-    Call { id: String, name: String, arguments: Arguments, opaque: Value },
+    Call(Call),
+}
+
+#[derive(Debug)]
+struct Call {
+    /// The provider's id; another one if it has none or the id is taken.
+    id: String,
+    /// The provider's id as it came.
+    given: String,
+    /// Empty as long as the provider has not said it.
+    name: String,
+    arguments: Arguments,
+    opaque: Value,
 }
 
 #[derive(Debug)]
@@ -107,24 +119,40 @@ impl Assembly {
         self.closed = true;
     }
 
-    /// A call begins; the result is its number. An id that is empty or taken is replaced.
+    /// A call begins; the result is its number. An id that is empty or taken is replaced. A name that is empty follows with
+    /// [`Assembly::name_call`].
     pub fn begin_call(&mut self, id: &str, name: &str, out: &mut Vec<Event>) -> Result<usize, CallError> {
         let index = self.calls.len();
         if index >= CALLS_MAX {
             return Err(failure::answer(format!("the answer calls more than {CALLS_MAX} tools")));
         }
-        if name.is_empty() {
-            return Err(failure::answer("the answer calls a tool without a name"));
-        }
-        self.charge(id.len().saturating_add(name.len()))?;
-        let taken =
-            |id: &str| self.parts.iter().any(|part| matches!(part, Building::Call { id: other, .. } if other == id));
-        let id = if id.is_empty() || taken(id) { format!("call_{}_{index}", self.round) } else { id.to_owned() };
-        out.push(Event::Delta(Delta::Call { index, id: id.clone(), name: name.to_owned() }));
+        self.charge(id.len())?;
+        let taken = |id: &str| self.parts.iter().any(|part| matches!(part, Building::Call(call) if call.id == id));
+        let own = if id.is_empty() || taken(id) { format!("call_{}_{index}", self.round) } else { id.to_owned() };
         self.calls.push(self.parts.len());
         let arguments = Arguments::Text(String::new());
-        self.add(Building::Call { id, name: name.to_owned(), arguments, opaque: Value::Null })?;
+        let call = Call { id: own, given: id.to_owned(), name: String::new(), arguments, opaque: Value::Null };
+        self.add(Building::Call(call))?;
+        self.name_call(index, name, out)?;
         Ok(index)
+    }
+
+    /// The name of a call that began without one. What arrived of its arguments is shown with it.
+    pub fn name_call(&mut self, index: usize, name: &str, out: &mut Vec<Event>) -> Result<(), CallError> {
+        self.charge(name.len())?;
+        let Some(call) = self.call(index).filter(|call| call.name.is_empty() && !name.is_empty()) else {
+            return Ok(());
+        };
+        name.clone_into(&mut call.name);
+        out.push(Event::Delta(Delta::Call { index, id: call.id.clone(), name: name.to_owned() }));
+        let text = match &call.arguments {
+            Arguments::Text(text) => text.clone(),
+            Arguments::Value(value) => value.to_string(),
+        };
+        if !text.is_empty() {
+            out.push(Event::Delta(Delta::Arguments { index, text }));
+        }
+        Ok(())
     }
 
     /// More of a call's arguments, as JSON text.
@@ -134,29 +162,33 @@ impl Assembly {
         }
         self.charge(piece.len())?;
         match self.call(index) {
-            Some(Building::Call { arguments: Arguments::Text(text), .. }) => text.push_str(piece),
-            _ => return Err(failure::answer("arguments belong to no call")),
+            Some(Call { arguments: Arguments::Text(text), name, .. }) => {
+                text.push_str(piece);
+                if !name.is_empty() {
+                    out.push(Event::Delta(Delta::Arguments { index, text: piece.to_owned() }));
+                }
+                Ok(())
+            }
+            _ => Err(failure::answer("arguments belong to no call")),
         }
-        out.push(Event::Delta(Delta::Arguments { index, text: piece.to_owned() }));
-        Ok(())
     }
 
     /// The arguments of a call, from a provider that sends them parsed.
     pub fn parsed_arguments(&mut self, index: usize, value: Value, out: &mut Vec<Event>) -> Result<(), CallError> {
         let text = value.to_string();
         self.charge(text.len())?;
-        match self.call(index) {
-            Some(Building::Call { arguments, .. }) => *arguments = Arguments::Value(value),
-            _ => return Err(failure::answer("arguments belong to no call")),
+        let call = self.call(index).ok_or_else(|| failure::answer("arguments belong to no call"))?;
+        call.arguments = Arguments::Value(value);
+        if !call.name.is_empty() {
+            out.push(Event::Delta(Delta::Arguments { index, text }));
         }
-        out.push(Event::Delta(Delta::Arguments { index, text }));
         Ok(())
     }
 
     /// The arguments of a call so far, if they are text.
     pub fn arguments_so_far(&self, index: usize) -> Option<&str> {
         match self.parts.get(*self.calls.get(index)?) {
-            Some(Building::Call { arguments: Arguments::Text(text), .. }) => Some(text),
+            Some(Building::Call(Call { arguments: Arguments::Text(text), .. })) => Some(text),
             _ => None,
         }
     }
@@ -164,17 +196,14 @@ impl Assembly {
     /// What the provider wants back with the result of a call.
     pub fn call_opaque(&mut self, index: usize, value: Value) -> Result<(), CallError> {
         self.charge(value.to_string().len())?;
-        match self.call(index) {
-            Some(Building::Call { opaque, .. }) => *opaque = value,
-            _ => return Err(failure::answer("a signature belongs to no call")),
-        }
+        self.call(index).ok_or_else(|| failure::answer("a signature belongs to no call"))?.opaque = value;
         Ok(())
     }
 
     /// The id that a call has in the answer.
     pub fn call_id(&self, index: usize) -> Option<&str> {
         match self.parts.get(*self.calls.get(index)?) {
-            Some(Building::Call { id, .. }) => Some(id),
+            Some(Building::Call(call)) => Some(&call.id),
             _ => None,
         }
     }
@@ -189,18 +218,45 @@ impl Assembly {
         self.parts.is_empty()
     }
 
-    /// The parts, with arguments parsed. Missing arguments are `{}`, and text that is no JSON stays a string.
-    pub fn finish(&mut self) -> Vec<Part> {
+    /// The parts, with arguments parsed. Missing arguments are `{}`, and text that is no JSON stays a string. A call that the
+    /// server sent twice is one call.
+    pub fn finish(&mut self) -> Result<Vec<Part>, CallError> {
         self.calls.clear();
-        std::mem::take(&mut self.parts).into_iter().map(Building::finish).collect()
+        let mut parts: Vec<Building> = Vec::with_capacity(self.parts.len());
+        for part in std::mem::take(&mut self.parts) {
+            match part {
+                Building::Call(call) => {
+                    let mut calls = parts.iter_mut().filter_map(|part| match part {
+                        Building::Call(call) => Some(call),
+                        _ => None,
+                    });
+                    let twin = match call.name.is_empty() {
+                        true => calls.next_back().filter(|before| call.continues(before)),
+                        false => calls.find(|before| call.repeats(before)),
+                    };
+                    match twin {
+                        Some(twin) => twin.absorb(call),
+                        None if call.name.is_empty() => {
+                            return Err(failure::answer("the answer calls a tool without a name"));
+                        }
+                        None => parts.push(Building::Call(call)),
+                    }
+                }
+                part => parts.push(part),
+            }
+        }
+        Ok(parts.into_iter().map(Building::finish).collect())
     }
 
     fn open(&mut self) -> Option<&mut Building> {
         if self.closed { None } else { self.parts.last_mut() }
     }
 
-    fn call(&mut self, index: usize) -> Option<&mut Building> {
-        self.parts.get_mut(*self.calls.get(index)?)
+    fn call(&mut self, index: usize) -> Option<&mut Call> {
+        match self.parts.get_mut(*self.calls.get(index)?)? {
+            Building::Call(call) => Some(call),
+            _ => None,
+        }
     }
 
     fn add(&mut self, part: Building) -> Result<(), CallError> {
@@ -226,14 +282,61 @@ impl Building {
         match self {
             Self::Text(text) => Part::Text { text },
             Self::Reasoning { text, opaque } => Part::Reasoning { text, opaque },
-            Self::Call { id, name, arguments, opaque } => {
+            Self::Call(Call { id, name, arguments, opaque, .. }) => {
                 Part::ToolCall(ToolCall { id, name, arguments: arguments.finish(), opaque })
             }
         }
     }
 }
 
+impl Call {
+    /// Whether this is `before` once more: servers that translate between protocols send a call under two numbers, once
+    /// complete and once without its arguments, or twice alike. Run twice, it would do its work twice.
+    fn repeats(&self, before: &Self) -> bool {
+        !self.given.is_empty()
+            && self.given == before.given
+            && self.name == before.name
+            && (self.arguments.is_nothing()
+                || before.arguments.is_nothing()
+                || self.arguments.value() == before.arguments.value())
+    }
+
+    /// Whether this nameless call holds the arguments of `before`, under another number.
+    fn continues(&self, before: &Self) -> bool {
+        let is_same = [&self.given, &before.given].iter().any(|id| id.is_empty()) || self.given == before.given;
+        is_same && (self.arguments.is_nothing() || before.arguments.is_nothing())
+    }
+
+    /// Takes what the other half of the call holds and this one lacks.
+    fn absorb(&mut self, other: Self) {
+        if self.arguments.is_nothing() {
+            self.arguments = other.arguments;
+        }
+        if self.opaque.is_null() {
+            self.opaque = other.opaque;
+        }
+    }
+}
+
 impl Arguments {
+    /// Whether there are none: servers write them as an empty text or object.
+    fn is_nothing(&self) -> bool {
+        match self.value() {
+            Value::Null => true,
+            Value::Object(members) => members.is_empty(),
+            _ => false,
+        }
+    }
+
+    /// What the arguments are worth, parsed.
+    fn value(&self) -> Value {
+        match self {
+            Self::Value(value) => value.clone(),
+            Self::Text(text) if text.trim().is_empty() => Value::Null,
+            Self::Text(text) => json::parse(text.as_bytes()).unwrap_or_else(|_| Value::String(text.clone())),
+        }
+    }
+
     fn finish(self) -> Value {
         let value = match self {
             Self::Value(value) => value,
@@ -271,7 +374,7 @@ mod tests {
         assembly.text("!", &mut out).expect("fits");
         assembly.close();
         assembly.text("?", &mut out).expect("fits");
-        let parts = serde_json::to_value(assembly.finish()).expect("JSON");
+        let parts = serde_json::to_value(assembly.finish().expect("whole")).expect("JSON");
         assert_eq!(
             parts,
             json!([
@@ -288,15 +391,65 @@ mod tests {
     #[test]
     fn arguments_are_repaired_or_kept() {
         let mut assembly = Assembly::new(2);
-        for (id, pieces) in [("", &[][..]), ("x", &["null"]), ("x", &["{\"a\""]), ("y", &[" \n"])] {
+        for (id, pieces) in [("", &[][..]), ("x", &["{\"b\": 1}"]), ("x", &["{\"a\""]), ("y", &[" \n"])] {
             call(&mut assembly, id, "f", pieces);
         }
-        let calls = assembly.finish().into_iter().map(|part| match part {
+        let calls = assembly.finish().expect("whole").into_iter().map(|part| match part {
             Part::ToolCall(call) => (call.id, call.arguments),
             part => panic!("{part:?} is no call"),
         });
-        let expected = [("call_2_0", json!({})), ("x", json!({})), ("call_2_2", json!("{\"a\"")), ("y", json!({}))];
+        let expected =
+            [("call_2_0", json!({})), ("x", json!({"b": 1})), ("call_2_2", json!("{\"a\"")), ("y", json!({}))];
         assert_eq!(calls.collect::<Vec<_>>(), expected.map(|(id, arguments)| (id.to_owned(), arguments)));
+    }
+
+    /// The calls of an answer, from their ids, names and arguments.
+    fn calls(pieces: &[(&str, &str, &str)]) -> Result<Vec<(String, Value)>, CallError> {
+        let mut assembly = Assembly::new(1);
+        for (id, name, arguments) in pieces {
+            call(&mut assembly, id, name, &[*arguments]);
+        }
+        let calls = assembly.finish()?.into_iter().map(|part| match part {
+            Part::ToolCall(call) => (format!("{} {}", call.id, call.name), call.arguments),
+            part => panic!("{part:?} is no call"),
+        });
+        Ok(calls.collect())
+    }
+
+    #[test]
+    fn a_call_under_two_numbers_is_one_call() {
+        let one = Ok(vec![("a f".to_owned(), json!({"x": 1}))]);
+        let full = "{\"x\":1}";
+        for (first, second) in [("{}", full), ("", full), (full, "{}"), (full, ""), (full, "{ \"x\": 1 }")] {
+            assert_eq!(calls(&[("a", "f", first), ("a", "f", second)]), one, "{first} {second}");
+        }
+        assert_eq!(calls(&[("a", "f", ""), ("", "", full)]), one);
+        assert_eq!(calls(&[("a", "f", ""), ("a", "", full)]), one);
+        assert_eq!(calls(&[("a", "f", full), ("", "", "")]), one);
+        let two =
+            |second: &str, arguments| Ok(vec![("a f".to_owned(), json!({"x": 1})), (second.to_owned(), arguments)]);
+        assert_eq!(calls(&[("a", "f", full), ("a", "f", "{\"x\":2}")]), two("call_1_1 f", json!({"x": 2})));
+        assert_eq!(calls(&[("a", "f", full), ("a", "g", full)]), two("call_1_1 g", json!({"x": 1})));
+        assert_eq!(calls(&[("a", "f", full), ("b", "f", full)]), two("b f", json!({"x": 1})));
+        for nameless in [&[("", "", "{}")][..], &[("a", "f", full), ("", "", full)], &[("a", "f", ""), ("b", "", full)]]
+        {
+            let error = calls(nameless).expect_err("refused");
+            assert_eq!(error.message, "the answer calls a tool without a name");
+        }
+    }
+
+    #[test]
+    fn a_name_may_follow_its_id() {
+        let (mut assembly, mut out) = (Assembly::new(1), Vec::new());
+        let index = assembly.begin_call("a", "", &mut out).expect("fits");
+        assembly.arguments(index, "{\"x\":", &mut out).expect("fits");
+        assert_eq!(out, []);
+        assembly.name_call(index, "f", &mut out).expect("fits");
+        assembly.name_call(index, "other", &mut out).expect("fits");
+        assembly.arguments(index, "1}", &mut out).expect("fits");
+        let shown = |text: &str| Event::Delta(Delta::Arguments { index, text: text.to_owned() });
+        let begun = Event::Delta(Delta::Call { index, id: "a".to_owned(), name: "f".to_owned() });
+        assert_eq!(out, [begun, shown("{\"x\":"), shown("1}")]);
     }
 
     #[test]
@@ -307,7 +460,6 @@ mod tests {
             assembly.begin_call("", "f", out).expect("fits");
         }
         assert!(assembly.begin_call("", "f", out).is_err());
-        assert!(assembly.begin_call("", "", out).is_err());
         assert!(assembly.arguments(999, "x", out).is_err());
         let mebibyte = "x".repeat(1 << 20);
         let mut assembly = Assembly::new(0);

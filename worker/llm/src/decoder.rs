@@ -6,93 +6,74 @@ use serde_json::Value;
 
 use crate::bedrock::frames;
 use crate::bounds::{ANSWER_BYTES_MAX, ERROR_BODY_BYTES_MAX};
-use crate::{Decoder, Event, array, failure, json, lines, sse};
-
-/// Reads a whole answer from its document.
-pub type Read = Box<dyn FnOnce(Value) -> Result<Answer, CallError> + Send>;
+use crate::{Decoder, Event, array, failure, json, sse};
 
 /// A decoder for an answer that is one JSON document.
-pub fn whole(read: impl FnOnce(Value) -> Result<Answer, CallError> + Send + 'static) -> Box<dyn Decoder> {
-    Box::new(Whole { body: Vec::new(), read: Some(Box::new(read)) })
+pub fn whole(machine: impl Machine + 'static) -> Box<dyn Decoder> {
+    Box::new(Framed { framing: Framing::Document(Document::default()), machine, done: false })
 }
 
 /// The own part of a protocol that streams: what one frame means.
 pub trait Machine: Send {
     /// One event or line. `name` is the field `event` of an event and empty otherwise. Events go to `out`.
-    fn frame(&mut self, name: &str, data: &str, out: &mut Vec<Event>) -> Result<(), CallError>;
+    fn frame(&mut self, name: &str, data: &Value, out: &mut Vec<Event>) -> Result<(), CallError>;
 
     /// The stream ended without an answer yet.
     fn end(&mut self, out: &mut Vec<Event>) -> Result<(), CallError>;
+
+    /// The whole answer in one document: asked for, or sent by a server that does not stream.
+    fn document(&mut self, document: &Value) -> Result<Answer, CallError>;
 }
 
-/// A decoder for server-sent events. An answer of another content type is an error with the beginning of its body.
+/// A decoder for server-sent events.
 pub fn events(headers: &HeaderMap, machine: impl Machine + 'static) -> Box<dyn Decoder> {
-    match other_type(headers, &["text/event-stream"]) {
-        Some(content_type) => Box::new(Foreign { content_type, body: Vec::new() }),
-        None => Box::new(Framed { framing: Framing::Events(sse::Parser::default()), machine, done: false }),
-    }
+    streamed(headers, false, machine)
 }
 
-/// A decoder for JSON lines.
-pub fn json_lines(headers: &HeaderMap, machine: impl Machine + 'static) -> Box<dyn Decoder> {
-    let types = ["application/x-ndjson", "application/jsonl", "application/json", "application/x-json-stream"];
-    match other_type(headers, &types) {
-        Some(content_type) => Box::new(Foreign { content_type, body: Vec::new() }),
-        None => Box::new(Framed { framing: Framing::Lines(lines::Parser::default()), machine, done: false }),
-    }
-}
-
-/// A decoder for server-sent events or, if that is the content type, an array of objects.
-pub fn events_or_array(headers: &HeaderMap, machine: impl Machine + 'static) -> Box<dyn Decoder> {
-    if other_type(headers, &["application/json"]).is_some() || !headers.contains_key(http::header::CONTENT_TYPE) {
-        return events(headers, machine);
-    }
-    Box::new(Framed { framing: Framing::Array(array::Parser::default()), machine, done: false })
+/// A decoder for objects one behind the other: JSON lines or an array. Server-sent events are read too.
+pub fn objects(headers: &HeaderMap, machine: impl Machine + 'static) -> Box<dyn Decoder> {
+    streamed(headers, true, machine)
 }
 
 /// A decoder for event streams of Amazon. The name of a frame is that of its event.
 pub fn amazon_events(headers: &HeaderMap, machine: impl Machine + 'static) -> Box<dyn Decoder> {
-    match other_type(headers, &["application/vnd.amazon.eventstream"]) {
-        Some(content_type) => Box::new(Foreign { content_type, body: Vec::new() }),
-        None => Box::new(Framed { framing: Framing::Amazon(frames::Frames::default()), machine, done: false }),
+    match content_type(headers) {
+        Some(other) if other != "application/vnd.amazon.eventstream" => streamed(headers, false, machine),
+        _ => Box::new(Framed { framing: Framing::Amazon(frames::Frames::default()), machine, done: false }),
     }
 }
 
-/// The content type, if there is one and it is none of `expected`.
-fn other_type(headers: &HeaderMap, expected: &[&str]) -> Option<String> {
+/// A decoder that goes by what the answer begins with: not every server names the type of its answers as it should.
+fn streamed(headers: &HeaderMap, has_objects: bool, machine: impl Machine + 'static) -> Box<dyn Decoder> {
+    let framing = Framing::Unknown(Beginning::new(content_type(headers), has_objects));
+    Box::new(Framed { framing, machine, done: false })
+}
+
+fn content_type(headers: &HeaderMap) -> Option<String> {
     let value = headers.get(http::header::CONTENT_TYPE)?.to_str().unwrap_or("unreadable");
-    let essence = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    (!expected.contains(&essence.as_str())).then_some(essence)
+    Some(value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
 }
 
-struct Whole {
-    body: Vec<u8>,
-    read: Option<Read>,
-}
+/// One JSON document as it arrives.
+#[derive(Default)]
+struct Document(Vec<u8>);
 
-impl Decoder for Whole {
-    fn push(&mut self, bytes: &[u8], _out: &mut Vec<Event>) -> Result<(), CallError> {
-        if self.body.len().saturating_add(bytes.len()) > ANSWER_BYTES_MAX {
+impl Document {
+    fn push(&mut self, bytes: &[u8]) -> Result<(), CallError> {
+        if self.0.len().saturating_add(bytes.len()) > ANSWER_BYTES_MAX {
             return Err(failure::answer(format!("the answer is larger than {ANSWER_BYTES_MAX} bytes")));
         }
-        self.body.extend_from_slice(bytes);
+        self.0.extend_from_slice(bytes);
         Ok(())
     }
 
-    fn end(&mut self, out: &mut Vec<Event>) -> Result<(), CallError> {
-        let body = std::mem::take(&mut self.body);
-        let Some(read) = self.read.take() else { return Ok(()) };
-        let value = json::parse(&body).map_err(|error| unreadable(&error, &body))?;
-        if failure::is_report(&value) {
-            return Err(failure::of_value(&value));
-        }
-        out.push(Event::Answer(Box::new(read(value)?)));
-        Ok(())
+    /// The document, unless it reports an error.
+    fn end(&mut self) -> Result<Value, CallError> {
+        let body = std::mem::take(&mut self.0);
+        let value =
+            json::parse(&body).map_err(|error| failure::answer(format!("the answer is {error}: {}", head(&body))))?;
+        if failure::is_report(&value) { Err(failure::of_value(&value)) } else { Ok(value) }
     }
-}
-
-fn unreadable(error: &json::JsonError, body: &[u8]) -> CallError {
-    failure::answer(format!("the answer is {error}: {}", head(body)))
 }
 
 /// The beginning of a body, for messages.
@@ -101,27 +82,35 @@ fn head(body: &[u8]) -> String {
 }
 
 enum Framing {
+    /// Nothing has arrived that would tell.
+    Unknown(Beginning),
     Events(sse::Parser),
-    Lines(lines::Parser),
-    Array(array::Parser),
+    Objects(array::Parser),
     Amazon(frames::Frames),
+    /// One document, asked for or in place of a stream.
+    Document(Document),
+    /// Neither a stream nor a document: its beginning is shown.
+    Text {
+        content_type: Option<String>,
+        body: Vec<u8>,
+    },
 }
 
 impl Framing {
     fn push(&mut self, bytes: &[u8], frames: &mut Vec<sse::Event>) -> Result<(), CallError> {
         match self {
-            Self::Events(parser) => parser.push(bytes, frames).map_err(CallError::from),
-            Self::Lines(parser) => {
-                let mut lines = Vec::new();
-                let result = parser.push(bytes, &mut lines);
-                frames.extend(lines.iter().map(|line| line_frame(line)));
-                result.map_err(CallError::from)
+            Self::Unknown(beginning) => {
+                let Some(known) = beginning.push(bytes) else { return Ok(()) };
+                let begun = std::mem::take(&mut beginning.bytes);
+                *self = known;
+                self.push(&begun, frames)
             }
-            Self::Array(parser) => {
+            Self::Events(parser) => parser.push(bytes, frames).map_err(CallError::from),
+            Self::Objects(parser) => {
                 let mut objects = Vec::new();
                 let result = parser.push(bytes, &mut objects);
                 frames.extend(objects.iter().map(|object| line_frame(object)));
-                result
+                result.map_err(CallError::from)
             }
             Self::Amazon(parser) => {
                 let mut read = Vec::new();
@@ -133,21 +122,88 @@ impl Framing {
                 }
                 result.map_err(CallError::from)
             }
+            Self::Document(document) => document.push(bytes),
+            Self::Text { body, .. } => {
+                let room = ERROR_BODY_BYTES_MAX.saturating_sub(body.len());
+                body.extend_from_slice(&bytes[..bytes.len().min(room)]);
+                if body.len() >= ERROR_BODY_BYTES_MAX { Err(self.foreign()) } else { Ok(()) }
+            }
         }
     }
 
+    /// The last event, which the end of the stream cut off.
     fn end(&mut self) -> Option<sse::Event> {
         match self {
             Self::Events(parser) => parser.end(),
-            Self::Lines(parser) => parser.end().map(|line| line_frame(&line)),
-            Self::Array(_) | Self::Amazon(_) => None,
+            Self::Objects(parser) => parser.end().map(|line| line_frame(&line)),
+            Self::Unknown(_) | Self::Amazon(_) | Self::Document(_) | Self::Text { .. } => None,
         }
     }
+
+    /// Why there was no answer until the end.
+    fn foreign(&self) -> CallError {
+        match self {
+            Self::Text { content_type, body } => not_a_stream(content_type.as_deref(), body),
+            // What the beginning holds is too short to be anything.
+            Self::Unknown(beginning) if !beginning.bytes.trim_ascii().is_empty() => {
+                not_a_stream(beginning.content_type.as_deref(), &beginning.bytes)
+            }
+            Self::Events(parser) if !parser.stray().is_empty() => failure::of_stray(parser.stray()),
+            _ => failure::cut_off(),
+        }
+    }
+}
+
+fn not_a_stream(content_type: Option<&str>, body: &[u8]) -> CallError {
+    let content_type = content_type.unwrap_or("a text");
+    failure::answer(format!("the answer is {content_type} and not a stream: {}", head(body)))
 }
 
 fn line_frame(line: &[u8]) -> sse::Event {
     sse::Event { name: String::new(), data: String::from_utf8_lossy(line).into_owned() }
 }
+
+/// The first bytes of an answer, until they tell what it is.
+struct Beginning {
+    content_type: Option<String>,
+    /// The protocol sends objects one behind the other.
+    has_objects: bool,
+    bytes: Vec<u8>,
+}
+
+/// The beginnings of lines of server-sent events.
+const FIELDS: [&[u8]; 5] = [b"data", b"event", b"id", b"retry", b":"];
+
+impl Beginning {
+    fn new(content_type: Option<String>, has_objects: bool) -> Self {
+        Self { content_type, has_objects, bytes: Vec::new() }
+    }
+
+    /// What the answer is, as soon as that is known. White space and a byte order mark say nothing.
+    fn push(&mut self, bytes: &[u8]) -> Option<Framing> {
+        self.bytes.extend_from_slice(bytes);
+        let is_long = self.bytes.len() >= ERROR_BODY_BYTES_MAX;
+        let text = self.bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&self.bytes).trim_ascii_start();
+        let text_framing = || Framing::Text { content_type: self.content_type.clone(), body: Vec::new() };
+        match text.first() {
+            None if is_long => Some(text_framing()),
+            None => None,
+            Some(b'{' | b'[') if self.has_objects => Some(Framing::Objects(array::Parser::default())),
+            Some(b'{' | b'[') => Some(Framing::Document(Document::default())),
+            Some(_) if self.content_type.as_deref() == Some("text/event-stream") => {
+                Some(Framing::Events(sse::Parser::default()))
+            }
+            Some(_) if FIELDS.iter().any(|field| text.starts_with(field)) => {
+                Some(Framing::Events(sse::Parser::default()))
+            }
+            Some(_) if FIELDS.iter().any(|field| field.starts_with(text)) => None,
+            Some(_) => Some(text_framing()),
+        }
+    }
+}
+
+/// Names of events that only keep the connection open.
+const PINGS: [&str; 5] = ["ping", "keepalive", "keep-alive", "keep_alive", "heartbeat"];
 
 struct Framed<M> {
     framing: Framing,
@@ -162,10 +218,37 @@ impl<M: Machine> Framed<M> {
             if self.done {
                 break;
             }
-            self.machine.frame(&frame.name, &frame.data, out)?;
+            self.frame(&frame, out)?;
             self.done = matches!(out.last(), Some(Event::Answer(_)));
         }
         Ok(())
+    }
+
+    fn frame(&mut self, frame: &sse::Event, out: &mut Vec<Event>) -> Result<(), CallError> {
+        let data = frame.data.trim();
+        // Events without data and pings keep the connection open, whatever they hold.
+        if data.is_empty() || PINGS.contains(&frame.name.as_str()) {
+            return Ok(());
+        }
+        if data == "[DONE]" {
+            // Without an answer it may be incomplete: a server that broke off between two events.
+            self.machine.end(out)?;
+            return if matches!(out.last(), Some(Event::Answer(_))) { Ok(()) } else { Err(failure::cut_off()) };
+        }
+        let value = match json::parse(data.as_bytes()) {
+            Ok(Value::Null) => return Ok(()),
+            Ok(Value::String(text)) => return Err(failure::of_text(&text)),
+            Ok(value) => value,
+            // A document that is cut or broken, or words in place of one.
+            Err(error) if data.starts_with(['{', '[']) => {
+                return Err(failure::answer(format!("a piece of the stream is {error}: {}", head(data.as_bytes()))));
+            }
+            Err(_) => return Err(failure::of_text(data)),
+        };
+        if frame.name == "error" || failure::is_report(&value) {
+            return Err(failure::of_value(&value));
+        }
+        self.machine.frame(&frame.name, &value, out)
     }
 }
 
@@ -184,38 +267,19 @@ impl<M: Machine> Decoder for Framed<M> {
         if self.done {
             return Ok(());
         }
+        if let Framing::Document(document) = &mut self.framing {
+            let document = document.end()?;
+            out.push(Event::Answer(Box::new(self.machine.document(&document)?)));
+            self.done = true;
+            return Ok(());
+        }
         let last = self.framing.end();
         self.frames(last.into_iter().collect(), out)?;
         if !self.done {
             self.machine.end(out)?;
             self.done = matches!(out.last(), Some(Event::Answer(_)));
         }
-        if self.done { Ok(()) } else { Err(failure::cut_off()) }
-    }
-}
-
-/// An answer of an unexpected content type.
-struct Foreign {
-    content_type: String,
-    body: Vec<u8>,
-}
-
-impl Decoder for Foreign {
-    fn push(&mut self, bytes: &[u8], out: &mut Vec<Event>) -> Result<(), CallError> {
-        let room = ERROR_BODY_BYTES_MAX.saturating_sub(self.body.len());
-        self.body.extend_from_slice(&bytes[..bytes.len().min(room)]);
-        if self.body.len() >= ERROR_BODY_BYTES_MAX { self.end(out) } else { Ok(()) }
-    }
-
-    fn end(&mut self, _out: &mut Vec<Event>) -> Result<(), CallError> {
-        match json::parse(&self.body) {
-            Ok(value) if failure::is_report(&value) => Err(failure::of_value(&value)),
-            _ => Err(failure::answer(format!(
-                "the answer is {} and not a stream: {}",
-                self.content_type,
-                head(&self.body)
-            ))),
-        }
+        if self.done { Ok(()) } else { Err(self.framing.foreign()) }
     }
 }
 
@@ -234,9 +298,9 @@ mod tests {
     struct Echo;
 
     impl Machine for Echo {
-        fn frame(&mut self, name: &str, data: &str, out: &mut Vec<Event>) -> Result<(), CallError> {
-            out.push(match data {
-                "done" => Event::Answer(Box::new(answer())),
+        fn frame(&mut self, name: &str, data: &Value, out: &mut Vec<Event>) -> Result<(), CallError> {
+            out.push(match data.get("done") {
+                Some(_) => Event::Answer(Box::new(answer())),
                 _ => Event::Delta(atlas_model::Delta::Text(format!("{name}:{data}"))),
             });
             Ok(())
@@ -244,6 +308,10 @@ mod tests {
 
         fn end(&mut self, _out: &mut Vec<Event>) -> Result<(), CallError> {
             Ok(())
+        }
+
+        fn document(&mut self, _document: &Value) -> Result<Answer, CallError> {
+            Ok(answer())
         }
     }
 
@@ -272,7 +340,7 @@ mod tests {
 
     #[test]
     fn whole_answers() {
-        let decoder = || whole(|_| Ok(answer()));
+        let decoder = || whole(Echo);
         check(decoder(), "{}", &expect!["Answer"]);
         check(
             decoder(),
@@ -295,14 +363,14 @@ mod tests {
         let decoder = || events(&typed("text/event-stream; charset=utf-8"), Echo);
         check(
             decoder(),
-            "event: x\ndata: 1\n\ndata: done\n\ndata: 2\n\n",
+            "event: x\ndata: 1\n\ndata: {\"done\": 1}\n\ndata: 2\n\n",
             &expect![[r#"
                 Text("x:1")
                 Answer"#]],
         );
         check(
             decoder(),
-            "data: 1\n\ndata: done",
+            "data: 1\n\ndata: {\"done\": 1}",
             &expect![[r#"
                 Text(":1")
                 Answer"#]],
@@ -314,7 +382,7 @@ mod tests {
                 Text(":1")
                 connection: the connection ended before the answer was complete"#]],
         );
-        check(json_lines(&HeaderMap::new(), Echo), "done\n", &expect!["Answer"]);
+        check(objects(&HeaderMap::new(), Echo), "{\"done\": 1}\n", &expect!["Answer"]);
     }
 
     #[test]

@@ -55,15 +55,40 @@ pub fn of_value(value: &Value) -> CallError {
     CallError::new(kind(report.status, &report.codes, &message), message)
 }
 
+/// Words of a server where JSON belongs.
+pub fn of_text(text: &str) -> CallError {
+    let message = bounded(text);
+    let kind = kind(None, &message.to_lowercase().replace(' ', "_"), &message);
+    CallError::new(kind, bounded(&format!("the provider sent a text instead of an answer: {message}")))
+}
+
+/// What a server wrote between the events of a stream that then ended without an answer.
+pub fn of_stray(text: &[u8]) -> CallError {
+    match json::parse(text) {
+        Ok(value) if Report::read(&value).is_some() => of_value(&value),
+        _ => of_text(&String::from_utf8_lossy(text)),
+    }
+}
+
+/// A document without what the protocol promises: what it reports, or else `problem`.
+pub fn of_document(value: &Value, problem: &str) -> CallError {
+    if Report::read(value).is_some() { of_value(value) } else { answer(problem) }
+}
+
 /// An error of a provider that is told apart by its code alone.
 pub fn of_code(code: &str, message: &str) -> CallError {
     let message = bounded(if message.is_empty() { code } else { message });
     CallError::new(kind(None, &code.to_lowercase(), &message), message)
 }
 
-/// Whether a document reports an error.
+/// Whether a document reports an error. Some servers send the member with each piece and set it only when there is one.
 pub fn is_report(value: &Value) -> bool {
-    value.get("error").is_some_and(|error| !error.is_null())
+    let has_error = match value.get("error").or_else(|| value.pointer("/0/error")) {
+        None | Some(Value::Null | Value::Bool(false)) => false,
+        Some(Value::String(text)) => !text.is_empty(),
+        Some(_) => true,
+    };
+    has_error || ["object", "type"].iter().any(|name| value.get(*name).is_some_and(|kind| kind == "error"))
 }
 
 impl From<TooLarge> for CallError {
@@ -108,7 +133,9 @@ impl Report {
         let message = match message {
             Some(message) => message.to_owned(),
             // An object without a known text is shown as it is, so that nothing is lost.
-            None if inner.is_some() => source.to_string(),
+            None if inner.is_some() || is_report(value) => {
+                format!("the provider reported an error and did not say which: {source}")
+            }
             None => return None,
         };
         Some(Self { message, codes: words.join(" "), status })

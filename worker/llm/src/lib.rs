@@ -2,7 +2,7 @@
 //!
 //! A protocol is pure: it encodes a [`Request`] as the parts of an HTTP request, and a [`Decoder`] turns the bytes of the answer
 //! into [`Event`]s. The client sends the parts, and knows no protocol. The modules between them are shared by the protocols:
-//! framing ([`sse`], [`lines`], [`mod@array`], [`json`]), building an answer from pieces ([`assembly`]), decoders around a protocol's own part
+//! framing ([`sse`], [`mod@array`], [`json`]), building an answer from pieces ([`assembly`]), decoders around a protocol's own part
 //! ([`decoder`]), errors ([`failure`]) and names of tools ([`names`]).
 
 pub mod anthropic;
@@ -20,7 +20,6 @@ pub mod failure;
 pub mod gemini;
 pub mod image;
 pub mod json;
-pub mod lines;
 pub mod names;
 pub mod ollama;
 pub mod openai;

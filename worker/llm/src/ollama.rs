@@ -27,7 +27,7 @@ impl Protocol for Ollama {
 
     fn decoder(&self, request: &Request, headers: &HeaderMap) -> Box<dyn Decoder> {
         let state = decode::State::new(request);
-        if request.stream { decoder::json_lines(headers, state) } else { decoder::whole(|value| state.whole(&value)) }
+        if request.stream { decoder::objects(headers, state) } else { decoder::whole(state) }
     }
 
     fn probe(&self, endpoint: &Endpoint, _model: &str) -> Result<Option<Parts>, EncodeError> {

@@ -158,7 +158,7 @@ impl Reply {
         if !request.stream {
             events.clear();
         }
-        let parts = assembly.finish();
+        let parts = assembly.finish()?;
         let message = Message { role: Role::Assistant, parts };
         let estimated = || {
             let output = Request { messages: vec![message.clone()], ..Request::default() };

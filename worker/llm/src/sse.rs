@@ -4,6 +4,9 @@
 
 use crate::bounds::EVENT_BYTES_MAX;
 
+/// Bytes that are kept of lines that are no fields.
+const STRAY_BYTES_MAX: usize = 1024;
+
 /// One event of a stream. Its `id` and `retry` are for browsers that reconnect, and are not kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Event {
@@ -31,6 +34,8 @@ pub struct Parser {
     after_return: bool,
     /// The first line is still to come; it may begin with a byte order mark.
     first: bool,
+    /// The beginning of the lines that are no fields.
+    stray: Vec<u8>,
 }
 
 impl Default for Parser {
@@ -42,7 +47,15 @@ impl Default for Parser {
 impl Parser {
     /// A parser that refuses events of more than `bytes_max` bytes.
     pub fn new(bytes_max: usize) -> Self {
-        Self { bytes_max, line: Vec::new(), event: Event::default(), has_data: false, after_return: false, first: true }
+        Self {
+            bytes_max,
+            line: Vec::new(),
+            event: Event::default(),
+            has_data: false,
+            after_return: false,
+            first: true,
+            stray: Vec::new(),
+        }
     }
 
     /// Adds the events that end in `bytes` to `events`, those before an error too.
@@ -69,6 +82,11 @@ impl Parser {
     pub fn end(&mut self) -> Option<Event> {
         let last = if self.line.is_empty() { None } else { self.end_line() };
         last.or_else(|| self.take())
+    }
+
+    /// The beginning of what came between the events and is no field of one. Servers write errors there.
+    pub fn stray(&self) -> &[u8] {
+        &self.stray
     }
 
     fn extend(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
@@ -102,7 +120,11 @@ impl Parser {
                 self.event.data.push_str(&String::from_utf8_lossy(value));
             }
             b"event" => self.event.name = String::from_utf8_lossy(value).into_owned(),
-            _ => {}
+            b"" | b"id" | b"retry" => {}
+            _ => {
+                let room = STRAY_BYTES_MAX.saturating_sub(self.stray.len());
+                self.stray.extend(line.iter().chain(b"\n").take(room));
+            }
         }
         None
     }

@@ -55,7 +55,7 @@ impl Reader {
     }
 
     /// Reads an answer that arrived whole.
-    pub(crate) fn whole(mut self, message: &Value) -> Result<Answer, CallError> {
+    pub(crate) fn whole(&mut self, message: &Value) -> Result<Answer, CallError> {
         self.start(message, &mut Vec::new())?;
         self.close()?;
         self.finish()
@@ -64,7 +64,7 @@ impl Reader {
     /// The message begins, or is whole.
     fn start(&mut self, message: &Value, out: &mut Vec<Event>) -> Result<(), CallError> {
         let content = message.get("content").and_then(Value::as_array);
-        let content = content.ok_or_else(|| failure::answer("the answer is no message with content"))?;
+        let content = content.ok_or_else(|| failure::of_document(message, "the answer is no message with content"))?;
         self.started = true;
         for (number, block) in (0..).zip(content) {
             self.begin(number, block, out)?;
@@ -195,7 +195,7 @@ impl Reader {
             self.raw.member("usage", std::mem::take(&mut self.usage).into())?;
         }
         Ok(Answer {
-            parts: self.assembly.finish(),
+            parts: self.assembly.finish()?,
             stop: stop(self.stop.take()),
             usage,
             model: std::mem::take(&mut self.model),
@@ -206,24 +206,22 @@ impl Reader {
 }
 
 impl Machine for Reader {
-    fn frame(&mut self, name: &str, data: &str, out: &mut Vec<Event>) -> Result<(), CallError> {
-        let event = json::parse(data.as_bytes())?;
-        let number = json::count(&event, "/index");
+    fn frame(&mut self, name: &str, event: &Value, out: &mut Vec<Event>) -> Result<(), CallError> {
+        let number = json::count(event, "/index");
         let member = |name: &str| event.get(name).unwrap_or(&Value::Null);
-        match json::text(&event, "/type").unwrap_or(name) {
+        match json::text(event, "/type").unwrap_or(name) {
             "message_start" => self.start(member("message"), out),
             "content_block_start" => self.begin(number, member("content_block"), out),
             "content_block_delta" => self.more(number, member("delta"), out),
             "content_block_stop" => self.close(),
             "message_delta" => {
                 self.members(member("delta"), &[])?;
-                self.members(&event, &["delta"])
+                self.members(event, &["delta"])
             }
             "message_stop" => {
                 out.push(Event::Answer(Box::new(self.finish()?)));
                 Ok(())
             }
-            "error" => Err(failure::of_value(&event)),
             _ => Ok(()),
         }
     }
@@ -234,6 +232,10 @@ impl Machine for Reader {
             out.push(Event::Answer(Box::new(self.finish()?)));
         }
         Ok(())
+    }
+
+    fn document(&mut self, document: &Value) -> Result<Answer, CallError> {
+        self.whole(document)
     }
 }
 

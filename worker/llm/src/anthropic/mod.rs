@@ -84,11 +84,7 @@ impl Protocol for Anthropic {
 /// A decoder for the answer to `request`.
 pub(crate) fn decoder(request: &Request, headers: &HeaderMap) -> Box<dyn Decoder> {
     let reader = Reader::new(request);
-    if request.stream {
-        decoder::events(headers, reader)
-    } else {
-        decoder::whole(move |message| reader.whole(&message))
-    }
+    if request.stream { decoder::events(headers, reader) } else { decoder::whole(reader) }
 }
 
 /// Addresses are given with the version in their path or without it.

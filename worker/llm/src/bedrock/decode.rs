@@ -58,9 +58,9 @@ impl Reader {
     }
 
     /// Reads an answer that arrived whole.
-    pub(super) fn whole(mut self, answer: &Value) -> Result<Answer, CallError> {
+    pub(super) fn whole(&mut self, answer: &Value) -> Result<Answer, CallError> {
         let content = answer.pointer("/output/message/content").and_then(Value::as_array);
-        let content = content.ok_or_else(|| failure::answer("the answer is no message with content"))?;
+        let content = content.ok_or_else(|| failure::of_document(answer, "the answer is no message with content"))?;
         let out = &mut Vec::new();
         for (number, block) in (0..).zip(content) {
             if let Some(call) = block.get("toolUse") {
@@ -174,7 +174,7 @@ impl Reader {
         let stop = stop(self.stop.take());
         failure::refuse_empty(&self.assembly, &stop)?;
         Ok(Answer {
-            parts: self.assembly.finish(),
+            parts: self.assembly.finish()?,
             stop,
             usage: self.usage,
             model: std::mem::take(&mut self.model),
@@ -185,9 +185,8 @@ impl Reader {
 }
 
 impl Machine for Reader {
-    fn frame(&mut self, name: &str, data: &str, out: &mut Vec<Event>) -> Result<(), CallError> {
-        let event = json::parse(data.as_bytes())?;
-        let number = json::count(&event, "/contentBlockIndex");
+    fn frame(&mut self, name: &str, event: &Value, out: &mut Vec<Event>) -> Result<(), CallError> {
+        let number = json::count(event, "/contentBlockIndex");
         match name {
             "contentBlockStart" => match event.pointer("/start/toolUse") {
                 Some(call) => self.begin_call(number, call, out).map(drop),
@@ -195,10 +194,10 @@ impl Machine for Reader {
             },
             "contentBlockDelta" => self.more(number, event.get("delta").unwrap_or(&Value::Null), out),
             "contentBlockStop" => self.close(),
-            "messageStop" => self.members(&event, &[]),
+            "messageStop" => self.members(event, &[]),
             // The last event: what the answer used follows its end.
             "metadata" => {
-                self.members(&event, &[])?;
+                self.members(event, &[])?;
                 self.end(out)
             }
             _ => Ok(()),
@@ -210,6 +209,10 @@ impl Machine for Reader {
             out.push(Event::Answer(Box::new(self.finish()?)));
         }
         Ok(())
+    }
+
+    fn document(&mut self, document: &Value) -> Result<Answer, CallError> {
+        self.whole(document)
     }
 }
 

@@ -51,11 +51,7 @@ impl Protocol for Bedrock {
 
     fn decoder(&self, request: &Request, headers: &HeaderMap) -> Box<dyn Decoder> {
         let reader = decode::Reader::new(request, headers);
-        if request.stream {
-            decoder::amazon_events(headers, reader)
-        } else {
-            decoder::whole(move |answer| reader.whole(&answer))
-        }
+        if request.stream { decoder::amazon_events(headers, reader) } else { decoder::whole(reader) }
     }
 
     fn failure(&self, status: StatusCode, _headers: &HeaderMap, body: &[u8]) -> CallError {

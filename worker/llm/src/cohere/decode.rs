@@ -42,9 +42,9 @@ impl Reader {
     }
 
     /// Reads an answer that arrived whole.
-    pub(super) fn whole(mut self, answer: &Value) -> Result<Answer, CallError> {
+    pub(super) fn whole(&mut self, answer: &Value) -> Result<Answer, CallError> {
         let message = answer.get("message").filter(|message| message.is_object());
-        let message = message.ok_or_else(|| failure::answer("the answer has no message"))?;
+        let message = message.ok_or_else(|| failure::of_document(answer, "the answer has no message"))?;
         let out = &mut Vec::new();
         self.message(message, out)?;
         for block in json::list(message, "/content") {
@@ -122,6 +122,7 @@ impl Reader {
         let text = json::text(call, "/function/arguments").unwrap_or_default();
         let index = self.calls.get(&number);
         let index = index.ok_or_else(|| failure::answer(format!("a piece of call {number}, which has not begun")))?;
+        self.assembly.name_call(*index, json::text(call, "/function/name").unwrap_or_default(), out)?;
         self.assembly.arguments(*index, text, out)
     }
 
@@ -152,7 +153,7 @@ impl Reader {
         let stop = if stop == Stop::End && self.assembly.calls() > 0 { Stop::Tools } else { stop };
         failure::refuse_empty(&self.assembly, &stop)?;
         Ok(Answer {
-            parts: self.assembly.finish(),
+            parts: self.assembly.finish()?,
             stop,
             usage: self.usage,
             model: std::mem::take(&mut self.model),
@@ -163,19 +164,14 @@ impl Reader {
 }
 
 impl Machine for Reader {
-    fn frame(&mut self, name: &str, data: &str, out: &mut Vec<Event>) -> Result<(), CallError> {
-        // Some servers end their streams like those of OpenAI.
-        if data.trim() == "[DONE]" {
-            return Ok(());
-        }
-        let event = json::parse(data.as_bytes())?;
-        let number = json::count(&event, "/index");
+    fn frame(&mut self, name: &str, event: &Value, out: &mut Vec<Event>) -> Result<(), CallError> {
+        let number = json::count(event, "/index");
         let nothing = Value::Null;
         let message = event.pointer("/delta/message").unwrap_or(&nothing);
         let member = |name: &str| message.get(name).unwrap_or(&nothing);
-        match json::text(&event, "/type").unwrap_or(name) {
+        match json::text(event, "/type").unwrap_or(name) {
             "message-start" => {
-                self.id = json::text(&event, "/id").map(str::to_owned);
+                self.id = json::text(event, "/id").map(str::to_owned);
                 Ok(())
             }
             "content-start" => self.block(member("content"), out),
@@ -193,13 +189,16 @@ impl Machine for Reader {
                 out.push(Event::Answer(Box::new(self.finish()?)));
                 Ok(())
             }
-            _ if failure::is_report(&event) => Err(failure::of_value(&event)),
             _ => Ok(()),
         }
     }
 
     fn end(&mut self, _out: &mut Vec<Event>) -> Result<(), CallError> {
         Ok(())
+    }
+
+    fn document(&mut self, document: &Value) -> Result<Answer, CallError> {
+        self.whole(document)
     }
 }
 

@@ -34,11 +34,7 @@ impl Protocol for Cohere {
 
     fn decoder(&self, request: &Request, headers: &HeaderMap) -> Box<dyn Decoder> {
         let reader = decode::Reader::new(request);
-        if request.stream {
-            decoder::events(headers, reader)
-        } else {
-            decoder::whole(move |answer| reader.whole(&answer))
-        }
+        if request.stream { decoder::events(headers, reader) } else { decoder::whole(reader) }
     }
 
     fn failure(&self, status: StatusCode, _headers: &HeaderMap, body: &[u8]) -> CallError {

@@ -36,7 +36,11 @@ fn every_known_shape() {
 fn other_bodies_are_shown() {
     check(502, "<html>\n<b>Bad gateway</b>", &expect!["provider <html> <b>Bad gateway</b>"]);
     check(503, "", &expect!["provider the provider answered 503 Service Unavailable without a text"]);
-    check(400, r#"{"error": {"odd": 1}}"#, &expect![[r#"request {"odd":1}"#]]);
+    check(
+        400,
+        r#"{"error": {"odd": 1}}"#,
+        &expect![[r#"request the provider reported an error and did not say which: {"odd":1}"#]],
+    );
     check(302, "", &expect!["answer the provider answered 302 Found without a text"]);
 }
 

@@ -40,15 +40,12 @@ impl Reader {
     }
 
     /// Reads an answer that arrived whole.
-    pub(crate) fn whole(mut self, response: &Value) -> Result<Answer, CallError> {
+    pub(crate) fn whole(&mut self, response: &Value) -> Result<Answer, CallError> {
         self.piece(response, &mut Vec::new())?;
         self.finish()
     }
 
     fn piece(&mut self, piece: &Value, out: &mut Vec<Event>) -> Result<(), CallError> {
-        if failure::is_report(piece) {
-            return Err(failure::of_value(piece));
-        }
         if let Some(reason) = json::text(piece, "/promptFeedback/blockReason") {
             let detail = json::text(piece, "/promptFeedback/blockReasonMessage");
             return Err(blocked("request", reason, detail));
@@ -143,7 +140,7 @@ impl Reader {
         };
         failure::refuse_empty(&self.assembly, &stop)?;
         Ok(Answer {
-            parts: self.assembly.finish(),
+            parts: self.assembly.finish()?,
             stop,
             usage: usage(&self.usage),
             model: std::mem::take(&mut self.model),
@@ -154,8 +151,8 @@ impl Reader {
 }
 
 impl Machine for Reader {
-    fn frame(&mut self, _name: &str, data: &str, out: &mut Vec<Event>) -> Result<(), CallError> {
-        self.piece(&json::parse(data.as_bytes())?, out)
+    fn frame(&mut self, _name: &str, event: &Value, out: &mut Vec<Event>) -> Result<(), CallError> {
+        self.piece(event, out)
     }
 
     fn end(&mut self, out: &mut Vec<Event>) -> Result<(), CallError> {
@@ -164,6 +161,10 @@ impl Machine for Reader {
             out.push(Event::Answer(Box::new(self.finish()?)));
         }
         Ok(())
+    }
+
+    fn document(&mut self, document: &Value) -> Result<Answer, CallError> {
+        self.whole(document)
     }
 }
 

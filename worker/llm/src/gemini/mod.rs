@@ -56,11 +56,7 @@ impl Protocol for Gemini {
 /// A decoder for the answer to `request`. A stream is events or, from servers that ignore `alt`, one array.
 pub(crate) fn decoder(request: &Request, headers: &HeaderMap) -> Box<dyn Decoder> {
     let reader = decode::Reader::new(request);
-    if request.stream {
-        decoder::events_or_array(headers, reader)
-    } else {
-        decoder::whole(move |response| reader.whole(&response))
-    }
+    if request.stream { decoder::objects(headers, reader) } else { decoder::whole(reader) }
 }
 
 /// The method of a model and its parameters.

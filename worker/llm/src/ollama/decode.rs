@@ -22,15 +22,12 @@ impl State {
         Self { assembly: Assembly::new(request.messages.len()), model: request.model.clone(), raw: Raw::default() }
     }
 
-    pub(super) fn whole(mut self, value: &Value) -> Result<Answer, CallError> {
+    pub(super) fn whole(&mut self, value: &Value) -> Result<Answer, CallError> {
         self.piece(value, &mut Vec::new())?;
         self.answer(value)
     }
 
     fn piece(&mut self, value: &Value, out: &mut Vec<Event>) -> Result<(), CallError> {
-        if failure::is_report(value) {
-            return Err(failure::of_value(value));
-        }
         if let Some(model) = json::text(value, "/model") {
             model.clone_into(&mut self.model);
         }
@@ -58,7 +55,7 @@ impl State {
         failure::refuse_empty(&self.assembly, &stop)?;
         let (input, output) = (json::count(last, "/prompt_eval_count"), json::count(last, "/eval_count"));
         Ok(Answer {
-            parts: self.assembly.finish(),
+            parts: self.assembly.finish()?,
             stop,
             usage: Usage { input, output, ..Usage::default() },
             model: std::mem::take(&mut self.model),
@@ -69,16 +66,19 @@ impl State {
 }
 
 impl Machine for State {
-    fn frame(&mut self, _name: &str, data: &str, out: &mut Vec<Event>) -> Result<(), CallError> {
-        let value = json::parse(data.as_bytes()).map_err(|error| failure::answer(format!("a line is {error}")))?;
-        self.piece(&value, out)?;
-        if value.get("done") == Some(&Value::Bool(true)) {
-            out.push(Event::Answer(Box::new(self.answer(&value)?)));
+    fn frame(&mut self, _name: &str, event: &Value, out: &mut Vec<Event>) -> Result<(), CallError> {
+        self.piece(event, out)?;
+        if event.get("done") == Some(&Value::Bool(true)) {
+            out.push(Event::Answer(Box::new(self.answer(event)?)));
         }
         Ok(())
     }
 
     fn end(&mut self, _out: &mut Vec<Event>) -> Result<(), CallError> {
         Ok(())
+    }
+
+    fn document(&mut self, document: &Value) -> Result<Answer, CallError> {
+        self.whole(document)
     }
 }

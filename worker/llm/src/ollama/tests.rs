@@ -160,16 +160,12 @@ fn streams_that_break() {
     check_answer(&[last("stop")], &expect!["error answer: invalid response: the answer has no text and no tool calls"]);
     check_answer(
         &[json!("x"), json!(7), last("load")],
-        &expect![[r#"
-            parts:
-            stop: {"other":"load"}
-            usage: {"input":12,"output":5,"cache_read":0,"cache_write":0,"reasoning":0}
-            model: "qwen3"
-            id: null
-            raw: {"total_duration":99}"#]],
+        &expect![[
+            r#"error answer: the answer is a text and not a stream: "x" 7 {"model":"qwen3","message":{"role":"assistant","content":""},"done":true,"done_reason":"load","prompt_eval_count":12,"eval_count":5,"total_duration":99}"#
+        ]],
     );
     let (_, error) = decode(Ollama::default().decoder(&asking(true), &HeaderMap::new()), b"{\"message\n", 4);
-    assert_eq!(error.map(|error| error.kind.name()), Some("answer"));
+    assert_eq!(error.map(|error| error.kind.name()), Some("connection"));
 }
 
 proptest! {

@@ -63,7 +63,7 @@ impl Protocol for Chat {
 
     fn decoder(&self, request: &Request, headers: &HeaderMap) -> Box<dyn Decoder> {
         let state = decode::State::new(request);
-        if request.stream { decoder::events(headers, state) } else { decoder::whole(|value| state.whole(&value)) }
+        if request.stream { decoder::events(headers, state) } else { decoder::whole(state) }
     }
 
     fn successor(&self, member: &str) -> Option<&'static str> {

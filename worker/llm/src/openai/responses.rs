@@ -30,12 +30,8 @@ impl Protocol for Responses {
     }
 
     fn decoder(&self, request: &Request, headers: &HeaderMap) -> Box<dyn Decoder> {
-        let (model, messages) = (request.model.clone(), request.messages.len());
-        if request.stream {
-            decoder::events(headers, decode::State::new(model, messages))
-        } else {
-            decoder::whole(move |value| decode::whole(&value, model, messages))
-        }
+        let state = decode::State::new(request.model.clone(), request.messages.len());
+        if request.stream { decoder::events(headers, state) } else { decoder::whole(state) }
     }
 
     fn probe(&self, endpoint: &Endpoint, _model: &str) -> Result<Option<Parts>, EncodeError> {

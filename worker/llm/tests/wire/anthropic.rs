@@ -131,7 +131,7 @@ fn hostile_answers_are_errors() {
     check(
         true,
         Reply::json(200, &json!({"type": "message"})),
-        &expect![[r#"answer: the answer is application/json and not a stream: {"type":"message"}"#]],
+        &expect!["answer: the answer is no message with content"],
     );
     check(
         true,

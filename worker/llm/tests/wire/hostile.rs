@@ -105,11 +105,7 @@ fn whole_answers() {
 
 #[test]
 fn streams() {
-    check(
-        Reply::json(200, &json!({"a": 1})),
-        true,
-        &expect![[r#"answer after 0ns, 56 bytes: the answer is application/json and not a stream: {"a":1}"#]],
-    );
+    check(Reply::json(200, &json!({"a": 1})), true, &expect!["answer after 0ns, 25 bytes: the answer has no choices"]);
     check(
         Reply::new(200, "text/html", "<html>").endless("x".repeat(9999), Duration::ZERO),
         true,
@@ -118,7 +114,9 @@ fn streams() {
     check(
         sse("data: {\"choi\n\n"),
         true,
-        &expect!["answer after 0ns, 66 bytes: a chunk is not JSON: EOF while parsing a string at line 1 column 6"],
+        &expect![[
+            r#"answer after 0ns, 88 bytes: a piece of the stream is not JSON: EOF while parsing a string at line 1 column 6: {"choi"#
+        ]],
     );
     check(
         sse("data: [DONE]\n\n"),

@@ -119,8 +119,8 @@ fn errors_have_their_kind() {
         streamed(),
         b"data: {\n\n",
         &expect![[r#"
-        answer: not JSON: EOF while parsing an object at line 1 column 1
-    "#]],
+            answer: a piece of the stream is not JSON: EOF while parsing an object at line 1 column 1: {
+        "#]],
     );
     check_answer(
         streamed(),
@@ -179,7 +179,7 @@ fn events_out_of_order_are_refused() {
     check(
         &[begin(json!({"type": "tool_use", "id": "a"}))],
         &expect![[r#"
-        answer: the answer calls a tool without a name
+        connection: the connection ended before the answer was complete
     "#]],
     );
 }

@@ -193,8 +193,8 @@ fn broken_streams_are_refused() {
     check(
         event("contentBlockDelta", "{"),
         &expect![[r#"
-        answer: not JSON: EOF while parsing an object at line 1 column 1
-    "#]],
+            answer: a piece of the stream is not JSON: EOF while parsing an object at line 1 column 1: {
+        "#]],
     );
     check(
         event("messageStop", "{\"stopReason\":\"end_turn\"}"),

@@ -137,8 +137,8 @@ fn errors_have_their_kind() {
     check(
         "data: {\n\n",
         &expect![[r#"
-        answer: not JSON: EOF while parsing an object at line 1 column 1
-    "#]],
+            answer: a piece of the stream is not JSON: EOF while parsing an object at line 1 column 1: {
+        "#]],
     );
     check(
         &event(&json!({"type": "tool-call-delta", "index": 1})),
@@ -149,8 +149,8 @@ fn errors_have_their_kind() {
     check(
         &event(&json!({"type": "tool-call-start", "index": 1})),
         &expect![[r#"
-        answer: the answer calls a tool without a name
-    "#]],
+            connection: the connection ended before the answer was complete
+        "#]],
     );
     check(
         &event(&json!({"type": "message-end", "delta": {"finish_reason": "COMPLETE"}})),

@@ -146,15 +146,15 @@ fn errors_have_their_kind() {
         streamed("application/json"),
         b"[1]",
         &expect![[r#"
-        answer: the stream is no array of objects
-    "#]],
+            provider: the provider sent a text instead of an answer: 1]
+        "#]],
     );
     check_answer(
         streamed("application/json"),
         b"[{\"a\"]]",
         &expect![[r#"
-        answer: not JSON: expected `:` at line 1 column 5
-    "#]],
+            answer: a piece of the stream is not JSON: expected `:` at line 1 column 5: {"a"]
+        "#]],
     );
     check_answer(
         streamed("text/html"),

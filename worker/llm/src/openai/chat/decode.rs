@@ -35,6 +35,12 @@ struct Open {
     index: usize,
     /// The id that the server sent with its beginning.
     id: String,
+    /// Its name has arrived.
+    has_name: bool,
+}
+
+fn is_json(text: &str) -> bool {
+    json::parse(text.as_bytes()).is_ok()
 }
 
 impl State {
@@ -52,16 +58,19 @@ impl State {
         }
     }
 
-    pub(super) fn whole(mut self, value: &Value) -> Result<Answer, CallError> {
+    pub(super) fn whole(&mut self, value: &Value) -> Result<Answer, CallError> {
         if json::list(value, "/choices").is_empty() {
-            return Err(failure::answer("the answer has no choices"));
+            return Err(failure::of_document(value, "the answer has no choices"));
         }
         self.chunk(value, &mut Vec::new())?;
         self.answer()
     }
 
     fn chunk(&mut self, value: &Value, out: &mut Vec<Event>) -> Result<(), CallError> {
-        if failure::is_report(value) {
+        // A server's own form of an error, where a chunk would have choices.
+        if value.get("choices").is_none()
+            && ["/message", "/detail", "/msg"].iter().any(|at| json::text(value, at).is_some())
+        {
             return Err(failure::of_value(value));
         }
         if let Some(model) = json::text(value, "/model") {
@@ -142,29 +151,65 @@ impl State {
         Ok(())
     }
 
-    /// A piece of a call. Servers differ: some send no number, some the same number for every call, some arguments as an object.
+    /// A piece of a call. Servers differ: some send no number, some the same number for every call, some two numbers for one
+    /// call, some the name behind the id, some arguments as an object.
     fn fragment(&mut self, fragment: &Value, out: &mut Vec<Event>) -> Result<(), CallError> {
         let id = json::text(fragment, "/id").unwrap_or_default();
         let name = json::text(fragment, "/function/name").unwrap_or_default();
-        let number = fragment.get("index").and_then(Value::as_u64);
-        // Without a number, a name begins a call and other pieces belong to the last one.
-        let next = self.calls.keys().next_back().map_or(0, |last| last.saturating_add(1));
-        let number = number.unwrap_or(if name.is_empty() { next.saturating_sub(1) } else { next });
-        let open = self.calls.get(&number);
-        let is_new = open.is_none_or(|open| !name.is_empty() && !id.is_empty() && open.id != id);
-        let index = match open {
-            Some(open) if !is_new => open.index,
-            _ => {
-                let index = self.assembly.begin_call(id, name, out)?;
-                self.calls.insert(number, Open { index, id: id.to_owned() });
-                index
-            }
+        let arguments = fragment.pointer("/function/arguments").filter(|arguments| !arguments.is_null());
+        let number = fragment.get("index").and_then(Value::as_u64).unwrap_or_else(|| self.number(id, name));
+        let index = match self.calls.get(&number) {
+            Some(open) if !self.begins(open, id, name, arguments) => open.index,
+            Some(_) => self.begin(number, id, name, out)?,
+            None => match self.unfinished(id) {
+                Some(index) => {
+                    self.calls.insert(number, Open { index, id: id.to_owned(), has_name: true });
+                    index
+                }
+                None if id.is_empty() && name.is_empty() && arguments.is_none() => return Ok(()),
+                None => self.begin(number, id, name, out)?,
+            },
         };
-        match fragment.pointer("/function/arguments") {
+        if !name.is_empty() {
+            self.assembly.name_call(index, name, out)?;
+            self.calls.values_mut().filter(|open| open.index == index).for_each(|open| open.has_name = true);
+        }
+        match arguments {
             Some(Value::String(text)) => self.assembly.arguments(index, text, out),
-            None | Some(Value::Null) => Ok(()),
+            None => Ok(()),
             Some(value) => self.assembly.parsed_arguments(index, value.clone(), out),
         }
+    }
+
+    /// The number of a piece that has none: a name begins a call, and other pieces belong to the last one.
+    fn number(&self, id: &str, name: &str) -> u64 {
+        let Some((last, open)) = self.calls.last_key_value() else { return 0 };
+        let is_begin = !name.is_empty() && open.has_name || name.is_empty() && self.begins(open, id, name, None);
+        if is_begin { last.saturating_add(1) } else { *last }
+    }
+
+    /// Whether a piece under the number of an open call begins another call. Some servers change the id with each piece, so an
+    /// id without a name begins one only behind complete arguments.
+    fn begins(&self, open: &Open, id: &str, name: &str, arguments: Option<&Value>) -> bool {
+        if id.is_empty() || open.id.is_empty() || open.id == id || !open.has_name {
+            return false;
+        }
+        let is_complete = || self.assembly.arguments_so_far(open.index).is_none_or(is_json);
+        let has_arguments = arguments.is_some_and(|arguments| arguments.as_str() != Some(""));
+        !name.is_empty() || !has_arguments && is_complete()
+    }
+
+    fn begin(&mut self, number: u64, id: &str, name: &str, out: &mut Vec<Event>) -> Result<usize, CallError> {
+        let index = self.assembly.begin_call(id, name, out)?;
+        self.calls.insert(number, Open { index, id: id.to_owned(), has_name: !name.is_empty() });
+        Ok(index)
+    }
+
+    /// The call of this id whose arguments are not complete, under whatever number.
+    fn unfinished(&self, id: &str) -> Option<usize> {
+        let open = self.calls.values().find(|open| !id.is_empty() && open.id == id)?;
+        let arguments = self.assembly.arguments_so_far(open.index)?;
+        (!is_json(arguments)).then_some(open.index)
     }
 
     fn finish_reason(&mut self, reason: &str, choice: &Value) {
@@ -196,7 +241,7 @@ impl State {
         let stop = if stop == Stop::End && self.assembly.calls() > 0 { Stop::Tools } else { stop };
         failure::refuse_empty(&self.assembly, &stop)?;
         Ok(Answer {
-            parts: self.assembly.finish(),
+            parts: self.assembly.finish()?,
             stop,
             usage: self.usage,
             model: std::mem::take(&mut self.model),
@@ -207,15 +252,8 @@ impl State {
 }
 
 impl Machine for State {
-    fn frame(&mut self, _name: &str, data: &str, out: &mut Vec<Event>) -> Result<(), CallError> {
-        let data = data.trim();
-        if data == "[DONE]" {
-            // Without a reason the answer may be incomplete: a server that broke off between two chunks.
-            self.end(out)?;
-            return if matches!(out.last(), Some(Event::Answer(_))) { Ok(()) } else { Err(failure::cut_off()) };
-        }
-        let value = json::parse(data.as_bytes()).map_err(|error| failure::answer(format!("a chunk is {error}")))?;
-        self.chunk(&value, out)
+    fn frame(&mut self, _name: &str, event: &Value, out: &mut Vec<Event>) -> Result<(), CallError> {
+        self.chunk(event, out)
     }
 
     fn end(&mut self, out: &mut Vec<Event>) -> Result<(), CallError> {
@@ -223,5 +261,9 @@ impl Machine for State {
             out.push(Event::Answer(Box::new(self.answer()?)));
         }
         Ok(())
+    }
+
+    fn document(&mut self, document: &Value) -> Result<Answer, CallError> {
+        self.whole(document)
     }
 }

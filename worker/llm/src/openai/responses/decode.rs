@@ -43,7 +43,10 @@ const RESPONSE: [&str; 27] = [
     "top_logprobs",
 ];
 
-pub(super) fn whole(response: &Value, model: String, messages: usize) -> Result<Answer, CallError> {
+fn whole(response: &Value, model: String, messages: usize) -> Result<Answer, CallError> {
+    if !response.is_object() || json::text(response, "/message").is_some() {
+        return Err(failure::of_document(response, "the answer is no response with output"));
+    }
     read(response, json::list(response, "/output"), model, Assembly::new(messages))
 }
 
@@ -78,7 +81,7 @@ fn read(response: &Value, output: &[Value], model: String, mut assembly: Assembl
     failure::refuse_empty(&assembly, &stop)?;
     let usage = response.get("usage").unwrap_or(&Value::Null);
     Ok(Answer {
-        parts: assembly.finish(),
+        parts: assembly.finish()?,
         stop,
         usage: openai::usage(usage, ["input_tokens", "output_tokens"]),
         model: json::text(response, "/model").map_or(model, str::to_owned),
@@ -160,15 +163,11 @@ impl State {
 }
 
 impl Machine for State {
-    fn frame(&mut self, name: &str, data: &str, out: &mut Vec<Event>) -> Result<(), CallError> {
-        if data.trim() == "[DONE]" {
-            return Ok(());
-        }
-        let value = json::parse(data.as_bytes()).map_err(|error| failure::answer(format!("an event is {error}")))?;
-        let piece = json::text(&value, "/delta").unwrap_or_default();
-        let place = json::count(&value, "/output_index");
-        let inner = |name: &str| value.get(name).unwrap_or(&Value::Null);
-        match json::text(&value, "/type").unwrap_or(name) {
+    fn frame(&mut self, name: &str, event: &Value, out: &mut Vec<Event>) -> Result<(), CallError> {
+        let piece = json::text(event, "/delta").unwrap_or_default();
+        let place = json::count(event, "/output_index");
+        let inner = |name: &str| event.get(name).unwrap_or(&Value::Null);
+        match json::text(event, "/type").unwrap_or(name) {
             "response.output_text.delta" | "response.refusal.delta" => self.shown.text(piece, out),
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
                 self.shown.reasoning(piece, out)
@@ -177,16 +176,19 @@ impl Machine for State {
             "response.output_item.done" => self.end_item(place, inner("item")),
             "response.function_call_arguments.delta" => match self.calls.get(&place) {
                 Some(index) => self.shown.arguments(*index, piece, out),
-                None => Err(failure::answer("arguments belong to no call")),
+                // They are only shown; the last event repeats them.
+                None => Ok(()),
             },
             "response.completed" | "response.incomplete" | "response.failed" => self.finish(inner("response"), out),
-            "error" => Err(failure::of_value(&value)),
-            _ if failure::is_report(&value) => Err(failure::of_value(&value)),
             _ => Ok(()),
         }
     }
 
     fn end(&mut self, _out: &mut Vec<Event>) -> Result<(), CallError> {
         Ok(())
+    }
+
+    fn document(&mut self, document: &Value) -> Result<Answer, CallError> {
+        whole(document, std::mem::take(&mut self.model), self.messages)
     }
 }

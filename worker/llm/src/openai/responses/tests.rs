@@ -235,7 +235,7 @@ fn streams_that_break() {
     );
     check_stream(
         &[json!({"type": "response.function_call_arguments.delta", "output_index": 9, "delta": "x"})],
-        &expect!["error answer: arguments belong to no call"],
+        &expect!["error connection: the connection ended before the answer was complete"],
     );
     let added = |at: u64| json!({"type": "response.output_item.added", "output_index": at, "item": {"type": "function_call", "call_id": at.to_string(), "name": "f"}});
     let (events, error) = decode(
