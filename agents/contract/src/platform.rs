@@ -96,7 +96,7 @@ pub fn find(name: &str) -> Option<&'static Tool> {
 pub fn ran(agent: &str, ended: Result<Value, String>) -> Value {
     let (success, data, error) = match ended {
         Ok(output) => (true, output, String::new()),
-        Err(error) => (false, Value::Null, error),
+        Err(error) => (false, json!({}), error),
     };
     // In Atlas for Python no pool runs the agent, so its errors lack what the pool adds.
     let error = match error.split_once(':') {

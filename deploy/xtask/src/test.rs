@@ -36,6 +36,7 @@ pub(crate) fn run_all(options: &Options) -> Result<()> {
     let model = tools::want_model();
     let mcp = tools::want_mcp();
     let conformance = tools::want_mcp_conformance();
+    let tsx = if tools::is_there("tsx") { None } else { tools::want_tsx() };
     let (helm, kubernetes) = (tools::want_helm(), tools::want_kubernetes());
     // Programs and tests are built together, so that they share one set of features and each crate is compiled once.
     run(&mut cargo(&["build", "--workspace", "--bins", "--tests", "--locked"]))?;
@@ -68,6 +69,10 @@ pub(crate) fn run_all(options: &Options) -> Result<()> {
     }
     if let Some(folder) = conformance {
         tests.env("ATLAS_TEST_MCP_CONFORMANCE", folder);
+    }
+    if let Some(folder) = tsx {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        tests.env("PATH", std::env::join_paths(std::env::split_paths(&path).chain([folder]))?);
     }
     let notices = Notices::begin()?;
     slow::begin();

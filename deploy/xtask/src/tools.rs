@@ -86,6 +86,24 @@ pub(crate) fn want_helm() -> Option<PathBuf> {
     None
 }
 
+/// Installs the program that runs tools in TypeScript; returns the folder of the program.
+pub(crate) fn want_tsx() -> Option<PathBuf> {
+    let folder = target_dir().join("tools").join("tsx-1");
+    let (programs, complete) = (folder.join("node_modules").join(".bin"), folder.join("complete"));
+    if complete.is_file() {
+        return Some(programs);
+    }
+    eprintln!("xtask: installing tsx for the tests");
+    let mut install = Command::new("npm");
+    install.args(["install", "--no-audit", "--no-fund", "--prefix"]).arg(&folder).arg("tsx@4.23.15");
+    if std::fs::create_dir_all(&folder).is_ok() && succeeds(&mut install) && std::fs::write(&complete, "").is_ok() {
+        return Some(programs);
+    }
+    let _ = std::fs::remove_dir_all(&folder);
+    eprintln!("xtask: tsx could not be installed: what needs it is skipped");
+    None
+}
+
 /// Installs the schemas of Kubernetes, as [`want_python`] does; returns the Python of their environment.
 pub(crate) fn want_kubernetes() -> Option<PathBuf> {
     environment("kubernetes-1", "python3", &[&["kubernetes-validate==1.37.0"]])
@@ -120,7 +138,7 @@ fn succeeds(command: &mut Command) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-fn is_there(program: &str) -> bool {
+pub(crate) fn is_there(program: &str) -> bool {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     // The folders of administration programs are not in every user's PATH.
     let places = std::env::split_paths(&paths).chain(["/usr/sbin".into(), "/sbin".into()]);

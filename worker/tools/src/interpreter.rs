@@ -3,7 +3,9 @@
 use atlas_tools::Language;
 
 /// The words of the command before the script's path: those of its first line, or the usual ones of its language.
-pub(crate) fn of(language: Language, source: &str) -> Vec<String> {
+///
+/// `is_there` tells whether a program is on the `PATH` of the tool.
+pub(crate) fn of(language: Language, source: &str, is_there: impl Fn(&str) -> bool) -> Vec<String> {
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let first = source.lines().next().unwrap_or_default();
     if let Some(line) = first.strip_prefix("#!") {
@@ -16,7 +18,9 @@ pub(crate) fn of(language: Language, source: &str) -> Vec<String> {
     }
     match language {
         Language::Python => words("python3"),
-        Language::TypeScript => words("tsx"),
+        Language::TypeScript if is_there("tsx") => words("tsx"),
+        // Part of Node.js; it runs the copy of a project or downloads one.
+        Language::TypeScript => words("npx --yes tsx"),
         Language::Bash => words("bash"),
     }
 }
@@ -27,12 +31,19 @@ mod tests {
 
     #[test]
     fn the_first_line_decides() {
-        let joined = |source: &str| of(Language::Python, source).join(" ");
+        let joined = |source: &str| of(Language::Python, source, |_| false).join(" ");
         assert_eq!(joined("x = 1\n"), "python3");
         assert_eq!(joined("#!/usr/bin/env python3.11 -u\n"), "python3.11 -u");
         assert_eq!(joined("#!/usr/bin/env -S uv run\n"), "uv run");
         assert_eq!(joined("#! /opt/python -I\n"), "/opt/python -I");
         assert_eq!(joined("#!\n"), "python3");
         assert_eq!(joined("#!/usr/bin/env\n"), "python3");
+    }
+
+    #[test]
+    fn npx_stands_in_for_tsx() {
+        assert_eq!(of(Language::TypeScript, "", |name| name == "tsx"), ["tsx"]);
+        assert_eq!(of(Language::TypeScript, "", |_| false), ["npx", "--yes", "tsx"]);
+        assert_eq!(of(Language::TypeScript, "#!/usr/bin/env deno run", |_| false), ["deno", "run"]);
     }
 }

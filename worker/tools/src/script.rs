@@ -1,6 +1,6 @@
 //! Scripts, and calls of their tools.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -175,7 +175,11 @@ impl Tool {
         limits: &Limits,
     ) -> Called {
         let (name, function) = (&self.declaration.name, &self.declaration.function);
-        let interpreter = interpreter::of(self.script.language, &self.script.source);
+        let environment = self.surroundings.variables(name, function, &self.script.owner, output);
+        let interpreter = interpreter::of(self.script.language, &self.script.source, |program| {
+            let path = environment.get(OsStr::new("PATH"));
+            path.is_some_and(|path| std::env::split_paths(path).any(|folder| folder.join(program).is_file()))
+        });
         let Some((program, words)) = interpreter.split_first() else { return Called::error("there is no interpreter") };
         let mut command: Vec<OsString> =
             words.iter().map(OsString::from).chain([self.program.clone().into()]).collect();
@@ -197,13 +201,14 @@ impl Tool {
             program: program.into(),
             arguments: command,
             directory: self.surroundings.workspace.clone(),
-            environment: self.surroundings.variables(name, function, &self.script.owner, output),
+            environment,
             stream_bytes: limits.stream_bytes,
         };
         let ended = match process::run(launch, process, limits).await {
             Ok(ended) => ended,
             Err(error) => {
-                let hint = if program == "tsx" { "; tools in TypeScript need the program tsx" } else { "" };
+                let needs_node = ["tsx", "npx"].contains(&program.as_str());
+                let hint = if needs_node { "; tools in TypeScript need Node.js, or the program tsx" } else { "" };
                 let text = format!("could not start '{program}', which runs the tool '{name}': {error}{hint}");
                 return Called { value: json!({"output": text}), failed: true, log: String::new() };
             }

@@ -13,12 +13,9 @@ use super::request::Request;
 /// The version of the platform's tools, as in Atlas for Python.
 const PLATFORM_VERSION: &str = "1.0.0";
 
-/// `GET /api/skills`, the oldest first, then the tools of peers and those of the platform. Without any skill, the answer is that of an Atlas for Python without skills.
+/// `GET /api/skills`, the oldest first, then the tools of peers and those of the platform.
 pub(crate) async fn list(door: &HttpDoor, caller: &Caller, request: &Request) -> Answer {
     let mut skills = door.service.skills_and_tools(caller, request.consistency()).await?;
-    if skills.is_empty() {
-        return Err(Error::NotConfigured("Skills not configured").into());
-    }
     skills.extend(platform::TOOLS.iter().map(|tool| {
         json!({
             "name": tool.name,

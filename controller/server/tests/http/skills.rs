@@ -36,8 +36,9 @@ async fn a_skill_is_deployed_listed_and_removed() {
     assert_eq!(server.get("/api/skills/half").await.json(), shown);
     let object = server.get("/api/objects/skill/half").await.json();
     assert_eq!((&object["spec"]["runtime"], &object["spec"]["package"]), (&json!("python"), &other.json()["digest"]));
-    // Another namespace has none.
-    assert_eq!(server.get("/api/skills?namespace=other").await.status, 404);
+    // Another namespace has the tools of the platform alone.
+    let other = server.get("/api/skills?namespace=other").await.json();
+    assert_eq!(other.as_array().map(Vec::len), Some(12));
 
     let labels = r#"{"labels": {"team": "a"}, "spec": {"package": "x"}}"#;
     let labelled = server.send("PUT", "/api/objects/skill/half", "", labels.as_bytes()).await;
@@ -47,8 +48,7 @@ async fn a_skill_is_deployed_listed_and_removed() {
 
     assert_eq!(server.send("DELETE", "/api/skills/half", "", b"").await.status, 200);
     assert_eq!(server.get("/api/skills/half").await.status, 404);
-    let none = server.get("/api/skills").await;
-    assert_eq!((none.status, none.json()), (404, json!({"error": "Skills not configured"})));
+    assert_eq!(server.get("/api/skills").await.json().as_array().map(Vec::len), Some(12));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -62,5 +62,5 @@ async fn what_is_no_skill_is_refused() {
         assert!((400..500).contains(&reply.status), "{reply:?}");
         assert!(reply.json().to_string().contains(text), "{reply:?}");
     }
-    assert_eq!(server.get("/api/skills").await.status, 404);
+    assert_eq!(server.get("/api/skills").await.json().as_array().map(Vec::len), Some(12), "nothing was deployed");
 }

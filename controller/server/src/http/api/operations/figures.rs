@@ -46,15 +46,11 @@ pub(super) const OPERATIONS: &[Operation] = &[
     get("openApi", "/api/openapi.json", "This interface as an OpenAPI document.")
         .answers(&[ok("the document", &[Content::Json("Document")])])
         .refuses(&[&[MALFORMED]]),
-    get(
-        "skills",
-        "/api/skills",
-        "The skills, the oldest first, then the platform's tools. Without any skill, they count as not configured.",
-    )
-    .lenient()
-    .takes(&[CONSISTENCY])
-    .answers(&[ok("the skills", &[Content::List("Skill")])])
-    .refuses(&[READ, &[NOT_CONFIGURED]]),
+    get("skills", "/api/skills", "The skills, the oldest first, then the platform's tools.")
+        .lenient()
+        .takes(&[CONSISTENCY])
+        .answers(&[ok("the skills", &[Content::List("Skill")])])
+        .refuses(&[READ]),
     post("deploySkill", "/api/skills", "Deploys a skill from its package. It replaces one of the same name.")
         .takes(&[word("replace", &["true", "false"], "`true` replaces another package of the same version")])
         .body(Body::Package)
