@@ -78,8 +78,7 @@ pub enum PrepareError {
 impl Script {
     /// Reads the declarations of a file.
     pub fn read(path: &Path, owner: Owner) -> Result<Self, PrepareError> {
-        let part =
-            |part: Option<&std::ffi::OsStr>| part.and_then(std::ffi::OsStr::to_str).unwrap_or_default().to_owned();
+        let part = |part: Option<&OsStr>| part.and_then(OsStr::to_str).unwrap_or_default().to_owned();
         let (stem, ending) = (part(path.file_stem()), part(path.extension()));
         let language = Language::of_ending(&ending).ok_or_else(|| PrepareError::Language { path: path.to_owned() })?;
         let failed = |source| PrepareError::File { path: path.to_owned(), source };
