@@ -3,6 +3,7 @@
 
 mod import;
 mod pin;
+mod read;
 mod remote;
 mod search;
 mod spec;

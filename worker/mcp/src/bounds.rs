@@ -12,6 +12,9 @@ pub(crate) const ERROR_BYTES_MAX: usize = 4 << 10;
 /// Most pages of the list of tools, and most bytes of all definitions of a server.
 pub(crate) const PAGES_MAX: usize = 64;
 pub(crate) const DEFINITIONS_BYTES_MAX: usize = 4 << 20;
+/// How old a list of tools may be, and how old that of a pinned server may be when one of its tools is called.
+pub(crate) const TOOLS_AGE_MAX: Duration = Duration::from_secs(60);
+pub(crate) const PINNED_AGE_MAX: Duration = Duration::from_secs(5);
 /// The result of a call, as JSON.
 pub(crate) const RESULT_BYTES_MAX: usize = 1 << 20;
 /// The time that a server gets for its goodbye.

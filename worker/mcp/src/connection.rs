@@ -1,11 +1,12 @@
 //! One connection to a server: the handshake, its tools, calls.
 
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use atlas_env::Env;
-use atlas_mcp_spec::{RemoteTool, TOOLS_MAX, Transport};
+use atlas_mcp_spec::{RemoteTool, TOOLS_MAX, Transport, Verdict};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, Implementation, PaginatedRequestParams,
     ProtocolVersion, Tool,
@@ -14,21 +15,43 @@ use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, NotificationContext, RunningService,
     ServiceError,
 };
-use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{ClientHandler, RoleClient};
 use serde_json::{Map, Value};
 
 use crate::bounded::Bounded;
-use crate::bounds::{CLOSE_MAX, DEFINITIONS_BYTES_MAX, MESSAGE_BYTES_MAX, MESSAGES_MAX, PAGES_MAX};
+use crate::bounds::{CLOSE_MAX, DEFINITIONS_BYTES_MAX, MESSAGES_MAX, PAGES_MAX, PINNED_AGE_MAX, TOOLS_AGE_MAX};
 use crate::error::{McpError, McpErrorKind};
+use crate::lines::Lines;
 use crate::network::Network;
 use crate::outcome::Called;
 use crate::program::{Launcher, Program};
 use crate::target::Target;
-use crate::{http, sse};
+use crate::{http, reading, sse};
 
 /// The connection of a target that is not shared.
 pub(crate) type Own = Arc<tokio::sync::Mutex<Option<Arc<Connection>>>>;
+
+/// The tools of a server.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Listing {
+    pub tools: Vec<RemoteTool>,
+    /// What the server lists and nobody can use: the tool, or its number, and why.
+    pub left_out: Vec<String>,
+}
+
+impl Deref for Listing {
+    type Target = [RemoteTool];
+
+    fn deref(&self) -> &[RemoteTool] {
+        &self.tools
+    }
+}
+
+/// A list with the time at which it was asked for.
+struct Listed {
+    asked: Duration,
+    listing: Arc<Listing>,
+}
 
 /// What the server may ask of this side: nothing. It can only say that its tools have changed.
 #[derive(Clone, Default)]
@@ -56,7 +79,11 @@ pub(crate) struct Connection {
     changed: Arc<AtomicBool>,
     /// Whether the connection ended because the server sent too many messages.
     flooded: Arc<AtomicBool>,
-    tools: Mutex<Option<Arc<[RemoteTool]>>>,
+    tools: Mutex<Option<Listed>>,
+    /// Whether the server has forgotten the session.
+    forgotten: AtomicBool,
+    /// Whether this connection ends when the server is started again, or when its session is forgotten.
+    is_session: bool,
     /// Microseconds of the monotonic clock at the last use.
     used: AtomicU64,
     /// Calls that are under way.
@@ -75,8 +102,9 @@ impl Connection {
     ) -> Result<Self, McpError> {
         let handler = Handler::default();
         let (changed, flooded) = (Arc::clone(&handler.changed), Arc::default());
+        let in_session = Arc::new(AtomicBool::new(target.spec.transport != Transport::Http));
         let (service, keeper) = match target.spec.transport {
-            Transport::Http => (Self::http((env, network), target, handler, &flooded).await?, None),
+            Transport::Http => (Self::http((env, network), target, handler, (&flooded, &in_session)).await?, None),
             Transport::Sse => {
                 let transport = Bounded::new(sse::connect(env, network, target).await?, env, &flooded);
                 (
@@ -89,12 +117,15 @@ impl Connection {
             }
             Transport::Stdio => Self::stdio(env, target, (launcher, handler), &flooded).await?,
         };
+        check_version(&target.name, &service)?;
         let used = AtomicU64::new(micros(env));
         Ok(Self {
             service,
             changed,
             flooded,
             tools: Mutex::default(),
+            forgotten: AtomicBool::new(false),
+            is_session: in_session.load(Ordering::Relaxed),
             used,
             open: AtomicUsize::new(0),
             _keeper: keeper,
@@ -105,9 +136,9 @@ impl Connection {
         (env, network): (&Env, &Network),
         target: &Target,
         handler: Handler,
-        flooded: &Arc<AtomicBool>,
+        (flooded, in_session): (&Arc<AtomicBool>, &Arc<AtomicBool>),
     ) -> Result<Service, McpError> {
-        let transport = || Ok(Bounded::new(http::transport(env, network, target)?, env, flooded));
+        let transport = || Ok(Bounded::new(http::transport(env, network, target, in_session)?, env, flooded));
         let first = handler.clone().serve_with_lifecycle(transport()?, ClientLifecycleMode::Initialize).await;
         let error = match first {
             Ok(service) => return Ok(service),
@@ -139,8 +170,7 @@ impl Connection {
         let launched = launcher.launch(program).await.map_err(|why| {
             McpError::new(McpErrorKind::Unreachable, format!("the MCP server {} does not start: {why}", target.name))
         })?;
-        let transport = AsyncRwTransport::new(launched.stdout, launched.stdin).with_max_line_length(MESSAGE_BYTES_MAX);
-        let transport = Bounded::new(transport, env, flooded);
+        let transport = Bounded::new(Lines::new(launched.stdout, launched.stdin), env, flooded);
         let begun = handler.serve_with_lifecycle(transport, ClientLifecycleMode::Initialize).await;
         let service = Self::begun(target, begun).map_err(|error| match (launched.complaint)() {
             Some(complaint) => McpError::new(error.kind, format!("{}; it said: {complaint}", error.text)),
@@ -155,7 +185,8 @@ impl Connection {
 
     /// False once the connection has ended.
     pub(crate) fn is_open(&self) -> bool {
-        !self.service.is_closed() && !self.service.peer().is_transport_closed()
+        let is_forgotten = self.forgotten.load(Ordering::Relaxed);
+        !is_forgotten && !self.service.is_closed() && !self.service.peer().is_transport_closed()
     }
 
     /// Since when the connection is unused; none while a call is under way.
@@ -163,42 +194,107 @@ impl Connection {
         (self.open.load(Ordering::Relaxed) == 0).then(|| Duration::from_micros(self.used.load(Ordering::Relaxed)))
     }
 
-    /// The tools of the server. They are read again after the server said that they have changed.
-    pub(crate) async fn tools(&self, env: &Env, target: &Target) -> Result<Arc<[RemoteTool]>, McpError> {
+    /// The tools of the server, as it listed them after `since`. They are read again after the server said that they have changed.
+    pub(crate) async fn tools(&self, env: &Env, target: &Target, since: Duration) -> Result<Arc<Listing>, McpError> {
         let _in_use = InUse::new(self, env);
+        let asked = env.clock.monotonic();
         let changed = self.changed.swap(false, Ordering::Relaxed);
-        let known = self.tools.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(known) = known.filter(|_| !changed) {
-            return Ok(known);
+        if let Some(known) = self.known().filter(|known| !changed && known.asked >= since) {
+            return Ok(known.listing);
         }
-        let listed: Arc<[RemoteTool]> = self.list(&target.name).await?.into();
-        *self.tools.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&listed));
-        Ok(listed)
+        let listing = self.list(&target.name).await.inspect_err(|_| {
+            // What is known is outdated until the server answers.
+            self.changed.fetch_or(changed, Ordering::Relaxed);
+        })?;
+        for why in &listing.left_out {
+            tracing::warn!(server = target.name, "left out of the tools of an MCP server: {why}");
+        }
+        let listing = Arc::new(listing);
+        let listed = Listed { asked, listing: Arc::clone(&listing) };
+        *self.tools.lock().unwrap_or_else(PoisonError::into_inner) = Some(listed);
+        Ok(listing)
     }
 
-    async fn list(&self, server: &str) -> Result<Vec<RemoteTool>, McpError> {
+    fn known(&self) -> Option<Listed> {
+        let known = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        known.as_ref().map(|known| Listed { asked: known.asked, listing: Arc::clone(&known.listing) })
+    }
+
+    /// Since when a list must have been asked for to count now. Without a session nothing tells that a server was started again, so the
+    /// tools of a pinned one are compared before each call.
+    pub(crate) fn fresh_since(&self, env: &Env, target: &Target) -> Duration {
+        let age = match (target.spec.pinned, self.is_session) {
+            (false, _) => TOOLS_AGE_MAX,
+            (true, true) => PINNED_AGE_MAX,
+            (true, false) => Duration::ZERO,
+        };
+        env.clock.monotonic().saturating_sub(age)
+    }
+
+    /// Refuses a tool of a pinned server that is not the accepted one.
+    pub(crate) async fn admit(&self, env: &Env, target: &Target, tool: &str) -> Result<(), McpError> {
+        let (spec, server) = (&target.spec, &target.name);
+        if !spec.pinned {
+            return Ok(());
+        }
+        let listing = self.tools(env, target, self.fresh_since(env, target)).await?;
+        let why = match listing.iter().find(|listed| listed.name == tool).map(|listed| spec.pins.verdict(listed)) {
+            Some(Verdict::Accepted) => return Ok(()),
+            Some(Verdict::New) => "is held back because it is new",
+            Some(Verdict::Changed) => "is held back because it is changed",
+            None => {
+                let text = format!("the tool {tool} of the MCP server {server} does not exist");
+                return Err(McpError::new(McpErrorKind::Refused, text));
+            }
+        };
+        let text = format!(
+            "the tool {tool} of the MCP server {server} {why}; accept it: atlasctl mcp accept-changes {server}"
+        );
+        Err(McpError::new(McpErrorKind::Refused, text))
+    }
+
+    async fn list(&self, server: &str) -> Result<Listing, McpError> {
         let refused = |why: String| McpError::new(McpErrorKind::Protocol, format!("the MCP server {server} {why}"));
-        let (mut tools, mut cursor, mut bytes): (Vec<RemoteTool>, Option<String>, usize) = (Vec::new(), None, 0);
-        for _ in 0..PAGES_MAX {
-            let asked = cursor.take().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
-            let page = self.service.list_tools(asked).await.map_err(|error| self.failed(server, &error))?;
+        let (mut listing, mut cursor, mut bytes) = (Listing::default(), None::<String>, 0);
+        for number in 1..=PAGES_MAX {
+            let asked =
+                cursor.as_ref().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor.clone())));
+            let page = match self.service.list_tools(asked).await.map_err(|error| self.failed(server, &error)) {
+                Ok(page) => page,
+                // A page that the server cannot give takes no tools of others away.
+                Err(error) if number > 1 && error.kind == McpErrorKind::Refused => {
+                    listing.left_out.push(format!("page {number} and what follows: {}", error.text));
+                    return Ok(listing);
+                }
+                Err(error) => return Err(error),
+            };
+            listing.left_out.extend(reading::left_out(&page));
             for tool in page.tools {
                 let tool = remote(tool);
                 bytes += tool.definition().to_string().len();
                 if bytes > DEFINITIONS_BYTES_MAX {
                     return Err(refused(format!("describes its tools with more than {DEFINITIONS_BYTES_MAX} bytes")));
                 }
-                if !tools.iter().any(|other| other.name == tool.name) {
-                    tools.push(tool);
+                if listing.iter().any(|other| other.name == tool.name) {
+                    listing.left_out.push(format!("tool {:?} is listed twice; the first one counts", tool.name));
+                } else {
+                    listing.tools.push(tool);
                 }
-                if tools.len() > TOOLS_MAX {
+                if listing.tools.len() > TOOLS_MAX {
                     return Err(refused(format!("has more than {TOOLS_MAX} tools")));
                 }
             }
-            cursor = page.next_cursor.filter(|cursor| !cursor.is_empty());
-            if cursor.is_none() {
-                return Ok(tools);
+            let next = page.next_cursor.filter(|next| !next.is_empty());
+            if next.is_none() {
+                return Ok(listing);
             }
+            if next == cursor {
+                listing
+                    .left_out
+                    .push(format!("what follows page {number}: its \"nextCursor\" is that of the page before"));
+                return Ok(listing);
+            }
+            cursor = next;
         }
         Err(refused(format!("lists its tools in more than {PAGES_MAX} pages")))
     }
@@ -236,7 +332,11 @@ impl Connection {
             let text = format!("the MCP server {server} sent more than {MESSAGES_MAX} messages in 10 s");
             return McpError::new(McpErrorKind::Lost, text);
         }
-        McpError::request(server, error)
+        let error = McpError::request(server, error);
+        if error.kind == McpErrorKind::Session {
+            self.forgotten.store(true, Ordering::Relaxed);
+        }
+        error
     }
 
     /// Says goodbye, which ends the session at the server.
@@ -244,6 +344,22 @@ impl Connection {
         // What is left after this time is dropped, and with it the connection.
         let _ = self.service.close_with_timeout(CLOSE_MAX).await;
     }
+}
+
+/// Refuses a version of the protocol that this side does not know.
+fn check_version(server: &str, service: &Service) -> Result<(), McpError> {
+    let Some(info) = service.peer().peer_info() else { return Ok(()) };
+    let version = &info.protocol_version;
+    if ProtocolVersion::KNOWN_VERSIONS.contains(version) {
+        return Ok(());
+    }
+    let known: Vec<&str> = ProtocolVersion::KNOWN_VERSIONS.iter().map(ProtocolVersion::as_str).collect();
+    let shown: String = version.as_str().chars().take(64).collect();
+    let text = format!(
+        "the MCP server {server} wants the version {shown:?} of the protocol, which is none of {}; update the server",
+        known.join(", ")
+    );
+    Err(McpError::new(McpErrorKind::Protocol, text))
 }
 
 fn remote(tool: Tool) -> RemoteTool {

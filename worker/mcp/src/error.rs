@@ -26,6 +26,8 @@ pub enum McpErrorKind {
     Protocol,
     /// The server refused the call.
     Refused,
+    /// The server has forgotten the session, so the call had no effect.
+    Session,
 }
 
 impl McpErrorKind {
@@ -39,6 +41,7 @@ impl McpErrorKind {
             Self::Lost => "lost",
             Self::Protocol => "protocol",
             Self::Refused => "refused",
+            Self::Session => "session",
         }
     }
 
@@ -100,10 +103,16 @@ impl McpError {
             ServiceError::TransportClosed | ServiceError::Cancelled { .. } => {
                 Self::new(McpErrorKind::Lost, format!("the connection to the MCP server {server} was lost"))
             }
-            ServiceError::TransportSend(error) => Self::new(
-                McpErrorKind::Lost,
-                format!("the request to the MCP server {server} failed: {}", chain(&*error.error)),
-            ),
+            ServiceError::TransportSend(error) => {
+                let kind = match error.error.downcast_ref::<StreamableHttpError<SendError>>() {
+                    Some(StreamableHttpError::Client(SendError::Session { .. })) => McpErrorKind::Session,
+                    Some(StreamableHttpError::Client(SendError::Status { status: 400..=499, .. })) => {
+                        McpErrorKind::Refused
+                    }
+                    _ => McpErrorKind::Lost,
+                };
+                Self::new(kind, format!("the request to the MCP server {server} failed: {}", chain(&*error.error)))
+            }
             other => Self::new(McpErrorKind::Protocol, format!("the MCP server {server} broke the protocol: {other}")),
         }
     }

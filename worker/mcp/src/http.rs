@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use ::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use ::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
 use ::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use atlas_env::Env;
 use bytes::Bytes;
@@ -15,16 +16,19 @@ use hyper::body::Incoming;
 use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::{
-    AuthRequiredError, HttpStatusError, InsufficientScopeError, SseError, StreamableHttpClient,
-    StreamableHttpClientTransportConfig, StreamableHttpError, StreamableHttpPostResponse, StreamableHttpResponseLimits,
+    AuthRequiredError, InsufficientScopeError, SseError, StreamableHttpClient, StreamableHttpClientTransportConfig,
+    StreamableHttpError, StreamableHttpPostResponse, StreamableHttpResponseLimits,
 };
+use serde_json::Value;
 use sse_stream::{Sse, SseStream};
 use url::Url;
 
 use crate::bounds::{ERROR_BYTES_MAX, MESSAGE_BYTES_MAX};
 use crate::error::McpError;
 use crate::network::{Caller, Network, SendError};
+use crate::reading::{self, Awaited};
 use crate::target::Target;
+use crate::words::words;
 
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
@@ -38,23 +42,33 @@ const RESERVED: [HeaderName; 3] = [ACCEPT, SESSION, LAST_EVENT];
 type Failed = StreamableHttpError<SendError>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 
-/// The transport for a server.
+/// The transport for a server. `in_session` becomes true when the server opens a session.
 pub(crate) fn transport(
     env: &Env,
     network: &Network,
     target: &Target,
-) -> Result<StreamableHttpClientTransport<Caller>, McpError> {
+    in_session: &Arc<AtomicBool>,
+) -> Result<StreamableHttpClientTransport<Requests>, McpError> {
     let uri: Arc<str> = target.spec.url.as_deref().unwrap_or_default().into();
     let config = StreamableHttpClientTransportConfig::with_uri(uri)
         .custom_headers(target.headers.iter().cloned().collect())
         .max_sse_event_size(MESSAGE_BYTES_MAX)
         .max_json_response_size(MESSAGE_BYTES_MAX)
         .max_error_response_size(ERROR_BYTES_MAX)
-        .reinit_on_expired_session(true);
-    Ok(StreamableHttpClientTransport::with_client(network.caller(env, target)?, config))
+        // A new session is a new connection, on which pins are compared again.
+        .reinit_on_expired_session(false);
+    let requests = Requests { caller: network.caller(env, target)?, in_session: Arc::clone(in_session) };
+    Ok(StreamableHttpClientTransport::with_client(requests, config))
 }
 
-impl StreamableHttpClient for Caller {
+/// The requests of one transport.
+#[derive(Clone)]
+pub(crate) struct Requests {
+    caller: Caller,
+    in_session: Arc<AtomicBool>,
+}
+
+impl StreamableHttpClient for Requests {
     type Error = SendError;
 
     async fn post_message(
@@ -84,35 +98,36 @@ impl StreamableHttpClient for Caller {
         let mut headers = headers(session.as_deref(), None, token, custom)?;
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
         let body = Bytes::from(serde_json::to_vec(&message)?);
-        let response = self.send(Method::POST, &url(&uri)?, headers, body).await.map_err(Failed::Client)?;
+        let response = self.caller.send(Method::POST, &url(&uri)?, headers, body).await.map_err(Failed::Client)?;
         let status = response.status();
         // A notification or an answer waits for nothing, so nothing in the body matters.
-        let is_asked = matches!(message, ClientJsonRpcMessage::Request(_));
-        if status == StatusCode::ACCEPTED || status == StatusCode::NO_CONTENT || (status.is_success() && !is_asked) {
+        let awaited = Awaited::of(&message);
+        if status == StatusCode::ACCEPTED
+            || status == StatusCode::NO_CONTENT
+            || (status.is_success() && awaited.is_none())
+        {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
-        if status == StatusCode::NOT_FOUND && session.is_some() {
-            return Err(Failed::SessionExpired);
-        }
         let opened = response.headers().get(SESSION).and_then(|session| session.to_str().ok()).map(str::to_owned);
+        self.in_session.fetch_or(opened.is_some(), Ordering::Relaxed);
         if !status.is_success() {
-            return match refusal(response, limits).await? {
-                Some(error) => Ok(StreamableHttpPostResponse::Json(error, opened)),
-                None => Err(Failed::Client(SendError::Status(status.as_u16()))),
-            };
+            let error = refusal(response, awaited.as_ref(), session.is_some()).await?;
+            return Ok(StreamableHttpPostResponse::Json(error, opened));
         }
+        let Some(awaited) = awaited else { return Ok(StreamableHttpPostResponse::Accepted) };
         if is(response.headers(), EVENTS) {
-            return Ok(StreamableHttpPostResponse::Sse(events(response, limits.max_sse_event_size), opened));
+            let events = events(response, Some(awaited), limits.max_sse_event_size);
+            return Ok(StreamableHttpPostResponse::Sse(events, opened));
         }
         if !is(response.headers(), JSON) {
             return Err(Failed::UnexpectedContentType(kind(response.headers()).map(str::to_owned)));
         }
         let body = whole(response, limits.max_json_response_size).await?;
-        let parsed = serde_json::from_slice(&body).map_err(|error| {
-            let shown = String::from_utf8_lossy(&body[..body.len().min(limits.max_error_response_size)]).into_owned();
-            Failed::UnexpectedServerResponse(Cow::Owned(format!("not a message: {error}: {shown}")))
+        let answer = reading::answer(&body, &awaited).ok_or_else(|| {
+            let said = words(&body).unwrap_or_default();
+            Failed::UnexpectedServerResponse(Cow::Owned(format!("not an answer of the protocol: {said}")))
         })?;
-        Ok(StreamableHttpPostResponse::Json(parsed, opened))
+        Ok(StreamableHttpPostResponse::Json(answer, opened))
     }
 
     async fn delete_session(
@@ -123,11 +138,13 @@ impl StreamableHttpClient for Caller {
         custom: Headers,
     ) -> Result<(), Failed> {
         let headers = headers(Some(&session), None, token, custom)?;
-        let response = self.send(Method::DELETE, &url(&uri)?, headers, Bytes::new()).await.map_err(Failed::Client)?;
+        let response =
+            self.caller.send(Method::DELETE, &url(&uri)?, headers, Bytes::new()).await.map_err(Failed::Client)?;
         match response.status() {
-            // The protocol lets a server end its sessions by itself alone.
-            status if status.is_success() || status == StatusCode::METHOD_NOT_ALLOWED => Ok(()),
-            status => Err(Failed::Client(SendError::Status(status.as_u16()))),
+            // The protocol lets a server end its sessions by itself alone, and this one may have ended already.
+            status if status.is_success() => Ok(()),
+            StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST => Ok(()),
+            status => Err(Failed::Client(SendError::Status { status: status.as_u16(), words: None })),
         }
     }
 
@@ -152,19 +169,20 @@ impl StreamableHttpClient for Caller {
         bytes_max: usize,
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failed> {
         let headers = headers(session.as_deref(), last_event, token, custom)?;
-        let response = self.send(Method::GET, &url(&uri)?, headers, Bytes::new()).await.map_err(Failed::Client)?;
+        let response =
+            self.caller.send(Method::GET, &url(&uri)?, headers, Bytes::new()).await.map_err(Failed::Client)?;
         let status = response.status();
         if status == StatusCode::METHOD_NOT_ALLOWED {
             return Err(Failed::ServerDoesNotSupportSse);
         }
         if !status.is_success() {
             refused(&response)?;
-            return Err(Failed::Client(SendError::Status(status.as_u16())));
+            return Err(Failed::Client(SendError::Status { status: status.as_u16(), words: None }));
         }
         if !is(response.headers(), EVENTS) && !is(response.headers(), JSON) {
             return Err(Failed::UnexpectedContentType(kind(response.headers()).map(str::to_owned)));
         }
-        Ok(events(response, bytes_max))
+        Ok(events(response, None, bytes_max))
     }
 }
 
@@ -202,10 +220,9 @@ fn headers(
     Ok(headers)
 }
 
-/// What a server says about a credential or its load, as an error.
+/// What a server says about a credential, as an error.
 fn refused(response: &Response<Incoming>) -> Result<(), Failed> {
-    let text = |name: HeaderName| response.headers().get(name).and_then(|value| value.to_str().ok());
-    let challenge = text(WWW_AUTHENTICATE).map(str::to_owned);
+    let challenge = response.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok()).map(str::to_owned);
     match (response.status(), challenge) {
         (StatusCode::UNAUTHORIZED, challenge) => {
             Err(Failed::AuthRequired(AuthRequiredError::new(challenge.unwrap_or_default())))
@@ -213,27 +230,45 @@ fn refused(response: &Response<Incoming>) -> Result<(), Failed> {
         (StatusCode::FORBIDDEN, Some(challenge)) => {
             Err(Failed::InsufficientScope(InsufficientScopeError::new(challenge, None)))
         }
-        (status, _) if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() => {
-            Err(HttpStatusError::new(status.as_u16(), text(RETRY_AFTER).map(str::to_owned)).into())
-        }
         _ => Ok(()),
     }
 }
 
-/// The error of the protocol in an answer without success, if there is one.
+/// What an answer without success says: an error of the protocol, which belongs to the request whatever its id is, or a status and
+/// words. `in_session` is whether the request named a session.
 async fn refusal(
     response: Response<Incoming>,
-    limits: StreamableHttpResponseLimits,
-) -> Result<Option<ServerJsonRpcMessage>, Failed> {
-    let refused = refused(&response);
-    if !is(response.headers(), JSON) || matches!(refused, Err(Failed::AuthRequired(_) | Failed::InsufficientScope(_))) {
-        return refused.map(|()| None);
+    awaited: Option<&Awaited>,
+    in_session: bool,
+) -> Result<ServerJsonRpcMessage, Failed> {
+    refused(&response)?;
+    let status = response.status();
+    // A reason that is too long or breaks off is still a refusal.
+    let body = whole(response, MESSAGE_BYTES_MAX).await.unwrap_or_default();
+    let words = words(&body);
+    let error = awaited.and_then(|awaited| reading::answer(&body, awaited));
+    let error = error.filter(|error| matches!(error, JsonRpcMessage::Error(_)));
+    let is_lost = match status {
+        StatusCode::NOT_FOUND => true,
+        // What a server says that was started again. An error with the request's own id is about the request.
+        StatusCode::BAD_REQUEST => {
+            let is_own = error.is_some() && awaited.is_some_and(|awaited| names(&body, awaited));
+            !is_own || words.as_ref().is_some_and(|words| words.to_ascii_lowercase().contains("session"))
+        }
+        _ => false,
+    };
+    let status = status.as_u16();
+    match error {
+        _ if in_session && is_lost => Err(Failed::Client(SendError::Session { status, words })),
+        Some(error) => Ok(error),
+        None => Err(Failed::Client(SendError::Status { status, words })),
     }
-    let body = whole(response, limits.max_json_response_size).await?;
-    match serde_json::from_slice(&body) {
-        Ok(error @ JsonRpcMessage::Error(_)) => Ok(Some(error)),
-        _ => refused.map(|()| None),
-    }
+}
+
+/// Whether an error has the id of the request.
+fn names(body: &[u8], awaited: &Awaited) -> bool {
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    reading::id_of(&body["id"]).is_some_and(|id| id == awaited.id)
 }
 
 /// The type of an answer's body, without its parameters.
@@ -266,8 +301,13 @@ struct EventTooLarge(usize);
 
 type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The events of a body. The stream ends with an error at one of more than `bytes_max` bytes.
-fn events(response: Response<Incoming>, bytes_max: usize) -> BoxStream<'static, Result<Sse, SseError>> {
+/// The events of a body; those of the answer to a request belong to it. The stream ends with an error at one of more than `bytes_max`
+/// bytes.
+fn events(
+    response: Response<Incoming>,
+    awaited: Option<Awaited>,
+    bytes_max: usize,
+) -> BoxStream<'static, Result<Sse, SseError>> {
     let mut length = Length::default();
     let pieces = response.into_body().into_data_stream().map(move |piece| {
         let piece = piece.map_err(|error| Box::new(error) as BodyError)?;
@@ -282,7 +322,29 @@ fn events(response: Response<Incoming>, bytes_max: usize) -> BoxStream<'static, 
         ended = piece.is_err();
         futures::future::ready(go_on)
     });
-    SseStream::from_bytes_stream(until_error.map_err(Broken)).boxed()
+    let events = SseStream::from_bytes_stream(until_error.map_err(Broken));
+    let read = events.map(move |event| match event {
+        Ok(event) => tidied(event, awaited.as_ref()).into_iter().map(Ok).collect(),
+        Err(error) => vec![Err(error)],
+    });
+    read.flat_map(futures::stream::iter).boxed()
+}
+
+/// An event with the messages in it, one in each. One without any is kept for its id alone.
+fn tidied(event: Sse, awaited: Option<&Awaited>) -> Vec<Sse> {
+    let is_message = matches!(event.event.as_deref(), None | Some("" | "message"));
+    let data = event.data.as_deref().filter(|_| is_message).unwrap_or_default();
+    let messages = reading::messages(data.as_bytes(), &|_| awaited.cloned());
+    let empty = Sse { event: None, data: None, ..event };
+    let mut events: Vec<Sse> = messages
+        .iter()
+        .filter_map(|message| serde_json::to_string(message).ok())
+        .map(|text| Sse { data: Some(text), ..empty.clone() })
+        .collect();
+    if events.is_empty() {
+        events.push(empty);
+    }
+    events
 }
 
 /// The stream of events broke off.

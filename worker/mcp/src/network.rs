@@ -74,8 +74,16 @@ pub(crate) enum SendError {
     Elsewhere(String),
     #[error("the answer broke off")]
     Body(#[source] hyper::Error),
-    #[error("it answered {0}")]
-    Status(u16),
+    #[error("it answered {status}{}", said(.words.as_deref()))]
+    Status { status: u16, words: Option<String> },
+    /// The server does not know the session, so it did nothing.
+    #[error("it answered {status} to its session{}", said(.words.as_deref()))]
+    Session { status: u16, words: Option<String> },
+}
+
+/// What the server said, after a status.
+fn said(words: Option<&str>) -> String {
+    words.map(|words| format!(": {words}")).unwrap_or_default()
 }
 
 impl Caller {

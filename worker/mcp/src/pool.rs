@@ -6,11 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use atlas_env::Env;
-use atlas_mcp_spec::RemoteTool;
 use serde_json::{Map, Value};
 
 use crate::bounds::{CONNECTIONS_MAX, PAUSE, PAUSE_MAX, PROBE_MAX};
-use crate::connection::{Connection, Own};
+use crate::connection::{Connection, Listing, Own};
 use crate::error::{McpError, McpErrorKind};
 use crate::network::Network;
 use crate::outcome::Called;
@@ -56,18 +55,31 @@ impl Pool {
         Self(Arc::new(Inner { env, launcher, network, places: Mutex::default(), sweeps }))
     }
 
-    /// The tools of a server, all of them.
-    pub async fn tools(&self, target: &Target) -> Result<Arc<[RemoteTool]>, McpError> {
+    /// The tools of a server, all of them. The list may be a minute old, less if the server is pinned.
+    pub async fn tools(&self, target: &Target) -> Result<Arc<Listing>, McpError> {
+        self.tools_as(target, false).await
+    }
+
+    /// The tools of a server as it lists them now.
+    pub async fn tools_now(&self, target: &Target) -> Result<Arc<Listing>, McpError> {
+        self.tools_as(target, true).await
+    }
+
+    async fn tools_as(&self, target: &Target, now: bool) -> Result<Arc<Listing>, McpError> {
         loop {
             let entry = target.enter().await?;
-            let end = self.list(entry.target()).await;
+            let mut end = self.list(entry.target(), now).await;
+            if is_forgotten(&end) {
+                end = self.list(entry.target(), now).await;
+            }
             if !entry.is_outdated(&end) {
                 return end;
             }
         }
     }
 
-    /// Calls a tool. After `limit` the call ends, and the server is told.
+    /// Calls a tool. After `limit` the call ends, and the server is told. A tool of a pinned server is called only if it is the accepted
+    /// one, on the same connection on which it was compared.
     pub async fn call(
         &self,
         target: &Target,
@@ -77,7 +89,11 @@ impl Pool {
     ) -> Result<Called, McpError> {
         loop {
             let entry = target.enter().await?;
-            let end = self.call_as(entry.target(), tool, arguments.clone(), limit).await;
+            let mut end = self.call_as(entry.target(), tool, arguments.clone(), limit).await;
+            // The server did nothing, so the call is made once more: in a new session.
+            if is_forgotten(&end) {
+                end = self.call_as(entry.target(), tool, arguments.clone(), limit).await;
+            }
             if !entry.is_outdated(&end) {
                 return end;
             }
@@ -99,9 +115,15 @@ impl Pool {
         }
     }
 
-    async fn list(&self, target: &Target) -> Result<Arc<[RemoteTool]>, McpError> {
+    async fn list(&self, target: &Target, now: bool) -> Result<Arc<Listing>, McpError> {
         let limit = Duration::from_secs(target.spec.start_timeout_seconds.into());
-        let listed = async { self.connection(target).await?.tools(&self.0.env, target).await };
+        let env = &self.0.env;
+        let asked = env.clock.monotonic();
+        let listed = async {
+            let connection = self.connection(target).await?;
+            let since = if now { asked } else { connection.fresh_since(env, target) };
+            connection.tools(env, target, since).await
+        };
         self.within(limit, listed, || McpError::timeout(&target.name, "list its tools", limit)).await
     }
 
@@ -116,7 +138,10 @@ impl Pool {
         let connection = self.connection(target);
         let connection =
             self.within(start, connection, || McpError::timeout(&target.name, "open a connection", start)).await?;
-        let call = connection.call(&self.0.env, &target.name, tool, arguments);
+        let call = async {
+            connection.admit(&self.0.env, target, tool).await?;
+            connection.call(&self.0.env, &target.name, tool, arguments).await
+        };
         self.within(limit, call, || McpError::timeout(&target.name, &format!("answer the call of {tool}"), limit)).await
     }
 
@@ -208,6 +233,10 @@ impl Pool {
             }
         });
     }
+}
+
+fn is_forgotten<T>(end: &Result<T, McpError>) -> bool {
+    matches!(end, Err(error) if error.kind == McpErrorKind::Session)
 }
 
 impl Inner {

@@ -17,10 +17,13 @@ use rmcp::transport::Transport;
 use tokio::sync::mpsc;
 use url::Url;
 
-use crate::bounds::MESSAGE_BYTES_MAX;
+use crate::bounds::{ERROR_BYTES_MAX, MESSAGE_BYTES_MAX};
 use crate::error::{McpError, McpErrorKind, chain};
-use crate::network::{Caller, Network};
+use crate::network::{self, Caller, Network};
+use crate::reading;
 use crate::target::Target;
+use crate::waiting::Waiting;
+use crate::words::words;
 
 /// How long the server may take to name the address for messages.
 const ENDPOINT_MAX: Duration = Duration::from_secs(30);
@@ -36,6 +39,7 @@ pub(crate) struct SendError(String);
 pub(crate) struct SseTransport {
     post: Arc<Post>,
     messages: mpsc::Receiver<ServerJsonRpcMessage>,
+    waiting: Arc<Waiting>,
     reader: Task<()>,
 }
 
@@ -62,11 +66,14 @@ pub(crate) async fn connect(env: &Env, network: &Network, target: &Target) -> Re
         return Err(McpError::unauthorized(&target.name));
     }
     if !response.status().is_success() {
-        return Err(failed(format!("it answered {}", response.status().as_u16())));
+        let status = response.status().as_u16();
+        let words = words(&beginning(response).await);
+        return Err(failed(network::SendError::Status { status, words }.to_string()));
     }
     let base = caller.url().clone();
     let (events, mut endpoints, messages) = channels();
-    let reader = env.spawn("mcp-sse", read(response, events));
+    let waiting = Arc::new(Waiting::default());
+    let reader = env.spawn("mcp-sse", read(response, events, Arc::clone(&waiting)));
     let named = tokio::select! {
         named = endpoints.recv() => named,
         () = env.clock.sleep(ENDPOINT_MAX) => None,
@@ -80,7 +87,7 @@ pub(crate) async fn connect(env: &Env, network: &Network, target: &Target) -> Re
         reader.abort();
         return Err(failed("its address for messages is on another host, which is not used".to_owned()));
     }
-    Ok(SseTransport { post: Arc::new(Post { caller, url, headers }), messages, reader })
+    Ok(SseTransport { post: Arc::new(Post { caller, url, headers }), messages, waiting, reader })
 }
 
 /// What comes out of the stream.
@@ -95,22 +102,36 @@ fn channels() -> (Events, mpsc::Receiver<String>, mpsc::Receiver<ServerJsonRpcMe
     (Events { endpoints, messages }, named, received)
 }
 
-/// Reads the stream until it ends or an event is too large. Events that cannot be read are skipped.
-async fn read(response: Response<Incoming>, events: Events) {
+/// The beginning of a body that says why there is no stream.
+async fn beginning(response: Response<Incoming>) -> Vec<u8> {
+    let (mut pieces, mut body) = (response.into_body().into_data_stream(), Vec::new());
+    while let Some(Ok(piece)) = pieces.next().await {
+        body.extend_from_slice(&piece[..piece.len().min(ERROR_BYTES_MAX - body.len())]);
+        if body.len() == ERROR_BYTES_MAX {
+            break;
+        }
+    }
+    body
+}
+
+/// Reads the stream until it ends or an event is too large. Events of other names, and those that cannot be read, are skipped.
+async fn read(response: Response<Incoming>, events: Events, waiting: Arc<Waiting>) {
     let (mut pieces, mut parser) = (response.into_body().into_data_stream(), Parser::new(MESSAGE_BYTES_MAX));
     while let Some(Ok(piece)) = pieces.next().await {
         let mut found: Vec<Event> = Vec::new();
         let fits = parser.push(&piece, &mut found).is_ok();
         for event in found {
-            if event.name == "endpoint" {
+            match event.name.as_str() {
                 // Only the first one counts.
-                let _ = events.endpoints.try_send(event.data);
-            } else if let Ok(message) = serde_json::from_str(&event.data) {
-                if events.messages.send(message).await.is_err() {
-                    return;
+                "endpoint" => _ = events.endpoints.try_send(event.data),
+                "" | "message" => {
+                    for message in reading::messages(event.data.as_bytes(), &|id| waiting.whose(id)) {
+                        if events.messages.send(message).await.is_err() {
+                            return;
+                        }
+                    }
                 }
-            } else {
-                tracing::debug!("an event of an MCP server cannot be read and is skipped");
+                other => tracing::debug!(event = other, "an event of an MCP server is skipped"),
             }
         }
         if !fits {
@@ -119,20 +140,36 @@ async fn read(response: Response<Incoming>, events: Events) {
     }
 }
 
+impl Post {
+    async fn send(&self, item: &ClientJsonRpcMessage) -> Result<(), SendError> {
+        let Self { caller, url, headers } = self;
+        let failed = |error: &dyn std::error::Error| SendError(atlas_env::chain(error));
+        let message = serde_json::to_vec(item).map_err(|error| failed(&error))?;
+        let mut headers = headers.clone();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let sent = caller.send(Method::POST, url, headers, Bytes::from(message)).await;
+        let response = sent.map_err(|error| failed(&error))?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(());
+        }
+        let words = words(&beginning(response).await);
+        Err(failed(&network::SendError::Status { status: status.as_u16(), words }))
+    }
+}
+
 impl Transport<RoleClient> for SseTransport {
     type Error = SendError;
 
     fn send(&mut self, item: ClientJsonRpcMessage) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let post = Arc::clone(&self.post);
+        let (post, waiting) = (Arc::clone(&self.post), Arc::clone(&self.waiting));
+        waiting.sent(&item);
         async move {
-            let Post { caller, url, headers } = &*post;
-            let failed = |error: &dyn std::error::Error| SendError(atlas_env::chain(error));
-            let message = serde_json::to_vec(&item).map_err(|error| failed(&error))?;
-            let mut headers = headers.clone();
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            let sent = caller.send(Method::POST, url, headers, Bytes::from(message)).await;
-            let status = sent.map_err(|error| failed(&error))?.status();
-            if status.is_success() { Ok(()) } else { Err(SendError(format!("it answered {}", status.as_u16()))) }
+            let sent = post.send(&item).await;
+            if sent.is_err() {
+                waiting.failed(&item);
+            }
+            sent
         }
     }
 

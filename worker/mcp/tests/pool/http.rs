@@ -146,7 +146,7 @@ async fn tools_are_listed_again_after_the_server_announced_a_change() {
     server.mood(Mood::Streams);
     let (pool, target) = (pool(), target(&ServerSpec::http(&server.url), None));
     let accepted = pool.tools(&target).await.expect("tools");
-    let spec = ServerSpec { pinned: true, pins: atlas_mcp_spec::Pins::of(&*accepted), ..target.spec().clone() };
+    let spec = ServerSpec { pinned: true, pins: atlas_mcp_spec::Pins::of(accepted.iter()), ..target.spec().clone() };
     server.hears("GET", 1).await;
     server.inner().description = "Sends mail.".to_owned();
     assert_eq!(pool.tools(&target).await.expect("tools"), accepted);
@@ -163,6 +163,6 @@ async fn tools_are_listed_again_after_the_server_announced_a_change() {
     let renewed = tokio::time::timeout(Duration::from_secs(10), renewed).await.expect("they are read again");
     assert_eq!((renewed[0].description.as_str(), server.count("tools/list")), ("Sends mail.", 2));
     // A pinned server's tool is held back from then on.
-    let (admitted, held) = spec.admit(renewed.to_vec());
+    let (admitted, held) = spec.admit(renewed.tools.clone());
     assert_eq!((admitted[0].name.as_str(), held[0].0.name.as_str(), held[0].1), ("fail", "add", Verdict::Changed));
 }

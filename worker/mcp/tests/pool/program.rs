@@ -22,6 +22,11 @@ for line in sys.stdin:
     elif method == "tools/list":
         say({"id": id, "result": {"tools": [{"name": "one", "description": described, "inputSchema": {"type": "object"}}]}})
     elif method == "tools/call":
+        if mode == "refuses":
+            sys.stdout.write("starting up...\n[1, 2]\n{\"hello\": 1}\n\n")
+            sys.stdout.write('{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"out of paper"}}\n')
+            sys.stdout.flush()
+            continue
         if mode == "dies":
             sys.exit(3)
         if mode == "floods":
@@ -82,4 +87,11 @@ async fn a_program_that_does_not_start_says_why() {
     let silent = crate::support::target(&ServerSpec::stdio("true", Vec::new()), None);
     let error = pool.tools(&silent).await.expect_err("it ends");
     assert!(error.text.ends_with("it said: no more"), "{error}");
+}
+
+#[tokio::test]
+async fn an_error_without_an_id_is_that_of_the_only_call() {
+    let (pool, target) = (pool(), target(&spec("refuses"), None));
+    let error = pool.call(&target, "one", arguments(&json!({})), LIMIT).await.expect_err("an error");
+    assert_eq!(error.text, "the MCP server strict refused the request: out of paper");
 }

@@ -53,6 +53,14 @@ async fn answer(State(server): State<Old>, method: Method, body: Bytes) -> Respo
             server.says(String::new());
             return StatusCode::ACCEPTED.into_response();
         }
+        "tools/call" if message["params"]["arguments"]["refuse"] == true => {
+            let error = json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": "out of paper"}});
+            server.says(format!("event: ping\ndata: now\n\ndata: hello\n\nevent: message\ndata: {error}\n\n"));
+            return StatusCode::ACCEPTED.into_response();
+        }
+        "tools/call" if message["params"]["arguments"]["fail"] == true => {
+            return (StatusCode::BAD_REQUEST, "out of paper").into_response();
+        }
         "tools/call" => json!({"content": [{"type": "text", "text": "done"}]}),
         _ => return StatusCode::ACCEPTED.into_response(),
     };
@@ -61,14 +69,32 @@ async fn answer(State(server): State<Old>, method: Method, body: Bytes) -> Respo
     StatusCode::ACCEPTED.into_response()
 }
 
-#[tokio::test]
-async fn a_stream_without_end_is_closed() {
+/// A server, and its definition.
+async fn start() -> (atlas_env::Task<std::io::Result<()>>, ServerSpec) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}/sse", listener.local_addr().expect("an address"));
     let service = axum::Router::new().fallback(answer).with_state(Old::default());
     let serving = Env::system().spawn("test server", async { axum::serve(listener, service).await });
     let mut spec = ServerSpec::http(&url);
     spec.transport = Transport::Sse;
+    (serving, spec)
+}
+
+#[tokio::test]
+async fn an_error_ends_the_only_call_and_other_events_are_skipped() {
+    let (serving, spec) = start().await;
+    let (pool, target) = (pool(), target(&spec, None));
+    let call =
+        async |input: Value| pool.call(&target, "one", arguments(&input), LIMIT).await.expect_err("an error").text;
+    assert_eq!(call(json!({"refuse": true})).await, "the MCP server strict refused the request: out of paper");
+    let text = "the request to the MCP server strict failed: it answered 400: out of paper";
+    assert_eq!(call(json!({"fail": true})).await, text);
+    serving.abort();
+}
+
+#[tokio::test]
+async fn a_stream_without_end_is_closed() {
+    let (serving, spec) = start().await;
     let (pool, target) = (pool(), target(&spec, None));
     let call = async |input: Value| pool.call(&target, "one", arguments(&input), LIMIT).await;
     assert_eq!(call(json!({})).await.expect("a result").text(), "done");

@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 pub(crate) use self::programs::Programs;
+use self::servers::Admitted;
 pub(super) use self::servers::{Servers, has_programs};
 use super::{Execution, stopped};
 use crate::slot::{Control, Shared, Work};
@@ -100,7 +101,7 @@ async fn answer(work: &Work, servers: &Servers) -> Result<Value, Fault> {
     };
     let called = servers.call(target, tool, arguments, limit).await?;
     if called.is_error {
-        return Err(Fault::Failed(called.text()));
+        return Err(Fault::Failed(called.complaint()));
     }
     Ok(output(&called))
 }
@@ -119,7 +120,7 @@ fn output(called: &Called) -> Value {
 
 /// The tools of a server, those that are held back included.
 async fn described(servers: &Servers, target: &Target) -> Result<Value, Fault> {
-    let (admitted, held) = servers.admitted(target).await?;
+    let Admitted { tools: admitted, held, left_out } = servers.admitted_now(target).await?;
     let shown = |tool: &atlas_mcp::RemoteTool, state: &str| {
         let mut shown = tool.definition();
         shown["pin"] = atlas_mcp::digest(tool).into();
@@ -128,5 +129,10 @@ async fn described(servers: &Servers, target: &Target) -> Result<Value, Fault> {
     };
     let mut tools: Vec<Value> = admitted.iter().map(|tool| shown(tool, "offered")).collect();
     tools.extend(held.iter().map(|(tool, verdict)| shown(tool, servers::word(*verdict))));
-    Ok(json!({ "server": target.name(), "transport": target.spec().transport.as_str(), "tools": tools }))
+    let mut described =
+        json!({ "server": target.name(), "transport": target.spec().transport.as_str(), "tools": tools });
+    if !left_out.is_empty() {
+        described["warnings"] = left_out.into();
+    }
+    Ok(described)
 }

@@ -49,16 +49,25 @@ pub(crate) async fn run(context: &Context, options: &TestOptions) -> Result<Exit
     Ok(Exit::Done)
 }
 
-/// The tools, one a line; those that are held back say why.
+/// The tools, one a line; those that are held back say why. What nobody can use follows.
 pub(super) fn shown(value: &Value) -> String {
     let tools = value["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let mut text = format!("{KIND} {}   ok   {} tools\n", value["server"].as_str().unwrap_or_default(), tools.len());
+    let server = value["server"].as_str().unwrap_or_default();
+    let held = tools.iter().filter(|tool| matches!(tool["state"].as_str(), Some("new" | "changed"))).count();
+    let held_back = match held {
+        0 => String::new(),
+        _ => format!("   {held} held back; accept: atlasctl mcp accept-changes {server}"),
+    };
+    let mut text = format!("{KIND} {server}   ok   {} tools{held_back}\n", tools.len());
     for tool in tools {
         let member = |name: &str| tool[name].as_str().unwrap_or_default();
         let about: String = member("description").lines().next().unwrap_or_default().chars().take(SHOWN_MAX).collect();
         let held = if member("state") == "offered" { String::new() } else { format!(" ({})", member("state")) };
         text += format!("  {}{held}   {about}", member("name")).trim_end();
         text.push('\n');
+    }
+    for warning in value["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        text += &format!("  warning: {warning}\n");
     }
     text
 }
@@ -73,12 +82,13 @@ mod tests {
     #[test]
     fn tools_are_listed_with_their_state() {
         let tool = |name: &str, state: &str, description: &str| json!({"name": name, "state": state, "description": description});
-        let value =
-            json!({"server": "lab", "tools": [tool("add", "offered", "Adds.\nMore."), tool("rm", "changed", "")]});
+        let value = json!({"server": "lab", "tools": [tool("add", "offered", "Adds.\nMore."), tool("rm", "changed", "")],
+                "warnings": ["tool \"mv\" has no \"inputSchema\""]});
         expect![[r#"
-            mcp-server lab   ok   2 tools
+            mcp-server lab   ok   2 tools   1 held back; accept: atlasctl mcp accept-changes lab
               add   Adds.
               rm (changed)
+              warning: tool "mv" has no "inputSchema"
         "#]]
         .assert_eq(&shown(&value));
     }

@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use super::fault::Fault;
 use crate::journal::JournalError;
+use crate::provider::mcp::servers::Admitted;
 use crate::provider::mcp::{Servers, servers};
 use crate::provider::platform::{Found, Missing, Platform, Stopped, ToolSource};
 
@@ -91,7 +92,7 @@ impl Filling {
             }
             return Ok(());
         }
-        let (admitted, held) = match servers.admitted(target).await {
+        let Admitted { tools: admitted, held, left_out } = match servers.admitted(target).await {
             Ok(tools) => tools,
             Err(error) if error.kind == McpErrorKind::Configuration => return Err(Fault::Tools(error.text)),
             Err(error) => {
@@ -99,6 +100,9 @@ impl Filling {
                 return Ok(());
             }
         };
+        for why in left_out {
+            self.warnings.push(format!("the MCP server {server}: {why}; the job goes on without it"));
+        }
         for (tool, verdict) in held {
             self.warnings.push(format!(
                 "the tool {} of the MCP server {server} is held back because it is {}; accept it: atlasctl mcp accept-changes {server}",
@@ -142,8 +146,8 @@ async fn find(entry: &str, platform: &Platform, servers: &Servers) -> Result<Fou
 async fn skill_of(server: &str, tool: &str, servers: &Servers) -> Result<RemoteTool, Fault> {
     let failed = |why: String| Fault::Tools(format!("Skill resolution failed: {why}"));
     let target = servers.get(server).map_err(|error| failed(error.text))?;
-    let (admitted, _) = servers.admitted(target).await.map_err(|error| failed(error.text))?;
-    let found = admitted.into_iter().find(|admitted| admitted.name == tool);
+    let admitted = servers.admitted(target).await.map_err(|error| failed(error.text))?;
+    let found = admitted.tools.into_iter().find(|admitted| admitted.name == tool);
     found.ok_or_else(|| failed(format!("Skill '{server}.{tool}' not found in registry")))
 }
 

@@ -26,7 +26,7 @@ pub(super) async fn run(
         Err(error) => return Err(failed(&format!("Remote call to '{RUN}' failed: {error}"))),
     };
     if called.is_error {
-        return Err(failed(&called.text()));
+        return Err(failed(&called.complaint()));
     }
     output(&super::output(&called)).map_err(|why| failed(&why))
 }

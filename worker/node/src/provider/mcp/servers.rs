@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use atlas_mcp::{
-    Called, McpError, McpErrorKind, Pool, RemoteTool, ServerSpec, Surroundings, Target, Transport, Verdict,
+    Called, Listing, McpError, McpErrorKind, Pool, RemoteTool, ServerSpec, Surroundings, Target, Transport, Verdict,
 };
 use atlas_types::{AttachedServer, SecretText};
 use serde_json::{Map, Value, json};
@@ -21,8 +21,15 @@ pub(in crate::provider) struct Servers {
     logins: Logins,
 }
 
-/// The tools of a server that may be called, and those that are held back.
-pub(in crate::provider) type Admitted = (Vec<RemoteTool>, Vec<(RemoteTool, Verdict)>);
+/// What a server lists.
+pub(in crate::provider) struct Admitted {
+    /// The tools that may be called.
+    pub(in crate::provider) tools: Vec<RemoteTool>,
+    /// Those that wait until a person has accepted them.
+    pub(in crate::provider) held: Vec<(RemoteTool, Verdict)>,
+    /// What nobody can use, in words.
+    pub(in crate::provider) left_out: Vec<String>,
+}
 
 impl Servers {
     /// The servers that came with a lease.
@@ -79,13 +86,17 @@ impl Servers {
         }
     }
 
-    /// The tools of a server that agents may call, and those that wait until a person has accepted them.
+    /// The tools of a server. The list may be a minute old.
     pub(in crate::provider) async fn admitted(&self, target: &Target) -> Result<Admitted, McpError> {
-        let tools = self.pool.tools(target).await?;
-        Ok(target.spec().admit(tools.to_vec()))
+        Ok(admitted(target, &*self.pool.tools(target).await?))
     }
 
-    /// Calls a tool that is allowed, and whose definition is the accepted one if the server is pinned.
+    /// The tools of a server as it lists them now.
+    pub(in crate::provider) async fn admitted_now(&self, target: &Target) -> Result<Admitted, McpError> {
+        Ok(admitted(target, &*self.pool.tools_now(target).await?))
+    }
+
+    /// Calls a tool that is allowed. The pool compares its definition with the accepted one if the server is pinned.
     pub(in crate::provider) async fn call(
         &self,
         target: &Target,
@@ -94,25 +105,9 @@ impl Servers {
         limit: Duration,
     ) -> Result<Called, McpError> {
         let (spec, server) = (target.spec(), target.name());
-        let refused = |why: &str| {
-            let text = format!("the tool {tool} of the MCP server {server} {why}");
-            McpError { kind: McpErrorKind::Refused, text }
-        };
         if !spec.allows(tool) {
-            return Err(refused("is not allowed"));
-        }
-        if spec.pinned {
-            let (admitted, held) = self.admitted(target).await?;
-            if let Some((_, verdict)) = held.iter().find(|(held, _)| held.name == tool) {
-                let why = format!(
-                    "is held back because it is {}; accept it: atlasctl mcp accept-changes {server}",
-                    word(*verdict)
-                );
-                return Err(refused(&why));
-            }
-            if !admitted.iter().any(|admitted| admitted.name == tool) {
-                return Err(refused("does not exist"));
-            }
+            let text = format!("the tool {tool} of the MCP server {server} is not allowed");
+            return Err(McpError { kind: McpErrorKind::Refused, text });
         }
         self.pool.call(target, tool, arguments, limit.min(Duration::from_secs(spec.timeout_seconds.into()))).await
     }
@@ -132,6 +127,11 @@ impl Servers {
     ) -> Result<Called, McpError> {
         self.pool.call(target, tool, arguments, limit).await
     }
+}
+
+fn admitted(target: &Target, listing: &Listing) -> Admitted {
+    let (tools, held) = target.spec().admit(listing.tools.clone());
+    Admitted { tools, held, left_out: listing.left_out.clone() }
 }
 
 /// Whether the servers of an attempt include programs on this machine.

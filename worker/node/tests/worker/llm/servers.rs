@@ -22,7 +22,8 @@ for line in sys.stdin:
              "serverInfo": {"name": "notes", "version": "1"}}})
     elif method == "tools/list":
         say({"id": id, "result": {"tools": [
-            {"name": "note", "description": "Writes a note.", "inputSchema": schema},
+            {"name": "note", "description": "Writes a note.", "inputSchema": schema, "annotations": "odd"},
+            {"name": "broken", "description": "Has no schema."},
             {"name": "read", "description": "Reads the notes.", "inputSchema": schema}]}})
     elif method == "tools/call":
         path, name = os.environ["NOTES"], message["params"]["name"]
@@ -84,6 +85,8 @@ async fn tools_of_a_program_are_offered_called_and_recorded() {
     let said: Vec<_> = scene.session.events.iter().map(|event| event.text.as_str()).collect();
     assert!(said.contains(&"notes/note: started") && said.contains(&"notes/note: completed"), "{said:?}");
     assert!(said.iter().any(|text| text.contains("MCP server down cannot be reached")), "{said:?}");
+    let left_out = "the MCP server notes: tool \"broken\" has no \"inputSchema\"; the job goes on without it";
+    assert!(said.contains(&left_out), "{said:?}");
     scene.node.shutdown().await;
 }
 

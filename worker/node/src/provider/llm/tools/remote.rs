@@ -246,9 +246,9 @@ impl<'a> Planned<'a> {
         let arguments = &self.call.arguments;
         let Some((meta, allowed)) = self.meta else {
             let called = servers.call(target, &self.tool, object(arguments), limit).await?;
-            return Ok(if called.is_error { Err(called.text()) } else { Ok(called.value()) });
+            return Ok(if called.is_error { Err(called.complaint()) } else { Ok(called.for_model()) });
         };
-        let (mut tools, _) = servers.admitted(target).await?;
+        let mut tools = servers.admitted(target).await?.tools;
         tools.retain(|tool| wanted(allowed, &tool.name));
         if meta != Meta::Invoke {
             return Ok(meta.answer(self.server, &tools, arguments));
