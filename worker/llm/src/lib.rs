@@ -18,6 +18,7 @@ pub mod connect;
 pub mod decoder;
 pub mod failure;
 pub mod gemini;
+mod ids;
 pub mod image;
 pub mod json;
 pub mod names;

@@ -1,6 +1,7 @@
 //! The protocols of OpenAI: chat completions, which many other servers understand too, and responses.
 
 pub mod chat;
+mod families;
 pub mod known;
 pub mod responses;
 

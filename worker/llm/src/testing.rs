@@ -2,6 +2,7 @@
 
 pub(crate) mod compact;
 mod foreign;
+mod history;
 mod polluted;
 
 use atlas_model::{Answer, CallError, Delta, Message, Part, Request, Role, Tool, ToolCall, ToolResult};

@@ -194,9 +194,11 @@ impl Reader {
         if !self.usage.is_empty() {
             self.raw.member("usage", std::mem::take(&mut self.usage).into())?;
         }
+        let stop = stop(self.stop.take());
+        failure::refuse_empty(&self.assembly, &stop)?;
         Ok(Answer {
             parts: self.assembly.finish()?,
-            stop: stop(self.stop.take()),
+            stop,
             usage,
             model: std::mem::take(&mut self.model),
             id: self.id.take(),

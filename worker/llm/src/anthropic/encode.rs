@@ -4,6 +4,7 @@ use atlas_model::{Image, Message, OutputSchema, Part, Request, Role, Tool, ToolC
 use serde_json::{Map, Value, json};
 
 use crate::body::{add_extra, put};
+use crate::ids::{Ids, Rule};
 use crate::{EncodeError, image, json};
 
 /// The protocol requires a limit; this one is sent where the request has none.
@@ -17,10 +18,11 @@ const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"]
 pub(crate) fn body(request: &Request, provider: &'static str) -> Result<Map<String, Value>, EncodeError> {
     let mut body = Map::new();
     body.insert("max_tokens".into(), request.max_tokens.unwrap_or(MAX_TOKENS_DEFAULT).into());
-    let messages = request.messages.iter().map(|message| encode(message, provider));
+    let ids = Ids::new(&request.messages, Rule::Word);
+    let messages = request.messages.iter().map(|message| encode(message, provider, &ids));
     let messages: Result<Vec<Value>, _> = messages.filter_map(Result::transpose).collect();
     body.insert("messages".into(), Value::Array(messages?));
-    if !request.system.is_empty() {
+    if !request.system.trim().is_empty() {
         body.insert("system".into(), request.system.clone().into());
     }
     if !request.tools.is_empty() {
@@ -64,27 +66,27 @@ fn options(body: &mut Map<String, Value>, request: &Request) {
 }
 
 /// None for a message of which nothing is left to send.
-fn encode(message: &Message, provider: &'static str) -> Result<Option<Value>, EncodeError> {
+fn encode(message: &Message, provider: &'static str, ids: &Ids) -> Result<Option<Value>, EncodeError> {
     let role = match message.role {
         Role::User => "user",
         Role::Assistant => "assistant",
     };
     if let [Part::Text { text }] = message.parts.as_slice() {
-        return Ok(Some(json!({"role": role, "content": text})));
+        return Ok((!text.trim().is_empty()).then(|| json!({"role": role, "content": text})));
     }
     let mut results = Vec::new();
     let mut others = Vec::new();
     for part in &message.parts {
         match part {
-            // The provider refuses empty texts beside other parts.
-            Part::Text { text } if text.is_empty() => {}
+            // The provider refuses empty texts, and those of white space alone.
+            Part::Text { text } if text.trim().is_empty() => {}
             Part::Text { text } => others.push(json!({"type": "text", "text": text})),
             Part::Image(image) if message.role == Role::User => others.push(encode_image(image, provider)?),
             Part::ToolCall(call) if message.role == Role::Assistant => {
                 let input = json::arguments(&call.arguments);
-                others.push(json!({"type": "tool_use", "id": call.id, "name": call.name, "input": input}));
+                others.push(json!({"type": "tool_use", "id": ids.get(&call.id), "name": call.name, "input": input}));
             }
-            Part::ToolResult(result) if message.role == Role::User => results.push(tool_result(result)),
+            Part::ToolResult(result) if message.role == Role::User => results.push(tool_result(result, ids)),
             Part::Reasoning { text, opaque } if message.role == Role::Assistant => {
                 others.extend(reasoning(text, opaque))
             }
@@ -106,8 +108,11 @@ fn encode_image(image: &Image, provider: &'static str) -> Result<Value, EncodeEr
     Ok(json!({"type": "image", "source": {"type": "base64", "media_type": image.mime, "data": image.data}}))
 }
 
-fn tool_result(result: &ToolResult) -> Value {
-    let mut block = json!({"type": "tool_result", "tool_use_id": result.call, "content": result.content});
+fn tool_result(result: &ToolResult, ids: &Ids) -> Value {
+    let mut block = json!({"type": "tool_result", "tool_use_id": ids.get(&result.call)});
+    if !result.content.trim().is_empty() {
+        block["content"] = result.content.clone().into();
+    }
     // Atlas for Python sends no mark, but the error in the content. The mark is for contents that do not say it themselves.
     if result.error && !says_error(&result.content) {
         block["is_error"] = true.into();

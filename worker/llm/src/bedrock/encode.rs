@@ -5,13 +5,16 @@ use serde_json::{Map, Value, json};
 
 use super::PROVIDER;
 use crate::body::{add_extra, put};
+use crate::ids::{Ids, Rule};
 use crate::{EncodeError, image, json};
+
+/// Stands for the result of a tool that has no text: a result needs content, and the provider refuses blank ones.
+const EMPTY: &str = "(empty)";
 
 pub(super) fn body(request: &Request) -> Result<Map<String, Value>, EncodeError> {
     let mut body = Map::new();
-    let messages = request.messages.iter().map(message).filter_map(Result::transpose).collect::<Result<Vec<_>, _>>()?;
-    body.insert("messages".into(), messages.into());
-    if !request.system.is_empty() {
+    body.insert("messages".into(), messages(request)?.into());
+    if !request.system.trim().is_empty() {
         body.insert("system".into(), json!([{"text": request.system}]));
     }
     let mut inference = Map::new();
@@ -80,24 +83,36 @@ fn tool(tool: &Tool) -> Value {
     json!({"toolSpec": spec})
 }
 
-/// None for a message of which nothing is left to send.
-fn message(message: &Message) -> Result<Option<Value>, EncodeError> {
-    let role = match message.role {
-        Role::User => "user",
-        Role::Assistant => "assistant",
-    };
+/// The provider wants the two sides to take turns, also where nothing is left of a message between two others.
+fn messages(request: &Request) -> Result<Vec<Value>, EncodeError> {
+    let ids = Ids::new(&request.messages, Rule::Word);
+    let mut turns: Vec<(Role, Vec<Value>)> = Vec::new();
+    for message in &request.messages {
+        let mut blocks = content(message, &ids)?;
+        match turns.last_mut() {
+            _ if blocks.is_empty() => {}
+            Some((role, before)) if *role == message.role => before.append(&mut blocks),
+            _ => turns.push((message.role, blocks)),
+        }
+    }
+    let name = |role| if role == Role::User { "user" } else { "assistant" };
+    Ok(turns.into_iter().map(|(role, content)| json!({"role": name(role), "content": content})).collect())
+}
+
+/// What is left to send of a message.
+fn content(message: &Message, ids: &Ids) -> Result<Vec<Value>, EncodeError> {
     let mut content = Vec::new();
     for part in &message.parts {
         match part {
-            // The provider refuses empty texts.
-            Part::Text { text } if text.is_empty() => {}
+            // The provider refuses empty texts, and those of white space alone.
+            Part::Text { text } if text.trim().is_empty() => {}
             Part::Text { text } => content.push(json!({"text": text})),
             Part::Image(part) if message.role == Role::User => content.push(image(part)?),
             Part::ToolCall(call) if message.role == Role::Assistant => {
                 let input = json::arguments(&call.arguments);
-                content.push(json!({"toolUse": {"toolUseId": call.id, "name": call.name, "input": input}}));
+                content.push(json!({"toolUse": {"toolUseId": ids.get(&call.id), "name": call.name, "input": input}}));
             }
-            Part::ToolResult(result) if message.role == Role::User => content.push(tool_result(result)),
+            Part::ToolResult(result) if message.role == Role::User => content.push(tool_result(result, ids)),
             Part::Reasoning { text, opaque } if message.role == Role::Assistant => {
                 content.extend(reasoning(text, opaque))
             }
@@ -106,7 +121,7 @@ fn message(message: &Message) -> Result<Option<Value>, EncodeError> {
             }
         }
     }
-    Ok((!content.is_empty()).then(|| json!({"role": role, "content": content})))
+    Ok(content)
 }
 
 fn image(image: &Image) -> Result<Value, EncodeError> {
@@ -123,13 +138,14 @@ fn image(image: &Image) -> Result<Value, EncodeError> {
     Ok(json!({"image": {"format": format, "source": {"bytes": image.data}}}))
 }
 
-fn tool_result(result: &ToolResult) -> Value {
+fn tool_result(result: &ToolResult, ids: &Ids) -> Value {
     // Only an object may go as JSON.
     let content = match serde_json::from_str::<Value>(&result.content) {
         Ok(value @ Value::Object(_)) => json!({"json": value}),
+        _ if result.content.trim().is_empty() => json!({"text": EMPTY}),
         _ => json!({"text": result.content}),
     };
-    let mut block = json!({"toolUseId": result.call, "content": [content]});
+    let mut block = json!({"toolUseId": ids.get(&result.call), "content": [content]});
     if result.error {
         block["status"] = "error".into();
     }

@@ -25,6 +25,8 @@ pub struct Dialect {
     pub stream_options: bool,
     /// The server knows `top_k`.
     pub top_k: bool,
+    /// The server takes ids of calls with nine letters and digits alone.
+    pub nine_letter_ids: bool,
     /// Limit the answer with `max_completion_tokens` instead of `max_tokens`.
     pub max_completion_tokens: bool,
 }
@@ -32,7 +34,7 @@ pub struct Dialect {
 impl Default for Dialect {
     /// OpenAI.
     fn default() -> Self {
-        Self { stream_options: true, top_k: false, max_completion_tokens: false }
+        Self { stream_options: true, top_k: false, nine_letter_ids: false, max_completion_tokens: false }
     }
 }
 
@@ -45,8 +47,14 @@ impl Chat {
     /// A compatible server. `name` is one of [`known`](super::known) or any other.
     pub fn compatible(name: &str, key: Option<Secret>) -> Self {
         let access = key.map_or(Access::Open, |key| Access::Bearer { key, organization: None });
-        let stream_options = super::known::find(name).is_none_or(|server| server.stream_options);
-        Self { access, dialect: Dialect { stream_options, top_k: true, max_completion_tokens: false } }
+        let server = super::known::find(name);
+        let dialect = Dialect {
+            stream_options: server.is_none_or(|server| server.stream_options),
+            top_k: true,
+            nine_letter_ids: server.is_some_and(|server| server.nine_letter_ids),
+            max_completion_tokens: false,
+        };
+        Self { access, dialect }
     }
 
     /// Azure. Without a version, [`AZURE_API_VERSION`](super::AZURE_API_VERSION).

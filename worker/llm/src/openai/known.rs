@@ -10,10 +10,12 @@ pub struct Server {
     /// Whether streams report usage only when they are asked with `stream_options`. False for a server that refuses the
     /// member and reports usage anyway.
     pub stream_options: bool,
+    /// Whether ids of calls must have nine letters and digits.
+    pub nine_letter_ids: bool,
 }
 
 const fn server(name: &'static str, base_url: &'static str) -> Server {
-    Server { name, base_url, stream_options: true }
+    Server { name, base_url, stream_options: true, nine_letter_ids: false }
 }
 
 /// All of them. The last two serve embeddings and rankings only.
@@ -27,7 +29,7 @@ pub const SERVERS: [Server; 18] = [
     server("groq", "https://api.groq.com/openai/v1"),
     server("hunyuan", "https://api.hunyuan.cloud.tencent.com/v1"),
     server("minimax", "https://api.minimax.chat/v1"),
-    Server { stream_options: false, ..server("mistral", "https://api.mistral.ai/v1") },
+    Server { stream_options: false, nine_letter_ids: true, ..server("mistral", "https://api.mistral.ai/v1") },
     server("moonshot", "https://api.moonshot.cn/v1"),
     server("openrouter", "https://openrouter.ai/api/v1"),
     server("perplexity", "https://api.perplexity.ai"),

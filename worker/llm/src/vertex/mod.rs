@@ -91,7 +91,7 @@ impl Publisher {
 /// Mistral's own protocol is chat completions; its streams count tokens without being asked.
 const MISTRAL: Chat = Chat {
     access: Access::Open,
-    dialect: Dialect { stream_options: false, top_k: false, max_completion_tokens: false },
+    dialect: Dialect { stream_options: false, top_k: false, nine_letter_ids: false, max_completion_tokens: false },
 };
 
 impl VertexAi {

@@ -87,6 +87,10 @@ pub(crate) fn strict(seen: &Seen) -> Result<(), String> {
         ensure(MEMBERS.contains(&name.as_str()), &format!("unknown member {name}"))?;
         ensure(!value.is_null(), &format!("{name} is null"))?;
     }
+    // OpenAI's models that reason refuse these.
+    if body["model"].as_str().is_some_and(|model| model.starts_with("gpt-5")) {
+        ensure(["max_tokens", "temperature", "top_p"].iter().all(|name| !body.contains_key(*name)), "a setting")?;
+    }
     ensure(body.contains_key("stream") || !body.contains_key("stream_options"), "stream_options without stream")?;
     ensure(body.contains_key("tools") || !body.contains_key("tool_choice"), "tool_choice without tools")?;
     for tool in body.get("tools").and_then(Value::as_array).into_iter().flatten() {

@@ -149,6 +149,18 @@ fn errors_have_their_kind() {
 }
 
 #[test]
+fn an_empty_answer_is_refused() {
+    let empty = json!({"type": "message", "content": [], "stop_reason": "end_turn"});
+    let refused = expect![[r#"
+        answer: invalid response: the answer has no text and no tool calls
+    "#]];
+    check_answer(whole(), empty.to_string().as_bytes(), &refused);
+    let cut = json!({"type": "message", "content": [], "stop_reason": "max_tokens"});
+    let (events, error) = decode(whole(), cut.to_string().as_bytes(), &[]);
+    assert_eq!((events.len(), error), (1, None));
+}
+
+#[test]
 fn events_out_of_order_are_refused() {
     let start = "data: {\"type\":\"message_start\",\"message\":{\"content\":[]}}\n\n";
     let check = |events: &[serde_json::Value], expected: &Expect| {

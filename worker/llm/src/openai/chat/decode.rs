@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use atlas_model::{Answer, CallError, Request, Stop, Usage};
 use serde_json::{Map, Value};
 
-use super::encode::{DETAILS, FIELD};
+use super::encode::{DETAILS, EXTRA, FIELD, MODEL};
 use crate::assembly::Assembly;
 use crate::decoder::Machine;
 use crate::raw::Raw;
@@ -24,6 +24,8 @@ pub(super) struct State {
     /// The member of the message that reasoning came in.
     field: Option<&'static str>,
     model: String,
+    /// The model that was asked, which may have another name in the answer.
+    asked: String,
     id: Option<String>,
     usage: Usage,
     stop: Option<Stop>,
@@ -51,6 +53,7 @@ impl State {
             details: Vec::new(),
             field: None,
             model: request.model.clone(),
+            asked: request.model.clone(),
             id: None,
             usage: Usage::default(),
             stop: None,
@@ -173,6 +176,11 @@ impl State {
         if !name.is_empty() {
             self.assembly.name_call(index, name, out)?;
             self.calls.values_mut().filter(|open| open.index == index).for_each(|open| open.has_name = true);
+        }
+        if let Some(extra) = fragment.get(EXTRA).filter(|extra| !extra.is_null()) {
+            let opaque =
+                Map::from_iter([(EXTRA.to_owned(), extra.clone()), (MODEL.to_owned(), self.asked.clone().into())]);
+            self.assembly.call_opaque(index, opaque.into())?;
         }
         match arguments {
             Some(Value::String(text)) => self.assembly.arguments(index, text, out),

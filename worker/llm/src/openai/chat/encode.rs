@@ -5,11 +5,18 @@ use serde_json::{Map, Value, json};
 
 use super::Chat;
 use crate::body::{add_extra, put};
-use crate::openai::{self, Access};
+use crate::ids::{Ids, Rule};
+use crate::openai::{self, Access, families};
 use crate::{EncodeError, Endpoint, Parts, image, json as write, percent};
 
 /// The member of [`Part::Reasoning`]'s opaque value that names the member of the server's message.
 pub(super) const FIELD: &str = "field";
+/// The member of a call in which Gemini signs it, behind its address that is compatible with OpenAI's.
+pub(super) const EXTRA: &str = "extra_content";
+/// The member of a call's opaque value that names the model that was asked.
+pub(super) const MODEL: &str = "model";
+/// Longest id of a call that OpenAI takes.
+const ID_BYTES_MAX: usize = 40;
 /// The member that holds OpenRouter's list of reasoning details.
 pub(super) const DETAILS: &str = "reasoning_details";
 
@@ -23,7 +30,13 @@ pub(super) fn parts(chat: &Chat, endpoint: &Endpoint, request: &Request) -> Resu
         _ => endpoint.url("/chat/completions"),
     };
     let mut parts = Parts::post(url, &body(chat, request)?);
-    parts.leave_out(&[("top_k", request.top_k.is_some() && !chat.dialect.top_k)]);
+    let refused = families::refused(&request.model, request.reasoning_effort.as_deref());
+    parts.leave_out(&[
+        ("top_k", request.top_k.is_some() && !chat.dialect.top_k),
+        ("temperature", request.temperature.is_some() && refused.sampling),
+        ("top_p", request.top_p.is_some() && refused.sampling),
+        ("stop", !request.stop.is_empty() && refused.stop),
+    ]);
     openai::finish(&chat.access, endpoint, request, &mut parts)?;
     Ok(parts)
 }
@@ -32,13 +45,15 @@ fn body(chat: &Chat, request: &Request) -> Result<Value, EncodeError> {
     let mut body = Map::new();
     let mut set = |name: &str, value: Option<Value>| put(&mut body, name, value);
     set("model", Some(json!(request.model)));
-    set("messages", Some(messages(request)?));
-    let limit = if chat.dialect.max_completion_tokens { "max_completion_tokens" } else { "max_tokens" };
+    set("messages", Some(messages(chat, request)?));
+    let reasons = families::reasoning(&request.model).is_some();
+    let limit = if reasons || chat.dialect.max_completion_tokens { "max_completion_tokens" } else { "max_tokens" };
+    let refused = families::refused(&request.model, request.reasoning_effort.as_deref());
     set(limit, request.max_tokens.map(|limit| json!(limit)));
-    set("temperature", request.temperature.map(|value| json!(value)));
-    set("top_p", request.top_p.map(|value| json!(value)));
+    set("temperature", request.temperature.filter(|_| !refused.sampling).map(|value| json!(value)));
+    set("top_p", request.top_p.filter(|_| !refused.sampling).map(|value| json!(value)));
     set("top_k", request.top_k.filter(|_| chat.dialect.top_k).map(|value| json!(value)));
-    set("stop", (!request.stop.is_empty()).then(|| json!(request.stop)));
+    set("stop", (!request.stop.is_empty() && !refused.stop).then(|| json!(request.stop)));
     set("reasoning_effort", request.reasoning_effort.as_ref().map(|effort| json!(effort)));
     if !request.tools.is_empty() {
         set("tools", Some(request.tools.iter().map(tool).collect()));
@@ -79,7 +94,9 @@ fn choice(choice: &ToolChoice) -> Option<Value> {
     }
 }
 
-fn messages(request: &Request) -> Result<Value, EncodeError> {
+fn messages(chat: &Chat, request: &Request) -> Result<Value, EncodeError> {
+    let is_mistral = chat.dialect.nine_letter_ids || families::is_mistral(&request.model);
+    let ids = Ids::new(&request.messages, if is_mistral { Rule::Nine } else { Rule::Short(ID_BYTES_MAX) });
     let mut list = Vec::new();
     if !request.system.is_empty() {
         list.push(json!({ "role": "system", "content": request.system }));
@@ -91,14 +108,14 @@ fn messages(request: &Request) -> Result<Value, EncodeError> {
     let turn = request.messages.iter().rposition(asks).unwrap_or(0);
     for (at, message) in request.messages.iter().enumerate() {
         match message.role {
-            Role::User => user(message, &mut list)?,
-            Role::Assistant => list.push(assistant(message, at > turn)?),
+            Role::User => user(message, &ids, &mut list)?,
+            Role::Assistant => list.push(assistant(message, at > turn, &ids, &request.model)?),
         }
     }
     Ok(Value::Array(list))
 }
 
-fn user(message: &Message, list: &mut Vec<Value>) -> Result<(), EncodeError> {
+fn user(message: &Message, ids: &Ids, list: &mut Vec<Value>) -> Result<(), EncodeError> {
     let mut content = Vec::new();
     for part in &message.parts {
         match part {
@@ -107,7 +124,7 @@ fn user(message: &Message, list: &mut Vec<Value>) -> Result<(), EncodeError> {
                 content.push(json!({ "type": "image_url", "image_url": { "url": image::data_url(image)? } }));
             }
             Part::ToolResult(result) => {
-                list.push(json!({ "role": "tool", "tool_call_id": result.call, "content": result.content }));
+                list.push(json!({ "role": "tool", "tool_call_id": ids.get(&result.call), "content": result.content }));
             }
             Part::ToolCall(_) | Part::Reasoning { .. } => return Err(EncodeError::misplaced(Role::User)),
         }
@@ -121,13 +138,13 @@ fn user(message: &Message, list: &mut Vec<Value>) -> Result<(), EncodeError> {
     Ok(())
 }
 
-fn assistant(message: &Message, in_turn: bool) -> Result<Value, EncodeError> {
+fn assistant(message: &Message, in_turn: bool, ids: &Ids, model: &str) -> Result<Value, EncodeError> {
     let mut calls = Vec::new();
     let mut back = Map::new();
     for part in &message.parts {
         match part {
             Part::Text { .. } => {}
-            Part::ToolCall(tool_call) => calls.push(call(tool_call)),
+            Part::ToolCall(tool_call) => calls.push(call(tool_call, ids, model)),
             Part::Reasoning { text, opaque } if in_turn => reasoning(text, opaque, &mut back),
             Part::Reasoning { .. } => {}
             Part::Image(_) | Part::ToolResult(_) => return Err(EncodeError::misplaced(Role::Assistant)),
@@ -145,9 +162,21 @@ fn assistant(message: &Message, in_turn: bool) -> Result<Value, EncodeError> {
     Ok(out)
 }
 
-fn call(call: &ToolCall) -> Value {
+fn call(call: &ToolCall, ids: &Ids, model: &str) -> Value {
     let arguments = write::arguments(&call.arguments).to_string();
-    json!({ "id": call.id, "type": "function", "function": { "name": call.name, "arguments": arguments } })
+    let function = json!({ "name": call.name, "arguments": arguments });
+    let mut out = json!({ "id": ids.get(&call.id), "type": "function", "function": function });
+    if let Some(extra) = call.opaque.get(EXTRA).filter(|_| is_kin(&call.opaque, model)) {
+        out[EXTRA] = extra.clone();
+    }
+    out
+}
+
+/// Whether what a call carries is for this model: the one that made the call, or another one of Gemini.
+fn is_kin(opaque: &Value, model: &str) -> bool {
+    let maker = write::text(opaque, &format!("/{MODEL}")).unwrap_or_default();
+    let is_gemini = |name: &str| name.to_ascii_lowercase().contains("gemini");
+    maker == model || is_gemini(maker) && is_gemini(model)
 }
 
 /// Reasoning goes back in the member that it came in, so servers that never sent the member do not get it.

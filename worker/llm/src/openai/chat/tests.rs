@@ -1,3 +1,6 @@
+mod calls;
+mod models;
+
 use atlas_model::{Image, Message, OutputSchema, Part, Role, ToolChoice};
 use expect_test::{Expect, expect};
 use http::HeaderMap;
@@ -5,7 +8,6 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::Event;
 use crate::testing::compact::{conversation, decode, events_text, request_text, stream};
 use crate::testing::weather;
 
@@ -457,89 +459,4 @@ fn tools_without_parameters_have_an_empty_object() {
     let tool = atlas_model::Tool { input_schema: Value::Null, ..weather() };
     let request = Request { tools: vec![tool], ..asking(false) };
     assert_eq!(body(&request)["tools"][0]["function"]["parameters"], json!({"type": "object", "properties": {}}));
-}
-
-/// The calls of a stream whose chunks hold these pieces of calls.
-fn calls_of(pieces: &[Value]) -> String {
-    let mut chunks: Vec<Value> = pieces.iter().map(|piece| delta(&json!({"tool_calls": [piece]}))).collect();
-    chunks.push(finish("tool_calls"));
-    let (events, error) =
-        decode(Chat::default().decoder(&asking(true), &HeaderMap::new()), stream(&chunks).as_bytes(), 100);
-    let Some(Event::Answer(answer)) = events.last() else { return error.expect("an error").message };
-    let calls = answer.tool_calls().map(|call| format!("{} {}{}", call.id, call.name, call.arguments));
-    calls.collect::<Vec<_>>().join(", ")
-}
-
-#[test]
-fn pieces_of_calls_find_their_call() {
-    let piece = |index: Value, id: &str, name: &str, arguments: &str| {
-        let mut piece = json!({"function": {"arguments": arguments}});
-        if !index.is_null() {
-            piece["index"] = index;
-        }
-        if !id.is_empty() {
-            piece["id"] = id.into();
-        }
-        if !name.is_empty() {
-            piece["function"]["name"] = name.into();
-        }
-        piece
-    };
-    let (zero, one, none) = (json!(0), json!(1), Value::Null);
-    let full = "{\"x\":1}";
-    let cases: &[(&[Value], &str)] = &[
-        // A name behind its id, with and without numbers.
-        (
-            &[piece(zero.clone(), "a", "", ""), piece(zero.clone(), "", "f", ""), piece(zero.clone(), "", "", full)],
-            "a f{\"x\":1}",
-        ),
-        (
-            &[piece(none.clone(), "a", "", ""), piece(none.clone(), "", "f", ""), piece(none.clone(), "", "", full)],
-            "a f{\"x\":1}",
-        ),
-        (
-            &[
-                piece(none.clone(), "a", "", ""),
-                piece(none.clone(), "", "f", full),
-                piece(none.clone(), "b", "", ""),
-                piece(none.clone(), "", "g", "{}"),
-            ],
-            "a f{\"x\":1}, b g{}",
-        ),
-        // One call under two numbers.
-        (&[piece(zero.clone(), "a", "f", ""), piece(one.clone(), "a", "", full)], "a f{\"x\":1}"),
-        (&[piece(zero.clone(), "a", "f", ""), piece(one.clone(), "a", "f", full)], "a f{\"x\":1}"),
-        (&[piece(zero.clone(), "a", "f", "{}"), piece(one.clone(), "a", "f", full)], "a f{\"x\":1}"),
-        (&[piece(zero.clone(), "a", "f", full), piece(one.clone(), "a", "f", full)], "a f{\"x\":1}"),
-        (&[piece(zero.clone(), "a", "f", full), piece(one.clone(), "a", "f", "")], "a f{\"x\":1}"),
-        (
-            &[
-                piece(zero.clone(), "a", "f", ""),
-                piece(one.clone(), "", "", "{\"x\""),
-                piece(one.clone(), "", "", ":1}"),
-            ],
-            "a f{\"x\":1}",
-        ),
-        (&[piece(none.clone(), "a", "f", ""), piece(none, "a", "f", full)], "a f{\"x\":1}"),
-        // An id that changes with each piece begins nothing.
-        (
-            &[
-                piece(zero.clone(), "a", "f", ""),
-                piece(zero.clone(), "b", "", "{\"x\""),
-                piece(zero.clone(), "c", "", ":1}"),
-            ],
-            "a f{\"x\":1}",
-        ),
-        // Two calls stay two.
-        (&[piece(zero.clone(), "a", "f", full), piece(one.clone(), "b", "f", full)], "a f{\"x\":1}, b f{\"x\":1}"),
-        (
-            &[piece(zero.clone(), "a", "f", full), piece(one.clone(), "a", "f", "{\"x\":2}")],
-            "a f{\"x\":1}, call_1_1 f{\"x\":2}",
-        ),
-        (&[piece(zero.clone(), "", "f", ""), piece(one, "", "f", "")], "call_1_0 f{}, call_1_1 f{}"),
-        (&[piece(zero.clone(), "a", "", ""), piece(zero, "", "", full)], "the answer calls a tool without a name"),
-    ];
-    for (pieces, expected) in cases {
-        assert_eq!(calls_of(pieces), *expected, "{pieces:?}");
-    }
 }

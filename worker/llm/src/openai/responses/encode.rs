@@ -5,11 +5,15 @@ use serde_json::{Map, Value, json};
 
 use super::Responses;
 use crate::body::{add_extra, put};
-use crate::openai::{self, Access};
+use crate::ids::{Ids, Rule};
+use crate::openai::{self, Access, families};
 use crate::{EncodeError, Endpoint, Parts, image, json as write, percent};
 
 /// The member of [`Part::Reasoning`]'s opaque value that holds the provider's item.
 pub(super) const ITEM: &str = "responses_item";
+
+/// Longest id of a call that OpenAI takes here.
+const ID_BYTES_MAX: usize = 64;
 
 pub(super) fn parts(responses: &Responses, endpoint: &Endpoint, request: &Request) -> Result<Parts, EncodeError> {
     let url = match &responses.access {
@@ -19,7 +23,13 @@ pub(super) fn parts(responses: &Responses, endpoint: &Endpoint, request: &Reques
         _ => endpoint.url("/responses"),
     };
     let mut parts = Parts::post(url, &body(request)?);
-    parts.leave_out(&[("top_k", request.top_k.is_some()), ("stop", !request.stop.is_empty())]);
+    let refused = families::refused(&request.model, request.reasoning_effort.as_deref());
+    parts.leave_out(&[
+        ("top_k", request.top_k.is_some()),
+        ("stop", !request.stop.is_empty()),
+        ("temperature", request.temperature.is_some() && refused.sampling),
+        ("top_p", request.top_p.is_some() && refused.sampling),
+    ]);
     openai::finish(&responses.access, endpoint, request, &mut parts)?;
     Ok(parts)
 }
@@ -30,9 +40,10 @@ fn body(request: &Request) -> Result<Value, EncodeError> {
     set("model", Some(json!(request.model)));
     set("instructions", (!request.system.is_empty()).then(|| json!(request.system)));
     set("input", Some(input(request)?));
+    let refused = families::refused(&request.model, request.reasoning_effort.as_deref());
     set("max_output_tokens", request.max_tokens.map(|limit| json!(limit)));
-    set("temperature", request.temperature.map(|value| json!(value)));
-    set("top_p", request.top_p.map(|value| json!(value)));
+    set("temperature", request.temperature.filter(|_| !refused.sampling).map(|value| json!(value)));
+    set("top_p", request.top_p.filter(|_| !refused.sampling).map(|value| json!(value)));
     if let Some(effort) = &request.reasoning_effort {
         set("reasoning", Some(json!({ "effort": effort })));
         // Models that do not reason refuse this member.
@@ -80,10 +91,11 @@ fn choice(choice: &ToolChoice) -> Option<Value> {
 
 fn input(request: &Request) -> Result<Value, EncodeError> {
     let mut items = Vec::new();
+    let ids = Ids::new(&request.messages, Rule::Short(ID_BYTES_MAX));
     for message in &request.messages {
         let mut content = Vec::new();
         for part in &message.parts {
-            match item(message.role, part)? {
+            match item(message.role, part, &ids)? {
                 Item::Content(piece) => content.push(piece),
                 Item::Own(item) => {
                     flush(message, &mut content, &mut items);
@@ -106,19 +118,19 @@ enum Item {
     Nothing,
 }
 
-fn item(role: Role, part: &Part) -> Result<Item, EncodeError> {
+fn item(role: Role, part: &Part, ids: &Ids) -> Result<Item, EncodeError> {
     Ok(match (role, part) {
         (Role::User, Part::Text { text }) => Item::Content(json!({ "type": "input_text", "text": text })),
         (Role::User, Part::Image(image)) => {
             Item::Content(json!({ "type": "input_image", "image_url": image::data_url(image)? }))
         }
-        (Role::User, Part::ToolResult(result)) => {
-            Item::Own(json!({ "type": "function_call_output", "call_id": result.call, "output": result.content }))
-        }
+        (Role::User, Part::ToolResult(result)) => Item::Own(
+            json!({ "type": "function_call_output", "call_id": ids.get(&result.call), "output": result.content }),
+        ),
         (Role::Assistant, Part::Text { text }) => Item::Content(json!({ "type": "output_text", "text": text })),
         (Role::Assistant, Part::ToolCall(call)) => Item::Own(json!({
             "type": "function_call",
-            "call_id": call.id,
+            "call_id": ids.get(&call.id),
             "name": call.name,
             "arguments": write::arguments(&call.arguments).to_string(),
         })),
