@@ -269,6 +269,11 @@ impl Said {
         if self.call.as_ref().is_some_and(|(current, _)| *current != call) {
             said.extend(self.rest());
         }
+        // It says only that the pieces before are void.
+        if text.is_empty() {
+            said.push((call, text));
+            return said;
+        }
         let (_, pieces) = self.call.get_or_insert_with(|| (call, self.redactor.pieces()));
         said.push((call, pieces.push(&text)));
         said.retain(|(_, text)| !text.is_empty());

@@ -51,13 +51,15 @@ impl Deltas {
     /// how much. True if something waits to be sent.
     pub fn push(&mut self, token: FencingToken, call: (u32, u32), text: &str) -> bool {
         let Some(waiting) = self.attempts.get_mut(&token) else { return false };
+        // A piece without text says that another try of the step begins, and that what the one before said is void.
+        let is_mark = text.is_empty() && waiting.call.0 == call.0 && waiting.call != call && waiting.said > 0;
         if waiting.call != call {
             (waiting.call, waiting.said) = (call, 0);
         }
         let offset = waiting.said;
         waiting.said += text.len() as u64;
         let text = prefix(text, self.bytes_max - waiting.bytes);
-        if text.is_empty() {
+        if text.is_empty() && !is_mark {
             return !waiting.deltas.is_empty();
         }
         let (step, try_number) = call;
@@ -123,6 +125,16 @@ mod tests {
         let said = [(1, 1, 5, "!"), (1, 2, 0, "H"), (2, 1, 0, "x")];
         assert_eq!(taken(&mut deltas), said.map(|(step, tries, offset, text)| (step, tries, offset, text.to_owned())));
         assert!(taken(&mut deltas).is_empty());
+    }
+
+    #[test]
+    fn a_try_without_text_is_told_if_the_one_before_had_some() {
+        let mut deltas = deltas(100);
+        assert!(!deltas.push(TOKEN, (1, 1), "") && !deltas.push(TOKEN, (1, 2), ""));
+        assert!(deltas.push(TOKEN, (1, 2), "Hal") && deltas.push(TOKEN, (1, 3), "") && deltas.push(TOKEN, (1, 4), ""));
+        assert_eq!(taken(&mut deltas), [(1, 2, 0, "Hal".to_owned()), (1, 3, 0, String::new())]);
+        assert!(deltas.push(TOKEN, (1, 4), "x") && deltas.push(TOKEN, (1, 5), "") && deltas.push(TOKEN, (1, 5), "y"));
+        assert_eq!(taken(&mut deltas), [(1, 4, 0, "x".to_owned()), (1, 5, 0, "y".to_owned())]);
     }
 
     #[test]

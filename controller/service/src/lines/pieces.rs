@@ -38,8 +38,8 @@ impl Answer {
             (self.call, self.bytes) = (Some(call), 0);
         }
         let end = delta.offset.saturating_add(delta.text.len() as u64);
-        // The follower has this piece, or a gap was reported for it.
-        if delta.offset < self.bytes {
+        // The follower has this piece, or a gap was reported for it. One without text only says that another try begins.
+        if delta.offset < self.bytes || delta.text.is_empty() && delta.offset == 0 {
             return told;
         }
         if delta.offset > self.bytes {
@@ -80,6 +80,7 @@ mod tests {
             (1, delta(1, 1, 2, "llo")),
             (1, delta(1, 1, 9, "é")),
             (1, delta(1, 2, 0, "Hi")),
+            (1, delta(1, 3, 0, "")),
             (1, delta(2, 1, 3, "x")),
             (2, delta(2, 1, 0, "y")),
         ];
@@ -97,6 +98,7 @@ mod tests {
             delta {"attempt":1,"step":1,"try":1,"offset":9,"text":"\u00e9"}
             reset {"attempt":1,"step":1,"try":2}
             delta {"attempt":1,"step":1,"try":2,"offset":0,"text":"Hi"}
+            reset {"attempt":1,"step":1,"try":3}
             gap {"attempt":1,"step":2,"try":1,"from":0,"to":3}
             delta {"attempt":1,"step":2,"try":1,"offset":3,"text":"x"}
             delta {"attempt":2,"step":2,"try":1,"offset":0,"text":"y"}
