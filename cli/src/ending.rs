@@ -195,7 +195,10 @@ fn after_failure(job: &Job) -> String {
         }
         Some("E3207") => "log in: atlasctl model login NAME   or: atlasctl mcp login NAME".to_owned(),
         Some("E3208") => "try the server: atlasctl mcp test NAME".to_owned(),
-        Some(code @ ("E2104" | "E2105" | "E2111" | "E3020" | "E3106" | "E3107" | "E3108" | "E4007")) => {
+        Some(
+            code @ ("E2104" | "E2105" | "E2111" | "E3020" | "E3106" | "E3107" | "E3108" | "E3209" | "E3210" | "E3211"
+            | "E4007"),
+        ) => {
             format!("what it means: atlasctl explain-error {code}")
         }
         _ if job.error.starts_with(NO_HARDWARE) => "what the nodes have: atlasctl node list -o wide".to_owned(),

@@ -1,6 +1,6 @@
 //! Whether the next call fits into what is left of a budget.
 
-use atlas_model::{NanoDollars, Part, Request};
+use atlas_model::{Answer, NanoDollars, Part, Prices, Request, Usage};
 
 use crate::Settings;
 
@@ -15,9 +15,39 @@ const IMAGE_TOKENS: u64 = 1_600;
 pub fn cost_max(settings: &Settings, request: &mut Request) -> Option<NanoDollars> {
     let output = u64::from(*request.max_tokens.get_or_insert(OUTPUT_ASSUMED));
     let input = estimate(request);
-    let prices = std::iter::once(settings.prices).chain(settings.fallback_prices.iter().copied());
-    let costs = prices.map(|prices| prices.map(|prices| prices.cost_max(input, output)));
+    let costs = prices(settings).map(|prices| prices.map(|prices| prices.cost_max(input, output)));
     costs.collect::<Option<Vec<_>>>()?.into_iter().max()
+}
+
+/// The prices of all models that may answer.
+fn prices(settings: &Settings) -> impl Iterator<Item = Option<Prices>> {
+    std::iter::once(settings.prices).chain(settings.fallback_prices.iter().copied())
+}
+
+/// What an answer used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Used {
+    pub usage: Usage,
+    /// Whether a part of it is an estimate.
+    pub estimated: bool,
+}
+
+/// What an answer to a request used: what it reports, or under a budget an estimate of what it does not report. Without that a model whose
+/// server counts nothing would spend nothing.
+pub fn used(settings: &Settings, request: impl FnOnce() -> Request, answer: &Answer) -> Used {
+    let mut usage = answer.usage;
+    let costs = |prices: Prices| prices.input != NanoDollars(0) || prices.output != NanoDollars(0);
+    let counts = settings.judged && settings.limits.budget.is_some() && prices(settings).flatten().any(costs);
+    if !counts || usage.input > 0 && usage.output > 0 {
+        return Used { usage, estimated: false };
+    }
+    if usage.input == 0 {
+        usage.input = estimate(&request());
+    }
+    if usage.output == 0 {
+        usage.output = answer.parts.iter().map(tokens).sum();
+    }
+    Used { usage, estimated: usage != answer.usage }
 }
 
 /// An estimate of a request's tokens from its size: three bytes a token, more than most texts have.

@@ -1,10 +1,12 @@
 //! What a turn asks its driver to do.
 
-use atlas_model::{CallError, NanoDollars, ToolCall};
+use std::fmt;
+
+use atlas_model::{Answer, CallError, NanoDollars, ToolCall};
 use serde_json::Value;
 
-use crate::Key;
 use crate::budget::dollars;
+use crate::{Key, judge};
 
 /// What the driver has to do.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,8 +23,8 @@ pub enum Effect {
     },
     /// The agent is about to stop while helpers of it work: report [`Event::Stopping`](crate::Event::Stopping).
     Stop { key: Key },
-    /// Log a warning and count it: the turn was ended because the model repeated itself.
-    Warn(Halt),
+    /// Log a warning and count it.
+    Warn(Warning),
     /// The turn is over.
     Finish { output: Value, end: End },
     /// The turn failed.
@@ -38,6 +40,41 @@ pub enum End {
     Limit,
     /// The model repeated itself.
     Repeats,
+}
+
+/// What the log of the job has to say about the end of a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Warning {
+    /// The model repeated itself.
+    Halted(Halt),
+    /// The output comes from an answer that was cut.
+    Cut(Cut),
+}
+
+/// An answer that was cut at a limit of tokens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cut {
+    /// The model, as it names itself.
+    pub model: String,
+    /// The limit of the request. None if it had none, and the limit is the model's.
+    pub max_tokens: Option<u32>,
+}
+
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { model, max_tokens } = self;
+        write!(f, "the answer of the model \"{model}\" was cut at its limit of tokens")?;
+        match max_tokens {
+            Some(most) => write!(
+                f,
+                " (max_tokens is {most}): raise provider.max_tokens in the contract, or output_tokens_max and context_window of the model if \
+                 they are lower"
+            ),
+            None => f.write_str(
+                ", which is the model's own: ask for less, shorten the input, or choose a model with a larger limit",
+            ),
+        }
+    }
 }
 
 /// A turn that was ended because the model made the same calls and got the same results again and again.
@@ -57,12 +94,46 @@ pub struct Halt {
     pub result: String,
 }
 
+impl Failure {
+    /// Of an answer that is a refusal.
+    pub fn refused(answer: Answer) -> Self {
+        Self::Refused { words: judge::words(&answer), model: answer.model }
+    }
+}
+
 /// Why a turn failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// The call of the model failed.
     #[error(transparent)]
     Call(CallError),
+    /// The model refused to answer, or the filter of its provider did.
+    #[error(
+        "the model \"{model}\" refused to answer, or the filter of its provider did{}; it is not asked again: change the input or the \
+         system text, or choose another model",
+        .words.as_ref().map_or_else(String::new, |words| format!(": {words}"))
+    )]
+    Refused {
+        model: String,
+        /// What it said, if it said anything.
+        words: Option<String>,
+    },
+    /// An answer that must be whole was cut.
+    #[error("{0}")]
+    Cut(Cut),
+    /// The model said nothing of use, however often it was asked.
+    #[error(
+        "the model \"{model}\" gave {} in a row without text and without a call that can be made{}: choose another model, or change the \
+         system text or the tools",
+        if *.times == 1 { "1 answer".to_owned() } else { format!("{} answers", .times) },
+        .word.as_ref().map_or_else(String::new, |word| format!(" (it stopped with \"{word}\")"))
+    )]
+    Empty {
+        model: String,
+        times: u32,
+        /// The provider's word for why it stopped.
+        word: Option<String>,
+    },
     /// The input has images, and the model accepts none.
     #[error("the model \"{model}\" does not accept images")]
     Vision { model: String },

@@ -50,7 +50,7 @@ impl Round {
         let mut calls: Vec<Planned> = Vec::with_capacity(count);
         for call in answer.tool_calls() {
             let id = unused(&call.id, &calls);
-            let (arguments, unreadable) = readable(&call.arguments);
+            let (arguments, unreadable) = readable(&call.arguments, settings.judged);
             let offered = settings.tools.iter().position(|offered| offered.tool.name == call.name);
             let name = offered.map_or(&call.name, |tool| &settings.tools[tool].name).clone();
             let call = ToolCall { id, arguments, ..call.clone() };
@@ -128,8 +128,25 @@ fn unused(id: &str, calls: &[Planned]) -> String {
     (2..).map(|number| format!("{id}-{number}")).find(|id| !is_used(id)).unwrap_or_default()
 }
 
+/// The object in arguments that are a text: some models write them so, and some servers encode them a second time.
+fn unpacked(arguments: &Value) -> Option<Value> {
+    let text = arguments.as_str()?.trim();
+    if text.is_empty() {
+        return Some(Value::Object(Map::new()));
+    }
+    match serde_json::from_str(text).ok()? {
+        Value::Null => Some(Value::Object(Map::new())),
+        Value::String(inner) if inner.trim().is_empty() => Some(Value::Object(Map::new())),
+        Value::String(inner) => serde_json::from_str(inner.trim()).ok().filter(Value::is_object),
+        value => Some(value).filter(Value::is_object),
+    }
+}
+
 /// Arguments as an object, and the refusal of those that are none.
-fn readable(arguments: &Value) -> (Value, Option<Outcome>) {
+fn readable(arguments: &Value, judged: bool) -> (Value, Option<Outcome>) {
+    if judged && let Some(arguments) = unpacked(arguments) {
+        return (arguments, None);
+    }
     let text = match arguments {
         Value::Object(_) => return (arguments.clone(), None),
         Value::Null => return (Value::Object(Map::new()), None),

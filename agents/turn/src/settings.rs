@@ -31,6 +31,11 @@ pub struct Settings {
     /// in Chinese; a turn that was recorded so is replayed so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub utf8: bool,
+    /// True if an answer is used by why the model stopped: one that was refused, cut, empty or broken off is no success. Thoughts before
+    /// JSON and arguments that are JSON in a text are read, and what an answer costs is estimated if the provider reports no tokens. Atlas for
+    /// Python takes every answer as it is; a turn that was recorded so is replayed so.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub judged: bool,
     /// None if the model's prices are unknown.
     pub prices: Option<Prices>,
     /// The prices of the models that may answer instead, in their order.

@@ -5,6 +5,7 @@ mod compatible;
 mod extended;
 mod guard;
 mod hostile;
+mod judged;
 mod properties;
 mod replay;
 mod texts;

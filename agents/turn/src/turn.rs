@@ -2,18 +2,23 @@
 
 use std::sync::Arc;
 
-use atlas_model::{Answer, Image, Message, NanoDollars, OutputSchema, Part, Prices, Request, Role, Usage};
+use atlas_model::{Answer, Image, Message, NanoDollars, OutputSchema, Part, Prices, Request, Role, Stop, Usage};
 use serde_json::{Value, json};
 
 use crate::checks::told;
 use crate::guard::Guard;
+use crate::judge::{self, Ended};
 use crate::key::Chain;
 use crate::output::Output;
 use crate::round::Round;
 use crate::same_calls::SameCalls;
 use crate::{
-    AtLimit, Checks, Effect, End, Event, Failure, Format, Halt, Planner, Returned, Settings, TodoList, budget, output,
+    AtLimit, Checks, Cut, Effect, End, Event, Failure, Format, Halt, Planner, Returned, Settings, TodoList, Used,
+    Warning, budget, output,
 };
+
+/// Useless answers in a row after which the model is not asked again.
+const EMPTY_MAX: u32 = 3;
 
 /// One turn of an agent: from its input to its output.
 #[derive(Debug, Clone)]
@@ -31,6 +36,8 @@ pub struct Turn {
     /// The text of the last answer that had one, or those of all answers.
     said: String,
     repairs: u32,
+    /// Useless answers in a row.
+    empty: u32,
     /// The place of the model that answers: 0, or a fallback.
     answering: usize,
     phase: Phase,
@@ -45,6 +52,8 @@ pub struct Totals {
     pub usage: Usage,
     /// Zero if the prices are unknown.
     pub cost: NanoDollars,
+    /// Whether a part of the usage, and of the cost, is an estimate.
+    pub estimated: bool,
     /// The model that answered last, as it names itself.
     pub model: String,
     /// The tools that the model called, in order.
@@ -90,6 +99,7 @@ impl Turn {
             totals: Totals::default(),
             said: String::new(),
             repairs: 0,
+            empty: 0,
             answering: 0,
             phase: Phase::New,
         }
@@ -108,6 +118,11 @@ impl Turn {
     /// What a call of the model at a place costs. Zero if its prices are unknown.
     pub fn cost(&self, place: usize, usage: &Usage) -> NanoDollars {
         self.prices().nth(place).flatten().map_or(NanoDollars(0), |prices| prices.cost(usage))
+    }
+
+    /// What an answer to the last request used, as the turn counts it.
+    pub fn used(&self, answer: &Answer) -> Used {
+        budget::used(&self.settings, || self.request(), answer)
     }
 
     /// The prices of all models that may answer.
@@ -231,12 +246,24 @@ impl Turn {
     }
 
     fn answered(&mut self, answer: Answer, checks: &dyn Checks) -> Vec<Effect> {
-        self.totals.usage += answer.usage;
-        self.totals.cost += self.cost(self.answering, &answer.usage);
+        let Used { usage, estimated } = self.used(&answer);
+        self.totals.usage += usage;
+        self.totals.cost += self.cost(self.answering, &usage);
+        self.totals.estimated |= estimated;
         self.totals.model.clone_from(&answer.model);
+        let has_calls = answer.tool_calls().next().is_some();
+        if self.settings.judged {
+            match Ended::of(&answer.stop) {
+                Ended::Refused => return fail(Failure::refused(answer)),
+                // The arguments of the last call are not all there.
+                Ended::Cut if has_calls => return self.cut(&answer),
+                Ended::Broken => return self.ask_anew(answer),
+                Ended::Whole | Ended::Cut => {}
+            }
+        }
         let text = answer.text();
-        self.note_text(&text, answer.tool_calls().next().is_some());
-        if answer.tool_calls().next().is_none() {
+        self.note_text(&text, has_calls);
+        if !has_calls {
             if !self.helpers {
                 return self.conclude(&text, answer, checks);
             }
@@ -244,6 +271,7 @@ impl Turn {
             self.phase = Phase::Stopping(Box::new(answer));
             return vec![Effect::Stop { key }];
         }
+        self.empty = 0;
         let round = Round::plan(&answer, &self.settings, checks, &self.same, &mut self.planner);
         self.same.record(round.calls());
         if let Some(planner) = &mut self.planner {
@@ -320,10 +348,29 @@ impl Turn {
             self.push(Message::user(next.message));
             return self.ask();
         }
-        let whole = self.settings.all_texts && self.settings.format == Format::Text;
-        let text = if whole { &self.said } else { text };
-        let (value, problems) = match output::of(text, &self.settings.format, checks) {
+        let all = self.settings.all_texts && self.settings.format == Format::Text;
+        let cut = self.settings.judged && Ended::of(&answer.stop) == Ended::Cut;
+        if self.settings.judged && judge::is_empty(&answer) && !(all && !self.said.is_empty()) {
+            // All tokens went into thoughts.
+            return if cut { self.cut(&answer) } else { self.ask_anew(answer) };
+        }
+        self.empty = 0;
+        let text = if all { &self.said } else { text };
+        let (value, problems) = match output::of(text, &self.settings, checks) {
+            Output::Good(value) if cut => {
+                // An object that was meant became a text.
+                let half = self.settings.format == Format::Json
+                    && value["result"].as_str() == Some(text.trim())
+                    && output::is_json_begun(text);
+                if half {
+                    return self.cut(&answer);
+                }
+                let warning = Effect::Warn(Warning::Cut(self.cut_of(&answer)));
+                return vec![warning, Effect::Finish { output: value, end: End::Answer }];
+            }
             Output::Good(value) => return finish(value, End::Answer),
+            // The next answer would be cut as well.
+            Output::Bad { .. } if cut => return self.cut(&answer),
             Output::Bad { value, problems } => (value, problems),
         };
         let Format::Schema { repairs, .. } = self.settings.format else { return finish(value, End::Answer) };
@@ -337,6 +384,29 @@ impl Turn {
             told(&problems)
         )));
         self.ask()
+    }
+
+    /// Asks again after an answer that is of no use. It is not repeated to the model: some providers refuse thoughts that nothing follows.
+    fn ask_anew(&mut self, answer: Answer) -> Vec<Effect> {
+        self.empty += 1;
+        let word = if let Stop::Other(word) = answer.stop { Some(word).filter(|word| !word.is_empty()) } else { None };
+        if self.empty >= EMPTY_MAX || self.totals.requests >= self.settings.limits.requests {
+            return fail(Failure::Empty { model: answer.model, times: self.empty, word });
+        }
+        let why = match word {
+            Some(word) => format!("Your last answer was not used, because it ended with {word}."),
+            None => "Your last answer was empty.".to_owned(),
+        };
+        self.push(Message::user(format!("{why} Answer now, with the result or with a call of a tool.")));
+        self.ask()
+    }
+
+    fn cut(&self, answer: &Answer) -> Vec<Effect> {
+        fail(Failure::Cut(self.cut_of(answer)))
+    }
+
+    fn cut_of(&self, answer: &Answer) -> Cut {
+        Cut { model: answer.model.clone(), max_tokens: self.request().max_tokens }
     }
 
     /// Adds an answer to the messages. Providers refuse messages without content.
@@ -361,7 +431,7 @@ impl Turn {
 
     fn halt(&self, halt: Halt) -> Vec<Effect> {
         let output = self.partial(&halt.explanation());
-        vec![Effect::Warn(halt), Effect::Finish { output, end: End::Repeats }]
+        vec![Effect::Warn(Warning::Halted(halt)), Effect::Finish { output, end: End::Repeats }]
     }
 
     fn partial(&self, explanation: &str) -> Value {

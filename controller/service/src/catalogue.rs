@@ -112,6 +112,9 @@ catalogue! {
     TOOL_MISSING = "E3206" NotFound "a tool of the agent was not found";
     NO_LOGIN = "E3207" Denied "there is no login";
     MCP_SERVER = "E3208" Unavailable "an MCP server cannot be used";
+    MODEL_REFUSED = "E3209" Denied "the model refused to answer";
+    MODEL_CUT = "E3210" Invalid "the answer of the model was cut";
+    MODEL_SILENT = "E3211" Unavailable "the model gave no answer";
     GRAPH_FAILED = "E3301" Invalid "the run of a graph failed";
     DEFINITION = "E3302" Invalid "the definition of an agent cannot be used";
     NO_LEADER = "E4001" Unavailable "no leader";

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
 use crate::host::{Asked, Host, NodePlace};
-use crate::model::{self, structured};
+use crate::model::{self, Said, structured};
 use crate::script::{self, Script};
 use crate::search;
 
@@ -235,7 +235,7 @@ impl Runner<'_> {
                     None => Ok(Value::from(text)),
                     Some(schema) => {
                         let model = place.graph.model.as_deref();
-                        let value = structured(self.host, (at, model), schema, (&text, &text)).await;
+                        let value = structured(self.host, (at, model), schema, &Said::of(&text)).await;
                         let why = |fault: Fault| format!("the result of agent \"{}\": {}", agent.agent, fault.text);
                         value.map_err(|fault| Fault::new(FaultKind::Agent, why(fault)))
                     }

@@ -75,6 +75,9 @@ pub trait Host: Send + Sync {
     /// Ends an agent for which its node has waited too long, with everything that it started.
     async fn abandon(&self, _: NodePlace<'_>) {}
 
+    /// Tells the log of the job what a person has to know about a result.
+    async fn warn(&self, _: NodePlace<'_>, _: String) {}
+
     /// Learns what happens in a run, in order.
     fn observe(&self, depth: u32, graph: &str, effect: &Effect);
 }

@@ -9,7 +9,7 @@ use atlas_graph::run::{Fault, FaultKind};
 use atlas_graph::structured::{Extraction, Reader, Verdict};
 use atlas_graph::{Graph, Llm};
 use atlas_model::{Answer, CallErrorKind, Message, Request};
-use atlas_turn::{AtLimit, Effect, End, Event, Failure, Format, Limits, Sampling, Settings, Turn};
+use atlas_turn::{AtLimit, Cut, Effect, End, Event, Failure, Format, Limits, Sampling, Settings, Turn, Warning};
 use serde_json::{Value, json};
 
 use crate::host::{Host, NodePlace};
@@ -28,11 +28,20 @@ pub(crate) struct Node<'a> {
 }
 
 /// The texts of an answer.
-struct Said {
+pub(crate) struct Said {
     /// Those of all turns.
-    all: String,
+    pub(crate) all: String,
     /// That of the last one.
-    last: String,
+    pub(crate) last: String,
+    /// Set if the last one is not complete.
+    pub(crate) cut: Option<Cut>,
+}
+
+impl Said {
+    /// A text that is complete.
+    pub(crate) fn of(text: &str) -> Self {
+        Self { all: text.to_owned(), last: text.to_owned(), cut: None }
+    }
 }
 
 /// Why an attempt failed.
@@ -58,8 +67,13 @@ impl Node<'_> {
     async fn answer(&self, instructions: String, prompt: String) -> Result<Value, Fault> {
         let said = self.attempts(&instructions, &prompt).await?;
         match &self.llm.output_schema {
-            None => Ok(Value::from(said.all)),
-            Some(schema) => structured(self.host, (self.place, self.model()), schema, (&said.last, &said.all)).await,
+            None => {
+                if let Some(cut) = said.cut {
+                    self.host.warn(self.place, format!("node \"{}\": {cut}", self.place.node)).await;
+                }
+                Ok(Value::from(said.all))
+            }
+            Some(schema) => structured(self.host, (self.place, self.model()), schema, &said).await,
         }
     }
 
@@ -88,6 +102,9 @@ impl Node<'_> {
             },
             mark_errors: true,
             utf8: true,
+            judged: true,
+            // The texts of earlier answers are a result as well.
+            all_texts: true,
             ..Settings::default()
         };
         let mut attempt = 1;
@@ -126,7 +143,13 @@ impl Node<'_> {
                     }
                 }
                 Some(Effect::Tools { calls, .. }) => Event::Returned(self.host.use_tools(self.place, calls).await),
-                Some(Effect::Finish { end: End::Answer, .. }) => return concluded(&texts),
+                Some(Effect::Finish { end: End::Answer, .. }) => {
+                    let cut = effects.into_iter().find_map(|effect| match effect {
+                        Effect::Warn(Warning::Cut(cut)) => Some(cut),
+                        _ => None,
+                    });
+                    return concluded(&texts, cut);
+                }
                 Some(Effect::Finish { .. }) => {
                     let text = format!("the model still called tools after {} turns", self.llm.max_iterations);
                     return Err(Failed { text, passes: false });
@@ -143,10 +166,10 @@ impl Node<'_> {
     }
 }
 
-fn concluded(texts: &[String]) -> Result<Said, Failed> {
-    let spoken: Vec<&str> = texts.iter().map(String::as_str).filter(|text| !text.is_empty()).collect();
+fn concluded(texts: &[String], cut: Option<Cut>) -> Result<Said, Failed> {
+    let spoken: Vec<&str> = texts.iter().map(String::as_str).filter(|text| !text.trim().is_empty()).collect();
     match spoken.last() {
-        Some(last) => Ok(Said { all: spoken.join("\n"), last: (*last).to_owned() }),
+        Some(last) => Ok(Said { all: spoken.join("\n"), last: (*last).to_owned(), cut }),
         None => Err(Failed { text: "the model produced no output".to_owned(), passes: true }),
     }
 }
@@ -156,6 +179,7 @@ fn failed(failure: &Failure) -> Failed {
         Failure::Call(error) => {
             matches!(error.kind, CallErrorKind::RateLimited | CallErrorKind::Connection | CallErrorKind::Timeout)
         }
+        Failure::Empty { .. } => true,
         _ => false,
     };
     Failed { text: failure.to_string(), passes }
@@ -166,7 +190,7 @@ pub(crate) async fn structured(
     host: &dyn Host,
     (place, model): (NodePlace<'_>, Option<&str>),
     schema: &Value,
-    (last, all): (&str, &str),
+    said: &Said,
 ) -> Result<Value, Fault> {
     let broken = |text: String| Fault::new(FaultKind::Extraction, text);
     let validator =
@@ -179,11 +203,13 @@ pub(crate) async fn structured(
             .collect()
     };
     let mut reader = Reader::default();
-    let (mut last, mut all) = (last.to_owned(), all.to_owned());
+    let (mut last, mut all) = (said.last.clone(), said.all.clone());
     loop {
         match reader.read(&last, &all, schema, problems) {
             Verdict::Good(value) => return Ok(value),
             Verdict::Bad(why) => return Err(broken(why)),
+            // What is missing cannot be extracted.
+            Verdict::Ask(_) if let Some(cut) = &said.cut => return Err(broken(cut.to_string())),
             Verdict::Ask(Extraction { system, user }) => {
                 let request = Request {
                     model: model.unwrap_or_default().to_owned(),

@@ -22,6 +22,7 @@ struct Here {
     answers: Mutex<Vec<&'static str>>,
     requests: Mutex<Vec<Request>>,
     abandoned: Mutex<Vec<String>>,
+    warned: Mutex<Vec<String>>,
 }
 
 #[async_trait]
@@ -39,7 +40,10 @@ impl Host for Here {
                     ToolCall { id: "c".to_owned(), name: name.to_owned(), arguments: json!({}), opaque: Value::Null };
                 (vec![Part::ToolCall(call)], atlas_model::Stop::Tools)
             }
-            None => (vec![Part::Text { text: text.to_owned() }], atlas_model::Stop::End),
+            None => match text.strip_prefix("cut ") {
+                Some(text) => (vec![Part::Text { text: text.to_owned() }], atlas_model::Stop::Length),
+                None => (vec![Part::Text { text: text.to_owned() }], atlas_model::Stop::End),
+            },
         };
         Ok(Answer { parts, stop, usage: Usage::default(), model: "m".to_owned(), id: None, raw: Default::default() })
     }
@@ -51,6 +55,10 @@ impl Host for Here {
 
     async fn ask(&self, asked: Asked<'_>) -> Result<String, Fault> {
         Err(Fault::new(FaultKind::NoAnswer, format!("nobody answers \"{}\"", asked.question.text)))
+    }
+
+    async fn warn(&self, _: NodePlace<'_>, text: String) {
+        self.warned.lock().expect("no panic").push(text);
     }
 
     async fn abandon(&self, place: NodePlace<'_>) {
@@ -216,6 +224,28 @@ async fn an_answer_is_brought_into_the_form_of_its_schema() {
     let repair = host.requests.lock().expect("no panic")[2].messages[0].text();
     assert!(repair.contains("at /x"), "{repair}");
     check(nodes, &[], &["42", "42", "42"], "extraction").await;
+}
+
+#[tokio::test]
+async fn a_cut_answer_is_said_and_is_no_value() {
+    let end = "    next: e\n  e: {type: end, output: '{{x}}'}\n";
+    let plain = format!("  a:\n    type: llm\n    prompt: p\n    state_updates: {{x: '{{{{output}}}}'}}\n{end}");
+    let host = check(&plain, &[], &["cut Once upon"], "Once upon").await;
+    let warned = host.warned.lock().expect("no panic").join("\n");
+    assert!(warned.starts_with("node \"a\": the answer of the model \"m\" was cut at its limit of tokens"), "{warned}");
+    let formed =
+        format!("  a:\n    type: llm\n    prompt: p\n    output_schema: {{type: object, required: [x]}}\n{end}");
+    // Nothing is extracted from a half.
+    let host = check(&formed, &[], &["cut {\"x\": \"on", "{\"x\": \"b\"}"], "extraction").await;
+    assert_eq!(host.requests.lock().expect("no panic").len(), 1);
+    check(&formed, &[], &["cut {\"x\": \"a\"}"], "a").await;
+}
+
+#[tokio::test]
+async fn a_node_that_gets_no_answer_asks_again() {
+    let nodes = "  a:\n    type: llm\n    prompt: p\n    state_updates: {x: '{{output}}'}\n    next: e\n  e: {type: end, output: '{{x}}'}\n";
+    check(nodes, &[], &[" ", "fine"], "fine").await;
+    check(nodes, &[], &["", "", ""], "llm").await;
 }
 
 #[tokio::test]

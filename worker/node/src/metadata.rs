@@ -8,10 +8,12 @@ use atlas_wire::limits::METADATA_BYTES_MAX;
 use serde_json::{Map, Value, json};
 
 /// The captured members of the agent's measurements, and their names in the job's metadata.
-const CAPTURED: [(&str, &str); 8] = [
+const CAPTURED: [(&str, &str); 9] = [
     ("input_tokens", "_trace_input_tokens"),
     ("output_tokens", "_trace_output_tokens"),
     ("model", "_trace_model"),
+    // Whether the counts above are estimates.
+    ("usage", USAGE),
     // The type of an exception whose text alone is unclear, such as `'missing'` of a KeyError.
     ("_error_type", "_error_type"),
     // The reason of a failure whose text has no place for it.
@@ -22,6 +24,9 @@ const CAPTURED: [(&str, &str); 8] = [
     // The kind of a failed call of a model.
     ("_error_kind", "_error_kind"),
 ];
+
+/// Present where tokens are counted that no provider reported.
+const USAGE: &str = "_trace_usage";
 
 /// The most characters of a captured text.
 const TEXT_CHARS_MAX: usize = 256;
@@ -46,7 +51,7 @@ pub(crate) fn merged(metadata: &[u8], added: &Added<'_>) -> Option<Arc<[u8]>> {
     let before: Map<String, Value> = serde_json::from_slice(metadata).unwrap_or_default();
     let mut merged = before.clone();
     // A retry has the metadata that attempts of the previous job added. They are removed.
-    merged.retain(|name, _| !METADATA_OURS.contains(&name.as_str()));
+    merged.retain(|name, _| !METADATA_OURS.contains(&name.as_str()) && name != USAGE);
     let captured = CAPTURED.iter().filter_map(|&(from, to)| Some((to, bounded(added.measured.get(from)?))));
     let held = added.held.map(|held| ("_hardware_allocation", hardware(held)));
     let limits = added.limits.as_ref().map(|limits| ("_limits", limits.as_str().into()));

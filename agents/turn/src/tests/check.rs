@@ -28,7 +28,7 @@ pub(super) fn check(settings: Settings, events: Vec<Event>, expected: &Expect) {
                     let _ = writeln!(text, "tools{at_once}: {}", calls.join(", "));
                 }
                 Effect::Stop { .. } => text.push_str("stop\n"),
-                Effect::Warn(halt) => drop(writeln!(text, "warn: {halt:?}")),
+                Effect::Warn(warning) => drop(writeln!(text, "warn: {warning:?}")),
                 Effect::Finish { output, end } => drop(writeln!(text, "finish ({end:?}): {output}")),
                 Effect::Fail(failure) => drop(writeln!(text, "fail: {failure}")),
             }

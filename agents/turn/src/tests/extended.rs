@@ -114,7 +114,7 @@ fn a_model_that_repeats_itself_is_stopped() {
               assistant: I will look. | 2 a{"q":"same"}
               user: 2 = []
             tools: 3 a{"q":"same"}
-            warn: Halt { tools: ["a"], repeats: 3, threshold: 3, request: 3, arguments: "{\"q\":\"same\"}", result: "[]" }
+            warn: Halted(Halt { tools: ["a"], repeats: 3, threshold: 3, request: 3, arguments: "{\"q\":\"same\"}", result: "[]" })
             finish (Repeats): {"result":"I will look.\n\n[The agent was stopped: it called the tool \"a\" 3 times in a row with the same arguments, and each time got the same result. Probably the data or the service behind it has a problem. This answer is incomplete.]"}
         "#]],
     );

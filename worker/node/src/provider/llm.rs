@@ -1,6 +1,7 @@
 //! Agents that are a model in a loop of tools. The loop itself is `atlas-turn`; this module gives it its settings, calls its
 //! models, and records each step in the job's journal, so that a later attempt repeats no call.
 
+mod again;
 mod drive;
 mod environment;
 pub(super) mod fault;

@@ -3,6 +3,7 @@
 mod anthropic;
 pub(crate) mod confined;
 mod graphs;
+mod judged;
 mod mock;
 mod normal;
 mod python;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use atlas_env::Env;
 use atlas_model::{CallError, CallErrorKind, Request};
-use atlas_turn::Turn;
+use atlas_turn::{Turn, Used, used};
 use atlas_turn::record::Answered as Recorded;
 use atlas_types::{Micros, SecretText, StepKey, StepKind, StepUsage};
 use tokio::sync::mpsc;
@@ -50,11 +50,12 @@ impl Caller<'_> {
                     return Err(CallFault::Call(error));
                 }
             };
+            let Used { usage, .. } = used(&fixed.settings, || request.clone(), &answer);
             let usage = StepUsage {
                 duration: Micros::from(env.clock.monotonic().saturating_sub(began)),
-                tokens_input: answer.usage.input,
-                tokens_output: answer.usage.output,
-                cost_nanodollars: Turn::new(fixed.settings.clone()).cost(place, &answer.usage).0,
+                tokens_input: usage.input,
+                tokens_output: usage.output,
+                cost_nanodollars: Turn::new(fixed.settings.clone()).cost(place, &usage).0,
             };
             let unreadable =
                 |error: serde_json::Error| CallFault::Call(CallError::new(CallErrorKind::Answer, error.to_string()));

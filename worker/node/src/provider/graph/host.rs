@@ -313,17 +313,22 @@ impl Host for Surroundings<'_> {
         let request = Request { model: fixed.settings.model.clone(), stream: fixed.settings.stream, ..request };
         let work = work_key(place, "work");
         let key = self.book.key(&CallKey { call: "model", work: work.0, request: &request });
-        match self.called(models, key, request).await {
+        match self.called(models, key, request.clone()).await {
             Ok(outcome) => {
                 let Recorded { answer, place } =
                     serde_json::from_slice(&outcome).map_err(|error| other(error.to_string()))?;
-                let cost = Turn::new(fixed.settings.clone()).cost(place, &answer.usage).0;
-                self.tokens.note(work, &answer.usage, cost);
+                let atlas_turn::Used { usage, .. } = atlas_turn::used(&fixed.settings, || request, &answer);
+                let cost = Turn::new(fixed.settings.clone()).cost(place, &usage).0;
+                self.tokens.note(work, &usage, cost);
                 Ok(answer)
             }
             Err(CallFault::Call(error)) => Err(error),
             Err(CallFault::Journal(error)) => self.fail(error).await,
         }
+    }
+
+    async fn warn(&self, _: NodePlace<'_>, text: String) {
+        self.tell(Told::Log { level: "warning", text });
     }
 
     async fn tools(&self, place: NodePlace<'_>, names: &[String]) -> Result<Vec<Offered>, Fault> {

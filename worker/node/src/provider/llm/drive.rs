@@ -8,7 +8,7 @@ use atlas_contract::{Contract, ProviderKind};
 use atlas_model::{CallError, CallErrorKind, NanoDollars};
 use atlas_secrets::Redactor;
 use atlas_turn::record::{AGAIN, Answered as Recorded, START};
-use atlas_turn::{Effect, Event, Halt, Key, Permits, Turn, images, messages};
+use atlas_turn::{Effect, Event, Halt, Key, Permits, Turn, Used, Warning, images, messages};
 use atlas_types::{KEPT_METADATA, LEFT_METADATA, Micros, StepKey, StepKind, StepUsage, StreamKind};
 use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
@@ -34,6 +34,11 @@ fn outcome(recorded: &Recorded, redactor: &Redactor) -> Result<Vec<u8>, StepFaul
     }
     serde_json::to_vec(&value).map_err(StepFault::Internal)
 }
+
+/// The measurement that says whether tokens and costs are as the provider reports them.
+pub(in crate::provider) const USAGE: &str = "usage";
+/// The provider reports none for some answer.
+pub(in crate::provider) const ESTIMATED: &str = "estimated";
 
 /// One attempt.
 pub(super) struct Driver<'a, 'c> {
@@ -119,8 +124,13 @@ impl Driver<'_, '_> {
             }
             let Some(effect) = effects.pop() else { return Err(Fault::internal("the turn has no effect")) };
             for effect in effects {
-                if let Effect::Warn(halt) = effect {
-                    self.warn(&halt).await;
+                match effect {
+                    Effect::Warn(Warning::Halted(halt)) => self.warn(&halt).await,
+                    Effect::Warn(Warning::Cut(cut)) => {
+                        self.metadata.insert("_halted".to_owned(), "length".into());
+                        self.control.say(StreamKind::Log, "warning", cut.to_string()).await;
+                    }
+                    _ => {}
                 }
             }
             let event = match effect {
@@ -284,11 +294,12 @@ impl Driver<'_, '_> {
             let clock = Arc::clone(&control.env.clock);
             let called = models.call(&request, step, (&clock, &mut *control)).await;
             let Answered { answer, place } = called.map_err(StepFault::Call)?;
+            let Used { usage, .. } = asking.used(&answer);
             let usage = StepUsage {
                 duration: Micros::from(control.now().saturating_sub(began)),
-                tokens_input: answer.usage.input,
-                tokens_output: answer.usage.output,
-                cost_nanodollars: asking.cost(place, &answer.usage).0,
+                tokens_input: usage.input,
+                tokens_output: usage.output,
+                cost_nanodollars: asking.cost(place, &usage).0,
             };
             let outcome = outcome(&Recorded { place, answer }, control.secrets.redactor())?;
             Ok(Made { outcome, usage })
@@ -314,6 +325,9 @@ impl Driver<'_, '_> {
             ("model", totals.model.as_str().into()),
         ];
         self.metadata.extend(measured.map(|(name, value)| (name.to_owned(), value)));
+        if totals.estimated {
+            self.metadata.insert(USAGE.to_owned(), ESTIMATED.into());
+        }
         let seen = models.and_then(|models| models.seen.as_ref()?.value());
         self.metadata.extend(seen.map(|seen| ("_models".to_owned(), seen)));
     }

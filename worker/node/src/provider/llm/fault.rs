@@ -1,4 +1,4 @@
-//! Why a job of an llm agent fails. The text of a provider's error is passed on as it is; the code goes into the metadata.
+//! Why a job of an llm agent fails. The text begins with the words of the provider, if they are the reason; the code goes into the metadata.
 
 use atlas_model::CallErrorKind;
 use atlas_turn::Failure as TurnFailure;
@@ -66,6 +66,10 @@ impl Fault {
     pub(in crate::provider) fn code(&self) -> Option<&'static str> {
         match self {
             Self::Turn(TurnFailure::Call(error)) if error.kind == CallErrorKind::Login => Some("E3207"),
+            Self::Turn(TurnFailure::Call(error)) if error.kind == CallErrorKind::Filtered => Some("E3209"),
+            Self::Turn(TurnFailure::Refused { .. }) => Some("E3209"),
+            Self::Turn(TurnFailure::Cut(_)) => Some("E3210"),
+            Self::Turn(TurnFailure::Empty { .. }) => Some("E3211"),
             Self::Turn(TurnFailure::Call(_)) => Some("E3201"),
             Self::NoModel(_) | Self::Unreachable { .. } => Some("E3202"),
             Self::Turn(TurnFailure::Budget { .. } | TurnFailure::Unpriced { .. }) => Some("E3203"),

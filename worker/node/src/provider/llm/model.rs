@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_env::Clock;
-use atlas_llm::client::{Backend, Client, Done, Http, Progress, Proxy, Target};
+use atlas_env::{Clock, Entropy};
+use atlas_llm::client::{Backend, Client, Done, Failure, Http, Progress, Proxy, Target};
 use atlas_llm::scripted::MODEL;
 use atlas_model::{Answer, CallError, CallErrorKind, Delta, Request, Retry};
 use atlas_types::{SecretText, StreamKind};
 use tokio::sync::mpsc;
 
+use super::again::{self, Rounds};
 use super::environment::Chosen;
 use super::fault::Fault;
 use super::fixed::Source;
@@ -37,6 +38,7 @@ pub(in crate::provider) struct Models {
     /// Which of them could be reached; none of those of the environment, which are no objects.
     pub(in crate::provider) seen: Option<Seen>,
     logins: Logins,
+    entropy: Arc<dyn Entropy>,
 }
 
 /// An answer, and the place of the model that gave it.
@@ -50,6 +52,13 @@ pub(in crate::provider) struct Answered {
 pub(in crate::provider) enum News {
     Delta { try_number: u32, text: String },
     Log { level: &'static str, text: String },
+}
+
+impl News {
+    /// The pieces of this try and those before are void. The number of the next try says so, also if that has no text.
+    fn void(tries: u32) -> Self {
+        Self::Delta { try_number: tries.saturating_add(1), text: String::new() }
+    }
 }
 
 impl Models {
@@ -77,7 +86,8 @@ impl Models {
     ) -> Self {
         let (places, targets): (Vec<_>, Vec<_>) = targets.into_iter().unzip();
         let limit = targets.iter().map(|target: &Target| target.deadline).sum();
-        Self { client: shared.models.clone(), targets, places, limit, left_out, seen, logins }
+        let (client, entropy) = (shared.models.clone(), Arc::clone(&shared.env.entropy));
+        Self { client, targets, places, limit, left_out, seen, logins, entropy }
     }
 
     /// A model that cannot be called, for example because its key is missing, is left out if another one can.
@@ -111,16 +121,42 @@ impl Models {
         }
     }
 
-    /// Makes a call. Pieces of the answer go to those who follow the job, failed tries into its log.
+    /// Makes a call. Pieces of the answer go to those who follow the job, failed tries into its log. If no model answers, there can be further
+    /// rounds.
     pub(in crate::provider) async fn call(
         &self,
         request: &Request,
         step: u32,
         (clock, listener): (&Arc<dyn Clock>, &mut impl Listener),
     ) -> Result<Answered, CallError> {
+        let (mut tries, mut rounds) = (0, Rounds::default());
+        let end = clock.monotonic().saturating_add(self.limit);
+        loop {
+            let left = end.saturating_sub(clock.monotonic());
+            let failure = match self.round((request, left), (step, &mut tries), (clock, &mut *listener)).await? {
+                Ok(answered) => return Ok(answered),
+                Err(failure) => failure,
+            };
+            let pause = rounds.next(&failure, &self.targets, self.entropy.u64());
+            let Some(pause) = pause.filter(|pause| clock.monotonic().saturating_add(*pause) < end) else {
+                return Err(again::told(failure, &self.targets, tries));
+            };
+            let text = format!("no model answered: {failure}; the next try is in {:.1} s", pause.as_secs_f64());
+            listener.hear(step, News::Log { level: "warning", text }).await;
+            listener.hear(step, News::void(tries)).await;
+            clock.sleep(pause).await;
+        }
+    }
+
+    /// One round: each model is called, until one answers. `tries` counts the tries of all rounds.
+    async fn round(
+        &self,
+        (request, limit): (&Request, Duration),
+        (step, tries): (u32, &mut u32),
+        (clock, listener): (&Arc<dyn Clock>, &mut impl Listener),
+    ) -> Result<Result<Answered, Failure>, CallError> {
         // The client's callback cannot wait. What it leaves here is bounded by the size of an answer.
         let (sender, mut receiver) = mpsc::unbounded_channel();
-        let mut tries = 0;
         let others = self.targets.len() > 1;
         let clock = Arc::clone(clock);
         let mut began = clock.monotonic();
@@ -131,12 +167,12 @@ impl Models {
                     (Progress::Failed { target, error, pause: None }, Some(seen)) => seen.failed(&target.name, error),
                     _ => {}
                 }
-                if let Some(news) = news(progress, &mut tries, others) {
+                if let Some(news) = news(progress, tries, others) {
                     // The receiver lives until the call has ended.
                     let _ = sender.send(news);
                 }
             };
-            let call = self.client.call(&self.targets, request, self.limit, &mut watch);
+            let call = self.client.call(&self.targets, request, limit, &mut watch);
             tokio::pin!(call);
             loop {
                 tokio::select! {
@@ -153,13 +189,16 @@ impl Models {
         while let Ok(news) = receiver.try_recv() {
             listener.hear(step, news).await;
         }
-        let Done { answer, target, .. } = end.map_err(|failure| failure.error)?;
+        let Done { answer, target, .. } = match end {
+            Ok(done) => done,
+            Err(failure) => return Ok(Err(failure)),
+        };
         let unknown = || CallError::new(CallErrorKind::Answer, "the answer is from no model of the job");
         let place = *self.places.get(target).ok_or_else(unknown)?;
         if let (Some(seen), Some(target)) = (&self.seen, self.targets.get(target)) {
             seen.reached(&target.name, clock.monotonic().saturating_sub(began));
         }
-        Ok(Answered { answer, place })
+        Ok(Ok(Answered { answer, place }))
     }
 }
 
@@ -171,8 +210,8 @@ fn news(progress: Progress<'_>, tries: &mut u32, others: bool) -> Option<News> {
             None
         }
         Progress::Delta(Delta::Text(text)) => Some(News::Delta { try_number: *tries, text }),
-        // The number of the next try tells followers that the call starts over.
-        Progress::Delta(_) | Progress::Reset => None,
+        Progress::Reset => Some(News::void(*tries)),
+        Progress::Delta(_) => None,
         Progress::Dropped { target, setting } => {
             let text =
                 format!("the provider of {} has no setting {setting}; the request goes without it", target.model);

@@ -55,7 +55,13 @@ pub(super) async fn resolve(
     for entry in &contract.requires.skills {
         if !found.sources.contains_key(entry) {
             let Found { name, source, description, input_schema } = find(entry, platform, servers).await?;
-            found.add(name, source, description, input_schema)?;
+            match &source {
+                ToolSource::Server { server, tool } => {
+                    let (server, tool) = (server.clone(), tool.clone());
+                    found.remote(name, (server, tool), description, &input_schema)?;
+                }
+                _ => found.add(name, source, description, input_schema)?,
+            }
         }
     }
     for required in &contract.requires.mcp_servers {
@@ -78,6 +84,23 @@ impl Filling {
             self.tools.push((name, Tool { name: String::new(), description, input_schema }));
         }
         Ok(())
+    }
+
+    /// A tool of an MCP server, with a schema that every provider takes. If there is none, the tool is left out, and the job's log says so.
+    fn remote(
+        &mut self,
+        name: String,
+        (server, tool): (String, String),
+        description: String,
+        schema: &Value,
+    ) -> Result<(), Fault> {
+        match atlas_mcp::for_models(schema) {
+            Ok(schema) => self.add(name, ToolSource::Server { server, tool }, description, schema),
+            Err(why) => {
+                self.warnings.push(format!("the MCP server {server}: {}", servers::unoffered(&tool, &why)));
+                Ok(())
+            }
+        }
     }
 
     /// The tools of an MCP server. A server that does not work is left out, and the job's log says so; one that does not exist, or
@@ -113,8 +136,7 @@ impl Filling {
         for tool in admitted.into_iter().filter(|tool| wanted(required.tools.as_deref(), &tool.name)) {
             let name = format!("{server}.{}", tool.name);
             if !self.sources.contains_key(&name) {
-                let source = ToolSource::Server { server: server.clone(), tool: tool.name };
-                self.add(name, source, tool.description, tool.input_schema)?;
+                self.remote(name, (server.clone(), tool.name), tool.description, &tool.input_schema)?;
             }
         }
         Ok(())

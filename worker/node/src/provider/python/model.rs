@@ -194,7 +194,7 @@ impl Opened {
         };
         match answer.stop {
             Stop::Refused => {
-                return Answer::Failed("E3201: the model refused to answer, or its provider's filter did".to_owned());
+                return Answer::Failed(told_of(&Fault::Turn(atlas_turn::Failure::refused(answer))));
             }
             Stop::Length => {
                 let text = format!("the answer of {} was cut at its limit of tokens", answer.model);

@@ -80,7 +80,11 @@ async fn the_output_is_validated_and_the_limit_of_requests_holds() {
 async fn failures_have_codes() {
     let error = "- match: '*'\n  error: { kind: credentials, message: wrong key }\n";
     for (files, text, code) in [
-        (vec![("mock.yaml", error)], "wrong key", "E3201"),
+        (
+            vec![("mock.yaml", error)],
+            "wrong key (model \"mock\", 1 try): set the key of the model to one that the provider accepts",
+            "E3201",
+        ),
         (
             vec![],
             "there is no model for the tier \"balanced\": the namespace has no model for it (atlasctl model add), the environment of the worker has neither ATLAS_API_KEY, ANTHROPIC_API_KEY, ATLAS_OPENAI_API_KEY nor OPENAI_API_KEY, and the agent has no mock.yaml",

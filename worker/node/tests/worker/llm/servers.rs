@@ -13,7 +13,7 @@ import json, os, sys
 def say(message):
     sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
     sys.stdout.flush()
-schema = {"type": "object", "properties": {"text": {"type": "string"}}}
+schema = {"properties": {"text[]": {"type": "str"}}, "anyOf": [{"required": ["text[]"]}]}
 for line in sys.stdin:
     message = json.loads(line)
     method, id = message.get("method"), message.get("id")
@@ -24,13 +24,14 @@ for line in sys.stdin:
         say({"id": id, "result": {"tools": [
             {"name": "note", "description": "Writes a note.", "inputSchema": schema, "annotations": "odd"},
             {"name": "broken", "description": "Has no schema."},
+            {"name": "odd", "inputSchema": {"type": "array"}},
             {"name": "read", "description": "Reads the notes.", "inputSchema": schema}]}})
     elif method == "tools/call":
         path, name = os.environ["NOTES"], message["params"]["name"]
         try:
             if name == "note":
                 with open(path, "a") as file:
-                    file.write(message["params"]["arguments"].get("text", "") + "\n")
+                    file.write(message["params"]["arguments"].get("text[]", "") + "\n")
             text = open(path).read() if os.path.exists(path) else ""
         except OSError as error:
             text = f"refused: {error.strerror}"
@@ -40,7 +41,7 @@ for line in sys.stdin:
 const MOCK: &str = r#"
 - match: { round: 1 }
   tool_calls:
-    - { name: notes_note, arguments: { text: hello } }
+    - { name: notes_note, arguments: { text_x5b__x5d_: hello } }
 - match: "*"
   text: '{"done": true}'
 "#;
@@ -85,6 +86,13 @@ async fn tools_of_a_program_are_offered_called_and_recorded() {
     let said: Vec<_> = scene.session.events.iter().map(|event| event.text.as_str()).collect();
     assert!(said.contains(&"notes/note: started") && said.contains(&"notes/note: completed"), "{said:?}");
     assert!(said.iter().any(|text| text.contains("MCP server down cannot be reached")), "{said:?}");
+    let schema = json!({
+        "type": "object", "properties": {"text_x5b__x5d_": {"type": "string", "description": "The server calls it text[]."}},
+        "required": ["text_x5b__x5d_"],
+    });
+    assert_eq!(offered[0]["tool"]["input_schema"], schema);
+    let odd = "the MCP server notes: tool \"odd\" is not offered to models, because providers would refuse it: its arguments are not an object but \"array\"";
+    assert!(said.contains(&odd), "{said:?}");
     let left_out = "the MCP server notes: tool \"broken\" has no \"inputSchema\"; the job goes on without it";
     assert!(said.contains(&left_out), "{said:?}");
     scene.node.shutdown().await;

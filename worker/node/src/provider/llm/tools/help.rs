@@ -6,7 +6,7 @@ use std::time::Duration;
 use atlas_model::{Message, Request, ToolCall as Asked};
 use atlas_supervisor::{AgentId, Answer, Envelope, Payload, Summary, Waiting, messages};
 use atlas_turn::record::{Helped, Stopped as MayStop};
-use atlas_turn::{Key, Outcome, Returned, Turn};
+use atlas_turn::{Key, Outcome, Returned, Turn, Used, used};
 use atlas_types::{Micros, StepKey, StepKind, StepUsage, StreamKind, Timestamp, Wait};
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
@@ -268,11 +268,12 @@ impl Driver<'_, '_> {
         Ok(match called {
             Ok(Answered { answer, place }) => {
                 let text = answer.text();
+                let Used { usage, .. } = used(&fixed.settings, || request.clone(), &answer);
                 let usage = StepUsage {
                     duration,
-                    tokens_input: answer.usage.input,
-                    tokens_output: answer.usage.output,
-                    cost_nanodollars: Turn::new(fixed.settings.clone()).cost(place, &answer.usage).0,
+                    tokens_input: usage.input,
+                    tokens_output: usage.output,
+                    cost_nanodollars: Turn::new(fixed.settings.clone()).cost(place, &usage).0,
                 };
                 (summary.result(Some(text).filter(|text| !text.trim().is_empty())), usage)
             }

@@ -245,7 +245,7 @@ impl<'a> Planned<'a> {
     ) -> Result<Result<Value, String>, McpError> {
         let arguments = &self.call.arguments;
         let Some((meta, allowed)) = self.meta else {
-            let called = servers.call(target, &self.tool, object(arguments), limit).await?;
+            let called = servers.call(target, &self.tool, atlas_mcp::for_server(object(arguments)), limit).await?;
             return Ok(if called.is_error { Err(called.complaint()) } else { Ok(called.for_model()) });
         };
         let mut tools = servers.admitted(target).await?.tools;
