@@ -21,7 +21,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 use crate::server::{self, VERSIONS};
-use crate::view::{error_text, failed};
+use crate::view::{failed, plain_error_text as error_text};
 use send::Sending;
 
 /// The agent of a request, which the door takes from the path.

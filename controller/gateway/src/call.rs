@@ -15,11 +15,12 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::{self, Answer, Describe, Job, Run, Search, Wait};
+use crate::progress::Told;
 use crate::questions::{Asked, Reach};
 use crate::server::Server;
 use crate::tools::ToolName;
 use crate::view::{self, deny, done, error_text, failed};
-use crate::{bearer, progress, questions, task};
+use crate::{bearer, pins, progress, questions, task, texts};
 
 /// How long a call waits before clients that know tasks get one.
 const TASK_AFTER: Duration = Duration::from_secs(2);
@@ -55,6 +56,13 @@ impl Call<'_> {
         if let Err(error) = tool.check(&self.caller) {
             deny(&self.server.service, &self.caller, tool.as_str(), &error).await;
             return Ok(failed(error_text(&error)).into());
+        }
+        let mut arguments = arguments;
+        if let (Some(arguments), Some(definition)) = (&mut arguments, definition(tool.as_str())) {
+            // What the input of an agent takes, its own schema says.
+            let input = (tool == ToolName::AgentRun).then(|| arguments.shift_remove("input")).flatten();
+            texts::read(arguments, &definition.input_schema);
+            arguments.extend(input.map(|input| ("input".to_owned(), input)));
         }
         let result = match tool {
             ToolName::AgentsSearch => self.search(arguments).await,
@@ -109,7 +117,10 @@ impl Call<'_> {
             deny(&self.server.service, &self.caller, ToolName::AgentRun.as_str(), &error).await;
             return failed(error_text(&error)).into();
         }
-        let input = Value::Object(arguments.unwrap_or_default()).to_string();
+        let mut arguments = arguments.unwrap_or_default();
+        let offered = pins::offered(pinned);
+        texts::read(&mut arguments, &offered.schema);
+        let input = offered.input(arguments).to_string();
         let ran = async {
             let run = Run {
                 agent: pinned.agent.agent.name.to_string(),
@@ -145,7 +156,10 @@ impl Call<'_> {
     async fn submit(&self, run: Run) -> Result<JobId, Refused> {
         let service = &self.server.service;
         let name = AgentName::new(&run.agent).map_err(|error| error.to_string())?;
-        let input = run.input.map_or_else(|| Bytes::from_static(b"{}"), |input| Bytes::from(input.get().to_owned()));
+        let input = match &run.input {
+            Some(input) => self.input(&run, input).await,
+            None => Bytes::from_static(b"{}"),
+        };
         let mut submission = Submission::new(name, input);
         (submission.version, submission.refuse) = (run.version, true);
         if let Some(key) = run.idempotency_key {
@@ -162,6 +176,22 @@ impl Call<'_> {
         // What lets a caller in here is never passed on: whoever runs the server could use it here.
         let bearer = bearer::inbound(&self.context).filter(|_| !self.caller.is_authenticated());
         service.submit_with_bearer(&self.caller, submission, bearer).await.map_err(|error| error_text(&error))
+    }
+
+    /// The input of a run, in which texts are read where the agent asks for something else.
+    async fn input(&self, run: &Run, input: &RawValue) -> Bytes {
+        let as_sent = || Bytes::from(input.get().to_owned());
+        let Some(mut value) = serde_json::from_str::<Value>(input.get()).ok().filter(texts::are_in) else {
+            return as_sent();
+        };
+        let agent =
+            self.server.service.agent(&self.caller, &run.agent, run.version.as_deref(), Consistency::Stale).await;
+        // An unknown agent is refused when the job is submitted.
+        let Some(schema) = agent.ok().and_then(|agent| agent.contract.value.get("input_schema").cloned()) else {
+            return as_sent();
+        };
+        texts::read_input(&mut value, &schema);
+        Bytes::from(value.to_string())
     }
 
     /// The job of an earlier result, after its questions have their answers. A user who did not want to answer is not asked again.
@@ -284,10 +314,10 @@ impl Call<'_> {
         let service = &self.server.service;
         let waiting = service.wait_family(&self.caller, id, View::Full, wait);
         let shown = match self.context.meta.get_progress_token() {
-            Some(token) => tokio::select! {
-                shown = waiting => shown,
-                never = progress::report(service, &self.caller, id, token, &self.context.peer) => match never {},
-            },
+            Some(token) => {
+                let wanted = (token, Told::All);
+                progress::with(waiting, progress::report(service, &self.caller, id, wanted, &self.context.peer)).await
+            }
             None => waiting.await,
         };
         let shown = shown.map_err(|error| error_text(&error))?;

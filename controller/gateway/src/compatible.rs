@@ -5,6 +5,7 @@
 //! it needs is small.
 
 mod auth;
+mod calls;
 mod events;
 mod http;
 mod message;
@@ -18,6 +19,7 @@ use atlas_env::Env;
 use atlas_service::Service;
 
 pub use auth::Token;
+use calls::Calls;
 use sessions::Sessions;
 
 use crate::GatewayResponse;
@@ -43,6 +45,7 @@ pub struct Compatible {
     service: Service,
     options: Arc<CompatibleOptions>,
     sessions: Arc<Sessions>,
+    calls: Calls,
     env: Env,
 }
 
@@ -50,7 +53,7 @@ impl Compatible {
     /// A server of the caller's namespace.
     pub fn new(service: Service, options: CompatibleOptions, env: Env) -> Self {
         let sessions = Sessions::new(options.sessions_max, options.session_idle, env.clone());
-        Self { service, options: Arc::new(options), sessions: Arc::new(sessions), env }
+        Self { service, options: Arc::new(options), sessions: Arc::new(sessions), calls: Calls::default(), env }
     }
 
     /// Whether clients must show a token that this server alone knows.

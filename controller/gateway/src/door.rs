@@ -1,22 +1,26 @@
 //! The part that the HTTP door calls with the requests of `/mcp` and of the servers of agents.
 
 use std::convert::Infallible;
-use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::Env;
 use atlas_service::{Caller, Consistency, Error, Service};
 use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
 use rmcp::ServerHandler;
+use rmcp::model::ProtocolVersion;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::agent::{Addressed, AgentServer};
+use crate::body;
 use crate::lists::Lists;
+use crate::media::{self, AnswerAlone, Form};
+use crate::owners::{OwnSession, Owner, Owners};
 use crate::registry::{self, RegistryOptions};
 use crate::server::Server;
 
@@ -63,6 +67,9 @@ impl GatewayOptions {
     }
 }
 
+const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+const JSON: HeaderValue = HeaderValue::from_static(media::JSON);
+
 /// The longest turn of a conversation.
 const TURN_MAX: Duration = Duration::from_secs(3_600);
 
@@ -78,7 +85,9 @@ pub struct Gateway {
 struct Served<S> {
     http: StreamableHttpService<S, LocalSessionManager>,
     sessions: Arc<LocalSessionManager>,
+    owners: Owners,
     sessions_max: usize,
+    body_bytes_max: usize,
 }
 
 impl Gateway {
@@ -92,26 +101,18 @@ impl Gateway {
     }
 
     /// Answers a request to the platform on behalf of a caller.
-    pub async fn answer<B>(&self, request: http::Request<B>, caller: Caller) -> GatewayResponse
-    where
-        B: http_body::Body + Send + 'static,
-        B::Error: Display,
-    {
+    pub async fn answer(&self, request: http::Request<Bytes>, caller: Caller) -> GatewayResponse {
         self.platform.answer(request, caller).await
     }
 
     /// Answers a request to an agent, which comes in on a port. An unknown agent is an error.
-    pub async fn answer_agent<B>(
+    pub async fn answer_agent(
         &self,
-        mut request: http::Request<B>,
+        mut request: http::Request<Bytes>,
         caller: Caller,
         agent: &str,
         port: u16,
-    ) -> Result<GatewayResponse, Error>
-    where
-        B: http_body::Body + Send + 'static,
-        B::Error: Display,
-    {
+    ) -> Result<GatewayResponse, Error> {
         let shown = self.service.agent(&caller, agent, None, Consistency::Linearizable).await?;
         self.service.agent_served(shown.agent.name.as_str(), port);
         request.extensions_mut().insert(Addressed(agent.into()));
@@ -148,30 +149,130 @@ impl<S: ServerHandler + Clone> Served<S> {
             .disable_allowed_hosts()
             .disable_allowed_origins()
             .with_max_request_body_bytes(options.body_bytes_max);
-        let sessions_max = options.sessions_max;
+        let GatewayOptions { sessions_max, body_bytes_max, .. } = *options;
         let http = StreamableHttpService::new(move || Ok(server.clone()), sessions.clone(), config);
-        Self { http, sessions, sessions_max }
+        Self { http, sessions, owners: Owners::default(), sessions_max, body_bytes_max }
     }
 
-    async fn answer<B>(&self, mut request: http::Request<B>, caller: Caller) -> GatewayResponse
-    where
-        B: http_body::Body + Send + 'static,
-        B::Error: Display,
-    {
-        // Requests without a session may open one.
-        if !request.headers().contains_key(SESSION) && self.sessions.sessions.read().await.len() >= self.sessions_max {
-            return too_many_sessions();
+    async fn answer(&self, mut request: http::Request<Bytes>, caller: Caller) -> GatewayResponse {
+        let agent = request.extensions().get::<Addressed>().map(|Addressed(agent)| agent.clone());
+        let owner = Owner::new(&caller, agent);
+        if let Err(refused) = self.check_session(&mut request, &owner).await {
+            return refused;
         }
-        request.extensions_mut().insert(caller);
-        self.http.handle(request).await.map(|body| body.boxed_unsync())
+        let (form, request) = match self.readable(request) {
+            Ok(readable) => readable,
+            Err(refused) => return refused,
+        };
+        let (mut head, body) = request.into_parts();
+        let ends = (head.method == Method::DELETE).then(|| head.extensions.get::<OwnSession>().cloned()).flatten();
+        let opens = !head.headers.contains_key(SESSION);
+        let is_json = media::is_json(&head.headers);
+        head.extensions.insert(caller);
+        let request = http::Request::from_parts(head, Full::new(body));
+        let mut response = self.http.handle(request).await.map(|body| body.boxed_unsync());
+        if response.status().is_client_error() && !response.headers().contains_key(header::CONTENT_TYPE) {
+            response.headers_mut().insert(header::CONTENT_TYPE, TEXT);
+        }
+        if let Some(session) = response.headers().get(SESSION).and_then(|id| id.to_str().ok()).filter(|_| opens) {
+            let open = self.sessions.sessions.read().await;
+            self.owners.opened(session, owner, |session| open.contains_key(session));
+        }
+        if let Some(OwnSession(session)) = ends {
+            self.owners.ended(&session);
+        }
+        match form {
+            // The body is JSON, but no message.
+            _ if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE && is_json => unreadable(
+                -32600,
+                "the body is no message: send one JSON object with \"jsonrpc\": \"2.0\" and a \"method\", and no list of messages",
+            ),
+            Form::Events => response,
+            Form::Document => media::alone(response).await,
+        }
     }
+
+    /// Refuses a session that the caller did not open here, as one that does not exist, and a new one beyond the limit.
+    async fn check_session(&self, request: &mut http::Request<Bytes>, owner: &Owner) -> Result<(), GatewayResponse> {
+        let Some(id) = request.headers().get(SESSION) else {
+            // Requests without a session may open one.
+            let is_full = self.sessions.sessions.read().await.len() >= self.sessions_max;
+            return if is_full { Err(too_many_sessions()) } else { Ok(()) };
+        };
+        match id.to_str().ok().filter(|id| self.owners.is(id, owner)) {
+            Some(id) => {
+                let id = OwnSession(id.into());
+                request.extensions_mut().insert(id);
+                Ok(())
+            }
+            None if is_without_sessions(request.headers()) => {
+                request.headers_mut().remove(SESSION);
+                Ok(())
+            }
+            None => Err(words(StatusCode::NOT_FOUND, "Not Found: Session not found")),
+        }
+    }
+
+    /// The request as `rmcp` reads it, and the form of its answer.
+    fn readable(&self, request: http::Request<Bytes>) -> Result<(Form, http::Request<Bytes>), GatewayResponse> {
+        let (mut head, mut body) = request.into_parts();
+        let mut form = Form::Events;
+        if head.method == Method::POST {
+            let listens = head.headers.get("mcp-method").is_some_and(|method| method == "subscriptions/listen");
+            form = match media::form(&head.headers) {
+                Some(Form::Document) if listens => {
+                    return Err(not_acceptable("text/event-stream, where changes are told"));
+                }
+                Some(form) => form,
+                None => return Err(not_acceptable("application/json or text/event-stream, or both")),
+            };
+            if media::is_json(&head.headers) && body.len() <= self.body_bytes_max {
+                body =
+                    body::read(body).map_err(|error| unreadable(-32700, &format!("the body is no JSON: {error}")))?;
+            }
+        } else if head.method == Method::GET && !media::reads_events(&head.headers) {
+            return Err(not_acceptable("text/event-stream"));
+        }
+        media::accept_both(&mut head.headers);
+        if form == Form::Document {
+            head.extensions.insert(AnswerAlone);
+        }
+        Ok((form, http::Request::from_parts(head, body)))
+    }
+}
+
+/// Whether a request names a version of the protocol that has no sessions. What it says of one means nothing then.
+fn is_without_sessions(headers: &HeaderMap) -> bool {
+    let version = headers.get("mcp-protocol-version").and_then(|version| version.to_str().ok());
+    version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
 fn too_many_sessions() -> GatewayResponse {
     let text = "too many MCP sessions are open; idle ones end by themselves, so try again in a minute";
-    let mut response = http::Response::new(Full::new(Bytes::from_static(text.as_bytes())).boxed_unsync());
-    *response.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;
-    response.headers_mut().insert(http::header::RETRY_AFTER, http::HeaderValue::from_static("60"));
+    let mut response = words(StatusCode::SERVICE_UNAVAILABLE, text);
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
+    response
+}
+
+fn not_acceptable(wanted: &str) -> GatewayResponse {
+    words(StatusCode::NOT_ACCEPTABLE, &format!("Not Acceptable: the header Accept must allow {wanted}"))
+}
+
+/// The refusal of a body that is no message.
+fn unreadable(code: i32, text: &str) -> GatewayResponse {
+    let error = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": code, "message": text } });
+    with(StatusCode::BAD_REQUEST, JSON, error.to_string())
+}
+
+/// An answer in words.
+pub(crate) fn words(status: StatusCode, text: &str) -> GatewayResponse {
+    with(status, TEXT, text.to_owned())
+}
+
+fn with(status: StatusCode, media_type: HeaderValue, text: String) -> GatewayResponse {
+    let mut response = http::Response::new(Full::new(Bytes::from(text)).boxed_unsync());
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, media_type);
     response
 }
 

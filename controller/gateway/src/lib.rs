@@ -7,19 +7,26 @@
 mod agent;
 mod arguments;
 mod bearer;
+mod body;
 mod call;
 mod chain;
 mod compatible;
 mod door;
+mod hints;
 mod lists;
+mod media;
+mod names;
+mod owners;
 mod page;
 mod pins;
 mod progress;
 mod questions;
 mod registry;
 mod resources;
+mod schema;
 mod server;
 mod task;
+mod texts;
 mod tools;
 mod view;
 

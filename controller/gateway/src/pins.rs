@@ -1,31 +1,50 @@
 //! Pinned agents as tools: the agent's name, description and input schema.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use atlas_service::{Caller, Error, Pinned, Service};
-use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use rmcp::model::{Tool, ToolAnnotations};
 
+use crate::names;
+use crate::schema::Offered;
 use crate::tools::ToolName;
 
-/// The pinned agent of a name.
+/// The pinned agent of a tool, or of its own name.
 pub(crate) async fn find(service: &Service, caller: &Caller, name: &str) -> Result<Option<Pinned>, Error> {
-    let pinned = service.pinned_agents(caller).await?;
-    Ok(pinned.into_iter().find(|pinned| pinned.agent.agent.name.as_str() == name))
+    let mut pinned = service.pinned_agents(caller).await?;
+    let agent = |pinned: &Pinned| pinned.agent.agent.name.to_string();
+    let at = pinned.iter().position(|pinned| tool_name(&agent(pinned)) == name);
+    let at = at.or_else(|| pinned.iter().position(|pinned| agent(pinned) == name));
+    Ok(at.map(|at| pinned.swap_remove(at)))
 }
 
-/// The tools of the pinned agents. An agent with the name of a tool of the platform is not one of them.
+/// The tools of the pinned agents.
 pub(crate) async fn tools(service: &Service, caller: &Caller) -> Result<Vec<Tool>, Error> {
-    let pinned = service.pinned_agents(caller).await?;
-    Ok(pinned.iter().filter(|pinned| ToolName::of(pinned.agent.agent.name.as_str()).is_none()).map(tool).collect())
+    Ok(service.pinned_agents(caller).await?.iter().map(tool).collect())
+}
+
+/// The name of the tool of an agent. One with the name of a tool of the platform gets another.
+fn tool_name(agent: &str) -> Cow<'_, str> {
+    match ToolName::of(agent) {
+        Some(_) => Cow::Owned(names::changed(agent)),
+        None => names::of_tool(agent),
+    }
+}
+
+/// The input schema of an agent as it is offered.
+pub(crate) fn offered(pinned: &Pinned) -> Offered {
+    Offered::new(pinned.agent.contract.value.get("input_schema"))
 }
 
 fn tool(pinned: &Pinned) -> Tool {
     let (agent, contract) = (&pinned.agent.agent, &pinned.agent.contract);
-    let schema = contract.value.get("input_schema").and_then(serde_json::Value::as_object).cloned();
-    let mut schema: JsonObject = schema.unwrap_or_default();
-    // The protocol asks for an object at the root.
-    schema.entry("type").or_insert_with(|| "object".into());
+    let name = agent.name.as_str();
     let about = contract.text("/description").to_owned();
-    Tool::new(agent.name.to_string(), about, Arc::new(schema))
-        .with_annotations(ToolAnnotations::new().read_only(false).open_world(true))
+    let tool = Tool::new(tool_name(name).into_owned(), about, Arc::new(offered(pinned).schema))
+        .with_annotations(ToolAnnotations::new().read_only(false).open_world(true));
+    match tool.name == name {
+        true => tool,
+        false => tool.with_title(name),
+    }
 }

@@ -12,6 +12,8 @@ use rmcp::model::{
 use rmcp::service::{Peer, RequestContext};
 use serde_json::{Value, json};
 
+use crate::media::AnswerAlone;
+
 /// The member of a form that has the answer, unless the question is a form itself.
 const ANSWER: &str = "answer";
 
@@ -33,7 +35,9 @@ impl Reach {
         // A client that names no form of it knows the first one.
         let asks = elicitation.is_some_and(|elicitation| elicitation.form.is_some() || elicitation.url.is_none());
         let later = context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
-        match (asks, later) {
+        let parts = context.extensions.get::<http::request::Parts>();
+        let hears = later || parts.is_none_or(|parts| parts.extensions.get::<AnswerAlone>().is_none());
+        match (asks && hears, later) {
             (false, _) => Self::Nobody,
             (true, false) => Self::Elicitation,
             (true, true) => Self::Input,

@@ -16,8 +16,9 @@ use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 use crate::call::{Call, Resumed, definition};
-use crate::door::{GatewayOptions, SESSION};
+use crate::door::GatewayOptions;
 use crate::lists::Lists;
+use crate::owners::OwnSession;
 use crate::tools::{self, ToolName};
 use crate::view::{deny, error_text, refusal};
 use crate::{page, pins, questions, resources, task};
@@ -40,9 +41,10 @@ pub(crate) fn caller(context: &RequestContext<RoleServer>) -> Result<Caller, Err
     caller.cloned().ok_or_else(|| ErrorData::internal_error("the request has no caller", None))
 }
 
-/// The id of the session; none in the versions of the protocol without sessions.
+/// The id of the caller's session; none in the versions of the protocol without sessions.
 pub(crate) fn session(context: &RequestContext<RoleServer>) -> Option<&str> {
-    context.extensions.get::<http::request::Parts>()?.headers.get(SESSION)?.to_str().ok()
+    let OwnSession(id) = context.extensions.get::<http::request::Parts>()?.extensions.get()?;
+    Some(id)
 }
 
 /// Refuses a caller that lacks a right for a method, and records that.

@@ -7,6 +7,8 @@ use atlas_types::Question;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
 
+use crate::hints;
+
 /// Most bytes of an output inside a result. A larger one is a resource.
 pub(crate) const OUTPUT_BYTES_MAX: usize = 64 * 1_024;
 
@@ -38,15 +40,23 @@ pub(crate) async fn refusal(service: &Service, caller: &Caller, tool: &str, erro
 
 /// An error of the service: its code, what is wrong and where, and what to try.
 pub(crate) fn error_text(error: &Error) -> String {
+    text_with(error, &hints::with_tools(error))
+}
+
+/// The same where the tools of the platform are not at hand.
+pub(crate) fn plain_error_text(error: &Error) -> String {
+    text_with(error, &hints::without_tools(error))
+}
+
+fn text_with(error: &Error, hint: &str) -> String {
     let mut text = format!("error[{}]: {error}", error.entry().code);
     for violation in error.violations() {
         let at = if violation.pointer.is_empty() { "/" } else { &violation.pointer };
         text.push_str(&format!("\n  at {at}: {}", violation.message));
     }
-    let hint = error.hint();
     if !hint.is_empty() {
         text.push('\n');
-        text.push_str(&hint);
+        text.push_str(hint);
     }
     text
 }

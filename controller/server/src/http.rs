@@ -53,7 +53,7 @@ use crate::cluster::Cluster;
 use crate::identity;
 use answer::{Answer, Problem, Response};
 pub(crate) use frames::Frames;
-use request::Request;
+use request::{Pages, Request};
 use route::Route;
 
 use crate::backup::Backups;
@@ -126,18 +126,20 @@ impl HttpDoor {
         let accepts_problem = request.accepts_problem();
         let stale = request.consistency() == Consistency::Stale;
         let answer = match Route::of(request.path()) {
-            None if request.path() == mcp::PATH => match request.foreign(self.loopback) {
-                Some(site) => Err((Error::Foreign(site).into(), false)),
-                None => mcp::answer(self, request).await.map_err(|problem| (problem, true)),
+            None if mcp::is_path(request.path()) => match request.check_site(self.loopback, Pages::None) {
+                Err(problem) => Err((problem, false)),
+                Ok(()) => mcp::answer(self, request).await.map_err(|problem| (problem, true)),
             },
-            None if let Some(agent) = mcp::agent_of(request.path()) => match request.foreign(self.loopback) {
-                Some(site) => Err((Error::Foreign(site).into(), false)),
-                None => {
-                    let answer = mcp::answer_agent(self, request, &agent, self.address.port()).await;
-                    answer.map_err(|problem| (problem, true))
+            None if let Some(agent) = mcp::agent_of(request.path()) => {
+                match request.check_site(self.loopback, Pages::None) {
+                    Err(problem) => Err((problem, false)),
+                    Ok(()) => {
+                        let answer = mcp::answer_agent(self, request, &agent, self.address.port()).await;
+                        answer.map_err(|problem| (problem, true))
+                    }
                 }
-            },
-            Some(_) if let Some(site) = request.foreign(self.loopback) => Err((Error::Foreign(site).into(), false)),
+            }
+            Some(_) if let Err(problem) = request.check_site(self.loopback, Pages::Read) => Err((problem, false)),
             Some(route) => {
                 let ours = route.is_ours();
                 let answer = self.dispatch(route, &mut request).await;

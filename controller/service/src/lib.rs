@@ -138,7 +138,7 @@ pub use spawn::{Child, Spawning};
 pub use stats::{Stats, Transition};
 pub use streams::{Line, Pieces, Streams};
 pub use submission::Submission;
-pub use tools::OutsideCall;
+pub use tools::{OutsideCall, Unwanted};
 pub use traces::TraceQuery;
 pub use tree::Tree;
 pub use triggers::{Backfill, Backfilled, HOOK_HEADERS, HookAnswer, HookCall, HookSender, LocalTime, TriggerFilter};

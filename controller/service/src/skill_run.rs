@@ -11,7 +11,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::contracts::Known;
-use crate::{Caller, Consistency, Error, Service, Submission};
+use crate::{Caller, Consistency, Error, Service, Submission, Unwanted};
 
 /// How a call of a skill ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,7 +25,13 @@ pub enum SkillEnd {
 
 impl Service {
     /// Calls a skill of the caller's namespace; none if there is none of that name.
-    pub async fn run_skill(&self, caller: &Caller, name: &str, input: &Value) -> Result<Option<SkillEnd>, Error> {
+    pub async fn run_skill(
+        &self,
+        caller: &Caller,
+        name: &str,
+        input: &Value,
+        unwanted: Unwanted,
+    ) -> Result<Option<SkillEnd>, Error> {
         caller.needs(Right::JobsSubmit)?;
         let state = self.state(Consistency::Linearizable).await?;
         let Some(spec) = skill(&state, &caller.namespace, name)? else { return Ok(None) };
@@ -36,7 +42,7 @@ impl Service {
         let (agent, version) = self.skill_agent(&caller, &spec).await?;
         let mut submission = Submission::new(agent, Bytes::from(input.to_string()));
         submission.version = Some(version.to_string());
-        let ended = self.run_to_end(&caller, submission).await?;
+        let ended = self.run_to_end(&caller, submission, unwanted).await?;
         Ok(Some(ended.map_or_else(SkillEnd::Failed, SkillEnd::Done)))
     }
 

@@ -26,7 +26,7 @@ const TOOL_BYTES_MAX: usize = 1 << 20;
 /// Items in one answer, if the call does not say.
 const LISTED: usize = 50;
 
-pub use outside::OutsideCall;
+pub use outside::{OutsideCall, Unwanted};
 
 /// One call.
 struct Call<'a> {
@@ -35,6 +35,8 @@ struct Call<'a> {
     arguments: Map<String, Value>,
     /// The agent's job that calls; none for a client.
     from: Option<CallingJob<'a>>,
+    /// When a client does not want the result any more.
+    unwanted: Unwanted,
 }
 
 /// The attempt that calls.
@@ -94,7 +96,7 @@ impl Service {
         let contract = self.known(version).await?;
         let from = CallingJob { job, spawned: request.spawned(), again: request.again };
         let caller = self.caller_of_job(&state, job);
-        let call = Call { caller, tool: &request.tool, arguments, from: Some(from) };
+        let call = Call { caller, tool: &request.tool, arguments, from: Some(from), unwanted: Unwanted::never() };
         let team = request.tool.strip_prefix(TEAM);
         if team.is_none() && !permits(&contract, &call) {
             let tool = call.tool;

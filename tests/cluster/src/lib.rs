@@ -99,6 +99,8 @@ mod mcp_agent;
 #[cfg(test)]
 mod mcp_conformance;
 #[cfg(test)]
+mod mcp_doors;
+#[cfg(test)]
 mod mcp_faults;
 #[cfg(test)]
 mod mcp_lists;

@@ -22,9 +22,9 @@ pub(crate) struct Wire {
 
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
-    session: Option<String>,
+    pub(crate) session: Option<String>,
     /// The messages, of a stream or of a document.
-    messages: Vec<Value>,
+    pub(crate) messages: Vec<Value>,
     pub(crate) text: String,
 }
 
@@ -156,7 +156,7 @@ async fn what_is_malformed_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let controller = Controller::start_with(folder.path(), &["--mcp-sessions-max", "2"]);
     let wire = Wire::new(&controller);
-    assert_eq!(wire.send(Method::POST, &[], "{").await.status, StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    assert_eq!(wire.send(Method::POST, &[], "{").await.status, StatusCode::BAD_REQUEST);
     let unknown = [("mcp-session-id", "nobody"), ("mcp-protocol-version", "2025-11-25")];
     let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
     assert_eq!(wire.post(&unknown, &ping).await.status, StatusCode::NOT_FOUND);
@@ -267,16 +267,16 @@ async fn clients_of_the_official_sdk_run_agents() {
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     expect_test::expect![[r#"
         {"way": "agent", "tools": ["send_message", "get_health"], "prompts": 0}
-        {"way": "agent", "text": "hello", "progress": ["exec-echo: assigned", "exec-echo: queued"]}
+        {"way": "agent", "text": "hello", "progress": []}
         {"way": "agent", "health": "ok"}
         {"way": "session", "version": "2025-11-25"}
         {"way": "session", "tools": ["agents_search", "agent_describe", "agent_run", "job_get", "job_wait", "job_answer", "job_cancel", "chain_run"]}
         {"way": "session", "output": {"message": "hello"}, "progress": ["exec-echo: assigned", "exec-echo: queued"]}
-        {"way": "session", "refused": true, "text": "error[E1102]: the input does not fit the contract of exec-echo 1.0.0\n  at /: \"message\" is required\nshow the contract: atlasctl agent schema exec-echo"}
+        {"way": "session", "refused": true, "text": "error[E1102]: the input does not fit the contract of exec-echo 1.0.0\n  at /: \"message\" is required\ncall agent_describe with the agent exec-echo: it shows the schemas"}
         {"way": "fastmcp", "name": "exec-echo", "schema": ["properties", "required", "type"]}
         {"way": "stdio", "version": "2025-11-25"}
         {"way": "stdio", "tools": ["agents_search", "agent_describe", "agent_run", "job_get", "job_wait", "job_answer", "job_cancel", "chain_run"]}
         {"way": "stdio", "output": {"message": "hello"}, "progress": ["exec-echo: assigned", "exec-echo: queued"]}
-        {"way": "stdio", "refused": true, "text": "error[E1102]: the input does not fit the contract of exec-echo 1.0.0\n  at /: \"message\" is required\nshow the contract: atlasctl agent schema exec-echo"}
+        {"way": "stdio", "refused": true, "text": "error[E1102]: the input does not fit the contract of exec-echo 1.0.0\n  at /: \"message\" is required\ncall agent_describe with the agent exec-echo: it shows the schemas"}
     "#]].assert_eq(&said);
 }

@@ -5,7 +5,7 @@ use rmcp::model::CallToolResult;
 use serde_json::{Map, json};
 
 use super::{AgentServer, Asked};
-use crate::view::{done, error_text, failed, iso_seconds};
+use crate::view::{done, failed, iso_seconds, plain_error_text as error_text};
 
 /// The status, the time and, unless all is well, the reasons.
 pub(super) async fn answer(server: &AgentServer, asked: &Asked) -> CallToolResult {

@@ -11,9 +11,10 @@ use rmcp::service::RequestContext;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{AgentServer, Asked, history};
-use crate::view::error_text;
-use crate::{arguments, progress};
+use super::{AgentServer, Asked, history, tools};
+use crate::progress::Told;
+use crate::view::plain_error_text as error_text;
+use crate::{arguments, progress, texts};
 
 /// Most images of one message.
 const IMAGES_MAX: usize = 32;
@@ -54,7 +55,10 @@ impl Sending<'_> {
         answer
     }
 
-    async fn turn(&self, arguments: Option<JsonObject>) -> Result<CallToolResult, Refused> {
+    async fn turn(&self, mut arguments: Option<JsonObject>) -> Result<CallToolResult, Refused> {
+        if let (Some(arguments), Some(tool)) = (&mut arguments, tools::named(tools::SEND_MESSAGE)) {
+            texts::read(arguments, &tool.input_schema);
+        }
         let Send { message, images, conversation_id } = arguments::read(arguments)?;
         let service = &self.server.service;
         let agent = self.server.agent(&self.asked).await.map_err(|error| error_text(&error))?;
@@ -98,10 +102,10 @@ impl Sending<'_> {
         let waiting = service.wait_family(caller, job, View::Full, self.server.turn_max);
         let waited = async {
             match self.context.meta.get_progress_token() {
-                Some(token) => tokio::select! {
-                    shown = waiting => shown,
-                    never = progress::report(service, caller, job, token, &self.context.peer) => match never {},
-                },
+                Some(token) => {
+                    let report = progress::report(service, caller, job, (token, Told::Steps), &self.context.peer);
+                    progress::with(waiting, report).await
+                }
                 None => waiting.await,
             }
         };

@@ -13,11 +13,12 @@ use super::http::{too_many, words};
 use super::message::{self, Message};
 use super::sessions::Found;
 use super::{Compatible, GatewayResponse};
+use crate::owners::Owner;
 
 impl Compatible {
     /// Opens a session whose first event says where requests go.
-    pub(super) fn open_events(&self) -> GatewayResponse {
-        let Some((id, messages)) = self.sessions.open_stream() else { return too_many() };
+    pub(super) fn open_events(&self, caller: &Caller) -> GatewayResponse {
+        let Some((id, messages)) = self.sessions.open_stream(Owner::new(caller, None)) else { return too_many() };
         let first = event("endpoint", &format!("/messages/?session_id={id}"));
         let stream = futures::stream::unfold((Some(first), messages), |(first, mut messages)| async move {
             let text = match first {
@@ -36,16 +37,21 @@ impl Compatible {
     pub(super) fn take_message(&self, caller: Caller, query: Option<&str>, body: &[u8]) -> GatewayResponse {
         let id = query.unwrap_or_default().split('&').find_map(|part| part.strip_prefix("session_id="));
         let Some(id) = id else { return words(StatusCode::BAD_REQUEST, "session_id is required") };
-        let Found::Known(Some(stream)) = self.sessions.find(id) else {
+        let Found::Known(Some(stream)) = self.sessions.find(id, &Owner::new(&caller, None)) else {
             return words(StatusCode::NOT_FOUND, "Could not find session");
         };
+        let session = id.to_owned();
         match message::read(body) {
+            Ok(Message::Cancelled { request }) => {
+                self.calls.cancel(&session, &request);
+                words(StatusCode::ACCEPTED, "Accepted")
+            }
             Err(_) => words(StatusCode::BAD_REQUEST, "Could not parse message"),
             Ok(Message::Other) => words(StatusCode::ACCEPTED, "Accepted"),
             Ok(Message::Request { id, method, params }) => {
                 let server = self.clone();
                 self.env.spawn("mcp-message", async move {
-                    let answer: Value = server.answer_to(&caller, &id, &method, &params).await;
+                    let answer: Value = server.answer_to((&caller, &session), &id, &method, &params).await;
                     // The client may be gone.
                     let _ = stream.send(answer).await;
                 });

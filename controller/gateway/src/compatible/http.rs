@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::message::{self, INVALID_REQUEST, Message, RpcError, VERSIONS};
 use super::sessions::Found;
 use super::{Compatible, GatewayResponse, auth};
+use crate::owners::Owner;
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -34,7 +35,7 @@ impl Compatible {
         }
         match (path, &parts.method) {
             ("/mcp" | "/mcp/", _) => self.streamable(parts, body, &caller).await,
-            ("/sse", &Method::GET) => self.open_events(),
+            ("/sse", &Method::GET) => self.open_events(&caller),
             ("/messages" | "/messages/", &Method::POST) => self.take_message(caller, parts.uri.query(), body),
             _ => document(StatusCode::NOT_FOUND, &json!({ "error": "not found" })),
         }
@@ -42,7 +43,8 @@ impl Compatible {
 
     async fn streamable(&self, parts: &Parts, body: &[u8], caller: &Caller) -> GatewayResponse {
         let session = parts.headers.get(SESSION).and_then(|id| id.to_str().ok());
-        if session.is_some_and(|id| matches!(self.sessions.find(id), Found::Unknown | Found::Known(Some(_)))) {
+        let is_own = |id| matches!(self.sessions.find(id, &Owner::new(caller, None)), Found::Known(None));
+        if !session.is_none_or(is_own) {
             return refused(StatusCode::NOT_FOUND, "Session not found");
         }
         match parts.method {
@@ -92,9 +94,13 @@ impl Compatible {
             return refused(StatusCode::BAD_REQUEST, &text);
         }
         let mut answer = match message {
+            Message::Cancelled { request } => {
+                self.calls.cancel(session, &request);
+                empty(StatusCode::ACCEPTED)
+            }
             Message::Other => empty(StatusCode::ACCEPTED),
             Message::Request { id, method, params } => {
-                document(StatusCode::OK, &self.answer_to(caller, &id, &method, &params).await)
+                document(StatusCode::OK, &self.answer_to((caller, session), &id, &method, &params).await)
             }
         };
         in_session(&mut answer, session);
@@ -107,11 +113,11 @@ impl Compatible {
         id: &Value,
         params: &serde_json::Map<String, Value>,
     ) -> GatewayResponse {
-        let answer = self.answer_to(caller, id, "initialize", params).await;
+        let answer = self.answer_to((caller, ""), id, "initialize", params).await;
         if answer.get("error").is_some() {
             return document(StatusCode::OK, &answer);
         }
-        let Some(session) = self.sessions.open() else { return too_many() };
+        let Some(session) = self.sessions.open(Owner::new(caller, None)) else { return too_many() };
         let mut answer = document(StatusCode::OK, &answer);
         in_session(&mut answer, &session);
         answer

@@ -24,7 +24,11 @@ pub(super) enum Message {
         method: String,
         params: Map<String, Value>,
     },
-    /// A notification, or an answer to a question that this server never asks.
+    /// The client does not want the answer to an earlier request any more.
+    Cancelled {
+        request: Value,
+    },
+    /// Another notification, or an answer to a question that this server never asks.
     Other,
 }
 
@@ -56,20 +60,26 @@ pub(super) fn read(bytes: &[u8]) -> Result<Message, RpcError> {
     if message.get("jsonrpc") != Some(&json!("2.0")) {
         return Err(invalid("'jsonrpc' is \"2.0\""));
     }
-    let params = match message.remove("params") {
+    let mut params = match message.remove("params") {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(params)) => params,
         Some(_) => return Err(invalid("'params' is an object")),
     };
     match (message.remove("method"), message.remove("id")) {
-        (Some(Value::String(method)), Some(id)) if id.is_string() || id.is_i64() || id.is_u64() => {
-            Ok(Message::Request { id, method, params })
+        (Some(Value::String(method)), Some(id)) if is_id(&id) => Ok(Message::Request { id, method, params }),
+        (Some(Value::String(method)), None) if method == "notifications/cancelled" => {
+            let request = params.remove("requestId").filter(is_id);
+            Ok(request.map_or(Message::Other, |request| Message::Cancelled { request }))
         }
         (Some(Value::String(_)), None) => Ok(Message::Other),
         (Some(Value::String(_)), Some(_)) => Err(invalid("'id' is a text or a whole number")),
         (None, Some(_)) if message.contains_key("result") || message.contains_key("error") => Ok(Message::Other),
         _ => Err(invalid("'method' is a text")),
     }
+}
+
+fn is_id(id: &Value) -> bool {
+    id.is_string() || id.is_i64() || id.is_u64()
 }
 
 /// The answer of a server to a client that opens a session.
@@ -98,6 +108,10 @@ mod tests {
         assert_eq!(request, Message::Request { id: json!(1), method: "ping".to_owned(), params: Map::new() });
         assert_eq!(read(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#), Ok(Message::Other));
         assert_eq!(read(br#"{"jsonrpc":"2.0","id":1,"result":{}}"#), Ok(Message::Other));
+        let cancelled =
+            br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a","reason":"x"}}"#;
+        assert_eq!(read(cancelled), Ok(Message::Cancelled { request: json!("a") }));
+        assert_eq!(read(br#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#), Ok(Message::Other));
     }
 
     #[test]

@@ -8,6 +8,8 @@ use atlas_env::Env;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use crate::owners::Owner;
+
 /// Messages that may wait to be read by a client of the older transport.
 const MESSAGES_MAX: usize = 64;
 
@@ -20,6 +22,8 @@ pub(super) struct Sessions {
 }
 
 struct Session {
+    /// Who opened it, and may use it.
+    owner: Owner,
     /// The time of the latest request, since the machine's start.
     used: Duration,
     /// Where answers go in the older transport.
@@ -28,7 +32,7 @@ struct Session {
 
 /// What a request with the id of a session may do.
 pub(super) enum Found {
-    /// The session is unknown, or has ended.
+    /// The session is unknown, has ended, or is that of somebody else.
     Unknown,
     Known(Option<mpsc::Sender<Value>>),
 }
@@ -39,17 +43,17 @@ impl Sessions {
     }
 
     /// Opens a session and returns its id; none if there are too many.
-    pub(super) fn open(&self) -> Option<String> {
-        self.add(None)
+    pub(super) fn open(&self, owner: Owner) -> Option<String> {
+        self.add(owner, None)
     }
 
     /// Opens a session of the older transport, with the messages for its client.
-    pub(super) fn open_stream(&self) -> Option<(String, mpsc::Receiver<Value>)> {
+    pub(super) fn open_stream(&self, owner: Owner) -> Option<(String, mpsc::Receiver<Value>)> {
         let (sender, receiver) = mpsc::channel(MESSAGES_MAX);
-        Some((self.add(Some(sender))?, receiver))
+        Some((self.add(owner, Some(sender))?, receiver))
     }
 
-    fn add(&self, stream: Option<mpsc::Sender<Value>>) -> Option<String> {
+    fn add(&self, owner: Owner, stream: Option<mpsc::Sender<Value>>) -> Option<String> {
         let now = self.env.clock.monotonic();
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|_, session| match &session.stream {
@@ -60,15 +64,15 @@ impl Sessions {
             return None;
         }
         let id = format!("{:032x}", self.env.entropy.u128());
-        open.insert(id.clone(), Session { used: now, stream });
+        open.insert(id.clone(), Session { owner, used: now, stream });
         Some(id)
     }
 
-    /// Looks a session up for a request, which keeps it open.
-    pub(super) fn find(&self, id: &str) -> Found {
+    /// Looks a session up for a request of its owner, which keeps it open.
+    pub(super) fn find(&self, id: &str, owner: &Owner) -> Found {
         let now = self.env.clock.monotonic();
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        match open.get_mut(id) {
+        match open.get_mut(id).filter(|session| session.owner == *owner) {
             Some(session) if session.stream.is_some() || now.saturating_sub(session.used) <= self.idle => {
                 session.used = now;
                 Found::Known(session.stream.clone())
@@ -84,19 +88,26 @@ impl Sessions {
 
 #[cfg(test)]
 mod tests {
+    use atlas_service::Caller;
+    use atlas_types::Door;
+
     use super::*;
 
     #[test]
     fn sessions_are_bounded_and_end_when_idle() {
         let sessions = Sessions::new(1, Duration::from_secs(60), Env::system());
-        let id = sessions.open().expect("a session");
+        let caller = Caller::anonymous(Door::Mcp);
+        let own = || Owner::new(&caller, None);
+        let foreign = Owner::new(&caller.clone().in_namespace("elsewhere").expect("a namespace"), None);
+        let id = sessions.open(own()).expect("a session");
         assert_eq!(id.len(), 32);
-        assert!(sessions.open().is_none(), "one at a time");
-        assert!(matches!(sessions.find(&id), Found::Known(None)));
+        assert!(sessions.open(own()).is_none(), "one at a time");
+        assert!(matches!(sessions.find(&id, &own()), Found::Known(None)));
+        assert!(matches!(sessions.find(&id, &foreign), Found::Unknown));
         sessions.end(&id);
-        assert!(matches!(sessions.find(&id), Found::Unknown));
-        let (_, messages) = sessions.open_stream().expect("a stream");
+        assert!(matches!(sessions.find(&id, &own()), Found::Unknown));
+        let (_, messages) = sessions.open_stream(own()).expect("a stream");
         drop(messages);
-        assert!(sessions.open().is_some(), "a stream ends with its connection");
+        assert!(sessions.open(own()).is_some(), "a stream ends with its connection");
     }
 }

@@ -2,31 +2,41 @@
 
 use atlas_access::Right;
 use atlas_contract::platform;
-use atlas_service::{AgentQuery, Caller, Consistency, Error, OutsideCall, SkillEnd, Submission, Versions};
+use atlas_service::{AgentQuery, Caller, Consistency, Error, OutsideCall, SkillEnd, Submission, Unwanted, Versions};
 use atlas_types::AgentName;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::Compatible;
 use super::message::{self, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
-use crate::view::error_text;
+use crate::body;
+use crate::schema::{INPUT, Offered};
+use crate::texts;
+use crate::view::plain_error_text as error_text;
 
 impl Compatible {
-    /// The answer to a request.
+    /// The answer to a request of a session.
     pub(super) async fn answer_to(
         &self,
-        caller: &Caller,
+        (caller, session): (&Caller, &str),
         id: &Value,
         method: &str,
         params: &Map<String, Value>,
     ) -> Value {
-        match self.result(caller, method, params).await {
+        let running = self.calls.begin(session, id);
+        match self.result(caller, method, params, running.unwanted()).await {
             Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
             Err(error) => error.answer(Some(id)),
         }
     }
 
-    async fn result(&self, caller: &Caller, method: &str, params: &Map<String, Value>) -> Result<Value, RpcError> {
+    async fn result(
+        &self,
+        caller: &Caller,
+        method: &str,
+        params: &Map<String, Value>,
+        unwanted: Unwanted,
+    ) -> Result<Value, RpcError> {
         match method {
             "initialize" => message::initialized(params),
             "ping" => Ok(json!({})),
@@ -40,9 +50,15 @@ impl Compatible {
                 let arguments = match params.get("arguments") {
                     None | Some(Value::Null) => Map::new(),
                     Some(Value::Object(arguments)) => arguments.clone(),
+                    // Models send them as text now and then.
+                    Some(Value::String(text)) => match body::object_of(text) {
+                        Some(Value::Object(arguments)) => arguments,
+                        _ => return Err(invalid()),
+                    },
                     Some(_) => return Err(invalid()),
                 };
-                Ok(shown(self.call(caller, name, arguments).await.unwrap_or_else(|error| Err(error_text(&error)))))
+                let called = self.call(caller, name, arguments, unwanted).await;
+                Ok(shown(called.unwrap_or_else(|error| Err(error_text(&error)))))
             }
             _ => Err(RpcError::new(METHOD_NOT_FOUND, "Method not found")),
         }
@@ -56,8 +72,10 @@ impl Compatible {
     async fn tools(&self, caller: &Caller) -> Result<Vec<Value>, Error> {
         caller.needs(Right::AgentsRead)?;
         let skills = self.service.skills(caller, Consistency::Linearizable).await?;
-        let mut tools: Vec<Value> =
-            skills.iter().map(|skill| tool(&skill["name"], &skill["description"], &skill["input_schema"])).collect();
+        let mut tools: Vec<Value> = skills
+            .iter()
+            .map(|skill| tool(&skill["name"], &skill["description"], &offered(skill).schema.into()))
+            .collect();
         tools.extend(platform::TOOLS.iter().map(|known| {
             json!({ "name": known.name, "description": known.description, "inputSchema": known.input_schema() })
         }));
@@ -65,12 +83,11 @@ impl Compatible {
             let query = AgentQuery { versions: Versions::Latest, ..AgentQuery::default() };
             let agents = self.service.agents(caller, &query, Consistency::Linearizable).await?;
             tools.extend(agents.iter().map(|agent| {
-                let contract = &agent.contract.value;
-                let schema = contract.get("input_schema").filter(|schema| schema.is_object());
+                let schema = Offered::new(agent.contract.value.get("input_schema")).schema;
                 json!({
                     "name": agent.agent.name.as_str(),
                     "description": agent.contract.text("/description"),
-                    "inputSchema": schema.cloned().unwrap_or_else(|| json!({ "type": "object" })),
+                    "inputSchema": schema,
                 })
             }));
         }
@@ -82,10 +99,14 @@ impl Compatible {
         &self,
         caller: &Caller,
         name: &str,
-        arguments: Map<String, Value>,
+        mut arguments: Map<String, Value>,
+        unwanted: Unwanted,
     ) -> Result<Result<Value, String>, Error> {
-        if platform::find(name).is_some() {
-            let call = OutsideCall { tool: name.to_owned(), arguments, pool: self.options.pool };
+        if let Some(known) = platform::find(name) {
+            if let Value::Object(schema) = known.input_schema() {
+                texts::read(&mut arguments, &schema);
+            }
+            let call = OutsideCall { tool: name.to_owned(), arguments, pool: self.options.pool, unwanted };
             return self.service.platform_tool(caller, call).await;
         }
         // Skills and agents run code.
@@ -93,8 +114,16 @@ impl Compatible {
             crate::view::deny(&self.service, caller, name, &error).await;
             return Err(error);
         }
-        let input = Value::Object(arguments);
-        match self.service.run_skill(caller, name, &input).await? {
+        let mut input = Value::Object(arguments);
+        // The input of a skill may be a member, if it is no object.
+        if input.as_object().is_some_and(|input| input.len() == 1 && input.contains_key(INPUT)) {
+            let skills = self.service.skills(caller, Consistency::Stale).await?;
+            let skill = skills.iter().find(|skill| skill["name"] == name);
+            if let (Some(skill), Value::Object(arguments)) = (skill, &input) {
+                input = offered(skill).input(arguments.clone());
+            }
+        }
+        match self.service.run_skill(caller, name, &input, unwanted.clone()).await? {
             Some(SkillEnd::Done(output)) => return Ok(Ok(output)),
             Some(SkillEnd::Failed(error)) => return Ok(Err(error)),
             Some(SkillEnd::Unfit(violation)) => return Ok(Err(format!("Input validation error: {violation}"))),
@@ -102,13 +131,21 @@ impl Compatible {
         }
         let unknown = || Ok(Err(format!("Unknown tool: {name}")));
         let Some(agent) = AgentName::new(name).ok().filter(|_| self.options.all_agents) else { return unknown() };
-        match self.service.agent(caller, name, None, Consistency::Linearizable).await {
-            Ok(_) => {}
+        let offered = match self.service.agent(caller, name, None, Consistency::Linearizable).await {
+            Ok(shown) => Offered::new(shown.contract.value.get("input_schema")),
             Err(Error::UnknownAgent { .. }) => return unknown(),
             Err(error) => return Err(error),
-        }
-        self.service.run_to_end(caller, Submission::new(agent, Bytes::from(input.to_string()))).await
+        };
+        let Value::Object(mut arguments) = input else { return unknown() };
+        texts::read(&mut arguments, &offered.schema);
+        let submission = Submission::new(agent, Bytes::from(offered.input(arguments).to_string()));
+        self.service.run_to_end(caller, submission, unwanted).await
     }
+}
+
+/// The input schema of a skill as it is offered.
+fn offered(skill: &Value) -> Offered {
+    Offered::new(skill.get("input_schema"))
 }
 
 fn tool(name: &Value, description: &Value, schema: &Value) -> Value {

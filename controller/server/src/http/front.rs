@@ -7,7 +7,7 @@ use axum::body::Body;
 use http_body_util::BodyExt as _;
 
 use super::answer::{Problem, Response};
-use super::request::Request;
+use super::request::{Pages, Request};
 use super::{HttpDoor, mcp};
 use crate::identity;
 
@@ -40,10 +40,10 @@ impl Front {
                 Ok(response) => response,
                 Err(problem) => problem.into_response(false),
             },
-            Self::Agent { agent, port, loopback } if request.path() == mcp::PATH => {
-                let answer = match request.foreign(*loopback) {
-                    Some(site) => Err(atlas_service::Error::Foreign(site).into()),
-                    None => mcp::answer_agent(door, request, agent, *port).await,
+            Self::Agent { agent, port, loopback } if mcp::is_path(request.path()) => {
+                let answer = match request.check_site(*loopback, Pages::None) {
+                    Ok(()) => mcp::answer_agent(door, request, agent, *port).await,
+                    Err(problem) => Err(problem),
                 };
                 answer.unwrap_or_else(|problem| problem.into_response(true))
             }
@@ -58,9 +58,7 @@ async fn compatible(
     loopback: bool,
     mut request: Request,
 ) -> Result<Response, Problem> {
-    if let Some(site) = request.foreign(loopback) {
-        return Err(atlas_service::Error::Foreign(site).into());
-    }
+    request.check_site(loopback, Pages::None)?;
     let body = request.body(door, door.limits.body_bytes_max).await?;
     // A server with a token of its own lets in whoever shows that one.
     let access = if server.has_token() { None } else { mcp::authenticated(door, &request).await? };

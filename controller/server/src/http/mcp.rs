@@ -9,7 +9,7 @@ use atlas_service::{Attempted, Caller, Error};
 use axum::body::Body;
 use bytes::Bytes;
 use http::StatusCode;
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::BodyExt as _;
 use serde_json::json;
 
 use super::answer::{self, Answer, Problem, Response};
@@ -19,11 +19,17 @@ use super::{HttpDoor, access};
 use crate::identity;
 
 /// The path of the gateway.
-pub(crate) const PATH: &str = "/mcp";
+const PATH: &str = "/mcp";
+
+/// Whether a path is that of the gateway. Some clients add a slash to the addresses that they are given.
+pub(crate) fn is_path(path: &str) -> bool {
+    path.strip_suffix('/').unwrap_or(path) == PATH
+}
 
 /// The agent in the path of its server.
 pub(crate) fn agent_of(path: &str) -> Option<String> {
-    let name = path.strip_prefix("/agents/")?.strip_suffix(PATH)?;
+    let name = path.strip_prefix("/agents/")?;
+    let name = name.strip_suffix('/').unwrap_or(name).strip_suffix(PATH)?;
     percent_decoded(name).filter(|name| !name.is_empty())
 }
 
@@ -79,9 +85,9 @@ fn base(door: &HttpDoor, request: &Request) -> String {
     format!("{scheme}://{}", host.map_or_else(|| door.address.to_string(), str::to_owned))
 }
 
-async fn whole(door: &HttpDoor, mut request: Request) -> Result<http::Request<Full<Bytes>>, Problem> {
+async fn whole(door: &HttpDoor, mut request: Request) -> Result<http::Request<Bytes>, Problem> {
     let body = request.body(door, door.limits.body_bytes_max).await?;
-    Ok(http::Request::from_parts(request.parts, Full::new(body)))
+    Ok(http::Request::from_parts(request.parts, body))
 }
 
 fn streamed(door: &HttpDoor, response: GatewayResponse) -> Response {
@@ -119,8 +125,19 @@ mod tests {
     fn a_path_names_its_agent() {
         assert_eq!(agent_of("/agents/research/mcp"), Some("research".to_owned()));
         assert_eq!(agent_of("/agents/a%2Fb/mcp"), Some("a/b".to_owned()));
-        for path in ["/mcp", "/agents/mcp", "/agents//mcp", "/agents/a", "/agents/%ff/mcp", "/api/agents/a/mcp"] {
+        assert_eq!(agent_of("/agents/a/mcp/"), Some("a".to_owned()));
+        for path in [
+            "/mcp",
+            "/agents/mcp",
+            "/agents//mcp",
+            "/agents/a",
+            "/agents/%ff/mcp",
+            "/api/agents/a/mcp",
+            "/agents/a/mcp//",
+        ] {
             assert_eq!(agent_of(path), None, "{path}");
         }
+        assert!(is_path("/mcp") && is_path("/mcp/"));
+        assert!(!is_path("/mcp//") && !is_path("/") && !is_path("/mcp/x"));
     }
 }

@@ -64,19 +64,26 @@ impl Request {
         (!all.is_empty()).then(|| all.join(","))
     }
 
-    /// The foreign site for which a browser sends this request, if any: a page of another origin that changes
-    /// something, or a host name that someone pointed at this machine.
-    pub(crate) fn foreign(&self, loopback: bool) -> Option<String> {
-        // A host that is not valid text is not a name of this machine either.
-        let host = self.parts.headers.get("host").map(|host| String::from_utf8_lossy(host.as_bytes()));
-        let host = host.unwrap_or_default();
-        if loopback && !host.is_empty() && !is_this_machine(&host) {
-            return Some(host.chars().take(255).collect());
+    /// Refuses a request that a browser sends for a foreign site: for a page of another origin, or to a host name that someone pointed at
+    /// this machine. So is one whose headers leave open to whom it goes.
+    pub(crate) fn check_site(&self, loopback: bool, pages: Pages) -> Result<(), Problem> {
+        let all = |name| self.parts.headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
+        let mut hosts = all("host");
+        let host = hosts.next().unwrap_or_default();
+        if hosts.next().is_some() {
+            return Err(Problem::malformed("the request has several 'Host' headers; send one"));
         }
-        let origin = self.header("origin")?;
-        let site = origin.split_once("://").map_or(origin, |(_, site)| site);
-        let reads = matches!(*self.method(), Method::GET | Method::HEAD) && self.header("upgrade").is_none();
-        (!reads && site != &*host).then(|| origin.chars().take(255).collect())
+        let foreign = |site: &str| Err(atlas_service::Error::Foreign(site.chars().take(255).collect()).into());
+        // A host that is not valid text is not a name of this machine either.
+        if loopback && !host.is_empty() && !is_this_machine(&host) {
+            return foreign(&host);
+        }
+        let reads = matches!(*self.method(), Method::GET | Method::HEAD);
+        let may_read = pages == Pages::Read && reads && self.header("upgrade").is_none() && !self.accepts_sse();
+        match all("origin").find(|origin| !is_at(origin, &host)) {
+            Some(origin) if !may_read => foreign(&origin),
+            _ => Ok(()),
+        }
     }
 
     fn accepts(&self, media_type: &str) -> bool {
@@ -193,6 +200,24 @@ impl Request {
     }
 }
 
+/// What pages of other origins may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pages {
+    /// Nothing.
+    None,
+    /// Send requests that change nothing and end: their browser does not show them the answers.
+    Read,
+}
+
+/// True if an origin is that of the pages at a host.
+fn is_at(origin: &str, host: &str) -> bool {
+    let Some((scheme, site)) = origin.split_once("://") else { return false };
+    let port = if scheme.eq_ignore_ascii_case("https") { ":443" } else { ":80" };
+    // Browsers leave out the usual port.
+    let plain = |text: &str| text.strip_suffix(port).unwrap_or(text).to_ascii_lowercase();
+    plain(site) == plain(host)
+}
+
 /// Checks a client's idempotency key.
 pub(crate) fn client_key(key: &str) -> Result<RequestId, Problem> {
     let id = RequestId::new(key).map_err(atlas_service::Error::from)?;
@@ -212,4 +237,32 @@ fn is_this_machine(host: &str) -> bool {
     !name.contains('.') && !name.contains(':')
         || name.ends_with(".localhost")
         || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn origins_are_compared_as_browsers_write_them() {
+        for (origin, host) in [
+            ("http://127.0.0.1:7400", "127.0.0.1:7400"),
+            ("https://atlas.example", "Atlas.Example"),
+            ("https://atlas.example", "atlas.example:443"),
+            ("http://localhost", "localhost:80"),
+            ("http://[::1]:80", "[::1]"),
+        ] {
+            assert!(is_at(origin, host), "{origin} {host}");
+        }
+        for (origin, host) in [
+            ("null", "localhost"),
+            ("localhost", "localhost"),
+            ("http://localhost", "localhost:443"),
+            ("http://localhost:7401", "localhost:7400"),
+            ("http://a.example", ""),
+            ("", ""),
+        ] {
+            assert!(!is_at(origin, host), "{origin} {host}");
+        }
+    }
 }

@@ -181,8 +181,12 @@ impl Route {
             ["metrics"] => Self::Metrics,
             ["api", "openapi.json"] => Self::OpenApi,
             [".well-known", "mcp", "server.json"] => Self::McpRegistry,
-            [".well-known", "oauth-protected-resource", "mcp"] => Self::McpResource,
-            [".well-known", "oauth-protected-resource", "agents", agent, "mcp"] => Self::McpResourceOf(name(agent)?),
+            [".well-known", "oauth-protected-resource", "mcp"]
+            | [".well-known", "oauth-protected-resource", "mcp", ""] => Self::McpResource,
+            [".well-known", "oauth-protected-resource", "agents", agent, "mcp"]
+            | [".well-known", "oauth-protected-resource", "agents", agent, "mcp", ""] => {
+                Self::McpResourceOf(name(agent)?)
+            }
             ["api", "conversations"] => Self::Conversations,
             ["api", "conversations", conversation] => Self::Conversation(name(conversation)?),
             ["api", "traces"] => Self::Traces,

@@ -1,7 +1,7 @@
 //! `/api/skills` (compatibility §15.4, and ours). Labels and revisions of skills are at `/api/objects/skill`.
 
 use atlas_contract::platform;
-use atlas_service::{Caller, Error, SkillEnd};
+use atlas_service::{Caller, Error, SkillEnd, Unwanted};
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -43,7 +43,7 @@ struct TestBody {
 /// `POST /api/skills/{name}/test` with `{"input": {}}`: calls a skill as an agent would, and waits for its end.
 pub(crate) async fn test(door: &HttpDoor, caller: &Caller, request: &mut Request, name: &str) -> Answer {
     let TestBody { input } = request.read_json(door).await?;
-    let end = door.service.run_skill(caller, name, &Value::Object(input)).await?;
+    let end = door.service.run_skill(caller, name, &Value::Object(input), Unwanted::never()).await?;
     let Some(end) = end else { return Err(Error::UnknownObject(format!("no such skill: \"{name}\"")).into()) };
     let (output, error, refused) = match end {
         SkillEnd::Done(output) => (output, String::new(), false),

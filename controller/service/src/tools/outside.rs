@@ -6,6 +6,7 @@ use atlas_contract::platform;
 use atlas_types::{AgentName, JobStatus};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
+use tokio::sync::watch;
 
 use super::{Call, NoResult};
 use crate::{Caller, Consistency, Error, Service, Shown, Submission, View};
@@ -16,6 +17,29 @@ const NO_POOL: &str = "Pool is not running \u{2014} exec tools require a live po
 /// The longest wait for the end of a job.
 const WAIT_MAX: Duration = Duration::from_secs(3_600);
 
+/// Says when a client does not want the result of its call any more: the job that it started is then cancelled.
+#[derive(Debug, Clone)]
+pub struct Unwanted(watch::Receiver<bool>);
+
+impl Unwanted {
+    /// One that says so once the sender sends `true`.
+    pub fn new(said: watch::Receiver<bool>) -> Self {
+        Self(said)
+    }
+
+    /// One that never does.
+    pub fn never() -> Self {
+        Self(watch::channel(false).1)
+    }
+
+    async fn said(mut self) {
+        // Without a sender, nobody says it.
+        if self.0.wait_for(|said| *said).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
 /// A call of a client.
 #[derive(Debug)]
 pub struct OutsideCall {
@@ -24,17 +48,18 @@ pub struct OutsideCall {
     pub arguments: Map<String, Value>,
     /// Whether jobs can be submitted, asked for and cancelled.
     pub pool: bool,
+    pub unwanted: Unwanted,
 }
 
 impl Service {
     /// Calls a tool of the platform. The inner error is a text for the client.
     pub async fn platform_tool(&self, caller: &Caller, call: OutsideCall) -> Result<Result<Value, String>, Error> {
-        let OutsideCall { tool, arguments, pool } = call;
+        let OutsideCall { tool, arguments, pool, unwanted } = call;
         let needs_pool = ["atlas.exec.spawn", "atlas.exec.status", "atlas.exec.cancel"].contains(&tool.as_str());
         if needs_pool && !pool {
             return Ok(Ok(json!({ "error": NO_POOL })));
         }
-        let call = Call { caller: caller.clone(), tool: &tool, arguments, from: None };
+        let call = Call { caller: caller.clone(), tool: &tool, arguments, from: None, unwanted };
         match self.dispatch(&call).await {
             Ok(result) => Ok(Ok(result)),
             Err(NoResult::Refused(why)) => Ok(Err(why)),
@@ -57,14 +82,29 @@ impl Service {
             return Ok(platform::ran(name, Err(format!("Agent not found: {name}"))));
         }
         let input = call.arguments.get("input").cloned().unwrap_or_else(|| json!({}));
-        let ended = self.run_to_end(&call.caller, Submission::new(agent, Bytes::from(input.to_string()))).await?;
+        let submission = Submission::new(agent, Bytes::from(input.to_string()));
+        let ended = self.run_to_end(&call.caller, submission, call.unwanted.clone()).await?;
         Ok(platform::ran(name, ended))
     }
 
     /// Submits a job and waits for the end of its retry family: its output, or its error.
-    pub async fn run_to_end(&self, caller: &Caller, submission: Submission) -> Result<Result<Value, String>, Error> {
+    pub async fn run_to_end(
+        &self,
+        caller: &Caller,
+        submission: Submission,
+        unwanted: Unwanted,
+    ) -> Result<Result<Value, String>, Error> {
         let id = self.submit(caller, submission).await?;
-        Ok(ended(&self.wait_family(caller, id, View::Plain, WAIT_MAX).await?))
+        let mut waiting = std::pin::pin!(self.wait_family(caller, id, View::Plain, WAIT_MAX));
+        let shown = tokio::select! {
+            shown = &mut waiting => shown,
+            () = unwanted.said() => {
+                // Whoever may not cancel it waits for its end.
+                let _ = self.cancel(caller, id, true).await;
+                waiting.await
+            }
+        };
+        Ok(ended(&shown?))
     }
 }
 
