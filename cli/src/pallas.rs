@@ -41,6 +41,8 @@ pub(crate) struct Deployment {
     /// The version of its agents; none for those of their contracts.
     version: Option<String>,
     pub(crate) host: String,
+    /// The port of the registry document.
+    pub(crate) registry_port: Option<u16>,
     /// The prefix of names in the registry document.
     pub(crate) namespace: Option<String>,
     /// Each agent after those on which it depends.
@@ -57,8 +59,8 @@ pub(crate) struct Entry {
     title: Option<String>,
     description: Option<String>,
     depends_on: Vec<String>,
-    max_iterations: u64,
-    loop_repeat_threshold: u64,
+    max_iterations: Option<u64>,
+    loop_repeat_threshold: Option<u64>,
     instance_scope: Option<String>,
 }
 
@@ -87,13 +89,13 @@ impl Deployment {
         if all.len() > AGENTS_MAX {
             return Err(format!("agents has more than {AGENTS_MAX} members"));
         }
-        number(&members, "", "registry_port", 1, u16::MAX.into())?;
         let agents = all.iter().map(|(name, value)| Entry::read(name, value)).collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
             folder: folder.to_owned(),
             name: text_of(&members, "", "name")?.ok_or("name is missing")?,
             version: text_of(&members, "", "version")?,
             host: text_of(&members, "", "host")?.unwrap_or_else(|| "localhost".to_owned()),
+            registry_port: port(&members, "", "registry_port")?,
             namespace: text_of(&members, "", "namespace")?,
             agents: order::ready(agents)?,
         })
@@ -125,15 +127,19 @@ impl Entry {
         Ok(Self {
             name: name.to_owned(),
             module: text_of(members, &at, "module")?.ok_or(format!("{at}module is missing"))?,
-            port: number(members, &at, "port", 1, u16::MAX.into())?.and_then(|port| u16::try_from(port).ok()),
+            port: port(members, &at, "port")?,
             title: text_of(members, &at, "title")?,
             description: text_of(members, &at, "description")?,
             depends_on,
-            max_iterations: number(members, &at, "max_iterations", 1, 1_000_000)?.unwrap_or(ITERATIONS),
-            loop_repeat_threshold: number(members, &at, "loop_repeat_threshold", 0, 1_000)?.unwrap_or(REPEATS),
+            max_iterations: number(members, &at, "max_iterations", 1, 1_000_000)?,
+            loop_repeat_threshold: number(members, &at, "loop_repeat_threshold", 0, 1_000)?,
             instance_scope,
         })
     }
+}
+
+fn port(members: &Map<String, Value>, at: &str, key: &str) -> Result<Option<u16>, String> {
+    Ok(number(members, at, key, 1, u16::MAX.into())?.and_then(|port| u16::try_from(port).ok()))
 }
 
 /// Refuses unknown keys: one that is misspelt would otherwise have no effect.

@@ -78,8 +78,8 @@ pub fn is_agent(folder: &Path) -> bool {
     folder.join(CONTRACT_FILE).is_file() || is_defined(folder)
 }
 
-/// The contract of the agent in a folder, with what its `overrides.json` replaces.
-pub(crate) fn contract_of_folder(folder: &Path) -> Result<Option<Vec<u8>>, DefinitionError> {
+/// The contract that follows from the definition in a folder, with what its `overrides.json` replaces. None if the folder has no definition.
+pub fn contract_of_folder(folder: &Path) -> Result<Option<Vec<u8>>, DefinitionError> {
     contract(folder, &overrides::of_folder(folder)?)
 }
 

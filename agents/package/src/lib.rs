@@ -25,7 +25,7 @@ use atlas_contract::{Contract, ContractError};
 use atlas_types::Digest;
 use sha2::{Digest as _, Sha256};
 
-pub use derive::{DefinitionError, TIERS, config, is_agent, model_name, placeholders};
+pub use derive::{DefinitionError, TIERS, config, contract_of_folder, is_agent, model_name, placeholders};
 pub use discover::{DiscoveredAgent, Discovery, Skipped, discover};
 pub use effect::config_warnings;
 pub use graph::{CONFIG_FILE, GRAPH_FILE, GraphError, GraphFolder, Known, graph, graph_tools};

@@ -193,6 +193,9 @@ fn cluster_options(options: &Options, deployment: Option<&Deployment>) -> Result
     let (node, mut settings) = (options.node.clone(), options.settings.clone());
     if let Some(deployment) = deployment {
         settings.default_controller("mcp-agent-listen", &deployment.listeners("127.0.0.1"));
+        if let Some(port) = deployment.registry_port {
+            settings.default_controller("mcp-registry-listen", &format!("127.0.0.1:{port}"));
+        }
         if let Some(namespace) = &deployment.namespace {
             settings.default_controller("mcp-registry-namespace", namespace);
         }

@@ -54,6 +54,11 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
     if !listeners.is_empty() {
         context.note(&format!("ports of agents, the option mcp.agent-listen of the controllers: {listeners}"));
     }
+    if let Some(port) = deployment.registry_port {
+        context.note(&format!(
+            "port of the registry document, the option mcp.registry-listen of the controllers: 0.0.0.0:{port}"
+        ));
+    }
     if let Some(namespace) = &deployment.namespace {
         context.note(&format!("names in the registry document, the option mcp.registry-namespace: {namespace}"));
     }

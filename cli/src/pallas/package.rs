@@ -6,7 +6,7 @@ use atlas_contract::yaml::{self, Budget};
 use atlas_package::{CONTRACT_FILE, Package};
 use serde_json::{Map, Value, json};
 
-use super::{Deployment, Entry};
+use super::{Deployment, Entry, ITERATIONS, REPEATS};
 use crate::failure::Failure;
 
 impl Deployment {
@@ -14,7 +14,15 @@ impl Deployment {
     pub(crate) fn package(&self, entry: &Entry) -> Result<Package, Failure> {
         let failed = |why: String| Failure::usage(format!("agents.{}: {why}", entry.name));
         let folder = self.folder_of(entry).map_err(failed)?;
-        let text = std::fs::read(folder.join(CONTRACT_FILE)).map_err(|error| failed(error.to_string()))?;
+        let text = match std::fs::read(folder.join(CONTRACT_FILE)) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let derived = atlas_package::contract_of_folder(&folder);
+                let derived = derived.map_err(|error| failed(atlas_env::chain(&error)))?;
+                derived.ok_or_else(|| failed(format!("\"{}\" has no definition", folder.display())))?
+            }
+            Err(error) => return Err(failed(error.to_string())),
+        };
         let contract = self.contract(entry, &text).map_err(failed)?;
         let package = atlas_package::pack_with_contract(&folder, contract.to_string().into_bytes());
         package.map_err(|error| failed(atlas_env::chain(&error)))
@@ -23,10 +31,10 @@ impl Deployment {
     /// The folder of a module: `agents.jarvis` and `agents/jarvis` are the same.
     fn folder_of(&self, entry: &Entry) -> Result<PathBuf, String> {
         let places = [self.folder.join(&entry.module), self.folder.join(entry.module.replace('.', "/"))];
-        let found = places.iter().find(|place| place.join(CONTRACT_FILE).is_file());
+        let found = places.iter().find(|place| atlas_package::is_agent(place));
         found.cloned().ok_or_else(|| {
             format!(
-                "the module \"{}\" is no folder with {CONTRACT_FILE} (looked in {}); make one for each agent: atlasctl init NAME --template llm",
+                "the module \"{}\" is no folder with {CONTRACT_FILE}, config.yaml or graph.yaml (looked in {}); make one for each agent: atlasctl init NAME --template llm",
                 entry.module,
                 places[1].display()
             )
@@ -56,12 +64,24 @@ impl Deployment {
         if !entry.depends_on.is_empty() {
             depend(&mut agent, &entry.depends_on);
         }
-        if let Some(Value::Object(provider)) = agent.get_mut("provider")
-            && provider.get("type").is_some_and(|kind| kind == "llm")
-        {
-            provider.insert("max_iterations".to_owned(), json!(entry.max_iterations));
-            provider.insert("loop_repeat_threshold".to_owned(), json!(entry.loop_repeat_threshold));
-            provider.entry("partial_at_limit").or_insert(json!(true));
+        let caps = [
+            ("max_iterations", entry.max_iterations, ITERATIONS),
+            ("loop_repeat_threshold", entry.loop_repeat_threshold, REPEATS),
+        ];
+        match agent.get_mut("provider") {
+            Some(Value::Object(provider)) if provider.get("type").is_some_and(|kind| kind == "llm") => {
+                for (key, value, usual) in caps {
+                    provider.insert(key.to_owned(), json!(value.unwrap_or(usual)));
+                }
+                provider.entry("partial_at_limit").or_insert(json!(true));
+            }
+            _ => {
+                if let Some((key, ..)) = caps.iter().find(|(_, value, _)| value.is_some()) {
+                    return Err(format!(
+                        "{key} is for agents with the provider llm, which this one has not; remove it"
+                    ));
+                }
+            }
         }
         Ok(json!({ "agent": agent }))
     }

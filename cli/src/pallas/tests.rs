@@ -36,8 +36,8 @@ fn an_agent_comes_after_those_that_it_needs() {
     assert_eq!(names, ["research", "jarvis"]);
     assert_eq!(deployment.listeners("127.0.0.1"), "jarvis=127.0.0.1:8201");
     let [research, jarvis] = &deployment.agents[..] else { panic!("two agents") };
-    assert_eq!((research.max_iterations, research.loop_repeat_threshold), (7, 0));
-    assert_eq!((jarvis.max_iterations, jarvis.loop_repeat_threshold), (15, 3));
+    assert_eq!((research.max_iterations, research.loop_repeat_threshold), (Some(7), Some(0)));
+    assert_eq!((jarvis.max_iterations, deployment.registry_port), (None, Some(8200)));
 }
 
 #[test]
@@ -112,4 +112,22 @@ fn a_module_without_a_contract_is_refused() {
         .expect("written");
     let package = deployment.package(&deployment.agents[0]).expect("a package");
     assert_eq!((package.contract.name.as_str(), package.contract.version.to_string().as_str()), ("research", "1.2.0"));
+}
+
+#[test]
+fn a_module_can_be_an_agent_of_loki() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let file = "name: x\nversion: 2.0.0\nagents: {chatty: {module: agents.chat, title: Chatty}, capped: {module: agents.chat, max_iterations: 3}}";
+    std::fs::write(dir.path().join("agents.yaml"), file).expect("written");
+    let deployment = Deployment::open(&dir.path().join("agents.yaml")).expect("a deployment");
+    let folder = dir.path().join("agents/chat");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join("config.yaml"), "name: chat\nversion: '1'\ninstructions: Be kind.\n").expect("written");
+    let package = deployment.package(&deployment.agents[0]).expect("a package");
+    let contract = &package.contract;
+    assert_eq!((contract.name.as_str(), contract.version.to_string().as_str()), ("chatty", "2.0.0"));
+    let contract = contract.to_json();
+    assert_eq!((&contract["title"], &contract["provider"]["type"]), (&json!("Chatty"), &json!("normal")));
+    let refused = deployment.package(&deployment.agents[1]).expect_err("the cap does nothing");
+    assert!(refused.message.contains("max_iterations is for agents with the provider llm"), "{}", refused.message);
 }

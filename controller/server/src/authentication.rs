@@ -18,7 +18,7 @@ pub(crate) fn check_addresses(options: &Options) -> Result<(), StartError> {
         return Ok(());
     }
     let agents = options.agent_listen.iter().map(|(_, address)| *address);
-    let http = || std::iter::once(options.http).chain(agents.clone());
+    let http = || std::iter::once(options.http).chain(options.registry_listen).chain(agents.clone());
     let open = |address: &SocketAddr| !address.ip().to_canonical().is_loopback();
     let compatible = options.compatible.listen.filter(|_| options.compatible.token.is_none());
     if let Some(address) = http().chain(compatible).find(open).filter(|_| options.auth == Auth::Off) {
@@ -106,6 +106,9 @@ mod tests {
         );
         let agent = vec![("a".to_owned(), "0.0.0.0:8201".parse().expect("an address"))];
         let open = Options { agent_listen: agent, ..options("127.0.0.1:7400", Auth::Off) };
+        assert!(matches!(check_addresses(&open), Err(StartError::Open { .. })));
+        let registry_listen = Some("0.0.0.0:24200".parse().expect("an address"));
+        let open = Options { registry_listen, ..options("127.0.0.1:7400", Auth::Off) };
         assert!(matches!(check_addresses(&open), Err(StartError::Open { .. })));
     }
 

@@ -36,6 +36,7 @@ pub struct Controller {
     grpc_addr: SocketAddr,
     peer_addr: Option<SocketAddr>,
     compatible_addr: Option<SocketAddr>,
+    registry_addr: Option<SocketAddr>,
     scaler_addr: Option<SocketAddr>,
     peers: Option<Task<()>>,
     peer_stop: watch::Sender<bool>,
@@ -79,22 +80,9 @@ impl Controller {
             Some(peer) => Some(listen(&env, peer).await?),
             None => None,
         };
-        let compatible = match options.compatible.listen {
-            Some(wanted) => {
-                let listener = listen(&env, wanted).await?;
-                let bound = address(&*listener, wanted)?;
-                Some((listener, bound))
-            }
-            None => None,
-        };
-        let scaler = match options.scaler {
-            Some(wanted) => {
-                let listener = listen(&env, wanted).await?;
-                let bound = address(&*listener, wanted)?;
-                Some((listener, bound))
-            }
-            None => None,
-        };
+        let compatible = listen_if(&env, options.compatible.listen).await?;
+        let scaler = listen_if(&env, options.scaler).await?;
+        let registry = listen_if(&env, options.registry_listen).await?;
         let mut agents = Vec::new();
         for (agent, wanted) in &options.agent_listen {
             let listener = listen(&env, *wanted).await?;
@@ -102,6 +90,7 @@ impl Controller {
             agents.push((agent.clone(), listener, bound));
         }
         let compatible_addr = compatible.as_ref().map(|(_, bound)| *bound);
+        let registry_addr = registry.as_ref().map(|(_, bound)| *bound);
         let peer_addr = match (&peer, options.peer) {
             (Some(peer), Some(wanted)) => Some(address(&**peer, wanted)?),
             _ => None,
@@ -123,12 +112,13 @@ impl Controller {
             tls.become_member(who.member)?;
         }
         let (machines, peer_watch) = (Watch::new(Door::Worker), Watch::new(Door::Peer));
-        let (http, agents, compatible) = {
+        let (http, registry, agents, compatible) = {
             // Clients show no certificates here.
             let wrap = |listener| tls::wrap(tls.as_ref(), listener, Clients::Anybody, &machines, &env);
             let agents = agents.into_iter().map(|(agent, listener, bound)| Ok((agent, wrap(listener)?, bound)));
             let compatible = compatible.map(|(listener, bound)| Ok::<_, TlsError>((wrap(listener)?, bound)));
-            (wrap(http)?, agents.collect::<Result<Vec<_>, TlsError>>()?, compatible.transpose()?)
+            let registry = registry.map(|(listener, _)| wrap(listener)).transpose()?;
+            (wrap(http)?, registry, agents.collect::<Result<Vec<_>, TlsError>>()?, compatible.transpose()?)
         };
         let grpc = tls::wrap(tls.as_ref(), grpc, Clients::Nodes, &machines, &env)?;
         let scaler_addr = scaler.as_ref().map(|(_, bound)| *bound);
@@ -253,6 +243,9 @@ impl Controller {
             env.spawn("http", serve(door.clone(), Front::Api, http, stopped.clone())),
             env.spawn("worker-door", worker_door::serve(worker_parts, grpc, stopped.clone())),
         ];
+        if let Some(listener) = registry {
+            doors.push(env.spawn("mcp-registry", serve(door.clone(), Front::Api, listener, stopped.clone())));
+        }
         for (agent, listener, bound) in agents {
             tracing::info!(%agent, address = %bound, "MCP server of an agent started");
             let (port, loopback) = (bound.port(), bound.ip().is_loopback());
@@ -292,6 +285,7 @@ impl Controller {
             grpc_addr,
             peer_addr,
             compatible_addr,
+            registry_addr,
             scaler_addr,
             peers,
             peer_stop,
@@ -331,6 +325,11 @@ impl Controller {
     /// The address of the MCP server that is compatible with Atlas for Python; none without one.
     pub fn compatible_addr(&self) -> Option<SocketAddr> {
         self.compatible_addr
+    }
+
+    /// The address of the registry document, beside that of the HTTP interface; none without one.
+    pub fn registry_addr(&self) -> Option<SocketAddr> {
+        self.registry_addr
     }
 
     /// The address of the door for autoscalers; none if there is none.
@@ -506,6 +505,17 @@ fn lock(options: &Options) -> Result<File, StartError> {
 
 async fn listen(env: &Env, address: SocketAddr) -> Result<Box<dyn Listener>, StartError> {
     env.net.listen(address).await.map_err(|source| StartError::Listen { address, source })
+}
+
+/// Listens at an address that may not be given; also returns the address at which it is reached.
+async fn listen_if(
+    env: &Env,
+    wanted: Option<SocketAddr>,
+) -> Result<Option<(Box<dyn Listener>, SocketAddr)>, StartError> {
+    let Some(wanted) = wanted else { return Ok(None) };
+    let listener = listen(env, wanted).await?;
+    let bound = address(&*listener, wanted)?;
+    Ok(Some((listener, bound)))
 }
 
 fn address(listener: &dyn Listener, wanted: SocketAddr) -> Result<SocketAddr, StartError> {

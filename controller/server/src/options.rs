@@ -91,6 +91,8 @@ pub struct Options {
     pub pallas_names: bool,
     /// The addresses of agents that are served at ports of their own.
     pub agent_listen: Vec<(String, SocketAddr)>,
+    /// A second address of the HTTP interface, for clients that look for the registry document at a port of its own.
+    pub registry_listen: Option<SocketAddr>,
     /// The MCP server that is compatible with Atlas for Python.
     pub compatible: CompatibleMcp,
     /// The address of the door for autoscalers; none for no such door.
@@ -192,6 +194,7 @@ impl Options {
             gateway: GatewayOptions::default(),
             pallas_names: false,
             agent_listen: Vec::new(),
+            registry_listen: None,
             compatible: CompatibleMcp::default(),
             scaler: None,
             limits: Limits::default(),

@@ -214,6 +214,7 @@ fn typed(values: &BTreeMap<&'static str, (String, &'static str)>) -> Options {
     let filled = |key: &str| Some(text(key).trim().to_owned()).filter(|text| !text.is_empty());
     options.pallas_names = text("metrics.pallas-names") == "true";
     options.agent_listen = agents(text("mcp.agent-listen")).unwrap_or_default();
+    options.registry_listen = address(text("mcp.registry-listen"));
     let url = text("mcp.public-url").trim().trim_end_matches('/');
     options.gateway.registry.url = Some(url.to_owned()).filter(|url| !url.is_empty());
     options.gateway.registry.namespace = text("mcp.registry-namespace").trim().to_owned();

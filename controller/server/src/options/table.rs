@@ -157,6 +157,14 @@ pub const OPTIONS: &[OptionRow] = &[
         "Addresses at which single agents are served as well: `research=127.0.0.1:8201`, separated by commas.",
     ),
     row(
+        "mcp.registry-listen",
+        "mcp-registry-listen",
+        "ATLAS_MCP_REGISTRY_LISTEN",
+        Form::Address,
+        "",
+        "Another address of the HTTP interface, for clients that look for the MCP registry document at a port of its own.",
+    ),
+    row(
         "mcp.registry-namespace",
         "mcp-registry-namespace",
         "ATLAS_MCP_REGISTRY_NAMESPACE",

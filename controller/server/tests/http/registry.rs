@@ -1,6 +1,10 @@
 //! The registry: search, versions, deprecation, and what the interface tells about itself.
 
+use std::net::SocketAddr;
+
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use crate::client::Server;
 
@@ -147,4 +151,19 @@ async fn a_version_is_immutable_unless_it_is_replaced_and_can_go_back() {
     let retired = server.send("DELETE", "/api/agents/greeter/versions/1.0.0", "", b"").await;
     assert_eq!(retired.status, 200, "{retired:?}");
     assert_eq!(server.upload("/api/agents", &first).await.status, 409, "a retired version keeps its package too");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_registry_document_can_have_a_port_of_its_own() {
+    let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let server = Server::start_with(dir, |options| options.registry_listen = Some(any)).await;
+    server.register("agent: {name: a_b, version: 1.0.0, provider: {type: exec, command: [cat]}}").await;
+    let own = server.controller.registry_addr().expect("it listens");
+    let mut stream = TcpStream::connect(own).await.expect("connects");
+    let request = format!("GET /.well-known/mcp/server.json HTTP/1.1\r\nhost: {own}\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("an answer");
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains(&format!("http://{own}/agents/a_b/mcp")), "{answer}");
 }
