@@ -5,6 +5,7 @@ mod import;
 mod pin;
 mod read;
 mod remote;
+mod schema;
 mod search;
 mod spec;
 mod tool;
@@ -12,6 +13,7 @@ mod tool;
 pub use import::{ImportError, Imported, import};
 pub use pin::{Pins, Verdict, digest};
 pub use remote::Remote;
+pub use schema::{for_models, for_server};
 pub use search::search;
 pub use spec::{
     ARGUMENTS_MAX, CallEffects, HEADERS_MAX, ServerSpec, TEXT_BYTES_MAX, TOOLS_MAX, Transport, VARIABLES_MAX,

@@ -18,7 +18,9 @@ mod target;
 mod waiting;
 mod words;
 
-pub use atlas_mcp_spec::{CallEffects, Meta, RemoteTool, ServerSpec, Transport, Verdict, digest};
+pub use atlas_mcp_spec::{
+    CallEffects, Meta, RemoteTool, ServerSpec, Transport, Verdict, digest, for_models, for_server,
+};
 pub use connection::Listing;
 pub use error::{McpError, McpErrorKind};
 pub use network::Network;

@@ -120,7 +120,7 @@ fn output(called: &Called) -> Value {
 
 /// The tools of a server, those that are held back included.
 async fn described(servers: &Servers, target: &Target) -> Result<Value, Fault> {
-    let Admitted { tools: admitted, held, left_out } = servers.admitted_now(target).await?;
+    let Admitted { tools: admitted, held, mut left_out } = servers.admitted_now(target).await?;
     let shown = |tool: &atlas_mcp::RemoteTool, state: &str| {
         let mut shown = tool.definition();
         shown["pin"] = atlas_mcp::digest(tool).into();
@@ -129,6 +129,10 @@ async fn described(servers: &Servers, target: &Target) -> Result<Value, Fault> {
     };
     let mut tools: Vec<Value> = admitted.iter().map(|tool| shown(tool, "offered")).collect();
     tools.extend(held.iter().map(|(tool, verdict)| shown(tool, servers::word(*verdict))));
+    let refused = |tool: &atlas_mcp::RemoteTool| {
+        Some(servers::unoffered(&tool.name, &atlas_mcp::for_models(&tool.input_schema).err()?))
+    };
+    left_out.extend(admitted.iter().chain(held.iter().map(|(tool, _)| tool)).filter_map(refused));
     let mut described =
         json!({ "server": target.name(), "transport": target.spec().transport.as_str(), "tools": tools });
     if !left_out.is_empty() {

@@ -141,6 +141,11 @@ pub(in crate::provider) fn has_programs(work: &Work) -> bool {
     work.assignment.attachments.servers().iter().any(is_program)
 }
 
+/// What is said about a tool that models are not offered.
+pub(in crate::provider) fn unoffered(tool: &str, why: &str) -> String {
+    format!("tool {tool:?} is not offered to models, because providers would refuse it: {why}")
+}
+
 /// What a tool that is held back is.
 pub(in crate::provider) fn word(verdict: Verdict) -> &'static str {
     match verdict {

@@ -162,7 +162,7 @@ async fn a_large_server_is_searched_and_changed_tools_are_held_back() {
     let tool = |name: &str, description: &str| atlas_mcp::RemoteTool {
         name: name.to_owned(),
         description: description.to_owned(),
-        input_schema: json!({"type": "object", "properties": {"text": {"type": "string"}}}),
+        input_schema: json!({"properties": {"text[]": {"type": "str"}}, "anyOf": [{"required": ["text[]"]}]}),
     };
     pinned["pinned"] = true.into();
     pinned["pins"] = json!({

@@ -1,0 +1,178 @@
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::for_models;
+
+fn check(schema: &Value, wanted: &Expect) {
+    let made = for_models(schema).map_or_else(|why| format!("refused: {why}"), |made| made.to_string());
+    wanted.assert_eq(&made);
+}
+
+#[test]
+fn sound_schemas_stay_as_they_are() {
+    for schema in [
+        json!({"type": "object", "properties": {"a": {"type": "string", "minLength": 1}}, "required": ["a"]}),
+        json!({"type": "object", "properties": {"a": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": null}}}),
+        json!({"type": "object", "properties": {}, "additionalProperties": false}),
+        json!({
+            "type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {"enum": [1, "x"], "title": "A"}}
+        }),
+    ] {
+        assert_eq!(for_models(&schema), Ok(schema));
+    }
+}
+
+#[test]
+fn words_for_types_of_programming_languages_are_read() {
+    check(
+        &json!({"type": "OBJECT", "properties": {
+            "a": {"type": "int"}, "b": {"type": "list", "items": {"type": "str"}}, "c": {"type": "any"},
+            "d": {"type": ["float", "none"]}, "e": {"type": "string", "nullable": true}, "f": {"type": "datetime"},
+            "g": {"type": "array"}, "h": true,
+        }}),
+        &expect![[
+            r#"{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"array","items":{"type":"string"}},"c":{},"d":{"type":["number","null"]},"e":{"type":["string","null"]},"f":{"type":"string","format":"date-time"},"g":{"type":"array","items":{}},"h":{}}}"#
+        ]],
+    );
+    check(
+        &json!({"properties": {"a": {"type": "quaternion"}}}),
+        &expect!["refused: properties.a of its schema has the unknown type \"quaternion\""],
+    );
+}
+
+#[test]
+fn draft_4_and_3_become_draft_2020_12() {
+    check(
+        &json!({
+            "$schema": "http://json-schema.org/draft-04/schema#", "id": "http://a.b/c", "type": "object",
+            "properties": {
+                "a": {"type": "number", "minimum": 0, "exclusiveMinimum": true, "maximum": 9, "exclusiveMaximum": false},
+                "b": {"type": "string", "required": true, "minLength": "2", "maxLength": null},
+                "id": {"type": "string", "required": false},
+            },
+            "dependencies": {"a": ["b"]},
+        }),
+        &expect![[
+            r#"{"type":"object","properties":{"a":{"type":"number","maximum":9,"exclusiveMinimum":0},"b":{"type":"string","minLength":2},"id":{"type":"string"}},"dependentRequired":{"a":["b"]},"required":["b"]}"#
+        ]],
+    );
+}
+
+#[test]
+fn tuples_have_items() {
+    let array = |array: Value| json!({"type": "object", "properties": {"a": array}});
+    check(
+        &array(json!({"type": "array", "items": [{"type": "int"}, {"type": "string"}]})),
+        &expect![[
+            r#"{"type":"object","properties":{"a":{"type":"array","prefixItems":[{"type":"integer"},{"type":"string"}],"items":{}}}}"#
+        ]],
+    );
+    check(
+        &array(json!({"type": "array", "items": [{"type": "number"}, {"type": "number"}], "additionalItems": false})),
+        &expect![[
+            r#"{"type":"object","properties":{"a":{"type":"array","prefixItems":[{"type":"number"},{"type":"number"}],"maxItems":2,"items":{"type":"number"}}}}"#
+        ]],
+    );
+}
+
+#[test]
+fn a_choice_at_the_top_becomes_one_form_and_words() {
+    check(
+        &json!({
+            "type": "object", "description": "Finds.", "properties": {"id": {"type": "string"}, "name": {"type": "string"}},
+            "anyOf": [{"required": ["id"]}, {"required": ["name"]}],
+        }),
+        &expect![[
+            r#"{"type":"object","description":"Finds. The arguments have at least one of these forms: (1) required: id; (2) required: name.","properties":{"id":{"type":"string"},"name":{"type":"string"}}}"#
+        ]],
+    );
+    check(
+        &json!({
+            "oneOf": [
+                {"type": "object", "properties": {"kind": {"const": "a"}, "x": {"type": "integer"}}, "required": ["kind", "x"]},
+                {"$ref": "#/definitions/B"}, {"type": "null"},
+            ],
+            "definitions": {"B": {"title": "B", "type": "object", "properties": {"kind": {"const": "b"}}, "required": ["kind"]}},
+        }),
+        &expect![[
+            r#"{"definitions":{"B":{"title":"B","type":"object","properties":{"kind":{"const":"b"}},"required":["kind"]}},"properties":{"kind":{"anyOf":[{"const":"a"},{"const":"b"}]},"x":{"type":"integer"}},"required":["kind"],"type":"object","description":"The arguments have exactly one of these forms: (1) kind = \"a\", x required: kind, x; (2) B: kind = \"b\" required: kind."}"#
+        ]],
+    );
+    check(
+        &json!({"allOf": [{"properties": {"a": {"type": "string"}}, "required": ["a"]}, {"$ref": "#/$defs/More"}],
+            "$defs": {"More": {"properties": {"b": {"type": "string"}}, "required": ["b"], "additionalProperties": false}}}),
+        &expect![[
+            r#"{"$defs":{"More":{"properties":{"b":{"type":"string"}},"required":["b"],"additionalProperties":false}},"properties":{"a":{"type":"string"},"b":{"type":"string"}},"required":["a","b"],"type":"object"}"#
+        ]],
+    );
+    check(
+        &json!({"$ref": "#/$defs/A", "$defs": {"A": {"type": "object", "properties": {"a": {}}}}}),
+        &expect![[r#"{"$defs":{"A":{"type":"object","properties":{"a":{}}}},"type":"object","properties":{"a":{}}}"#]],
+    );
+}
+
+#[test]
+fn what_cannot_be_rewritten_is_refused_with_its_place() {
+    for (schema, wanted) in [
+        (json!({"type": "array", "items": {}}), "its arguments are not an object but \"array\""),
+        (json!({"anyOf": [{"type": "string"}, {"type": "null"}]}), "its arguments are not an object"),
+        (
+            json!({"properties": {"a": {"$ref": "http://a.b/c"}}}),
+            "properties.a of its schema refers to another document",
+        ),
+        (json!({"$ref": "#/$defs/A"}), "its schema refers to \"#/$defs/A\", which is not there"),
+        (json!({"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/A"}}}), "its schema refers to itself"),
+        (json!({"properties": ["a"]}), "properties of its schema is not an object of schemas"),
+        (json!({"properties": {"a": "string"}}), "properties.a of its schema is not a schema"),
+        (json!({"properties": {"a": {"enum": "x"}}}), "properties.a of its schema has an \"enum\" that is not a list"),
+        (json!({"properties": {"": {}}}), "it has an argument whose name no provider takes: \"\""),
+    ] {
+        assert_eq!(for_models(&schema), Err(wanted.to_owned()));
+    }
+}
+
+#[test]
+fn names_that_providers_refuse_are_written_otherwise() {
+    check(
+        &json!({"type": "object", "properties": {"uids[]": {"type": "array", "description": "Who."}}, "required": ["uids[]"]}),
+        &expect![[
+            r#"{"type":"object","properties":{"uids_x5b__x5d_":{"type":"array","description":"Who. The server calls it uids[].","items":{}}},"required":["uids_x5b__x5d_"]}"#
+        ]],
+    );
+}
+
+/// Schemas as servers write them, sound and not.
+fn schemas() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(json!({"type": "int"})),
+        Just(json!({"type": "string", "minLength": 1.0, "format": 1})),
+        Just(json!({"type": ["number", "null"], "minimum": 0, "exclusiveMinimum": true})),
+        Just(json!({"enum": ["a", "a", null]})),
+        Just(json!({"type": "array", "items": [{"type": "bool"}], "additionalItems": false})),
+        Just(json!({"multipleOf": 0, "maxItems": -1, "uniqueItems": "yes", "required": null})),
+        Just(json!(true)),
+        Just(json!("string")),
+    ];
+    leaf.prop_recursive(4, 32, 4, |inner| {
+        prop_oneof![
+            prop::collection::btree_map("[a-c]{1,2}", inner.clone(), 0..4)
+                .prop_map(|properties| json!({"type": "object", "properties": properties, "required": ["a", "a", 1]})),
+            prop::collection::vec(inner.clone(), 0..3).prop_map(|forms| json!({"anyOf": forms})),
+            prop::collection::vec(inner.clone(), 0..3).prop_map(|forms| json!({"allOf": forms, "not": {}})),
+            inner.prop_map(|items| json!({"type": "list", "items": items})),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_is_made_is_sound_and_stays(schema in schemas()) {
+        if let Ok(made) = for_models(&schema) {
+            prop_assert!(jsonschema::draft202012::meta::is_valid(&made), "{}", made);
+            prop_assert_eq!(&made["type"], "object");
+            prop_assert!(["anyOf", "oneOf", "allOf", "not", "enum", "$ref"].iter().all(|name| made.get(name).is_none()));
+            prop_assert_eq!(for_models(&made), Ok(made));
+        }
+    }
+}
