@@ -5,6 +5,7 @@
 //! Redirects are not followed, so a key reaches no other server. Dropping the future ends the call.
 
 pub mod address;
+mod astray;
 mod backoff;
 pub mod dial;
 mod exchange;

@@ -12,7 +12,7 @@ use atlas_types::SecretText;
 
 use crate::anthropic::Anthropic;
 use crate::auth::{Auth, LoginTokens};
-use crate::bedrock::Bedrock;
+use crate::bedrock::{self, Bedrock};
 use crate::client::proxy::ProxyError;
 use crate::client::{Backend, Http, Proxy, READ_TIMEOUT, Target};
 use crate::cohere::Cohere;
@@ -214,10 +214,17 @@ impl Connect<'_> {
     fn bedrock(&self, key: Option<Secret>) -> Result<Bedrock, ConnectError> {
         let text = |name| Ok(self.parameter(name)?.map(|text| text.expose().to_owned()));
         let region = text("region")?.ok_or_else(|| self.missing("the parameter region"))?;
-        let access_key_id = text("access_key_id")?.ok_or_else(|| self.missing("the parameter access_key_id"))?;
-        let secret_access_key = self.parameter("secret_access_key")?.or(key);
-        let secret_access_key = secret_access_key.ok_or_else(|| self.missing("the parameter secret_access_key"))?;
-        Ok(Bedrock { access_key_id, secret_access_key, session_token: self.parameter("session_token")?, region })
+        let access = match (text("access_key_id")?, key) {
+            (Some(access_key_id), key) => {
+                let secret = self.parameter("secret_access_key")?.or(key);
+                let secret_access_key = secret.ok_or_else(|| self.missing("the parameter secret_access_key"))?;
+                let session_token = self.parameter("session_token")?;
+                bedrock::Access::Signed { access_key_id, secret_access_key, session_token }
+            }
+            (None, Some(key)) => bedrock::Access::Bearer(key),
+            (None, None) => return Err(self.missing("a key, or the parameters access_key_id and secret_access_key")),
+        };
+        Ok(Bedrock { access, region })
     }
 
     /// The patch, with the references of its headers resolved.

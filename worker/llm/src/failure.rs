@@ -149,7 +149,7 @@ fn raw(status: StatusCode, body: &[u8]) -> String {
 }
 
 /// `text` without control characters and what looks like a key, cut to [`MESSAGE_BYTES_MAX`].
-fn bounded(text: &str) -> String {
+pub(crate) fn bounded(text: &str) -> String {
     // Cut with room before the search, so that a huge text costs little, and again after it.
     let head = cut(text, 2 * MESSAGE_BYTES_MAX);
     let clean: String = head.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();

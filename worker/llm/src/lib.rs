@@ -73,6 +73,9 @@ pub trait Protocol: Send + Sync {
     /// The request as HTTP.
     fn encode(&self, endpoint: &Endpoint, request: &Request) -> Result<Parts, EncodeError>;
 
+    /// What the base URL of a model must be, as the end of a sentence about it. The request's path follows it.
+    fn base_url_rule(&self) -> &'static str;
+
     /// A decoder for an answer with a status of success.
     fn decoder(&self, request: &Request, headers: &HeaderMap) -> Box<dyn Decoder>;
 

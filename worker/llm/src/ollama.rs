@@ -25,6 +25,10 @@ impl Protocol for Ollama {
         encode::parts(self, endpoint, request)
     }
 
+    fn base_url_rule(&self) -> &'static str {
+        "is that of the server, such as \"http://localhost:11434\", without a path"
+    }
+
     fn decoder(&self, request: &Request, headers: &HeaderMap) -> Box<dyn Decoder> {
         let state = decode::State::new(request);
         if request.stream { decoder::objects(headers, state) } else { decoder::whole(state) }

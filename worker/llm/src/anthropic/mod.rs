@@ -52,6 +52,10 @@ impl Protocol for Anthropic {
         Ok(parts)
     }
 
+    fn base_url_rule(&self) -> &'static str {
+        "is what comes before \"/v1/messages\", or is left out"
+    }
+
     fn decoder(&self, request: &Request, headers: &HeaderMap) -> Box<dyn Decoder> {
         decoder(request, headers)
     }

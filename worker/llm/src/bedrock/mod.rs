@@ -20,12 +20,23 @@ const SERVICE: &str = "bedrock";
 /// Bedrock in a region.
 #[derive(Debug, Clone)]
 pub struct Bedrock {
-    pub access_key_id: String,
-    pub secret_access_key: Secret,
-    /// Belongs to keys that expire.
-    pub session_token: Option<Secret>,
+    pub access: Access,
     /// For example `eu-central-1`.
     pub region: String,
+}
+
+/// Who asks.
+#[derive(Debug, Clone)]
+pub enum Access {
+    /// Requests are signed.
+    Signed {
+        access_key_id: String,
+        secret_access_key: Secret,
+        /// Belongs to keys that expire.
+        session_token: Option<Secret>,
+    },
+    /// A key of Bedrock's own, which is sent as it is.
+    Bearer(Secret),
 }
 
 impl Bedrock {
@@ -45,8 +56,15 @@ impl Protocol for Bedrock {
         let url = format!("{base_url}/model/{}/{method}", percent::encode(&request.model, ""));
         let mut parts = Parts::post(url, &encode::body(request)?.into());
         parts.leave_out(&encode::left_out(request));
+        if let Access::Bearer(key) = &self.access {
+            parts.bearer(key)?;
+        }
         parts.endpoint_headers(endpoint)?;
         Ok(parts)
+    }
+
+    fn base_url_rule(&self) -> &'static str {
+        "is that of the region, such as \"https://bedrock-runtime.eu-central-1.amazonaws.com\", without a path, or is left out"
     }
 
     fn decoder(&self, request: &Request, headers: &HeaderMap) -> Box<dyn Decoder> {
@@ -68,10 +86,11 @@ impl Protocol for Bedrock {
     }
 
     fn sign(&self, parts: &mut Parts, now: UnixSeconds) -> Result<(), CallError> {
+        let Access::Signed { access_key_id, secret_access_key, session_token } = &self.access else { return Ok(()) };
         let refused = |error: EncodeError| CallError::new(CallErrorKind::Request, error.to_string());
         let time = utc::basic(now);
         parts.header("x-amz-date", &time).map_err(refused)?;
-        if let Some(token) = &self.session_token {
+        if let Some(token) = session_token {
             parts.secret_header("x-amz-security-token", token.expose()).map_err(refused)?;
         }
         let uri: Uri = parts.url.parse().map_err(|_| {
@@ -85,8 +104,8 @@ impl Protocol for Bedrock {
             body: &parts.body,
         };
         let scope = sigv4::Scope {
-            access_key_id: &self.access_key_id,
-            secret_access_key: self.secret_access_key.expose(),
+            access_key_id,
+            secret_access_key: secret_access_key.expose(),
             region: &self.region,
             service: SERVICE,
         };

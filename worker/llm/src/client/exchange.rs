@@ -10,7 +10,7 @@ use http::{HeaderMap, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 
-use super::{Client, Http, address, backoff, limited};
+use super::{Client, Http, address, astray, backoff, limited};
 use crate::bounds::{ANSWER_BYTES_MAX, ERROR_BODY_BYTES_MAX};
 use crate::redact::Redactor;
 use crate::{Decoder, EncodeError, Event, Parts, Secret, UnixSeconds, failure, patch};
@@ -98,11 +98,13 @@ impl Client {
     ) -> Result<(), Failed> {
         let (head, mut body) = self.send(http, &prepared.parts).await.map_err(|error| prepared.clean(error))?;
         if !head.status.is_success() {
-            return Err(self.refusal(http, prepared, &head, &mut body).await);
+            return Err(self.refusal(http, request, prepared, &head, &mut body).await);
         }
         let mut decoder = http.protocol.decoder(request, &head.headers);
         let read = self.read(&mut body, &mut *decoder, http.read_timeout, sink).await;
-        Ok(read.map_err(|error| prepared.clean(error))?)
+        let status = Some(head.status.as_u16());
+        let known = |error: CallError| CallError { status: error.status.or(status), ..error };
+        Ok(read.map_err(|error| prepared.clean(astray::answered(http, &prepared.parts, &head.headers, known(error))))?)
     }
 
     /// Gets an access token, if the protocol needs one.
@@ -143,9 +145,17 @@ impl Client {
         Ok((Head { status: head.status, headers: head.headers }, body))
     }
 
-    async fn refusal(&self, http: &Http, prepared: &Prepared, head: &Head, body: &mut Incoming) -> Failed {
+    async fn refusal(
+        &self,
+        http: &Http,
+        request: &Request,
+        prepared: &Prepared,
+        head: &Head,
+        body: &mut Incoming,
+    ) -> Failed {
         let body = self.beginning(body, http.read_timeout, ERROR_BODY_BYTES_MAX).await;
-        let error = prepared.clean(http.protocol.failure(head.status, &head.headers, &body));
+        let error = http.protocol.failure(head.status, &head.headers, &body);
+        let error = prepared.clean(astray::refused(http, &prepared.parts, &request.model, error));
         let now = Duration::from_micros(u64::try_from(self.env.clock.wall().0).unwrap_or(0));
         let retry_after = backoff::asked(&head.headers, now).or(error.retry_after);
         let refused = prepared.bearer.as_ref().filter(|_| head.status == StatusCode::UNAUTHORIZED);
@@ -171,7 +181,8 @@ impl Client {
         let body = self.beginning(&mut body, super::PROBE_TIMEOUT, ANSWER_BYTES_MAX).await;
         if !head.status.is_success() {
             let head_of_body = &body[..body.len().min(ERROR_BODY_BYTES_MAX)];
-            return Err(prepared.clean(http.protocol.failure(head.status, &head.headers, head_of_body)));
+            let error = http.protocol.failure(head.status, &head.headers, head_of_body);
+            return Err(prepared.clean(astray::refused(http, &prepared.parts, model, error)));
         }
         if !http.protocol.has_model(model, &body) {
             return Err(CallError::new(CallErrorKind::UnknownModel, format!("model '{model}' not found")));

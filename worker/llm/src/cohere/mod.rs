@@ -32,6 +32,10 @@ impl Protocol for Cohere {
         Ok(parts)
     }
 
+    fn base_url_rule(&self) -> &'static str {
+        "ends with \"/v2\", or is left out"
+    }
+
     fn decoder(&self, request: &Request, headers: &HeaderMap) -> Box<dyn Decoder> {
         let reader = decode::Reader::new(request);
         if request.stream { decoder::events(headers, reader) } else { decoder::whole(reader) }

@@ -89,6 +89,12 @@ fn other_providers() {
         &expect!["https://bedrock-runtime.eu-central-1.amazonaws.com/model/m/converse direct "],
     );
     check(
+        &json!({"provider": "bedrock", "name": "m", "parameters": {"region": "eu-central-1"}, "key": "${KEY}"}),
+        &expect![
+            "https://bedrock-runtime.eu-central-1.amazonaws.com/model/m/converse direct authorization: Bearer canary"
+        ],
+    );
+    check(
         &json!({"provider": "cohere", "name": "m", "key": "secret://key"}),
         &expect!["https://api.cohere.com/v2/chat direct authorization: Bearer canary"],
     );
@@ -151,7 +157,7 @@ fn what_is_missing_is_named() {
     );
     check(
         &json!({"provider": "bedrock", "name": "m", "parameters": {"region": "r"}}),
-        &expect!["the provider bedrock needs the parameter access_key_id"],
+        &expect!["the provider bedrock needs a key, or the parameters access_key_id and secret_access_key"],
     );
     check(
         &json!({"provider": "scripted", "name": "m"}),

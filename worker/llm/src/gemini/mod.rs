@@ -32,6 +32,10 @@ impl Protocol for Gemini {
         Ok(parts)
     }
 
+    fn base_url_rule(&self) -> &'static str {
+        "ends with \"/v1beta\", or is left out"
+    }
+
     fn decoder(&self, request: &Request, headers: &HeaderMap) -> Box<dyn Decoder> {
         decoder(request, headers)
     }

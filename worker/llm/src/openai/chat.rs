@@ -69,6 +69,15 @@ impl Protocol for Chat {
         encode::parts(self, endpoint, request)
     }
 
+    fn base_url_rule(&self) -> &'static str {
+        match self.access {
+            Access::Azure { .. } => {
+                "is that of the resource, such as \"https://NAME.openai.azure.com\", without a path"
+            }
+            _ => "is what comes before \"/chat/completions\"; at most servers it ends with \"/v1\"",
+        }
+    }
+
     fn decoder(&self, request: &Request, headers: &HeaderMap) -> Box<dyn Decoder> {
         let state = decode::State::new(request);
         if request.stream { decoder::events(headers, state) } else { decoder::whole(state) }

@@ -29,6 +29,10 @@ impl Protocol for Responses {
         encode::parts(self, endpoint, request)
     }
 
+    fn base_url_rule(&self) -> &'static str {
+        "is what comes before \"/responses\"; at most servers it ends with \"/v1\""
+    }
+
     fn decoder(&self, request: &Request, headers: &HeaderMap) -> Box<dyn Decoder> {
         let state = decode::State::new(request.model.clone(), request.messages.len());
         if request.stream { decoder::events(headers, state) } else { decoder::whole(state) }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{ask, clock, decode, typed, weather};
 use crate::anthropic::Anthropic;
 use crate::auth::Auth;
-use crate::bedrock::Bedrock;
+use crate::bedrock::{Access, Bedrock};
 use crate::cohere::Cohere;
 use crate::gemini::Gemini;
 use crate::ollama::Ollama;
@@ -47,12 +47,7 @@ fn speakers() -> Vec<Speaker> {
         {"text": "Done.", "thoughtSignature": "SIGNED"},
     ]}}]});
     let signed = |text: &str| text.replace("c2ln", "SIGNED").replace("cmVk", "SIGNED");
-    let bedrock = Bedrock {
-        access_key_id: "id".into(),
-        secret_access_key: secret(),
-        session_token: None,
-        region: "eu-central-1".into(),
-    };
+    let bedrock = Bedrock { access: Access::Bearer(secret()), region: "eu-central-1".into() };
     let speaker = |name, protocol, answer| Speaker { name, protocol, answer };
     vec![
         speaker("chat", Box::new(Chat::openai(secret())), chat.to_string()),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::ask;
 use crate::anthropic::Anthropic;
 use crate::auth::Auth;
-use crate::bedrock::Bedrock;
+use crate::bedrock::{Access, Bedrock};
 use crate::openai::{Chat, Responses};
 use crate::vertex::VertexAi;
 use crate::{Endpoint, Protocol};
@@ -18,8 +18,7 @@ fn anthropic() -> Anthropic {
 }
 
 fn bedrock() -> Bedrock {
-    let (access_key_id, region) = ("id".into(), "eu-central-1".into());
-    Bedrock { access_key_id, secret_access_key: "key".into(), session_token: None, region }
+    Bedrock { access: Access::Bearer("key".into()), region: "eu-central-1".into() }
 }
 
 fn call(id: &str) -> Part {

@@ -129,6 +129,10 @@ impl Protocol for VertexAi {
         Ok(parts)
     }
 
+    fn base_url_rule(&self) -> &'static str {
+        "ends with \"/v1\", or is left out"
+    }
+
     fn decoder(&self, request: &Request, headers: &HeaderMap) -> Box<dyn Decoder> {
         // A model without a publisher has no request, and so no answer.
         Publisher::of(&request.model).unwrap_or(Publisher::Google).decoder(request, headers)

@@ -119,7 +119,9 @@ fn hostile_answers_are_errors() {
     check(
         false,
         Reply::new(200, "text/html", "<html>"),
-        &expect!["answer: the answer is not JSON: expected value at line 1 column 1: <html>"],
+        &expect![
+            "answer: the answer is not JSON: expected value at line 1 column 1: <html>: the API is not at localhost:1/v1/messages; the base_url of this model is what comes"
+        ],
     );
     check(
         false,

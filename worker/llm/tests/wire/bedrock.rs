@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_llm::bedrock::Bedrock;
+use atlas_llm::bedrock::{Access, Bedrock};
 use expect_test::expect;
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
@@ -17,12 +17,12 @@ const TOKEN: &str = "canary-session-token";
 const STREAM: &str = "application/vnd.amazon.eventstream";
 
 fn provider(strict: Check) -> Provider {
-    let protocol = Bedrock {
+    let access = Access::Signed {
         access_key_id: "AKIDEXAMPLE".into(),
         secret_access_key: KEY.into(),
         session_token: Some(TOKEN.into()),
-        region: "eu-central-1".into(),
     };
+    let protocol = Bedrock { access, region: "eu-central-1".into() };
     Provider { protocol: Arc::new(protocol), path: "", model: "anthropic.test-v1:0", strict }
 }
 
@@ -152,7 +152,9 @@ fn hostile_answers_are_errors() {
     check(
         true,
         Reply::new(200, "text/html", "<html>"),
-        &expect!["answer: the answer is text/html and not a stream: <html>"],
+        &expect![
+            "answer: the answer is text/html and not a stream: <html>: the API is not at localhost:1/model/anthropic.test-v1%3A0/converse-stream; the base_url of this mode"
+        ],
     );
     let mut damaged = event("event", "messageStart", &json!({}));
     damaged[20] ^= 1;

@@ -92,7 +92,9 @@ fn hostile_answers_are_errors() {
     check(
         false,
         Reply::new(200, "text/html", "<html>"),
-        &expect!["answer: the answer is not JSON: expected value at line 1 column 1: <html>"],
+        &expect![
+            "answer: the answer is not JSON: expected value at line 1 column 1: <html>: the API is not at localhost:1/v1beta/models/gemini-test:generateContent; the base_u"
+        ],
     );
     let calls: Vec<Value> = (0..500).map(|_| json!({"functionCall": {"name": "f"}})).collect();
     check(false, Reply::json(200, &answer(&json!(calls))), &expect!["answer: the answer calls more than 128 tools"]);

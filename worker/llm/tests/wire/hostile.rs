@@ -57,7 +57,7 @@ fn whole_answers() {
         Reply::new(200, "text/html", "<html>maintenance</html>"),
         false,
         &expect![
-            "answer after 0ns, 83 bytes: the answer is not JSON: expected value at line 1 column 1: <html>maintenance</html>"
+            "answer after 0ns, 239 bytes: the answer is not JSON: expected value at line 1 column 1: <html>maintenance</html>: the API is not at localhost:1/v1/chat/completions; the base_url o"
         ],
     );
     check(
@@ -109,7 +109,9 @@ fn streams() {
     check(
         Reply::new(200, "text/html", "<html>").endless("x".repeat(9999), Duration::ZERO),
         true,
-        &expect!["answer after 0ns, 554 bytes: the answer is text/html and not a stream: <html>xxxxxx"],
+        &expect![
+            "answer after 0ns, 710 bytes: the answer is text/html and not a stream: <html>xxxxxx: the API is not at localhost:1/v1/chat/completions; the base_url of this model is what comes be"
+        ],
     );
     check(
         sse("data: {\"choi\n\n"),
@@ -184,4 +186,61 @@ fn refusals() {
         false,
         &expect!["rate_limited after 0ns, 4 bytes: slow"],
     );
+}
+
+/// The error of a call whose base URL is wrong, or whose model is.
+fn check_address(reply: Reply, expected: &Expect) {
+    let line = run(|env, network| async move {
+        let _server = Server::start(&env, &network, HOST, |_| Ok(()), vec![reply]);
+        let request = Request { messages: vec![Message::user("Hi")], ..Request::default() };
+        let target = Target { attempts: 1, ..target() };
+        let limit = Duration::from_secs(60);
+        let called = Client::new(env.clone()).call(&[target], &request, limit, &mut |_| {}).await;
+        let error = called.expect_err("an error").error;
+        format!("{} {:?}: {}", error.kind.name(), error.status, error.message)
+    });
+    expected.assert_eq(&line);
+}
+
+#[test]
+fn a_wrong_base_url_is_told_from_an_unknown_model() {
+    check_address(
+        Reply::new(404, "text/plain", "404 page not found"),
+        &expect![[
+            r#"answer Some(404): 404 page not found: the API is not at localhost:1/v1/chat/completions; the base_url of this model is what comes before "/chat/completions"; at most servers it ends with "/v1""#
+        ]],
+    );
+    check_address(
+        Reply::json(404, &json!({"detail": "Not Found"})),
+        &expect![[
+            r#"answer Some(404): Not Found: the API is not at localhost:1/v1/chat/completions; the base_url of this model is what comes before "/chat/completions"; at most servers it ends with "/v1""#
+        ]],
+    );
+    check_address(
+        Reply::json(404, &json!({"error": {"message": "Invalid URL (POST /v1/chat/completions)"}})),
+        &expect![[
+            r#"answer Some(404): Invalid URL (POST /v1/chat/completions): the API is not at localhost:1/v1/chat/completions; the base_url of this model is what comes before "/chat/completions"; at most servers it ends with "/v1""#
+        ]],
+    );
+    check_address(
+        Reply::new(405, "text/html", "<h1>405 Not Allowed</h1>"),
+        &expect![[
+            r#"answer Some(405): <h1>405 Not Allowed</h1>: the API is not at localhost:1/v1/chat/completions; the base_url of this model is what comes before "/chat/completions"; at most servers it ends with "/v1""#
+        ]],
+    );
+    check_address(
+        Reply::new(200, "text/html", "<html>Welcome</html>"),
+        &expect![[
+            r#"answer Some(200): the answer is not JSON: expected value at line 1 column 1: <html>Welcome</html>: the API is not at localhost:1/v1/chat/completions; the base_url of this model is what comes before "/chat/completions"; at most servers it ends with "/v1""#
+        ]],
+    );
+    check_address(
+        Reply::json(404, &json!({"error": {"message": "The model `gpt-test` does not exist"}})),
+        &expect!["unknown_model Some(404): The model `gpt-test` does not exist"],
+    );
+    check_address(
+        Reply::json(404, &json!({"error": {"message": "gpt-test: not found"}})),
+        &expect!["unknown_model Some(404): gpt-test: not found"],
+    );
+    check_address(Reply::json(200, &json!({"error": {"message": "oops"}})), &expect!["provider Some(200): oops"]);
 }

@@ -356,13 +356,23 @@ fn signatures_cover_what_amazon_checks() {
         content-type: application/json
         x-amz-date: 20261123T180000Z
         x-plain: not signed"#]].assert_eq(&signed(&protocol(), url));
-    let with_token = Bedrock { session_token: Some("a token".into()), ..protocol() };
+    let with_token = with_token(Some("a token".into()));
     expect![[r#"
         authorization: AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20261123/eu-central-1/bedrock/aws4_request, SignedHeaders=content-type;host;x-amz-date;x-amz-security-token, Signature=7a47d71b683b5c9212000ca77cd84a509a4e9603c10789b07635513c2fdc027b
         content-type: application/json
         x-amz-date: 20261123T180000Z
         x-amz-security-token: a token
         x-plain: not signed"#]].assert_eq(&signed(&with_token, "http://localhost:9/model/a%3A0/converse"));
+}
+
+#[test]
+fn a_key_of_bedrock_is_sent_and_nothing_signed() {
+    let bedrock = Bedrock { access: Access::Bearer("bedrock-api-key".into()), region: "eu-central-1".into() };
+    let mut parts = bedrock.encode(&Endpoint::default(), &ask("hi")).expect("encoded");
+    bedrock.sign(&mut parts, NOW).expect("nothing to sign");
+    assert_eq!(parts.headers["authorization"], "Bearer bedrock-api-key");
+    assert!(!parts.headers.contains_key("x-amz-date"));
+    assert!(!format!("{parts:?}").contains("bedrock-api-key"));
 }
 
 #[test]
