@@ -350,7 +350,8 @@ impl Turn {
         }
         let all = self.settings.all_texts && self.settings.format == Format::Text;
         let cut = self.settings.judged && Ended::of(&answer.stop) == Ended::Cut;
-        if self.settings.judged && judge::is_empty(&answer) && !(all && !self.said.is_empty()) {
+        let says_nothing = judge::is_empty(&answer) && (!all || self.said.is_empty());
+        if self.settings.judged && says_nothing {
             // All tokens went into thoughts.
             return if cut { self.cut(&answer) } else { self.ask_anew(answer) };
         }
