@@ -134,6 +134,8 @@ pub struct Endpoints {
     pub device_url: Option<String>,
     /// Clients prove themselves in the header of a request, and not in its body.
     pub basic: bool,
+    /// The answers of the login page name the issuer (RFC 9207).
+    pub names_issuer: bool,
 }
 
 impl Endpoints {
@@ -170,7 +172,8 @@ impl Endpoints {
         let has = |wanted: &str| methods.iter().any(|method| method == wanted);
         // Without a list, the standard's default is the header.
         let basic = !has("client_secret_post") && (methods.is_empty() || has("client_secret_basic"));
-        Ok(Self { issuer: named, authorize_url, token_url, register_url, device_url, basic })
+        let names_issuer = metadata["authorization_response_iss_parameter_supported"] == true;
+        Ok(Self { issuer: named, authorize_url, token_url, register_url, device_url, basic, names_issuer })
     }
 }
 
@@ -293,6 +296,9 @@ mod tests {
         let basic = |methods: Value| with("token_endpoint_auth_methods_supported", methods).expect("sound").basic;
         assert!(basic(Value::Null) && basic(json!(["client_secret_basic"])));
         assert!(!basic(json!(["client_secret_basic", "client_secret_post"])) && !basic(json!(["none"])));
+        let names_issuer =
+            |value: Value| with("authorization_response_iss_parameter_supported", value).expect("sound").names_issuer;
+        assert!(names_issuer(json!(true)) && !names_issuer(json!(false)) && !names_issuer(Value::Null));
         shown(
             with("issuer", "https://other.example".into()),
             &expect![[r#"! the issuer calls itself "https://other.example", not "https://id.example/""#]],

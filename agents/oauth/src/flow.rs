@@ -30,6 +30,8 @@ pub enum OauthError {
     State,
     #[error("another issuer answered the login")]
     Issuer,
+    #[error("the issuer says that its answers name it, and this one does not: it may come from somebody else")]
+    IssuerMissing,
     #[error("the text is longer than {INPUT_BYTES_MAX} bytes")]
     TooLong,
 }
@@ -41,6 +43,8 @@ pub struct Login {
     redirect_uri: String,
     /// Who must have sent the browser back, where issuers say so.
     issuer: Option<String>,
+    /// Whether answers name the issuer.
+    names_issuer: bool,
 }
 
 /// The code that an issuer gave, with the right state.
@@ -62,13 +66,14 @@ impl Login {
             state: URL_SAFE_NO_PAD.encode(state),
             redirect_uri: redirect_uri.into(),
             issuer: None,
+            names_issuer: false,
         }
     }
 
-    /// The same login, for codes of this issuer alone (RFC 9207).
+    /// The same login, for codes of this issuer alone (RFC 9207). `names_issuer` is whether the issuer says that its answers name it.
     #[must_use]
-    pub fn of_issuer(self, issuer: impl Into<String>) -> Self {
-        Self { issuer: Some(issuer.into()), ..self }
+    pub fn of_issuer(self, issuer: impl Into<String>, names_issuer: bool) -> Self {
+        Self { issuer: Some(issuer.into()), names_issuer, ..self }
     }
 
     /// The page that the person opens. None if the issuer has none.
@@ -112,10 +117,10 @@ impl Login {
         }
         let pairs: Vec<(String, String)> = query.split('&').filter_map(pair).collect();
         let value = |name: &str| pairs.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
-        if let (Some(known), Some(named)) = (self.issuer.as_deref(), value("iss"))
-            && known != named
-        {
-            return Err(OauthError::Issuer);
+        match (self.issuer.as_deref(), value("iss")) {
+            (Some(known), Some(named)) if known != named => return Err(OauthError::Issuer),
+            (Some(_), None) if self.names_issuer => return Err(OauthError::IssuerMissing),
+            _ => {}
         }
         if let Some(error) = value("error") {
             let detail = value("error_description").map(|text| format!(": {text}")).unwrap_or_default();
@@ -136,7 +141,7 @@ impl Login {
 
     /// What the one who exchanges the code must know.
     pub fn proof(self, code: Code) -> Proof {
-        let Self { verifier, state, redirect_uri, issuer: _ } = self;
+        let Self { verifier, state, redirect_uri, issuer: _, names_issuer: _ } = self;
         Proof { code: code.0, verifier, state, redirect_uri }
     }
 }

@@ -21,7 +21,10 @@ pub struct Client {
 /// The request by which Atlas registers itself at an issuer (RFC 7591). None if clients cannot.
 pub fn registration(endpoints: &Endpoints, redirect_uri: &str, scopes: &[String]) -> Option<Request> {
     let url = endpoints.register_url.as_deref()?;
+    // Issuers of OpenID Connect take clients for web applications, which may not come back to this machine.
+    let kind = if redirect_uri.starts_with("https://") { "web" } else { "native" };
     let mut body = json!({
+        "application_type": kind,
         "client_name": CLIENT_NAME, "redirect_uris": [redirect_uri], "token_endpoint_auth_method": "none",
         "grant_types": ["authorization_code", "refresh_token"], "response_types": ["code"],
     });
@@ -139,6 +142,7 @@ mod tests {
             register_url: register.map(str::to_owned),
             device_url: None,
             basic: false,
+            names_issuer: false,
         }
     }
 
@@ -165,6 +169,9 @@ mod tests {
             (body["redirect_uris"][0].as_str(), body["scope"].as_str()),
             (Some("http://127.0.0.1:1/callback"), Some("a"))
         );
+        assert_eq!(body["application_type"], "native");
+        let web = registration(&endpoints(Some("https://id.example/r")), "https://atlas.example/callback", &[]);
+        assert!(web.expect("a request").body.expose().contains(r#""application_type":"web""#));
         assert!(registration(&endpoints(None), "", &[]).is_none());
         assert!(
             Client::read(201, br#"{"client_id": "x"}"#).is_ok_and(|client| client.id == "x" && client.secret.is_none())

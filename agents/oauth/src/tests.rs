@@ -35,6 +35,24 @@ fn text(request: &Request) -> String {
 }
 
 #[test]
+fn an_issuer_that_says_that_it_names_itself_does_so() {
+    let callback = |login: Login, iss: &str| {
+        let code = login.callback(&format!("/callback?state={STATE}&code=c{iss}"));
+        code.map(drop).map_err(|error| error.to_string())
+    };
+    let (named, other) = ("&iss=https%3A%2F%2Fid.example", "&iss=https%3A%2F%2Fother.example");
+    for names_issuer in [false, true] {
+        let login = || login().of_issuer("https://id.example", names_issuer);
+        assert_eq!(callback(login(), named), Ok(()));
+        assert_eq!(callback(login(), other), Err("another issuer answered the login".to_owned()));
+        assert_eq!(callback(login(), "").is_err(), names_issuer);
+    }
+    let told = callback(login().of_issuer("https://id.example", true), "").expect_err("refused");
+    assert_eq!(told, "the issuer says that its answers name it, and this one does not: it may come from somebody else");
+    assert_eq!(callback(login(), ""), Ok(()));
+}
+
+#[test]
 fn the_page_has_challenge_and_state() {
     expect!["https://accounts.google.com/o/oauth2/v2/auth?response_type=code&client_id=client-1&redirect_uri=http%3A%2F%2F127.0.0.1%3A9%2Fcallback&state=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE&code_challenge=DwBzhbb51LfusnSGBa_hqYSgo7-j8BTQnip4TOnlzRo&code_challenge_method=S256&scope=https%3A%2F%2Fwww.googleapis.com%2Fauth%2Fgenerative-language.peruserquota%20https%3A%2F%2Fwww.googleapis.com%2Fauth%2Fgenerative-language.retriever%20https%3A%2F%2Fwww.googleapis.com%2Fauth%2Fuserinfo.email&access_type=offline&prompt=consent"].assert_eq(&login().url(&gemini()).expect("a page"));
     expect!["https://a.example/?x=1&response_type=code&client_id=client-2&redirect_uri=http%3A%2F%2F127.0.0.1%3A9%2Fcallback&state=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE&code_challenge=DwBzhbb51LfusnSGBa_hqYSgo7-j8BTQnip4TOnlzRo&code_challenge_method=S256&scope=user%3Aprofile%20user%3Ainference&code=true"].assert_eq(&login().url(&Issuer { authorize_url: Some("https://a.example/?x=1".into()), ..claude() }).expect("a page"));

@@ -192,7 +192,8 @@ async fn with_browser(
 ) -> Result<Given, Failure> {
     let env = Env::system();
     let listener = Loopback::listen(&env, options.callback_port).await.map_err(|error| failed(&error))?;
-    let login = Login::begin(listener.redirect_uri.clone(), &browser::random(&env)).of_issuer(endpoints.issuer.clone());
+    let login = Login::begin(listener.redirect_uri.clone(), &browser::random(&env))
+        .of_issuer(endpoints.issuer.clone(), endpoints.names_issuer);
     browser::open(context, options.no_browser, &login.url(issuer).unwrap_or_default());
     let code = tokio::select! {
         biased;

@@ -32,4 +32,11 @@ impl Issuers for Outside {
         let fetched = |Answered { status, challenge, body }| Fetched { status, challenge, body };
         async move { self.0.get(url).await.map(fetched) }.boxed()
     }
+
+    fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Fetched, String>> {
+        let Request { url, content_type, headers, body } = request;
+        let body = Bytes::copy_from_slice(body.expose().as_bytes());
+        let fetched = |Answered { status, challenge, body }| Fetched { status, challenge, body };
+        async move { self.0.ask(Outgoing { url, content_type, headers, body }).await.map(fetched) }.boxed()
+    }
 }

@@ -28,6 +28,9 @@ pub trait Issuers: Send + Sync {
 
     /// Reads an address without any credential, or says why there is no answer.
     fn fetch<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<Fetched, String>>;
+
+    /// Sends a request as [`Self::send`] does, and reads the challenge in the answer too.
+    fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Fetched, String>>;
 }
 
 /// The answer to a request without a credential.
@@ -49,6 +52,10 @@ impl Issuers for NoIssuers {
     }
 
     fn fetch<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Fetched, String>> {
+        Box::pin(std::future::ready(Err("this controller reaches no issuer".to_owned())))
+    }
+
+    fn ask<'a>(&'a self, _: &'a Request) -> BoxFuture<'a, Result<Fetched, String>> {
         Box::pin(std::future::ready(Err("this controller reaches no issuer".to_owned())))
     }
 }

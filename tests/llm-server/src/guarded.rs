@@ -51,7 +51,7 @@ impl Guarded {
         let known = Arc::new(Mutex::new(Known { expires_in, ..Known::default() }));
         let router = Router::new()
             .route("/mcp", any(serve))
-            .route("/.well-known/oauth-protected-resource/mcp", get(describe_server))
+            .route("/about/mcp", get(describe_server))
             .route("/.well-known/oauth-authorization-server/issuer", get(describe_issuer))
             .route("/issuer/register", post(register))
             .route("/issuer/authorize", get(authorize))
@@ -121,6 +121,7 @@ async fn register(State(known): State<Shared>, headers: HeaderMap, body: Bytes) 
         && asked["token_endpoint_auth_method"] == "none"
         && asked["scope"] == "tools"
         && asked["client_name"].is_string()
+        && asked["application_type"] == "native"
         && redirect.starts_with("http://127.0.0.1:")
         && redirect.ends_with("/callback");
     if !is_sound {
@@ -190,12 +191,16 @@ async fn token(State(known): State<Shared>, headers: HeaderMap, body: Bytes) -> 
 
 /// The MCP server. Its tool tells the token that it was called with, which nobody may see.
 async fn serve(State(known): State<Shared>, method: Method, headers: HeaderMap, body: Bytes) -> Response {
+    if method == Method::GET {
+        // Many servers have no stream, and answer this before they look for a token.
+        return StatusCode::METHOD_NOT_ALLOWED.into_response();
+    }
     let mut known = locked(&known);
     let token = headers.get("authorization").and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
     if token.is_none() || token != known.access.as_deref() {
         let origin = known.resource.trim_end_matches("/mcp");
-        let challenge =
-            format!("Bearer resource_metadata=\"{origin}/.well-known/oauth-protected-resource/mcp\", scope=\"tools\"");
+        // Only this says where the description is.
+        let challenge = format!("Bearer resource_metadata=\"{origin}/about/mcp\", scope=\"tools\"");
         return (StatusCode::UNAUTHORIZED, [("www-authenticate", challenge)], "").into_response();
     }
     if method != Method::POST {

@@ -53,6 +53,9 @@ struct Begun {
     client_id: String,
     scopes: Vec<String>,
     resource: String,
+    /// Whether the answer of the login page names the issuer. Older controllers do not say so.
+    #[serde(default)]
+    names_issuer: bool,
 }
 
 impl Begun {
@@ -85,8 +88,10 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
         "client_secret": options.client_secret, "scopes": scopes,
     });
     let begun: Begun = api::read(&client.post(&path, &[], &body).await?)?;
+    let names_issuer = begun.names_issuer;
     let server = begun.client();
-    let login = Login::begin(listener.redirect_uri.clone(), &browser::random(&env)).of_issuer(server.issuer.clone());
+    let login = Login::begin(listener.redirect_uri.clone(), &browser::random(&env));
+    let login = login.of_issuer(server.issuer.clone(), names_issuer);
     browser::open(context, options.no_browser, &login.url(&server.issuer()).unwrap_or_default());
     let code = tokio::select! {
         biased;

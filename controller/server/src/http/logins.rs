@@ -84,11 +84,11 @@ pub(crate) async fn log_in_to_server(door: &HttpDoor, caller: &Caller, request: 
     let value = match request.read_json(door).await? {
         ServerLoginBody::Begin { redirect_uri, client_id, client_secret, scopes } => {
             let new = NewLogin { redirect_uri, client_id, client_secret, scopes };
-            let BegunLogin { issuer, authorize_url, client_id, scopes, resource } =
+            let BegunLogin { issuer, authorize_url, client_id, scopes, resource, names_issuer } =
                 door.service.begin_server_login(&caller, server, &new).await?;
             json!({
                 "status": "waiting", "issuer": issuer, "authorize_url": authorize_url, "client_id": client_id,
-                "scopes": scopes, "resource": resource,
+                "scopes": scopes, "resource": resource, "names_issuer": names_issuer,
             })
         }
         ServerLoginBody::Code { code, verifier, state, redirect_uri } => {

@@ -4,12 +4,13 @@
 use atlas_mcp_spec::ServerSpec;
 use atlas_model::{CallError, CallErrorKind, Reference};
 use atlas_oauth::{
-    Client, Endpoints, Expiry, Proof, Resource, ServerClient, ServerLogin, Tokens, challenged_scopes, issuer_urls,
-    registration, resource_urls,
+    Client, Endpoints, Expiry, Proof, Request, Resource, ServerClient, ServerLogin, Tokens, challenged_scopes,
+    issuer_urls, registration, resource_urls,
 };
 use atlas_objects::{SecretProvider, SecretSpec};
 use atlas_state::State;
 use atlas_types::{Expect, Object, ObjectKey, ObjectKind, ObjectName, SecretText};
+use serde_json::json;
 
 use super::renew::LOOK_EVERY;
 use super::{LoggedIn, Login, TRIES_MAX, Whose, failed};
@@ -36,6 +37,8 @@ pub struct BegunLogin {
     pub client_id: String,
     pub scopes: Vec<String>,
     pub resource: String,
+    /// Whether the answers of the login page name the issuer.
+    pub names_issuer: bool,
 }
 
 impl Service {
@@ -55,6 +58,7 @@ impl Service {
                 client.map_err(|error| failed(&owner, &error))?
             }
         };
+        let names_issuer = endpoints.names_issuer;
         let begun = ServerClient {
             server: url,
             resource: resource.resource,
@@ -71,6 +75,7 @@ impl Service {
             client_id: begun.client.id.clone(),
             scopes: begun.scopes.clone(),
             resource: begun.resource.clone(),
+            names_issuer,
         };
         self.change_login(caller, &owner, |login| login.begun = Some(begun.clone())).await?;
         Ok(shown)
@@ -133,7 +138,11 @@ impl Service {
     /// What the server says about its tokens, and the scopes that its refusal asks for.
     async fn resource(&self, url: &str) -> Result<(Resource, Option<Vec<String>>), CallError> {
         let unreachable = |why: String| CallError::new(CallErrorKind::Connection, format!("the MCP server: {why}"));
-        let refused = self.shared.issuers.fetch(url).await.map_err(unreachable)?;
+        let mut refused = self.shared.issuers.fetch(url).await.map_err(unreachable)?;
+        if refused.status != 401 || refused.challenge.is_none() {
+            // Some servers know no GET, or answer it to everybody.
+            refused = self.shared.issuers.ask(&handshake(url)).await.map_err(unreachable)?;
+        }
         let challenge = refused.challenge.as_deref().filter(|_| refused.status == 401);
         for place in resource_urls(url, challenge)? {
             let found = self.shared.issuers.fetch(&place).await.map_err(unreachable)?;
@@ -220,6 +229,23 @@ impl Service {
                 other => return other,
             }
         }
+    }
+}
+
+/// The first request of every client of an MCP server.
+fn handshake(url: &str) -> Request {
+    let message = json!({
+        "jsonrpc": "2.0", "id": 0, "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": { "name": "atlas", "version": env!("CARGO_PKG_VERSION") },
+        },
+    });
+    Request {
+        url: url.to_owned(),
+        content_type: "application/json",
+        headers: vec![("accept".to_owned(), "text/event-stream".to_owned())],
+        body: SecretText::new(message.to_string()),
     }
 }
 

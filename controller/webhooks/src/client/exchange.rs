@@ -45,12 +45,17 @@ impl Exchange {
 
     /// Sends a body. The status and the body of the answer, or why there is none; the text shows nothing that was sent.
     pub async fn post(&self, outgoing: Outgoing<'_>) -> Result<(u16, Bytes), String> {
+        let answered = self.ask(outgoing).await?;
+        Ok((answered.status, answered.body))
+    }
+
+    /// Sends a body, and reads the challenge in the answer too.
+    pub async fn ask(&self, outgoing: Outgoing<'_>) -> Result<Answered, String> {
         let mut request = Request::builder().method(Method::POST).header(CONTENT_TYPE, outgoing.content_type);
         for (name, value) in outgoing.headers {
             request = request.header(name, value);
         }
-        let answered = self.within(outgoing.url, request, outgoing.body).await?;
-        Ok((answered.status, answered.body))
+        self.within(outgoing.url, request, outgoing.body).await
     }
 
     /// Reads an address.
