@@ -51,6 +51,15 @@ pub(crate) struct Run {
     pub(crate) questions: Option<String>,
 }
 
+/// `docs_search`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DocsSearch {
+    pub(crate) query: String,
+    #[serde(default)]
+    pub(crate) limit: Option<usize>,
+}
+
 /// `job_answer`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -100,11 +109,16 @@ pub(crate) fn read<T: DeserializeOwned>(arguments: Option<JsonObject>) -> Result
 impl Search {
     /// The search text, within its limit.
     pub(crate) fn text(&self) -> Result<Option<String>, String> {
-        if self.query.chars().count() > TEXT_MAX {
-            return Err(format!("'query' is longer than {TEXT_MAX} characters"));
-        }
-        let text = self.query.trim();
+        let text = within(&self.query)?.trim();
         Ok((!text.is_empty()).then(|| text.to_owned()))
+    }
+}
+
+/// A search text that is not too long.
+pub(crate) fn within(query: &str) -> Result<&str, String> {
+    match query.chars().count() > TEXT_MAX {
+        true => Err(format!("'query' is longer than {TEXT_MAX} characters")),
+        false => Ok(query),
     }
 }
 

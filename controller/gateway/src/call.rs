@@ -77,6 +77,7 @@ impl Call<'_> {
             ToolName::JobAnswer => self.answer(arguments).await,
             ToolName::JobCancel => self.cancel(arguments).await,
             ToolName::ChainRun => self.run_chain(arguments).await,
+            ToolName::DocsSearch => self.search_docs(arguments).await,
         };
         Ok(result.unwrap_or_else(failed).into())
     }

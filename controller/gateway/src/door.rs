@@ -95,8 +95,8 @@ impl Gateway {
     pub fn new(service: Service, options: &GatewayOptions, env: Env) -> Self {
         let registry = options.registry.clone();
         let agents = Served::new(AgentServer { service: service.clone(), turn_max: TURN_MAX }, options);
-        let lists = Lists::new(service.clone(), env, options.sessions_max);
-        let platform = Served::new(Server { service: service.clone(), options: options.clone(), lists }, options);
+        let lists = Lists::new(service.clone(), env.clone(), options.sessions_max);
+        let platform = Served::new(Server { service: service.clone(), options: options.clone(), lists, env }, options);
         Self { platform, agents, service, registry }
     }
 
@@ -162,7 +162,7 @@ impl<S: ServerHandler + Clone> Served<S> {
         }
         let (form, request) = match self.readable(request) {
             Ok(readable) => readable,
-            Err(refused) => return refused,
+            Err(refused) => return *refused,
         };
         let (mut head, body) = request.into_parts();
         let ends = (head.method == Method::DELETE).then(|| head.extensions.get::<OwnSession>().cloned()).flatten();
@@ -214,24 +214,24 @@ impl<S: ServerHandler + Clone> Served<S> {
     }
 
     /// The request as `rmcp` reads it, and the form of its answer.
-    fn readable(&self, request: http::Request<Bytes>) -> Result<(Form, http::Request<Bytes>), GatewayResponse> {
+    fn readable(&self, request: http::Request<Bytes>) -> Result<(Form, http::Request<Bytes>), Box<GatewayResponse>> {
         let (mut head, mut body) = request.into_parts();
         let mut form = Form::Events;
         if head.method == Method::POST {
             let listens = head.headers.get("mcp-method").is_some_and(|method| method == "subscriptions/listen");
             form = match media::form(&head.headers) {
                 Some(Form::Document) if listens => {
-                    return Err(not_acceptable("text/event-stream, where changes are told"));
+                    return Err(not_acceptable("text/event-stream, where changes are told").into());
                 }
                 Some(form) => form,
-                None => return Err(not_acceptable("application/json or text/event-stream, or both")),
+                None => return Err(not_acceptable("application/json or text/event-stream, or both").into()),
             };
             if media::is_json(&head.headers) && body.len() <= self.body_bytes_max {
-                body =
-                    body::read(body).map_err(|error| unreadable(-32700, &format!("the body is no JSON: {error}")))?;
+                body = body::read(body)
+                    .map_err(|error| Box::new(unreadable(-32700, &format!("the body is no JSON: {error}"))))?;
             }
         } else if head.method == Method::GET && !media::reads_events(&head.headers) {
-            return Err(not_acceptable("text/event-stream"));
+            return Err(not_acceptable("text/event-stream").into());
         }
         media::accept_both(&mut head.headers);
         if form == Form::Document {

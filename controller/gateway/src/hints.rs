@@ -7,19 +7,28 @@ const NOT_FOR_MODELS: [&str; 6] = ["atlasctl", "GET /", " --", "-Key", "If-Match
 
 /// The suggestion for a model with the tools of the platform; empty if there is none.
 pub(crate) fn with_tools(error: &Error) -> String {
-    tool(error).unwrap_or_else(|| without_tools(error))
+    let code = error.entry().code;
+    match tool(error) {
+        Some(tool) => tool,
+        None if is_for_terminals(&error.hint()) => {
+            format!("whoever runs Atlas can help: call docs_search with {code} for what to do")
+        }
+        None => error.hint(),
+    }
 }
 
 /// The suggestion for a model with other tools.
 pub(crate) fn without_tools(error: &Error) -> String {
     let hint = error.hint();
-    if !NOT_FOR_MODELS.iter().any(|part| hint.contains(part)) {
-        return hint;
-    }
     match tool(error) {
+        _ if !is_for_terminals(&hint) => hint,
         Some(_) => String::new(),
-        None => format!("whoever runs Atlas can help: atlas://errors/{} says how", error.entry().code),
+        None => format!("whoever runs Atlas can help: its documentation explains {}", error.entry().code),
     }
+}
+
+fn is_for_terminals(hint: &str) -> bool {
+    NOT_FOR_MODELS.iter().any(|part| hint.contains(part))
 }
 
 /// The tool that helps.
@@ -60,10 +69,10 @@ mod tests {
         for error in [Error::UnknownJob, Error::NoLeader, Error::UnknownObject("x".to_owned()), Error::RequestConflict]
         {
             for hint in [with_tools(&error), without_tools(&error)] {
-                assert!(!NOT_FOR_MODELS.iter().any(|part| hint.contains(part)), "{error}: {hint}");
+                assert!(!is_for_terminals(&hint), "{error}: {hint}");
             }
         }
-        assert!(with_tools(&Error::NoLeader).contains("atlas://errors/E"), "{}", with_tools(&Error::NoLeader));
+        assert!(with_tools(&Error::NoLeader).contains("docs_search with E"), "{}", with_tools(&Error::NoLeader));
         assert_eq!(with_tools(&Error::NoSpace), Error::NoSpace.hint());
     }
 }

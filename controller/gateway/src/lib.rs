@@ -11,6 +11,7 @@ mod body;
 mod call;
 mod chain;
 mod compatible;
+mod docs;
 mod door;
 mod hints;
 mod lists;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use atlas_access::Right;
+use atlas_env::Env;
 use atlas_service::{Caller, Consistency, Service, View};
 use atlas_types::JobId;
 use rmcp::model::{
@@ -60,6 +61,7 @@ pub(crate) struct Server {
     pub(crate) service: Service,
     pub(crate) options: GatewayOptions,
     pub(crate) lists: Arc<Lists>,
+    pub(crate) env: Env,
 }
 
 impl Server {

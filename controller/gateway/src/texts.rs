@@ -124,7 +124,8 @@ mod tests {
 
     use super::*;
 
-    fn told(schema: &Value, value: Value) -> Value {
+    fn told(schema: &Value, value: impl Into<Value>) -> Value {
+        let value: Value = value.into();
         let mut input = json!({ "a": value });
         let schema = json!({
             "type": "object", "properties": { "a": schema },

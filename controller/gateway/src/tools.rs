@@ -19,6 +19,7 @@ pub(crate) enum ToolName {
     JobAnswer,
     JobCancel,
     ChainRun,
+    DocsSearch,
 }
 
 impl ToolName {
@@ -31,10 +32,12 @@ impl ToolName {
             Self::JobGet | Self::JobWait => caller.needs(Right::JobsRead),
             Self::JobAnswer => caller.needs(Right::QuestionsAnswer),
             Self::JobCancel => caller.may_control_own(),
+            // The documentation is public.
+            Self::DocsSearch => Ok(()),
         }
     }
 
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::AgentsSearch,
         Self::AgentDescribe,
         Self::AgentRun,
@@ -43,6 +46,7 @@ impl ToolName {
         Self::JobAnswer,
         Self::JobCancel,
         Self::ChainRun,
+        Self::DocsSearch,
     ];
 
     /// The name in the protocol.
@@ -56,6 +60,7 @@ impl ToolName {
             Self::JobAnswer => "job_answer",
             Self::JobCancel => "job_cancel",
             Self::ChainRun => "chain_run",
+            Self::DocsSearch => "docs_search",
         }
     }
 
@@ -81,6 +86,9 @@ impl ToolName {
             Self::ChainRun => {
                 "Runs a stored chain of agents and returns its output. If it takes longer than the wait, the chain continues: \
                  call it again with the id alone."
+            }
+            Self::DocsSearch => {
+                "Finds sections of the documentation of Atlas by their words, or the page of an error code."
             }
         }
     }
@@ -132,6 +140,13 @@ impl ToolName {
                 }),
                 &[],
             ),
+            Self::DocsSearch => (
+                json!({
+                    "query": { "type": "string", "maxLength": 500, "description": "Such as: rotate a secret, or E1102." },
+                    "limit": { "type": "integer", "minimum": 1, "maximum": 10, "default": 4 }
+                }),
+                &["query"],
+            ),
         };
         json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
     }
@@ -139,7 +154,7 @@ impl ToolName {
     fn annotations(self) -> ToolAnnotations {
         let hints = ToolAnnotations::new();
         match self {
-            Self::AgentsSearch | Self::AgentDescribe | Self::JobGet | Self::JobWait => {
+            Self::AgentsSearch | Self::AgentDescribe | Self::JobGet | Self::JobWait | Self::DocsSearch => {
                 hints.read_only(true).open_world(false)
             }
             Self::AgentRun | Self::ChainRun => hints.read_only(false).destructive(true).open_world(true),
