@@ -3,6 +3,7 @@
 mod order;
 mod package;
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use atlas_contract::nearest;
@@ -105,6 +106,17 @@ impl Deployment {
     pub(crate) fn listeners(&self, address: &str) -> String {
         let ports = self.agents.iter().filter_map(|agent| Some(format!("{}={address}:{}", agent.name, agent.port?)));
         ports.collect::<Vec<_>>().join(",")
+    }
+
+    /// The address at which controllers listen so that they are reached at the host of the file.
+    pub(crate) fn address(&self) -> String {
+        match (self.host.as_str(), self.host.trim_matches(['[', ']']).parse::<IpAddr>()) {
+            ("localhost", _) => "127.0.0.1".to_owned(),
+            (_, Ok(IpAddr::V6(address))) => format!("[{address}]"),
+            (_, Ok(address)) => address.to_string(),
+            // A name says nothing of the machine's addresses.
+            (_, Err(_)) => "0.0.0.0".to_owned(),
+        }
     }
 }
 

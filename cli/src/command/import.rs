@@ -50,13 +50,14 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
     let names = lines.iter().map(|(name, _)| format!("agent/{name}")).collect();
     context.show(&Shown { text, value, names })?;
     context.note(&format!("{}: {}", deployment.name, words::count(lines.len() as u64, "agent")));
-    let listeners = deployment.listeners("0.0.0.0");
+    let address = deployment.address();
+    let listeners = deployment.listeners(&address);
     if !listeners.is_empty() {
         context.note(&format!("ports of agents, the option mcp.agent-listen of the controllers: {listeners}"));
     }
     if let Some(port) = deployment.registry_port {
         context.note(&format!(
-            "port of the registry document, the option mcp.registry-listen of the controllers: 0.0.0.0:{port}"
+            "port of the registry document, the option mcp.registry-listen of the controllers: {address}:{port}"
         ));
     }
     if let Some(namespace) = &deployment.namespace {

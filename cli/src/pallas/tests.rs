@@ -41,6 +41,24 @@ fn an_agent_comes_after_those_that_it_needs() {
 }
 
 #[test]
+fn ports_are_at_the_host_of_the_file() {
+    let address = |host: &str| {
+        let text = FILE.replace("my-host.example.com", host);
+        read(&text).expect("a deployment").address()
+    };
+    for (host, wanted) in [
+        ("127.0.0.1", "127.0.0.1"),
+        ("localhost", "127.0.0.1"),
+        ("'::1'", "[::1]"),
+        ("'[::1]'", "[::1]"),
+        ("192.168.1.7", "192.168.1.7"),
+        ("my-host.example.com", "0.0.0.0"),
+    ] {
+        assert_eq!(address(host), wanted, "{host}");
+    }
+}
+
+#[test]
 fn what_is_wrong_is_named() {
     let agent = |members: &str| format!("name: x\nagents: {{a: {{module: m, {members}}}}}");
     let circle = "name: x\nagents: {a: {module: m, depends_on: [b]}, b: {module: m, depends_on: [c]}, c: {module: m, depends_on: [b]}}";

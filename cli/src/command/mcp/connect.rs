@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::clients::{Client, NAME, Surroundings, Way, general};
-use super::document::{BYTES_MAX, difference, with_entry, without_entry};
+use super::document::{BYTES_MAX, Left, difference, with_entry, without_entry};
 use crate::confirm;
 use crate::context::{Bridge, Context};
 use crate::exit::Exit;
@@ -46,7 +46,16 @@ struct ChangeOptions {
 /// A change of a client's configuration.
 enum Plan {
     Run(Vec<String>),
-    Write { path: PathBuf, old: Option<String>, new: String },
+    Write {
+        path: PathBuf,
+        old: Option<String>,
+        new: String,
+    },
+    /// Removes a file that was made by connecting.
+    Remove {
+        path: PathBuf,
+        old: Option<String>,
+    },
 }
 
 pub(super) fn connect(context: &Context, options: &ConnectOptions) -> Result<Exit, Failure> {
@@ -82,11 +91,14 @@ pub(super) fn disconnect(context: &Context, options: &DisconnectOptions) -> Resu
         Way::File { path, section, .. } => {
             let old = read(&path)?;
             let new = without_entry(old.as_deref(), section, NAME).map_err(|error| by_hand(&path, &error))?;
-            let Some(new) = new else {
-                context.print(&format!("{word} is not connected: {} has no entry \"{NAME}\"\n", path.display()))?;
-                return Ok(Exit::Done);
-            };
-            Plan::Write { path, old, new }
+            match new {
+                Left::Text(new) => Plan::Write { path, old, new },
+                Left::Nothing => Plan::Remove { path, old },
+                Left::Same => {
+                    context.print(&format!("{word} is not connected: {} has no entry \"{NAME}\"\n", path.display()))?;
+                    return Ok(Exit::Done);
+                }
+            }
         }
     };
     if carry_out(context, &plan, &options.change)? {
@@ -177,6 +189,10 @@ fn carry_out(context: &Context, plan: &Plan, options: &ChangeOptions) -> Result<
             }
             context.print(&format!("would change {}:\n{changes}", path.display()))?;
         }
+        Plan::Remove { path, old } => {
+            let lines = difference(old.as_deref().unwrap_or_default(), "");
+            context.print(&format!("would remove {}:\n{lines}", path.display()))?;
+        }
     }
     if options.dry_run || !(options.yes || confirm::agreed("apply? [y/N] ")?) {
         context.print("nothing was changed\n")?;
@@ -185,6 +201,8 @@ fn carry_out(context: &Context, plan: &Plan, options: &ChangeOptions) -> Result<
     match plan {
         Plan::Run(words) => run(words)?,
         Plan::Write { path, new, .. } => write(path, new)?,
+        Plan::Remove { path, .. } => std::fs::remove_file(path)
+            .map_err(|error| Failure::usage(format!("could not remove {}: {error}", path.display())))?,
     }
     Ok(true)
 }
