@@ -448,7 +448,12 @@ impl Stage {
 /// The worker's program as node `n1` of a controller, with the client of a container engine. Whoever names a program that does not exist gets
 /// one session: an engine that answers late begins another.
 pub(crate) fn program(controller: &Controller, data_dir: &Path, engine: impl AsRef<OsStr>) -> Command {
-    let mut worker = Command::new(supervisor());
+    program_at(&supervisor(), controller, data_dir, engine)
+}
+
+/// The same with a copy of the worker's program.
+pub(crate) fn program_at(at: &Path, controller: &Controller, data_dir: &Path, engine: impl AsRef<OsStr>) -> Command {
+    let mut worker = Command::new(at);
     worker.args(["--node", "n1", "--log", "warn", "--controller", &controller.address.to_string(), "--data-dir"]);
     worker.arg(data_dir).arg("--container-engine").arg(engine);
     worker.env_remove("ATLAS_WORKER_CONFIG").stdin(Stdio::null());

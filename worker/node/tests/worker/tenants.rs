@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 
 use atlas_types::{Assignment, Namespace};
 use atlas_worker::{Confinement, SandboxMode};
@@ -13,7 +13,9 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::sandbox::metadata;
-use crate::support::{Agent, Controller, Node, PATIENCE, Session, python, shell, supervisor, until, without_python};
+use crate::support::{
+    Agent, Controller, NO_ENGINE, Node, PATIENCE, Session, program_at, python, shell, supervisor, until, without_python,
+};
 
 /// Does what an agent can do to the code of this worker that it finds: its own, that in `packages` and what other agents run from.
 /// `$1` is the data directory.
@@ -134,13 +136,11 @@ async fn a_tenant_changes_nothing_on_a_worker_of_an_ordinary_user() {
         let program = folder.path().join("atlas-worker");
         fs::copy(supervisor(), &program).expect("writable");
         let mut controller = Controller::start().await;
-        let mut worker = Command::new(&program);
-        worker.args(["--node", "n1", "--log", "warn", "--controller", &controller.address.to_string()]);
+        let mut worker = program_at(&program, &controller, &data, NO_ENGINE);
         if !confinement.is_empty() {
             worker.args(["--confinement", confinement]);
         }
-        worker.arg("--data-dir").arg(&data).env_remove("ATLAS_WORKER_CONFIG").env("HOME", folder.path());
-        worker.current_dir("/").uid(NOBODY).gid(NOBODY).stdin(Stdio::null());
+        worker.env("HOME", folder.path()).current_dir("/").uid(NOBODY).gid(NOBODY);
         let worker = Worker(worker.spawn().expect("the worker starts"));
         let mut session = controller.session().await;
         session.hello().await;
