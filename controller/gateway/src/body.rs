@@ -34,7 +34,9 @@ pub(crate) fn read(body: Bytes) -> Result<Bytes, serde_json::Error> {
     let text = arguments.and_then(|arguments| serde_json::from_str::<String>(arguments.get()).ok());
     let Some(object) = text.and_then(|text| object_of(&text)) else { return Ok(body) };
     let mut message: Value = serde_json::from_slice(&body)?;
-    message["params"]["arguments"] = object;
+    // A list is read as a struct, too, and has no such member.
+    let Some(arguments) = message.pointer_mut("/params/arguments") else { return Ok(body) };
+    *arguments = object;
     Ok(message.to_string().into())
 }
 
@@ -63,6 +65,9 @@ mod tests {
         for same in [call(r#"{"a":1.0}"#), call(r#""[]""#), call(r#""x""#), call("1"), "[]".to_owned(), "1".to_owned()]
         {
             assert_eq!(told(&same), Some(same.clone()));
+        }
+        for list in [r#"{"method":"tools/call","params":["{}"]}"#, r#"["tools/call",["{}"]]"#] {
+            assert_eq!(told(list), Some(list.to_owned()));
         }
         assert_eq!(told("{"), None);
     }

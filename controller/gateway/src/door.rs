@@ -194,23 +194,20 @@ impl<S: ServerHandler + Clone> Served<S> {
 
     /// Refuses a session that the caller did not open here, as one that does not exist, and a new one beyond the limit.
     async fn check_session(&self, request: &mut http::Request<Bytes>, owner: &Owner) -> Result<(), GatewayResponse> {
-        let Some(id) = request.headers().get(SESSION) else {
-            // Requests without a session may open one.
-            let is_full = self.sessions.sessions.read().await.len() >= self.sessions_max;
-            return if is_full { Err(too_many_sessions()) } else { Ok(()) };
-        };
-        match id.to_str().ok().filter(|id| self.owners.is(id, owner)) {
-            Some(id) => {
-                let id = OwnSession(id.into());
-                request.extensions_mut().insert(id);
-                Ok(())
+        if let Some(id) = request.headers().get(SESSION) {
+            match id.to_str().ok().filter(|id| self.owners.is(id, owner)) {
+                Some(id) => {
+                    let id = OwnSession(id.into());
+                    request.extensions_mut().insert(id);
+                    return Ok(());
+                }
+                None if is_without_sessions(request.headers()) => drop(request.headers_mut().remove(SESSION)),
+                None => return Err(words(StatusCode::NOT_FOUND, "Not Found: Session not found")),
             }
-            None if is_without_sessions(request.headers()) => {
-                request.headers_mut().remove(SESSION);
-                Ok(())
-            }
-            None => Err(words(StatusCode::NOT_FOUND, "Not Found: Session not found")),
         }
+        // Requests without a session may open one.
+        let is_full = self.sessions.sessions.read().await.len() >= self.sessions_max;
+        if is_full { Err(too_many_sessions()) } else { Ok(()) }
     }
 
     /// The request as `rmcp` reads it, and the form of its answer.

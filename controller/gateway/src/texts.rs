@@ -3,8 +3,10 @@
 use rmcp::model::JsonObject;
 use serde_json::{Map, Value};
 
-/// How many references and alternatives are followed to find out what a schema takes.
+/// How many references, and how many alternatives within each other, are followed to find out what a schema takes.
 const FOLLOWED_MAX: usize = 8;
+/// How many alternatives are looked at. A schema with more counts as one that takes texts.
+const ALTERNATIVES_MAX: usize = 256;
 
 /// Reads the texts in arguments that fit a schema only as what they say.
 pub(crate) fn read(arguments: &mut JsonObject, schema: &JsonObject) {
@@ -31,6 +33,8 @@ pub(crate) fn are_in(value: &Value) -> bool {
 #[derive(Default)]
 struct Takes {
     texts: bool,
+    /// The alternatives that were looked at.
+    seen: usize,
     objects: bool,
     lists: bool,
 }
@@ -108,6 +112,12 @@ impl<'a> Reader<'a> {
         let mut any = false;
         for alternative in alternatives {
             any = true;
+            takes.seen += 1;
+            takes.texts |= takes.seen > ALTERNATIVES_MAX;
+            // One that takes texts leaves them as they are, whatever else it takes.
+            if takes.texts {
+                return;
+            }
             match alternative {
                 Value::Object(alternative) => self.takes(alternative, takes, depth - 1),
                 _ => takes.texts = true,
@@ -165,6 +175,17 @@ mod tests {
         for text in ["x", "{", "1", "[]"] {
             assert_eq!(told(&json!({ "type": "object" }), json!(text)), json!(text));
         }
+    }
+
+    #[test]
+    fn alternatives_without_end_are_left() {
+        let again: Vec<Value> = (0..30).map(|_| json!({ "$ref": "#/$defs/many" })).collect();
+        let mut input = json!({ "a": "{}" });
+        let schema = json!({
+            "type": "object", "properties": { "a": { "$ref": "#/$defs/many" } }, "$defs": { "many": { "anyOf": again } }
+        });
+        read_input(&mut input, &schema);
+        assert_eq!(input, json!({ "a": "{}" }));
     }
 
     #[test]

@@ -199,7 +199,6 @@ impl Controller {
             service: service.clone(),
             limits: options.http_limits.clone(),
             env: env.clone(),
-            loopback: http_addr.ip().is_loopback(),
             stop: stopped.clone(),
             cluster: cluster.clone(),
             address: http_addr,
@@ -248,8 +247,7 @@ impl Controller {
         }
         for (agent, listener, bound) in agents {
             tracing::info!(%agent, address = %bound, "MCP server of an agent started");
-            let (port, loopback) = (bound.port(), bound.ip().is_loopback());
-            let front = Front::Agent { agent: agent.into(), port, loopback };
+            let front = Front::Agent { agent: agent.into(), port: bound.port() };
             doors.push(env.spawn("mcp-agent", serve(door.clone(), front, listener, stopped.clone())));
         }
         if let Some(listener) = scaler {
@@ -257,8 +255,7 @@ impl Controller {
             doors.push(env.spawn("scaler-door", serving));
         }
         if let Some((listener, bound)) = compatible {
-            let server = compatible_mcp(&options, service.clone(), env.clone());
-            let front = Front::Compatible { server, loopback: bound.ip().is_loopback() };
+            let front = Front::Compatible(compatible_mcp(&options, service.clone(), env.clone()));
             doors.push(env.spawn("mcp-compatible", serve(door, front, listener, stopped)));
             tracing::info!(address = %bound, "compatible MCP server started");
         }

@@ -93,8 +93,6 @@ pub(crate) struct HttpDoor {
     pub(crate) cluster: Cluster,
     pub(crate) limits: HttpLimits,
     pub(crate) env: Env,
-    /// Whether the door listens on loopback only.
-    pub(crate) loopback: bool,
     /// Becomes true when the controller stops. Streams then end.
     pub(crate) stop: watch::Receiver<bool>,
     /// The address of the HTTP interface.
@@ -116,30 +114,23 @@ pub(crate) struct HttpDoor {
 }
 
 impl HttpDoor {
-    /// Whether nobody on a network can read what clients send.
-    pub(crate) fn is_private(&self) -> bool {
-        self.loopback || self.authority.is_some()
-    }
-
     /// Answers one request.
     async fn answer(&self, mut request: Request) -> Response {
         let accepts_problem = request.accepts_problem();
         let stale = request.consistency() == Consistency::Stale;
         let answer = match Route::of(request.path()) {
-            None if mcp::is_path(request.path()) => match request.check_site(self.loopback, Pages::None) {
+            None if mcp::is_path(request.path()) => match request.check_site(Pages::None) {
                 Err(problem) => Err((problem, false)),
                 Ok(()) => mcp::answer(self, request).await.map_err(|problem| (problem, true)),
             },
-            None if let Some(agent) = mcp::agent_of(request.path()) => {
-                match request.check_site(self.loopback, Pages::None) {
-                    Err(problem) => Err((problem, false)),
-                    Ok(()) => {
-                        let answer = mcp::answer_agent(self, request, &agent, self.address.port()).await;
-                        answer.map_err(|problem| (problem, true))
-                    }
+            None if let Some(agent) = mcp::agent_of(request.path()) => match request.check_site(Pages::None) {
+                Err(problem) => Err((problem, false)),
+                Ok(()) => {
+                    let answer = mcp::answer_agent(self, request, &agent, self.address.port()).await;
+                    answer.map_err(|problem| (problem, true))
                 }
-            }
-            Some(_) if let Err(problem) = request.check_site(self.loopback, Pages::Read) => Err((problem, false)),
+            },
+            Some(_) if let Err(problem) = request.check_site(Pages::Read) => Err((problem, false)),
             Some(route) => {
                 let ours = route.is_ours();
                 let answer = self.dispatch(route, &mut request).await;

@@ -17,18 +17,9 @@ pub(crate) enum Front {
     /// The HTTP interface.
     Api,
     /// The MCP server that is compatible with Atlas for Python.
-    Compatible {
-        server: Compatible,
-        /// Whether the port listens on loopback only.
-        loopback: bool,
-    },
+    Compatible(Compatible),
     /// The MCP server of one agent, at `/mcp`; every other path is that of the HTTP interface.
-    Agent {
-        agent: Arc<str>,
-        port: u16,
-        /// Whether the port listens on loopback only.
-        loopback: bool,
-    },
+    Agent { agent: Arc<str>, port: u16 },
 }
 
 impl Front {
@@ -36,12 +27,12 @@ impl Front {
     pub(super) async fn answer(&self, door: &HttpDoor, request: Request) -> Response {
         match self {
             Self::Api => door.answer(request).await,
-            Self::Compatible { server, loopback } => match compatible(door, server, *loopback, request).await {
+            Self::Compatible(server) => match compatible(door, server, request).await {
                 Ok(response) => response,
                 Err(problem) => problem.into_response(false),
             },
-            Self::Agent { agent, port, loopback } if mcp::is_path(request.path()) => {
-                let answer = match request.check_site(*loopback, Pages::None) {
+            Self::Agent { agent, port } if mcp::is_path(request.path()) => {
+                let answer = match request.check_site(Pages::None) {
                     Ok(()) => mcp::answer_agent(door, request, agent, *port).await,
                     Err(problem) => Err(problem),
                 };
@@ -52,13 +43,8 @@ impl Front {
     }
 }
 
-async fn compatible(
-    door: &HttpDoor,
-    server: &Compatible,
-    loopback: bool,
-    mut request: Request,
-) -> Result<Response, Problem> {
-    request.check_site(loopback, Pages::None)?;
+async fn compatible(door: &HttpDoor, server: &Compatible, mut request: Request) -> Result<Response, Problem> {
+    request.check_site(Pages::None)?;
     let body = request.body(door, door.limits.body_bytes_max).await?;
     // A server with a token of its own lets in whoever shows that one.
     let access = if server.has_token() { None } else { mcp::authenticated(door, &request).await? };

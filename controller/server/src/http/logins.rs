@@ -27,7 +27,7 @@ enum LoginBody {
 /// `POST /api/models/{name}/login`.
 pub(crate) async fn log_in(door: &HttpDoor, caller: &Caller, request: &mut Request, model: &str) -> Answer {
     // Without TLS, others could read a code on its way here.
-    if !door.is_private() {
+    if !request.is_private(door) {
         return Err(Error::NotPrivate.into());
     }
     let caller = caller.clone().with_request_id(None);
@@ -77,7 +77,7 @@ enum ServerLoginBody {
 /// `POST /api/mcp-servers/{name}/login`.
 pub(crate) async fn log_in_to_server(door: &HttpDoor, caller: &Caller, request: &mut Request, server: &str) -> Answer {
     // Without TLS, others could read a code on its way here.
-    if !door.loopback {
+    if !request.is_private(door) {
         return Err(Error::NotPrivate.into());
     }
     let caller = caller.clone().with_request_id(None);

@@ -23,6 +23,8 @@ pub(crate) struct Request {
     body: Option<Incoming>,
     /// The other end of the connection.
     peer: SocketAddr,
+    /// Whether its port listens on loopback only.
+    loopback: bool,
     /// Set if part of the body was not read.
     unread: Unread,
     /// The requested operation, once the path and the method are known.
@@ -30,15 +32,20 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    pub(crate) fn new(request: http::Request<Incoming>, unread: Unread, peer: SocketAddr) -> Self {
+    pub(crate) fn new(request: http::Request<Incoming>, unread: Unread, peer: SocketAddr, loopback: bool) -> Self {
         let (parts, body) = request.into_parts();
         unread.set(!body.is_end_stream());
-        Self { parts, body: Some(body), peer, unread, operation: None }
+        Self { parts, body: Some(body), peer, loopback, unread, operation: None }
     }
 
     /// The other end of the connection, which may be a proxy.
     pub(crate) fn peer(&self) -> SocketAddr {
         self.peer
+    }
+
+    /// Whether nobody on a network can read what the client sends.
+    pub(crate) fn is_private(&self, door: &HttpDoor) -> bool {
+        self.loopback || door.authority.is_some()
     }
 
     pub(crate) fn method(&self) -> &Method {
@@ -66,7 +73,7 @@ impl Request {
 
     /// Refuses a request that a browser sends for a foreign site: for a page of another origin, or to a host name that someone pointed at
     /// this machine. So is one whose headers leave open to whom it goes.
-    pub(crate) fn check_site(&self, loopback: bool, pages: Pages) -> Result<(), Problem> {
+    pub(crate) fn check_site(&self, pages: Pages) -> Result<(), Problem> {
         let all = |name| self.parts.headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
         let mut hosts = all("host");
         let host = hosts.next().unwrap_or_default();
@@ -75,7 +82,7 @@ impl Request {
         }
         let foreign = |site: &str| Err(atlas_service::Error::Foreign(site.chars().take(255).collect()).into());
         // A host that is not valid text is not a name of this machine either.
-        if loopback && !host.is_empty() && !is_this_machine(&host) {
+        if self.loopback && !host.is_empty() && !is_this_machine(&host) {
             return foreign(&host);
         }
         let reads = matches!(*self.method(), Method::GET | Method::HEAD);

@@ -21,7 +21,7 @@ struct SetBody {
 /// `PUT /api/secrets/{name}` with `{"value": ""}`. The answer is the object.
 pub(crate) async fn set(door: &HttpDoor, caller: &Caller, request: &mut Request, name: &str) -> Answer {
     // Without TLS, others could read a value on its way here.
-    if !door.is_private() {
+    if !request.is_private(door) {
         return Err(Error::NotPrivate.into());
     }
     let SetBody { value, rotate } = request.read_json(door).await?;

@@ -36,6 +36,7 @@ pub(crate) async fn serve(
     listener: Box<dyn Listener>,
     mut stop: watch::Receiver<bool>,
 ) {
+    let loopback = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
     let connections = Arc::new(Semaphore::new(door.limits.connections_max));
     let all = u32::try_from(door.limits.connections_max).unwrap_or(u32::MAX);
     loop {
@@ -49,7 +50,7 @@ pub(crate) async fn serve(
             Ok(connection) => {
                 let (served, front, stop) = (door.clone(), front.clone(), stop.clone());
                 door.env.spawn("http-connection", async move {
-                    connected(served, front, connection, stop).await;
+                    connected(served, front, (connection, loopback), stop).await;
                     drop(permit);
                 });
             }
@@ -63,11 +64,18 @@ pub(crate) async fn serve(
     let _ = tokio::time::timeout(DRAIN_MAX, connections.acquire_many(all)).await;
 }
 
-async fn connected(door: Arc<HttpDoor>, front: Front, connection: Connection, mut stop: watch::Receiver<bool>) {
+/// Serves a connection; also takes whether its port listens on loopback only.
+async fn connected(
+    door: Arc<HttpDoor>,
+    front: Front,
+    (connection, loopback): (Connection, bool),
+    mut stop: watch::Receiver<bool>,
+) {
     let unread = Unread::default();
     let peer = connection.peer();
     let service = service_fn(|request: http::Request<Incoming>| {
-        let (door, front, request) = (door.clone(), front.clone(), Request::new(request, unread.clone(), peer));
+        let (door, front) = (door.clone(), front.clone());
+        let request = Request::new(request, unread.clone(), peer, loopback);
         async move { Ok::<_, Infallible>(answered(&door, &front, request).await) }
     });
     let mut builder = http1::Builder::new();
