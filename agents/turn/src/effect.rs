@@ -56,7 +56,7 @@ pub enum Warning {
 pub struct Cut {
     /// The model, as it names itself.
     pub model: String,
-    /// The limit of the request. None if it had none, and the limit is the model's.
+    /// The limit of the request. None if it stated none: then the limit is the model's, or that of its provider for such requests.
     pub max_tokens: Option<u32>,
 }
 
@@ -71,7 +71,7 @@ impl fmt::Display for Cut {
                  they are lower"
             ),
             None => f.write_str(
-                ", which is the model's own: ask for less, shorten the input, or choose a model with a larger limit",
+                ", which the request did not state (Anthropic takes 4096 then, and so does a budget): ask for less, or choose another model",
             ),
         }
     }
@@ -97,7 +97,7 @@ pub struct Halt {
 impl Failure {
     /// Of an answer that is a refusal.
     pub fn refused(answer: Answer) -> Self {
-        Self::Refused { words: judge::words(&answer), model: answer.model }
+        Self::Refused { words: judge::words(&answer), model: judge::bounded(&answer.model) }
     }
 }
 

@@ -390,9 +390,10 @@ impl Turn {
     /// Asks again after an answer that is of no use. It is not repeated to the model: some providers refuse thoughts that nothing follows.
     fn ask_anew(&mut self, answer: Answer) -> Vec<Effect> {
         self.empty += 1;
-        let word = if let Stop::Other(word) = answer.stop { Some(word).filter(|word| !word.is_empty()) } else { None };
+        let word = if let Stop::Other(word) = &answer.stop { judge::bounded(word) } else { String::new() };
+        let word = Some(word).filter(|word| !word.is_empty());
         if self.empty >= EMPTY_MAX || self.totals.requests >= self.settings.limits.requests {
-            return fail(Failure::Empty { model: answer.model, times: self.empty, word });
+            return fail(Failure::Empty { model: judge::bounded(&answer.model), times: self.empty, word });
         }
         let why = match word {
             Some(word) => format!("Your last answer was not used, because it ended with {word}."),
@@ -407,7 +408,7 @@ impl Turn {
     }
 
     fn cut_of(&self, answer: &Answer) -> Cut {
-        Cut { model: answer.model.clone(), max_tokens: self.request().max_tokens }
+        Cut { model: judge::bounded(&answer.model), max_tokens: self.request().max_tokens }
     }
 
     /// Adds an answer to the messages. Providers refuse messages without content.

@@ -177,6 +177,27 @@ fn a_helper_that_spoke_before_may_end_with_nothing() {
     );
 }
 
+/// What a provider says of itself is bounded before a model or a person reads it.
+#[test]
+fn words_of_a_provider_are_bounded() {
+    let mut turn = Turn::new(judged(&[]));
+    turn.step(start(json!({})), &Typed);
+    for time in 1.. {
+        let Event::Answered(mut answer) = stopped(vec![], Stop::Other(format!("error\n{}", "x".repeat(100_000)))) else {
+            unreachable!("an answer")
+        };
+        answer.model = "m".repeat(100_000);
+        let effects = turn.step(Event::Answered(answer), &Typed);
+        let asked: usize = turn.request().messages.iter().map(|message| json!(message).to_string().len()).sum();
+        assert!(asked < 2_000, "{asked}");
+        if let [Effect::Fail(failure)] = &effects[..] {
+            let text = failure.to_string();
+            assert!(time > 1 && text.len() < 1_000 && text.contains("error xxx"), "{text}");
+            return;
+        }
+    }
+}
+
 #[test]
 fn thoughts_before_json_are_no_error() {
     for settings in [judged(&[]), schema()] {
