@@ -1,8 +1,7 @@
 //! One connection to a server: the handshake, its tools, calls.
 
-use std::ops::Deref;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use atlas_env::Env;
@@ -26,37 +25,16 @@ use crate::network::Network;
 use crate::outcome::Called;
 use crate::program::{Launcher, Program};
 use crate::target::Target;
+use crate::tools::{Complaints, Known, Listing};
 use crate::{http, reading, sse};
 
 /// The connection of a target that is not shared.
 pub(crate) type Own = Arc<tokio::sync::Mutex<Option<Arc<Connection>>>>;
 
-/// The tools of a server.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Listing {
-    pub tools: Vec<RemoteTool>,
-    /// What the server lists and nobody can use: the tool, or its number, and why.
-    pub left_out: Vec<String>,
-}
-
-impl Deref for Listing {
-    type Target = [RemoteTool];
-
-    fn deref(&self) -> &[RemoteTool] {
-        &self.tools
-    }
-}
-
-/// A list with the time at which it was asked for.
-struct Listed {
-    asked: Duration,
-    listing: Arc<Listing>,
-}
-
 /// What the server may ask of this side: nothing. It can only say that its tools have changed.
 #[derive(Clone, Default)]
 struct Handler {
-    changed: Arc<AtomicBool>,
+    changes: Arc<AtomicU64>,
 }
 
 impl ClientHandler for Handler {
@@ -67,7 +45,7 @@ impl ClientHandler for Handler {
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.changed.store(true, Ordering::Relaxed);
+        self.changes.fetch_add(1, Ordering::SeqCst);
     }
 }
 
@@ -76,10 +54,9 @@ type Service = RunningService<RoleClient, Handler>;
 /// An open connection.
 pub(crate) struct Connection {
     service: Service,
-    changed: Arc<AtomicBool>,
     /// Whether the connection ended because the server sent too many messages.
     flooded: Arc<AtomicBool>,
-    tools: Mutex<Option<Listed>>,
+    tools: Known,
     /// Whether the server has forgotten the session.
     forgotten: AtomicBool,
     /// Whether this connection ends when the server is started again, or when its session is forgotten.
@@ -101,7 +78,7 @@ impl Connection {
         launcher: &dyn Launcher,
     ) -> Result<Self, McpError> {
         let handler = Handler::default();
-        let (changed, flooded) = (Arc::clone(&handler.changed), Arc::default());
+        let (tools, flooded) = (Known::new(Arc::clone(&handler.changes)), Arc::default());
         let in_session = Arc::new(AtomicBool::new(target.spec.transport != Transport::Http));
         let (service, keeper) = match target.spec.transport {
             Transport::Http => (Self::http((env, network), target, handler, (&flooded, &in_session)).await?, None),
@@ -121,9 +98,8 @@ impl Connection {
         let used = AtomicU64::new(micros(env));
         Ok(Self {
             service,
-            changed,
             flooded,
-            tools: Mutex::default(),
+            tools,
             forgotten: AtomicBool::new(false),
             is_session: in_session.load(Ordering::Relaxed),
             used,
@@ -197,27 +173,17 @@ impl Connection {
     /// The tools of the server, as it listed them after `since`. They are read again after the server said that they have changed.
     pub(crate) async fn tools(&self, env: &Env, target: &Target, since: Duration) -> Result<Arc<Listing>, McpError> {
         let _in_use = InUse::new(self, env);
-        let asked = env.clock.monotonic();
-        let changed = self.changed.swap(false, Ordering::Relaxed);
-        if let Some(known) = self.known().filter(|known| !changed && known.asked >= since) {
-            return Ok(known.listing);
+        if let Some(known) = self.tools.after(since) {
+            return Ok(known);
         }
-        let listing = self.list(&target.name).await.inspect_err(|_| {
-            // What is known is outdated until the server answers.
-            self.changed.fetch_or(changed, Ordering::Relaxed);
-        })?;
+        let asked = self.tools.ask(env.clock.monotonic());
+        let listing = self.list(&target.name).await?;
         for why in &listing.left_out {
             tracing::warn!(server = target.name, "left out of the tools of an MCP server: {why}");
         }
         let listing = Arc::new(listing);
-        let listed = Listed { asked, listing: Arc::clone(&listing) };
-        *self.tools.lock().unwrap_or_else(PoisonError::into_inner) = Some(listed);
+        self.tools.keep(asked, &listing);
         Ok(listing)
-    }
-
-    fn known(&self) -> Option<Listed> {
-        let known = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
-        known.as_ref().map(|known| Listed { asked: known.asked, listing: Arc::clone(&known.listing) })
     }
 
     /// Since when a list must have been asked for to count now. Without a session nothing tells that a server was started again, so the
@@ -255,7 +221,8 @@ impl Connection {
 
     async fn list(&self, server: &str) -> Result<Listing, McpError> {
         let refused = |why: String| McpError::new(McpErrorKind::Protocol, format!("the MCP server {server} {why}"));
-        let (mut listing, mut cursor, mut bytes) = (Listing::default(), None::<String>, 0);
+        let (mut tools, mut complaints) = (Vec::<RemoteTool>::new(), Complaints::default());
+        let (mut cursor, mut bytes) = (None::<String>, 0);
         for number in 1..=PAGES_MAX {
             let asked =
                 cursor.as_ref().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor.clone())));
@@ -263,36 +230,34 @@ impl Connection {
                 Ok(page) => page,
                 // A page that the server cannot give takes no tools of others away.
                 Err(error) if number > 1 && error.kind == McpErrorKind::Refused => {
-                    listing.left_out.push(format!("page {number} and what follows: {}", error.text));
-                    return Ok(listing);
+                    let ended = format!("page {number} and what follows: {}", error.text);
+                    return Ok(Listing { tools, left_out: complaints.lines(Some(ended)) });
                 }
                 Err(error) => return Err(error),
             };
-            listing.left_out.extend(reading::left_out(&page));
+            complaints.extend(reading::left_out(&page));
             for tool in page.tools {
                 let tool = remote(tool);
                 bytes += tool.definition().to_string().len();
                 if bytes > DEFINITIONS_BYTES_MAX {
                     return Err(refused(format!("describes its tools with more than {DEFINITIONS_BYTES_MAX} bytes")));
                 }
-                if listing.iter().any(|other| other.name == tool.name) {
-                    listing.left_out.push(format!("tool {:?} is listed twice; the first one counts", tool.name));
+                if tools.iter().any(|other| other.name == tool.name) {
+                    complaints.push(|| format!("tool {:?} is listed twice; the first one counts", tool.name));
                 } else {
-                    listing.tools.push(tool);
+                    tools.push(tool);
                 }
-                if listing.tools.len() > TOOLS_MAX {
+                if tools.len() > TOOLS_MAX {
                     return Err(refused(format!("has more than {TOOLS_MAX} tools")));
                 }
             }
             let next = page.next_cursor.filter(|next| !next.is_empty());
             if next.is_none() {
-                return Ok(listing);
+                return Ok(Listing { tools, left_out: complaints.lines(None) });
             }
             if next == cursor {
-                listing
-                    .left_out
-                    .push(format!("what follows page {number}: its \"nextCursor\" is that of the page before"));
-                return Ok(listing);
+                let ended = format!("what follows page {number}: its \"nextCursor\" is that of the page before");
+                return Ok(Listing { tools, left_out: complaints.lines(Some(ended)) });
             }
             cursor = next;
         }

@@ -15,16 +15,17 @@ mod program;
 mod reading;
 mod sse;
 mod target;
+mod tools;
 mod waiting;
 mod words;
 
 pub use atlas_mcp_spec::{
     CallEffects, Meta, RemoteTool, ServerSpec, Transport, Verdict, digest, for_models, for_server,
 };
-pub use connection::Listing;
 pub use error::{McpError, McpErrorKind};
 pub use network::Network;
 pub use outcome::Called;
 pub use pool::Pool;
 pub use program::{Launched, Launcher, Program};
 pub use target::{Surroundings, Target};
+pub use tools::Listing;

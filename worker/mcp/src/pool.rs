@@ -9,12 +9,13 @@ use atlas_env::Env;
 use serde_json::{Map, Value};
 
 use crate::bounds::{CONNECTIONS_MAX, PAUSE, PAUSE_MAX, PROBE_MAX};
-use crate::connection::{Connection, Listing, Own};
+use crate::connection::{Connection, Own};
 use crate::error::{McpError, McpErrorKind};
 use crate::network::Network;
 use crate::outcome::Called;
 use crate::program::Launcher;
 use crate::target::{Key, Target};
+use crate::tools::Listing;
 
 /// How often idle connections are looked for.
 const SWEEP: Duration = Duration::from_secs(1);

@@ -4,39 +4,42 @@ use atlas_mcp_spec::{RemoteTool, TOOLS_MAX};
 use rmcp::model::ListToolsResult;
 use serde_json::{Map, Value, json};
 
+use crate::tools::Complaints;
+
 /// Where a page says what is left out of it. What a server has there is overwritten.
 const LEFT_OUT: &str = "atlas/left-out";
-/// Most complaints of one page.
-const COMPLAINTS_MAX: usize = 32;
+/// How many more there are.
+const MORE: &str = "atlas/left-out-more";
 
 /// A page with the tools that can be read, and with complaints about the others.
 pub(super) fn tidied(result: &Value) -> Result<Value, String> {
     let Some(Value::Array(items)) = result.get("tools") else {
         return Err("it has no list \"tools\"".to_owned());
     };
-    let (mut tools, mut complaints) = (Vec::new(), Vec::new());
+    let (mut tools, mut complaints) = (Vec::new(), Complaints::default());
     // One more than allowed is enough to see that there are too many.
     for (place, item) in items.iter().enumerate().take(TOOLS_MAX * 2) {
         match RemoteTool::read(item, place + 1) {
             Ok(tool) => tools.push(tool.definition()),
-            Err(why) if complaints.len() < COMPLAINTS_MAX => complaints.push(why),
-            Err(_) => {}
+            Err(why) => complaints.push(|| why),
         }
     }
     let mut page = Map::from_iter([("tools".to_owned(), Value::Array(tools))]);
     match result.get("nextCursor") {
         Some(Value::String(cursor)) => _ = page.insert("nextCursor".to_owned(), json!(cursor)),
         Some(Value::Null) | None => {}
-        Some(_) => complaints.push("\"nextCursor\" is not a text, so what follows is not read".to_owned()),
+        Some(_) => complaints.push(|| "\"nextCursor\" is not a text, so what follows is not read".to_owned()),
     }
-    page.insert("_meta".to_owned(), json!({ LEFT_OUT: complaints }));
+    page.insert("_meta".to_owned(), json!({ LEFT_OUT: complaints.told, MORE: complaints.more }));
     Ok(Value::Object(page))
 }
 
 /// What is left out of a page.
-pub(crate) fn left_out(page: &ListToolsResult) -> Vec<String> {
-    let complaints = page.meta.as_ref().and_then(|meta| meta.get(LEFT_OUT)).and_then(Value::as_array);
-    complaints.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+pub(crate) fn left_out(page: &ListToolsResult) -> Complaints {
+    let Some(meta) = page.meta.as_ref() else { return Complaints::default() };
+    let told = meta.get(LEFT_OUT).and_then(Value::as_array).into_iter().flatten();
+    let told = told.filter_map(Value::as_str).map(str::to_owned).collect();
+    Complaints { told, more: meta.get(MORE).and_then(Value::as_u64).unwrap_or_default() }
 }
 
 #[cfg(test)]
@@ -52,7 +55,7 @@ mod tests {
         let page: ListToolsResult = serde_json::from_value(tidied(&page).expect("a page")).expect("readable");
         assert_eq!(page.tools.iter().map(|tool| &*tool.name).collect::<Vec<_>>(), ["a"]);
         assert_eq!(
-            left_out(&page),
+            left_out(&page).told,
             [
                 "tool \"b\" has no \"inputSchema\"",
                 "tool 3 is not an object",
