@@ -20,7 +20,7 @@ pub(crate) fn of(language: Language, source: &str, is_there: impl Fn(&str) -> bo
         Language::Python => words("python3"),
         Language::TypeScript if is_there("tsx") => words("tsx"),
         // Part of Node.js; it runs the copy of a project or downloads one.
-        Language::TypeScript => words("npx --yes tsx"),
+        Language::TypeScript => words("npx -y tsx"),
         Language::Bash => words("bash"),
     }
 }
@@ -43,7 +43,7 @@ mod tests {
     #[test]
     fn npx_stands_in_for_tsx() {
         assert_eq!(of(Language::TypeScript, "", |name| name == "tsx"), ["tsx"]);
-        assert_eq!(of(Language::TypeScript, "", |_| false), ["npx", "--yes", "tsx"]);
+        assert_eq!(of(Language::TypeScript, "", |_| false), ["npx", "-y", "tsx"]);
         assert_eq!(of(Language::TypeScript, "#!/usr/bin/env deno run", |_| false), ["deno", "run"]);
     }
 }

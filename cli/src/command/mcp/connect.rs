@@ -1,6 +1,7 @@
 //! `atlasctl mcp connect` and `disconnect`: shows the change to a client's configuration, asks, and makes it.
 
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -200,11 +201,30 @@ fn carry_out(context: &Context, plan: &Plan, options: &ChangeOptions) -> Result<
     }
     match plan {
         Plan::Run(words) => run(words)?,
-        Plan::Write { path, new, .. } => write(path, new)?,
-        Plan::Remove { path, .. } => std::fs::remove_file(path)
-            .map_err(|error| Failure::usage(format!("could not remove {}: {error}", path.display())))?,
+        Plan::Write { path, old, new } => {
+            same(path, old.as_deref())?;
+            write(path, new)?;
+        }
+        Plan::Remove { path, old } => {
+            same(path, old.as_deref())?;
+            // The file that a link leads to is the person's own.
+            match path.is_symlink() {
+                true => write(path, "")?,
+                false => std::fs::remove_file(path)
+                    .map_err(|error| Failure::usage(format!("could not remove {}: {error}", path.display())))?,
+            }
+        }
     }
     Ok(true)
+}
+
+/// Refuses to replace what the client has written since the change was shown.
+fn same(path: &Path, old: Option<&str>) -> Result<(), Failure> {
+    match read(path)?.as_deref() == old {
+        true => Ok(()),
+        false => Err(Failure::usage(format!("{} has changed meanwhile; nothing was written", path.display()))
+            .with_next("run the command again")),
+    }
 }
 
 fn run(words: &[String]) -> Result<(), Failure> {
@@ -228,12 +248,50 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
     }
     // A link stays a link.
     let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".atlas-new");
-    let beside = path.with_file_name(name);
-    std::fs::write(&beside, text).map_err(failed)?;
-    if let Ok(existing) = std::fs::metadata(&path) {
-        std::fs::set_permissions(&beside, existing.permissions()).map_err(failed)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // Others may read it only if they could read the file before: it may have keys.
+    let existing = std::fs::metadata(&path).ok().map(|existing| existing.permissions());
+    let mode = if existing.is_some() { 0o600 } else { 0o666 };
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".atlas-").permissions(std::fs::Permissions::from_mode(mode));
+    let mut beside = builder.tempfile_in(folder).map_err(failed)?;
+    beside.write_all(text.as_bytes()).map_err(failed)?;
+    if let Some(existing) = existing {
+        beside.as_file().set_permissions(existing).map_err(failed)?;
     }
-    std::fs::rename(&beside, &path).map_err(failed)
+    beside.persist(&path).map(drop).map_err(|error| failed(error.error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_changed_meanwhile_is_left() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("config.json");
+        std::fs::write(&file, "{}").expect("writable");
+        assert!(same(&file, Some("{}")).is_ok());
+        let refused = same(&file, Some("")).expect_err("it has other bytes");
+        assert!(
+            refused.message.ends_with("config.json has changed meanwhile; nothing was written"),
+            "{}",
+            refused.message
+        );
+        assert!(same(&folder.path().join("none"), None).is_ok());
+    }
+
+    #[test]
+    fn who_may_read_a_file_stays_the_same() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (file, link) = (folder.path().join("config.json"), folder.path().join("link"));
+        std::fs::write(&file, "{}").expect("writable");
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).expect("its own file");
+        std::os::unix::fs::symlink(&file, &link).expect("writable");
+        write(&link, "{\"a\":1}").expect("writable");
+        assert_eq!(std::fs::read_to_string(&file).expect("readable"), "{\"a\":1}");
+        assert_eq!(std::fs::metadata(&file).expect("there").permissions().mode() & 0o777, 0o640);
+        assert!(link.is_symlink());
+        assert_eq!(std::fs::read_dir(folder.path()).expect("readable").count(), 2, "nothing is left beside it");
+    }
 }
