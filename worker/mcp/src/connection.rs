@@ -20,6 +20,7 @@ use serde_json::{Map, Value};
 use crate::bounded::Bounded;
 use crate::bounds::{CLOSE_MAX, DEFINITIONS_BYTES_MAX, MESSAGES_MAX, PAGES_MAX, PINNED_AGE_MAX, TOOLS_AGE_MAX};
 use crate::error::{McpError, McpErrorKind};
+use crate::http::Session;
 use crate::lines::Lines;
 use crate::network::Network;
 use crate::outcome::Called;
@@ -57,8 +58,7 @@ pub(crate) struct Connection {
     /// Whether the connection ended because the server sent too many messages.
     flooded: Arc<AtomicBool>,
     tools: Known,
-    /// Whether the server has forgotten the session.
-    forgotten: AtomicBool,
+    session: Arc<Session>,
     /// Whether this connection ends when the server is started again, or when its session is forgotten.
     is_session: bool,
     /// Microseconds of the monotonic clock at the last use.
@@ -79,9 +79,13 @@ impl Connection {
     ) -> Result<Self, McpError> {
         let handler = Handler::default();
         let (tools, flooded) = (Known::new(Arc::clone(&handler.changes)), Arc::default());
-        let in_session = Arc::new(AtomicBool::new(target.spec.transport != Transport::Http));
+        let mut session = Arc::<Session>::default();
         let (service, keeper) = match target.spec.transport {
-            Transport::Http => (Self::http((env, network), target, handler, (&flooded, &in_session)).await?, None),
+            Transport::Http => {
+                let service;
+                (service, session) = Self::http((env, network), target, handler, &flooded).await?;
+                (service, None)
+            }
             Transport::Sse => {
                 let transport = Bounded::new(sse::connect(env, network, target).await?, env, &flooded);
                 (
@@ -100,8 +104,8 @@ impl Connection {
             service,
             flooded,
             tools,
-            forgotten: AtomicBool::new(false),
-            is_session: in_session.load(Ordering::Relaxed),
+            is_session: target.spec.transport != Transport::Http || session.opened.load(Ordering::SeqCst),
+            session,
             used,
             open: AtomicUsize::new(0),
             _keeper: keeper,
@@ -112,20 +116,23 @@ impl Connection {
         (env, network): (&Env, &Network),
         target: &Target,
         handler: Handler,
-        (flooded, in_session): (&Arc<AtomicBool>, &Arc<AtomicBool>),
-    ) -> Result<Service, McpError> {
-        let transport = || Ok(Bounded::new(http::transport(env, network, target, in_session)?, env, flooded));
-        let first = handler.clone().serve_with_lifecycle(transport()?, ClientLifecycleMode::Initialize).await;
+        flooded: &Arc<AtomicBool>,
+    ) -> Result<(Service, Arc<Session>), McpError> {
+        // Each try has its own: a session that the first one opened is not that of the second.
+        let transport = |session| Ok(Bounded::new(http::transport(env, network, target, session)?, env, flooded));
+        let session = Arc::default();
+        let first = handler.clone().serve_with_lifecycle(transport(&session)?, ClientLifecycleMode::Initialize).await;
         let error = match first {
-            Ok(service) => return Ok(service),
+            Ok(service) => return Ok((service, session)),
             Err(error) => McpError::handshake(&target.name, &error),
         };
         if error.kind != McpErrorKind::Protocol {
             return Err(error);
         }
         let newest = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
-        let second = handler.serve_with_lifecycle(transport()?, newest).await;
-        second.map_err(|_| error)
+        let session = Arc::default();
+        let second = handler.serve_with_lifecycle(transport(&session)?, newest).await;
+        second.map(|service| (service, session)).map_err(|_| error)
     }
 
     async fn stdio(
@@ -161,7 +168,7 @@ impl Connection {
 
     /// False once the connection has ended.
     pub(crate) fn is_open(&self) -> bool {
-        let is_forgotten = self.forgotten.load(Ordering::Relaxed);
+        let is_forgotten = self.session.forgotten.load(Ordering::SeqCst);
         !is_forgotten && !self.service.is_closed() && !self.service.peer().is_transport_closed()
     }
 
@@ -297,11 +304,7 @@ impl Connection {
             let text = format!("the MCP server {server} sent more than {MESSAGES_MAX} messages in 10 s");
             return McpError::new(McpErrorKind::Lost, text);
         }
-        let error = McpError::request(server, error);
-        if error.kind == McpErrorKind::Session {
-            self.forgotten.store(true, Ordering::Relaxed);
-        }
-        error
+        McpError::request(server, error)
     }
 
     /// Says goodbye, which ends the session at the server.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use ::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
 use ::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
@@ -13,20 +13,19 @@ use futures::stream::BoxStream;
 use futures::{StreamExt as _, TryStreamExt as _};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::{
     AuthRequiredError, InsufficientScopeError, SseError, StreamableHttpClient, StreamableHttpClientTransportConfig,
     StreamableHttpError, StreamableHttpPostResponse, StreamableHttpResponseLimits,
 };
-use serde_json::Value;
 use sse_stream::{Sse, SseStream};
 use url::Url;
 
 use crate::bounds::{ERROR_BYTES_MAX, MESSAGE_BYTES_MAX};
 use crate::error::McpError;
 use crate::network::{Caller, Network, SendError};
-use crate::reading::{self, Awaited};
+use crate::reading::{self, Awaited, Kind};
 use crate::target::Target;
 use crate::words::words;
 
@@ -42,12 +41,21 @@ const RESERVED: [HeaderName; 3] = [ACCEPT, SESSION, LAST_EVENT];
 type Failed = StreamableHttpError<SendError>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 
-/// The transport for a server. `in_session` becomes true when the server opens a session.
+/// What a server says about the session of one transport.
+#[derive(Debug, Default)]
+pub(crate) struct Session {
+    /// It has opened one.
+    pub(crate) opened: AtomicBool,
+    /// It has forgotten the session, or may have: the next call needs a new one.
+    pub(crate) forgotten: AtomicBool,
+}
+
+/// The transport for a server.
 pub(crate) fn transport(
     env: &Env,
     network: &Network,
     target: &Target,
-    in_session: &Arc<AtomicBool>,
+    session: &Arc<Session>,
 ) -> Result<StreamableHttpClientTransport<Requests>, McpError> {
     let uri: Arc<str> = target.spec.url.as_deref().unwrap_or_default().into();
     let config = StreamableHttpClientTransportConfig::with_uri(uri)
@@ -57,7 +65,11 @@ pub(crate) fn transport(
         .max_error_response_size(ERROR_BYTES_MAX)
         // A new session is a new connection, on which pins are compared again.
         .reinit_on_expired_session(false);
-    let requests = Requests { caller: network.caller(env, target)?, in_session: Arc::clone(in_session) };
+    let requests = Requests {
+        caller: network.caller(env, target)?,
+        session: Arc::clone(session),
+        last: Arc::new(AtomicI64::new(-1)),
+    };
     Ok(StreamableHttpClientTransport::with_client(requests, config))
 }
 
@@ -65,7 +77,9 @@ pub(crate) fn transport(
 #[derive(Clone)]
 pub(crate) struct Requests {
     caller: Caller,
-    in_session: Arc<AtomicBool>,
+    session: Arc<Session>,
+    /// The largest id of a request so far.
+    last: Arc<AtomicI64>,
 }
 
 impl StreamableHttpClient for Requests {
@@ -98,10 +112,13 @@ impl StreamableHttpClient for Requests {
         let mut headers = headers(session.as_deref(), None, token, custom)?;
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
         let body = Bytes::from(serde_json::to_vec(&message)?);
-        let response = self.caller.send(Method::POST, &url(&uri)?, headers, body).await.map_err(Failed::Client)?;
-        let status = response.status();
         // A notification or an answer waits for nothing, so nothing in the body matters.
         let awaited = Awaited::of(&message);
+        if let Some(Awaited { id: RequestId::Number(id), .. }) = &awaited {
+            self.last.fetch_max(*id, Ordering::SeqCst);
+        }
+        let response = self.caller.send(Method::POST, &url(&uri)?, headers, body).await.map_err(Failed::Client)?;
+        let status = response.status();
         if status == StatusCode::ACCEPTED
             || status == StatusCode::NO_CONTENT
             || (status.is_success() && awaited.is_none())
@@ -109,21 +126,21 @@ impl StreamableHttpClient for Requests {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
         let opened = response.headers().get(SESSION).and_then(|session| session.to_str().ok()).map(str::to_owned);
-        self.in_session.fetch_or(opened.is_some(), Ordering::Relaxed);
+        self.session.opened.fetch_or(opened.is_some(), Ordering::Relaxed);
         if !status.is_success() {
-            let error = refusal(response, awaited.as_ref(), session.is_some()).await?;
+            let error = self.refusal(response, awaited.as_ref(), session.is_some()).await?;
             return Ok(StreamableHttpPostResponse::Json(error, opened));
         }
         let Some(awaited) = awaited else { return Ok(StreamableHttpPostResponse::Accepted) };
         if is(response.headers(), EVENTS) {
-            let events = events(response, Some(awaited), limits.max_sse_event_size);
+            let events = events(response, Some((awaited, Arc::clone(&self.last))), limits.max_sse_event_size);
             return Ok(StreamableHttpPostResponse::Sse(events, opened));
         }
         if !is(response.headers(), JSON) {
             return Err(Failed::UnexpectedContentType(kind(response.headers()).map(str::to_owned)));
         }
         let body = whole(response, limits.max_json_response_size).await?;
-        let answer = reading::answer(&body, &awaited).ok_or_else(|| {
+        let answer = reading::answer(&body, &awaited, self.last.load(Ordering::SeqCst)).ok_or_else(|| {
             let said = words(&body).unwrap_or_default();
             Failed::UnexpectedServerResponse(Cow::Owned(format!("not an answer of the protocol: {said}")))
         })?;
@@ -234,41 +251,45 @@ fn refused(response: &Response<Incoming>) -> Result<(), Failed> {
     }
 }
 
-/// What an answer without success says: an error of the protocol, which belongs to the request whatever its id is, or a status and
-/// words. `in_session` is whether the request named a session.
-async fn refusal(
-    response: Response<Incoming>,
-    awaited: Option<&Awaited>,
-    in_session: bool,
-) -> Result<ServerJsonRpcMessage, Failed> {
-    refused(&response)?;
-    let status = response.status();
-    // A reason that is too long or breaks off is still a refusal.
-    let body = whole(response, MESSAGE_BYTES_MAX).await.unwrap_or_default();
-    let words = words(&body);
-    let error = awaited.and_then(|awaited| reading::answer(&body, awaited));
-    let error = error.filter(|error| matches!(error, JsonRpcMessage::Error(_)));
-    let is_lost = match status {
-        StatusCode::NOT_FOUND => true,
-        // What a server says that was started again. An error with the request's own id is about the request.
-        StatusCode::BAD_REQUEST => {
-            let is_own = error.is_some() && awaited.is_some_and(|awaited| names(&body, awaited));
-            !is_own || words.as_ref().is_some_and(|words| words.to_ascii_lowercase().contains("session"))
+impl Requests {
+    /// What an answer without success says: an error of the protocol, which belongs to the request whatever its id is, or a status and
+    /// words. `in_session` is whether the request named a session.
+    async fn refusal(
+        &self,
+        response: Response<Incoming>,
+        awaited: Option<&Awaited>,
+        in_session: bool,
+    ) -> Result<ServerJsonRpcMessage, Failed> {
+        refused(&response)?;
+        let status = response.status();
+        // A reason that is too long or breaks off is still a refusal.
+        let body = whole(response, MESSAGE_BYTES_MAX).await.unwrap_or_default();
+        let words = words(&body);
+        let last = self.last.load(Ordering::SeqCst);
+        let error = awaited.and_then(|awaited| reading::answer(&body, awaited, last));
+        let error = error.filter(|error| matches!(error, JsonRpcMessage::Error(_)));
+        let is_own = awaited.is_some_and(|awaited| reading::answers(&body, awaited));
+        let is_lost = match status {
+            StatusCode::NOT_FOUND => true,
+            // What a server says that was started again. An error with the request's own id is about the request.
+            StatusCode::BAD_REQUEST => {
+                !is_own || words.as_ref().is_some_and(|words| words.to_ascii_lowercase().contains("session"))
+            }
+            _ => false,
+        };
+        let is_lost = in_session && is_lost;
+        if is_lost {
+            self.session.forgotten.store(true, Ordering::SeqCst);
         }
-        _ => false,
-    };
-    let status = status.as_u16();
-    match error {
-        _ if in_session && is_lost => Err(Failed::Client(SendError::Session { status, words })),
-        Some(error) => Ok(error),
-        None => Err(Failed::Client(SendError::Status { status, words })),
+        let status = status.as_u16();
+        // A call that the server knows by its id may have had an effect, so it is not made again.
+        let is_call = awaited.is_some_and(|awaited| awaited.kind == Kind::Call);
+        match error {
+            _ if is_lost && !(is_own && is_call) => Err(Failed::Client(SendError::Session { status, words })),
+            Some(error) => Ok(error),
+            None => Err(Failed::Client(SendError::Status { status, words })),
+        }
     }
-}
-
-/// Whether an error has the id of the request.
-fn names(body: &[u8], awaited: &Awaited) -> bool {
-    let body: Value = serde_json::from_slice(body).unwrap_or_default();
-    reading::id_of(&body["id"]).is_some_and(|id| id == awaited.id)
 }
 
 /// The type of an answer's body, without its parameters.
@@ -305,7 +326,7 @@ type BodyError = Box<dyn std::error::Error + Send + Sync>;
 /// bytes.
 fn events(
     response: Response<Incoming>,
-    awaited: Option<Awaited>,
+    awaited: Option<(Awaited, Arc<AtomicI64>)>,
     bytes_max: usize,
 ) -> BoxStream<'static, Result<Sse, SseError>> {
     let mut length = Length::default();
@@ -331,10 +352,13 @@ fn events(
 }
 
 /// An event with the messages in it, one in each. One without any is kept for its id alone.
-fn tidied(event: Sse, awaited: Option<&Awaited>) -> Vec<Sse> {
+fn tidied(event: Sse, awaited: Option<&(Awaited, Arc<AtomicI64>)>) -> Vec<Sse> {
     let is_message = matches!(event.event.as_deref(), None | Some("" | "message"));
     let data = event.data.as_deref().filter(|_| is_message).unwrap_or_default();
-    let messages = reading::messages(data.as_bytes(), &|_| awaited.cloned());
+    let messages = match awaited {
+        Some((awaited, last)) => reading::messages_for(data.as_bytes(), awaited, last.load(Ordering::SeqCst)),
+        None => reading::messages(data.as_bytes(), &|_| None),
+    };
     let empty = Sse { event: None, data: None, ..event };
     let mut events: Vec<Sse> = messages
         .iter()

@@ -60,24 +60,54 @@ pub(crate) fn cancelled(message: &ClientJsonRpcMessage) -> Option<&RequestId> {
 /// The messages in a text: one, or those of a batch. `whose` finds the request of an answer by its id, which is null if there is none.
 /// What is no message is skipped.
 pub(crate) fn messages(text: &[u8], whose: &dyn Fn(&Value) -> Option<Awaited>) -> Vec<ServerJsonRpcMessage> {
+    items(text).into_iter().filter_map(|one| message(one, whose)).collect()
+}
+
+fn items(text: &[u8]) -> Vec<Value> {
     let Ok(read) = serde_json::from_slice::<Value>(text) else {
         tracing::debug!("something without JSON from an MCP server is skipped");
         return Vec::new();
     };
-    let batch = match read {
-        Value::Array(batch) => batch,
+    match read {
+        Value::Array(mut batch) => {
+            batch.truncate(BATCH_MAX);
+            batch
+        }
         one => vec![one],
-    };
-    batch.into_iter().take(BATCH_MAX).filter_map(|one| message(one, whose)).collect()
+    }
 }
 
-/// The same, of which only the answer to `awaited` counts, whatever its id is.
-pub(crate) fn answer(text: &[u8], awaited: &Awaited) -> Option<ServerJsonRpcMessage> {
-    let all = messages(text, &|_| Some(awaited.clone()));
+/// The messages in what a server sends for one request: answers to others are skipped. One without an id, or with an id that this side
+/// has not sent, is the answer to the request, if none with its own id stands beside it. `last` is the largest id sent so far.
+pub(crate) fn messages_for(text: &[u8], awaited: &Awaited, last: i64) -> Vec<ServerJsonRpcMessage> {
+    let items = items(text);
+    let is_own = items.iter().any(|item| is_answer_to(item, awaited));
+    let is_for = |item: &Value| match id_of(&item["id"]) {
+        _ if item.get("method").is_some() => true,
+        Some(id) if id == awaited.id => true,
+        _ if is_own => false,
+        Some(RequestId::Number(other @ 0..)) => other > last,
+        _ => true,
+    };
+    items.into_iter().filter(is_for).filter_map(|item| message(item, &|_| Some(awaited.clone()))).collect()
+}
+
+/// The answer among these messages.
+pub(crate) fn answer(text: &[u8], awaited: &Awaited, last: i64) -> Option<ServerJsonRpcMessage> {
     let is_answer = |message: &ServerJsonRpcMessage| {
         matches!(message, ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_))
     };
-    all.into_iter().find(is_answer)
+    messages_for(text, awaited, last).into_iter().find(is_answer)
+}
+
+/// Whether a text has an answer with the request's own id.
+pub(crate) fn answers(text: &[u8], awaited: &Awaited) -> bool {
+    items(text).iter().any(|item| is_answer_to(item, awaited))
+}
+
+fn is_answer_to(item: &Value, awaited: &Awaited) -> bool {
+    let is_answer = ["error", "result"].iter().any(|name| item.get(*name).is_some());
+    is_answer && item.get("method").is_none() && id_of(&item["id"]).is_some_and(|id| id == awaited.id)
 }
 
 fn message(read: Value, whose: &dyn Fn(&Value) -> Option<Awaited>) -> Option<ServerJsonRpcMessage> {
@@ -158,7 +188,7 @@ mod tests {
     }
 
     fn told(kind: Kind, text: &str) -> Option<String> {
-        answer(text.as_bytes(), &awaited(kind)).map(|message| serde_json::to_string(&message).expect("JSON"))
+        answer(text.as_bytes(), &awaited(kind), 9).map(|message| serde_json::to_string(&message).expect("JSON"))
     }
 
     #[test]
@@ -170,6 +200,23 @@ mod tests {
         }
         let bare = r#"{"error":{"code":-32000,"message":"no session"},"result":null}"#;
         assert_eq!(told(Kind::Call, bare).as_deref(), Some(wanted));
+    }
+
+    #[test]
+    fn an_answer_to_another_request_is_not_that_of_this_one() {
+        let result = |text: &str| {
+            let told: Value = serde_json::from_str(&told(Kind::Other, text)?).expect("JSON");
+            Some((told["id"].clone(), told["result"].clone()))
+        };
+        let own = Some((json!(7), json!({"of": 7})));
+        for other in ["3", "\"3\"", "null", "99", "\"x\"", "8"] {
+            let text = format!(r#"[{{"id":{other},"result":{{"of":3}}}},{{"id":7,"result":{{"of":7}}}}]"#);
+            assert_eq!(result(&text), own, "{other}");
+        }
+        for other in ["3", "8", "\"9\"", "0"] {
+            assert_eq!(result(&format!(r#"{{"id":{other},"result":{{}}}}"#)), None, "{other}");
+        }
+        assert_eq!(result(r#"[{"id":3,"result":{}},{"id":10,"result":{"of":7}}]"#), own);
     }
 
     #[test]
@@ -195,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_batch_is_read_one_by_one() {
-        let text = r#"["x", {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}, {"id": 3, "result": {}}]"#;
+        let text = r#"["x", {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}, {"id": 30, "result": {}}]"#;
         assert_eq!(messages(text.as_bytes(), &|_| None).len(), 2);
         assert!(told(Kind::Other, text).expect("an answer").contains(r#""id":7"#));
     }

@@ -160,3 +160,40 @@ async fn an_answer_that_cannot_be_read_ends_the_call() {
         assert_eq!(called(&server.await).await.expect("a result"), wanted.replace("1.50", "1.5"));
     }
 }
+
+#[tokio::test]
+async fn a_call_that_the_server_answers_by_its_id_is_made_once() {
+    for status in [StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND] {
+        let server = Scripted::start(move |asked, message| {
+            let error = json!({"jsonrpc": "2.0", "id": message["id"], "error": {"message": "session is full"}});
+            (asked == "tools/call").then(|| document(status, &error))
+        });
+        let server = server.await;
+        let (pool, target) = (pool(), target(&ServerSpec::http(&server.url), None));
+        for times in 1..=2 {
+            let error = pool.call(&target, "add", arguments(&json!({})), LIMIT).await.expect_err("an error");
+            assert_eq!(error.text, "the MCP server strict refused the request: session is full");
+            // The session may be gone, so the next call has another one.
+            assert_eq!((server.count("tools/call"), server.count("initialize")), (times, times));
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_answer_to_another_request_ends_no_call() {
+    let texts = |id: &Value| {
+        let result =
+            |id: &Value, text: &str| json!({"id": id, "result": {"content": [{"type": "text", "text": text}]}});
+        (result(&json!(0), "another"), result(id, "own"))
+    };
+    let streamed = Scripted::start(move |asked, message| {
+        let (another, own) = texts(&message["id"]);
+        (asked == "tools/call").then(|| events(format!("data: {another}\n\ndata: {own}\n\n")))
+    });
+    assert_eq!(called(&streamed.await).await.expect("a result"), "own");
+    let batch = Scripted::start(move |asked, message| {
+        let (another, own) = texts(&message["id"]);
+        (asked == "tools/call").then(|| document(StatusCode::OK, &json!([another, own])))
+    });
+    assert_eq!(called(&batch.await).await.expect("a result"), "own");
+}

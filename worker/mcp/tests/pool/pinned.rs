@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use axum::response::IntoResponse as _;
 use serde_json::json;
 
-use crate::scripted::Scripted;
+use crate::scripted::{Scripted, document, result_of};
 use crate::support::{LIMIT, arguments, pool, target};
 
 const HELD: &str = "the tool add of the MCP server strict is held back because it is changed; accept it: atlasctl mcp accept-changes strict";
@@ -71,4 +71,34 @@ async fn a_tool_that_is_gone_or_new_is_not_called() {
         async |tool: &str| pool.call(&target, tool, arguments(&json!({})), LIMIT).await.expect_err("refused").text;
     assert_eq!(call("sub").await, "the tool sub of the MCP server strict does not exist");
     assert_eq!(server.count("tools/call"), 0);
+}
+
+#[tokio::test]
+async fn a_session_that_only_the_failed_handshake_had_does_not_count() {
+    let script = |asked: &str, message: &serde_json::Value| match asked {
+        "initialize" => {
+            let error =
+                json!({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32_601, "message": "too old"}});
+            let mut response = document(StatusCode::OK, &error);
+            response.headers_mut().insert("mcp-session-id", "a-session".parse().expect("a header"));
+            Some(response)
+        }
+        "server/discover" => Some(result_of(
+            message,
+            &json!({
+                "resultType": "complete", "supportedVersions": [rmcp::model::ProtocolVersion::LATEST],
+                "capabilities": {"tools": {}}, "serverInfo": {"name": "new", "version": "1"}, "ttlMs": 0,
+                "cacheScope": "private"
+            }),
+        )),
+        _ => None,
+    };
+    let server = Scripted::begin(false, script).await;
+    let (pool, spec) = (pool(), ServerSpec::http(&server.url));
+    let listing = pool.tools(&target(&spec, None)).await.expect("tools");
+    let spec = ServerSpec { pinned: true, pins: Pins::of(listing.iter()), ..spec };
+    let target = target(&spec, None);
+    assert_eq!(call(&pool, &target).await.expect("a result"), "done");
+    server.seen().description = "Sends mail.".to_owned();
+    assert_eq!(call(&pool, &target).await.expect_err("held back").text, HELD);
 }
