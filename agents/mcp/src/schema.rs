@@ -6,7 +6,7 @@ mod keys;
 mod top;
 mod types;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
@@ -14,6 +14,9 @@ pub use self::keys::for_server;
 
 /// Deepest nesting. The parser ends at 128.
 const DEPTH_MAX: usize = 100;
+
+/// The path to a schema ends at about this length, and so does each name in it.
+const PLACE_BYTES_MAX: usize = 256;
 
 /// Keywords whose value is a schema, a list of them, or an object of them.
 const ONE: [&str; 10] = [
@@ -151,13 +154,8 @@ fn choices(schema: &mut Map<String, Value>, place: &str) -> Result<(), String> {
         let Value::Array(items) = values else {
             return Err(format!("{} has an \"enum\" that is not a list", shown(place)));
         };
-        let mut seen: Vec<Value> = Vec::new();
-        for item in std::mem::take(items) {
-            if !seen.contains(&item) {
-                seen.push(item);
-            }
-        }
-        *items = seen;
+        let mut seen = HashSet::new();
+        items.retain(|item| seen.insert(item.to_string()));
         if items.is_empty() {
             schema.shift_remove("enum");
         }
@@ -186,8 +184,14 @@ fn tuple(schema: &mut Map<String, Value>) {
                 let max = schema.get("maxItems").and_then(Value::as_u64).unwrap_or(u64::MAX);
                 schema.insert("maxItems".to_owned(), max.min(count as u64).into());
                 choices.dedup();
-                let one = if choices.len() == 1 { choices.remove(0) } else { json!({ "anyOf": choices }) };
-                schema.insert("items".to_owned(), if count == 0 { json!({}) } else { one });
+                // Tuples within tuples would be copied twice at each level, so those are any items.
+                let one = match choices.len() {
+                    _ if choices.iter().any(has_schemas) => json!({}),
+                    0 => json!({}),
+                    1 => choices.remove(0),
+                    _ => json!({ "anyOf": choices }),
+                };
+                schema.insert("items".to_owned(), one);
             }
             Some(rest @ Value::Object(_)) => _ = schema.insert("items".to_owned(), rest),
             _ => _ = schema.insert("items".to_owned(), json!({})),
@@ -197,6 +201,12 @@ fn tuple(schema: &mut Map<String, Value>) {
     if schema.contains_key("prefixItems") && !schema.contains_key("items") {
         schema.insert("items".to_owned(), json!({}));
     }
+}
+
+/// Whether a schema has others in it.
+fn has_schemas(schema: &Value) -> bool {
+    let names = || ONE.into_iter().chain(LISTS).chain(NAMED).chain(["additionalItems", "dependencies"]);
+    names().any(|name| schema.get(name).is_some())
 }
 
 /// `dependencies` of drafts before 2019-09 are two keywords now.
@@ -238,7 +248,11 @@ fn required(schema: &mut Map<String, Value>) {
 }
 
 fn children(schema: &mut Map<String, Value>, place: &str, depth: usize) -> Result<(), String> {
-    let at = |name: &str| if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
+    let at = |name: &str| match place.len() {
+        0 => name.chars().take(PLACE_BYTES_MAX).collect(),
+        PLACE_BYTES_MAX.. => place.to_owned(),
+        _ => format!("{place}.{}", name.chars().take(PLACE_BYTES_MAX).collect::<String>()),
+    };
     for name in NAMED {
         let Some(value) = schema.get_mut(name).map(Value::take) else { continue };
         let members = match value {

@@ -113,6 +113,49 @@ fn a_choice_at_the_top_becomes_one_form_and_words() {
 }
 
 #[test]
+fn parts_within_parts_and_beside_references_keep_their_arguments() {
+    let base = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]});
+    check(
+        &json!({"type": "object", "additionalProperties": false, "$defs": {"Base": base},
+            "oneOf": [{"allOf": [{"$ref": "#/$defs/Base"}, {"properties": {"x": {}}}]}, {"properties": {"a": {"type": "string"}}}]}),
+        &expect![[r#"{"type":"object","$defs":{"Base":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}},"properties":{"a":{"type":"string"},"x":{}},"description":"The arguments have exactly one of these forms: (1) a, x required: a; (2) a."}"#]],
+    );
+    check(
+        &json!({"allOf": [{"allOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}}]}, {"properties": {"c": {}}}]}),
+        &expect![[r#"{"properties":{"a":{},"b":{},"c":{}},"type":"object"}"#]],
+    );
+    check(
+        &json!({"$ref": "#/$defs/Base", "properties": {"b": {}}, "required": ["b"], "$defs": {"Base": base}}),
+        &expect![[r#"{"properties":{"b":{},"a":{"type":"string"}},"required":["b","a"],"$defs":{"Base":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}},"type":"object"}"#]],
+    );
+    check(
+        &json!({"anyOf": [{"anyOf": [{"type": "string"}, {"type": "null"}]}, {"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}],
+            "properties": {"a": {}, "b": {}}}),
+        &expect![[r#"{"properties":{"a":{},"b":{}},"type":"object","description":"Of the form (1): The arguments have at least one of these forms: (1) required: a; (2) required: b."}"#]],
+    );
+}
+
+#[test]
+fn schemas_cannot_grow_without_bound() {
+    let large = json!({"description": "x".repeat(2 << 20)});
+    let reference = || json!({"$ref": "#/$defs/A"});
+    let schema = |count: usize| json!({"anyOf": vec![reference(); count], "$defs": {"A": large}});
+    assert_eq!(for_models(&schema(80_000)), Err("its references copy more than 4194304 bytes".to_owned()));
+    let small = json!({"anyOf": vec![json!({"required": ["a"]}); 80_000]});
+    assert_eq!(for_models(&small), Err("its schema has more than 64 parts and forms".to_owned()));
+    let again = json!({"$ref": "#/$defs/A", "$defs": {"A": {"allOf": [reference(), reference()]}}});
+    assert!(for_models(&again).is_err());
+    let numbers: Vec<u32> = (0..500_000).chain(0..500_000).collect();
+    let made = for_models(&json!({"properties": {"a": {"enum": numbers}}})).expect("a schema");
+    assert_eq!(made["properties"]["a"]["enum"].as_array().map(Vec::len), Some(500_000));
+    let names: Vec<String> = (0..100_000).map(|number| format!("n{number}")).collect();
+    let made = for_models(&json!({"required": names, "allOf": [{"required": names}], "anyOf": [{"required": names}]}));
+    assert_eq!(made.expect("a schema")["required"].as_array().map(Vec::len), Some(100_000));
+    let tuples = (0..40).fold(json!({"type": "int"}), |inner, _| json!({"items": [inner], "additionalItems": false}));
+    assert!(for_models(&json!({"properties": {"a": tuples}})).is_ok());
+}
+
+#[test]
 fn what_cannot_be_rewritten_is_refused_with_its_place() {
     for (schema, wanted) in [
         (json!({"type": "array", "items": {}}), "its arguments are not an object but \"array\""),

@@ -1,29 +1,25 @@
 //! The outermost schema: an object with properties, and without a choice of forms. Providers refuse those there.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
 use super::{Properties, either, types};
 
-/// Most references that lead to one another.
-const HOPS_MAX: usize = 8;
+/// Most references and parts within one another.
+const DEPTH_MAX: usize = 8;
+/// Most parts and forms of one schema.
+const PARTS_MAX: usize = 64;
+/// Most bytes of what references copy, as JSON.
+const COPIES_BYTES_MAX: usize = 4 << 20;
 /// Most bytes of the text about what the schema no longer says.
 const TEXT_BYTES_MAX: usize = 2 << 10;
 
 pub(super) fn flat(schema: Map<String, Value>) -> Result<Map<String, Value>, String> {
     let root = Value::Object(schema.clone());
-    let mut schema = resolved(schema, &root)?;
-    let mut notes = Vec::new();
-    if let Some(Value::Array(parts)) = schema.shift_remove("allOf") {
-        for part in parts {
-            join(&mut schema, resolved(form(part)?, &root)?, &mut notes);
-        }
-    }
-    for name in ["anyOf", "oneOf"] {
-        if let Some(Value::Array(forms)) = schema.shift_remove(name) {
-            let forms: Result<Vec<_>, String> = forms.into_iter().map(|one| resolved(form(one)?, &root)).collect();
-            choose(&mut schema, forms?, name == "oneOf", &mut notes)?;
-        }
-    }
+    let mut flattening = Flattening { root: &root, parts: 0, copied: 0, notes: Vec::new() };
+    let mut schema = flattening.flat(schema, 0)?;
+    let mut notes = flattening.notes;
     for name in ["not", "enum", "const"] {
         if let Some(value) = schema.shift_remove(name) {
             notes.push(format!("The arguments as a whole: {name} {value}."));
@@ -49,47 +45,114 @@ pub(super) fn flat(schema: Map<String, Value>) -> Result<Map<String, Value>, Str
     Ok(schema)
 }
 
-fn form(schema: Value) -> Result<Map<String, Value>, String> {
-    match schema {
-        Value::Object(members) => Ok(members),
-        _ => Err("its schema offers a form that is not an object".to_owned()),
-    }
+/// What it takes to make one form of a schema: bounded, because references can lead to the same large schema again and again.
+struct Flattening<'a> {
+    root: &'a Value,
+    parts: usize,
+    copied: usize,
+    /// What the schema no longer says.
+    notes: Vec<String>,
 }
 
-/// The schema to which a reference leads, with what stands beside the reference.
-fn resolved(mut schema: Map<String, Value>, root: &Value) -> Result<Map<String, Value>, String> {
-    for _ in 0..HOPS_MAX {
-        let Some(Value::String(target)) = schema.shift_remove("$ref") else { return Ok(schema) };
-        let pointer = target.trim_start_matches('#');
-        let Some(Value::Object(found)) = root.pointer(pointer).filter(|_| !pointer.is_empty()) else {
-            return Err(format!("its schema refers to {target:?}, which is not there"));
-        };
-        for (name, value) in found {
-            schema.entry(name.clone()).or_insert_with(|| value.clone());
+impl Flattening<'_> {
+    /// The schema without a reference, parts and a choice of forms.
+    fn flat(&mut self, mut schema: Map<String, Value>, depth: usize) -> Result<Map<String, Value>, String> {
+        if let Some(Value::String(target)) = schema.shift_remove("$ref") {
+            if depth >= DEPTH_MAX {
+                return Err("its schema refers to itself".to_owned());
+            }
+            let found = self.copy(&target)?;
+            let found = self.flat(found, depth + 1)?;
+            // What the reference forbids stays true if nothing stands beside it.
+            let is_closed = !schema.contains_key("properties") && !schema.contains_key("additionalProperties");
+            let closing = found.get("additionalProperties").filter(|_| is_closed).cloned();
+            join(&mut schema, found, &mut self.notes);
+            if let Some(closing) = closing {
+                schema.insert("additionalProperties".to_owned(), closing);
+            }
         }
+        if let Some(Value::Array(parts)) = schema.shift_remove("allOf") {
+            for part in parts {
+                let part = self.part(part, depth)?;
+                join(&mut schema, part, &mut self.notes);
+            }
+        }
+        for name in ["anyOf", "oneOf"] {
+            let Some(Value::Array(list)) = schema.shift_remove(name) else { continue };
+            let mut forms = Vec::new();
+            for one in list {
+                let before = self.notes.len();
+                let form = self.part(one, depth)?;
+                for note in self.notes.iter_mut().skip(before) {
+                    *note = format!("Of the form ({}): {note}", forms.len() + 1);
+                }
+                if !form.contains_key("type") || types::has(&form, "object") {
+                    forms.push(form);
+                } else {
+                    self.notes.truncate(before);
+                }
+            }
+            if !forms.is_empty() {
+                choose(&mut schema, &forms, name == "oneOf", &mut self.notes);
+            } else if depth == 0 {
+                return Err("its arguments are not an object".to_owned());
+            } else {
+                // Then neither is this form of an outer choice.
+                schema.insert("type".to_owned(), "null".into());
+            }
+        }
+        Ok(schema)
     }
-    Err("its schema refers to itself".to_owned())
+
+    fn part(&mut self, part: Value, depth: usize) -> Result<Map<String, Value>, String> {
+        let Value::Object(part) = part else {
+            return Err("its schema offers a form that is not an object".to_owned());
+        };
+        self.parts += 1;
+        if self.parts > PARTS_MAX {
+            return Err(format!("its schema has more than {PARTS_MAX} parts and forms"));
+        }
+        if depth >= DEPTH_MAX {
+            return Err(format!("its schema has parts and forms more than {DEPTH_MAX} deep"));
+        }
+        self.flat(part, depth + 1)
+    }
+
+    /// The schema to which a reference leads.
+    fn copy(&mut self, target: &str) -> Result<Map<String, Value>, String> {
+        let pointer = target.trim_start_matches('#');
+        let found = self.root.pointer(pointer).filter(|_| !pointer.is_empty());
+        let Some((found, members)) = found.and_then(|found| Some((found, found.as_object()?))) else {
+            let shown: String = target.chars().take(256).collect();
+            return Err(format!("its schema refers to {shown:?}, which is not there"));
+        };
+        self.copied += found.to_string().len();
+        if self.copied > COPIES_BYTES_MAX {
+            return Err(format!("its references copy more than {COPIES_BYTES_MAX} bytes"));
+        }
+        Ok(members.clone())
+    }
 }
 
 /// Adds what else must be true.
 fn join(schema: &mut Map<String, Value>, part: Map<String, Value>, notes: &mut Vec<String>) {
+    let adds = part.get("properties").and_then(Value::as_object).is_some_and(|more| {
+        let known = schema.get("properties").and_then(Value::as_object);
+        more.keys().any(|key| known.is_none_or(|known| !known.contains_key(key)))
+    });
+    opened(schema, adds);
     for (name, value) in part {
         match (name.as_str(), schema.get_mut(&name), value) {
             ("properties", Some(Value::Object(known)), Value::Object(more)) => {
                 for (key, property) in more {
                     match known.get_mut(&key) {
-                        Some(other) if *other != property => {
-                            *other = json!({ "allOf": [other.clone(), property] });
-                        }
+                        Some(other) if *other != property => both(other, property),
                         Some(_) => {}
                         None => _ = known.insert(key, property),
                     }
                 }
             }
-            ("required", Some(Value::Array(known)), Value::Array(more)) => {
-                let new: Vec<Value> = more.into_iter().filter(|name| !known.contains(name)).collect();
-                known.extend(new);
-            }
+            ("required", Some(Value::Array(known)), Value::Array(more)) => add(known, more),
             ("anyOf" | "oneOf" | "allOf" | "not" | "if" | "then" | "else", _, value) => {
                 notes.push(format!("Also: {}.", json!({ name: value })));
             }
@@ -101,18 +164,35 @@ fn join(schema: &mut Map<String, Value>, part: Map<String, Value>, notes: &mut V
     }
 }
 
-/// Makes one form of several: all of their properties, of which those are required that all require. Words say what the forms are.
-fn choose(
-    schema: &mut Map<String, Value>,
-    forms: Vec<Map<String, Value>>,
-    only_one: bool,
-    notes: &mut Vec<String>,
-) -> Result<(), String> {
-    let is_object = |form: &Map<String, Value>| !form.contains_key("type") || types::has(form, "object");
-    let forms: Vec<_> = forms.into_iter().filter(is_object).collect();
-    if forms.is_empty() {
-        return Err("its arguments are not an object".to_owned());
+/// An outer schema would forbid what only its parts name, if it were read alone.
+fn opened(schema: &mut Map<String, Value>, adds: bool) {
+    for name in ["additionalProperties", "unevaluatedProperties"] {
+        if adds && schema.get(name) == Some(&Value::Bool(false)) {
+            schema.shift_remove(name);
+        }
     }
+}
+
+/// A property that must be as both say.
+fn both(one: &mut Value, other: Value) {
+    match one.as_object_mut() {
+        Some(members) if members.len() == 1 && members.get("allOf").is_some_and(Value::is_array) => {
+            if let Some(Value::Array(all)) = members.get_mut("allOf") {
+                all.push(other);
+            }
+        }
+        _ => *one = json!({ "allOf": [one.take(), other] }),
+    }
+}
+
+/// Adds the names that are not there.
+fn add(known: &mut Vec<Value>, more: Vec<Value>) {
+    let mut seen: HashSet<String> = known.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    known.extend(more.into_iter().filter(|name| name.as_str().is_some_and(|name| seen.insert(name.to_owned()))));
+}
+
+/// Makes one form of several: all of their properties, of which those are required that all require. Words say what the forms are.
+fn choose(schema: &mut Map<String, Value>, forms: &[Map<String, Value>], only_one: bool, notes: &mut Vec<String>) {
     let (mut names, mut found): Properties = Properties::default();
     for (name, property) in forms.iter().filter_map(|form| form.get("properties")?.as_object()).flatten() {
         if !found.contains_key(name) {
@@ -129,20 +209,17 @@ fn choose(
             properties.entry(name).or_insert_with(|| either(schemas));
         }
     }
-    // The outer schema would forbid what only the forms name, if it were read alone.
-    if closes && schema.get("additionalProperties") == Some(&Value::Bool(false)) {
-        schema.shift_remove("additionalProperties");
-    }
-    let required =
-        |form: &Map<String, Value>| form.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
-    let shared: Vec<Value> = forms.first().map(&required).unwrap_or_default();
-    let shared = shared.into_iter().filter(|name| forms.iter().all(|form| required(form).contains(name)));
-    let mut all = required(schema);
-    for name in shared {
-        if !all.contains(&name) {
-            all.push(name);
-        }
-    }
+    opened(schema, closes);
+    let required = |form: &Map<String, Value>| -> HashSet<String> {
+        let names = form.get("required").and_then(Value::as_array).into_iter().flatten();
+        names.filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let others: Vec<HashSet<String>> = forms.iter().skip(1).map(required).collect();
+    let first = forms.first().and_then(|form| form.get("required")?.as_array());
+    let is_shared = |name: &&Value| name.as_str().is_some_and(|name| others.iter().all(|other| other.contains(name)));
+    let shared: Vec<Value> = first.into_iter().flatten().filter(is_shared).cloned().collect();
+    let mut all = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+    add(&mut all, shared);
     if !all.is_empty() {
         schema.insert("required".to_owned(), Value::Array(all));
     }
@@ -151,7 +228,6 @@ fn choose(
         let said: Vec<String> = forms.iter().enumerate().map(|(place, form)| said(place + 1, form)).collect();
         notes.push(format!("The arguments have {how} of these forms: {}.", said.join("; ")));
     }
-    Ok(())
 }
 
 /// A form in words.
