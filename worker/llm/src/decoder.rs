@@ -103,7 +103,7 @@ impl Framing {
                 let Some(known) = beginning.push(bytes) else { return Ok(()) };
                 let begun = std::mem::take(&mut beginning.bytes);
                 *self = known;
-                self.push(&begun, frames)
+                self.push(begun.strip_prefix(json::MARK).unwrap_or(&begun), frames)
             }
             Self::Events(parser) => parser.push(bytes, frames).map_err(CallError::from),
             Self::Objects(parser) => {
@@ -183,11 +183,12 @@ impl Beginning {
     fn push(&mut self, bytes: &[u8]) -> Option<Framing> {
         self.bytes.extend_from_slice(bytes);
         let is_long = self.bytes.len() >= ERROR_BODY_BYTES_MAX;
-        let text = self.bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&self.bytes).trim_ascii_start();
+        let text = self.bytes.strip_prefix(json::MARK).unwrap_or(&self.bytes).trim_ascii_start();
         let text_framing = || Framing::Text { content_type: self.content_type.clone(), body: Vec::new() };
         match text.first() {
             None if is_long => Some(text_framing()),
             None => None,
+            Some(_) if json::MARK.starts_with(text) => None,
             Some(b'{' | b'[') if self.has_objects => Some(Framing::Objects(array::Parser::default())),
             Some(b'{' | b'[') => Some(Framing::Document(Document::default())),
             Some(_) if self.content_type.as_deref() == Some("text/event-stream") => {
@@ -383,6 +384,27 @@ mod tests {
                 connection: the connection ended before the answer was complete"#]],
         );
         check(objects(&HeaderMap::new(), Echo), "{\"done\": 1}\n", &expect!["Answer"]);
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_an_answer() {
+        let decoders: [fn() -> Box<dyn Decoder>; 4] = [
+            || whole(Echo),
+            || events(&HeaderMap::new(), Echo),
+            || objects(&HeaderMap::new(), Echo),
+            || objects(&typed("application/json"), Echo),
+        ];
+        for decoder in decoders {
+            let text = "\u{feff} {\"done\": 1}";
+            check(decoder(), text, &expect!["Answer"]);
+            let (mut split, mut out) = (decoder(), Vec::new());
+            for byte in text.as_bytes().chunks(1) {
+                split.push(byte, &mut out).expect("read");
+            }
+            split.end(&mut out).expect("read");
+            assert!(matches!(out[..], [Event::Answer(_)]), "{out:?}");
+        }
+        check(events(&typed("text/event-stream"), Echo), "\u{feff}data: {\"done\": 1}\n\n", &expect!["Answer"]);
     }
 
     #[test]

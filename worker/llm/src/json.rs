@@ -15,8 +15,12 @@ pub enum JsonError {
     TooMany,
 }
 
-/// Parses a document of at most [`JSON_VALUES_MAX`] values.
+/// The byte order mark that some servers put before a text.
+pub const MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// Parses a document of at most [`JSON_VALUES_MAX`] values. A byte order mark before it is no part of it.
 pub fn parse(text: &[u8]) -> Result<Value, JsonError> {
+    let text = text.strip_prefix(MARK).unwrap_or(text);
     if text.len() > JSON_VALUES_MAX && separators(text) >= JSON_VALUES_MAX {
         return Err(JsonError::TooMany);
     }
@@ -86,6 +90,7 @@ mod tests {
     #[test]
     fn documents_are_bounded() {
         assert_eq!(parse(br#"{"a": [1, "x,y"]}"#).expect("valid"), json!({"a": [1, "x,y"]}));
+        assert_eq!(parse("\u{feff}{}".as_bytes()).expect("valid"), json!({}));
         assert!(matches!(parse(b"{"), Err(JsonError::Syntax(_))));
         assert!(matches!(parse("[".repeat(1000).as_bytes()), Err(JsonError::Syntax(_))));
         let many = format!("[{}0]", "0,".repeat(JSON_VALUES_MAX));
