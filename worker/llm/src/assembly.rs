@@ -1,5 +1,7 @@
 //! Builds an answer from its pieces, within bounds.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use atlas_model::{CallError, Delta, Part, ToolCall};
 use serde_json::{Map, Value};
 
@@ -41,10 +43,12 @@ struct Call {
     /// Empty as long as the provider has not said it.
     name: String,
     arguments: Arguments,
+    /// Of the parsed arguments: tells most calls apart without a look at them.
+    hash: u64,
     opaque: Value,
 }
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 enum Arguments {
     Text(String),
     Value(Value),
@@ -131,7 +135,8 @@ impl Assembly {
         let own = if id.is_empty() || taken(id) { format!("call_{}_{index}", self.round) } else { id.to_owned() };
         self.calls.push(self.parts.len());
         let arguments = Arguments::Text(String::new());
-        let call = Call { id: own, given: id.to_owned(), name: String::new(), arguments, opaque: Value::Null };
+        let (given, name_later) = (id.to_owned(), String::new());
+        let call = Call { id: own, given, name: name_later, arguments, hash: 0, opaque: Value::Null };
         self.add(Building::Call(call))?;
         self.name_call(index, name, out)?;
         Ok(index)
@@ -208,6 +213,14 @@ impl Assembly {
         }
     }
 
+    /// The name of a call so far.
+    pub fn call_name(&self, index: usize) -> Option<&str> {
+        match self.parts.get(*self.calls.get(index)?) {
+            Some(Building::Call(call)) => Some(&call.name),
+            _ => None,
+        }
+    }
+
     /// The number of calls.
     pub fn calls(&self) -> usize {
         self.calls.len()
@@ -225,7 +238,8 @@ impl Assembly {
         let mut parts: Vec<Building> = Vec::with_capacity(self.parts.len());
         for part in std::mem::take(&mut self.parts) {
             match part {
-                Building::Call(call) => {
+                Building::Call(mut call) => {
+                    call.parse();
                     let mut calls = parts.iter_mut().filter_map(|part| match part {
                         Building::Call(call) => Some(call),
                         _ => None,
@@ -290,6 +304,16 @@ impl Building {
 }
 
 impl Call {
+    /// Parses the arguments, of which nothing is to come. It is done once, since each call is compared with those before it.
+    fn parse(&mut self) {
+        let text = std::mem::replace(&mut self.arguments, Arguments::Value(Value::Null));
+        let value = text.finish();
+        let mut hasher = DefaultHasher::new();
+        value.hash(&mut hasher);
+        self.hash = hasher.finish();
+        self.arguments = Arguments::Value(value);
+    }
+
     /// Whether this is `before` once more: servers that translate between protocols send a call under two numbers, once
     /// complete and once without its arguments, or twice alike. Run twice, it would do its work twice.
     fn repeats(&self, before: &Self) -> bool {
@@ -298,7 +322,7 @@ impl Call {
             && self.name == before.name
             && (self.arguments.is_nothing()
                 || before.arguments.is_nothing()
-                || self.arguments.value() == before.arguments.value())
+                || self.hash == before.hash && self.arguments == before.arguments)
     }
 
     /// Whether this nameless call holds the arguments of `before`, under another number.
@@ -311,6 +335,7 @@ impl Call {
     fn absorb(&mut self, other: Self) {
         if self.arguments.is_nothing() {
             self.arguments = other.arguments;
+            self.hash = other.hash;
         }
         if self.opaque.is_null() {
             self.opaque = other.opaque;
@@ -321,22 +346,15 @@ impl Call {
 impl Arguments {
     /// Whether there are none: servers write them as an empty text or object.
     fn is_nothing(&self) -> bool {
-        match self.value() {
-            Value::Null => true,
-            Value::Object(members) => members.is_empty(),
-            _ => false,
-        }
-    }
-
-    /// What the arguments are worth, parsed.
-    fn value(&self) -> Value {
         match self {
-            Self::Value(value) => value.clone(),
-            Self::Text(text) if text.trim().is_empty() => Value::Null,
-            Self::Text(text) => json::parse(text.as_bytes()).unwrap_or_else(|_| Value::String(text.clone())),
+            Self::Text(text) => text.trim().is_empty(),
+            Self::Value(Value::Null) => true,
+            Self::Value(Value::Object(members)) => members.is_empty(),
+            Self::Value(_) => false,
         }
     }
 
+    /// The parsed arguments.
     fn finish(self) -> Value {
         let value = match self {
             Self::Value(value) => value,
@@ -436,6 +454,19 @@ mod tests {
             let error = calls(nameless).expect_err("refused");
             assert_eq!(error.message, "the answer calls a tool without a name");
         }
+    }
+
+    #[test]
+    fn many_large_calls_of_one_id_are_told_apart() {
+        let long = "x".repeat(60_000);
+        let arguments: Vec<String> = (0..CALLS_MAX).map(|n| format!("[\"{long}\", {n}]")).collect();
+        let pieces: Vec<_> = arguments.iter().map(|arguments| ("a", "f", arguments.as_str())).collect();
+        let last = |calls: &[(String, Value)]| calls.last().map(|(_, arguments)| arguments[1].clone());
+        let all = calls(&pieces).expect("fits");
+        assert_eq!((all.len(), last(&all)), (CALLS_MAX, Some(json!(CALLS_MAX - 1))));
+        let twice: Vec<_> =
+            pieces.iter().take(CALLS_MAX / 2).chain(pieces.iter().take(CALLS_MAX / 2)).copied().collect();
+        assert_eq!(calls(&twice).expect("fits").len(), CALLS_MAX / 2);
     }
 
     #[test]
