@@ -3,7 +3,7 @@
 //! Providers and servers in front of them know about six shapes of errors. The text of the provider becomes the message; its
 //! code, the HTTP status and at last the words of the message decide the kind.
 
-use atlas_model::{CallError, CallErrorKind, Stop};
+use atlas_model::{CallError, CallErrorKind};
 use http::StatusCode;
 use serde_json::Value;
 
@@ -23,9 +23,10 @@ pub fn cut_off() -> CallError {
     CallError::new(CallErrorKind::Connection, "the connection ended before the answer was complete")
 }
 
-/// Refuses an answer with nothing in it, unless it says why there is nothing.
-pub fn refuse_empty(assembly: &Assembly, stop: &Stop) -> Result<(), CallError> {
-    if assembly.is_empty() && *stop == Stop::End {
+/// Refuses an answer with nothing in it that does not say why the model stopped either. With a reason it is an answer, which
+/// whoever asked judges: a model may have nothing to add.
+pub fn refuse_nothing(assembly: &Assembly, has_reason: bool) -> Result<(), CallError> {
+    if assembly.is_empty() && !has_reason {
         return Err(answer("invalid response: the answer has no text and no tool calls"));
     }
     Ok(())

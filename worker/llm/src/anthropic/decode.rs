@@ -194,8 +194,8 @@ impl Reader {
         if !self.usage.is_empty() {
             self.raw.member("usage", std::mem::take(&mut self.usage).into())?;
         }
+        failure::refuse_nothing(&self.assembly, self.stop.is_some())?;
         let stop = stop(self.stop.take());
-        failure::refuse_empty(&self.assembly, &stop)?;
         Ok(Answer {
             parts: self.assembly.finish()?,
             stop,

@@ -171,8 +171,8 @@ impl Reader {
 
     fn finish(&mut self) -> Result<Answer, CallError> {
         self.close()?;
+        failure::refuse_nothing(&self.assembly, self.stop.is_some())?;
         let stop = stop(self.stop.take());
-        failure::refuse_empty(&self.assembly, &stop)?;
         Ok(Answer {
             parts: self.assembly.finish()?,
             stop,

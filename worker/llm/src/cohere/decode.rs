@@ -149,9 +149,12 @@ impl Reader {
     }
 
     fn finish(&mut self) -> Result<Answer, CallError> {
+        failure::refuse_nothing(
+            &self.assembly,
+            self.stop.as_ref().is_some_and(|stop| *stop != Stop::Other(String::new())),
+        )?;
         let stop = self.stop.take().unwrap_or(Stop::End);
         let stop = if stop == Stop::End && self.assembly.calls() > 0 { Stop::Tools } else { stop };
-        failure::refuse_empty(&self.assembly, &stop)?;
         Ok(Answer {
             parts: self.assembly.finish()?,
             stop,

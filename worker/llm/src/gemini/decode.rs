@@ -132,13 +132,13 @@ impl Reader {
         if !rest.is_empty() {
             self.raw.member("usageMetadata", rest.into())?;
         }
+        failure::refuse_nothing(&self.assembly, self.stop.is_some())?;
         let stop = match self.stop.take().as_deref() {
             Some("STOP") if self.assembly.calls() > 0 => Stop::Tools,
             Some("STOP") => Stop::End,
             Some("MAX_TOKENS") => Stop::Length,
             reason => Stop::Other(reason.unwrap_or_default().to_owned()),
         };
-        failure::refuse_empty(&self.assembly, &stop)?;
         Ok(Answer {
             parts: self.assembly.finish()?,
             stop,

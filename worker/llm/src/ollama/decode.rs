@@ -46,13 +46,14 @@ impl State {
     }
 
     fn answer(&mut self, last: &Value) -> Result<Answer, CallError> {
-        let stop = match json::text(last, "/done_reason") {
+        let reason = json::text(last, "/done_reason");
+        failure::refuse_nothing(&self.assembly, reason.is_some())?;
+        let stop = match reason {
             Some("length") => Stop::Length,
             _ if self.assembly.calls() > 0 => Stop::Tools,
             None | Some("stop") => Stop::End,
             Some(other) => Stop::Other(other.to_owned()),
         };
-        failure::refuse_empty(&self.assembly, &stop)?;
         let (input, output) = (json::count(last, "/prompt_eval_count"), json::count(last, "/eval_count"));
         Ok(Answer {
             parts: self.assembly.finish()?,

@@ -157,7 +157,20 @@ fn streams_that_break() {
         text "Hel"
         error provider: model runner has stopped"#]],
     );
-    check_answer(&[last("stop")], &expect!["error answer: invalid response: the answer has no text and no tool calls"]);
+    check_answer(
+        &[last("stop")],
+        &expect![[r#"
+        parts:
+        stop: "end"
+        usage: {"input":12,"output":5,"cache_read":0,"cache_write":0,"reasoning":0}
+        model: "qwen3"
+        id: null
+        raw: {"total_duration":99}"#]],
+    );
+    check_answer(
+        &[json!({"done": true})],
+        &expect!["error answer: invalid response: the answer has no text and no tool calls"],
+    );
     check_answer(
         &[json!("x"), json!(7), last("load")],
         &expect![[

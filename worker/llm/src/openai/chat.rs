@@ -2,6 +2,7 @@
 
 mod decode;
 mod encode;
+mod shape;
 #[cfg(test)]
 mod tests;
 

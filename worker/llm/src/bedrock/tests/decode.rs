@@ -77,6 +77,13 @@ fn a_whole_answer_is_read() {
 
 #[test]
 fn reasons_to_stop() {
+    check_answer(
+        whole(),
+        b"{\"output\": {\"message\": {\"content\": []}}}",
+        &expect![[r#"
+            answer: invalid response: the answer has no text and no tool calls
+        "#]],
+    );
     let check = |reason: &str, expected: &Expect| {
         let answer = json!({"output": {"message": {"content": []}}, "stopReason": reason});
         check_answer(whole(), answer.to_string().as_bytes(), expected);
@@ -112,8 +119,9 @@ fn reasons_to_stop() {
     check(
         "end_turn",
         &expect![[r#"
-        answer: invalid response: the answer has no text and no tool calls
-    "#]],
+            answer None of m-1: End
+              {"input":0,"output":0,"cache_read":0,"cache_write":0,"reasoning":0}
+        "#]],
     );
 }
 
@@ -199,8 +207,9 @@ fn broken_streams_are_refused() {
     check(
         event("messageStop", "{\"stopReason\":\"end_turn\"}"),
         &expect![[r#"
-        answer: invalid response: the answer has no text and no tool calls
-    "#]],
+            answer Some("7c1f") of m-1: End
+              {"input":0,"output":0,"cache_read":0,"cache_write":0,"reasoning":0}
+        "#]],
     );
     check(
         Vec::new(),

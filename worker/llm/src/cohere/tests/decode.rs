@@ -155,6 +155,13 @@ fn errors_have_their_kind() {
     check(
         &event(&json!({"type": "message-end", "delta": {"finish_reason": "COMPLETE"}})),
         &expect![[r#"
+            answer None of m-1: End
+              {"input":0,"output":0,"cache_read":0,"cache_write":0,"reasoning":0}
+        "#]],
+    );
+    check(
+        &event(&json!({"type": "message-end", "delta": {}})),
+        &expect![[r#"
         answer: invalid response: the answer has no text and no tool calls
     "#]],
     );

@@ -83,6 +83,14 @@ fn reasons_to_stop() {
         check_answer(whole(), response.to_string().as_bytes(), expected);
     };
     check(
+        "STOP",
+        &expect![[r#"
+        answer None of m-1: End
+          {"input":0,"output":0,"cache_read":0,"cache_write":0,"reasoning":0}
+          raw {"finishMessage":"because"}
+    "#]],
+    );
+    check(
         "MAX_TOKENS",
         &expect![[r#"
             answer None of m-1: Length
@@ -120,6 +128,12 @@ fn errors_have_their_kind() {
         &expect![[r#"
         answer: the answer has no candidate
     "#]],
+    );
+    check(
+        &json!({"candidates": [{"content": {"parts": []}}]}),
+        &expect![[r#"
+            answer: invalid response: the answer has no text and no tool calls
+        "#]],
     );
     check(
         &json!({"candidates": [{"content": {"parts": [{"functionCall": {"args": {}}}]}}]}),

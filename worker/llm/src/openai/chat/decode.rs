@@ -6,7 +6,9 @@ use atlas_model::{Answer, CallError, Request, Stop, Usage};
 use serde_json::{Map, Value};
 
 use super::encode::{DETAILS, EXTRA, FIELD, MODEL};
+use super::shape::Shape;
 use crate::assembly::Assembly;
+use crate::bounds::CALLS_MAX;
 use crate::decoder::Machine;
 use crate::raw::Raw;
 use crate::{Event, failure, json, openai};
@@ -16,10 +18,15 @@ const CHOICE: [&str; 5] = ["index", "delta", "message", "finish_reason", "usage"
 const MESSAGE: [&str; 8] =
     ["role", "content", "refusal", "tool_calls", "reasoning", "reasoning_content", DETAILS, "function_call"];
 
+/// Maximum number of numbers of calls: some servers use two for each call.
+const NUMBERS_MAX: usize = 2 * CALLS_MAX;
+
 pub(super) struct State {
     assembly: Assembly,
     /// Calls by the number that the server gives them.
     calls: BTreeMap<u64, Open>,
+    /// The arguments of each call.
+    shapes: Vec<Shape>,
     details: Vec<Value>,
     /// The member of the message that reasoning came in.
     field: Option<&'static str>,
@@ -41,15 +48,12 @@ struct Open {
     has_name: bool,
 }
 
-fn is_json(text: &str) -> bool {
-    json::parse(text.as_bytes()).is_ok()
-}
-
 impl State {
     pub(super) fn new(request: &Request) -> Self {
         Self {
             assembly: Assembly::new(request.messages.len()),
             calls: BTreeMap::new(),
+            shapes: Vec::new(),
             details: Vec::new(),
             field: None,
             model: request.model.clone(),
@@ -164,7 +168,10 @@ impl State {
         let index = match self.calls.get(&number) {
             Some(open) if !self.begins(open, id, name, arguments) => open.index,
             Some(_) => self.begin(number, id, name, out)?,
-            None => match self.unfinished(id) {
+            None => match self.unfinished(id, name) {
+                Some(_) if self.calls.len() >= NUMBERS_MAX => {
+                    return Err(failure::answer(format!("the answer numbers more than {NUMBERS_MAX} calls of tools")));
+                }
                 Some(index) => {
                     self.calls.insert(number, Open { index, id: id.to_owned(), has_name: true });
                     index
@@ -182,10 +189,17 @@ impl State {
                 Map::from_iter([(EXTRA.to_owned(), extra.clone()), (MODEL.to_owned(), self.asked.clone().into())]);
             self.assembly.call_opaque(index, opaque.into())?;
         }
+        let shape = self.shapes.get_mut(index);
         match arguments {
-            Some(Value::String(text)) => self.assembly.arguments(index, text, out),
+            Some(Value::String(text)) => {
+                shape.into_iter().for_each(|shape| shape.push(text));
+                self.assembly.arguments(index, text, out)
+            }
             None => Ok(()),
-            Some(value) => self.assembly.parsed_arguments(index, value.clone(), out),
+            Some(value) => {
+                shape.into_iter().for_each(|shape| *shape = Shape::whole());
+                self.assembly.parsed_arguments(index, value.clone(), out)
+            }
         }
     }
 
@@ -202,22 +216,28 @@ impl State {
         if id.is_empty() || open.id.is_empty() || open.id == id || !open.has_name {
             return false;
         }
-        let is_complete = || self.assembly.arguments_so_far(open.index).is_none_or(is_json);
+        let is_complete = || self.shapes.get(open.index).is_none_or(Shape::is_whole);
         let has_arguments = arguments.is_some_and(|arguments| arguments.as_str() != Some(""));
         !name.is_empty() || !has_arguments && is_complete()
     }
 
     fn begin(&mut self, number: u64, id: &str, name: &str, out: &mut Vec<Event>) -> Result<usize, CallError> {
         let index = self.assembly.begin_call(id, name, out)?;
+        self.shapes.push(Shape::default());
         self.calls.insert(number, Open { index, id: id.to_owned(), has_name: !name.is_empty() });
         Ok(index)
     }
 
-    /// The call of this id whose arguments are not complete, under whatever number.
-    fn unfinished(&self, id: &str) -> Option<usize> {
-        let open = self.calls.values().find(|open| !id.is_empty() && open.id == id)?;
-        let arguments = self.assembly.arguments_so_far(open.index)?;
-        (!is_json(arguments)).then_some(open.index)
+    /// The call of this id whose arguments are not complete, under whatever number. A piece with another name is another call:
+    /// some servers give all calls one id.
+    fn unfinished(&self, id: &str, name: &str) -> Option<usize> {
+        let is_open = |index: usize| self.shapes.get(index).is_some_and(|shape| !shape.is_whole());
+        let has_name = |index: usize| {
+            let own = self.assembly.call_name(index).unwrap_or_default();
+            [own, name].iter().any(|name| name.is_empty()) || own == name
+        };
+        let mut of_id = self.calls.values().filter(|open| !id.is_empty() && open.id == id).map(|open| open.index);
+        of_id.find(|index| is_open(*index) && has_name(*index))
     }
 
     fn finish_reason(&mut self, reason: &str, choice: &Value) {
@@ -245,9 +265,9 @@ impl State {
         if !opaque.is_empty() {
             self.assembly.first_reasoning_opaque(Value::Object(opaque))?;
         }
+        failure::refuse_nothing(&self.assembly, self.stop.is_some())?;
         let stop = self.stop.take().unwrap_or(Stop::End);
         let stop = if stop == Stop::End && self.assembly.calls() > 0 { Stop::Tools } else { stop };
-        failure::refuse_empty(&self.assembly, &stop)?;
         Ok(Answer {
             parts: self.assembly.finish()?,
             stop,

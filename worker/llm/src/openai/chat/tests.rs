@@ -246,7 +246,12 @@ fn whole_answers_of_other_servers() {
     );
     check_whole(
         &answer(json!({"content": ""}), "stop"),
-        &expect!["error answer: invalid response: the answer has no text and no tool calls"],
+        &expect![[r#"
+            parts:
+            stop: "end"
+            usage: {"input":0,"output":0,"cache_read":0,"cache_write":0,"reasoning":0}
+            model: "m-1"
+            id: null"#]],
     );
     check_whole(
         &answer(json!({"content": ""}), "length"),
@@ -256,6 +261,10 @@ fn whole_answers_of_other_servers() {
             usage: {"input":0,"output":0,"cache_read":0,"cache_write":0,"reasoning":0}
             model: "m-1"
             id: null"#]],
+    );
+    check_whole(
+        &json!({"choices": [{"index": 0, "message": {"content": ""}}]}),
+        &expect!["error answer: invalid response: the answer has no text and no tool calls"],
     );
     check_whole(&json!({"choices": []}), &expect!["error answer: the answer has no choices"]);
     check_whole(&json!([]), &expect!["error answer: the answer has no choices"]);

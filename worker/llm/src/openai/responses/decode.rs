@@ -78,7 +78,8 @@ fn read(response: &Value, output: &[Value], model: String, mut assembly: Assembl
         _ if refused => Stop::Refused,
         _ => Stop::End,
     };
-    failure::refuse_empty(&assembly, &stop)?;
+    // The status is the reason to stop.
+    failure::refuse_nothing(&assembly, json::text(response, "/status").is_some())?;
     let usage = response.get("usage").unwrap_or(&Value::Null);
     Ok(Answer {
         parts: assembly.finish()?,

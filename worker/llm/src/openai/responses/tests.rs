@@ -165,6 +165,16 @@ fn answers_that_stopped_early() {
     check_whole(&value, &expect!["error provider: boom"]);
     check_whole(
         &response(&json!([])),
+        &expect![[r#"
+            parts:
+            stop: "end"
+            usage: {"input":30,"output":12,"cache_read":10,"cache_write":0,"reasoning":8}
+            model: "m-1-2026"
+            id: "resp_1"
+            raw: {"service_tier":"default"}"#]],
+    );
+    check_whole(
+        &json!({"output": []}),
         &expect!["error answer: invalid response: the answer has no text and no tool calls"],
     );
     check_whole(

@@ -82,12 +82,33 @@ fn pieces_of_calls_find_their_call() {
             &[piece(zero.clone(), "a", "f", full), piece(one.clone(), "a", "f", "{\"x\":2}")],
             "a f{\"x\":1}, call_1_1 f{\"x\":2}",
         ),
+        // Two tools under one id are two calls, and what follows finds its own.
+        (
+            &[piece(zero.clone(), "x", "list", ""), piece(one.clone(), "x", "get", full)],
+            "x list{}, call_1_1 get{\"x\":1}",
+        ),
+        (
+            &[
+                piece(zero.clone(), "x", "list", ""),
+                piece(one.clone(), "x", "get", "{\"x\""),
+                piece(json!(2), "x", "get", ":1}"),
+            ],
+            "x list{}, call_1_1 get{\"x\":1}",
+        ),
         (&[piece(zero.clone(), "", "f", ""), piece(one, "", "f", "")], "call_1_0 f{}, call_1_1 f{}"),
         (&[piece(zero.clone(), "a", "", ""), piece(zero, "", "", full)], "the answer calls a tool without a name"),
     ];
     for (pieces, expected) in cases {
         assert_eq!(calls_of(pieces), *expected, "{pieces:?}");
     }
+}
+
+#[test]
+fn numbers_of_calls_are_bounded() {
+    let piece = |index: u64| json!({"index": index, "id": "a", "function": {"name": "f", "arguments": ""}});
+    assert_eq!(calls_of(&(0..256).map(piece).collect::<Vec<_>>()), "a f{}");
+    let many: Vec<_> = (0..257).map(piece).collect();
+    assert_eq!(calls_of(&many), "the answer numbers more than 256 calls of tools");
 }
 
 /// The answer to a stream of these chunks.
