@@ -31,6 +31,15 @@ pub(super) struct Admitted {
     pub(super) stored: Stored,
 }
 
+/// A process that asks for a session.
+struct Wanted {
+    process: RegisterNode,
+    /// The epoch of its registration; none if it is not registered.
+    epoch: Option<NodeEpoch>,
+    /// See [`Admitted::withheld`].
+    withheld: Option<RegisterNode>,
+}
+
 /// Why a session ends or does not start.
 pub(super) enum Refusal {
     /// Another member leads, or no member does.
@@ -76,25 +85,41 @@ impl Door {
         (address, stream): (&Arc<str>, u64),
         out: &Outbox,
     ) -> Option<Result<Admitted, Refusal>> {
-        let admitted = async {
-            let (node, level) = (hello.node.clone(), hello.level);
-            let (epoch, withheld) = self.attach(hello, address, stream).await?;
-            Ok(Admitted { epoch, level, withheld, stored: self.store_excess(&node).await? })
+        let (node, level) = (hello.node.clone(), hello.level);
+        let wanted = tokio::select! {
+            biased;
+            () = out.ended() => return None,
+            wanted = self.wanted(hello, address) => wanted,
         };
-        tokio::select! {
+        // Not given up half-way: a process that is registered without a session would count as alive for the whole length of one.
+        let attached = match wanted {
+            Ok(wanted) => self.attach(wanted, stream).await,
+            Err(refusal) => return Some(Err(refusal)),
+        };
+        let (epoch, withheld) = match attached {
+            Ok(attached) => attached,
+            Err(refusal) => return Some(Err(refusal)),
+        };
+        let stored = tokio::select! {
             biased;
             () = out.ended() => None,
-            admitted = admitted => Some(admitted),
+            stored = self.store_excess(&node) => Some(stored),
+        };
+        match stored {
+            Some(Ok(stored)) => Some(Ok(Admitted { epoch, level, withheld, stored })),
+            Some(Err(refusal)) => {
+                self.broke(node, epoch, stream);
+                Some(Err(refusal))
+            }
+            None => {
+                self.broke(node, epoch, stream);
+                None
+            }
         }
     }
 
-    /// Registers the worker's process, unless the state already has this registration. A reconnect needs no log entry.
-    async fn attach(
-        &self,
-        hello: Hello,
-        address: &Arc<str>,
-        stream: u64,
-    ) -> Result<(NodeEpoch, Option<RegisterNode>), Refusal> {
+    /// Looks whether a process may have its name, at the leader.
+    async fn wanted(&self, hello: Hello, address: &Arc<str>) -> Result<Wanted, Refusal> {
         let handle = self.service.handle();
         let mut leadership = handle.leadership();
         let known = leadership.wait_for(|now| !matches!(now, Leadership::Follower { leader: None }));
@@ -128,11 +153,19 @@ impl Door {
         let known = state.node(&node).map(|known| &*known.node).filter(|known| {
             known.boot_id == boot_id && known.inventory == inventory && known.health == NodeHealth::Ready
         });
-        let epoch = match known {
-            Some(known) => known.epoch,
-            None => self.register(RegisterNode { node: node.clone(), boot_id, inventory }).await?,
+        let epoch = known.map(|known| known.epoch);
+        Ok(Wanted { process: RegisterNode { node, boot_id, inventory }, epoch, withheld })
+    }
+
+    /// Registers the worker's process, unless the state already has this registration. A reconnect needs no log entry.
+    async fn attach(&self, wanted: Wanted, stream: u64) -> Result<(NodeEpoch, Option<RegisterNode>), Refusal> {
+        let Wanted { process, epoch, withheld } = wanted;
+        let node = process.node.clone();
+        let epoch = match epoch {
+            Some(epoch) => epoch,
+            None => self.register(process).await?,
         };
-        handle.session_hello(node, epoch, stream).await?;
+        self.service.handle().session_hello(node, epoch, stream).await?;
         Ok((epoch, withheld))
     }
 

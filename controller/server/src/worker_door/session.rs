@@ -140,7 +140,7 @@ pub(super) async fn run(
 
 impl Door {
     /// Tells the leader's loop that the stream of a worker broke.
-    fn broke(&self, node: NodeId, epoch: NodeEpoch, stream: u64) {
+    pub(super) fn broke(&self, node: NodeId, epoch: NodeEpoch, stream: u64) {
         if let Err(error) = self.service.handle().session_broke(node, epoch, stream) {
             // The session ends with its time, as if the worker had become silent.
             tracing::debug!(%error, "the end of a stream was not noted");
