@@ -48,6 +48,11 @@ pub trait Host: Send + Sync {
     /// Calls a model once. `model` is that of the node or graph; none for the default.
     async fn call(&self, place: NodePlace<'_>, model: Option<&str>, request: Request) -> Result<Answer, CallError>;
 
+    /// Whether answers of a model are judged by why it stopped. Those of a run that was recorded before they were are not.
+    fn judges(&self, _model: Option<&str>) -> bool {
+        true
+    }
+
     /// The tools of a model node by the names in its list.
     async fn tools(&self, place: NodePlace<'_>, names: &[String]) -> Result<Vec<Offered>, Fault> {
         match names.first() {

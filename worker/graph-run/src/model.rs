@@ -102,7 +102,7 @@ impl Node<'_> {
             },
             mark_errors: true,
             utf8: true,
-            judged: true,
+            judged: self.host.judges(self.model()),
             // The texts of earlier answers are a result as well.
             all_texts: true,
             ..Settings::default()

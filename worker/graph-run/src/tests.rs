@@ -23,6 +23,8 @@ struct Here {
     requests: Mutex<Vec<Request>>,
     abandoned: Mutex<Vec<String>>,
     warned: Mutex<Vec<String>>,
+    /// Its run was recorded before answers were judged.
+    old: bool,
 }
 
 #[async_trait]
@@ -51,6 +53,10 @@ impl Host for Here {
     async fn tools(&self, _: NodePlace<'_>, names: &[String]) -> Result<Vec<Offered>, Fault> {
         let tool = |name: &String| Tool { name: name.clone(), description: String::new(), input_schema: json!({}) };
         Ok(names.iter().map(|name| Offered { name: name.clone(), tool: tool(name) }).collect())
+    }
+
+    fn judges(&self, _: Option<&str>) -> bool {
+        !self.old
     }
 
     async fn ask(&self, asked: Asked<'_>) -> Result<String, Fault> {
@@ -239,6 +245,19 @@ async fn a_cut_answer_is_said_and_is_no_value() {
     let host = check(&formed, &[], &["cut {\"x\": \"on", "{\"x\": \"b\"}"], "extraction").await;
     assert_eq!(host.requests.lock().expect("no panic").len(), 1);
     check(&formed, &[], &["cut {\"x\": \"a\"}"], "a").await;
+}
+
+/// A node in flight keeps what its run was recorded with.
+#[tokio::test]
+async fn a_run_from_before_answers_were_judged_goes_on_unjudged() {
+    let root = agents(&[(
+        "g/graph.yaml",
+        "name: g\nstart: a\nnodes:\n  a: {type: llm, prompt: p, state_updates: {x: '{{output}}'}, next: e}\n  e: {type: end, output: '{{x}}'}\n",
+    )]);
+    let host = Here { answers: Mutex::new(vec!["cut Once upon"]), old: true, ..Here::default() };
+    let ran = run(root.path(), &host).await;
+    assert_eq!(ran.result.expect("an output"), "Once upon");
+    assert!(host.warned.lock().expect("no panic").is_empty());
 }
 
 #[tokio::test]
