@@ -96,8 +96,8 @@ pub struct Halt {
 
 impl Failure {
     /// Of an answer that is a refusal.
-    pub fn refused(answer: Answer) -> Self {
-        Self::Refused { words: judge::words(&answer), model: judge::bounded(&answer.model) }
+    pub fn refused(answer: &Answer) -> Self {
+        Self::Refused { words: judge::words(answer), model: judge::bounded(&answer.model) }
     }
 }
 

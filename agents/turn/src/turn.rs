@@ -254,10 +254,10 @@ impl Turn {
         let has_calls = answer.tool_calls().next().is_some();
         if self.settings.judged {
             match Ended::of(&answer.stop) {
-                Ended::Refused => return fail(Failure::refused(answer)),
+                Ended::Refused => return fail(Failure::refused(&answer)),
                 // The arguments of the last call are not all there.
                 Ended::Cut if has_calls => return self.cut(&answer),
-                Ended::Broken => return self.ask_anew(answer),
+                Ended::Broken => return self.ask_anew(&answer),
                 Ended::Whole | Ended::Cut => {}
             }
         }
@@ -353,7 +353,7 @@ impl Turn {
         let says_nothing = judge::is_empty(&answer) && (!all || self.said.is_empty());
         if self.settings.judged && says_nothing {
             // All tokens went into thoughts.
-            return if cut { self.cut(&answer) } else { self.ask_anew(answer) };
+            return if cut { self.cut(&answer) } else { self.ask_anew(&answer) };
         }
         self.empty = 0;
         let text = if all { &self.said } else { text };
@@ -388,7 +388,7 @@ impl Turn {
     }
 
     /// Asks again after an answer that is of no use. It is not repeated to the model: some providers refuse thoughts that nothing follows.
-    fn ask_anew(&mut self, answer: Answer) -> Vec<Effect> {
+    fn ask_anew(&mut self, answer: &Answer) -> Vec<Effect> {
         self.empty += 1;
         let word = if let Stop::Other(word) = &answer.stop { judge::bounded(word) } else { String::new() };
         let word = Some(word).filter(|word| !word.is_empty());

@@ -183,7 +183,8 @@ fn words_of_a_provider_are_bounded() {
     let mut turn = Turn::new(judged(&[]));
     turn.step(start(json!({})), &Typed);
     for time in 1.. {
-        let Event::Answered(mut answer) = stopped(vec![], Stop::Other(format!("error\n{}", "x".repeat(100_000)))) else {
+        let Event::Answered(mut answer) = stopped(vec![], Stop::Other(format!("error\n{}", "x".repeat(100_000))))
+        else {
             unreachable!("an answer")
         };
         answer.model = "m".repeat(100_000);

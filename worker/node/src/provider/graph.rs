@@ -30,6 +30,7 @@ use self::host::{Surroundings, Tokens, Told};
 use self::models::GraphModels;
 use self::permitted::Permitted;
 use self::remote::Remote;
+use super::llm::drive::{ESTIMATED, USAGE};
 use super::llm::fault::Fault;
 use super::llm::model::Listener as _;
 use super::llm::normal::toolbox::Toolbox;
@@ -169,6 +170,9 @@ impl GraphAgent {
             let counted = tokens.map(|(name, count)| (name.to_owned(), count.load(Ordering::Relaxed).into()));
             metadata.extend(counted);
             metadata.extend(models.metadata());
+            if host.tokens.estimated.load(Ordering::Relaxed) {
+                metadata.insert(USAGE.to_owned(), ESTIMATED.into());
+            }
         }
         match ran.result {
             Ok(text) => Ok(json!({ "text": text, "state": ran.state })),

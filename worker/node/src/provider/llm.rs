@@ -2,7 +2,7 @@
 //! models, and records each step in the job's journal, so that a later attempt repeats no call.
 
 mod again;
-mod drive;
+pub(super) mod drive;
 mod environment;
 pub(super) mod fault;
 pub(super) mod fixed;

@@ -138,7 +138,7 @@ impl PythonProgram {
             Err(Silence::Broken(why)) => return Execution::failed(FailureKind::Agent, why),
         };
         self.keeps = std::mem::take(&mut frame.keeps);
-        frame.execution_metadata.extend(calls.seen().map(|seen| ("_models".to_owned(), seen)));
+        frame.execution_metadata.extend(calls.measured());
         match frame.kind {
             Kind::Result => Execution::Output {
                 // An agent that returns nothing returns null.

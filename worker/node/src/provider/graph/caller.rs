@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use atlas_env::Env;
 use atlas_model::{CallError, CallErrorKind, Request};
-use atlas_turn::{Turn, Used, used};
 use atlas_turn::record::Answered as Recorded;
+use atlas_turn::{Turn, Used, used};
 use atlas_types::{Micros, SecretText, StepKey, StepKind, StepUsage};
 use tokio::sync::mpsc;
 

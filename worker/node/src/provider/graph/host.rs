@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
@@ -77,6 +77,8 @@ pub(in crate::provider) fn locked(secrets: &Mutex<Secrets>) -> MutexGuard<'_, Se
 pub(super) struct Tokens {
     pub(super) input: AtomicU64,
     pub(super) output: AtomicU64,
+    /// Whether a part of them is an estimate.
+    pub(super) estimated: AtomicBool,
     open: Mutex<BTreeMap<StepKey, Used>>,
 }
 
@@ -317,7 +319,10 @@ impl Host for Surroundings<'_> {
             Ok(outcome) => {
                 let Recorded { answer, place } =
                     serde_json::from_slice(&outcome).map_err(|error| other(error.to_string()))?;
-                let atlas_turn::Used { usage, .. } = atlas_turn::used(&fixed.settings, || request, &answer);
+                let atlas_turn::Used { usage, estimated } = atlas_turn::used(&fixed.settings, || request, &answer);
+                if estimated {
+                    self.tokens.estimated.store(true, Ordering::Relaxed);
+                }
                 let cost = Turn::new(fixed.settings.clone()).cost(place, &usage).0;
                 self.tokens.note(work, &usage, cost);
                 Ok(answer)
@@ -325,6 +330,11 @@ impl Host for Surroundings<'_> {
             Err(CallFault::Call(error)) => Err(error),
             Err(CallFault::Journal(error)) => self.fail(error).await,
         }
+    }
+
+    fn judges(&self, model: Option<&str>) -> bool {
+        let models = self.models.as_ref().and_then(|models| models.named(model));
+        models.is_none_or(|(fixed, _)| fixed.settings.judged)
     }
 
     async fn warn(&self, _: NodePlace<'_>, text: String) {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_graph::{Graph, Kind};
+use atlas_model::NanoDollars;
 use atlas_package::model_name;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -94,7 +95,9 @@ impl GraphModels {
         let fixed = Fixed::read(recorded)?;
         let others: Others = serde_json::from_slice(recorded)
             .map_err(|error| Fault::internal(format!("step 0 is not readable: {error}")))?;
-        let open = |fixed: Fixed| {
+        let open = |mut fixed: Fixed| {
+            // The budget is that of the job, also where the record is of the job that it forks.
+            fixed.settings.limits.budget = work.assignment.budget_nanodollars.map(NanoDollars);
             let models = Models::open(&fixed.source, &fixed.settings.model, work, control, shared)?;
             Ok::<_, Fault>((fixed, models))
         };

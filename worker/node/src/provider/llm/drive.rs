@@ -228,7 +228,10 @@ impl Driver<'_, '_> {
                 }
                 if let Some(name) = normal.summarizer().filter(|name| *name != own_name(&agent.contract)) {
                     match Fixed::of_other(agent, &name, &work.assignment.attachments, shared) {
-                        Ok(other) => fixed.summarizer = Some(Box::new(other)),
+                        Ok(mut other) => {
+                            other.settings.limits.budget = budget;
+                            fixed.summarizer = Some(Box::new(other));
+                        }
                         Err(fault) => warnings
                             .push(format!("the model \"{name}\" for summaries: {fault}; the agent's own one is used")),
                     }

@@ -2,17 +2,19 @@
 //! package for them. Each call is a step of the job's journal, which counts against its budget; a later attempt that asks the same gets the
 //! recorded answer.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use atlas_model::{Message, NanoDollars, Request, Stop};
 use atlas_turn::record::Answered;
+use atlas_turn::used;
 use atlas_types::{StepKind, StepUsage};
 use futures::StreamExt as _;
 use futures::future::{BoxFuture, FutureExt as _};
 use futures::stream::FuturesUnordered;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
 use crate::journal::{Journal, Made, Purse, hashed};
@@ -22,6 +24,7 @@ use crate::provider::graph::caller::{CallFault, Caller};
 use crate::provider::graph::host::Told;
 use crate::provider::graph::models::Callable;
 use crate::provider::graph::pass;
+use crate::provider::llm::drive::{ESTIMATED, USAGE};
 use crate::provider::llm::fault::Fault;
 use crate::provider::llm::fixed::{Fixed, Source};
 use crate::provider::llm::model::Models;
@@ -57,6 +60,8 @@ struct Opened {
     book: Book,
     purse: Purse,
     secrets: Mutex<Secrets>,
+    /// Whether tokens of a call are an estimate.
+    estimated: AtomicBool,
 }
 
 /// The model that a job's program can call, or why there is none.
@@ -129,9 +134,16 @@ impl Calls {
         }
     }
 
-    /// What the attempt has seen of the models of the namespace.
-    pub(super) fn seen(&self) -> Option<Value> {
-        self.opened.as_ref()?.callable.1.seen.as_ref()?.value()
+    /// What the job's metadata says about the calls: what the attempt has seen of the models of the namespace, and whether tokens are an estimate.
+    pub(super) fn measured(&self) -> Map<String, Value> {
+        let mut measured = Map::new();
+        let Some(opened) = &self.opened else { return measured };
+        let seen = opened.callable.1.seen.as_ref().and_then(|seen| seen.value());
+        measured.extend(seen.map(|seen| ("_models".to_owned(), seen)));
+        if opened.estimated.load(Ordering::Relaxed) {
+            measured.insert(USAGE.to_owned(), ESTIMATED.into());
+        }
+        measured
     }
 }
 
@@ -142,13 +154,14 @@ async fn open(work: &Work, shared: &Shared, control: &mut Control<'_>) -> Result
     let purse = journal.purse(budget);
     let book = Book::open(journal, Arc::clone(&shared.env.clock)).await?;
     let make = || async {
-        let mut fixed = Fixed::of(&work.agent, &work.assignment.attachments, shared)?;
-        fixed.settings.limits.budget = budget;
+        let fixed = Fixed::of(&work.agent, &work.assignment.attachments, shared)?;
         let outcome = serde_json::to_vec(&fixed).map_err(|error| Fault::internal(error.to_string()))?;
         Ok::<_, Fault>(Made { outcome, usage: StepUsage::default() })
     };
     let recorded = book.step(StepKind::Start, hashed(&("start", "python")), make).await?;
-    let fixed = Fixed::read(&recorded)?;
+    let mut fixed = Fixed::read(&recorded)?;
+    // The budget is that of the job, also where the record is of the job that it forks.
+    fixed.settings.limits.budget = budget;
     let models = Models::open(&fixed.source, &fixed.settings.model, work, control, shared)?;
     let mut lines = models.left_out.clone();
     if fixed.source == Source::Mock {
@@ -158,7 +171,7 @@ async fn open(work: &Work, shared: &Shared, control: &mut Control<'_>) -> Result
         pass(control, Told::Log { level: "warning", text }).await;
     }
     let secrets = Mutex::new(control.secrets.clone());
-    Ok(Opened { callable: (fixed, models), book, purse, secrets })
+    Ok(Opened { callable: (fixed, models), book, purse, secrets, estimated: AtomicBool::new(false) })
 }
 
 /// What has happened in a call.
@@ -181,7 +194,7 @@ impl Opened {
         };
         let key = self.book.key(&("python model", asked));
         let caller = Caller { env, job, book: &self.book, purse: &self.purse, secrets: &self.secrets, told };
-        let recorded = match caller.called(&self.callable, key, request).await {
+        let recorded = match caller.called(&self.callable, key, request.clone()).await {
             Ok(recorded) => recorded,
             Err(CallFault::Call(error)) => {
                 return Answer::Failed(told_of(&Fault::Turn(atlas_turn::Failure::Call(error))));
@@ -192,9 +205,12 @@ impl Opened {
             Ok(recorded) => recorded.answer,
             Err(error) => return Answer::Failed(told_of(&Fault::internal(error.to_string()))),
         };
+        if used(settings, || request, &answer).estimated {
+            self.estimated.store(true, Ordering::Relaxed);
+        }
         match answer.stop {
             Stop::Refused => {
-                return Answer::Failed(told_of(&Fault::Turn(atlas_turn::Failure::refused(answer))));
+                return Answer::Failed(told_of(&Fault::Turn(atlas_turn::Failure::refused(&answer))));
             }
             Stop::Length => {
                 let text = format!("the answer of {} was cut at its limit of tokens", answer.model);

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::scene::{Scene, contract};
 use super::stored::{spec, with};
-use crate::support::End;
+use crate::support::{End, without_python};
 
 async fn ended(provider: &str, mock: &str) -> (Scene, End) {
     let mut scene = Scene::set(&[("agent.yaml", &contract(provider, "")), ("mock.yaml", mock)], &[]).await;
@@ -75,13 +75,25 @@ async fn a_provider_that_limits_calls_for_seconds_fails_no_job() {
 
 #[tokio::test]
 async fn answers_without_usage_are_counted_by_an_estimate_under_a_budget() {
-    for (tokens, estimated) in [([0, 0], true), ([10, 5], false)] {
+    let graph = "name: thinker\nstart: a\nnodes:\n  a: {type: llm, prompt: p, next: e}\n  e: {type: end}\n";
+    let graph_contract = "agent:\n  name: thinker\n  version: 1.0.0\n  provider: {type: graph}\n";
+    let python_contract = "agent: {name: thinker, version: 1.0.0, model: {preference: fast}}\n";
+    let python = "from atlas.runtime.base import AgentBase\n\n\nclass Thinker(AgentBase):\n    async def execute(self, input_data):\n        \
+                  return {\"said\": (await self.context.llm.complete(\"p\")).text}\n";
+    let llm_contract = contract("", "");
+    let llm: &[(&str, &str)] = &[("agent.yaml", &llm_contract)];
+    let graph: &[(&str, &str)] = &[("agent.yaml", graph_contract), ("graph.yaml", graph)];
+    let python: &[(&str, &str)] = &[("agent.yaml", python_contract), ("agent.py", python)];
+    let kinds = [llm, graph, python].into_iter().take(if without_python() { 2 } else { 3 });
+    for (files, (tokens, estimated)) in
+        kinds.flat_map(|files| [([0, 0], true), ([10, 5], false)].map(|case| (files, case)))
+    {
         let server = Server::start(move |_, _| Reply::Message {
             content: vec![json!({"type": "text", "text": "{\"said\": \"something of some length\"}"})],
             tokens,
         });
         let server = server.expect("a server");
-        let mut scene = Scene::set(&[("agent.yaml", &contract("", ""))], &[]).await;
+        let mut scene = Scene::set(files, &[]).await;
         let assignment = with(scene.attempt(1, "{}"), &[("small", spec(&server, "tiny"))]);
         let end = scene.run(&Assignment { budget_nanodollars: Some(50_000_000), ..assignment }).await;
         let usage = &scene.journal.steps[1].usage;

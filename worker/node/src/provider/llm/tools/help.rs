@@ -12,7 +12,7 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::super::drive::Driver;
+use super::super::drive::{Driver, ESTIMATED, USAGE};
 use super::super::fault::Fault;
 use super::super::fixed::Fixed;
 use super::super::model::{Answered, Models};
@@ -268,7 +268,10 @@ impl Driver<'_, '_> {
         Ok(match called {
             Ok(Answered { answer, place }) => {
                 let text = answer.text();
-                let Used { usage, .. } = used(&fixed.settings, || request.clone(), &answer);
+                let Used { usage, estimated } = used(&fixed.settings, || request.clone(), &answer);
+                if estimated {
+                    self.metadata.insert(USAGE.to_owned(), ESTIMATED.into());
+                }
                 let usage = StepUsage {
                     duration,
                     tokens_input: usage.input,
