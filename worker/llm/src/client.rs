@@ -32,6 +32,8 @@ use crate::auth::LoginTokens;
 use crate::scripted::Script;
 use crate::{Endpoint, Event, Protocol};
 
+use exchange::Failed;
+
 pub use dial::Connector;
 pub use proxy::Proxy;
 pub use trust::Trust;
@@ -129,6 +131,8 @@ pub struct Failure {
     pub error: CallError,
     /// The last error of each target before, with the target's place.
     pub earlier: Vec<(usize, CallError)>,
+    /// The targets, by place, that would fail in the same way once more: the provider says so, or its API is elsewhere.
+    pub lasting: BTreeSet<usize>,
 }
 
 /// What a probe of a target found.
@@ -213,12 +217,15 @@ impl Client {
     ) -> Result<Done, Failure> {
         let end = self.env.clock.monotonic().saturating_add(limit);
         let mut call = Call { client: self, end, shown: false, tries: 0, watch };
-        let mut errors: Vec<(usize, CallError)> = Vec::new();
+        let (mut errors, mut lasting): (Vec<(usize, CallError)>, _) = (Vec::new(), BTreeSet::new());
         for (place, target) in targets.iter().enumerate() {
             match call.target(target, request).await {
                 Ok(answer) => return Ok(Done { answer, target: place, tries: call.tries }),
-                Err(error) => {
+                Err(Failed { error, retry }) => {
                     let last = !another_model_may_help(error.kind);
+                    if retry == Some(false) {
+                        lasting.insert(place);
+                    }
                     errors.push((place, error));
                     if last {
                         break;
@@ -228,7 +235,7 @@ impl Client {
         }
         let none = || CallError::new(CallErrorKind::Request, "there is no model to call");
         let error = errors.pop().map_or_else(none, |(_, error)| error);
-        Err(Failure { error, earlier: errors })
+        Err(Failure { error, earlier: errors, lasting })
     }
 
     /// Whether a target can be reached and its provider knows the model. It calls no model and takes at most 5 s.
@@ -278,7 +285,7 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    async fn target(&mut self, target: &Target, request: &Request) -> Result<Answer, CallError> {
+    async fn target(&mut self, target: &Target, request: &Request) -> Result<Answer, Failed> {
         let (request, left_out) = fit::fit(target, request)?;
         for setting in left_out {
             (self.watch)(Progress::Dropped { target, setting });
@@ -289,7 +296,7 @@ impl Call<'_> {
         loop {
             let left = end.saturating_sub(clock.monotonic()).min(target.timeout);
             if left.is_zero() {
-                return Err(CallError::new(CallErrorKind::Timeout, "there was no time left for the call"));
+                return Err(CallError::new(CallErrorKind::Timeout, "there was no time left for the call").into());
             }
             if std::mem::take(&mut self.shown) {
                 (self.watch)(Progress::Reset);
@@ -313,13 +320,13 @@ impl Call<'_> {
             (self.watch)(Progress::Failed { target, error: &failed.error, pause });
             match pause {
                 Some(pause) => clock.sleep(pause).await,
-                None => return Err(failed.error),
+                None => return Err(failed),
             }
         }
     }
 
     /// The pause before the next try of the target; none if there is no next one.
-    fn pause(&self, target: &Target, failed: &exchange::Failed, failures: u32, end: Duration) -> Option<Duration> {
+    fn pause(&self, target: &Target, failed: &Failed, failures: u32, end: Duration) -> Option<Duration> {
         let retry = failed.retry.unwrap_or(failed.error.kind.is_transient());
         if !retry || failures >= target.attempts {
             return None;
@@ -331,7 +338,7 @@ impl Call<'_> {
         (env.clock.monotonic().saturating_add(pause) < end).then_some(pause)
     }
 
-    async fn attempt(&mut self, target: &Target, request: &Request, tries: u32) -> Result<Answer, exchange::Failed> {
+    async fn attempt(&mut self, target: &Target, request: &Request, tries: u32) -> Result<Answer, Failed> {
         let client = self.client;
         match &target.backend {
             Backend::Scripted(script) => {

@@ -104,7 +104,13 @@ impl Client {
         let read = self.read(&mut body, &mut *decoder, http.read_timeout, sink).await;
         let status = Some(head.status.as_u16());
         let known = |error: CallError| CallError { status: error.status.or(status), ..error };
-        Ok(read.map_err(|error| prepared.clean(astray::answered(http, &prepared.parts, &head.headers, known(error))))?)
+        read.map_err(|error| {
+            let error = known(error);
+            match astray::answered(http, &prepared.parts, &head.headers, &error) {
+                Some(error) => Failed { error: prepared.clean(error), retry: Some(false) },
+                None => prepared.clean(error).into(),
+            }
+        })
     }
 
     /// Gets an access token, if the protocol needs one.
@@ -155,7 +161,9 @@ impl Client {
     ) -> Failed {
         let body = self.beginning(body, http.read_timeout, ERROR_BODY_BYTES_MAX).await;
         let error = http.protocol.failure(head.status, &head.headers, &body);
-        let error = prepared.clean(astray::refused(http, &prepared.parts, &request.model, error));
+        let astray = astray::refused(http, &prepared.parts, &request.model, &error);
+        let is_astray = astray.is_some();
+        let error = prepared.clean(astray.unwrap_or(error));
         let now = Duration::from_micros(u64::try_from(self.env.clock.wall().0).unwrap_or(0));
         let retry_after = backoff::asked(&head.headers, now).or(error.retry_after);
         let refused = prepared.bearer.as_ref().filter(|_| head.status == StatusCode::UNAUTHORIZED);
@@ -165,7 +173,7 @@ impl Client {
         let retry = match head.headers.get("x-should-retry").map(http::HeaderValue::as_bytes) {
             Some(b"true") => Some(true),
             Some(b"false") => Some(false),
-            _ => None,
+            _ => is_astray.then_some(false),
         };
         Failed { error: CallError { retry_after, ..error }, retry }
     }
@@ -182,7 +190,8 @@ impl Client {
         if !head.status.is_success() {
             let head_of_body = &body[..body.len().min(ERROR_BODY_BYTES_MAX)];
             let error = http.protocol.failure(head.status, &head.headers, head_of_body);
-            return Err(prepared.clean(astray::refused(http, &prepared.parts, model, error)));
+            let astray = astray::refused(http, &prepared.parts, model, &error);
+            return Err(prepared.clean(astray.unwrap_or(error)));
         }
         if !http.protocol.has_model(model, &body) {
             return Err(CallError::new(CallErrorKind::UnknownModel, format!("model '{model}' not found")));

@@ -41,8 +41,9 @@ fn check(replies: Vec<Reply>, targets: &[Target], stream: bool, limit: Duration,
             Ok(done) => {
                 format!("{end:?} {:?} of target {} after {} tries", done.answer.text(), done.target, done.tries)
             }
-            Err(Failure { error, earlier }) => {
-                format!("{end:?} failed: {} {error} (earlier: {})", error.kind.name(), earlier.len())
+            Err(Failure { error, earlier, lasting }) => {
+                let lasting = if lasting.is_empty() { String::new() } else { format!(", lasting: {lasting:?}") };
+                format!("{end:?} failed: {} {error} (earlier: {}{lasting})", error.kind.name(), earlier.len())
             }
         });
         log.push(format!("requests: {}, replies left: {}", server.seen().len(), server.left()));
@@ -170,9 +171,42 @@ fn other_failures_are_not() {
         false,
         LIMIT,
         &expect![[r#"
+            0ns try 1 of small
+            0ns provider busy, pause None
+            0ns failed: provider busy (earlier: 0, lasting: {0})
+            requests: 1, replies left: 0"#]],
+    );
+    check(
+        vec![busy(429).header("x-should-retry", "false")],
+        &[target()],
+        false,
+        LIMIT,
+        &expect![[r#"
+            0ns try 1 of small
+            0ns rate_limited busy, pause None
+            0ns failed: rate_limited busy (earlier: 0, lasting: {0})
+            requests: 1, replies left: 0"#]],
+    );
+    check(
+        vec![Reply::new(404, "text/plain", "no such page")],
+        &[target()],
+        false,
+        LIMIT,
+        &expect![[r#"
         0ns try 1 of small
-        0ns provider busy, pause None
-        0ns failed: provider busy (earlier: 0)
+        0ns answer no such page: the API is not at localhost:1/…/chat/completions; the base_url of this model is what comes before "/chat/completions"; at most servers it ends with "/v1", pause None
+        0ns failed: answer no such page: the API is not at localhost:1/…/chat/completions; the base_url of this model is what comes before "/chat/completions"; at most servers it ends with "/v1" (earlier: 0, lasting: {0})
+        requests: 1, replies left: 0"#]],
+    );
+    check(
+        vec![Reply::new(200, "text/html", "<html>")],
+        &[target()],
+        true,
+        LIMIT,
+        &expect![[r#"
+        0ns try 1 of small
+        0ns answer the answer is text/html and not a stream: <html>: the API is not at localhost:1/…/chat/completions; the base_url of this model is what comes before "/chat/completions"; at most servers it ends with "/v1", pause None
+        0ns failed: answer the answer is text/html and not a stream: <html>: the API is not at localhost:1/…/chat/completions; the base_url of this model is what comes before "/chat/completions"; at most servers it ends with "/v1" (earlier: 0, lasting: {0})
         requests: 1, replies left: 0"#]],
     );
     let elsewhere = Reply::new(307, "text/plain", "").header("location", "http://localhost:9/steal");

@@ -99,7 +99,7 @@ fn hostile_answers_are_errors() {
         true,
         Reply::new(200, "text/html", "<html>"),
         &expect![[
-            r#"answer: the answer is text/html and not a stream: <html>: the API is not at localhost:1/v2/chat; the base_url of this model ends with "/v2", or is left out"#
+            r#"answer: the answer is text/html and not a stream: <html>: the API is not at localhost:1/…/chat; the base_url of this model ends with "/v2", or is left out"#
         ]],
     );
     check(

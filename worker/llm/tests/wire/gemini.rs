@@ -93,7 +93,7 @@ fn hostile_answers_are_errors() {
         false,
         Reply::new(200, "text/html", "<html>"),
         &expect![
-            "answer: the answer is not JSON: expected value at line 1 column 1: <html>: the API is not at localhost:1/v1beta/models/gemini-test:generateContent; the base_u"
+            "answer: the answer is not JSON: expected value at line 1 column 1: <html>: the API is not at localhost:1/…/models/gemini-test:generateContent; the base_url of"
         ],
     );
     let calls: Vec<Value> = (0..500).map(|_| json!({"functionCall": {"name": "f"}})).collect();

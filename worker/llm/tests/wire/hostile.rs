@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use atlas_llm::client::{Client, Target};
+use atlas_llm::client::{Backend, Client, Target};
 use atlas_model::{Message, Request};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
@@ -57,7 +57,7 @@ fn whole_answers() {
         Reply::new(200, "text/html", "<html>maintenance</html>"),
         false,
         &expect![
-            "answer after 0ns, 239 bytes: the answer is not JSON: expected value at line 1 column 1: <html>maintenance</html>: the API is not at localhost:1/v1/chat/completions; the base_url o"
+            "answer after 0ns, 240 bytes: the answer is not JSON: expected value at line 1 column 1: <html>maintenance</html>: the API is not at localhost:1/…/chat/completions; the base_url of"
         ],
     );
     check(
@@ -110,7 +110,7 @@ fn streams() {
         Reply::new(200, "text/html", "<html>").endless("x".repeat(9999), Duration::ZERO),
         true,
         &expect![
-            "answer after 0ns, 710 bytes: the answer is text/html and not a stream: <html>xxxxxx: the API is not at localhost:1/v1/chat/completions; the base_url of this model is what comes be"
+            "answer after 0ns, 711 bytes: the answer is text/html and not a stream: <html>xxxxxx: the API is not at localhost:1/…/chat/completions; the base_url of this model is what comes bef"
         ],
     );
     check(
@@ -190,10 +190,14 @@ fn refusals() {
 
 /// The error of a call whose base URL is wrong, or whose model is.
 fn check_address(reply: Reply, expected: &Expect) {
+    check_address_of(target(), reply, expected);
+}
+
+fn check_address_of(target: Target, reply: Reply, expected: &Expect) {
     let line = run(|env, network| async move {
         let _server = Server::start(&env, &network, HOST, |_| Ok(()), vec![reply]);
         let request = Request { messages: vec![Message::user("Hi")], ..Request::default() };
-        let target = Target { attempts: 1, ..target() };
+        let target = Target { attempts: 1, ..target };
         let limit = Duration::from_secs(60);
         let called = Client::new(env.clone()).call(&[target], &request, limit, &mut |_| {}).await;
         let error = called.expect_err("an error").error;
@@ -207,31 +211,31 @@ fn a_wrong_base_url_is_told_from_an_unknown_model() {
     check_address(
         Reply::new(404, "text/plain", "404 page not found"),
         &expect![[
-            r#"answer Some(404): 404 page not found: the API is not at localhost:1/v1/chat/completions; the base_url of this model is what comes before "/chat/completions"; at most servers it ends with "/v1""#
+            r#"answer Some(404): 404 page not found: the API is not at localhost:1/…/chat/completions; the base_url of this model is what comes before "/chat/completions"; at most servers it ends with "/v1""#
         ]],
     );
     check_address(
         Reply::json(404, &json!({"detail": "Not Found"})),
         &expect![[
-            r#"answer Some(404): Not Found: the API is not at localhost:1/v1/chat/completions; the base_url of this model is what comes before "/chat/completions"; at most servers it ends with "/v1""#
+            r#"answer Some(404): Not Found: the API is not at localhost:1/…/chat/completions; the base_url of this model is what comes before "/chat/completions"; at most servers it ends with "/v1""#
         ]],
     );
     check_address(
         Reply::json(404, &json!({"error": {"message": "Invalid URL (POST /v1/chat/completions)"}})),
         &expect![[
-            r#"answer Some(404): Invalid URL (POST /v1/chat/completions): the API is not at localhost:1/v1/chat/completions; the base_url of this model is what comes before "/chat/completions"; at most servers it ends with "/v1""#
+            r#"answer Some(404): Invalid URL (POST /…/chat/completions): the API is not at localhost:1/…/chat/completions; the base_url of this model is what comes before "/chat/completions"; at most servers it ends with "/v1""#
         ]],
     );
     check_address(
         Reply::new(405, "text/html", "<h1>405 Not Allowed</h1>"),
         &expect![[
-            r#"answer Some(405): <h1>405 Not Allowed</h1>: the API is not at localhost:1/v1/chat/completions; the base_url of this model is what comes before "/chat/completions"; at most servers it ends with "/v1""#
+            r#"answer Some(405): <h1>405 Not Allowed</h1>: the API is not at localhost:1/…/chat/completions; the base_url of this model is what comes before "/chat/completions"; at most servers it ends with "/v1""#
         ]],
     );
     check_address(
         Reply::new(200, "text/html", "<html>Welcome</html>"),
         &expect![[
-            r#"answer Some(200): the answer is not JSON: expected value at line 1 column 1: <html>Welcome</html>: the API is not at localhost:1/v1/chat/completions; the base_url of this model is what comes before "/chat/completions"; at most servers it ends with "/v1""#
+            r#"answer Some(200): the answer is not JSON: expected value at line 1 column 1: <html>Welcome</html>: the API is not at localhost:1/…/chat/completions; the base_url of this model is what comes before "/chat/completions"; at most servers it ends with "/v1""#
         ]],
     );
     check_address(
@@ -243,4 +247,18 @@ fn a_wrong_base_url_is_told_from_an_unknown_model() {
         &expect!["unknown_model Some(404): gpt-test: not found"],
     );
     check_address(Reply::json(200, &json!({"error": {"message": "oops"}})), &expect!["provider Some(200): oops"]);
+}
+
+#[test]
+fn a_key_in_the_path_of_a_base_url_is_not_repeated() {
+    let mut target = target();
+    let Backend::Http(http) = &mut target.backend else { unreachable!("the target is a provider") };
+    http.endpoint.base_url = format!("http://{HOST}/0123456789abcdef/openai");
+    check_address_of(
+        target,
+        Reply::json(404, &json!({"error": "Cannot POST /0123456789abcdef/openai/chat/completions"})),
+        &expect![[
+            r#"answer Some(404): Cannot POST /…/chat/completions: the API is not at localhost:1/…/chat/completions; the base_url of this model is what comes before "/chat/completions"; at most servers it ends with "/v1""#
+        ]],
+    );
 }

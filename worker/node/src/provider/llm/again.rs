@@ -28,7 +28,10 @@ impl Rounds {
         }
         // A script answers the same in each round.
         let is_http = |target: &Target| matches!(target.backend, Backend::Http(_));
-        let again = |place: usize| targets.get(place).is_some_and(|target| target.attempts > 1 && is_http(target));
+        let again = |place: usize| {
+            let target = targets.get(place).filter(|_| !failure.lasting.contains(&place));
+            target.is_some_and(|target| target.attempts > 1 && is_http(target))
+        };
         let all = failure.earlier.iter().map(|(place, error)| (*place, error)).chain([place_of(failure)]);
         let is_limited = |error: &CallError| error.kind == RateLimited && error.retry_after.is_none();
         if all.into_iter().any(|(place, error)| is_limited(error) && again(place)) {
@@ -38,7 +41,9 @@ impl Rounds {
             let nanoseconds = u64::try_from(full.as_nanos() / 4).unwrap_or(u64::MAX);
             return Some(full - Duration::from_nanos(random % nanoseconds.saturating_add(1)));
         }
-        if last != Answer || !again(failure.earlier.len()) || self.answers >= ANSWERS_MAX {
+        // A redirect leads away in each round.
+        let is_success = failure.error.status.is_some_and(|status| (200..300).contains(&status));
+        if last != Answer || !is_success || !again(failure.earlier.len()) || self.answers >= ANSWERS_MAX {
             return None;
         }
         self.answers += 1;
@@ -105,6 +110,7 @@ fn advice(kind: CallErrorKind) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::sync::Arc;
 
     use atlas_llm::openai::Chat;
@@ -121,7 +127,8 @@ mod tests {
     fn failure(kinds: &[CallErrorKind]) -> Failure {
         let error = |kind: &CallErrorKind| CallError { status: Some(429), ..CallError::new(*kind, "slow down") };
         let (last, before) = kinds.split_last().expect("an error");
-        Failure { error: error(last), earlier: before.iter().map(error).enumerate().collect() }
+        let earlier = before.iter().map(error).enumerate().collect();
+        Failure { error: error(last), earlier, lasting: BTreeSet::new() }
     }
 
     fn pauses(failure: &Failure, targets: &[Target], random: u64) -> Vec<u64> {
@@ -143,13 +150,22 @@ mod tests {
         let mut named = failure(&[RateLimited]);
         named.error.retry_after = Some(Duration::from_secs(1));
         assert!(pauses(&named, &targets, 0).is_empty());
+        let refused = Failure { lasting: BTreeSet::from([0]), ..failure(&[RateLimited, Connection]) };
+        assert!(pauses(&refused, &targets, 0).is_empty(), "the provider wants no other try");
+        let one_of_two = Failure { lasting: BTreeSet::from([0]), ..failure(&[RateLimited, RateLimited]) };
+        assert_eq!(pauses(&one_of_two, &targets, 0).len(), 5);
     }
 
     #[test]
     fn an_unreadable_answer_is_asked_for_twice_more() {
-        let unreadable = failure(&[CallErrorKind::Answer]);
+        let of = |status| CallError { status, ..CallError::new(CallErrorKind::Answer, "not JSON") };
+        let of = |status| Failure { error: of(status), ..failure(&[CallErrorKind::Answer]) };
+        let unreadable = of(Some(200));
         assert_eq!(pauses(&unreadable, &[target("a", 3)], 0), [0, 0]);
         assert!(pauses(&unreadable, &[target("a", 1)], 0).is_empty());
+        for astray in [Failure { lasting: BTreeSet::from([0]), ..unreadable }, of(Some(307)), of(Some(404))] {
+            assert!(pauses(&astray, &[target("a", 3)], 0).is_empty(), "{astray:?}");
+        }
     }
 
     #[test]
