@@ -6,7 +6,7 @@ mod keys;
 mod top;
 mod types;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
@@ -154,7 +154,7 @@ fn choices(schema: &mut Map<String, Value>, place: &str) -> Result<(), String> {
         let Value::Array(items) = values else {
             return Err(format!("{} has an \"enum\" that is not a list", shown(place)));
         };
-        let mut seen = HashSet::new();
+        let mut seen = BTreeSet::new();
         items.retain(|item| seen.insert(item.to_string()));
         if items.is_empty() {
             schema.shift_remove("enum");
@@ -238,7 +238,7 @@ fn required(schema: &mut Map<String, Value>) {
             }
         }
     }
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     names.retain(|name| seen.insert(name.clone()));
     if names.is_empty() {
         schema.shift_remove("required");

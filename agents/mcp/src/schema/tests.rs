@@ -118,7 +118,9 @@ fn parts_within_parts_and_beside_references_keep_their_arguments() {
     check(
         &json!({"type": "object", "additionalProperties": false, "$defs": {"Base": base},
             "oneOf": [{"allOf": [{"$ref": "#/$defs/Base"}, {"properties": {"x": {}}}]}, {"properties": {"a": {"type": "string"}}}]}),
-        &expect![[r#"{"type":"object","$defs":{"Base":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}},"properties":{"a":{"type":"string"},"x":{}},"description":"The arguments have exactly one of these forms: (1) a, x required: a; (2) a."}"#]],
+        &expect![[
+            r#"{"type":"object","$defs":{"Base":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}},"properties":{"a":{"type":"string"},"x":{}},"description":"The arguments have exactly one of these forms: (1) a, x required: a; (2) a."}"#
+        ]],
     );
     check(
         &json!({"allOf": [{"allOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}}]}, {"properties": {"c": {}}}]}),
@@ -126,12 +128,16 @@ fn parts_within_parts_and_beside_references_keep_their_arguments() {
     );
     check(
         &json!({"$ref": "#/$defs/Base", "properties": {"b": {}}, "required": ["b"], "$defs": {"Base": base}}),
-        &expect![[r#"{"properties":{"b":{},"a":{"type":"string"}},"required":["b","a"],"$defs":{"Base":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}},"type":"object"}"#]],
+        &expect![[
+            r#"{"properties":{"b":{},"a":{"type":"string"}},"required":["b","a"],"$defs":{"Base":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}},"type":"object"}"#
+        ]],
     );
     check(
         &json!({"anyOf": [{"anyOf": [{"type": "string"}, {"type": "null"}]}, {"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}],
             "properties": {"a": {}, "b": {}}}),
-        &expect![[r#"{"properties":{"a":{},"b":{}},"type":"object","description":"Of the form (1): The arguments have at least one of these forms: (1) required: a; (2) required: b."}"#]],
+        &expect![[
+            r#"{"properties":{"a":{},"b":{}},"type":"object","description":"Of the form (1): The arguments have at least one of these forms: (1) required: a; (2) required: b."}"#
+        ]],
     );
 }
 

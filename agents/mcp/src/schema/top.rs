@@ -1,6 +1,6 @@
 //! The outermost schema: an object with properties, and without a choice of forms. Providers refuse those there.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
@@ -187,7 +187,7 @@ fn both(one: &mut Value, other: Value) {
 
 /// Adds the names that are not there.
 fn add(known: &mut Vec<Value>, more: Vec<Value>) {
-    let mut seen: HashSet<String> = known.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    let mut seen: BTreeSet<String> = known.iter().filter_map(Value::as_str).map(str::to_owned).collect();
     known.extend(more.into_iter().filter(|name| name.as_str().is_some_and(|name| seen.insert(name.to_owned()))));
 }
 
@@ -210,11 +210,11 @@ fn choose(schema: &mut Map<String, Value>, forms: &[Map<String, Value>], only_on
         }
     }
     opened(schema, closes);
-    let required = |form: &Map<String, Value>| -> HashSet<String> {
+    let required = |form: &Map<String, Value>| -> BTreeSet<String> {
         let names = form.get("required").and_then(Value::as_array).into_iter().flatten();
         names.filter_map(Value::as_str).map(str::to_owned).collect()
     };
-    let others: Vec<HashSet<String>> = forms.iter().skip(1).map(required).collect();
+    let others: Vec<BTreeSet<String>> = forms.iter().skip(1).map(required).collect();
     let first = forms.first().and_then(|form| form.get("required")?.as_array());
     let is_shared = |name: &&Value| name.as_str().is_some_and(|name| others.iter().all(|other| other.contains(name)));
     let shared: Vec<Value> = first.into_iter().flatten().filter(is_shared).cloned().collect();
