@@ -13,7 +13,7 @@ use atlas_types::{Expect, Object, ObjectKey, ObjectKind, ObjectName, SecretText}
 use serde_json::json;
 
 use super::renew::LOOK_EVERY;
-use super::{LoggedIn, Login, TRIES_MAX, Whose, failed};
+use super::{Issuers, LoggedIn, Login, TRIES_MAX, Whose, failed};
 use crate::{Caller, Consistency, Error, ObjectChange, Service};
 
 /// What a person says when a login begins.
@@ -48,7 +48,8 @@ impl Service {
         let state = self.private_state().await?;
         let spec = server_of(&state, &owner)?;
         let url = spec.url.clone().unwrap_or_default();
-        let (resource, challenged) = self.resource(&url).await.map_err(|error| failed(&owner, &error))?;
+        let (resource, challenged) =
+            resource(&*self.shared.issuers, &url).await.map_err(|error| failed(&owner, &error))?;
         let endpoints = self.endpoints(&resource.issuer, &url).await.map_err(|error| failed(&owner, &error))?;
         let scopes = new.scopes.clone().or(challenged).unwrap_or(resource.scopes);
         let client = match &new.client_id {
@@ -135,25 +136,6 @@ impl Service {
         self.state(Consistency::Linearizable).await
     }
 
-    /// What the server says about its tokens, and the scopes that its refusal asks for.
-    async fn resource(&self, url: &str) -> Result<(Resource, Option<Vec<String>>), CallError> {
-        let unreachable = |why: String| CallError::new(CallErrorKind::Connection, format!("the MCP server: {why}"));
-        let mut refused = self.shared.issuers.fetch(url).await.map_err(unreachable)?;
-        if refused.status != 401 || refused.challenge.is_none() {
-            // Some servers know no GET, or answer it to everybody.
-            refused = self.shared.issuers.ask(&handshake(url)).await.map_err(unreachable)?;
-        }
-        let challenge = refused.challenge.as_deref().filter(|_| refused.status == 401);
-        for place in resource_urls(url, challenge)? {
-            let found = self.shared.issuers.fetch(&place).await.map_err(unreachable)?;
-            if found.status == 200 {
-                return Ok((Resource::read(&found.body, url)?, challenge.and_then(challenged_scopes)));
-            }
-        }
-        let text = "it does not say who gives tokens for it; servers with other credentials take them in their headers";
-        Err(CallError::new(CallErrorKind::Answer, text))
-    }
-
     async fn endpoints(&self, issuer: &str, server: &str) -> Result<Endpoints, CallError> {
         let unreachable = |why: String| CallError::new(CallErrorKind::Connection, format!("the issuer: {why}"));
         for place in issuer_urls(issuer)? {
@@ -232,6 +214,27 @@ impl Service {
     }
 }
 
+/// What the server says about its tokens, and the scopes that its refusal asks for.
+async fn resource(issuers: &dyn Issuers, url: &str) -> Result<(Resource, Option<Vec<String>>), CallError> {
+    let unreachable = |why: String| CallError::new(CallErrorKind::Connection, format!("the MCP server: {why}"));
+    let mut refused = issuers.fetch(url).await.map_err(unreachable)?;
+    if refused.status != 401 || refused.challenge.is_none() {
+        // Some servers know no GET, or answer it to everybody. Others never answer this; they may describe themselves all the same.
+        if let Ok(asked) = issuers.ask(&handshake(url)).await {
+            refused = asked;
+        }
+    }
+    let challenge = refused.challenge.as_deref().filter(|_| refused.status == 401);
+    for place in resource_urls(url, challenge)? {
+        let found = issuers.fetch(&place).await.map_err(unreachable)?;
+        if found.status == 200 {
+            return Ok((Resource::read(&found.body, url)?, challenge.and_then(challenged_scopes)));
+        }
+    }
+    let text = "it does not say who gives tokens for it; servers with other credentials take them in their headers";
+    Err(CallError::new(CallErrorKind::Answer, text))
+}
+
 /// The first request of every client of an MCP server.
 fn handshake(url: &str) -> Request {
     let message = json!({
@@ -272,5 +275,42 @@ fn server_of(state: &State, key: &ObjectKey) -> Result<ServerSpec, Error> {
     match spec.login_refused() {
         Some(why) => Err(Error::Malformed(format!("MCP server \"{name}\" {why}, so it has no login"))),
         None => Ok(spec),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use futures::future::{BoxFuture, FutureExt as _, ready};
+
+    use super::super::Fetched;
+    use super::*;
+
+    /// A server that knows no GET and never answers a POST, with a description at the usual place.
+    struct Silent;
+
+    impl Issuers for Silent {
+        fn send<'a>(&'a self, _: &'a Request) -> BoxFuture<'a, Result<(u16, Bytes), String>> {
+            ready(Err("no answer within 30 s".to_owned())).boxed()
+        }
+
+        fn fetch<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<Fetched, String>> {
+            let described = r#"{"resource": "https://a.example/mcp", "authorization_servers": ["https://b.example"]}"#;
+            let (status, body) = match url {
+                "https://a.example/.well-known/oauth-protected-resource/mcp" => (200, described),
+                _ => (405, ""),
+            };
+            ready(Ok(Fetched { status, challenge: None, body: body.into() })).boxed()
+        }
+
+        fn ask<'a>(&'a self, _: &'a Request) -> BoxFuture<'a, Result<Fetched, String>> {
+            ready(Err("no answer within 30 s".to_owned())).boxed()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_server_that_never_answers_a_post_may_describe_itself() {
+        let (found, scopes) = resource(&Silent, "https://a.example/mcp").await.expect("a description");
+        assert_eq!((found.issuer.as_str(), scopes), ("https://b.example", None));
     }
 }
