@@ -11,6 +11,7 @@ use crate::api::Api;
 use crate::mcp::{Wire, register_echo, register_sleeper};
 use crate::pair::{Controller, worker};
 use crate::patience::eventually_async;
+use crate::{Agent, write_agent};
 
 /// A request as it is written, and the status and the text of its answer. The connection is closed by the server.
 fn raw(address: SocketAddr, head: &str, body: &str) -> (u16, String) {
@@ -30,6 +31,15 @@ fn raw(address: SocketAddr, head: &str, body: &str) -> (u16, String) {
     let status = text.split(' ').nth(1).and_then(|status| status.parse().ok());
     (status.unwrap_or_else(|| panic!("a status: {text}")), text)
 }
+
+/// Fails at first, and then takes long.
+const LATE: Agent<'static> = Agent {
+    name: "late",
+    version: "1.0.0",
+    contract: "  retry: { max_retries: 1, backoff_base: 0 }\n  output: { schema: { type: object } }",
+    script: r#"tried=$(sed -n 's/.*"tried": *"\([^"]*\)".*/\1/p')
+if [ -e "$tried" ]; then sleep 600; printf '{}'; else touch "$tried"; exit 1; fi"#,
+};
 
 fn ping() -> Value {
     json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" })
@@ -354,4 +364,42 @@ async fn a_client_of_the_compatible_server_cancels_its_call() {
     assert!(answer.text.contains("cancelled"), "{}", answer.text);
     let jobs = api.get("/api/jobs?limit=10").await;
     assert_eq!(jobs[0]["status"], "cancelled", "{jobs}");
+}
+
+/// The client does not know that its job failed and runs again as another one.
+#[tokio::test]
+async fn a_client_cancels_the_retry_of_its_job() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("an address");
+    let controller = Controller::start_with(folder.path(), &["--mcp-compatible-listen", &port.to_string()]);
+    let _worker = worker(folder.path(), &controller);
+    let api = Api::new(&controller.http.to_string());
+    write_agent(folder.path(), &LATE);
+    api.register(atlas_package::pack(&folder.path().join(LATE.name)).expect("a package").bytes).await;
+    let wire = Wire::at(&format!("http://{port}/mcp"));
+    let session = wire.open().await;
+    let headers = [("mcp-session-id", session.as_str())];
+    let input = json!({ "tried": folder.path().join("tried") });
+    let params = json!({ "name": "atlas.exec.run", "arguments": { "agent": "late", "input": input } });
+    let call = json!({ "jsonrpc": "2.0", "id": "c", "method": "tools/call", "params": params });
+    let statuses = async || {
+        let jobs = api.get("/api/jobs?limit=10").await;
+        let mut statuses: Vec<String> =
+            jobs.as_array().into_iter().flatten().map(|job| job["status"].to_string().replace('"', "")).collect();
+        statuses.sort();
+        statuses.join(" ")
+    };
+    let cancel = async {
+        eventually_async("the retry runs", async || match statuses().await {
+            both if both == "failed running" => Ok(()),
+            other => Err(other),
+        })
+        .await;
+        let cancelled =
+            json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": "c" } });
+        assert_eq!(wire.post(&headers, &cancelled).await.status, StatusCode::ACCEPTED);
+    };
+    let (answer, ()) = tokio::join!(wire.post(&headers, &call), cancel);
+    assert!(answer.text.contains("cancelled"), "{}", answer.text);
+    assert_eq!(statuses().await, "cancelled failed");
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use atlas_contract::platform;
-use atlas_types::{AgentName, JobStatus};
+use atlas_types::{AgentName, JobId, JobStatus};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
@@ -100,11 +100,23 @@ impl Service {
             shown = &mut waiting => shown,
             () = unwanted.said() => {
                 // Whoever may not cancel it waits for its end.
-                let _ = self.cancel(caller, id, true).await;
+                let _ = self.cancel_family(caller, id).await;
                 waiting.await
             }
         };
         Ok(ended(&shown?))
+    }
+
+    /// Cancels the newest member of a job's retry family. One that fails meanwhile may have a successor.
+    async fn cancel_family(&self, caller: &Caller, mut id: JobId) -> Result<(), Error> {
+        while !self.cancel(caller, id, true).await? {
+            let ended = self.job(caller, id, View::Plain, Consistency::Linearizable).await?;
+            match ended.job().successor {
+                Some(next) => id = next,
+                None => break,
+            }
+        }
+        Ok(())
     }
 }
 
