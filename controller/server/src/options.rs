@@ -2,6 +2,7 @@
 //! table.
 
 mod load;
+mod reference;
 mod table;
 mod value;
 
@@ -14,7 +15,8 @@ use atlas_service::Limits;
 use atlas_types::Level;
 
 pub use load::{Loaded, OptionsError, command, load};
-pub use table::{OPTIONS, OptionRow, reference};
+pub use reference::reference;
+pub use table::{OPTIONS, OptionRow};
 
 use atlas_gateway::{GatewayOptions, Token};
 

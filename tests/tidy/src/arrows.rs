@@ -28,7 +28,7 @@ const ARROWS: &[(&str, &str)] = &[
     ),
     ("atlas-export", "env history model raft telemetry types"),
     ("atlas-webhooks", "env objects raft service telemetry types"),
-    ("atlas-gateway", "access contract env service types"),
+    ("atlas-gateway", "access bundled contract env service types"),
     (
         "atlas-service",
         "access audit contract duty env expressions format history mcp-spec mediation model oauth objects oidc package policy raft runs secrets state telemetry triggers types",

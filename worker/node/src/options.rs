@@ -8,17 +8,19 @@ use std::time::Duration;
 
 use atlas_inventory::{Declared, GpuProbe, NvmlProbe};
 use atlas_secrets::Rules;
-use atlas_types::{IdError, NodeId};
+use atlas_types::NodeId;
 use clap::{Command, CommandFactory as _, Parser};
 use serde::{Deserialize, Serialize};
 
 pub use self::address::Scheme;
+pub use self::error::ConfigurationError;
 use self::values::{
     cgroup, confinement, containers, duration, host_name, label, prepare_timeout, sandbox, secrets_prefix, size, switch,
 };
 use crate::{Cgroup, Confinement, Inside, ModelEnvironment, SandboxMeans, SandboxMode, SecretSources};
 
 mod address;
+mod error;
 #[cfg(test)]
 mod reference;
 #[cfg(test)]
@@ -208,63 +210,6 @@ pub struct Group {
     pub authority_file: PathBuf,
 }
 
-/// Why a configuration cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigurationError {
-    /// The file cannot be read.
-    #[error("could not read \"{}\"", .path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: std::io::Error,
-    },
-    /// The file is not TOML or has an unknown key.
-    #[error("\"{}\" is not a configuration", .path.display())]
-    Parse {
-        /// The file.
-        path: PathBuf,
-        /// The parser's error.
-        source: Box<toml::de::Error>,
-    },
-    /// A value has the wrong form.
-    #[error("\"{value}\" is not {what}")]
-    Value {
-        /// The value as given.
-        value: String,
-        /// The expected form.
-        what: &'static str,
-    },
-    /// The node's name cannot be used.
-    #[error("\"{name}\" is not a valid node name")]
-    Node {
-        /// The name.
-        name: String,
-        /// The reason.
-        source: IdError,
-    },
-    /// Hardware is declared but its checks are off.
-    #[error("hardware is declared but its checks are off; use only one of the two")]
-    DeclaredUnchecked,
-    /// A group's token, or the certificates, without the other.
-    #[error("--group-token-file needs --authority-file and the other way round, and no --token-file")]
-    Group,
-    /// No controller is named.
-    #[error("no controller given; use --controller HOST:PORT")]
-    NoController,
-    /// The address of a controller cannot be used.
-    #[error(
-        "\"{text}\" is not the address of a controller's worker port: write HOST:PORT, http://HOST:PORT or https://HOST:PORT"
-    )]
-    Address {
-        /// The address as given.
-        text: String,
-    },
-    /// One address says http, another one https.
-    #[error("some addresses of controllers say http and others https; either all controllers use TLS, or none")]
-    Schemes,
-}
-
 /// Runs agents for a cluster. Every option is also a key of the file.
 #[derive(Debug, Clone, Default, Parser, Serialize, Deserialize)]
 #[command(name = "atlas-worker", version)]
@@ -425,13 +370,6 @@ pub struct Configuration {
     /// Log filter, such as warn,atlas_worker=debug; defaults to info.
     #[arg(long, env = "ATLAS_LOG", value_name = "FILTER")]
     pub log: Option<String>,
-}
-
-impl ConfigurationError {
-    /// The code of its page in the reference; none for what a look at the options shows.
-    pub fn code(&self) -> Option<&'static str> {
-        matches!(self, Self::Address { .. } | Self::Schemes).then_some("E0130")
-    }
 }
 
 impl Configuration {
