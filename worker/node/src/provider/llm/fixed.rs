@@ -244,7 +244,8 @@ mod tests {
     #[test]
     fn a_plain_contract_asks_as_atlas_for_python_does() {
         let settings = of("system_prompt: '', focus: Be brief.");
-        let python = Settings { system: "Be brief.".to_owned(), vision: true, utf8: true, judged: true, ..Settings::default() };
+        let python =
+            Settings { system: "Be brief.".to_owned(), vision: true, utf8: true, judged: true, ..Settings::default() };
         assert_eq!(settings, python);
     }
 
