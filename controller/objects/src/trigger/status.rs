@@ -63,7 +63,8 @@ impl TriggerStatus {
         read(&object.status).unwrap_or_default()
     }
 
-    /// The bytes of [`TriggerStatus::noted`]. A note that cannot be read replaces what is there.
+    /// The status after a leader task's note, which keeps the firings that were applied since. A note that cannot be read replaces what is
+    /// there.
     pub fn with_note(found: &Object, note: &Arc<[u8]>) -> Arc<[u8]> {
         let noted = read::<Self>(note).and_then(|note| Self::of(found).noted(note).document());
         noted.map_or_else(|_| Arc::clone(note), Into::into)
