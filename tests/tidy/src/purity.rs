@@ -14,6 +14,7 @@ const PURE: [&str; 24] = [
     "atlas-state",
     "atlas-scheduler",
     "atlas-duty",
+    "atlas-limiter",
     "atlas-replica",
     "atlas-slots",
     "atlas-expressions",
