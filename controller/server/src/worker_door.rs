@@ -10,6 +10,7 @@ mod enrollment;
 mod follow;
 mod hub;
 mod mail;
+mod models;
 mod outbox;
 mod park;
 mod report;
@@ -83,6 +84,7 @@ const ENROLLMENT_BYTES_MAX: usize = 4_096;
 pub(crate) async fn serve(parts: Parts, listener: Box<dyn Listener>, mut stop: watch::Receiver<bool>) {
     let door = Door::new(parts);
     let following = door.env.spawn_vital("follow-leases", follow::run(door.clone()));
+    let granting = door.env.spawn_vital("grant-models", models::grant(door.clone()));
     let service = WorkerServiceServer::new(Rpc(door.clone()))
         .max_decoding_message_size(WORKER_FRAME_BYTES_MAX)
         .max_encoding_message_size(CONTROLLER_FRAME_BYTES_MAX);
@@ -118,6 +120,7 @@ pub(crate) async fn serve(parts: Parts, listener: Box<dyn Listener>, mut stop: w
         () = overdue => tracing::warn!("a worker's connection did not end in time"),
     }
     following.abort();
+    granting.abort();
 }
 
 /// The data that the streams of all workers share.

@@ -20,6 +20,11 @@ impl Service {
         let state = self.state(consistency).await?;
         let job = self.job_in(caller, &state, id).await?;
         let now = self.shared.env.clock.wall();
+        if let Some(sentence) = self.model_wait(&state, &job).await {
+            let mut shown = explained(&state, &self.shared.stats, &job, now);
+            shown["waiting_for"] = sentence.into();
+            return Ok(shown);
+        }
         // Each is many plans. Two at a time leave the other cores to those that plan for real.
         let _permit = self.shared.explanations.acquire().await.map_err(|_| Error::Internal)?;
         let shared = Arc::clone(&self.shared);

@@ -15,7 +15,7 @@ use crate::policy::Again;
 use crate::submission::Submission;
 use crate::submit::unknown_agent;
 use crate::tree::usage as usage_of_tree;
-use crate::view::{Shown, View, waiting};
+use crate::view::{Shown, View, reason_word, waiting};
 use crate::{Caller, Consistency, Error, Service};
 
 /// Selects jobs.
@@ -69,7 +69,15 @@ impl Service {
     pub async fn job(&self, caller: &Caller, id: JobId, view: View, consistency: Consistency) -> Result<Shown, Error> {
         let state = self.state(consistency).await?;
         let job = self.job_in(caller, &state, id).await?;
-        self.show(job, view, Some(&state)).await
+        let wait = match view {
+            View::Full => self.model_wait(&state, &job).await,
+            View::Plain => None,
+        };
+        let mut shown = self.show(job, view, Some(&state)).await?;
+        if let Some(sentence) = wait {
+            shown.waiting = Some((reason_word(shown.job.reason), sentence));
+        }
+        Ok(shown)
     }
 
     /// A job from the state or the history.

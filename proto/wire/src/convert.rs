@@ -13,6 +13,7 @@ mod enrollment;
 mod inventory;
 mod journal;
 mod lease;
+mod model;
 mod park;
 mod report;
 mod session;
@@ -24,6 +25,7 @@ mod tool;
 mod tests;
 
 pub use artifact::{digest_in, digest_out};
+pub use attachment::credential_in;
 pub use report::{deltas_in, report_from_bytes, report_to_bytes};
 
 /// Why a frame was refused.

@@ -30,6 +30,9 @@ pub const WORD_BYTES_MAX: usize = 4_096;
 /// Most bytes of an error text or a line of a stream.
 pub const TEXT_BYTES_MAX: usize = 64 << 10;
 
+/// Most tries of model calls in an announcement, and most numbers of those before; each.
+pub const MODEL_USES_MAX: usize = 16_384;
+
 /// Most bytes of a tool's arguments, and of its result.
 pub const TOOL_BYTES_MAX: usize = 1 << 20;
 

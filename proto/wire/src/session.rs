@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use atlas_types::{
     Assignment, Attempt, BootId, Delta, Digest, FencingToken, Fold, HandBack, HeldLease, Inventory, JobId, Level, Mail,
-    Micros, NodeEpoch, NodeId, Park, ParkResult, Report, ReportResult, Reservation, Spawn, SpawnEnd, Step, StepsResult,
+    Micros, Namespace, NodeEpoch, NodeId, Park, ParkResult, Report, ReportResult, Reservation, Spawn, SpawnEnd, Step, StepsResult,
     StreamEvent, ToolEnd, ToolRequest,
 };
 
@@ -104,6 +104,68 @@ pub enum ToLeader {
         number: u64,
         call: Box<ToolRequest>,
     },
+    /// A try of a model call asks whether it may begin. Not sent to a leader below the feature level that has models.
+    AskModel(ModelAsk),
+    /// A try of a model call has ended, or does not want to begin any more.
+    ModelDone {
+        /// The number of the try.
+        number: u64,
+        /// The tokens that it used; none if it did not begin.
+        tokens: Option<u64>,
+    },
+    /// What the worker's attempts use of limited models. Said once on every session, before the worker asks again.
+    AnnounceModels(ModelUses),
+}
+
+/// A try of a call of a model whose object limits it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelAsk {
+    /// Counted by the worker from 1, over all sessions of one boot.
+    pub number: u64,
+    pub job: JobId,
+    /// Its lease.
+    pub token: FencingToken,
+    /// The name of the model's object.
+    pub model: String,
+    /// The most tokens that the try may use.
+    pub tokens: u64,
+}
+
+/// What a worker's attempts use of limited models.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ModelUses {
+    /// The tries under way.
+    pub held: Vec<ModelUse>,
+    /// Those that ended and began within the last minute.
+    pub past: Vec<PastModelUse>,
+}
+
+/// A try under way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelUse {
+    /// The number of the try.
+    pub number: u64,
+    pub job: JobId,
+    pub namespace: Namespace,
+    /// The name of the model's object.
+    pub model: String,
+    /// The most tokens that it may use.
+    pub tokens: u64,
+    /// How long ago it began.
+    pub age: Micros,
+}
+
+/// Tries of one model that ended, and that began at about the same time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PastModelUse {
+    pub namespace: Namespace,
+    /// The name of the model's object.
+    pub model: String,
+    /// How long ago they began, at least.
+    pub age: Micros,
+    pub requests: u32,
+    /// The tokens that they used.
+    pub tokens: u64,
 }
 
 /// Claims a node's name for a worker process.
@@ -205,6 +267,11 @@ pub enum ToWorker {
         /// The number of the call.
         number: u64,
         end: ToolEnd,
+    },
+    /// A try of a model call may begin.
+    ModelGranted {
+        /// The number of the try.
+        number: u64,
     },
 }
 

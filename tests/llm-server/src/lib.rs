@@ -2,6 +2,7 @@
 //! answers what the test says, and records what it was asked. It runs on a thread of its own, so that tests without an async
 //! runtime can use it.
 
+pub mod downstream;
 pub mod guarded;
 pub mod issuer;
 pub mod people;
@@ -9,7 +10,9 @@ mod stream;
 mod thread;
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -33,6 +36,8 @@ pub enum Reply {
     Never,
     /// Another answer, once [`Server::release`] is called.
     Held(Box<Reply>),
+    /// Another answer after a while.
+    After(Duration, Box<Reply>),
 }
 
 impl Reply {
@@ -74,6 +79,26 @@ struct Requests {
     arrived: Vec<Value>,
     answered: Vec<Value>,
     keys: Vec<String>,
+    in_flight: usize,
+    most: usize,
+}
+
+/// A request under way. It also ends when its client gives up.
+struct InFlight(Arc<Shared>);
+
+impl InFlight {
+    fn begin(shared: &Arc<Shared>) -> Self {
+        let mut requests = shared.requests();
+        requests.in_flight += 1;
+        requests.most = requests.most.max(requests.in_flight);
+        Self(Arc::clone(shared))
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.requests().in_flight -= 1;
+    }
 }
 
 impl Server {
@@ -87,6 +112,22 @@ impl Server {
         answer: impl Fn(&Value, usize) -> Reply + Send + Sync + 'static,
         accepts: impl Fn(&str) -> bool + Send + Sync + 'static,
     ) -> io::Result<Self> {
+        Self::started(SocketAddr::from(([127, 0, 0, 1], 0)), answer, accepts)
+    }
+
+    /// Starts a server on a given address, for example that of one that was dropped.
+    pub fn start_on(
+        address: SocketAddr,
+        answer: impl Fn(&Value, usize) -> Reply + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        Self::started(address, answer, |_| true)
+    }
+
+    fn started(
+        address: SocketAddr,
+        answer: impl Fn(&Value, usize) -> Reply + Send + Sync + 'static,
+        accepts: impl Fn(&str) -> bool + Send + Sync + 'static,
+    ) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             answer: Box::new(answer),
             accepts: Box::new(accepts),
@@ -97,8 +138,13 @@ impl Server {
             .route("/v1/messages", post(messages))
             .route("/v1/models/{model}", get(model))
             .with_state(Arc::clone(&shared));
-        let running = Running::start(|_| router)?;
+        let running = Running::start_on(address, |_| router)?;
         Ok(Self { running, shared })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.running.address
     }
 
     /// The address for `ANTHROPIC_BASE_URL`.
@@ -119,6 +165,11 @@ impl Server {
     /// The bodies of the requests that were answered.
     pub fn answered(&self) -> Vec<Value> {
         self.shared.requests().answered.clone()
+    }
+
+    /// The most requests that were under way at the same time.
+    pub fn most_in_flight(&self) -> usize {
+        self.shared.requests().most
     }
 
     /// Answers what is held, now and from now on.
@@ -150,10 +201,21 @@ async fn messages(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: B
         requests.arrived.len() - 1
     };
     let mut reply = (shared.answer)(&request, number);
-    while let Reply::Held(held) = reply {
-        // The sender lives as long as the server.
-        let _ = shared.released.subscribe().wait_for(|released| *released).await;
-        reply = *held;
+    let _in_flight = InFlight::begin(&shared);
+    loop {
+        reply = match reply {
+            Reply::Held(held) => {
+                // The sender lives as long as the server.
+                let _ = shared.released.subscribe().wait_for(|released| *released).await;
+                *held
+            }
+            Reply::After(pause, later) => {
+                // Nothing ends the wait but its time.
+                let _ = tokio::time::timeout(pause, std::future::pending::<()>()).await;
+                *later
+            }
+            reply => break reply,
+        };
     }
     if reply == Reply::Never {
         return std::future::pending().await;
@@ -186,8 +248,8 @@ fn answer(request: &Value, number: usize, reply: Reply) -> Response {
             }
             ([(header::CONTENT_TYPE, "application/json")], message.to_string()).into_response()
         }
-        // Both are handled before.
-        Reply::Never | Reply::Held(_) => error(StatusCode::INTERNAL_SERVER_ERROR, "no answer"),
+        // These are handled before.
+        Reply::Never | Reply::Held(_) | Reply::After(..) => error(StatusCode::INTERNAL_SERVER_ERROR, "no answer"),
     }
 }
 

@@ -54,7 +54,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-bundled", "package"),
     ("atlas-contract", "types"),
     ("atlas-package", "contract graph normal toolbox types"),
-    ("atlas-mcp", "env llm mcp-spec model secrets types"),
+    ("atlas-mcp", "env llm mcp-spec model oauth secrets types"),
     ("atlas-mcp-spec", "model"),
     ("atlas-model", "secrets"),
     ("atlas-secrets", "types"),

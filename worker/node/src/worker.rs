@@ -24,7 +24,7 @@ use crate::packages::Packages;
 use crate::payloads::Transfers;
 use crate::process::{Supervisor, SupervisorError};
 use crate::provider::{Containers, Programs, Settings, preflight};
-use crate::pump::{Identity, Inbox, News, Parts, Pump, offer_containers};
+use crate::pump::{Identity, Inbox, News, Parts, Pump, TryDoor, offer_containers};
 use crate::python::{Finder, unpack_sdk};
 use crate::results::Results;
 use crate::sandbox::{SandboxMode, Sandboxes};
@@ -127,6 +127,7 @@ impl Worker {
         let mut identity = Identity { node, boot_id: boot, previous: data.previous, next: boot, inventory };
         let (told, told_inbox) = mpsc::channel(INPUTS_WAITING_MAX);
         let (news, news_inbox) = mpsc::channel(INPUTS_WAITING_MAX);
+        let (tries, tries_inbox) = TryDoor::new();
         find_python(&env, Arc::clone(&settings), news.clone());
         let (events, link_inbox) = mpsc::channel(INPUTS_WAITING_MAX);
         let (client, clients) = watch::channel(None);
@@ -177,7 +178,7 @@ impl Worker {
         let network = Network::new(trust, move |name| proxies.proxy(name));
         let servers = Pool::new(env.clone(), Arc::new(programs), network);
         let shared =
-            Shared { env: env.clone(), settings, supervisor, transfers: transfers.clone(), told, models, servers };
+            Shared { env: env.clone(), settings, supervisor, transfers: transfers.clone(), told, tries, models, servers };
         // Only warns, and nothing waits for it.
         drop(env.spawn("model preflight", preflight(shared.clone())));
         find_engine(&shared, &news).await;
@@ -205,7 +206,7 @@ impl Worker {
             // Ends with the pump.
             drop(env.spawn("gpu health", watch.run(inventory.clone())));
         }
-        let inbox = Inbox { link: link_inbox, told: told_inbox, news: news_inbox };
+        let inbox = Inbox { link: link_inbox, told: told_inbox, news: news_inbox, tries: tries_inbox };
         let pump = env.spawn_vital("pump", pump.run(inbox));
         Ok(Self { node: options.node, inventory, news, pump, vitals: env.vitals })
     }

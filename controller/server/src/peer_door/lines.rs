@@ -10,7 +10,9 @@ use atlas_wire::convert::deltas_in;
 use atlas_wire::limits::PEER_FRAME_BYTES_MAX;
 use atlas_wire::proto::peer::v1::line_service_client::LineServiceClient;
 use atlas_wire::proto::peer::v1::line_service_server::{LineService, LineServiceServer};
-use atlas_wire::proto::peer::v1::{FollowLinesRequest, FollowLinesResponse};
+use atlas_wire::proto::peer::v1::{
+    FindModelWaitRequest, FindModelWaitResponse, FollowLinesRequest, FollowLinesResponse,
+};
 use atlas_wire::proto::worker::v1::{Deltas, StreamEvents};
 use bytes::Bytes;
 use futures::{Stream, StreamExt, stream};
@@ -61,6 +63,17 @@ impl LineService for LineDoor {
         });
         Ok(Response::new(Box::pin(told)))
     }
+
+    async fn find_model_wait(
+        &self,
+        request: Request<FindModelWaitRequest>,
+    ) -> Result<Response<FindModelWaitResponse>, Status> {
+        let sender = request.extensions().get::<Sender>().copied();
+        let FindModelWaitRequest { cluster_id, job_id } = request.into_inner();
+        self.1.same_cluster(sender, &cluster_id)?;
+        let found = self.0.model_wait_here(JobId(job_id)).map_err(|error| Status::unavailable(error.to_string()))?;
+        Ok(Response::new(FindModelWaitResponse { waits_for: found.unwrap_or_default() }))
+    }
 }
 
 fn heard_frames(job: JobId, heard: AttemptOutput) -> Vec<FollowLinesResponse> {
@@ -84,6 +97,13 @@ fn frames(job: JobId, lines: &[Line]) -> Vec<FollowLinesResponse> {
         FollowLinesResponse { lines: Some(StreamEvents { job_id: job.0, attempt, events }), pieces: None }
     };
     alike.flat_map(|lines| lines.chunks(LINES_MAX)).map(frame).collect()
+}
+
+/// Asks the leader which limit of a model a job's attempt waits for.
+pub(crate) async fn model_wait(channel: Channel, cluster_id: Bytes, job: JobId) -> Result<Option<String>, Status> {
+    let mut client = LineServiceClient::new(channel);
+    let answer = client.find_model_wait(FindModelWaitRequest { cluster_id, job_id: job.0 }).await?.into_inner();
+    Ok(Some(answer.waits_for).filter(|found| !found.is_empty()))
 }
 
 /// Follows the lines of a job at the leader.

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use atlas_env::Env;
+use atlas_limiter::Session;
 use atlas_raft::{AppliedBatch, Leadership};
 use atlas_service::{Recipient, Service, Withheld};
 use atlas_state::State;
@@ -82,6 +83,8 @@ pub(super) struct Connection {
 
 /// The worker at the other end of a stream.
 pub(super) struct Program {
+    /// Tells its streams apart.
+    pub(super) stream: u64,
     /// Its feature level.
     pub(super) level: Level,
     /// Others cannot read the stream.
@@ -149,6 +152,11 @@ impl Connection {
         self.leases.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What tells its tries of model calls from those of other streams.
+    pub(super) fn session(&self) -> Session {
+        Session { node: self.node.clone(), epoch: self.epoch, stream: self.program.stream }
+    }
+
     fn is(&self, node: &Node) -> bool {
         node.epoch == self.epoch && node.health == NodeHealth::Ready
     }
@@ -204,6 +212,8 @@ impl Hub {
             return Err((connection.out, Refused::TooLarge));
         };
         frames.into_iter().for_each(|frame| connection.out.send(frame));
+        let announces = connection.program.level >= level::MODELS;
+        self.service.model_limits().change(|limiter| limiter.connected(connection.session(), announces));
         let connection = Arc::new(connection);
         if let Some(older) = connections.insert(node, connection.clone()) {
             older.out.fail(Status::aborted("replaced by a newer stream of this node"));
@@ -283,17 +293,22 @@ impl Hub {
                     }
                 }
                 Event::Node { node } => {
+                    if node.health != NodeHealth::Ready {
+                        self.service.model_limits().change(|limiter| limiter.lost(&node.id, node.epoch));
+                    }
                     if let Some(connection) = connections.get(&node.id) {
                         node_changed(connection, batch, node);
                     }
                 }
                 Event::NodeRemoved { node } => {
-                    if let Some(connection) =
-                        connections.get(node).filter(|connection| connection.leases().seq < batch.seq)
-                    {
-                        connection.out.fail(Status::aborted("this node was removed"));
+                    let connection = connections.get(node);
+                    if connection.is_none_or(|connection| connection.leases().seq < batch.seq) {
+                        connection.iter().for_each(|found| found.out.fail(Status::aborted("this node was removed")));
+                        self.service.model_limits().change(|limiter| limiter.lost(node, NodeEpoch(u64::MAX)));
                     }
                 }
+                // A limit of a model may have changed.
+                Event::ObjectPut { .. } | Event::ObjectDeleted { .. } => self.service.model_limits().look(),
                 Event::MessageDelivered { job, number, .. } => mail::deliver(&connections, batch, (*job, *number)),
                 Event::Agent { .. }
                 | Event::AgentDeleted { .. }
@@ -301,8 +316,6 @@ impl Hub {
                 | Event::StepsFolded { .. }
                 | Event::QuestionAsked { .. }
                 | Event::QuestionEnded { .. }
-                | Event::ObjectPut { .. }
-                | Event::ObjectDeleted { .. }
                 | Event::Run { .. }
                 | Event::Erased { .. }
                 | Event::Configured { .. } => {}
@@ -370,6 +383,8 @@ impl Hub {
             connection.out.fail(Status::aborted("the controller fell behind its log"));
         }
         self.count(&connections);
+        let now = self.env.clock.monotonic();
+        self.service.model_limits().change(|limiter| limiter.restart(now));
         let state = self.service.handle().applied();
         let lives = |id| state.job(id).is_some_and(|job| !job.status.is_terminal());
         self.service.streams().retain(lives);
@@ -453,7 +468,7 @@ impl Hub {
         self.service.metrics().session_count.set(i64::try_from(connections.len()).unwrap_or(i64::MAX));
     }
 
-    fn connections(&self) -> MutexGuard<'_, HashMap<NodeId, Arc<Connection>>> {
+    pub(super) fn connections(&self) -> MutexGuard<'_, HashMap<NodeId, Arc<Connection>>> {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -25,7 +25,7 @@ use super::hub::{Connection, Program, Refused};
 use super::outbox::Outbox;
 use super::park::{self, Asked};
 use super::report::{Batch, NotAnswered};
-use super::{spawn, tool};
+use super::{models, spawn, tool};
 
 /// The time limit for the first frame.
 const HELLO_MAX: Duration = Duration::from_secs(10);
@@ -85,7 +85,7 @@ pub(super) async fn run(
     };
     let connection = match door.hub.enter(
         (identity.0.clone(), epoch, identity.1),
-        Program { level, private, held, address },
+        Program { stream, level, private, held, address },
         &stored,
         out,
     ) {
@@ -475,6 +475,9 @@ impl Session {
                 });
             }
             ToLeader::CallTool { number, call } => self.call(number, *call),
+            ToLeader::AskModel(ask) => models::ask(service, &self.connection, ask)?,
+            ToLeader::ModelDone { number, tokens } => models::done(service, &self.connection, number, tokens),
+            ToLeader::AnnounceModels(uses) => models::announce(&self.door, &self.connection, uses),
             ToLeader::Park { number, job, token, park } => self.park((number, job, token), park),
             ToLeader::WarmChanged { digest, idle } => {
                 if self.warm.len() < WARM_WAITING_MAX || self.warm.contains_key(&digest) {

@@ -4,6 +4,7 @@ mod attachments;
 mod deltas;
 mod fake;
 mod logs;
+mod models;
 mod parks;
 mod questions;
 mod runs;

@@ -8,6 +8,7 @@ use bytes::Bytes;
 
 use super::artifact::{digest_in, digest_out};
 use super::journal::{ack_in, ack_out, fold_in, fold_out, record_in, record_out, reserve_in, reserve_out};
+use super::model::{announce_in, announce_out, ask_in, ask_out};
 use super::park::{messages_in, messages_out, park_ack_in, park_ack_out, park_in, park_out};
 use super::report::{deltas_in, report_in, report_out, result_in, result_out};
 use super::spawn::{end_in, end_out, spawn_in, spawn_out};
@@ -50,6 +51,9 @@ impl From<ToLeader> for pb::SessionRequest {
             ToLeader::FoldSteps { number, job, token, fold } => Kind::FoldSteps(fold_out(number, job, token, &fold)),
             ToLeader::Park { number, job, token, park } => Kind::Park(park_out(number, job, token, park)),
             ToLeader::CallTool { number, call } => Kind::CallTool(call_out(number, *call)),
+            ToLeader::AskModel(ask) => Kind::AskModel(ask_out(ask)),
+            ToLeader::ModelDone { number, tokens } => Kind::ModelDone(pb::ModelDone { number, tokens }),
+            ToLeader::AnnounceModels(uses) => Kind::AnnounceModels(announce_out(uses)),
         };
         Self { kind: Some(kind) }
     }
@@ -92,6 +96,9 @@ impl TryFrom<pb::SessionRequest> for ToLeader {
                 let (number, call) = call_in(call)?;
                 Self::CallTool { number, call: Box::new(call) }
             }
+            Kind::AskModel(ask) => Self::AskModel(ask_in(ask)?),
+            Kind::ModelDone(pb::ModelDone { number, tokens }) => Self::ModelDone { number, tokens },
+            Kind::AnnounceModels(uses) => Self::AnnounceModels(announce_in(uses)?),
         })
     }
 }
@@ -166,6 +173,7 @@ impl From<ToWorker> for pb::SessionResponse {
             ToWorker::ParkAck { number, result } => Kind::ParkAck(park_ack_out(number, result)),
             ToWorker::Messages { job, token, mail } => Kind::Messages(messages_out(job, token, &mail)),
             ToWorker::ToolCalled { number, end } => Kind::ToolCalled(called_out(number, end)),
+            ToWorker::ModelGranted { number } => Kind::ModelGranted(pb::ModelGranted { number }),
         };
         Self { kind: Some(kind) }
     }
@@ -217,6 +225,7 @@ impl TryFrom<pb::SessionResponse> for ToWorker {
                 let (number, end) = called_in(called)?;
                 Self::ToolCalled { number, end }
             }
+            Kind::ModelGranted(pb::ModelGranted { number }) => Self::ModelGranted { number },
         })
     }
 }

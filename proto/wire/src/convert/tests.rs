@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use prost::Message as _;
 
 use crate::proto::worker::v1 as pb;
-use crate::session::{Hello, ToLeader, ToWorker, Welcome};
+use crate::session::{Hello, ModelAsk, ModelUse, ModelUses, PastModelUse, ToLeader, ToWorker, Welcome};
 use crate::{ConvertError, Error};
 
 fn inventory() -> Inventory {
@@ -208,9 +208,26 @@ fn to_leader() -> Vec<ToLeader> {
         ]),
         park(Vec::new()),
         ToLeader::CallTool { number: 9, call: Box::new(tool_request()) },
+        ToLeader::AskModel(ModelAsk {
+            number: 3,
+            job: JobId(7),
+            token: FencingToken(9),
+            model: "fast".to_owned(),
+            tokens: 900,
+        }),
+        ToLeader::ModelDone { number: 3, tokens: Some(0) },
+        ToLeader::ModelDone { number: 3, tokens: None },
+        ToLeader::AnnounceModels(model_uses()),
     ];
     all.extend(reports().into_iter().map(report));
     all
+}
+
+fn model_uses() -> ModelUses {
+    let (namespace, model, age) = (Namespace::default_namespace(), "fast".to_owned(), Micros::from_secs(7));
+    let held =
+        ModelUse { number: 2, job: JobId(7), namespace: namespace.clone(), model: model.clone(), tokens: 9, age };
+    ModelUses { held: vec![held], past: vec![PastModelUse { namespace, model, age, requests: 2, tokens: 80 }] }
 }
 
 fn to_worker() -> Vec<ToWorker> {
@@ -257,6 +274,7 @@ fn to_worker() -> Vec<ToWorker> {
         ToWorker::Messages { job, token, mail: mail() },
         ToWorker::ToolCalled { number: 9, end: ToolEnd::Result(b"{}".as_slice().into()) },
         ToWorker::ToolCalled { number: 9, end: ToolEnd::Refused("no".to_owned()) },
+        ToWorker::ModelGranted { number: 3 },
     ]
 }
 

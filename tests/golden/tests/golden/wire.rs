@@ -2,7 +2,7 @@
 
 use atlas_types::*;
 use atlas_wire::proto::worker::v1::{SessionRequest, SessionResponse};
-use atlas_wire::session::{Hello, ToLeader, ToWorker, Welcome};
+use atlas_wire::session::{Hello, ModelAsk, ModelUse, ModelUses, PastModelUse, ToLeader, ToWorker, Welcome};
 use prost::Message as _;
 
 use crate::files::{Golden, check, text};
@@ -95,6 +95,10 @@ fn what_workers_say_reads_and_writes_as_ever() {
         ("reserve_budget", reserve),
         ("park", ToLeader::Park { number: 3, job, token, park }),
         ("call_tool", ToLeader::CallTool { number: 4, call: Box::new(call) }),
+        ("ask_model", ToLeader::AskModel(ModelAsk { number: 5, job, token, model: "fast".to_owned(), tokens: 900 })),
+        ("model_done", ToLeader::ModelDone { number: 5, tokens: Some(0) }),
+        ("model_not_begun", ToLeader::ModelDone { number: 5, tokens: None }),
+        ("announce_models", ToLeader::AnnounceModels(model_uses())),
     ];
     let read = |bytes: &[u8]| {
         text(ToLeader::try_from(SessionRequest::decode(bytes).expect("a frame")).expect("a known frame"))
@@ -203,12 +207,20 @@ fn what_leaders_say_reads_and_writes_as_ever() {
         ("messages", ToWorker::Messages { job, token, mail }),
         ("tool_result", ToWorker::ToolCalled { number: 4, end: ToolEnd::Result(b"{}".as_slice().into()) }),
         ("tool_refused", ToWorker::ToolCalled { number: 4, end: ToolEnd::Refused("no".to_owned()) }),
+        ("model_granted", ToWorker::ModelGranted { number: 5 }),
     ];
     let read = |bytes: &[u8]| {
         text(ToWorker::try_from(SessionResponse::decode(bytes).expect("a frame")).expect("a known frame"))
     };
     let golden = |(name, said)| Golden { name, bytes: SessionResponse::from(said).encode_to_vec(), read };
     check("to_worker", &said.map(golden));
+}
+
+fn model_uses() -> ModelUses {
+    let (namespace, model, age) = (Namespace::default_namespace(), "fast".to_owned(), Micros::from_secs(7));
+    let held =
+        ModelUse { number: 5, job: samples::JOB, namespace: namespace.clone(), model: model.clone(), tokens: 9, age };
+    ModelUses { held: vec![held], past: vec![PastModelUse { namespace, model, age, requests: 2, tokens: 80 }] }
 }
 
 /// What the agent of a step is told about its chain.

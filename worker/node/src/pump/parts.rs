@@ -10,6 +10,7 @@ use atlas_wire::limits::TEXT_BYTES_MAX;
 use tokio::sync::mpsc;
 
 use super::journals::Journals;
+use super::models::Tries;
 use super::spawns::Spawns;
 use super::tools::Tools;
 use super::waits::Waits;
@@ -75,6 +76,7 @@ impl Pump {
             journals: Journals::default(),
             waits: Waits::default(),
             tools: Tools::default(),
+            tries: Tries::default(),
             leader_level: level::FIRST,
             deltas: Deltas::new(TEXT_BYTES_MAX),
             deltas_due: None,

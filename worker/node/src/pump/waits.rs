@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use atlas_slots::Input;
 use atlas_types::{Assignment, FencingToken, JobId, Mail, Message, Park, ParkResult};
@@ -53,10 +54,15 @@ impl Waits {
 
 impl Pump {
     /// Handles a wait of an attempt. If the attempt has ended, its request is dropped, which ends it.
-    pub(super) fn on_wait(&mut self, token: FencingToken, park: Park, answer: oneshot::Sender<Resumed>) {
+    pub(super) fn on_wait(
+        &mut self,
+        token: FencingToken,
+        (park, waited): (Park, Duration),
+        answer: oneshot::Sender<Resumed>,
+    ) {
         if self.attempts.contains_key(&token) {
             self.waits.resume.insert(token, answer);
-            self.step(Input::Waits { token, park });
+            self.step(Input::Waits { token, park, waited });
         }
     }
 

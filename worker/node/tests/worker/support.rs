@@ -20,7 +20,7 @@ use atlas_types::{
 use atlas_wire::convert::{digest_in, digest_out};
 use atlas_wire::proto::worker::v1 as pb;
 use atlas_wire::proto::worker::v1::worker_service_server::{WorkerService, WorkerServiceServer};
-use atlas_wire::session::{Hello, ToLeader, ToWorker, Welcome};
+use atlas_wire::session::{Hello, ModelUses, ToLeader, ToWorker, Welcome};
 use atlas_worker::{Options, Worker};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -302,10 +302,15 @@ impl Session {
         self.to_worker.send(said).await.expect("the stream is open");
     }
 
-    /// The next frame of any kind.
+    /// The next frame of any kind, except that the worker uses no limited models.
     pub(crate) async fn next(&mut self) -> ToLeader {
-        let frame = in_time("a frame", self.incoming.next()).await.expect("the stream is open").expect("no error");
-        ToLeader::try_from(frame).expect("a well-formed frame")
+        loop {
+            let frame = in_time("a frame", self.incoming.next()).await.expect("the stream is open").expect("no error");
+            let said = ToLeader::try_from(frame).expect("a well-formed frame");
+            if said != ToLeader::AnnounceModels(ModelUses::default()) {
+                return said;
+            }
+        }
     }
 
     /// Reads until the worker closes the stream.

@@ -293,7 +293,7 @@ pub(super) fn identity() -> (NodeId, NodeEpoch, BootId) {
 
 /// A worker process without leases.
 pub(super) fn program(level: Level, private: bool) -> Program {
-    Program { level, private, held: Default::default(), address: "127.0.0.1:1".into() }
+    Program { stream: 1, level, private, held: Default::default(), address: "127.0.0.1:1".into() }
 }
 
 pub(super) fn hello(node: &str, boot: u128) -> ToLeader {
