@@ -200,10 +200,10 @@ async fn messages(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: B
         requests.keys.push(key);
         requests.arrived.len() - 1
     };
-    let mut reply = (shared.answer)(&request, number);
+    let mut next = (shared.answer)(&request, number);
     let _in_flight = InFlight::begin(&shared);
-    loop {
-        reply = match reply {
+    let reply = loop {
+        next = match next {
             Reply::Held(held) => {
                 // The sender lives as long as the server.
                 let _ = shared.released.subscribe().wait_for(|released| *released).await;
@@ -216,7 +216,7 @@ async fn messages(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: B
             }
             reply => break reply,
         };
-    }
+    };
     if reply == Reply::Never {
         return std::future::pending().await;
     }
