@@ -6,6 +6,7 @@
 //! (`order`) and their texts (`message`). Remote references are never followed, and formats are never asserted.
 
 mod cost;
+mod exact;
 mod limits;
 mod message;
 mod multiple;
@@ -191,11 +192,8 @@ fn accepts_anything(schema: &Value) -> bool {
 }
 
 fn options<'i>() -> jsonschema::ValidationOptions<'i> {
-    jsonschema::options()
-        .with_draft(Draft::Draft202012)
-        .should_validate_formats(false)
-        .offline()
-        .with_keyword("multipleOf", multiple::keyword)
+    let options = jsonschema::options().with_draft(Draft::Draft202012).should_validate_formats(false).offline();
+    exact::keywords(options.with_keyword("multipleOf", multiple::keyword))
 }
 
 fn invalid(schema: &Value, error: &ValidationError<'_>) -> SchemaError {

@@ -8,6 +8,9 @@ use crate::warning::Warning;
 /// Maximum number of unknown keys that are compared with the known keys.
 const SUGGESTIONS_MAX: usize = 100;
 
+/// Keys of the block `permissions`, which people write beside it.
+const BOUNDS: [&str; 6] = ["isolation", "container_image", "filesystem", "network", "max_memory_mb", "max_cpu_seconds"];
+
 /// Warns about each key of `document` that is not in `rules`; inside `additionalProperties` any name is allowed.
 pub(super) fn unknown(rules: &Value, document: &Value) -> Vec<Warning> {
     let mut warnings = Vec::new();
@@ -31,7 +34,13 @@ fn walk(rules: &Value, value: &Value, pointer: &str, warnings: &mut Vec<Warning>
                         // Only the first unknown keys are compared, to bound the cost.
                         let compared = warnings.len() < SUGGESTIONS_MAX;
                         let meant = compared.then(|| nearest(name, known.iter().map(|(key, _)| key.as_str())));
-                        warnings.push(Warning::unknown_key(member(pointer, name), meant.flatten()));
+                        let at = member(pointer, name);
+                        warnings.push(match meant.flatten() {
+                            // A bound that is written elsewhere binds nobody.
+                            None if BOUNDS.contains(&name.as_str()) => Warning::unknown_key(at, None)
+                                .with_hint(format!("write it under /agent/permissions: permissions.{name}")),
+                            meant => Warning::unknown_key(at, meant),
+                        });
                     }
                 }
             }

@@ -309,7 +309,7 @@ fn an_agent_can_name_further_models() {
 fn unknown_keys_are_warnings_with_the_nearest_known_one() {
     let contract = accepted(&with(
         "  capabilites: [x]\n  lifecycle: {}\n  model: {preferences: fast}\n  provider: {type: exec, comand: [x]}\n  \
-         labels: {any: thing}\n  requires: {agents: [{name: x, versoin: '*'}]}\nextra: 1\n",
+         labels: {any: thing}\n  requires: {agents: [{name: x, versoin: '*'}]}\n  isolation: container\nextra: 1\n",
     ));
     let warnings: Vec<String> = contract.warnings.iter().map(|warning| format!("{warning}\n")).collect();
     expect![[r#"
@@ -318,6 +318,7 @@ fn unknown_keys_are_warnings_with_the_nearest_known_one() {
         /agent/model/preferences: unknown key, ignored; did you mean "preference"?
         /agent/provider/comand: unknown key, ignored; did you mean "command"?
         /agent/requires/agents/0/versoin: unknown key, ignored; did you mean "version"?
+        /agent/isolation: unknown key, ignored; write it under /agent/permissions: permissions.isolation
         /extra: unknown key, ignored
     "#]]
     .assert_eq(&warnings.concat());
@@ -458,9 +459,9 @@ fn options_of_llm_agents_are_written_only_where_they_are_set() {
     assert_eq!(plain.provider.llm, Llm::default());
     assert_eq!(plain.to_json()["provider"].as_object().map(serde_json::Map::len), Some(6));
     let full = "{type: llm, max_tokens: 100, temperature: 0.5, top_p: 1, top_k: 40, stop: [END], reasoning_effort: low, stream: yes, \
-                enforce_schema: yes, repair_rounds: 2, parallel_tools: 4, loop_repeat_threshold: 3, partial_at_limit: no, images: pictures, messages: said, probe: no, answers_helpers: yes, question_timeout_seconds: 90, session: work, tool_permissions: [{tool: 'fs_*', action: ask}]}";
+                enforce_schema: yes, repair_rounds: 2, parallel_tools: 4, loop_repeat_threshold: 3, partial_at_limit: no, images: pictures, messages: said, probe: no, answers_helpers: yes, question_timeout_seconds: 90, outage_wait_seconds: 30, session: work, tool_permissions: [{tool: 'fs_*', action: ask}]}";
     let written = accepted(&with(&format!("  provider: {full}\n"))).to_json();
-    expect![[r#"{"type":"llm","command":[],"system_prompt":"","focus":"","output_format":"json","max_iterations":5,"max_tokens":100,"temperature":0.5,"top_p":1.0,"top_k":40,"stop":["END"],"reasoning_effort":"low","stream":true,"enforce_schema":true,"repair_rounds":2,"parallel_tools":4,"loop_repeat_threshold":3,"partial_at_limit":false,"images":"pictures","messages":"said","probe":false,"answers_helpers":true,"question_timeout_seconds":90.0,"session":"work","tool_permissions":[{"tool":"fs_*","action":"ask"}]}"#]]
+    expect![[r#"{"type":"llm","command":[],"system_prompt":"","focus":"","output_format":"json","max_iterations":5,"max_tokens":100,"temperature":0.5,"top_p":1.0,"top_k":40,"stop":["END"],"reasoning_effort":"low","stream":true,"enforce_schema":true,"repair_rounds":2,"parallel_tools":4,"loop_repeat_threshold":3,"partial_at_limit":false,"images":"pictures","messages":"said","probe":false,"answers_helpers":true,"question_timeout_seconds":90.0,"outage_wait_seconds":30.0,"session":"work","tool_permissions":[{"tool":"fs_*","action":"ask"}]}"#]]
         .assert_eq(&written["provider"].to_string());
     for wrong in [
         "temperature: 3",
@@ -471,6 +472,7 @@ fn options_of_llm_agents_are_written_only_where_they_are_set() {
         "images: ''",
         "messages: 1",
         "question_timeout_seconds: 0",
+        "outage_wait_seconds: -1",
         "tool_permissions: [{tool: x, action: maybe}]",
         "tool_permissions: [{tool: ''}]",
     ] {

@@ -4,6 +4,8 @@ use jsonschema::paths::Location;
 use jsonschema::{Keyword, ValidationError};
 use serde_json::{Map, Value};
 
+use super::exact;
+
 /// The keyword; its texts come from [`super::message`].
 struct MultipleOf {
     of: Value,
@@ -32,6 +34,12 @@ fn is_multiple(value: &Value, of: &Value) -> bool {
     let (Value::Number(value), Value::Number(of)) = (value, of) else { return true };
     if let (Some(value), Some(of)) = (value.as_i128(), of.as_i128()) {
         return of != 0 && value % of == 0;
+    }
+    // Python has no doubles for these either.
+    if (exact::is_beyond(value) || exact::is_beyond(of))
+        && let Some(is_multiple) = exact::is_multiple(value, of)
+    {
+        return is_multiple;
     }
     let (Some(value), Some(divisor)) = (value.as_f64(), of.as_f64()) else { return true };
     if !of.is_f64() {
