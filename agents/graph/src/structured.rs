@@ -21,9 +21,11 @@ pub struct Extraction {
 }
 
 /// The state of reading one answer: an answer, its extraction, and one repair of that.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone)]
 pub struct Reader {
     asked: u32,
+    /// Takes away what a model thinks aloud before its answer.
+    thoughtless: fn(&str) -> &str,
 }
 
 /// What is appended to the instructions or the prompt of a node with a schema.
@@ -35,12 +37,17 @@ pub fn hint(schema: &Value) -> String {
 }
 
 impl Reader {
+    /// A reader of answers without the thoughts that the function takes away.
+    pub fn new(thoughtless: fn(&str) -> &str) -> Self {
+        Self { asked: 0, thoughtless }
+    }
+
     /// Reads an answer. `last` is the text of the model's last turn, `all` that of all turns; they differ if it used tools. `problems`
     /// says what keeps a value from matching the schema.
     pub fn read(&mut self, last: &str, all: &str, schema: &Value, problems: impl Fn(&Value) -> Vec<String>) -> Verdict {
         let mut why = Vec::new();
         for text in [last, all] {
-            match parse(text) {
+            match parse((self.thoughtless)(text)) {
                 Some(value) => {
                     why = problems(&value);
                     if why.is_empty() {
@@ -71,12 +78,9 @@ fn extraction(schema: &Value, text: &str, problems: &[String]) -> Extraction {
     Extraction { system: system.to_owned(), user }
 }
 
-/// An answer as JSON: without a block of thoughts before it and without a code fence around it.
+/// An answer as JSON: without a code fence around it.
 fn parse(text: &str) -> Option<Value> {
     let mut text = text.trim();
-    while let Some(rest) = text.strip_prefix("<think>") {
-        text = rest.split_once("</think>")?.1.trim_start();
-    }
     if let Some(rest) = text.strip_prefix("```") {
         text = rest.strip_prefix("json").unwrap_or(rest).trim_start();
     }
@@ -102,7 +106,7 @@ mod tests {
 
     #[expect(clippy::needless_pass_by_value, reason = "tests write values in place")]
     fn check(text: &str, expected: Option<Value>) {
-        let verdict = Reader::default().read(text, text, &json!({}), problems);
+        let verdict = Reader::new(|text| text).read(text, text, &json!({}), problems);
         let good = match verdict {
             Verdict::Good(value) => Some(value),
             _ => None,
@@ -111,25 +115,25 @@ mod tests {
     }
 
     #[test]
-    fn json_is_found_in_fences_and_behind_thoughts() {
+    fn json_is_found_in_fences_and_behind_what_is_taken_away() {
         check(r#" {"x": 1} "#, Some(json!({"x": 1})));
         check("```json\n{\"x\": 1}\n```", Some(json!({"x": 1})));
         check("```\n{\"x\": 1}```\n", Some(json!({"x": 1})));
-        check("<think>hm\n</think>\n{\"x\": 1}", Some(json!({"x": 1})));
         check("x is 1", None);
-        check("<think>{\"x\": 1}", None);
+        let mut reader = Reader::new(|text| text.trim_start_matches("hm "));
+        assert_eq!(reader.read("hm {\"x\": 1}", "", &json!({}), problems), Verdict::Good(json!({"x": 1})));
         check("42", None);
     }
 
     #[test]
     fn the_last_turn_is_read_before_all_of_them() {
-        let verdict = Reader::default().read(r#"{"x": 2}"#, "I look it up\n{\"x\": 2}", &json!({}), problems);
+        let verdict = Reader::new(|text| text).read(r#"{"x": 2}"#, "I look it up\n{\"x\": 2}", &json!({}), problems);
         assert_eq!(verdict, Verdict::Good(json!({"x": 2})));
     }
 
     #[test]
     fn a_model_extracts_once_and_repairs_once() {
-        let mut reader = Reader::default();
+        let mut reader = Reader::new(|text| text);
         let Verdict::Ask(first) = reader.read("prose", "prose", &json!({}), problems) else { panic!("no extraction") };
         assert!(first.user.ends_with("Text:\nprose"), "{}", first.user);
         let Verdict::Ask(second) = reader.read("{}", "{}", &json!({}), problems) else { panic!("no repair") };

@@ -91,7 +91,7 @@ const THOUGHTS: [&str; 6] = ["think", "thinking", "thought", "thoughts", "reason
 
 /// A text without the thoughts at its beginning. Some templates open them in the prompt, so that the text has only their end: only the first
 /// end without a beginning is looked for, because a text may consist of such ends.
-pub(crate) fn thoughtless(text: &str) -> &str {
+pub fn thoughtless(text: &str) -> &str {
     let text = text.trim_start();
     behind_blocks(THOUGHTS.iter().find_map(|tag| behind_end(text, tag)).unwrap_or(text))
 }

@@ -12,7 +12,7 @@ use crate::record::{
     AGAIN, Answered, ChildEnd, Fixed, Helped, LEVEL, OwnStep, QuestionEnd, Ran, RoundStep, START, ServerRound, Spawn,
     Stopped, round_step, server_counts, server_intent,
 };
-use crate::{Checks, Effect, End, Event, Failure, Key, Outcome, Permits, Returned, Settings, Turn};
+use crate::{Checks, Effect, End, Event, Failure, Key, Outage, Outcome, Permits, Returned, Settings, Turn};
 
 /// A recorded step. Its number is its place in the list.
 #[derive(Debug, Clone, PartialEq)]
@@ -155,6 +155,7 @@ impl Record<'_> {
                     continue;
                 }
                 Some(Effect::Call { key }) => {
+                    self.pass("sleep", Outage::key(key));
                     let Answered { place, answer } = self.read("model", key)?;
                     turn.answered_by(place);
                     Event::Answered(Box::new(answer))

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::checks::told;
 use crate::guard::Observed;
+use crate::pages::{self, Pages};
 use crate::permits::denied;
 use crate::same_calls::SameCalls;
 use crate::{Checks, Outcome, Planner, Returned, Settings, ToolAction};
@@ -44,6 +45,7 @@ impl Round {
         checks: &dyn Checks,
         same: &SameCalls,
         plan: &mut Option<Planner>,
+        pages: &Pages,
     ) -> Self {
         let count = answer.tool_calls().count();
         let most = settings.limits.calls;
@@ -63,6 +65,8 @@ impl Round {
                 Some(denied(&name))
             } else if let Some(tool) = offered {
                 unreadable.or_else(|| invalid(&checks.arguments(tool, &call.arguments))).or_else(|| own(plan, &call))
+            } else if call.name == pages::READ && pages.are_offered(settings) {
+                Some(unreadable.unwrap_or_else(|| pages.read(&call.arguments, settings)))
             } else {
                 Some(unknown(&call.name, settings))
             };
@@ -98,7 +102,7 @@ impl Round {
     }
 
     /// The result of each call.
-    pub(crate) fn results(self, returned: Vec<Returned>, settings: &Settings) -> Results {
+    pub(crate) fn results(self, returned: Vec<Returned>, settings: &Settings, pages: &mut Pages) -> Results {
         let mut returned: Vec<Option<Returned>> = returned.into_iter().map(Some).collect();
         let mut results = Results { results: Vec::new(), observed: Vec::new() };
         for Planned { call, name, known } in self.calls {
@@ -110,7 +114,7 @@ impl Round {
             let content = content(settings, outcome);
             // The whole result: two that differ after the cut are no repeat.
             results.observed.push(Observed::new(name, &call.arguments, &content, failed));
-            let content = bounded(content, settings.limits.result_bytes);
+            let content = pages.bounded(content, settings);
             let error = failed && settings.mark_errors;
             results.results.push(ToolResult { call: call.id, name: call.name, content, error });
         }
@@ -190,14 +194,4 @@ fn content(settings: &Settings, outcome: Outcome) -> String {
         Outcome::Value(value) => settings.told(&value),
         Outcome::Error { kind, text } => settings.told(&json!({"error": format!("{kind}: {text}")})),
     }
-}
-
-/// A result that is cut if it is too long.
-fn bounded(mut text: String, bytes_max: usize) -> String {
-    let bytes = text.len();
-    if bytes > bytes_max {
-        text.truncate(text.floor_char_boundary(bytes_max));
-        text.push_str(&format!("\n[cut: these are the first {bytes_max} of {bytes} bytes]"));
-    }
-    text
 }

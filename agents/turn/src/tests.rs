@@ -6,6 +6,7 @@ mod extended;
 mod guard;
 mod hostile;
 mod judged;
+mod pages;
 mod properties;
 mod replay;
 mod texts;

@@ -10,6 +10,7 @@ use crate::guard::Guard;
 use crate::judge::{self, Ended};
 use crate::key::Chain;
 use crate::output::Output;
+use crate::pages::{self, Pages};
 use crate::round::Round;
 use crate::same_calls::SameCalls;
 use crate::{
@@ -30,6 +31,8 @@ pub struct Turn {
     guard: Guard,
     same: SameCalls,
     planner: Option<Planner>,
+    /// Results that were cut.
+    pages: Pages,
     /// Whether helpers of the agent work.
     helpers: bool,
     totals: Totals,
@@ -93,6 +96,7 @@ impl Turn {
             guard: Guard::new(settings.limits.repeats),
             same: SameCalls::new(settings.limits.same_calls),
             planner: settings.plan.clone().map(|plan| Planner::new(plan.continuation, true, plan.list)),
+            pages: Pages::default(),
             helpers: false,
             settings: Arc::new(settings),
             messages: Vec::new(),
@@ -145,6 +149,11 @@ impl Turn {
         self.helpers = work;
     }
 
+    /// With [`Settings::all_texts`], the texts of all answers, a line apart. An answer that was not used is not among them.
+    pub fn said(&self) -> &str {
+        &self.said
+    }
+
     /// The messages so far.
     pub fn messages(&self) -> &[Message] {
         &self.messages
@@ -160,11 +169,12 @@ impl Turn {
             }
             _ => None,
         };
+        let read = self.pages.are_offered(settings).then(pages::tool);
         Request {
             model: settings.model.clone(),
             system: settings.system.clone(),
             messages: self.messages.clone(),
-            tools: settings.tools.iter().map(|offered| offered.tool.clone()).collect(),
+            tools: settings.tools.iter().map(|offered| offered.tool.clone()).chain(read).collect(),
             max_tokens: sampling.max_tokens.or(settings.limits.budget.map(|_| budget::OUTPUT_ASSUMED)),
             temperature: sampling.temperature,
             top_p: sampling.top_p,
@@ -272,7 +282,7 @@ impl Turn {
             return vec![Effect::Stop { key }];
         }
         self.empty = 0;
-        let round = Round::plan(&answer, &self.settings, checks, &self.same, &mut self.planner);
+        let round = Round::plan(&answer, &self.settings, checks, &self.same, &mut self.planner, &self.pages);
         self.same.record(round.calls());
         if let Some(planner) = &mut self.planner {
             planner.note_calls();
@@ -305,7 +315,7 @@ impl Turn {
     }
 
     fn returned(&mut self, round: Round, returned: Vec<Returned>) -> Vec<Effect> {
-        let results = round.results(returned, &self.settings);
+        let results = round.results(returned, &self.settings, &mut self.pages);
         let parts = results.results.into_iter().map(Part::ToolResult).collect();
         self.push(Message { role: Role::User, parts });
         match self.guard.observe(results.observed, self.totals.requests) {

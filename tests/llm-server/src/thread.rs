@@ -15,7 +15,12 @@ pub(crate) struct Running {
 impl Running {
     /// Starts a server that answers with the router for its address.
     pub(crate) fn start(router: impl FnOnce(SocketAddr) -> Router) -> io::Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0")?;
+        Self::start_on(SocketAddr::from(([127, 0, 0, 1], 0)), router)
+    }
+
+    /// The same on a given address.
+    pub(crate) fn start_on(address: SocketAddr, router: impl FnOnce(SocketAddr) -> Router) -> io::Result<Self> {
+        let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let router = router(address);

@@ -9,7 +9,9 @@ use atlas_graph::run::{Fault, FaultKind};
 use atlas_graph::structured::{Extraction, Reader, Verdict};
 use atlas_graph::{Graph, Llm};
 use atlas_model::{Answer, CallErrorKind, Message, Request};
-use atlas_turn::{AtLimit, Cut, Effect, End, Event, Failure, Format, Limits, Sampling, Settings, Turn, Warning};
+use atlas_turn::{
+    AtLimit, Cut, Effect, End, Event, Failure, Format, Limits, Sampling, Settings, Turn, Warning, thoughtless,
+};
 use serde_json::{Value, json};
 
 use crate::host::{Host, NodePlace};
@@ -127,16 +129,18 @@ impl Node<'_> {
     async fn turn(&self, settings: Settings, prompt: &str) -> Result<Said, Failed> {
         let checks = Schemas::of(&settings);
         let mut turn = Turn::new(settings);
-        let mut texts: Vec<String> = Vec::new();
+        // The text of the last answer that was used.
+        let mut last = String::new();
         let said = vec![Message::user(prompt)];
         let mut effects = turn.step(Event::Started { input: json!({}), images: Vec::new(), said }, &checks);
         loop {
+            let (mut answered, before) = (None, turn.said().len());
             let event = match effects.pop() {
                 Some(Effect::Call { .. }) => {
                     let request = turn.request();
                     match self.host.call(self.place, self.model(), request).await {
                         Ok(answer) => {
-                            texts.push(answer.text());
+                            answered = Some(answer.text());
                             Event::Answered(Box::new(answer))
                         }
                         Err(error) => Event::Failed(error),
@@ -148,7 +152,7 @@ impl Node<'_> {
                         Effect::Warn(Warning::Cut(cut)) => Some(cut),
                         _ => None,
                     });
-                    return concluded(&texts, cut);
+                    return concluded(turn.said(), &last, cut);
                 }
                 Some(Effect::Finish { .. }) => {
                     let text = format!("the model still called tools after {} turns", self.llm.max_iterations);
@@ -162,16 +166,18 @@ impl Node<'_> {
                 None => return Err(Failed { text: "the agent loop ended without a result".to_owned(), passes: false }),
             };
             effects = turn.step(event, &checks);
+            if let Some(text) = answered.filter(|_| turn.said().len() > before) {
+                last = text;
+            }
         }
     }
 }
 
-fn concluded(texts: &[String], cut: Option<Cut>) -> Result<Said, Failed> {
-    let spoken: Vec<&str> = texts.iter().map(String::as_str).filter(|text| !text.trim().is_empty()).collect();
-    match spoken.last() {
-        Some(last) => Ok(Said { all: spoken.join("\n"), last: (*last).to_owned(), cut }),
-        None => Err(Failed { text: "the model produced no output".to_owned(), passes: true }),
+fn concluded(all: &str, last: &str, cut: Option<Cut>) -> Result<Said, Failed> {
+    if last.is_empty() {
+        return Err(Failed { text: "the model produced no output".to_owned(), passes: true });
     }
+    Ok(Said { all: all.to_owned(), last: last.to_owned(), cut })
 }
 
 fn failed(failure: &Failure) -> Failed {
@@ -202,7 +208,7 @@ pub(crate) async fn structured(
             .map(|problem| format!("at {} {}", problem.pointer, problem.message))
             .collect()
     };
-    let mut reader = Reader::default();
+    let mut reader = Reader::new(thoughtless);
     let (mut last, mut all) = (said.last.clone(), said.all.clone());
     loop {
         match reader.read(&last, &all, schema, problems) {

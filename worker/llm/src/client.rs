@@ -10,6 +10,7 @@ mod backoff;
 pub mod dial;
 mod exchange;
 mod fit;
+mod gate;
 pub mod proxy;
 pub mod trust;
 
@@ -29,12 +30,14 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tracing::Instrument;
 
 use crate::auth::LoginTokens;
+use crate::failure::is_outage;
 use crate::scripted::Script;
 use crate::{Endpoint, Event, Protocol};
 
 use exchange::Failed;
 
 pub use dial::Connector;
+pub use gate::{Gate, Pass};
 pub use proxy::Proxy;
 pub use trust::Trust;
 
@@ -72,6 +75,8 @@ pub struct Target {
     pub output_tokens_max: Option<u32>,
     /// What the model can do. None: not declared, so everything is sent.
     pub capabilities: Option<BTreeSet<Capability>>,
+    /// Lets each try begin, if a limit is shared with other callers.
+    pub gate: Option<Arc<dyn Gate>>,
 }
 
 /// What answers for a target.
@@ -102,6 +107,8 @@ pub struct Http {
 /// What happens during a call.
 #[derive(Debug)]
 pub enum Progress<'a> {
+    /// The next try waited so long for a limit. No other time limit counts it.
+    Waited(Duration),
     /// A try begins. `number` counts the tries of the target from 1.
     Try { target: &'a Target, number: u32 },
     /// The provider has no such setting; the request goes without it.
@@ -175,6 +182,7 @@ impl Target {
             context_window: None,
             output_tokens_max: None,
             capabilities: None,
+            gate: None,
         }
     }
 }
@@ -194,6 +202,8 @@ pub struct Client {
     pools: Arc<Mutex<BTreeMap<String, Pool>>>,
     /// Held while an access token is renewed.
     tokens: Arc<tokio::sync::Mutex<()>>,
+    /// For how long a call tries a provider again that is down.
+    patience: Duration,
 }
 
 impl Client {
@@ -204,7 +214,13 @@ impl Client {
 
     /// A client that accepts the certificates of more servers than the system does.
     pub fn trusting(env: Env, trust: Trust) -> Self {
-        Self { env, trust, pools: Arc::default(), tokens: Arc::default() }
+        Self { env, trust, pools: Arc::default(), tokens: Arc::default(), patience: Duration::MAX }
+    }
+
+    /// The same client with calls that try a provider again which is down for this time at most, and leave the rest to their caller.
+    #[must_use]
+    pub fn patient_for(&self, patience: Duration) -> Self {
+        Self { patience, ..self.clone() }
     }
 
     /// Calls the first target that answers, within `limit`.
@@ -216,7 +232,7 @@ impl Client {
         watch: &mut (dyn FnMut(Progress<'_>) + Send),
     ) -> Result<Done, Failure> {
         let end = self.env.clock.monotonic().saturating_add(limit);
-        let mut call = Call { client: self, end, shown: false, tries: 0, watch };
+        let mut call = Call { client: self, end, shown: false, tries: 0, down_since: None, watch };
         let (mut errors, mut lasting): (Vec<(usize, CallError)>, _) = (Vec::new(), BTreeSet::new());
         for (place, target) in targets.iter().enumerate() {
             match call.target(target, request).await {
@@ -281,6 +297,8 @@ struct Call<'a> {
     /// Pieces were shown that no answer followed.
     shown: bool,
     tries: u32,
+    /// When a provider was first found to be down.
+    down_since: Option<Duration>,
     watch: &'a mut (dyn FnMut(Progress<'_>) + Send),
 }
 
@@ -291,9 +309,13 @@ impl Call<'_> {
             (self.watch)(Progress::Dropped { target, setting });
         }
         let clock = &self.client.env.clock;
-        let end = self.end.min(clock.monotonic().saturating_add(target.deadline));
+        let mut end = self.end.min(clock.monotonic().saturating_add(target.deadline));
         let mut failures = 0;
         loop {
+            let entered = gate::enter(target, &request, &**clock).await?;
+            let waited = entered.as_ref().map_or(Duration::ZERO, |(_, waited)| *waited);
+            (self.end, end) = (self.end.saturating_add(waited), end.saturating_add(waited));
+            (self.watch)(Progress::Waited(waited));
             let left = end.saturating_sub(clock.monotonic()).min(target.timeout);
             if left.is_zero() {
                 return Err(CallError::new(CallErrorKind::Timeout, "there was no time left for the call").into());
@@ -307,6 +329,12 @@ impl Call<'_> {
                 tracing::info_span!("call model", target = target.name, model = target.model, number = failures + 1);
             let attempt = self.attempt(target, &request, failures).instrument(span);
             let tried = limited(&**clock, left, attempt).await;
+            match (entered, &tried) {
+                (Some((pass, _)), Some(Ok(answer))) => pass.end(gate::used(&request, answer)),
+                // A provider that says nothing before it fails has used nothing, as far as anyone knows.
+                (Some((pass, _)), Some(Err(_))) if !self.shown => pass.end(0),
+                _ => {}
+            }
             let failed = match tried {
                 Some(Ok(answer)) => return Ok(answer),
                 Some(Err(failed)) => failed,
@@ -326,7 +354,9 @@ impl Call<'_> {
     }
 
     /// The pause before the next try of the target; none if there is no next one.
-    fn pause(&self, target: &Target, failed: &Failed, failures: u32, end: Duration) -> Option<Duration> {
+    fn pause(&mut self, target: &Target, failed: &Failed, failures: u32, end: Duration) -> Option<Duration> {
+        let now = self.client.env.clock.monotonic();
+        let down_since = is_outage(&failed.error).then(|| *self.down_since.get_or_insert(now));
         let retry = failed.retry.unwrap_or(failed.error.kind.is_transient());
         if !retry || failures >= target.attempts {
             return None;
@@ -335,7 +365,9 @@ impl Call<'_> {
         let own = backoff::pause(failures - 1, env.entropy.u64());
         let pause = failed.error.retry_after.unwrap_or(own);
         // A pause that lasts until the end is of no use; the next target may answer sooner.
-        (env.clock.monotonic().saturating_add(pause) < end).then_some(pause)
+        let until = now.saturating_add(pause);
+        let in_patience = down_since.is_none_or(|since| until.saturating_sub(since) <= self.client.patience);
+        (until < end && in_patience).then_some(pause)
     }
 
     async fn attempt(&mut self, target: &Target, request: &Request, tries: u32) -> Result<Answer, Failed> {

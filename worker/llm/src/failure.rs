@@ -23,6 +23,18 @@ pub fn cut_off() -> CallError {
     CallError::new(CallErrorKind::Connection, "the connection ended before the answer was complete")
 }
 
+/// Whether an error says that the provider is down for everyone, or overloaded, and that waiting helps: no connection, an answer
+/// of a gateway without its server, a limit of calls.
+pub fn is_outage(error: &CallError) -> bool {
+    match error.kind {
+        // A certificate that is refused stays so.
+        CallErrorKind::Connection => !error.message.contains("certificate"),
+        CallErrorKind::RateLimited => true,
+        CallErrorKind::Provider => matches!(error.status, Some(502..=504 | 529)),
+        _ => false,
+    }
+}
+
 /// Refuses an answer with nothing in it that does not say why the model stopped either. With a reason it is an answer, which
 /// whoever asked judges: a model may have nothing to add.
 pub fn refuse_nothing(assembly: &Assembly, has_reason: bool) -> Result<(), CallError> {
@@ -143,10 +155,31 @@ impl Report {
     }
 }
 
+/// Bytes of a page's title that are repeated.
+const TITLE_BYTES_MAX: usize = 100;
+
 fn raw(status: StatusCode, body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let text = text.trim();
+    if let Some(title) = page(text) {
+        let title = if title.is_empty() { String::new() } else { format!(": {title}") };
+        return format!("the provider answered {status} with a page for people{title}");
+    }
     if text.is_empty() { format!("the provider answered {status} without a text") } else { text.to_owned() }
+}
+
+/// The title of a text that is a page of HTML; empty if it has none.
+fn page(text: &str) -> Option<&str> {
+    let begins = |start: &str| text.get(..start.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(start));
+    if !["<!doctype", "<html", "<head", "<body", "<?xml"].into_iter().any(begins) {
+        return None;
+    }
+    let head = cut(text, 2 * MESSAGE_BYTES_MAX);
+    // Lower case of ASCII alone, so that places stay the same.
+    let lower = head.to_ascii_lowercase();
+    let title = lower.find("<title>").map(|at| at + "<title>".len());
+    let title = title.and_then(|start| head[start..].split('<').next()).unwrap_or_default();
+    Some(cut(title.trim(), TITLE_BYTES_MAX))
 }
 
 /// `text` without control characters and what looks like a key, cut to [`MESSAGE_BYTES_MAX`].

@@ -162,6 +162,16 @@ impl Journal {
         }
     }
 
+    /// Whether the job may be parked. One with the credential of its caller waits in its place.
+    pub(crate) fn parks(&self) -> bool {
+        self.parks
+    }
+
+    /// The latest time for which the job was parked and that has come.
+    pub(crate) fn slept_until(&self) -> Timestamp {
+        self.slept_until
+    }
+
     /// The number of the next step.
     pub fn next(&self) -> u64 {
         self.replay.as_ref().map_or(0, Replay::next)

@@ -4,6 +4,7 @@
 mod closing;
 mod deltas;
 mod journals;
+mod models;
 mod parts;
 mod preparation;
 mod saving;
@@ -27,6 +28,8 @@ use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
 use self::journals::Journals;
+use self::models::{Tries, TryEvent};
+pub(crate) use self::models::{LimitedModel, Try, TryDoor};
 pub(crate) use self::parts::Parts;
 pub(crate) use self::preparation::Preparing;
 use self::preparation::{Unprepared, echo};
@@ -100,6 +103,7 @@ pub(crate) struct Inbox {
     pub(crate) link: mpsc::Receiver<LinkEvent>,
     pub(crate) told: mpsc::Receiver<SlotEvent>,
     pub(crate) news: mpsc::Receiver<News>,
+    pub(crate) tries: mpsc::UnboundedReceiver<TryEvent>,
 }
 
 /// Says that agents run in containers here. A label that the operator gave counts.
@@ -141,6 +145,8 @@ pub(crate) struct Pump {
     waits: Waits,
     /// Unanswered calls of tools.
     tools: Tools,
+    /// Tries of calls of limited models.
+    tries: Tries,
     /// The feature level of the leader.
     leader_level: Level,
     /// Pieces of answers that wait to be joined, and until when.
@@ -175,6 +181,7 @@ impl Pump {
                 biased;
                 Some(event) = inbox.link.recv() => self.on_link(event),
                 Some(news) = inbox.news.recv() => self.on_news(news),
+                Some(event) = inbox.tries.recv() => self.on_try(event),
                 Some(told) = inbox.told.recv() => self.on_told(told),
                 () = wake => self.step(Input::Tick),
             }
@@ -233,6 +240,7 @@ impl Pump {
                 self.resend_spawns();
                 self.resend_entries();
                 self.resend_calls();
+                self.announce_models();
             }
             ToWorker::Grant(assignment) => self.step(Input::Granted(assignment)),
             ToWorker::Cancel { token, grace, .. } => {
@@ -244,6 +252,7 @@ impl Pump {
             ToWorker::StreamAck { job, attempt, number } => self.spool.acknowledge(job, attempt, number),
             ToWorker::Spawned { number, end } => self.on_spawned(number, end),
             ToWorker::ToolCalled { number, end } => self.on_tool_called(number, end),
+            ToWorker::ModelGranted { number } => self.on_model_granted(number),
             ToWorker::StepsAck { number, result } => self.on_steps_ack(number, result),
             ToWorker::ParkAck { number, result } => self.on_park_ack(number, result),
             ToWorker::Messages { token, mail, .. } => self.on_messages(token, mail),
@@ -308,7 +317,7 @@ impl Pump {
             SlotEvent::Tool { token, call } => self.on_tool(token, call),
             SlotEvent::Leave { token, call } => self.on_leave(token, call),
             SlotEvent::Journal { token, entry, answer } => self.on_journal(token, entry, answer),
-            SlotEvent::Wait { token, park, answer } => self.on_wait(token, park, answer),
+            SlotEvent::Wait { token, park, waited, answer } => self.on_wait(token, (park, waited), answer),
             SlotEvent::WaitOver { token } => self.step(Input::WaitOver { token }),
             SlotEvent::Read { token, number, answer } => self.on_read(token, number, answer),
             SlotEvent::Ended { token, end } => self.ended(token, end),
@@ -347,6 +356,7 @@ impl Pump {
         self.forget_spawns(token);
         self.forget_entries(token);
         self.forget_calls(token);
+        self.forget_tries(token);
         self.forget_waits(token);
         let Some(RunningAttempt { slot, .. }) = self.attempts.remove(&token) else { return };
         if !end.slot_usable {
@@ -542,6 +552,7 @@ impl Pump {
         debug!(%token, ?why, "stopping an attempt");
         self.forget_entries(token);
         self.forget_calls(token);
+        self.forget_tries(token);
         self.forget_waits(token);
         if why != StopReason::Cancelled {
             self.spool.discard(token);

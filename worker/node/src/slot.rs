@@ -22,7 +22,7 @@ use crate::metadata;
 use crate::payloads::Transfers;
 use crate::process::Supervisor;
 use crate::provider::{self, Execution, Lines, Program, StartError};
-use crate::pump::{Asker, Resumed};
+use crate::pump::{Asker, Resumed, TryDoor};
 use crate::secrets::{Said, Secrets};
 
 /// One attempt with all the data that it needs.
@@ -52,7 +52,8 @@ pub(crate) enum SlotEvent {
     /// The attempt has an entry for its journal, and waits for the answer.
     Journal { token: FencingToken, entry: Entry, answer: oneshot::Sender<StepsResult> },
     /// The attempt waits, and does nothing until it is answered. Its job may be parked meanwhile.
-    Wait { token: FencingToken, park: Park, answer: oneshot::Sender<Resumed> },
+    /// It has waited for that time already.
+    Wait { token: FencingToken, park: Park, waited: Duration, answer: oneshot::Sender<Resumed> },
     /// What the attempt waited for has come.
     WaitOver { token: FencingToken },
     /// The attempt waits for the message of a number, after it has read all before that.
@@ -143,6 +144,8 @@ pub(crate) struct Shared {
     pub(crate) supervisor: Arc<Supervisor>,
     pub(crate) transfers: Transfers,
     pub(crate) told: mpsc::Sender<SlotEvent>,
+    /// Lets tries of calls of limited models begin.
+    pub(crate) tries: TryDoor,
     /// Calls models; its connections are shared.
     pub(crate) models: Client,
     /// Connections to MCP servers.

@@ -80,6 +80,8 @@ pub enum Input {
         token: FencingToken,
         /// What it waits for. Without waits, it asks whether it should leave the node before its next step.
         park: Park,
+        /// For how long it has waited for that already.
+        waited: Duration,
     },
     /// What an attempt waited for has come.
     WaitOver {

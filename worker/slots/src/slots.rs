@@ -145,7 +145,7 @@ impl Slots {
             Input::Prepared { token } => self.prepared(token, &mut effects),
             Input::Unprepared { token, report } => self.unprepared(token, report, &mut effects),
             Input::Ended { token, end } => self.end(token, end, now, &mut effects),
-            Input::Waits { token, park } => self.waits(token, park, now, &mut effects),
+            Input::Waits { token, park, waited } => self.waits(token, (park, waited), now, &mut effects),
             Input::WaitOver { token } => self.wait_over(token, &mut effects),
             Input::ParkAnswered { number, result } => self.park_answered(number, result, now, &mut effects),
             Input::SlotDied { slot } => self.slot_died(slot, &mut effects),

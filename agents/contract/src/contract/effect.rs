@@ -107,6 +107,7 @@ const KEYS: &[(Effect, &[&str])] = &[
             "provider/stream",
             "provider/answers_helpers",
             "provider/question_timeout_seconds",
+            "provider/outage_wait_seconds",
             "provider/tool_permissions",
         ],
     ),

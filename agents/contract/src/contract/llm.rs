@@ -39,6 +39,8 @@ pub struct Llm {
     pub answers_helpers: Option<bool>,
     /// How long a question to people is open.
     pub question_timeout_seconds: Option<f64>,
+    /// How long a job waits for the provider of its model while that is down.
+    pub outage_wait_seconds: Option<f64>,
     /// The conversation that all jobs of an agent with a `config.yaml` continue.
     pub session: Option<String>,
     /// What becomes of calls of some tools. The first rule for a tool counts.
@@ -78,6 +80,7 @@ impl Llm {
             probe: flag("probe"),
             answers_helpers: flag("answers_helpers"),
             question_timeout_seconds: number("question_timeout_seconds"),
+            outage_wait_seconds: number("outage_wait_seconds"),
             session: text("session"),
             tool_permissions: permissions(provider.get("tool_permissions")),
         }
@@ -87,7 +90,7 @@ impl Llm {
     pub(super) fn members(&self) -> Map<String, Value> {
         let rule = |rule: &ToolPermission| json!({"tool": rule.tool, "action": rule.action});
         let rules: Vec<Value> = self.tool_permissions.iter().map(rule).collect();
-        let all: [(&str, Option<Value>); 19] = [
+        let all: [(&str, Option<Value>); 20] = [
             ("max_tokens", self.max_tokens.map(Value::from)),
             ("temperature", self.temperature.map(Value::from)),
             ("top_p", self.top_p.map(Value::from)),
@@ -105,6 +108,7 @@ impl Llm {
             ("probe", self.probe.map(Value::from)),
             ("answers_helpers", self.answers_helpers.map(Value::from)),
             ("question_timeout_seconds", self.question_timeout_seconds.map(Value::from)),
+            ("outage_wait_seconds", self.outage_wait_seconds.map(Value::from)),
             ("session", self.session.clone().map(Value::from)),
             ("tool_permissions", Some(rules).filter(|rules| !rules.is_empty()).map(Value::from)),
         ];

@@ -26,6 +26,16 @@ fn every_known_shape() {
         r#"[{"error": {"code": 400, "status": "INVALID_ARGUMENT", "message": "API key not valid."}}]"#,
         &expect!["credentials API key not valid."],
     );
+    check(
+        404,
+        "<!DOCTYPE html>\n<html><head><TITLE>\n404 Not Found</TITLE></head><body><h1>Nope</h1></body></html>",
+        &expect!["unknown_model the provider answered 404 Not Found with a page for people: 404 Not Found"],
+    );
+    check(
+        502,
+        "<html><body>bad</body></html>",
+        &expect!["provider the provider answered 502 Bad Gateway with a page for people"],
+    );
     check(422, r#"{"detail": "Unprocessable", "status": 422}"#, &expect!["request Unprocessable"]);
     check(422, r#"{"detail": [{"loc": ["body"], "msg": "field required"}]}"#, &expect!["request field required"]);
     check(404, r#"{"error": "model 'x' not found"}"#, &expect!["unknown_model model 'x' not found"]);

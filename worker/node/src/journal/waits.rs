@@ -286,13 +286,22 @@ impl Journal {
         waits: Vec<Wait>,
         over: impl Future<Output = T>,
     ) -> Result<Option<T>, JournalError> {
+        self.wait_on((waits, Duration::ZERO), over).await
+    }
+
+    /// Goes on with a wait that has lasted for some time, so that the job is parked sooner.
+    pub(crate) async fn wait_on<T>(
+        &mut self,
+        (waits, waited): (Vec<Wait>, Duration),
+        over: impl Future<Output = T>,
+    ) -> Result<Option<T>, JournalError> {
         if !self.parks {
             return Ok(if waits.is_empty() { None } else { Some(over.await) });
         }
         let used = Micros::from(self.env.clock.monotonic().saturating_sub(self.began));
         let park = Park { journal_length: self.next(), waits, used, read: self.messages_read };
         let (answer, mut resumed) = oneshot::channel();
-        self.say(SlotEvent::Wait { token: self.token, park, answer }).await?;
+        self.say(SlotEvent::Wait { token: self.token, park, waited, answer }).await?;
         let mut waiting = Waiting { told: self.told.clone(), token: self.token, ended: false };
         let over = tokio::select! {
             biased;

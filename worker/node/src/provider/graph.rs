@@ -34,6 +34,7 @@ use super::llm::drive::{ESTIMATED, USAGE};
 use super::llm::fault::Fault;
 use super::llm::model::Listener as _;
 use super::llm::normal::toolbox::Toolbox;
+use super::llm::outage::Limit;
 use super::mcp::Servers;
 use super::{Execution, exec, stopped};
 use crate::journal::{Journal, Made, hashed};
@@ -104,6 +105,7 @@ impl GraphAgent {
         let prompt = input.message.unwrap_or_default();
         loaded.graph.initial_state.extend(input.others);
         let journal = Journal::new(&self.shared, &work.assignment);
+        let outage_limit = Limit::of(work, journal.parks(), self.shared.env.clock.monotonic());
         let purse = journal.purse(work.assignment.budget_nanodollars.map(NanoDollars));
         let book = Book::open(journal, Arc::clone(&self.shared.env.clock)).await?;
         let (models, special) = self.models(work, control, &loaded, &book).await?;
@@ -135,6 +137,7 @@ impl GraphAgent {
             secrets,
             told,
             tokens: Tokens::default(),
+            outage_limit,
         };
         let runner = Runner {
             env: &self.shared.env,

@@ -6,9 +6,11 @@ pub(super) mod drive;
 mod environment;
 pub(super) mod fault;
 pub(super) mod fixed;
+mod gate;
 mod health;
 pub(super) mod model;
 pub(super) mod normal;
+pub(super) mod outage;
 mod probe;
 mod stored;
 pub(super) mod team;
@@ -44,7 +46,10 @@ impl LlmAgent {
         let mut metadata = Map::new();
         let (shared, normal) = (&self.shared, None);
         let (team, permits) = (None, Permits::default());
-        let driver = Driver { work, shared, control, journal, metadata: &mut metadata, normal, team, permits };
+        let (outage, outage_limit) = (None, outage::Limit::of(work, journal.parks(), env.clock.monotonic()));
+        let measured = &mut metadata;
+        let driver =
+            Driver { work, shared, control, journal, metadata: measured, normal, team, permits, outage, outage_limit };
         let end = tokio::select! {
             biased;
             () = stopped(mailbox) => None,

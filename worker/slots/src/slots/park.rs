@@ -19,14 +19,20 @@ const LEAVE_AFTER: Duration = Duration::from_millis(250);
 
 impl Slots {
     /// An attempt waits. One that waits for nothing asks whether it should leave the node before its next step.
-    pub(super) fn waits(&mut self, token: FencingToken, park: Park, now: Duration, effects: &mut Vec<Effect>) {
+    pub(super) fn waits(
+        &mut self,
+        token: FencingToken,
+        (park, waited): (Park, Duration),
+        now: Duration,
+        effects: &mut Vec<Effect>,
+    ) {
         let (leaves, after) = (self.leaves(), self.patience());
         let Some(Stage::Running { stop: None, wait, .. }) = self.attempts.stage_mut(token) else { return };
         let between_steps = park.waits.is_empty();
         if between_steps && !leaves {
             return effects.push(Effect::Resume { token, refused: None });
         }
-        let ask_at = if between_steps { now } else { now + after };
+        let ask_at = if between_steps { now } else { now + after.saturating_sub(waited) };
         *wait = Some(Waiting { park, since: now, ask_at, asked: None, over: false });
     }
 

@@ -119,8 +119,15 @@ pub(super) fn input(statement: &str) -> Input {
         "dead" => Input::Ended { token: FencingToken(number(words.next())), end: failed(false) },
         "died" => Input::SlotDied { slot: SlotId(number(words.next())) },
         "gone" => Input::SlotGone { slot: SlotId(number(words.next())) },
-        "waits" => Input::Waits { token: FencingToken(number(words.next())), park: park(vec![Wait::Message]) },
-        "steps" => Input::Waits { token: FencingToken(number(words.next())), park: park(Vec::new()) },
+        "waits" => {
+            let (token, park) = (FencingToken(number(words.next())), park(vec![Wait::Message]));
+            let waited = words.next().map_or(Duration::ZERO, |seconds| Duration::from_secs(number(Some(seconds))));
+            Input::Waits { token, park, waited }
+        }
+        "steps" => {
+            let (token, park) = (FencingToken(number(words.next())), park(Vec::new()));
+            Input::Waits { token, park, waited: Duration::ZERO }
+        }
         "over" => Input::WaitOver { token: FencingToken(number(words.next())) },
         "park" => Input::ParkAnswered {
             number: number(words.next()),

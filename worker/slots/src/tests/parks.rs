@@ -36,6 +36,28 @@ fn a_wait_parks_its_job_after_a_while_and_nothing_is_reported() {
 }
 
 #[test]
+fn a_wait_that_has_lasted_parks_its_job_sooner() {
+    check_running(
+        "waits 1 4; +1; park 1 parked; dead 1; gone 1",
+        &expect![[r#"
+        connect
+            hello []
+        welcome
+        grant 1
+            start 1 slot=1 cold
+        renewed 1
+        waits 1 4
+        +1
+            park 1: 1 waits=1 used=2s
+        park 1 parked
+            stop 1 Parked grace=0s
+        dead 1
+        gone 1
+    "#]],
+    );
+}
+
+#[test]
 fn a_short_wait_asks_nobody() {
     check_running(
         "waits 1; +3; over 1; over 1; +9",

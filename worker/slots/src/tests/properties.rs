@@ -274,7 +274,7 @@ impl World {
                 let token = *self.running.difference(&self.asleep).next()?;
                 self.asleep.insert(token);
                 let waits = if *between_steps { Vec::new() } else { vec![Wait::Message] };
-                Input::Waits { token, park: park(waits) }
+                Input::Waits { token, park: park(waits), waited: Duration::ZERO }
             }
             Act::SleepOver => Input::WaitOver { token: pick(&self.asleep)? },
             Act::ParkAck(result) => {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use atlas_env::Clock;
-use atlas_types::{SpawnStep, StepKey, StepKind, StepUsage, Wait};
+use atlas_types::{SpawnStep, StepKey, StepKind, StepUsage, Timestamp, Wait};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
@@ -20,6 +20,7 @@ pub(in crate::provider) struct Book {
     journal: AsyncMutex<Journal>,
     asker: Asker,
     clock: Arc<dyn Clock>,
+    slept_until: Timestamp,
     inside: Mutex<Inside>,
     /// Told when the open work or its waits have changed.
     changed: Notify,
@@ -38,9 +39,16 @@ struct Inside {
     repeats: BTreeMap<StepKey, u32>,
     /// Pieces of work that were begun and do not wait.
     active: usize,
-    waits: BTreeMap<u64, Vec<Wait>>,
+    waits: BTreeMap<u64, Awaited>,
     last: u64,
     failure: Option<JournalError>,
+}
+
+/// What a piece of work waits for.
+struct Awaited {
+    waits: Vec<Wait>,
+    /// Since when, if it waited before it said so.
+    since: Option<Duration>,
 }
 
 /// The outcome of a step with values that a person set.
@@ -76,6 +84,7 @@ impl Book {
         Ok(Self {
             asker: journal.asker(),
             clock,
+            slept_until: journal.slept_until(),
             journal: AsyncMutex::new(journal),
             inside: Mutex::new(Inside { known, set, helped, ..Inside::default() }),
             changed: Notify::new(),
@@ -207,10 +216,19 @@ impl Book {
 
     /// The piece of work that calls this waits for one of these, as long as it keeps what is returned.
     pub(super) fn waiting(&self, waits: Vec<Wait>) -> Waiting<'_> {
+        self.awaiting(Awaited { waits, since: None })
+    }
+
+    /// The same, for a wait that began at a time of the monotonic clock.
+    pub(super) fn waiting_since(&self, waits: Vec<Wait>, since: Duration) -> Waiting<'_> {
+        self.awaiting(Awaited { waits, since: Some(since) })
+    }
+
+    fn awaiting(&self, awaited: Awaited) -> Waiting<'_> {
         let mut inside = self.inside();
         inside.last += 1;
         let id = inside.last;
-        inside.waits.insert(id, waits);
+        inside.waits.insert(id, awaited);
         inside.active = inside.active.saturating_sub(1);
         self.changed.notify_one();
         Waiting { book: self, id }
@@ -232,24 +250,34 @@ impl Book {
         }
     }
 
+    /// The latest time for which the job was parked and that has come.
+    pub(super) fn slept_until(&self) -> Timestamp {
+        self.slept_until
+    }
+
     /// Lets the job park while all its work waits. Ends only with an error.
     pub(super) async fn park(&self) -> JournalError {
+        // What the leader said is over. It is asked for that again only after the usual time.
+        let mut over = Vec::new();
         loop {
-            let Some(waits) = self.idle() else {
+            let Some((waits, since)) = self.idle() else {
                 self.changed.notified().await;
                 continue;
             };
+            let since = since.filter(|_| waits != over);
+            let waited = since.map_or(Duration::ZERO, |since| self.clock.monotonic().saturating_sub(since));
             let mut journal = self.journal.lock().await;
             let changed = async {
-                while self.idle().is_some_and(|now| now == waits) {
+                while self.idle().is_some_and(|(now, _)| now == waits) {
                     self.changed.notified().await;
                 }
             };
-            match journal.wait(waits.clone(), changed).await {
+            match journal.wait_on((waits.clone(), waited), changed).await {
                 Ok(Some(())) => {}
                 // The leader says that a wait is over. What it is about arrives by itself, perhaps later.
                 Ok(None) => {
                     drop(journal);
+                    over = waits;
                     tokio::select! {
                         () = self.changed.notified() => {}
                         () = self.clock.sleep(PAUSE) => {}
@@ -260,11 +288,13 @@ impl Book {
         }
     }
 
-    /// What the job waits for, if it does nothing else.
-    fn idle(&self) -> Option<Vec<Wait>> {
+    /// What the job waits for, if it does nothing else, and since when if all of that began earlier.
+    fn idle(&self) -> Option<(Vec<Wait>, Option<Duration>)> {
         let inside = self.inside();
-        let waits = inside.waits.values().flatten().take(WAITS_MAX).copied().collect::<Vec<_>>();
-        (inside.active == 0 && !waits.is_empty()).then_some(waits)
+        let awaited = || inside.waits.values();
+        let waits = awaited().flat_map(|awaited| &awaited.waits).take(WAITS_MAX).copied().collect::<Vec<_>>();
+        let since: Option<Vec<Duration>> = awaited().map(|awaited| awaited.since).collect();
+        (inside.active == 0 && !waits.is_empty()).then(|| (waits, since.and_then(|all| all.into_iter().max())))
     }
 }
 

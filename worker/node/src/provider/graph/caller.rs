@@ -1,12 +1,14 @@
 //! Calls of models that are found by the key of their work: made within the budget, recorded, and told to those who follow.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use atlas_env::Env;
 use atlas_model::{CallError, CallErrorKind, Request};
+use atlas_turn::outage::OutageStep;
 use atlas_turn::record::Answered as Recorded;
-use atlas_turn::{Turn, Used, used};
-use atlas_types::{Micros, SecretText, StepKey, StepKind, StepUsage};
+use atlas_turn::{Key, Outage, Turn, Used, used};
+use atlas_types::{Micros, SecretText, StepKey, StepKind, StepUsage, Timestamp, Wait};
 use tokio::sync::mpsc;
 
 use super::book::Book;
@@ -14,6 +16,7 @@ use super::host::{Told, locked};
 use super::models::Callable;
 use crate::journal::{JournalError, Made, Purse};
 use crate::provider::llm::model::{Answered, Listener, News};
+use crate::provider::llm::outage::{Down, Limit, Unanswered};
 use crate::secrets::Secrets;
 
 /// What a recorded call of a model needs of its attempt.
@@ -24,16 +27,63 @@ pub(in crate::provider) struct Caller<'a> {
     pub(in crate::provider) purse: &'a Purse,
     pub(in crate::provider) secrets: &'a Mutex<Secrets>,
     pub(in crate::provider) told: &'a mpsc::UnboundedSender<Told>,
+    /// How long the attempt waits for providers.
+    pub(in crate::provider) outage_limit: Limit,
 }
 
 impl Caller<'_> {
-    /// Makes a call within the budget, and records its answer without values of secrets; or returns the recorded one.
+    /// Makes a call within the budget, and records its answer without values of secrets; or returns the recorded one. While the provider is
+    /// down, the work waits, and the job parks if all its work does.
     pub(in crate::provider) async fn called(
+        &self,
+        callable: &Callable,
+        key: StepKey,
+        request: Request,
+    ) -> Result<Arc<[u8]>, CallFault> {
+        let clock = &self.env.clock;
+        let outage_key = StepKey(Outage::key(Key(key.0)).0);
+        let recorded: Option<Arc<[u8]>> = self.book.known(outage_key);
+        let mut is_recorded = recorded.is_some();
+        let recorded = recorded.map(|outcome| serde_json::from_slice::<OutageStep>(&outcome)).transpose();
+        let mut outage = recorded.map_err(unreadable)?.map(|step| step.outage);
+        loop {
+            let patience = self.outage_limit.patience(outage.as_ref(), &**clock);
+            let down = match self.tried(callable, key, request.clone(), patience).await {
+                Ok(outcome) => return Ok(outcome),
+                Err(Missed::Fault(fault)) => return Err(fault),
+                Err(Missed::Down(down)) => down,
+            };
+            let wall = clock.wall().0;
+            let outage = outage.get_or_insert_with(|| {
+                let why = locked(self.secrets).redactor().text(&down.why).into_owned();
+                down.begin(&why, &**clock, self.outage_limit)
+            });
+            let Some(again) = outage.again(wall.max(self.book.slept_until().0), down.named, down.random) else {
+                return Err(CallFault::Call(down.given_up(outage.age(wall))));
+            };
+            let pause = again.pause.as_secs_f64();
+            let text = format!("no model answered: {}; the next try is in {pause:.1} s", down.why);
+            // The receiver lives as long as the run.
+            let _ = self.told.send(Told::Log { level: "warning", text });
+            if again.parks && !is_recorded {
+                let outcome = serde_json::to_vec(&OutageStep { outage: outage.clone() }).map_err(unreadable)?;
+                self.book.record(StepKind::Sleep, outage_key, outcome, StepUsage::default()).await?;
+                is_recorded = true;
+            }
+            let left = Duration::from_micros(u64::try_from(again.at_us.saturating_sub(wall)).unwrap_or(0));
+            let since = clock.monotonic().saturating_sub(again.waited);
+            let _waiting = self.book.waiting_since(vec![Wait::Time { at: Timestamp(again.at_us) }], since);
+            clock.sleep(left).await;
+        }
+    }
+
+    async fn tried(
         &self,
         (fixed, models): &Callable,
         key: StepKey,
         mut request: Request,
-    ) -> Result<Arc<[u8]>, CallFault> {
+        patience: Option<Duration>,
+    ) -> Result<Arc<[u8]>, Missed> {
         let env = self.env;
         let make = || async move {
             // The same in each attempt that gets this far.
@@ -43,11 +93,15 @@ impl Caller<'_> {
             // Calls at the same time have numbers of their own, by which followers keep them apart.
             let number = u32::from_be_bytes([key.0[0], key.0[1], key.0[2], key.0[3]]);
             self.purse.reserve(key, &fixed.settings, &mut request).await?;
-            let Answered { answer, place } = match models.call(&request, number, (&env.clock, &mut listener)).await {
+            let called = models.call(&request, number, (&env.clock, &mut listener), patience).await;
+            let Answered { answer, place } = match called {
                 Ok(answered) => answered,
-                Err(error) => {
+                Err(unanswered) => {
                     self.purse.free(key).await?;
-                    return Err(CallFault::Call(error));
+                    return Err(match unanswered {
+                        Unanswered::Down(down) => Missed::Down(down),
+                        Unanswered::Failed(error) => Missed::Fault(CallFault::Call(error)),
+                    });
                 }
             };
             let Used { usage, .. } = used(&fixed.settings, || request.clone(), &answer);
@@ -57,13 +111,27 @@ impl Caller<'_> {
                 tokens_output: usage.output,
                 cost_nanodollars: Turn::new(fixed.settings.clone()).cost(place, &usage).0,
             };
-            let unreadable =
-                |error: serde_json::Error| CallFault::Call(CallError::new(CallErrorKind::Answer, error.to_string()));
             let mut value = serde_json::to_value(Recorded { place, answer }).map_err(unreadable)?;
             locked(self.secrets).redactor().json(&mut value);
             Ok(Made { outcome: serde_json::to_vec(&value).map_err(unreadable)?, usage })
         };
         self.book.step(StepKind::Model, key, make).await
+    }
+}
+
+fn unreadable(error: serde_json::Error) -> CallFault {
+    CallFault::Call(CallError::new(CallErrorKind::Answer, error.to_string()))
+}
+
+/// Why a try has no answer.
+enum Missed {
+    Down(Box<Down>),
+    Fault(CallFault),
+}
+
+impl<F: Into<CallFault>> From<F> for Missed {
+    fn from(fault: F) -> Self {
+        Self::Fault(fault.into())
     }
 }
 

@@ -30,6 +30,7 @@ use crate::mailbox::Answer as Called;
 use crate::provider::command::{self, Keep, Launch};
 use crate::provider::llm::model::News;
 use crate::provider::llm::normal::toolbox::Toolbox;
+use crate::provider::llm::outage::Limit;
 use crate::provider::user;
 use crate::secrets::Secrets;
 use crate::slot::Shared;
@@ -65,6 +66,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
     pub(super) told: mpsc::UnboundedSender<Told>,
     pub(super) tokens: Tokens,
+    /// How long the attempt waits for providers of models.
+    pub(super) outage_limit: Limit,
 }
 
 pub(in crate::provider) fn locked(secrets: &Mutex<Secrets>) -> MutexGuard<'_, Secrets> {
@@ -216,7 +219,8 @@ impl Surroundings<'_> {
         request: Request,
     ) -> Result<Arc<[u8]>, CallFault> {
         let (env, secrets, told) = (&self.shared.env, &self.secrets, &self.told);
-        let caller = Caller { env, job: &self.job, book: &self.book, purse: &self.purse, secrets, told };
+        let (book, purse, outage_limit) = (&self.book, &self.purse, self.outage_limit);
+        let caller = Caller { env, job: &self.job, book, purse, secrets, told, outage_limit };
         caller.called(callable, key, request).await
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use atlas_llm::client::{Backend, Failure, Target};
+use atlas_llm::failure::is_outage;
 use atlas_model::{CallError, CallErrorKind};
 
 /// The seconds before further rounds when a provider limits the calls and does not say for how long: a minute in all.
@@ -26,15 +27,9 @@ impl Rounds {
         if matches!(last, Filtered | Request) {
             return None;
         }
-        // A script answers the same in each round.
-        let is_http = |target: &Target| matches!(target.backend, Backend::Http(_));
-        let again = |place: usize| {
-            let target = targets.get(place).filter(|_| !failure.lasting.contains(&place));
-            target.is_some_and(|target| target.attempts > 1 && is_http(target))
-        };
-        let all = failure.earlier.iter().map(|(place, error)| (*place, error)).chain([place_of(failure)]);
+        let again = |place: usize| may_answer(failure, targets, place).is_some();
         let is_limited = |error: &CallError| error.kind == RateLimited && error.retry_after.is_none();
-        if all.into_iter().any(|(place, error)| is_limited(error) && again(place)) {
+        if errors(failure).any(|(place, error)| is_limited(error) && again(place)) {
             let full = Duration::from_secs(*PAUSES.get(self.limited)?);
             self.limited += 1;
             // Callers that were limited together do not return together.
@@ -49,6 +44,26 @@ impl Rounds {
         self.answers += 1;
         Some(Duration::ZERO)
     }
+}
+
+/// The errors of all targets.
+fn errors(failure: &Failure) -> impl Iterator<Item = (usize, &CallError)> {
+    failure.earlier.iter().map(|(place, error)| (*place, error)).chain([place_of(failure)])
+}
+
+/// A target that may answer in another round. A script answers the same in each round, and a model may be one to be tried once.
+fn may_answer<'t>(failure: &Failure, targets: &'t [Target], place: usize) -> Option<&'t Target> {
+    let target = targets.get(place).filter(|_| !failure.lasting.contains(&place))?;
+    (target.attempts > 1 && matches!(target.backend, Backend::Http(_))).then_some(target)
+}
+
+/// The first model whose provider is down, and the pause that it asks for. None if waiting does not help.
+pub(super) fn down<'t>(failure: &Failure, targets: &'t [Target]) -> Option<(&'t Target, Option<Duration>)> {
+    if matches!(failure.error.kind, CallErrorKind::Filtered | CallErrorKind::Request) {
+        return None;
+    }
+    let mut down = errors(failure).filter(|(_, error)| is_outage(error));
+    down.find_map(|(place, error)| Some((may_answer(failure, targets, place)?, error.retry_after)))
 }
 
 /// The last error, with the place of its target: each target before has one as well.
@@ -154,6 +169,36 @@ mod tests {
         assert!(pauses(&refused, &targets, 0).is_empty(), "the provider wants no other try");
         let one_of_two = Failure { lasting: BTreeSet::from([0]), ..failure(&[RateLimited, RateLimited]) };
         assert_eq!(pauses(&one_of_two, &targets, 0).len(), 5);
+    }
+
+    #[test]
+    fn a_job_waits_for_a_provider_that_is_down_and_not_for_one_that_refuses() {
+        use CallErrorKind::{Connection, Credentials, Filtered, Provider, RateLimited, UnknownModel};
+        let names = |failure: &Failure, attempts| {
+            let targets = [target("a", attempts), target("b", attempts)];
+            down(failure, &targets).map(|(target, _)| target.name.clone())
+        };
+        for (kinds, expected) in [
+            (&[Connection][..], Some("a")),
+            (&[RateLimited], Some("a")),
+            (&[Credentials, Connection], Some("b")),
+            (&[Connection, UnknownModel], Some("a")),
+            (&[Connection, Filtered], None),
+            (&[UnknownModel], None),
+        ] {
+            assert_eq!(names(&failure(kinds), 3).as_deref(), expected, "{kinds:?}");
+            assert_eq!(names(&failure(kinds), 1), None, "it is to be tried once");
+        }
+        for (status, is_down) in [(500, false), (502, true), (503, true), (504, true), (529, true)] {
+            let mut failure = failure(&[Provider]);
+            failure.error.status = Some(status);
+            assert_eq!(names(&failure, 3).is_some(), is_down, "{status}");
+        }
+        let refused = Failure { lasting: BTreeSet::from([0]), ..failure(&[Connection]) };
+        assert_eq!(names(&refused, 3), None, "the provider wants no other try");
+        let mut certificate = failure(&[Connection]);
+        certificate.error.message = "invalid peer certificate: UnknownIssuer".to_owned();
+        assert_eq!(names(&certificate, 3), None);
     }
 
     #[test]

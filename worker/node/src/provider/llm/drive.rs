@@ -2,15 +2,18 @@
 //! recorded, and a later attempt takes the recorded one.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use atlas_checks::Schemas;
 use atlas_contract::{Contract, ProviderKind};
 use atlas_model::{CallError, CallErrorKind, NanoDollars};
 use atlas_secrets::Redactor;
+use atlas_turn::outage::OutageStep;
 use atlas_turn::record::{AGAIN, Answered as Recorded, START};
-use atlas_turn::{Effect, Event, Halt, Key, Permits, Turn, Used, Warning, images, messages};
-use atlas_types::{KEPT_METADATA, LEFT_METADATA, Micros, StepKey, StepKind, StepUsage, StreamKind};
+use atlas_turn::{Effect, Event, Halt, Key, Outage, Permits, Turn, Used, Warning, images, messages};
+use atlas_types::{KEPT_METADATA, LEFT_METADATA, Micros, StepKey, StepKind, StepUsage, StreamKind, Timestamp, Wait};
 use serde::Deserialize as _;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tracing::warn;
 
@@ -18,6 +21,7 @@ use super::fault::Fault;
 use super::fixed::{Fixed, Source};
 use super::model::{Answered, Models};
 use super::normal::{Launcher, Normal};
+use super::outage::{self, Down, Unanswered};
 use super::team::Team;
 use super::tools::{self, Table};
 use crate::journal::{Journal, JournalError, Made, Purse};
@@ -54,11 +58,16 @@ pub(super) struct Driver<'a, 'c> {
     pub(super) team: Option<Team>,
     /// What people have allowed.
     pub(super) permits: Permits,
+    /// The recorded outage during which the next call was made last.
+    pub(super) outage: Option<Outage>,
+    /// How long the attempt waits for providers.
+    pub(super) outage_limit: outage::Limit,
 }
 
 /// Why a step has no outcome.
 pub(super) enum StepFault {
     Call(CallError),
+    Down(Box<Down>),
     Tools(Fault),
     Journal(JournalError),
     Internal(serde_json::Error),
@@ -75,6 +84,7 @@ impl StepFault {
     pub(super) fn into_fault(self) -> Fault {
         match self {
             Self::Call(error) => Fault::Turn(atlas_turn::Failure::Call(error)),
+            Self::Down(down) => Fault::Turn(atlas_turn::Failure::Call(down.error)),
             Self::Tools(fault) => fault,
             Self::Journal(error) => error.into(),
             Self::Internal(error) => Fault::internal(error.to_string()),
@@ -106,7 +116,8 @@ impl Driver<'_, '_> {
         let mut models: Option<Models> = None;
         let (mut checks, mut turn, mut effects) = self.begin(&fixed).await?;
         loop {
-            if matches!(effects.last(), Some(Effect::Call { .. })) {
+            if let Some(Effect::Call { key }) = effects.last() {
+                let key = *key;
                 let due = forks.is_some_and(|steps| self.journal.next() >= steps);
                 let recorded = self.journal.peek().await?;
                 if due || recorded == Some((StepKind::Start, StepKey(AGAIN.0))) {
@@ -114,7 +125,12 @@ impl Driver<'_, '_> {
                     fixed = self.fix(AGAIN, &servers).await?;
                     checks = Schemas::of(&fixed.settings);
                     effects = turn.refix(fixed.settings.clone());
-                    models = None;
+                    (models, self.outage) = (None, None);
+                    continue;
+                }
+                let outage = StepKey(Outage::key(key).0);
+                if recorded == Some((StepKind::Sleep, outage)) {
+                    self.outage = self.recorded_outage(outage).await?;
                     continue;
                 }
                 // What is recorded needs no model: the keys of those of an earlier fork may be gone.
@@ -282,7 +298,58 @@ impl Driver<'_, '_> {
         self.journal.purse(self.work.assignment.budget_nanodollars.map(NanoDollars))
     }
 
+    async fn recorded_outage(&mut self, key: StepKey) -> Result<Option<Outage>, Fault> {
+        let number = self.journal.next();
+        let Some(outcome) = self.journal.recorded(StepKind::Sleep, key).await? else { return Ok(None) };
+        let OutageStep { outage } = read_step(&outcome, number)?;
+        Ok(Some(outage))
+    }
+
+    /// Calls the model. While its provider is down, the job waits, and parks if that lasts.
     async fn call(&mut self, key: Key, turn: &mut Turn, models: Option<&Models>) -> Result<Event, Fault> {
+        let mut outage = self.outage.take();
+        let (mut is_recorded, now) = (outage.is_some(), Arc::clone(&self.control.env.clock));
+        // The number of the call if there was no outage. It is the same in each attempt that gets this far.
+        let call = self.journal.next() - u64::from(is_recorded);
+        loop {
+            let patience = self.outage_limit.patience(outage.as_ref(), &*now);
+            let down = match self.called((key, call), turn, models, patience).await? {
+                Ok(event) => return Ok(event),
+                Err(down) => down,
+            };
+            self.purse().free(StepKey(key.0)).await?;
+            let wall = now.wall().0;
+            let outage = outage.get_or_insert_with(|| {
+                let why = self.control.secrets.redactor().text(&down.why);
+                down.begin(&why, &*now, self.outage_limit)
+            });
+            // The clock of an earlier attempt may have been ahead.
+            let again = outage.again(wall.max(self.journal.slept_until().0), down.named, down.random);
+            let Some(again) = again else { return Ok(Event::Failed(down.given_up(outage.age(wall)))) };
+            let pause = again.pause.as_secs_f64();
+            let text = format!("no model answered: {}; the next try is in {pause:.1} s", down.why);
+            self.control.say(StreamKind::Log, "warning", text).await;
+            if again.parks && !is_recorded {
+                let step = OutageStep { outage: outage.clone() };
+                let outcome = serde_json::to_vec(&step).map_err(|error| Fault::internal(error.to_string()))?;
+                let key = StepKey(Outage::key(key).0);
+                self.journal.record(StepKind::Sleep, key, outcome, StepUsage::default()).await?;
+                is_recorded = true;
+            }
+            let left = Duration::from_micros(u64::try_from(again.at_us.saturating_sub(wall)).unwrap_or(0));
+            let waits = vec![Wait::Time { at: Timestamp(again.at_us) }];
+            self.journal.wait_on((waits, again.waited), now.sleep(left)).await?;
+        }
+    }
+
+    /// Calls the model, unless the answer is recorded.
+    async fn called(
+        &mut self,
+        (key, call): (Key, u64),
+        turn: &mut Turn,
+        models: Option<&Models>,
+        patience: Option<Duration>,
+    ) -> Result<Result<Event, Box<Down>>, Fault> {
         let number = self.journal.next();
         let (asking, purse) = (&*turn, self.purse());
         let (control, job) = (&mut *self.control, self.work.assignment.job);
@@ -290,13 +357,15 @@ impl Driver<'_, '_> {
             let models = models.ok_or_else(|| StepFault::Tools(Fault::internal("no model was opened")))?;
             let mut request = asking.request();
             purse.reserve(StepKey(key.0), asking.settings(), &mut request).await?;
-            // The same in each attempt that gets this far.
-            request.idempotency_key = Some(format!("{job}-{number}"));
+            request.idempotency_key = Some(format!("{job}-{call}"));
             let began = control.now();
             let step = u32::try_from(number).unwrap_or(u32::MAX);
             let clock = Arc::clone(&control.env.clock);
-            let called = models.call(&request, step, (&clock, &mut *control)).await;
-            let Answered { answer, place } = called.map_err(StepFault::Call)?;
+            let called = models.call(&request, step, (&clock, &mut *control), patience).await;
+            let Answered { answer, place } = called.map_err(|unanswered| match unanswered {
+                Unanswered::Down(down) => StepFault::Down(down),
+                Unanswered::Failed(error) => StepFault::Call(error),
+            })?;
             let Used { usage, .. } = asking.used(&answer);
             let usage = StepUsage {
                 duration: Micros::from(control.now().saturating_sub(began)),
@@ -309,12 +378,12 @@ impl Driver<'_, '_> {
         };
         match self.journal.step(StepKind::Model, StepKey(key.0), make).await {
             Ok(outcome) => {
-                let Recorded { place, answer } = serde_json::from_slice(&outcome)
-                    .map_err(|error| Fault::internal(format!("step {number} is not readable: {error}")))?;
+                let Recorded { place, answer } = read_step(&outcome, number)?;
                 turn.answered_by(place);
-                Ok(Event::Answered(Box::new(answer)))
+                Ok(Ok(Event::Answered(Box::new(answer))))
             }
-            Err(StepFault::Call(error)) => Ok(Event::Failed(error)),
+            Err(StepFault::Call(error)) => Ok(Ok(Event::Failed(error))),
+            Err(StepFault::Down(down)) => Ok(Err(down)),
             Err(fault) => Err(fault.into_fault()),
         }
     }
@@ -351,4 +420,8 @@ impl Driver<'_, '_> {
             format!("the model called {tools} {repeats} times with the same arguments and results; the job ends");
         self.control.say(StreamKind::Log, "warning", text).await;
     }
+}
+
+fn read_step<T: DeserializeOwned>(outcome: &[u8], number: u64) -> Result<T, Fault> {
+    serde_json::from_slice(outcome).map_err(|error| Fault::internal(format!("step {number} is not readable: {error}")))
 }

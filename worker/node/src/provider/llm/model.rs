@@ -14,7 +14,9 @@ use super::again::{self, Rounds};
 use super::environment::Chosen;
 use super::fault::Fault;
 use super::fixed::Source;
+use super::gate;
 use super::health::Seen;
+use super::outage::{Down, Unanswered};
 use super::stored::{self, Around, StoredModel};
 use crate::agent::Agent;
 use crate::provider::login::Logins;
@@ -95,12 +97,12 @@ impl Models {
         let attached = stored::read(work.assignment.attachments.models())?;
         let script = work.agent.mock.as_ref().and_then(|mock| mock.as_ref().ok());
         let logins = Logins::new(Platform::of(work, shared), shared);
-        let around =
-            Around { secrets: &control.secrets, environment: &shared.settings.models, logins: &logins, script };
+        let (bearer, environment) = (work.assignment.attachments.bearer(), &shared.settings.models);
+        let around = Around { secrets: &control.secrets, environment, logins: &logins, bearer, script };
         let (mut targets, mut left_out, seen) = (Vec::new(), Vec::new(), Seen::default());
         for (place, model) in stored::current(recorded, &attached).iter().enumerate() {
             match around.target(model) {
-                Ok(target) => targets.push((place, target)),
+                Ok(target) => targets.push((place, Target { gate: gate::of(model, work, shared), ..target })),
                 Err(error) => {
                     let why = atlas_env::chain(&error);
                     seen.unreachable(&model.name, &why);
@@ -122,24 +124,40 @@ impl Models {
     }
 
     /// Makes a call. Pieces of the answer go to those who follow the job, failed tries into its log. If no model answers, there can be further
-    /// rounds.
+    /// rounds. With a patience, a provider that is down is tried again for that time only, and the caller waits for it.
     pub(in crate::provider) async fn call(
         &self,
         request: &Request,
         step: u32,
         (clock, listener): (&Arc<dyn Clock>, &mut impl Listener),
-    ) -> Result<Answered, CallError> {
+        patience: Option<Duration>,
+    ) -> Result<Answered, Unanswered> {
         let (mut tries, mut rounds) = (0, Rounds::default());
+        // For limits of models. It does not count as time of the call.
+        let mut waited = Duration::ZERO;
+        let client = self.client.patient_for(patience.unwrap_or(Duration::MAX));
         let end = clock.monotonic().saturating_add(self.limit);
         loop {
-            let left = end.saturating_sub(clock.monotonic());
-            let failure = match self.round((request, left), (step, &mut tries), (clock, &mut *listener)).await? {
+            let left = end.saturating_add(waited).saturating_sub(clock.monotonic());
+            let failure = match self
+                .round(&client, (request, left), (step, &mut tries, &mut waited), (clock, &mut *listener))
+                .await?
+            {
                 Ok(answered) => return Ok(answered),
                 Err(failure) => failure,
             };
+            if let Some((target, named)) = again::down(&failure, &self.targets).filter(|_| patience.is_some()) {
+                listener.hear(step, News::void(tries)).await;
+                let (model, why, random) = (target.name.clone(), failure.to_string(), self.entropy.u64());
+                let error = again::told(failure, &self.targets, tries);
+                let down = Down { error, model, why, named, longest: self.limit, random };
+                return Err(Unanswered::Down(Box::new(down)));
+            }
             let pause = rounds.next(&failure, &self.targets, self.entropy.u64());
-            let Some(pause) = pause.filter(|pause| clock.monotonic().saturating_add(*pause) < end) else {
-                return Err(again::told(failure, &self.targets, tries));
+            let Some(pause) =
+                pause.filter(|pause| clock.monotonic().saturating_add(*pause) < end.saturating_add(waited))
+            else {
+                return Err(again::told(failure, &self.targets, tries).into());
             };
             let text = format!("no model answered: {failure}; the next try is in {:.1} s", pause.as_secs_f64());
             listener.hear(step, News::Log { level: "warning", text }).await;
@@ -151,8 +169,9 @@ impl Models {
     /// One round: each model is called, until one answers. `tries` counts the tries of all rounds.
     async fn round(
         &self,
+        client: &Client,
         (request, limit): (&Request, Duration),
-        (step, tries): (u32, &mut u32),
+        (step, tries, waited): (u32, &mut u32, &mut Duration),
         (clock, listener): (&Arc<dyn Clock>, &mut impl Listener),
     ) -> Result<Result<Answered, Failure>, CallError> {
         // The client's callback cannot wait. What it leaves here is bounded by the size of an answer.
@@ -164,6 +183,7 @@ impl Models {
             let mut watch = |progress: Progress<'_>| {
                 match (&progress, &self.seen) {
                     (Progress::Try { .. }, _) => began = clock.monotonic(),
+                    (Progress::Waited(more), _) => *waited = waited.saturating_add(*more),
                     (Progress::Failed { target, error, pause: None }, Some(seen)) => seen.failed(&target.name, error),
                     _ => {}
                 }
@@ -172,7 +192,7 @@ impl Models {
                     let _ = sender.send(news);
                 }
             };
-            let call = self.client.call(&self.targets, request, limit, &mut watch);
+            let call = client.call(&self.targets, request, limit, &mut watch);
             tokio::pin!(call);
             loop {
                 tokio::select! {
@@ -211,7 +231,7 @@ fn news(progress: Progress<'_>, tries: &mut u32, others: bool) -> Option<News> {
         }
         Progress::Delta(Delta::Text(text)) => Some(News::Delta { try_number: *tries, text }),
         Progress::Reset => Some(News::void(*tries)),
-        Progress::Delta(_) => None,
+        Progress::Delta(_) | Progress::Waited(_) => None,
         Progress::Dropped { target, setting } => {
             let text =
                 format!("the provider of {} has no setting {setting}; the request goes without it", target.model);
@@ -295,5 +315,6 @@ fn target(model: &str, backend: Backend) -> Target {
         context_window: None,
         output_tokens_max: None,
         capabilities: None,
+        gate: None,
     }
 }

@@ -28,8 +28,12 @@ use crate::provider::llm::drive::{ESTIMATED, USAGE};
 use crate::provider::llm::fault::Fault;
 use crate::provider::llm::fixed::{Fixed, Source};
 use crate::provider::llm::model::Models;
+use crate::provider::llm::outage::Limit;
 use crate::secrets::Secrets;
 use crate::slot::{Control, Shared, Work};
+
+/// Characters of the name of a model that are repeated.
+const MODEL_CHARS_MAX: usize = 200;
 
 /// The most calls of one job at the same time.
 const PARALLEL_MAX: usize = 64;
@@ -62,6 +66,8 @@ struct Opened {
     secrets: Mutex<Secrets>,
     /// Whether tokens of a call are an estimate.
     estimated: AtomicBool,
+    /// How long the attempt waits for providers. It has a process, so its job does not park.
+    outage_limit: Limit,
 }
 
 /// The model that a job's program can call, or why there is none.
@@ -171,7 +177,9 @@ async fn open(work: &Work, shared: &Shared, control: &mut Control<'_>) -> Result
         pass(control, Told::Log { level: "warning", text }).await;
     }
     let secrets = Mutex::new(control.secrets.clone());
-    Ok(Opened { callable: (fixed, models), book, purse, secrets, estimated: AtomicBool::new(false) })
+    let outage_limit = Limit::of(work, false, shared.env.clock.monotonic());
+    let estimated = AtomicBool::new(false);
+    Ok(Opened { callable: (fixed, models), book, purse, secrets, estimated, outage_limit })
 }
 
 /// What has happened in a call.
@@ -193,7 +201,9 @@ impl Opened {
             ..Request::default()
         };
         let key = self.book.key(&("python model", asked));
-        let caller = Caller { env, job, book: &self.book, purse: &self.purse, secrets: &self.secrets, told };
+        let (book, purse, secrets) = (&self.book, &self.purse, &self.secrets);
+        let outage_limit = self.outage_limit;
+        let caller = Caller { env, job, book, purse, secrets, told, outage_limit };
         let recorded = match caller.called(&self.callable, key, request.clone()).await {
             Ok(recorded) => recorded,
             Err(CallFault::Call(error)) => {
@@ -213,7 +223,9 @@ impl Opened {
                 return Answer::Failed(told_of(&Fault::Turn(atlas_turn::Failure::refused(&answer))));
             }
             Stop::Length => {
-                let text = format!("the answer of {} was cut at its limit of tokens", answer.model);
+                // A provider may name itself at any length.
+                let model: String = answer.model.chars().take(MODEL_CHARS_MAX).collect();
+                let text = format!("the answer of {model} was cut at its limit of tokens");
                 // The receiver lives as long as the attempt.
                 let _ = told.send(Told::Log { level: "warning", text });
             }

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use atlas_types::{
-    AssignedJournal, Assignment, Attempt, Journal, ReportResult, SpawnEnd, StepKey, StepsResult, ToolEnd, ToolRequest,
+    AssignedJournal, Assignment, Attempt, Journal, Park, ParkResult, ReportResult, SpawnEnd, StepKey, StepsResult,
+    ToolEnd, ToolRequest,
 };
 use atlas_wire::session::{ToLeader, ToWorker};
 use atlas_worker::ModelEnvironment;
@@ -24,6 +25,8 @@ pub(super) struct Scene {
     pub(super) budget: VecDeque<StepsResult>,
     /// What was reserved, in billionths of a dollar, in order.
     pub(super) reserved: Vec<u64>,
+    /// What the attempts asked for when they were parked, in order.
+    pub(super) parked: Vec<Park>,
     /// The keys of the calls of tools, in order.
     pub(super) keys: Vec<(StepKey, bool)>,
 }
@@ -43,7 +46,8 @@ impl Scene {
         let agent = controller.publish(files);
         let (asked, keys, reserved) = (Vec::new(), Vec::new(), Vec::new());
         let (journal, budget) = (Journal::default(), VecDeque::new());
-        Self { controller, node, session, agent, journal, asked, budget, reserved, keys }
+        let parked = Vec::new();
+        Self { controller, node, session, agent, journal, asked, budget, reserved, parked, keys }
     }
 
     /// An attempt that continues the recorded journal.
@@ -59,7 +63,7 @@ impl Scene {
         self.record_until(u64::MAX).await.expect("the attempt ends")
     }
 
-    /// Records steps until the journal has this many, or the attempt ends. The worker does not hear of the last one, so it
+    /// Records steps until the journal has this many, or the attempt parks or ends. The worker does not hear of the last one, so it
     /// does not go on.
     pub(super) async fn record_until(&mut self, most: u64) -> Option<End> {
         while self.journal.next() < most {
@@ -85,6 +89,11 @@ impl Scene {
                     if let Some(end) = End::of(report.kind) {
                         return Some(end);
                     }
+                }
+                ToLeader::Park { number, park, .. } => {
+                    self.parked.push(park);
+                    self.session.say(ToWorker::ParkAck { number, result: ParkResult::Parked }).await;
+                    return None;
                 }
                 ToLeader::CallTool { number, call } => self.answer(number, *call).await,
                 ToLeader::Spawn { number, spawn } => {

@@ -1,0 +1,129 @@
+//! What a job does while the provider of its models is down: it asks again after pauses that grow, for a limited time.
+//!
+//! The first outage of a call that lasts longer than [`Outage::IN_PLACE`] is recorded as a step before the call. A later attempt
+//! reads there since when the job waits, and how long it will.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Key;
+
+/// An outage that a job waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outage {
+    /// The model that is down; the first of them if several are.
+    pub model: String,
+    /// When the job noticed it, in microseconds since 1970.
+    pub since_us: i64,
+    /// When the job gives up.
+    pub until_us: i64,
+    /// What the call met.
+    pub error: String,
+}
+
+/// The outcome of the step that records an outage.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutageStep {
+    pub outage: Outage,
+}
+
+/// When a job asks again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Again {
+    /// In microseconds since 1970.
+    pub at_us: i64,
+    /// The pause until then.
+    pub pause: Duration,
+    /// For how long the job has waited already.
+    pub waited: Duration,
+    /// Whether the pause may be so long that the job parks meanwhile.
+    pub parks: bool,
+}
+
+impl Outage {
+    /// How long a job waits in its place before it parks.
+    pub const IN_PLACE: Duration = Duration::from_secs(5);
+    /// The pause while an outage is new, and the shortest and longest one later. All are before jitter. The longest one bounds how
+    /// long jobs wait after the outage.
+    const FIRST: Duration = Duration::from_secs(2);
+    const SHORTEST: Duration = Duration::from_secs(5);
+    const LONGEST: Duration = Duration::from_secs(20);
+
+    /// An outage that begins now.
+    pub fn begin(model: &str, error: &str, now_us: i64, patience: Duration) -> Self {
+        let until_us = now_us.saturating_add(micros(patience));
+        Self { model: model.to_owned(), since_us: now_us, until_us, error: error.to_owned() }
+    }
+
+    /// The key of the step that records the outage of a call.
+    pub fn key(call: Key) -> Key {
+        Key::of(&("outage", call.0))
+    }
+
+    /// How long it has lasted.
+    pub fn age(&self, now_us: i64) -> Duration {
+        Duration::from_micros(u64::try_from(now_us.saturating_sub(self.since_us)).unwrap_or(0))
+    }
+
+    /// How long the job goes on waiting.
+    pub fn left(&self, now_us: i64) -> Duration {
+        Duration::from_micros(u64::try_from(self.until_us.saturating_sub(now_us)).unwrap_or(0))
+    }
+
+    /// When the job asks again; none if it has waited long enough. The provider may have named a pause. `random` takes up to half of
+    /// the pause away, so that jobs that failed together do not return together.
+    pub fn again(&self, now_us: i64, named: Option<Duration>, random: u64) -> Option<Again> {
+        let left = Some(self.left(now_us)).filter(|left| !left.is_zero())?;
+        let waited = self.age(now_us);
+        let full = match waited.saturating_add(Self::FIRST) < Self::IN_PLACE {
+            true => Self::FIRST,
+            false => waited.clamp(Self::SHORTEST, Self::LONGEST),
+        };
+        let half = u64::try_from(full.as_micros() / 2).unwrap_or(u64::MAX);
+        let pause = full.saturating_sub(Duration::from_micros(random % half.saturating_add(1)));
+        let pause = pause.max(named.unwrap_or_default()).min(left);
+        let parks = waited.saturating_add(pause) >= Self::IN_PLACE;
+        Some(Again { at_us: now_us.saturating_add(micros(pause)), pause, waited, parks })
+    }
+}
+
+fn micros(time: Duration) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(second: f64) -> i64 {
+        (second * 1e6) as i64
+    }
+
+    #[test]
+    fn pauses_grow_with_the_outage_and_end_with_the_patience_of_the_job() {
+        let outage = Outage::begin("fast", "refused", 0, Duration::from_secs(60));
+        let pauses = [0.0, 2.0, 4.0, 8.0, 30.0, 59.0].map(|second| {
+            let Again { pause, parks, .. } = outage.again(at(second), None, 0).expect("time is left");
+            (pause.as_secs(), parks)
+        });
+        assert_eq!(pauses, [(2, false), (2, false), (5, true), (8, true), (20, true), (1, true)]);
+        assert_eq!(outage.again(at(60.0), None, 0), None);
+        let named = outage.again(0, Some(Duration::from_secs(40)), 0).expect("time is left");
+        assert_eq!((named.pause.as_secs(), named.parks), (40, true));
+    }
+
+    proptest! {
+        #[test]
+        fn a_job_that_waits_parks_soon_and_returns_soon(second in 0.0_f64..10_000.0, random: u64) {
+            let outage = Outage::begin("fast", "refused", 0, Duration::from_secs(100_000));
+            let again = outage.again(at(second), None, random).expect("time is left");
+            prop_assert!(again.pause <= Duration::from_secs(20));
+            // What does not park is tried again before the job would.
+            prop_assert!(again.parks == (again.waited + again.pause >= Outage::IN_PLACE));
+            prop_assert!(again.waited < Duration::from_secs(3) || again.parks, "{again:?}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Providers that are down: the job waits, parks if that lasts, and goes on after the outage without another call of what was answered.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use atlas_llm_server::{Reply, Server};
+use atlas_types::{Assignment, Attachment, Attachments, Micros, SecretText, Wait};
+use serde_json::json;
+
+use super::scene::{Scene, contract};
+
+/// A server that answers the first request with the call of a tool. After that it is down until it is told to be up.
+fn server() -> (Server, Arc<AtomicBool>) {
+    let up = Arc::new(AtomicBool::new(false));
+    let is_up = Arc::clone(&up);
+    let server = Server::start(move |_, number| match number {
+        0 => Reply::call("c", "unknown", &json!({})),
+        _ if is_up.load(Ordering::SeqCst) => Reply::text("{\"done\": true}"),
+        _ => Reply::Error { status: 503, text: "the server is down".to_owned() },
+    });
+    (server.expect("a server"), up)
+}
+
+fn variables(server: &Server) -> Vec<(&'static str, String)> {
+    vec![("ANTHROPIC_BASE_URL", server.base_url()), ("ANTHROPIC_API_KEY", "sk-canary-0123456789".to_owned())]
+}
+
+#[tokio::test]
+async fn a_job_parks_while_its_provider_is_down_and_makes_no_answered_call_again() {
+    let (server, up) = server();
+    let mut scene = Scene::set(&[("agent.yaml", &contract("", ""))], &variables(&server)).await;
+    let first = scene.attempt(1, "{}");
+    scene.session.grant(&first).await;
+    assert!(scene.record_until(u64::MAX).await.is_none(), "it parks");
+    let steps = scene.steps();
+    let kinds: Vec<&str> = steps.iter().filter_map(|step| step.split(' ').next()).collect();
+    assert_eq!(kinds, ["start", "model", "sleep"]);
+    assert!(steps[2].contains(r#"{"outage":{"model":"claude-sonnet-4-20250514","since_us":"#), "{}", steps[2]);
+    assert!(steps[2].contains("the server is down"), "{}", steps[2]);
+    // An attempt that finds the outage as it was parks again at once.
+    let second = scene.attempt(2, "{}");
+    let requests = server.requests().len();
+    scene.session.grant(&second).await;
+    assert!(scene.record_until(u64::MAX).await.is_none(), "it parks");
+    assert_eq!((server.requests().len(), scene.journal.next()), (requests + 1, 3));
+    let [first, second] = &scene.parked[..] else { panic!("{:?}", scene.parked) };
+    for park in [first, second] {
+        assert!(matches!(park.waits[..], [Wait::Time { .. }]) && park.journal_length == 3, "{park:?}");
+    }
+    assert!(second.used < first.used, "{first:?} {second:?}");
+    up.store(true, Ordering::SeqCst);
+    let third = scene.attempt(3, "{}");
+    assert_eq!(scene.run(&third).await.output(&scene.controller), r#"{"done":true}"#);
+    assert_eq!(scene.journal.next(), 4);
+    let rounds: Vec<usize> =
+        server.requests().iter().map(|request| request["messages"].as_array().map_or(0, Vec::len)).collect();
+    assert_eq!(rounds.iter().filter(|messages| **messages == 1).count(), 1, "{rounds:?}");
+    scene.node.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_graph_parks_when_all_its_nodes_wait_for_a_provider() {
+    let graph = r#"
+name: thinker
+start: a
+nodes:
+  a: {type: llm, prompt: p, next: b}
+  b: {type: llm, prompt: q, state_updates: {b: "{{output}}"}, next: e}
+  e: {type: end, output: "{{b}}"}
+"#;
+    let contract = "agent:\n  name: thinker\n  version: 1.0.0\n  provider: {type: graph}\n";
+    let up = Arc::new(AtomicBool::new(false));
+    let is_up = Arc::clone(&up);
+    let server = Server::start(move |_, number| match number {
+        0 => Reply::text("first"),
+        _ if is_up.load(Ordering::SeqCst) => Reply::text("second"),
+        _ => Reply::Error { status: 529, text: "overloaded".to_owned() },
+    });
+    let server = server.expect("a server");
+    let mut scene = Scene::set(&[("agent.yaml", contract), ("graph.yaml", graph)], &variables(&server)).await;
+    let input = r#"{"message": "go"}"#;
+    let first = scene.attempt(1, input);
+    scene.session.grant(&first).await;
+    assert!(scene.record_until(u64::MAX).await.is_none(), "it parks");
+    assert!(scene.steps().last().is_some_and(|step| step.starts_with("sleep ") && step.contains("overloaded")));
+    let requests = server.requests().len();
+    let second = scene.attempt(2, input);
+    scene.session.grant(&second).await;
+    assert!(scene.record_until(u64::MAX).await.is_none(), "it parks");
+    assert_eq!(server.requests().len(), requests + 1);
+    up.store(true, Ordering::SeqCst);
+    let third = scene.attempt(3, input);
+    let output = scene.run(&third).await.output(&scene.controller);
+    assert!(output.contains("second"), "{output}");
+    let firsts = server.requests().iter().filter(|request| request["messages"].to_string().contains("\"p\"")).count();
+    assert_eq!(firsts, 1);
+    scene.node.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_contract_can_say_that_its_jobs_do_not_wait() {
+    let (server, _) = server();
+    let contract = contract("    outage_wait_seconds: 0\n", "");
+    let mut scene = Scene::set(&[("agent.yaml", &contract)], &variables(&server)).await;
+    let only = scene.attempt(1, "{}");
+    let error = scene.run(&only).await.error();
+    assert!(error.contains("status 503, 3 tries") && !error.contains("the job waited"), "{error}");
+    scene.node.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_time_limit_of_a_job_ends_the_wait_and_the_error_says_what_the_call_met() {
+    let (server, _) = server();
+    for bearer in [false, true] {
+        let mut scene = Scene::set(&[("agent.yaml", &contract("", ""))], &variables(&server)).await;
+        let mut only = Assignment { execution_timeout: Micros::from_secs(3), ..scene.attempt(1, "{}") };
+        if bearer {
+            only.attachments = Attachments::new([Attachment::Bearer(SecretText::new("Bearer canary"))]);
+        }
+        let end = scene.run(&only).await;
+        let error = end.error();
+        assert!(error.starts_with("the server is down (model \"claude-sonnet-4-20250514\", "), "{error}");
+        assert!(error.contains("status 503") && error.contains("; the job waited "), "{error}");
+        assert_eq!((&end.metadata()["_error_code"], scene.parked.len()), (&json!("E3201"), 0));
+        scene.node.shutdown().await;
+    }
+}
