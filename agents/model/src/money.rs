@@ -41,16 +41,21 @@ pub enum AmountError {
 }
 
 impl NanoDollars {
-    /// Dollars with 1 to 9 digits after the point, rounded half up, for people.
+    /// Dollars with 1 to 9 digits after the point, rounded half up, for people. An amount that has only zeros there has two digits more
+    /// than it has zeros: what costs something is not shown as nothing.
     ///
     /// ```
     /// use atlas_model::NanoDollars;
     ///
     /// assert_eq!(NanoDollars(635_200).rounded(4), "0.0006");
+    /// assert_eq!(NanoDollars(42_400).rounded(4), "0.000042");
     /// assert_eq!(NanoDollars(0).rounded(4), "0.0000");
     /// ```
     pub fn rounded(self, digits: u32) -> String {
         let digits = digits.clamp(1, 9);
+        // The place of its first digit after the point.
+        let first = self.0.checked_ilog10().map_or(0, |power| 9_u32.saturating_sub(power));
+        let digits = if first > digits { (first + 1).min(9) } else { digits };
         let unit = 10_u64.pow(9 - digits);
         let units = self.0 / unit + u64::from(self.0 % unit >= unit.div_ceil(2) && unit > 1);
         let per_dollar = 10_u64.pow(digits);
@@ -211,9 +216,14 @@ mod tests {
         let shown = |nanos: u64, digits: u32| NanoDollars(nanos).rounded(digits);
         assert_eq!(
             [shown(49_999, 4), shown(50_000, 4), shown(149_999, 4), shown(999_950_000, 4), shown(u64::MAX, 9)],
-            ["0.0000", "0.0001", "0.0001", "1.0000", "18446744073.709551615"]
+            ["0.000050", "0.000050", "0.0001", "1.0000", "18446744073.709551615"]
         );
-        assert_eq!((shown(15, 0), shown(15, 12)), ("0.0".to_owned(), "0.000000015".to_owned()));
+        assert_eq!((shown(15, 0), shown(15, 12)), ("0.000000015".to_owned(), "0.000000015".to_owned()));
+        assert_eq!(
+            [1, 15, 1_249, 42_000].map(|nanos| shown(nanos, 4)),
+            ["0.000000001", "0.000000015", "0.0000012", "0.000042"]
+        );
+        assert_eq!((shown(0, 4), shown(99_999, 4)), ("0.0000".to_owned(), "0.000100".to_owned()));
     }
 
     proptest! {

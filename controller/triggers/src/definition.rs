@@ -5,6 +5,13 @@ use serde_json::{Map, Value, json};
 
 use crate::{Cron, CronError, Rules};
 
+/// The shortest interval that the leader keeps reliably, in seconds: it looks for due triggers several times in it.
+const INTERVAL_MIN: f64 = 1.0;
+/// The longest interval, in seconds.
+const INTERVAL_MAX: f64 = 36_500.0 * 86_400.0;
+/// The first moment of the year 9999: later ones have no local time everywhere.
+const FIRE_AT_END: f64 = 253_370_764_800.0;
+
 /// What makes a trigger fire.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
@@ -140,11 +147,28 @@ impl Definition {
         })
     }
 
-    /// What is odd about its expression: parts of it never match, or match more than they seem to ([`Cron::remarks`]).
+    /// What is odd about it: parts of its expression never match, or match more than they seem to ([`Cron::remarks`]); or it fires
+    /// less often than it says.
     pub fn remarks(&self) -> Vec<String> {
         match self.kind {
             Kind::Cron { .. } => Cron::remarks(&self.fields.cron_expr),
+            Kind::Interval { seconds } if seconds < INTERVAL_MIN => {
+                vec![format!("an interval of {seconds} s cannot be kept: the shortest is {INTERVAL_MIN} s")]
+            }
             _ => Vec::new(),
+        }
+    }
+
+    /// Why it could never fire at its time: that is further away than any time that the cluster keeps.
+    pub fn out_of_range(&self) -> Option<String> {
+        match self.kind {
+            Kind::Interval { seconds } if seconds > INTERVAL_MAX => {
+                Some(format!("interval_seconds must be at most {INTERVAL_MAX}, which is 100 years"))
+            }
+            Kind::OneShot { at } if at >= FIRE_AT_END => {
+                Some("fire_at must be before the year 9999, in seconds since 1970, not milliseconds".to_owned())
+            }
+            _ => None,
         }
     }
 
@@ -241,6 +265,18 @@ impl Members<'_> {
         number.filter(|number: &f64| number.is_finite()).ok_or_else(found)
     }
 
+    /// An integer, also as text. A fraction is refused.
+    pub(crate) fn whole(self, member: &'static str) -> Result<i64, DefinitionError> {
+        let number = self.integer(member)?;
+        #[expect(clippy::cast_precision_loss, reason = "an integer that a double does not hold has no fraction")]
+        match self.get(member) {
+            Some(found @ Value::Number(given)) if given.as_f64() != Some(number as f64) => {
+                Err(wrong(member, "an integer", found))
+            }
+            _ => Ok(number),
+        }
+    }
+
     /// An integer, also as text. Fractions are cut off.
     pub(crate) fn integer(self, member: &'static str) -> Result<i64, DefinitionError> {
         let found = || wrong(member, "an integer", self.get(member).unwrap_or(&Value::Null));
@@ -335,6 +371,24 @@ mod tests {
             json!({"trigger_type": "webhook", "agent_name": "a", "priority": 1e300}),
             expect!["Trigger member 'priority' must be an integer, got 1e+300"],
         );
+    }
+
+    #[test]
+    fn times_that_never_come_are_out_of_range() {
+        let of = |kind: &str, member: &str, number: f64| {
+            let document = json!({"trigger_type": kind, "agent_name": "a", member: number});
+            Definition::parse(&document).expect("a definition")
+        };
+        let fire_at = |at: f64| of("one_shot", "fire_at", at).out_of_range();
+        assert_eq!(fire_at(4_102_444_800.0), None);
+        for far in [1_795_348_867_000.0, 253_370_764_800.0, 1e300] {
+            assert!(fire_at(far).is_some_and(|why| why.contains("not milliseconds")), "{far}");
+        }
+        let every = |seconds: f64| of("interval", "interval_seconds", seconds);
+        assert_eq!(every(31_536_000.0).out_of_range(), None);
+        assert!(every(1e10).out_of_range().is_some());
+        assert_eq!(every(1.0).remarks(), Vec::<String>::new());
+        assert_eq!(every(0.001).remarks(), ["an interval of 0.001 s cannot be kept: the shortest is 1 s"]);
     }
 
     proptest! {

@@ -92,7 +92,13 @@ impl Rules {
         let refused = DefinitionError::Rule;
         let time_zone = match zone.as_str() {
             "" => None,
-            name => Some(Zone::named(name).ok_or_else(|| refused(format!("There is no time zone '{name}'")))?),
+            name => Some(Zone::named(name).ok_or_else(|| {
+                let meant = Zone::meant(name).map_or_else(
+                    || "write one such as Europe/Rome".to_owned(),
+                    |meant| format!("did you mean '{meant}'?"),
+                );
+                refused(format!("There is no time zone '{name}'; {meant}"))
+            })?),
         };
         let overlap = match overlap.as_str() {
             "" => Overlap::default(),
@@ -173,7 +179,7 @@ impl Rules {
 }
 
 fn bounded(members: Members<'_>, member: &'static str, default: i64, max: i64) -> Result<u32, DefinitionError> {
-    let number = if members.is_absent(member) { default } else { members.integer(member)? };
+    let number = if members.is_absent(member) { default } else { members.whole(member)? };
     let fits = (0..=max).contains(&number);
     let number = u32::try_from(number).ok().filter(|_| fits);
     number.ok_or_else(|| DefinitionError::Rule(format!("{member} must be between 0 and {max}")))
@@ -240,7 +246,9 @@ mod tests {
     #[test]
     fn wrong_rules_are_refused() {
         let cases = [
-            (json!({"time_zone": "Rome"}), "There is no time zone 'Rome'"),
+            (json!({"time_zone": "Rome"}), "There is no time zone 'Rome'; did you mean 'Europe/Rome'?"),
+            (json!({"time_zone": "Europ/Rome"}), "There is no time zone 'Europ/Rome'; did you mean 'Europe/Rome'?"),
+            (json!({"time_zone": "here"}), "There is no time zone 'here'; write one such as Europe/Rome"),
             (json!({"overlap": "never"}), "Invalid overlap 'never', must be one of allow, skip, queue, cancel"),
             (json!({"hmac": "hook"}), "hmac must be secret://NAME"),
             (
@@ -259,6 +267,7 @@ mod tests {
             (json!({"catch_up": -1}), "catch_up must be between 0 and 100"),
             (json!({"catch_up": 101}), "catch_up must be between 0 and 100"),
             (json!({"jitter_seconds": 1e9}), "jitter_seconds must be between 0 and 3600"),
+            (json!({"jitter_seconds": 0.5}), "Trigger member 'jitter_seconds' must be an integer, got 0.5"),
             (json!({"map": {"a": 1}}), "map of 'a' must be a path such as body.actor"),
             (json!({"map": {"a": "actor"}}), "map of 'a' must be a path such as body.actor, got 'actor'"),
             (json!({"map": {"a": "body..b"}}), "map of 'a' must be a path such as body.actor, got 'body..b'"),

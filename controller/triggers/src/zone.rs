@@ -25,6 +25,15 @@ impl Zone {
         Some(Self { name: name.to_owned(), zone })
     }
 
+    /// The name of the zone that was probably meant: that of a place, or one that is nearly the same.
+    pub fn meant(name: &str) -> Option<String> {
+        let all: Vec<String> = TimeZoneDatabase::bundled().available().map(|zone| zone.as_str().to_owned()).collect();
+        let place = |zone: &&String| zone.rsplit('/').next().is_some_and(|place| place.eq_ignore_ascii_case(name));
+        let found = all.iter().filter(|zone| zone.contains('/')).find(place).map(String::as_str);
+        let near = || atlas_contract::nearest(name, all.iter().map(String::as_str));
+        found.or_else(near).map(str::to_owned)
+    }
+
     /// Coordinated universal time.
     pub fn utc() -> Self {
         Self { name: "UTC".to_owned(), zone: TimeZone::UTC }
