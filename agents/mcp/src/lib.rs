@@ -10,6 +10,11 @@ mod search;
 mod spec;
 mod tool;
 
+/// The contract of the agent that asks a server: for its tools, for a call, or only whether it answers. Who needs it first registers it.
+pub const CHECK_CONTRACT: &str = include_str!("check.yaml");
+/// The name of that agent.
+pub const CHECK_AGENT: &str = "mcp-check";
+
 pub use import::{ImportError, Imported, import};
 pub use pin::{Pins, Verdict, digest};
 pub use remote::Remote;

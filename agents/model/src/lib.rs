@@ -17,6 +17,11 @@ mod spec;
 mod url;
 mod usage;
 
+/// The contract of the agent that asks whether a model can be reached. Who needs it first registers it.
+pub const PROBE_CONTRACT: &str = include_str!("probe.yaml");
+/// The name of that agent.
+pub const PROBE_AGENT: &str = "model-probe";
+
 pub use answer::{Answer, Delta, Stop};
 pub use atlas_secrets::Reference;
 pub use compatible::compatible_cost;

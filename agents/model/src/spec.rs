@@ -38,6 +38,10 @@ pub struct ModelSpec {
     /// Where access tokens come from, if the provider wants them instead of a key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub login: Option<LoginSpec>,
+    /// Whether the `Authorization` header of the request that a job came from is passed on. A key, a login or such a header of the spec
+    /// wins.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub forward_inbound_auth: bool,
     /// More headers of each request. Values may contain references.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
@@ -223,6 +227,11 @@ impl Default for Retry {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
 fn yes() -> bool {
     true
 }
@@ -237,6 +246,14 @@ impl ModelSpec {
         let spec: Self = serde_json::from_slice(json).map_err(|error| SpecError::unreadable(&error))?;
         spec.check()?;
         Ok(spec)
+    }
+
+    /// Whether the credential of a caller is passed on, and nothing of its own is shown instead.
+    pub fn forwards(&self) -> bool {
+        let mut headers = self.headers.keys();
+        let shows_own =
+            self.key.is_some() || self.login.is_some() || headers.any(|name| name.eq_ignore_ascii_case("authorization"));
+        self.forward_inbound_auth && !shows_own
     }
 
     /// What its tokens cost on a day: its own prices, or those of a list. Models that run on machines of their users cost nothing

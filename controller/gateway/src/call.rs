@@ -174,9 +174,8 @@ impl Call<'_> {
             None if self.caller.needs(Right::QuestionsAnswer).is_err() => QuestionRule::Fail,
             None => QuestionRule::Wait,
         };
-        // What lets a caller in here is never passed on: whoever runs the server could use it here.
-        let bearer = bearer::inbound(&self.context).filter(|_| !self.caller.is_authenticated());
-        service.submit_with_bearer(&self.caller, submission, bearer).await.map_err(|error| error_text(&error))
+        let caller = bearer::passing_on(&self.caller, &self.context);
+        service.submit(&caller, submission).await.map_err(|error| error_text(&error))
     }
 
     /// The input of a run, in which texts are read where the agent asks for something else.

@@ -205,6 +205,10 @@ impl<S: ServerHandler + Clone> Served<S> {
                 None => return Err(words(StatusCode::NOT_FOUND, "Not Found: Session not found")),
             }
         }
+        // A version without sessions needs no room for one.
+        if is_without_sessions(request.headers()) && !says_hello(request.headers()) {
+            return Ok(());
+        }
         // Requests without a session may open one.
         let is_full = self.sessions.sessions.read().await.len() >= self.sessions_max;
         if is_full { Err(too_many_sessions()) } else { Ok(()) }
@@ -242,6 +246,11 @@ impl<S: ServerHandler + Clone> Served<S> {
 fn is_without_sessions(headers: &HeaderMap) -> bool {
     let version = headers.get("mcp-protocol-version").and_then(|version| version.to_str().ok());
     version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str())
+}
+
+/// Whether a request is the one that opens a session, as its header says. One that says something else in its body is refused.
+fn says_hello(headers: &HeaderMap) -> bool {
+    headers.get("mcp-method").is_none_or(|method| method == "initialize")
 }
 
 fn too_many_sessions() -> GatewayResponse {

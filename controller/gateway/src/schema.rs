@@ -9,6 +9,8 @@ pub(crate) const INPUT: &str = "input";
 
 /// What lets a schema without a type be one of something else than an object.
 const OTHERWISE: [&str; 9] = ["allOf", "anyOf", "oneOf", "not", "if", "$ref", "$dynamicRef", "enum", "const"];
+/// Keywords whose members have names of their own, which may be those of keywords.
+const NAMED: [&str; 5] = ["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"];
 /// Keywords whose values are data, not schemas.
 const DATA: [&str; 4] = ["const", "default", "enum", "examples"];
 
@@ -106,6 +108,9 @@ fn move_references(schema: &mut Value) {
                     Value::String(at) if name == "$ref" && (at == "#" || at.starts_with("#/")) => {
                         at.insert_str(1, "/properties/input");
                     }
+                    Value::Object(named) if NAMED.contains(&name.as_str()) => {
+                        named.values_mut().for_each(move_references);
+                    }
                     value if !DATA.contains(&name.as_str()) => move_references(value),
                     _ => {}
                 }
@@ -169,7 +174,10 @@ mod tests {
         let tree = json!({
             "$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "https://a.example/tree",
             "type": "array", "items": { "$ref": "#" }, "contains": { "$ref": "#/$defs/leaf" },
-            "$defs": { "leaf": { "const": { "$ref": "#" }, "description": "#/a" } }
+            "$defs": {
+                "leaf": { "const": { "$ref": "#" }, "description": "#/a" },
+                "default": { "properties": { "const": { "$ref": "#" }, "$ref": { "$ref": "#/$defs/leaf" } } }
+            }
         });
         let wanted = json!({
             "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -177,7 +185,13 @@ mod tests {
             "properties": { "input": {
                 "type": "array", "items": { "$ref": "#/properties/input" },
                 "contains": { "$ref": "#/properties/input/$defs/leaf" },
-                "$defs": { "leaf": { "const": { "$ref": "#" }, "description": "#/a" } }
+                "$defs": {
+                    "leaf": { "const": { "$ref": "#" }, "description": "#/a" },
+                    "default": { "properties": {
+                        "const": { "$ref": "#/properties/input" },
+                        "$ref": { "$ref": "#/properties/input/$defs/leaf" }
+                    } }
+                }
             } },
             "required": ["input"]
         });

@@ -171,7 +171,7 @@ impl Controller {
             hold: options.artifact_hold,
             ..ArtifactOptions::new(options.data_dir.join("artifacts"))
         };
-        let members: Arc<dyn Peers> = Arc::new(Members::new(handle.clone(), peers_env.clone()));
+        let members: Arc<dyn Peers> = Arc::new(Members::new(handle.clone(), peers_env.clone(), tls.is_some()));
         let artifacts = Artifacts::new(kept, members.clone(), env.clone());
         let (audit, recording) = open_audit(&options, &handle, &metrics, &env)?;
         machines.record_in(&audit);

@@ -4,6 +4,7 @@
 //! are served on Raft's thread, so that messages between members wake no other thread. Other calls are answered on the
 //! runtime of the other doors ([`elsewhere`]), so that they do not delay Raft.
 
+pub(crate) mod credentials;
 mod elsewhere;
 mod lines;
 mod member;
@@ -84,6 +85,10 @@ async fn serve(parts: Parts, listener: Box<dyn Listener>, doors: Doors, mut stop
         .add_service(doors.answer(MemberServiceServer::new(member::Rpc::new(cluster, handle, members.clone()))))
         .add_service(InterceptedService::new(
             doors.answer(lines::service(service.clone(), members.clone())),
+            members.clone(),
+        ))
+        .add_service(InterceptedService::new(
+            doors.answer(credentials::service(service.clone(), members.clone())),
             members.clone(),
         ))
         .add_service(InterceptedService::new(

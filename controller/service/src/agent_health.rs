@@ -1,15 +1,23 @@
-//! Whether an agent can answer, from what the cluster knows: no model is called. The members and texts are those of Pallas.
+//! Whether an agent can answer: what the cluster knows, and whether its servers and its model can be reached. No model is called. The members and texts are those of Pallas.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use atlas_state::State;
 use atlas_telemetry::{ByAgent, ByAgentPort, ByMessageOutcome, MessageOutcome};
-use atlas_types::{Namespace, ObjectKey, ObjectKind, ObjectName, Timestamp};
+use atlas_types::{Namespace, Object, ObjectKey, ObjectKind, ObjectName, Timestamp};
+use futures::future::{join, join_all};
 use serde_json::Value;
 
+use crate::inbound::passes_on;
+use crate::model_health;
+use crate::needs::Verdict;
+use crate::secrets::Asks;
 use crate::service::Shared;
 use crate::{Caller, Consistency, Error, Service, ShownAgent};
+
+/// How long it counts that a model was reached.
+const MODEL_KEPT: Duration = Duration::from_secs(60);
 
 /// The kinds of health.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,11 +82,67 @@ impl Service {
     pub async fn agent_health(&self, caller: &Caller, name: &str) -> Result<AgentHealth, Error> {
         let agent = self.agent(caller, name, None, Consistency::Linearizable).await?;
         let state = self.state(Consistency::Stale).await?;
-        let (status, reasons) = judged(&state, &caller.namespace, &agent);
+        let found = judged(&state, &caller.namespace, &agent).into_iter();
+        // What has no worker to ask is not asked.
+        let needs = match state.nodes().any(|node| node.takes_leases()) {
+            true => self.needs_of(&state, &caller.namespace, &agent).await,
+            false => Vec::new(),
+        };
+        let found: Vec<_> = found.chain(needs).collect();
+        let status = found.iter().map(|(status, _)| *status).max().unwrap_or(Status::Ok);
+        let reasons: Vec<String> = found.into_iter().map(|(_, reason)| reason).collect();
         let by = ByAgent { agent: self.shared.series_of(agent.agent.name.as_str()) };
         self.shared.metrics.agent_health_status.get_or_create(&by).set(status.share());
         let message = (!reasons.is_empty()).then(|| reasons.join("; "));
         Ok(AgentHealth { status: status.as_str(), at: self.shared.env.clock.wall(), message })
+    }
+
+    /// Whether the servers and the model of an agent answer.
+    async fn needs_of(&self, state: &State, namespace: &Namespace, agent: &ShownAgent) -> Vec<(Status, String)> {
+        let (spec, contract) = (&agent.agent.spec, &agent.contract.value);
+        let asks = Asks { namespace, input: None };
+        let servers = spec.servers.iter().filter_map(|name| asks.server(name));
+        let servers = join_all(servers.map(|key| async move { (self.server_answers(state, &key).await, key) }));
+        let calls_models = crate::served::calls_models(contract);
+        let model =
+            spec.model.as_ref().filter(|_| calls_models).and_then(|name| asks.models(state, name).into_iter().next());
+        let object = model.as_ref().and_then(|key| state.object(key));
+        let model = async {
+            let object = object?;
+            Some((provider_of(object), self.model_is_up(object).await))
+        };
+        let (servers, model) = join(servers, model).await;
+        let mut found = Vec::new();
+        let named = |verdict: fn(&Verdict) -> bool| {
+            let all = servers.iter().filter(move |(found, _)| verdict(found)).map(|(_, key)| key.name.to_string());
+            all.collect::<Vec<_>>().join(", ")
+        };
+        // An agent that is a tool cannot run without its server.
+        let is_tool = contract.pointer("/provider/type").and_then(Value::as_str) == Some("mcp");
+        let unreachable = named(|verdict| matches!(verdict, Verdict::Down(_)));
+        if !unreachable.is_empty() {
+            let status = if is_tool { Status::Error } else { Status::Degraded };
+            found.push((status, format!("Unreachable: {unreachable}")));
+        }
+        let unknown = named(|verdict| matches!(verdict, Verdict::Unknown(_)));
+        if !unknown.is_empty() {
+            found.push((Status::Degraded, format!("Not asked: {unknown}")));
+        }
+        if let Some((provider, Verdict::Down(why))) = model {
+            found.push((Status::Degraded, format!("LLM: {provider}: {why}")));
+        }
+        found
+    }
+
+    /// The stored state of a model, or what a worker finds if that is old or bad. A model that shows its provider the credentials of callers
+    /// is not asked without one.
+    async fn model_is_up(&self, object: &Object) -> Verdict {
+        let now = self.shared.env.clock.wall().0 as f64 / 1e6;
+        let known = model_health::reached_at(object);
+        if known.is_some_and(|at| now - at <= MODEL_KEPT.as_secs_f64()) || passes_on(object) {
+            return Verdict::Up;
+        }
+        self.model_answers(&object.key).await
     }
 
     /// Notes that an agent is served on a port.
@@ -102,7 +166,13 @@ impl Shared {
     }
 }
 
-fn judged(state: &State, namespace: &Namespace, agent: &ShownAgent) -> (Status, Vec<String>) {
+/// The word for the provider of a model.
+fn provider_of(object: &Object) -> String {
+    let spec: Value = serde_json::from_slice(&object.spec).unwrap_or_default();
+    spec["provider"].as_str().unwrap_or_default().to_owned()
+}
+
+fn judged(state: &State, namespace: &Namespace, agent: &ShownAgent) -> Vec<(Status, String)> {
     let mut found = Vec::new();
     if !state.nodes().any(|node| node.takes_leases()) {
         found.push((Status::Error, "no worker is ready".to_owned()));
@@ -114,8 +184,7 @@ fn judged(state: &State, namespace: &Namespace, agent: &ShownAgent) -> (Status, 
     if let Some(model) = missing_model(state, namespace, &agent.contract.value) {
         found.push((Status::Degraded, format!("LLM: model '{model}' not found")));
     }
-    let status = found.iter().map(|(status, _)| *status).max().unwrap_or(Status::Ok);
-    (status, found.into_iter().map(|(_, reason)| reason).collect())
+    found
 }
 
 /// The model that an llm agent names, if the namespace does not have it. Tiers may also come from a worker's environment.

@@ -9,6 +9,7 @@ use atlas_access::{Access, Place, Right};
 use atlas_types::{Command, Door, Job, Namespace, Origin, Principal, Request, RequestId, TraceContext};
 
 use crate::Error;
+use crate::inbound::Inbound;
 use crate::service::hash;
 
 /// The caller and its door.
@@ -28,6 +29,8 @@ pub struct Caller {
     pub request_id: Option<RequestId>,
     /// What the principal is granted; none while authentication is off, and for the cluster and its own jobs.
     pub(crate) access: Option<Arc<Access>>,
+    /// A credential that its jobs pass on.
+    pub(crate) inbound: Option<Inbound>,
 }
 
 impl Caller {
@@ -84,7 +87,7 @@ impl Caller {
     }
 
     fn new(namespace: Namespace, principal: Principal, door: Door) -> Self {
-        Self { namespace, principal, on_behalf_of: None, door, trace: None, request_id: None, access: None }
+        Self { namespace, principal, on_behalf_of: None, door, trace: None, request_id: None, access: None, inbound: None }
     }
 
     /// The same caller with a trace.

@@ -9,6 +9,7 @@ use atlas_state::State;
 use atlas_types::{Command, Event, EventRecord, EventSeq, Job, Namespace, Origin, Reason, Request, SinkAck};
 use tokio::sync::broadcast::error::RecvError;
 
+use crate::inbound;
 use crate::model_metrics::ModelMetrics;
 use crate::observe;
 use crate::service::Shared;
@@ -40,6 +41,7 @@ pub(crate) async fn events(shared: Arc<Shared>) {
                 shared.questions.note(&batch.events);
                 shared.stats.record(&batch.events, *synced.borrow());
                 shared.events.push(&batch.events);
+                inbound::forget(&shared, &batch);
                 release(&shared, &batch);
             }
             Err(RecvError::Lagged(entries)) => {

@@ -1,58 +1,156 @@
-//! Jobs that carry the credential of the request that they came from, for the MCP servers that get it.
+//! Jobs that carry the credential of the request that they came from, for the MCP servers and models that get it.
+//!
+//! A credential is held in memory by every controller, before its job is submitted: whichever leads sends it with the lease. It is dropped
+//! when the job ends.
 
-use atlas_raft::Leadership;
+use std::collections::{BTreeSet, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_raft::{AppliedBatch, Leadership};
 use atlas_state::State;
-use atlas_types::{JobId, ObjectKey, ObjectKind, ObjectName, SecretText};
+use atlas_types::{AgentName, AgentVersion, Event, JobChange, JobId, MemberId, Object, SecretText};
 use serde::Deserialize;
 
+use crate::attachments::BearerRefused;
+use crate::peers::PeerError;
+use crate::secrets::Asks;
+use crate::service::Shared;
 use crate::submit::resolve;
 use crate::{Caller, Error, Service, Submission};
 
-/// The part of the spec of an MCP server that says whether it gets the credential.
+/// Most agents that are looked at to find out whether one of them, or of those that they require, passes on the credential.
+const AGENTS_MAX: usize = 256;
+
+/// How often credentials of jobs that never came to be are dropped.
+const SWEEP: Duration = Duration::from_secs(30);
+
+/// A credential of a caller for somebody else. It has no readable form.
+#[derive(Clone)]
+pub(crate) struct Inbound(SecretText);
+
+impl fmt::Debug for Inbound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Inbound")
+    }
+}
+
+/// The part of the spec of an MCP server or a model that says whether it gets the credential.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Forwards {
     forward_inbound_auth: bool,
 }
 
-impl Service {
-    /// Submits a job for a request with a credential. Only a job whose agent names a server that gets it carries it, because such a job
-    /// neither parks nor is retried. The credential is held in memory before the job can be granted.
-    pub async fn submit_with_bearer(
-        &self,
-        caller: &Caller,
-        submission: Submission,
-        bearer: Option<SecretText>,
-    ) -> Result<JobId, Error> {
-        let Some(bearer) = bearer else { return self.submit(caller, submission).await };
-        let state = self.shared.current().await?;
-        if !forwards(&state, caller, &submission)? {
-            return self.submit(caller, submission).await;
-        }
-        if !matches!(*self.shared.handle.leadership().borrow(), Leadership::Leader { .. }) {
-            // The leader sends the lease, and credentials are not sent between controllers.
-            let text = "the agent passes on the credential of its caller, which only the leader can do: send the request to the leader";
-            return Err(Error::Malformed(text.to_owned()));
-        }
-        let (id, now) = (self.draw_id(), self.shared.env.clock.monotonic());
-        self.bearers().hold(id, bearer, now).map_err(|error| Error::Malformed(error.to_string()))?;
-        let submission = Submission { bearer: true, ..submission };
-        let submitted = self.submit_as(caller, &submission, Some(id)).await;
-        if !matches!(submitted, Ok(submitted) if submitted == id) {
-            self.bearers().forget(id);
-        }
-        submitted
+impl Caller {
+    /// The same caller with a credential that its jobs pass on, as the `Authorization` header has it.
+    #[must_use]
+    pub fn with_inbound(self, credential: Option<SecretText>) -> Self {
+        Self { inbound: credential.map(Inbound), ..self }
     }
 }
 
-/// Whether the agent of a submission names a server that gets the credential of callers.
+impl Service {
+    /// Holds the credential of a job's caller for another controller, until the job ends.
+    pub fn hold_bearer(&self, job: JobId, bearer: SecretText) -> Result<(), BearerRefused> {
+        self.bearers().hold(job, bearer, self.shared.env.clock.monotonic())
+    }
+
+    /// Holds the credential of the caller for a job, before it is submitted. Only a job carries it whose agent, or one that this agent
+    /// requires, names a server or a model that gets it: such a job neither parks nor is retried. None for the others.
+    pub(crate) async fn hold_inbound(
+        &self,
+        caller: &Caller,
+        submission: &Submission,
+        job: JobId,
+    ) -> Result<Option<Submission>, Error> {
+        let Some(Inbound(bearer)) = &caller.inbound else { return Ok(None) };
+        let state = self.shared.current().await?;
+        if !forwards(&state, caller, submission)? {
+            return Ok(None);
+        }
+        self.hold_bearer(job, bearer.clone()).map_err(|error| Error::Malformed(error.to_string()))?;
+        let leads = matches!(*self.shared.handle.leadership().borrow(), Leadership::Leader { .. });
+        let group = self.shared.peers.group();
+        let leader = group.leader.filter(|_| !leads);
+        for member in group.others.into_iter().filter(|member| Some(*member) != leader) {
+            // They need it only if they lead before the job has its lease.
+            let (shared, bearer) = (self.shared.clone(), bearer.clone());
+            self.shared.env.spawn("hold-credential", async move {
+                if let Err(error) = shared.peers.hold_bearer(member, job, bearer).await {
+                    tracing::debug!(%job, error = &error as &dyn std::error::Error, "a controller does not hold the credential of a caller");
+                }
+            });
+        }
+        if !leads {
+            let held = self.held_at(leader, job, bearer).await;
+            held.inspect_err(|_| self.bearers().forget(job))?;
+        }
+        Ok(Some(Submission { bearer: true, ..submission.clone() }))
+    }
+
+    async fn held_at(&self, leader: Option<MemberId>, job: JobId, bearer: &SecretText) -> Result<(), Error> {
+        let leader = leader.ok_or(Error::NoLeader)?;
+        match self.shared.peers.hold_bearer(leader, job, bearer.clone()).await {
+            Ok(()) => Ok(()),
+            Err(PeerError::Away { .. }) => Err(Error::NoLeader),
+            Err(PeerError::Refused { reason, .. }) => {
+                Err(Error::Malformed(format!("the credential of the caller cannot be passed on: {reason}")))
+            }
+        }
+    }
+}
+
+/// Drops the credentials of jobs that have ended.
+pub(crate) fn forget(shared: &Shared, batch: &AppliedBatch) {
+    for event in batch.events.iter() {
+        if let Event::Job { change: JobChange::Ended, job, .. } = &event.event {
+            shared.bearers.forget(job.id);
+        }
+    }
+}
+
+/// Drops from time to time the credentials of jobs that never came to be, and of those whose end was missed.
+pub(crate) async fn sweep(shared: Arc<Shared>) {
+    loop {
+        shared.env.clock.sleep(SWEEP).await;
+        let state = shared.handle.applied();
+        let lives = |id| state.job(id).is_some_and(|job| !job.status.is_terminal());
+        shared.bearers.retain(shared.env.clock.monotonic(), lives);
+    }
+}
+
+/// Whether the agent of a submission, or one that it requires, names a server or a model that gets the credential of callers.
 fn forwards(state: &State, caller: &Caller, submission: &Submission) -> Result<bool, Error> {
     let Some(agent) = resolve(caller, submission, state)? else { return Ok(false) };
-    let Ok(kind) = ObjectKind::new("mcp-server") else { return Ok(false) };
-    Ok(agent.spec.servers.iter().any(|server| {
-        let Ok(name) = ObjectName::new(server) else { return false };
-        let key = ObjectKey { namespace: caller.namespace.clone(), kind: kind.clone(), name };
-        let Some(object) = state.object(&key) else { return false };
-        serde_json::from_slice::<Forwards>(&object.spec).is_ok_and(|spec| spec.forward_inbound_auth)
-    }))
+    let mut seen = BTreeSet::from([agent.name.clone()]);
+    let mut waiting = VecDeque::from([agent]);
+    while let Some(agent) = waiting.pop_front() {
+        if names_one(state, &agent, Asks { namespace: &caller.namespace, input: Some(&submission.input) }) {
+            return Ok(true);
+        }
+        for required in &agent.spec.requires {
+            let name = AgentName::new(&required.name).ok();
+            let found = name.and_then(|name| state.agent_latest(&caller.namespace, &name).cloned());
+            let Some(found) = found.filter(|_| seen.len() < AGENTS_MAX) else { continue };
+            if seen.insert(found.name.clone()) {
+                waiting.push_back(found);
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// Whether a server or a model that an agent names gets the credential.
+fn names_one(state: &State, agent: &AgentVersion, asks: Asks<'_>) -> bool {
+    let spec = &agent.spec;
+    let servers = spec.servers.iter().filter_map(|name| asks.server(name));
+    let models = spec.model.iter().chain(&spec.other_models).flat_map(|name| asks.models(state, name));
+    servers.chain(models).filter_map(|key| state.object(&key)).any(|object| passes_on(object))
+}
+
+/// Whether a server or a model gets the credential of callers.
+pub(crate) fn passes_on(object: &Object) -> bool {
+    serde_json::from_slice::<Forwards>(&object.spec).is_ok_and(|spec| spec.forward_inbound_auth)
 }

@@ -74,6 +74,11 @@ pub(crate) fn checked_at(object: &Object) -> Option<f64> {
     Status::read(object).map(|status| status.checked_at)
 }
 
+/// When a worker reached a model last, Unix seconds; none if it could not the last time, or nothing is known.
+pub(crate) fn reached_at(object: &Object) -> Option<f64> {
+    Status::read(object).filter(|status| status.state == "reachable").map(|status| status.checked_at)
+}
+
 /// Follows the log on every member: each keeps the metric, the leader writes the statuses.
 pub(crate) async fn follow(shared: Arc<Shared>) {
     // Nobody waits for a status.

@@ -6,9 +6,12 @@ use std::sync::Arc;
 
 use atlas_state::State;
 use atlas_telemetry::{ByLlmCall, ByLlmTokens, ByLoopEnd, ByServer, ByTool, ByToolCall, LoopEnd, Metrics, TokenKind};
-use atlas_types::{Event, EventRecord, JobChange, JobId, Payload, PayloadBody, Step, StepKind, StepUsage};
+use atlas_types::{
+    AgentVersion, Event, EventRecord, JobChange, JobId, ObjectKey, Payload, PayloadBody, Step, StepKind, StepUsage,
+};
 use serde::Deserialize;
 
+use crate::needs::server_asked;
 use crate::series::{OTHER, PAIRS_MAX, Series, TOOLS_MAX};
 
 /// Longest name of a model that is shown.
@@ -72,6 +75,9 @@ impl ModelMetrics {
                 Event::StepsRecorded { job, .. } if begun.contains(job) => {}
                 Event::StepsRecorded { job, steps, .. } => self.steps(metrics, state, *job, steps),
                 Event::Job { change: JobChange::Ended, job, .. } => {
+                    if let Some((server, is_up)) = server_asked(state, job) {
+                        self.server(metrics, state, &server, is_up);
+                    }
                     let repeats = || String::from_utf8_lossy(&job.metadata).contains(r#""_halted":"repeat""#);
                     if !job.metadata.is_empty() && repeats() {
                         let [agent, _] = self.pair(job.agent.as_str(), "");
@@ -110,6 +116,18 @@ impl ModelMetrics {
             metrics.tool_call_duration.get_or_create(&by_tool).observe(call.duration_us as f64 / 1e6);
             let outcome = if call.outcome.len() > NAME_BYTES_MAX { OTHER.to_owned() } else { call.outcome };
             metrics.tool_calls.get_or_create(&ByToolCall { agent, server, operation, outcome }).inc();
+        }
+    }
+
+    /// Notes for all agents that name a server whether it answers.
+    fn server(&mut self, metrics: &Metrics, state: &State, server: &ObjectKey, is_up: bool) {
+        let names = |agent: &&Arc<AgentVersion>| {
+            !agent.retired && agent.spec.servers.iter().any(|named| named == server.name.as_str())
+        };
+        for agent in state.agents(&server.namespace).filter(names) {
+            let call = ToolCall { server: server.name.to_string(), ..ToolCall::default() };
+            let [agent, server, _] = self.triple(agent.name.as_str(), &call);
+            metrics.downstream_up.get_or_create(&ByServer { agent, server }).set(is_up.into());
         }
     }
 

@@ -8,18 +8,19 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
+// The agent that asks. Models of a namespace without it are not probed.
+use atlas_model::PROBE_AGENT as AGENT;
 use atlas_raft::Leadership;
 use atlas_state::State;
 use atlas_types::{AgentName, Door, JobId, ObjectKey, ObjectKind};
 use bytes::Bytes;
 use serde_json::json;
 
+use crate::inbound::passes_on;
 use crate::model_health::checked_at;
 use crate::service::Shared;
 use crate::{Caller, Error, Service, Submission};
 
-/// The agent that asks. Models of a namespace without it are not probed.
-const AGENT: &str = "model-probe";
 /// How often the leader looks for models that are due, at most.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 /// Most probes at the same time.
@@ -102,7 +103,8 @@ async fn look(service: &Service, schedule: &mut Schedule) -> Result<(), Error> {
 /// The models that were asked before, with the time of the last observation, in namespaces that have the agent.
 fn models(state: &State, agent: &AgentName) -> Result<BTreeMap<ObjectKey, f64>, Error> {
     let asked = state.objects_of_kind(&ObjectKind::new("model")?).filter_map(|object| {
-        let seen = checked_at(object)?;
+        // Without the credential of a caller the provider says nothing about itself.
+        let seen = checked_at(object).filter(|_| !passes_on(object))?;
         state.agent_latest(&object.key.namespace, agent)?;
         Some((object.key.clone(), seen))
     });

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use atlas_history::{Gap, JobFilter, Listed, Part};
-use atlas_types::{Attempt, Digest, ErrorKind, EventSeq, Job, JobId, MemberId};
+use atlas_types::{Attempt, Digest, ErrorKind, EventSeq, Job, JobId, MemberId, SecretText};
 use bytes::Bytes;
 use futures::Stream;
 
@@ -174,6 +174,18 @@ pub trait Peers: Send + Sync + 'static {
     /// Follows the lines of a job's running attempt at the leader.
     fn lines(&self, member: MemberId, from: LineCursor, following: Following) -> PeerAnswer<'_, ArrivingLines> {
         let _ = (from, following);
+        NoPeers::none(member)
+    }
+
+    /// Gives a member the credential of a job's caller, to be held until the job ends.
+    fn hold_bearer(&self, member: MemberId, job: JobId, bearer: SecretText) -> PeerAnswer<'_, ()> {
+        let _ = (job, bearer);
+        NoPeers::none(member)
+    }
+
+    /// Asks the leader which limit of a model a job's running attempt waits for.
+    fn model_wait(&self, member: MemberId, job: JobId) -> PeerAnswer<'_, Option<String>> {
+        let _ = job;
         NoPeers::none(member)
     }
 

@@ -7,7 +7,7 @@ use atlas_secrets::{Reference, Template, variable_of};
 use atlas_state::State;
 use atlas_types::{
     ATTACHED_MODELS_MAX, ATTACHED_SECRETS_MAX, ATTACHED_SERVERS_MAX, AttachedModel, AttachedSecret, AttachedServer,
-    Job, Object, ObjectKey, ObjectKind, ObjectName, PayloadBody, SECRET_BYTES_MAX, SPEC_BYTES_MAX, SecretSource,
+    Job, Namespace, Object, ObjectKey, ObjectKind, ObjectName, PayloadBody, SECRET_BYTES_MAX, SPEC_BYTES_MAX, SecretSource,
     SecretText,
 };
 use serde_json::Value;
@@ -148,7 +148,7 @@ impl Service {
 pub(crate) fn models_of_job(state: &State, job: &Job) -> Vec<ObjectKey> {
     let mut models: Vec<ObjectKey> = Vec::new();
     for (_, name) in names_of_models(job) {
-        for key in models_of(state, job, name) {
+        for key in Asks::of(job).models(state, name) {
             if !models.contains(&key) {
                 models.push(key);
             }
@@ -163,7 +163,7 @@ fn asked(state: &State, job: &Job) -> Vec<(String, ObjectKey)> {
     if names.len() < 2 {
         return Vec::new();
     }
-    let first = |(asked, name): (&str, &str)| Some((asked.to_owned(), models_of(state, job, name).into_iter().next()?));
+    let first = |(asked, name): (&str, &str)| Some((asked.to_owned(), Asks::of(job).models(state, name).into_iter().next()?));
     names.into_iter().filter_map(first).collect()
 }
 
@@ -199,32 +199,49 @@ impl Named {
 /// The MCP servers that a job may call, whether they exist or not.
 pub(crate) fn servers_of_job(job: &Job) -> impl Iterator<Item = ObjectKey> {
     let named = job.spec.as_ref().map(|spec| spec.servers.iter()).into_iter().flatten();
-    named.filter_map(|name| server_of(job, name))
+    named.filter_map(|name| Asks::of(job).server(name))
 }
 
-/// The MCP server that an agent names, also as `{input.MEMBER}`.
-fn server_of(job: &Job, asked: &str) -> Option<ObjectKey> {
-    let named = named_in_input(job, asked);
-    let name = ObjectName::new(named.as_deref().unwrap_or(asked)).ok()?;
-    Some(ObjectKey { namespace: job.namespace.clone(), kind: ObjectKind::new("mcp-server").ok()?, name })
+/// Where the names of an agent lead: the namespace, and the input for names such as `{input.MEMBER}`.
+#[derive(Clone, Copy)]
+pub(crate) struct Asks<'a> {
+    pub(crate) namespace: &'a Namespace,
+    /// None for an input that is an artifact.
+    pub(crate) input: Option<&'a [u8]>,
 }
 
-/// The text in the member of the input that `{input.MEMBER}` names.
-fn named_in_input(job: &Job, asked: &str) -> Option<String> {
-    let member = asked.strip_prefix("{input.").and_then(|rest| rest.strip_suffix('}'))?;
-    let PayloadBody::Inline(input) = &job.input.body else { return None };
-    let input: Value = serde_json::from_slice(input).ok()?;
-    input[member].as_str().map(str::to_owned)
-}
-
-/// The models for a job whose agent asks for a tier, a model, or `{input.MEMBER}`: the model that the input names, without its fallbacks.
-fn models_of(state: &State, job: &Job, asked: &str) -> Vec<ObjectKey> {
-    if !asked.starts_with("{input.") {
-        return models_of_tier(state, &job.namespace, asked);
+impl<'a> Asks<'a> {
+    fn of(job: &'a Job) -> Self {
+        let input = match &job.input.body {
+            PayloadBody::Inline(input) => Some(&**input),
+            PayloadBody::Artifact { .. } => None,
+        };
+        Self { namespace: &job.namespace, input }
     }
-    let name = named_in_input(job, asked).unwrap_or_default();
-    let (Ok(kind), Ok(name)) = (ObjectKind::new("model"), ObjectName::new(&name)) else { return Vec::new() };
-    vec![ObjectKey { namespace: job.namespace.clone(), kind, name }]
+
+    /// The MCP server that an agent names, also as `{input.MEMBER}`.
+    pub(crate) fn server(self, asked: &str) -> Option<ObjectKey> {
+        let named = self.named_in_input(asked);
+        let name = ObjectName::new(named.as_deref().unwrap_or(asked)).ok()?;
+        Some(ObjectKey { namespace: self.namespace.clone(), kind: ObjectKind::new("mcp-server").ok()?, name })
+    }
+
+    /// The models of an agent that asks for a tier, a model, or `{input.MEMBER}`: the model that the input names, without its fallbacks.
+    pub(crate) fn models(self, state: &State, asked: &str) -> Vec<ObjectKey> {
+        if !asked.starts_with("{input.") {
+            return models_of_tier(state, self.namespace, asked);
+        }
+        let name = self.named_in_input(asked).unwrap_or_default();
+        let (Ok(kind), Ok(name)) = (ObjectKind::new("model"), ObjectName::new(&name)) else { return Vec::new() };
+        vec![ObjectKey { namespace: self.namespace.clone(), kind, name }]
+    }
+
+    /// The text in the member of the input that `{input.MEMBER}` names.
+    fn named_in_input(self, asked: &str) -> Option<String> {
+        let member = asked.strip_prefix("{input.").and_then(|rest| rest.strip_suffix('}'))?;
+        let input: Value = serde_json::from_slice(self.input?).ok()?;
+        input[member].as_str().map(str::to_owned)
+    }
 }
 
 fn secret_key(caller: &Caller, name: &str) -> Result<ObjectKey, Error> {

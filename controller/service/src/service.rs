@@ -20,6 +20,7 @@ use crate::contracts::Contracts;
 use crate::events::EventLog;
 use crate::fill::Wanted;
 use crate::logins::{Issuers, Renewals};
+use crate::model_limits::ModelLimits;
 use crate::orchestrators::ChainOrchestrators;
 use crate::orchestrators::Externals;
 use crate::peers::Peers;
@@ -33,8 +34,8 @@ use crate::streams::Streams;
 use crate::traces::Evals;
 use crate::waiters::Waiters;
 use crate::{
-    Error, catch_up, collect, conversations, fill, follow, health, model_health, model_probe, orchestrators, runs,
-    scrub, triggers,
+    Error, catch_up, collect, conversations, fill, follow, health, inbound, model_health, model_probe, needs, orchestrators,
+    runs, scrub, triggers,
 };
 
 /// Explanations of jobs that are made at one time.
@@ -144,6 +145,8 @@ pub(crate) struct Shared {
     /// How far the history was when it did not catch up in time.
     pub(crate) stalled_history: Mutex<Option<EventSeq>>,
     pub(crate) bearers: Bearers,
+    pub(crate) needs: needs::Needs,
+    pub(crate) model_limits: ModelLimits,
     pub(crate) keys: Option<Keys>,
     pub(crate) authentication: Option<Authentication>,
     pub(crate) issuer_keys: IssuerKeys,
@@ -210,6 +213,8 @@ impl Service {
             explanations: Semaphore::new(EXPLANATIONS_MAX),
             stalled_history: Mutex::default(),
             bearers: Bearers::default(),
+            needs: needs::Needs::default(),
+            model_limits: ModelLimits::default(),
             keys,
             authentication,
             issuer_keys: IssuerKeys::default(),
@@ -229,6 +234,8 @@ impl Service {
             env.spawn_vital("acknowledge-history", follow::acknowledge(shared.clone())),
             env.spawn_restarting("watch-models", again(&shared, model_health::follow)),
             env.spawn_restarting("probe-models", again(&shared, model_probe::probe)),
+            env.spawn_restarting("watch-servers", again(&shared, needs::watch)),
+            env.spawn_restarting("forget-credentials", again(&shared, inbound::sweep)),
             env.spawn_restarting("expire-conversations", again(&shared, conversations::expire)),
             env.spawn_restarting("catch-up", again(&shared, catch_up::catch_up)),
             env.spawn_restarting("fill-artifacts", again(&shared, fill::fill)),

@@ -41,7 +41,8 @@ impl Service {
         else {
             return refused("the lease is outdated".to_owned());
         };
-        let mut caller = self.caller_of_job(&state, parent);
+        // What the parent may pass on, its children may too, if they name who gets it.
+        let mut caller = self.caller_of_job(&state, parent).with_inbound(self.bearers().of(job));
         if let Err(error) = caller.needs(Right::JobsSubmit) {
             let object = format!("agent/{}", spawn.agent);
             self.shared.audit.denied(&caller, Attempted { verb: "submitJob", object: &object }, &error).await;

@@ -197,6 +197,22 @@ impl Service {
         id: JobId,
         read: Option<State>,
     ) -> Result<JobId, Error> {
+        let carrying = self.hold_inbound(caller, submission, id).await?;
+        let submission = carrying.as_ref().unwrap_or(submission);
+        let submitted = self.submit_one(caller, submission, id, read).await;
+        if carrying.is_some() && !matches!(submitted, Ok(submitted) if submitted == id) {
+            self.bearers().forget(id);
+        }
+        submitted
+    }
+
+    async fn submit_one(
+        &self,
+        caller: &Caller,
+        submission: &Submission,
+        id: JobId,
+        read: Option<State>,
+    ) -> Result<JobId, Error> {
         let mut drafts = [Draft::new(caller, submission, id)];
         // Boxed, because it is part of the futures of many operations, one within the other.
         Box::pin(self.submit_drafts(caller, &mut drafts, read)).await?;

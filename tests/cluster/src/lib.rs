@@ -97,6 +97,8 @@ mod mcp;
 #[cfg(test)]
 mod mcp_agent;
 #[cfg(test)]
+mod mcp_bearers;
+#[cfg(test)]
 mod mcp_conformance;
 #[cfg(test)]
 mod mcp_doors;
@@ -107,9 +109,13 @@ mod mcp_lists;
 #[cfg(test)]
 mod mcp_logins;
 #[cfg(test)]
+mod mcp_traces;
+#[cfg(test)]
 mod members;
 #[cfg(test)]
 mod membership;
+#[cfg(test)]
+mod model_limits;
 #[cfg(test)]
 mod nested;
 #[cfg(test)]
@@ -124,6 +130,8 @@ mod orchestrators;
 mod ordering;
 #[cfg(test)]
 mod otlp;
+#[cfg(test)]
+mod outages;
 #[cfg(test)]
 mod packaged_tools;
 #[cfg(test)]

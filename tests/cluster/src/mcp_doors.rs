@@ -330,11 +330,18 @@ async fn progress_of_messages_tells_steps_and_tools_to_their_end() {
     assert_eq!(told, wanted, "{}", answer.text);
 }
 
+/// The address of the compatible server of a controller, as it logs that.
+pub(crate) fn compatible(controller: &Controller) -> SocketAddr {
+    let text = controller.text();
+    let line = text.lines().find(|line| line.contains("compatible MCP server started")).expect("a line");
+    line.split_whitespace().find_map(|word| word.strip_prefix("address=")?.parse().ok()).expect("an address")
+}
+
 #[tokio::test]
 async fn a_client_of_the_compatible_server_cancels_its_call() {
     let folder = tempfile::tempdir().expect("a folder");
-    let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("an address");
-    let controller = Controller::start_with(folder.path(), &["--mcp-compatible-listen", &port.to_string()]);
+    let controller = Controller::start_with(folder.path(), &["--mcp-compatible-listen", "127.0.0.1:0"]);
+    let port = compatible(&controller);
     let _worker = worker(folder.path(), &controller);
     let api = Api::new(&controller.http.to_string());
     register_sleeper(&api, folder.path()).await;
@@ -370,8 +377,8 @@ async fn a_client_of_the_compatible_server_cancels_its_call() {
 #[tokio::test]
 async fn a_client_cancels_the_retry_of_its_job() {
     let folder = tempfile::tempdir().expect("a folder");
-    let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("an address");
-    let controller = Controller::start_with(folder.path(), &["--mcp-compatible-listen", &port.to_string()]);
+    let controller = Controller::start_with(folder.path(), &["--mcp-compatible-listen", "127.0.0.1:0"]);
+    let port = compatible(&controller);
     let _worker = worker(folder.path(), &controller);
     let api = Api::new(&controller.http.to_string());
     write_agent(folder.path(), &LATE);

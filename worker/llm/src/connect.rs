@@ -32,6 +32,8 @@ pub struct Surroundings<'a> {
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// The tokens of a model with a login.
     pub login: Option<Arc<dyn LoginTokens>>,
+    /// The credential of the job's caller, as the `Authorization` header has it.
+    pub bearer: Option<&'a SecretText>,
     /// What answers for models of the provider `scripted`.
     pub script: Option<Arc<Script>>,
 }
@@ -80,6 +82,7 @@ pub fn target(name: &str, spec: &ModelSpec, surroundings: &Surroundings<'_>) -> 
         context_window: spec.context_window,
         output_tokens_max: spec.output_tokens_max,
         capabilities: Some(spec.capabilities.clone()),
+        gate: None,
     })
 }
 
@@ -99,7 +102,9 @@ impl Connect<'_> {
         }
         let (protocol, base_url) = self.protocol()?;
         let headers = self.spec.headers.iter().map(|(name, value)| Ok((name.clone(), self.fill(value, "headers")?)));
-        let endpoint = Endpoint { base_url, headers: headers.collect::<Result<_, _>>()? };
+        let bearer = self.surroundings.bearer.filter(|_| self.spec.forwards());
+        let bearer = bearer.map(|bearer| Ok(("authorization".to_owned(), Secret::from(bearer.expose()))));
+        let endpoint = Endpoint { base_url, headers: headers.chain(bearer).collect::<Result<_, _>>()? };
         let proxy = self.parameter("proxy")?;
         let setting = proxy.as_ref().map(Secret::expose);
         // Providers without an address of their own in the spec are reached over HTTPS.

@@ -9,6 +9,8 @@ pub(crate) const MESSAGES_MAX: usize = 10_000;
 pub(crate) const MESSAGES_TIME: Duration = Duration::from_secs(10);
 /// Most of the text of an error.
 pub(crate) const ERROR_BYTES_MAX: usize = 4 << 10;
+/// The longest scope that an error repeats.
+pub(crate) const SCOPE_MAX: usize = 128;
 /// Most pages of the list of tools, and most bytes of all definitions of a server.
 pub(crate) const PAGES_MAX: usize = 64;
 pub(crate) const DEFINITIONS_BYTES_MAX: usize = 4 << 20;
@@ -21,6 +23,12 @@ pub(crate) const RESULT_BYTES_MAX: usize = 1 << 20;
 pub(crate) const CLOSE_MAX: Duration = Duration::from_secs(2);
 /// The time in which a server must answer a probe.
 pub(crate) const PROBE_MAX: Duration = Duration::from_secs(3);
+/// The time in which a server of unknown age must answer `server/discover`, before it is asked as an older one.
+pub(crate) const DISCOVER_MAX: Duration = Duration::from_secs(2);
+/// How often one call may ask for more input.
+pub(crate) const ROUNDS_MAX: usize = 4;
+/// Of how many servers it is remembered what they speak.
+pub(crate) const SERVERS_MAX: usize = 1_024;
 /// Most connections of one pool.
 pub(crate) const CONNECTIONS_MAX: usize = 512;
 /// The pause after the first failure; it doubles up to the second value.

@@ -7,8 +7,8 @@ use std::time::Duration;
 use atlas_env::Env;
 use atlas_mcp_spec::{RemoteTool, TOOLS_MAX, Transport, Verdict};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, Implementation, PaginatedRequestParams,
-    ProtocolVersion, Tool,
+    CallToolRequestParams, ClientCapabilities, ClientConfig, Implementation, PaginatedRequestParams, ProtocolVersion,
+    RequestParamsMeta as _, Tool,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, NotificationContext, RunningService,
@@ -18,7 +18,9 @@ use rmcp::{ClientHandler, RoleClient};
 use serde_json::{Map, Value};
 
 use crate::bounded::Bounded;
-use crate::bounds::{CLOSE_MAX, DEFINITIONS_BYTES_MAX, MESSAGES_MAX, PAGES_MAX, PINNED_AGE_MAX, TOOLS_AGE_MAX};
+use crate::bounds::{
+    CLOSE_MAX, DEFINITIONS_BYTES_MAX, MESSAGES_MAX, PAGES_MAX, PINNED_AGE_MAX, ROUNDS_MAX, TOOLS_AGE_MAX,
+};
 use crate::error::{McpError, McpErrorKind};
 use crate::http::Session;
 use crate::lines::Lines;
@@ -27,7 +29,7 @@ use crate::outcome::Called;
 use crate::program::{Launcher, Program};
 use crate::target::Target;
 use crate::tools::{Complaints, Known, Listing};
-use crate::{http, reading, sse};
+use crate::{era, http, reading, sse};
 
 /// The connection of a target that is not shared.
 pub(crate) type Own = Arc<tokio::sync::Mutex<Option<Arc<Connection>>>>;
@@ -70,7 +72,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Opens a connection: the handshake with sessions first, which every server of today knows, then the one without.
+    /// Opens a connection.
     pub(crate) async fn open(
         env: &Env,
         network: &Network,
@@ -112,27 +114,39 @@ impl Connection {
         })
     }
 
+    /// Opens a connection over HTTP: in the era that the server was last known to speak, then in the other one.
     async fn http(
         (env, network): (&Env, &Network),
         target: &Target,
         handler: Handler,
         flooded: &Arc<AtomicBool>,
     ) -> Result<(Service, Arc<Session>), McpError> {
-        // Each try has its own: a session that the first one opened is not that of the second.
-        let transport = |session| Ok(Bounded::new(http::transport(env, network, target, session)?, env, flooded));
-        let session = Arc::default();
-        let first = handler.clone().serve_with_lifecycle(transport(&session)?, ClientLifecycleMode::Initialize).await;
-        let error = match first {
-            Ok(service) => return Ok((service, session)),
-            Err(error) => McpError::handshake(&target.name, &error),
-        };
-        if error.kind != McpErrorKind::Protocol {
-            return Err(error);
+        let url = target.spec.url.as_deref().unwrap_or_default();
+        let (known, mut failed) = (network.eras.of(url), Vec::new());
+        while let Some((era, limit)) = era::next(known, &failed) {
+            // Each try has its own: a session that the first one opened is not that of the second.
+            let session = Arc::default();
+            let transport = Bounded::new(http::transport(env, network, target, &session)?, env, flooded);
+            let late = async {
+                match limit {
+                    Some(limit) => env.clock.sleep(limit).await,
+                    None => std::future::pending().await,
+                }
+            };
+            let error = tokio::select! {
+                biased;
+                begun = handler.clone().serve_with_lifecycle(transport, era.lifecycle()) => match begun {
+                    Ok(service) => {
+                        network.eras.keep(url, era);
+                        return Ok((service, session));
+                    }
+                    Err(error) => McpError::handshake(&target.name, &error),
+                },
+                () = late => McpError::timeout(&target.name, "answer", limit.unwrap_or_default()),
+            };
+            failed.push((era, error));
         }
-        let newest = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
-        let session = Arc::default();
-        let second = handler.serve_with_lifecycle(transport(&session)?, newest).await;
-        second.map(|service| (service, session)).map_err(|_| error)
+        Err(era::told(&target.name, failed))
     }
 
     async fn stdio(
@@ -275,26 +289,32 @@ impl Connection {
     pub(crate) async fn call(
         &self,
         env: &Env,
-        server: &str,
+        target: &Target,
         tool: &str,
         arguments: Map<String, Value>,
     ) -> Result<Called, McpError> {
         let _in_use = InUse::new(self, env);
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        let answer = self.service.call_tool_once(params).await.map_err(|error| self.failed(server, &error))?;
+        let server = &target.name;
+        let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        if let Some(trace) = &target.trace {
+            params.set_traceparent(trace);
+        }
+        // What the server asks the person for is declined: nobody is there.
+        let answer = self.service.call_tool_with_mrtr_max_rounds(params, ROUNDS_MAX).await;
         match answer {
-            CallToolResponse::Complete(result) => Called::of(server, result),
-            CallToolResponse::InputRequired(_) => {
+            Ok(result) => Called::of(server, result),
+            Err(ServiceError::InputRequiredRoundsExceeded { .. }) => {
                 let text = format!(
                     "the tool {tool} of the MCP server {server} asks for more input, which an agent cannot give"
                 );
                 Err(McpError::new(McpErrorKind::Refused, text))
             }
-            _ => {
+            Err(ServiceError::UnexpectedResponse) => {
                 let text =
                     format!("the MCP server {server} answered the call of {tool} with something else than a result");
                 Err(McpError::new(McpErrorKind::Protocol, text))
             }
+            Err(error) => Err(self.failed(server, &error)),
         }
     }
 

@@ -13,7 +13,9 @@ use futures::stream::BoxStream;
 use futures::{StreamExt as _, TryStreamExt as _};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, RequestId, RequestParamsMeta as _, ServerJsonRpcMessage,
+};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::{
     AuthRequiredError, InsufficientScopeError, SseError, StreamableHttpClient, StreamableHttpClientTransportConfig,
@@ -33,6 +35,7 @@ const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
 const BOTH: HeaderValue = HeaderValue::from_static("text/event-stream, application/json");
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const TRACE: HeaderName = HeaderName::from_static("traceparent");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 /// Headers of the protocol, which a definition cannot set.
@@ -111,6 +114,9 @@ impl StreamableHttpClient for Requests {
     ) -> Result<StreamableHttpPostResponse, Failed> {
         let mut headers = headers(session.as_deref(), None, token, custom)?;
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+        if let Some(trace) = trace_of(&message).and_then(|trace| HeaderValue::from_str(trace).ok()) {
+            headers.insert(TRACE, trace);
+        }
         let body = Bytes::from(serde_json::to_vec(&message)?);
         // A notification or an answer waits for nothing, so nothing in the body matters.
         let awaited = Awaited::of(&message);
@@ -201,6 +207,13 @@ impl StreamableHttpClient for Requests {
         }
         Ok(events(response, None, bytes_max))
     }
+}
+
+/// The trace context of a call, which is also in its message.
+fn trace_of(message: &ClientJsonRpcMessage) -> Option<&str> {
+    let ClientJsonRpcMessage::Request(request) = message else { return None };
+    let ClientRequest::CallToolRequest(call) = &request.request else { return None };
+    call.params.traceparent()
 }
 
 fn url(uri: &str) -> Result<Url, Failed> {

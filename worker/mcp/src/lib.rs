@@ -5,6 +5,7 @@
 mod bounded;
 mod bounds;
 mod connection;
+mod era;
 mod error;
 mod http;
 mod lines;

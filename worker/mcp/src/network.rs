@@ -15,6 +15,7 @@ use hyper_util::client::legacy::{self, Client};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use url::Url;
 
+use crate::era::Eras;
 use crate::error::{McpError, McpErrorKind};
 use crate::target::Target;
 
@@ -30,6 +31,8 @@ const AGENT: HeaderValue = HeaderValue::from_static(concat!("atlas/", env!("CARG
 pub struct Network {
     trust: Trust,
     environment: Arc<Variables>,
+    /// What servers speak.
+    pub(crate) eras: Eras,
 }
 
 /// Finds the value of a variable.
@@ -38,7 +41,7 @@ type Variables = dyn Fn(&str) -> Option<String> + Send + Sync;
 impl Network {
     /// Servers are those whose certificates `trust` accepts. `environment` has the usual variables of proxies.
     pub fn new(trust: Trust, environment: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
-        Self { trust, environment: Arc::new(environment) }
+        Self { trust, environment: Arc::new(environment), eras: Eras::default() }
     }
 
     /// The requests to one server. They share TCP connections with no other server.

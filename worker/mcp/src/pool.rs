@@ -88,12 +88,15 @@ impl Pool {
         arguments: Map<String, Value>,
         limit: Duration,
     ) -> Result<Called, McpError> {
+        let clock = &self.0.env.clock;
+        let until = clock.monotonic() + limit;
+        let left = || until.saturating_sub(clock.monotonic());
         loop {
             let entry = target.enter().await?;
-            let mut end = self.call_as(entry.target(), tool, arguments.clone(), limit).await;
-            // The server did nothing, so the call is made once more: in a new session.
+            let mut end = self.call_as(entry.target(), tool, arguments.clone(), left()).await;
+            // The server did nothing, so the call is made once more: in a new session, in the time that is left.
             if is_forgotten(&end) {
-                end = self.call_as(entry.target(), tool, arguments.clone(), limit).await;
+                end = self.call_as(entry.target(), tool, arguments.clone(), left()).await;
             }
             if !entry.is_outdated(&end) {
                 return end;
@@ -141,7 +144,7 @@ impl Pool {
             self.within(start, connection, || McpError::timeout(&target.name, "open a connection", start)).await?;
         let call = async {
             connection.admit(&self.0.env, target, tool).await?;
-            connection.call(&self.0.env, &target.name, tool, arguments).await
+            connection.call(&self.0.env, target, tool, arguments).await
         };
         self.within(limit, call, || McpError::timeout(&target.name, &format!("answer the call of {tool}"), limit)).await
     }

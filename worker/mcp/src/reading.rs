@@ -26,6 +26,17 @@ pub(crate) enum Kind {
     Other,
 }
 
+impl Kind {
+    /// What a result of this form answers.
+    fn by_form(result: &Value) -> Self {
+        match result {
+            Value::Object(members) if members.contains_key("tools") => Self::Tools,
+            Value::Object(members) if members.contains_key("content") => Self::Call,
+            _ => Self::Other,
+        }
+    }
+}
+
 /// A request that waits for its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Awaited {
@@ -127,7 +138,9 @@ fn message(read: Value, whose: &dyn Fn(&Value) -> Option<Awaited>) -> Option<Ser
         Some(error) => json!({ "jsonrpc": "2.0", "id": id, "error": self::error(error) }),
         None => {
             let result = members.get("result").cloned().unwrap_or_default();
-            match awaited.as_ref().map_or(Ok(result.clone()), |awaited| tidied(awaited.kind, result)) {
+            // On a stream that was resumed nobody knows which request it answers, and its form says what it is.
+            let kind = awaited.as_ref().map_or_else(|| Kind::by_form(&result), |awaited| awaited.kind);
+            match tidied(kind, result) {
                 Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
                 Err(why) => json!({ "jsonrpc": "2.0", "id": id, "error": unreadable(&why) }),
             }

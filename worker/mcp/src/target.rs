@@ -9,6 +9,7 @@ use atlas_mcp_spec::{ServerSpec, Transport};
 use atlas_model::CallErrorKind;
 use atlas_secrets::{Reference, Template};
 use atlas_types::SecretText;
+use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Uri};
 use sha2::{Digest as _, Sha256};
 
@@ -51,6 +52,8 @@ pub struct Target {
     pub(crate) rights: Option<String>,
     /// Set if it gets the credential of a caller: its connection is its own, and ends with it.
     pub(crate) own: Option<Own>,
+    /// The W3C trace context of the calls.
+    pub(crate) trace: Option<String>,
     /// Where the tokens of its login come from.
     login: Option<Arc<dyn LoginTokens>>,
 }
@@ -82,7 +85,14 @@ impl Target {
         let env = env.collect::<Result<BTreeMap<_, _>, McpError>>()?;
         let key = key(owner, name, spec, &headers, &args, &env);
         let own = bearer.is_some().then(Own::default);
-        Ok(Self { name: name.to_owned(), spec: spec.clone(), headers, args, env, key, rights: None, own, login: None })
+        let (name, spec) = (name.to_owned(), spec.clone());
+        Ok(Self { name, spec, headers, args, env, key, rights: None, own, trace: None, login: None })
+    }
+
+    /// The same server, whose calls are part of a trace, given as a W3C `traceparent`.
+    #[must_use]
+    pub fn with_trace(self, trace: Option<String>) -> Self {
+        Self { trace, ..self }
     }
 
     /// The same server, with the tokens of a login as its credential.
@@ -124,6 +134,7 @@ impl Target {
             key: self.key.and(token.expose().as_bytes()),
             rights: None,
             own: None,
+            trace: self.trace.clone(),
             login: None,
         };
         Ok(Entry { target: self, with: Some((with, token)) })
@@ -176,7 +187,9 @@ fn header(server: &str, name: &str, value: &SecretText) -> Result<(HeaderName, H
         McpError::new(McpErrorKind::Configuration, text)
     };
     let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refused())?;
-    let mut value = HeaderValue::from_str(value.expose()).map_err(|_| refused())?;
+    // The value shares the buffer of the text, which is overwritten when nobody needs it any more.
+    let shared = Bytes::from_owner(value.clone());
+    let mut value = HeaderValue::from_maybe_shared(shared).map_err(|_| refused())?;
     value.set_sensitive(true);
     Ok((name, value))
 }

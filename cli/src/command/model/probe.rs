@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+// The agent that asks. It is registered with the first probe.
+use atlas_model::{PROBE_AGENT as AGENT, PROBE_CONTRACT as CONTRACT};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -9,10 +11,6 @@ use super::check;
 use crate::api::{self, Job};
 use crate::client::Client;
 use crate::failure::Failure;
-
-/// The contract of the agent that asks. It is registered with the first probe.
-const CONTRACT: &str = include_str!("probe.yaml");
-const AGENT: &str = "model-probe";
 
 /// Longest wait: the provider has 5 s, and the job may have to wait for a worker.
 const TIMEOUT: Duration = Duration::from_secs(10);

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::{AgentServer, Asked, history, tools};
 use crate::progress::Told;
 use crate::view::plain_error_text as error_text;
-use crate::{arguments, progress, texts};
+use crate::{arguments, bearer, progress, texts};
 
 /// Most images of one message.
 const IMAGES_MAX: usize = 32;
@@ -77,7 +77,7 @@ impl Sending<'_> {
             images.into_iter().map(|Image { data, mime_type }| json!({ "data": data, "mime_type": mime_type }));
         let message = Message::user(message, images.collect());
         let conversation = history::conversation(&self.asked, &agent, conversation_id.as_deref());
-        let caller = &self.asked.caller;
+        let caller = &bearer::passing_on(&self.asked.caller, &self.context);
         let Some((conversation, scope)) = conversation else {
             let mut submission = Submission::new(name.clone(), Bytes::from(mapping.input(&[message]).to_string()));
             submission.refuse = true;

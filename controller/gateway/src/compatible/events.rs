@@ -50,8 +50,10 @@ impl Compatible {
             Ok(Message::Other) => words(StatusCode::ACCEPTED, "Accepted"),
             Ok(Message::Request { id, method, params }) => {
                 let server = self.clone();
+                // Known before the client reads that its request was accepted: a cancellation may come at once.
+                let running = self.calls.begin(&session, &id);
                 self.env.spawn("mcp-message", async move {
-                    let answer: Value = server.answer_to((&caller, &session), &id, &method, &params).await;
+                    let answer: Value = server.answer_to(&caller, (&id, running), &method, &params).await;
                     // The client may be gone.
                     let _ = stream.send(answer).await;
                 });

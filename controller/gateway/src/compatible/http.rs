@@ -9,6 +9,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, hea
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 
 use super::message::{self, INVALID_REQUEST, Message, RpcError, VERSIONS};
 use super::sessions::Found;
@@ -100,7 +101,18 @@ impl Compatible {
             }
             Message::Other => empty(StatusCode::ACCEPTED),
             Message::Request { id, method, params } => {
-                document(StatusCode::OK, &self.answer_to((caller, session), &id, &method, &params).await)
+                let running = self.calls.begin(session, &id);
+                let (server, caller) = (self.clone(), caller.clone());
+                let (answered, answer) = oneshot::channel();
+                // A client that cancels closes this request as well, maybe before its cancellation is read.
+                self.env.spawn("mcp-call", async move {
+                    // The client may be gone.
+                    let _ = answered.send(server.answer_to(&caller, (&id, running), &method, &params).await);
+                });
+                match answer.await {
+                    Ok(answer) => document(StatusCode::OK, &answer),
+                    Err(_) => refused(StatusCode::SERVICE_UNAVAILABLE, "the controller stops"),
+                }
             }
         };
         in_session(&mut answer, session);
@@ -113,7 +125,8 @@ impl Compatible {
         id: &Value,
         params: &serde_json::Map<String, Value>,
     ) -> GatewayResponse {
-        let answer = self.answer_to((caller, ""), id, "initialize", params).await;
+        let running = self.calls.begin("", id);
+        let answer = self.answer_to(caller, (id, running), "initialize", params).await;
         if answer.get("error").is_some() {
             return document(StatusCode::OK, &answer);
         }

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::Compatible;
+use super::calls::Running;
 use super::message::{self, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
 use crate::body;
 use crate::schema::{INPUT, Offered};
@@ -15,15 +16,14 @@ use crate::texts;
 use crate::view::plain_error_text as error_text;
 
 impl Compatible {
-    /// The answer to a request of a session.
+    /// The answer to a request of a session, which is noted as running.
     pub(super) async fn answer_to(
         &self,
-        (caller, session): (&Caller, &str),
-        id: &Value,
+        caller: &Caller,
+        (id, running): (&Value, Running),
         method: &str,
         params: &Map<String, Value>,
     ) -> Value {
-        let running = self.calls.begin(session, id);
         match self.result(caller, method, params, running.unwanted()).await {
             Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
             Err(error) => error.answer(Some(id)),

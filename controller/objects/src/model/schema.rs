@@ -51,6 +51,10 @@ fn connection() -> Value {
             "description": "Where the key comes from: `secret://NAME`, or `${VARIABLE}` of the worker's environment. Never the key itself."
         },
         "login": login(),
+        "forward_inbound_auth": {
+            "type": "boolean", "default": false,
+            "description": "Pass on the `Authorization` header of the request that a job came from. `key`, `login` or such a header in `headers` wins."
+        },
         "headers": texts(
             "More headers of each request. Values may contain references, such as `Bearer {{NAME}}`; those of headers with credentials must."
         ),

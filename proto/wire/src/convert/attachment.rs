@@ -107,6 +107,11 @@ fn server_in(server: pb::AttachedServer) -> Result<AttachedServer, ConvertError>
     Ok(AttachedServer { name, spec: (*server.spec).into(), login: server.login })
 }
 
+/// A credential between controllers. Errors contain its length at most.
+pub fn credential_in(bytes: &[u8]) -> Result<SecretText, ConvertError> {
+    text_in("credential", bytes)
+}
+
 /// A value. Errors contain its length at most.
 fn text_in(field: &'static str, bytes: &[u8]) -> Result<SecretText, ConvertError> {
     bounded(field, bytes.len(), SECRET_BYTES_MAX)?;
@@ -119,6 +124,13 @@ impl fmt::Debug for pb::Attachments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (secrets, models, servers) = (self.secrets.len(), self.models.len(), self.servers.len());
         write!(f, "Attachments({secrets} secrets, {models} models, {servers} servers)")
+    }
+}
+
+/// The generated `Debug` would show the credential.
+impl fmt::Debug for crate::proto::peer::v1::HoldCredentialRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HoldCredentialRequest({:x})", self.job_id)
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+// The agent that makes the call. It is registered with the first one.
+use atlas_mcp_spec::{CHECK_AGENT as AGENT, CHECK_CONTRACT as CONTRACT};
 use atlas_package::PackFile;
 use serde_json::{Value, json};
 
@@ -11,10 +13,6 @@ use crate::context::Context;
 use crate::ending;
 use crate::exit::Exit;
 use crate::failure::Failure;
-
-/// The contract of the agent that makes the call. It is registered with the first one.
-const CONTRACT: &str = include_str!("ask.yaml");
-const AGENT: &str = "mcp-check";
 
 /// Registers an agent that is a contract alone.
 pub(crate) async fn register(client: &Client, contract: &str) -> Result<String, Failure> {

@@ -1,6 +1,7 @@
 //! Calls to the other members: one channel each, opened on first use.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
@@ -13,7 +14,7 @@ use atlas_service::{
     Arriving, ArrivingLines, AuditAsk, AuditPage, Following, Group, LineCursor, Outgoing, PeerAnswer, PeerError, Peers,
     Query, QueryResult,
 };
-use atlas_types::{Digest, ErrorKind, EventSeq, MemberId};
+use atlas_types::{Digest, ErrorKind, EventSeq, JobId, MemberId, SecretText};
 use atlas_wire::Error;
 use atlas_wire::convert::digest_out;
 use atlas_wire::limits::PEER_FRAME_BYTES_MAX;
@@ -28,7 +29,7 @@ use tonic::Status;
 use tonic::transport::Channel;
 
 use super::{STALLED, convert};
-use crate::peer_door::lines;
+use crate::peer_door::{credentials, lines};
 
 /// The time limit for an answer that needs disk access, or a history that first catches up.
 const ANSWER_MAX: Duration = Duration::from_secs(8);
@@ -42,18 +43,29 @@ pub(crate) struct Members {
     handle: Handle,
     cluster_id: Bytes,
     env: Env,
+    /// Whether connections to other members are encrypted.
+    encrypted: bool,
     /// The clients by member, each with the address to which it connects.
     clients: Mutex<BTreeMap<MemberId, (String, Client, Channel)>>,
 }
 
 impl Members {
-    pub(crate) fn new(handle: Handle, env: Env) -> Self {
+    pub(crate) fn new(handle: Handle, env: Env, encrypted: bool) -> Self {
         let cluster_id = Bytes::copy_from_slice(&handle.cluster_id().to_be_bytes());
-        Self { handle, cluster_id, env, clients: Mutex::default() }
+        Self { handle, cluster_id, env, encrypted, clients: Mutex::default() }
     }
 
     fn client(&self, member: MemberId) -> Result<Client, PeerError> {
         self.known(member).map(|(client, _)| client)
+    }
+
+    /// Whether others can read what is sent to a member.
+    fn is_private(&self, member: MemberId) -> bool {
+        let view = self.handle.members();
+        let address = view.member(member).map(|found| found.peer.address.as_str()).unwrap_or_default();
+        let host = address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']']);
+        let is_here = |address: IpAddr| address.to_canonical().is_loopback();
+        self.encrypted || host == "localhost" || host.parse().is_ok_and(is_here)
     }
 
     /// A client for a member's stores, and the channel that it shares with other clients.
@@ -109,6 +121,25 @@ impl Peers for Members {
             let (_, channel) = self.known(member)?;
             let following = lines::follow(channel, self.cluster_id.clone(), member, from, following);
             self.within(member, ANSWER_MAX, following).await
+        })
+    }
+
+    fn hold_bearer(&self, member: MemberId, job: JobId, bearer: SecretText) -> PeerAnswer<'_, ()> {
+        Box::pin(async move {
+            if !self.is_private(member) {
+                let reason = "the controllers are not connected over TLS or loopback, so it is not sent between them";
+                return Err(PeerError::Refused { member, kind: ErrorKind::Denied, reason: reason.to_owned() });
+            }
+            let (_, channel) = self.known(member)?;
+            let held = credentials::hold(channel, self.cluster_id.clone(), job, bearer);
+            self.within(member, ANSWER_MAX, held).await
+        })
+    }
+
+    fn model_wait(&self, member: MemberId, job: JobId) -> PeerAnswer<'_, Option<String>> {
+        Box::pin(async move {
+            let (_, channel) = self.known(member)?;
+            self.within(member, ANSWER_MAX, lines::model_wait(channel, self.cluster_id.clone(), job)).await
         })
     }
 

@@ -6,7 +6,7 @@ use atlas_llm::client::Target;
 use atlas_llm::connect::{self, ConnectError, Surroundings};
 use atlas_llm::scripted::Script;
 use atlas_model::{Capability, Day, ModelSpec, PriceList, Prices};
-use atlas_types::AttachedModel;
+use atlas_types::{AttachedModel, SecretText};
 use serde::{Deserialize, Serialize};
 
 use super::environment::ModelEnvironment;
@@ -71,6 +71,8 @@ pub(in crate::provider) struct Around<'a> {
     pub(in crate::provider) secrets: &'a Secrets,
     pub(in crate::provider) environment: &'a ModelEnvironment,
     pub(in crate::provider) logins: &'a Logins,
+    /// The credential of the job's caller.
+    pub(in crate::provider) bearer: Option<&'a SecretText>,
     /// The script of the agent, for models of the provider `scripted`.
     pub(in crate::provider) script: Option<&'a Arc<Script>>,
 }
@@ -84,7 +86,9 @@ impl Around<'_> {
         };
         let script = self.script.cloned();
         let login = model.spec.login.as_ref().map(|_| self.logins.model(&model.name));
-        connect::target(&model.name, &model.spec, &Surroundings { secret: &secret, variable: &variable, login, script })
+        let bearer = self.bearer;
+        let surroundings = Surroundings { secret: &secret, variable: &variable, login, bearer, script };
+        connect::target(&model.name, &model.spec, &surroundings)
     }
 }
 

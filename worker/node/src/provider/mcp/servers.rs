@@ -9,6 +9,7 @@ use atlas_mcp::{
 use atlas_types::{AttachedServer, SecretText};
 use serde_json::{Map, Value, json};
 
+use crate::provider::exec::traceparent;
 use crate::provider::login::Logins;
 use crate::provider::platform::Platform;
 use crate::secrets::Secrets;
@@ -48,6 +49,7 @@ impl Servers {
             let AttachedServer { name, spec, login } = server;
             let spec = ServerSpec::read(spec).map_err(|error| refused(format!("the MCP server {name}: {error}")))?;
             let target = Target::resolve(assignment.namespace.as_str(), name, &spec, &around)?;
+            let target = target.with_trace(traceparent(assignment));
             let target = match &rights {
                 Err(refused) if spec.transport == Transport::Stdio => return Err(refused.clone()),
                 Ok(Some(rights)) => target.confined(rights),
