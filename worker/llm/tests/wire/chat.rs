@@ -55,6 +55,7 @@ pub(crate) fn target() -> Target {
         context_window: None,
         output_tokens_max: None,
         capabilities: None,
+        gate: None,
     }
 }
 

@@ -50,6 +50,7 @@ impl Provider {
             context_window: None,
             output_tokens_max: None,
             capabilities: None,
+            gate: None,
         }
     }
 }

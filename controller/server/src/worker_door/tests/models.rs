@@ -2,12 +2,11 @@
 
 use atlas_types::{Command, Expect, FencingToken, JobId, Micros, Namespace, PutObject};
 use atlas_wire::session::{ModelAsk, ModelUse, ModelUses, ToLeader, ToWorker};
-use serde_json::json;
 
 use super::fake::{Cluster, Worker};
 
 async fn limit(cluster: &Cluster, concurrency: u32) {
-    let spec = json!({"provider": "openai", "name": "m", "limits": {"concurrency": concurrency}}).to_string();
+    let spec = format!(r#"{{"limits":{{"concurrency":{concurrency}}},"name":"m","provider":"openai"}}"#);
     let (kind, name) = ("model".parse().expect("a kind"), "small".parse().expect("a name"));
     let put = PutObject {
         kind,
