@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use atlas_types::{
     Assignment, Attempt, BootId, Delta, Digest, FencingToken, Fold, HandBack, HeldLease, Inventory, JobId, Level, Mail,
-    Micros, Namespace, NodeEpoch, NodeId, Park, ParkResult, Report, ReportResult, Reservation, Spawn, SpawnEnd, Step, StepsResult,
-    StreamEvent, ToolEnd, ToolRequest,
+    Micros, Namespace, NodeEpoch, NodeId, Park, ParkResult, Report, ReportResult, Reservation, Spawn, SpawnEnd, Step,
+    StepsResult, StreamEvent, ToolEnd, ToolRequest,
 };
 
 /// What a worker says to the leader.

@@ -28,8 +28,8 @@ use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
 use self::journals::Journals;
-use self::models::{Tries, TryEvent};
 pub(crate) use self::models::{LimitedModel, Try, TryDoor};
+use self::models::{Tries, TryEvent};
 pub(crate) use self::parts::Parts;
 pub(crate) use self::preparation::Preparing;
 use self::preparation::{Unprepared, echo};
