@@ -241,6 +241,8 @@ pub(crate) struct AgentRevision {
     pub(crate) package_bytes: u64,
     pub(crate) registered_at: f64,
     pub(crate) registered_by: Option<String>,
+    /// The revision whose package it has again.
+    pub(crate) copy_of: Option<u32>,
 }
 
 /// Result of a rollback.

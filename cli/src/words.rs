@@ -2,9 +2,15 @@
 
 use std::time::Duration;
 
+use atlas_model::{NANODOLLARS_PER_DOLLAR, NanoDollars};
 use chrono::{DateTime, Local, Utc};
 
 use crate::failure::Failure;
+
+/// The longest duration of an argument, 100 years: sums of times stay far from the end of their range.
+const DURATION_MAX: Duration = Duration::from_secs(36_500 * 86_400);
+/// The first moment of the year 10000, which no time of the cluster reaches.
+const YEAR_10000: f64 = 253_402_300_800.0;
 
 /// Milliseconds in readable units: `<1 ms`, `38 ms`, `1.9 s`, `3 min 4 s`.
 pub(crate) fn milliseconds(ms: f64) -> String {
@@ -51,9 +57,9 @@ pub(crate) fn bytes(bytes: u64) -> String {
     format!("{:.1} {}", bytes as f64 / f64::from(10 * unit).exp2(), UNITS[unit as usize])
 }
 
-/// US dollars with four decimals: `$0.0006`.
+/// US dollars with four decimals, `$0.0006`, or with as many as show that it is not nothing: `$0.000042`.
 pub(crate) fn dollars(usd: f64) -> String {
-    format!("${usd:.4}")
+    format!("${}", NanoDollars((usd * NANODOLLARS_PER_DOLLAR as f64).round() as u64).rounded(4))
 }
 
 /// A count with its noun.
@@ -117,7 +123,13 @@ pub(crate) fn parse_moment(text: &str, now: f64) -> Result<f64, String> {
     }
     let wrong = || format!("\"{text}\" is not a time; write +5m, @1795348867 or 2026-11-22T12:01:07Z");
     if let Some(unix) = text.strip_prefix('@') {
-        return unix.parse().ok().filter(|unix: &f64| unix.is_finite() && *unix >= 0.0).ok_or_else(wrong);
+        let unix = unix.parse().ok().filter(|unix: &f64| unix.is_finite() && *unix >= 0.0).ok_or_else(wrong)?;
+        return match unix < YEAR_10000 {
+            true => Ok(unix),
+            false => {
+                Err(format!("\"{text}\" is after the year 9999; the number after @ is in seconds, not milliseconds"))
+            }
+        };
     }
     let time = DateTime::parse_from_rfc3339(text).map_err(|_| wrong())?;
     Ok(time.timestamp_micros() as f64 / 1e6)
@@ -138,7 +150,18 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
         "d" => 86_400.0,
         _ => return Err(format!("\"{unit}\" is not a unit of time; one of ms, s, m, h, d")),
     };
-    Duration::try_from_secs_f64(number * scale).map_err(|error| format!("\"{text}\" is not a duration: {error}"))
+    let duration = Duration::try_from_secs_f64(number * scale);
+    let short = duration.ok().filter(|duration| *duration <= DURATION_MAX);
+    short.ok_or_else(|| format!("\"{text}\" is longer than 100 years"))
+}
+
+/// Parses a duration argument of which only whole seconds count, at least one.
+pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
+    let duration = parse_duration(text)?;
+    match duration.as_secs() > 0 && duration.subsec_nanos() == 0 {
+        true => Ok(duration),
+        false => Err(format!("\"{text}\" is not a number of whole seconds, at least 1s")),
+    }
 }
 
 /// Parses a whole number that is not negative.
@@ -240,6 +263,12 @@ mod tests {
     }
 
     #[test]
+    fn what_costs_something_is_not_shown_as_nothing() {
+        let all = [0.0, 0.000_635_2, 0.000_042, 0.000_000_001, 12.5].map(dollars);
+        assert_eq!(all, ["$0.0000", "$0.0006", "$0.000042", "$0.000000001", "$12.5000"]);
+    }
+
+    #[test]
     fn arguments_say_durations() {
         let ms = |text| parse_duration(text).map(|duration| duration.as_millis());
         assert_eq!(ms("500ms"), Ok(500));
@@ -247,8 +276,17 @@ mod tests {
         assert_eq!(ms("1.5m"), Ok(90_000));
         assert_eq!(ms("2h"), Ok(7_200_000));
         assert_eq!(ms("90d"), Ok(7_776_000_000));
-        for wrong in ["", "s", "5w", "-3s", "1e400s", "99999999999999999999999h"] {
+        assert_eq!(ms("36500d"), Ok(3_153_600_000_000));
+        for wrong in ["", "s", "5w", "-3s", "1e400s", "99999999999999999999999h", "36501d", "18446744073709549568s"] {
             assert!(ms(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn only_whole_seconds_count_where_the_cluster_has_no_others() {
+        assert_eq!(parse_seconds("1m"), Ok(Duration::from_secs(60)));
+        for wrong in ["0s", "500ms", "1.5s", "1500ms"] {
+            assert_eq!(parse_seconds(wrong), Err(format!("\"{wrong}\" is not a number of whole seconds, at least 1s")));
         }
     }
 
@@ -275,6 +313,10 @@ mod tests {
             "+",
             "@x",
             "@-1",
+            "@99999999999999",
+            "@1795348867000",
+            "@1e300",
+            "+40000d",
             "2026-11-22",
             "2026-13-01T00:00:00Z",
             "2026-02-29T00:00:00Z",

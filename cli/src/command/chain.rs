@@ -17,7 +17,7 @@ use crate::names;
 use crate::output::{Column, List, ListOptions, column, members, wide};
 
 pub(crate) use check::warnings;
-pub(crate) use definition::{is_definition, put, put_text};
+pub(crate) use definition::{input_schema, is_definition, put, put_text};
 pub(crate) use run::{Start, conclude, start, wait};
 
 /// The word of chains in the API.

@@ -44,7 +44,7 @@ pub(crate) struct Options {
     /// Replace the package of a version that is deployed with other files; running and waiting jobs keep the old one.
     #[arg(long)]
     replace: bool,
-    /// Keep running and deploy agents again when their folders change, until Ctrl-C.
+    /// Keep running and deploy agents again when their folders change, until Ctrl-C. It replaces the packages that it deployed itself.
     #[arg(long, conflicts_with = "dry_run")]
     watch: bool,
 }
@@ -56,6 +56,8 @@ struct LocalAgent {
     cases: Vec<Case>,
     /// False if this package is deployed already. The agent is still listed, because tests of other agents may need it.
     news: bool,
+    /// Whether this run has deployed its version before: its own drafts may be replaced.
+    ours: bool,
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
@@ -106,8 +108,9 @@ fn find(paths: &[PathBuf], known: &BTreeMap<String, Digest>) -> Result<Vec<Local
     for path in paths {
         for folder in folders(path)? {
             let (package, cases) = (pack(&folder)?, trial::cases(&folder)?);
-            let news = known.get(&label(&package)) != Some(&package.digest);
-            found.push(LocalAgent { folder, package, cases, news });
+            let before = known.get(&label(&package));
+            let (news, ours) = (before != Some(&package.digest), before.is_some());
+            found.push(LocalAgent { folder, package, cases, news, ours });
         }
     }
     Ok(found)
@@ -124,7 +127,7 @@ async fn deploy(context: &Context, options: &Options, found: &[LocalAgent]) -> R
     let client = context.client()?;
     let warned = programs(options, found).await?;
     if !options.dry_run && !options.replace {
-        let mut packages = found.iter().filter(|found| found.news).map(|found| &found.package);
+        let mut packages = found.iter().filter(|found| found.news && !found.ours).map(|found| &found.package);
         published::immutable(&client, &mut packages).await?;
     }
     let tested = if options.no_test { vec![None; found.len()] } else { tested(found).await? };
@@ -135,7 +138,7 @@ async fn deploy(context: &Context, options: &Options, found: &[LocalAgent]) -> R
     let mut names = Vec::new();
     let mut next = None;
     let all = found.iter().zip(tested).zip(warned).filter(|((found, _), _)| found.news);
-    for ((LocalAgent { folder, package, cases, .. }, tested), warned) in all {
+    for ((LocalAgent { folder, package, cases, ours, .. }, tested), warned) in all {
         let agent = label(package);
         let digest = package.digest.to_string();
         let (files, size) = (words::count(package.files as u64, "file"), words::bytes(package.bytes.len() as u64));
@@ -167,7 +170,7 @@ async fn deploy(context: &Context, options: &Options, found: &[LocalAgent]) -> R
             answers.push(json!({"name": name, "version": version, "digest": digest}));
             continue;
         }
-        answers.push(client.register(package.bytes.clone(), options.replace).await?);
+        answers.push(client.register(package.bytes.clone(), options.replace || *ours).await?);
         let model = model_of(&client, &package.contract, folder).await?;
         let model = model.map(|model| format!("   {model}")).unwrap_or_default();
         context.note(&format!("{agent}   live       accepts jobs{model}"));

@@ -25,6 +25,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::pallas::Deployment;
+use crate::program::{Checker, RunsOn};
 use crate::stillness::LOOK_INTERVAL;
 
 /// Default log filter. openraft is off, because it logs a warning for each heartbeat to a stopped controller.
@@ -158,7 +159,10 @@ async fn attend(
         agents::register_bundled(client).await?;
     }
     match deployment {
-        Some(deployment) => drop(import::register(Some(client), deployment, true).await?),
+        Some(deployment) => {
+            let checker = Checker::new(RunsOn::Here);
+            import::register(context, Some(client), deployment, true, &checker).await?;
+        }
         None => watch.look(context, client, env).await,
     }
     let registered = client.get(&["api", "agents"], &[("all", "false")]).await?;

@@ -1,6 +1,7 @@
 //! Executions of chains: the same verbs as for jobs, because an id is all that a person has.
 
 mod logs;
+mod verbs;
 
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use crate::failure::Failure;
 use crate::output::{Shown, Table};
 
 pub(crate) use logs::{Wanted, logs};
+pub(crate) use verbs::{each_job, exit, explain, follow_jobs};
 
 /// How the ids of executions begin. A job that a run carries names it with the second.
 const PREFIXES: [&str; 2] = ["chain-", "run-"];

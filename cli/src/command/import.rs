@@ -4,14 +4,17 @@ mod loki;
 
 use std::path::PathBuf;
 
+use atlas_package::Package;
 use serde_json::{Value, json};
 
 use crate::client::Client;
+use crate::command::deploy::label;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Shown;
 use crate::pallas::Deployment;
+use crate::program::{Checker, Has, RunsOn};
 use crate::words;
 
 /// Systems from which agents are taken over.
@@ -44,7 +47,8 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
     };
     let deployment = Deployment::open(&options.file)?;
     let client = if options.dry_run { None } else { Some(context.client()?) };
-    let lines = register(client.as_ref(), &deployment, options.replace).await?;
+    let checker = Checker::new(RunsOn::Workers { tested: false });
+    let lines = register(context, client.as_ref(), &deployment, options.replace, &checker).await?;
     let text: String = lines.iter().map(|(name, version)| format!("{name} {version}  /agents/{name}/mcp\n")).collect();
     let value = Value::Array(lines.iter().map(|(name, version)| json!({ "name": name, "version": version })).collect());
     let names = lines.iter().map(|(name, _)| format!("agent/{name}")).collect();
@@ -66,21 +70,33 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
     Ok(Exit::Done)
 }
 
-/// Registers the agents of a deployment, each after those on which it depends; without a client they are only packed.
+/// Registers the agents of a deployment, each after those on which it depends; without a client they are only packed and checked.
 pub(crate) async fn register(
+    context: &Context,
     client: Option<&Client>,
     deployment: &Deployment,
     replace: bool,
+    checker: &Checker,
 ) -> Result<Vec<(String, String)>, Failure> {
-    // Everything is packed first, so that a mistake changes nothing.
+    // Everything is packed and checked first, so that a mistake changes nothing.
     let packages: Vec<_> = deployment.agents.iter().map(|entry| deployment.package(entry)).collect::<Result<_, _>>()?;
-    let mut registered = Vec::new();
-    for package in packages {
-        let contract = &package.contract;
-        registered.push((contract.name.to_string(), contract.version.to_string()));
-        if let Some(client) = client {
-            client.register(package.bytes, replace).await?;
+    for (folder, package) in &packages {
+        let (agent, findings) = (label(package), checker.check(folder, package).await);
+        if let Some(failure) = findings.refusal(&agent) {
+            return Err(failure);
+        }
+        findings.warnings.iter().for_each(|warning| context.note(&format!("{agent}   warning    {warning}")));
+    }
+    if let Some(client) = client {
+        let along = packages.iter().map(|(_, package)| package.contract.name.to_string());
+        let has = Has::ask(client, along).await.ok();
+        for (folder, package) in &packages {
+            client.register(package.bytes.clone(), replace).await?;
+            for warning in has.iter().flat_map(|has| has.lacks(folder, &package.contract)) {
+                context.note(&format!("{}   warning    {warning}", label(package)));
+            }
         }
     }
-    Ok(registered)
+    let named = |package: &Package| (package.contract.name.to_string(), package.contract.version.to_string());
+    Ok(packages.iter().map(|(_, package)| named(package)).collect())
 }

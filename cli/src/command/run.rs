@@ -75,7 +75,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "DURATION", value_parser = words::parse_duration)]
     execution_timeout: Option<Duration>,
     /// Most that its model calls may cost in US dollars; a call that could exceed it is not made.
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", allow_negative_numbers = true)]
     budget: Option<NanoDollars>,
     /// Whether the job waits or fails while no registered node has what it needs; defaults to what its namespace says, or else fail.
     #[arg(long, value_name = "wait|fail", value_parser = ["wait", "fail"])]

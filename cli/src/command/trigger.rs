@@ -38,7 +38,7 @@ pub(crate) enum Verb {
     Next(NextOptions),
     /// Shows the latest calls of a webhook, also those that were refused.
     ///
-    /// Each controller remembers the last 100 calls of a trigger that reached it since it started; -s asks another one.
+    /// Each controller remembers the last 100 calls of a trigger that reached it since it started; --server asks another one.
     Deliveries(DeliveriesOptions),
     /// Fires a trigger for times that have passed, each once.
     Backfill(backfill::Options),

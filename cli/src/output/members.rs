@@ -35,6 +35,7 @@ pub(crate) const JOB: Members = Members(&[
     "route",
     "warm",
     "failure_kind",
+    "error_code",
     "forked_from",
     "fork_steps",
     "fork_model",
@@ -143,7 +144,7 @@ pub(crate) const AGENT: Members = Members(&[
 
 /// Members of a package of an agent version.
 pub(crate) const AGENT_REVISION: Members =
-    Members(&["revision", "digest", "package_bytes", "registered_at", "registered_by"]);
+    Members(&["revision", "digest", "package_bytes", "registered_at", "registered_by", "copy_of"]);
 
 /// Members of a node.
 pub(crate) const NODE: Members = Members(&[

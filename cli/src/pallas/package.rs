@@ -10,8 +10,8 @@ use super::{Deployment, Entry, ITERATIONS, REPEATS};
 use crate::failure::Failure;
 
 impl Deployment {
-    /// Packs an agent.
-    pub(crate) fn package(&self, entry: &Entry) -> Result<Package, Failure> {
+    /// Packs an agent. The folder of its module comes with the package.
+    pub(crate) fn package(&self, entry: &Entry) -> Result<(PathBuf, Package), Failure> {
         let failed = |why: String| Failure::usage(format!("agents.{}: {why}", entry.name));
         let folder = self.folder_of(entry).map_err(failed)?;
         let text = match std::fs::read(folder.join(CONTRACT_FILE)) {
@@ -25,7 +25,8 @@ impl Deployment {
         };
         let contract = self.contract(entry, &text).map_err(failed)?;
         let package = atlas_package::pack_with_contract(&folder, contract.to_string().into_bytes());
-        package.map_err(|error| failed(atlas_env::chain(&error)))
+        let package = package.map_err(|error| failed(atlas_env::chain(&error)))?;
+        Ok((folder, package))
     }
 
     /// The folder of a module: `agents.jarvis` and `agents/jarvis` are the same.

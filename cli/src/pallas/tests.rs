@@ -128,7 +128,7 @@ fn a_module_without_a_contract_is_refused() {
     std::fs::create_dir_all(&folder).expect("a folder");
     std::fs::write(folder.join("agent.yaml"), "agent: {name: r, version: 0.1.0, provider: {type: llm}}")
         .expect("written");
-    let package = deployment.package(&deployment.agents[0]).expect("a package");
+    let (_, package) = deployment.package(&deployment.agents[0]).expect("a package");
     assert_eq!((package.contract.name.as_str(), package.contract.version.to_string().as_str()), ("research", "1.2.0"));
 }
 
@@ -141,7 +141,7 @@ fn a_module_can_be_an_agent_of_loki() {
     let folder = dir.path().join("agents/chat");
     std::fs::create_dir_all(&folder).expect("a folder");
     std::fs::write(folder.join("config.yaml"), "name: chat\nversion: '1'\ninstructions: Be kind.\n").expect("written");
-    let package = deployment.package(&deployment.agents[0]).expect("a package");
+    let (_, package) = deployment.package(&deployment.agents[0]).expect("a package");
     let contract = &package.contract;
     assert_eq!((contract.name.as_str(), contract.version.to_string().as_str()), ("chatty", "2.0.0"));
     let contract = contract.to_json();

@@ -21,11 +21,12 @@ pub(crate) struct Options {
     list: output::ListOptions,
 }
 
-const COLUMNS: [Column<AgentRevision>; 5] = [
+const COLUMNS: [Column<AgentRevision>; 6] = [
     column("REVISION", "revision", |revision, _| revision.revision.to_string()),
     column("PACKAGE", "digest", |revision, _| revision.digest.get(..15).unwrap_or(&revision.digest).to_owned()),
     column("AGE", "registered_at", |revision, look| look.when(revision.registered_at)),
     column("BY", "registered_by", |revision, _| revision.registered_by.clone().unwrap_or_default()),
+    column("COPY OF", "copy_of", |revision, _| revision.copy_of.map(|number| number.to_string()).unwrap_or_default()),
     wide("SIZE", "package_bytes", |revision, _| words::bytes(revision.package_bytes)),
 ];
 

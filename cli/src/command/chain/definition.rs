@@ -45,6 +45,24 @@ pub(super) fn chain(text: &str) -> Result<Value, Failure> {
     if is_definition(path) { read(path).map(Value::Object) } else { Ok(text.into()) }
 }
 
+/// The schema by which `key=value` arguments for a chain get their types: that of its first agent, unless a map makes the input of that
+/// step. Null if it cannot be told; the values then stay strings.
+pub(crate) async fn input_schema(client: &Client, chain: &Value) -> Value {
+    let stored = match chain {
+        Value::String(name) => {
+            client.get(&["api", "objects", KIND, name], &[]).await.unwrap_or_default()["spec"].clone()
+        }
+        definition => definition.clone(),
+    };
+    let first = &stored["steps"][0];
+    let mapped = first["input_map"].as_object().is_some_and(|map| !map.is_empty());
+    let Some(agent) = first["agent"].as_str().filter(|_| !mapped) else { return Value::Null };
+    let (name, version) = agent.rsplit_once('@').unwrap_or((agent, ""));
+    let query = [("version", version)];
+    let query = if version.is_empty() { &query[..0] } else { &query[..] };
+    client.get(&["api", "agents", name], query).await.unwrap_or_default()["input_schema"].clone()
+}
+
 /// Stores the definition in a file as an object of its name, and returns the object.
 pub(crate) async fn put(client: &Client, path: &Path, dry_run: bool) -> Result<Value, Failure> {
     store(client, read(path)?, dry_run).await

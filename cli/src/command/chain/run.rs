@@ -69,13 +69,13 @@ pub(crate) struct Start<'a> {
 }
 
 pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let (client, chain) = (context.client()?, definition::chain(&options.chain)?);
     let input = match input::source(&options.words, options.input.as_deref())? {
         Source::Whole(value) => value,
-        // A chain has no contract: the values are texts.
-        Source::Pairs(pairs) => input::object(pairs, &json!({}))?,
+        Source::Pairs(pairs) => input::object(pairs, &definition::input_schema(&client, &chain).await)?,
     };
     let wanted = Start {
-        chain: definition::chain(&options.chain)?,
+        chain,
         input,
         priority: options.priority,
         detach: options.detach,
@@ -83,7 +83,7 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
         timeout: options.timeout,
         idempotency_key: options.idempotency_key.as_deref(),
     };
-    start(context, &context.client()?, &wanted).await
+    start(context, &client, &wanted).await
 }
 
 /// Starts an execution, waits for its end and prints its output.
@@ -177,12 +177,7 @@ async fn follow(
 
 /// Prints the output of a completed execution; any other end is an error.
 pub(crate) fn conclude(context: &Context, run: Value) -> Result<Exit, Failure> {
-    let exit = match run["status"].as_str().unwrap_or_default() {
-        "completed" => Exit::Done,
-        "failed" => Exit::JobFailed,
-        "cancelled" => Exit::JobCancelled,
-        _ => Exit::WaitTimedOut,
-    };
+    let exit = execution::exit(&run);
     if !context.form.is_text() {
         let names = vec![run["id"].as_str().unwrap_or_default().to_owned()];
         context.show(&Shown { value: run, text: String::new(), names })?;

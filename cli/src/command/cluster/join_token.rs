@@ -18,7 +18,7 @@ use crate::words;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Lifetime of the token, at most an hour.
-    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = words::parse_duration)]
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = words::parse_seconds)]
     expires: Duration,
     /// Write the token to a new file that only you can read, instead of printing it.
     #[arg(long, value_name = "FILE")]

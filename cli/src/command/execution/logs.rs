@@ -1,10 +1,7 @@
 //! The log lines of all jobs of an execution.
 
-use std::time::Duration;
-
 use serde_json::Value;
 
-use super::get;
 use crate::api::LogLine;
 use crate::client::Client;
 use crate::command::job::{self, tree};
@@ -12,9 +9,6 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Shown;
-
-/// Longest wait for the next step.
-const NEXT_STEP: Duration = Duration::from_millis(500);
 
 /// Which lines.
 #[derive(Debug, Clone, Copy)]
@@ -48,32 +42,13 @@ pub(crate) async fn logs(context: &Context, id: &str, wanted: Wanted<'_>) -> Res
 
 /// Follows the jobs of one step after the other, and their retries.
 async fn follow(context: &Context, client: &Client, id: &str, wanted: Wanted<'_>) -> Result<Exit, Failure> {
-    let mut followed = 0;
-    loop {
-        let run = get(client, id).await?;
-        let steps = run["step_jobs"].as_array().cloned().unwrap_or_default();
-        for step in steps.iter().skip(followed) {
-            let place = tree::place(step);
-            let mut next = step["job_id"].as_str().map(str::to_owned);
-            while let Some(job) = next {
-                job::follow_logs(client, &job, |said, value| {
-                    shown(context, wanted, (&place, &job), said, value).map_or(Ok(()), |shown| context.show(&shown))
-                })
-                .await?;
-                let ended = client.get(&["api", "jobs", &job], &[("view", "full")]).await?;
-                next = ended["retried_by"].as_str().filter(|retry| !retry.is_empty()).map(str::to_owned);
-            }
-        }
-        if run["result"].is_object() && steps.len() == followed {
-            return Ok(Exit::Done);
-        }
-        if steps.len() == followed {
-            // The answer comes when the execution ends, or after this time.
-            let wait = format!("{:.3}", NEXT_STEP.as_secs_f64());
-            client.get(&["api", "chains", id], &[("wait", &wait)]).await?;
-        }
-        followed = steps.len();
-    }
+    let each = async |place: &str, job: &str| {
+        job::follow_logs(client, job, |said, value| {
+            shown(context, wanted, (place, job), said, value).map_or(Ok(()), |shown| context.show(&shown))
+        })
+        .await
+    };
+    super::follow_jobs(client, id, each).await.map(|_| Exit::Done)
 }
 
 /// The lines of a job so far; none if the job was removed.

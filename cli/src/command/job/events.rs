@@ -4,6 +4,7 @@ use clap::ValueEnum;
 use serde_json::Value;
 
 use crate::api::{self, Job, JobEvent};
+use crate::command::execution;
 use crate::context::Context;
 use crate::ending::waits;
 use crate::exit::Exit;
@@ -43,8 +44,8 @@ impl Happening {
 /// Options of `atlasctl job events`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Job id, or a unique prefix of it, also as printed by -o name.
-    #[arg(value_name = "ID", value_parser = names::job)]
+    /// Id of a job or of an execution of a chain, or a unique prefix of it, also as printed by -o name.
+    #[arg(value_name = "ID", value_parser = names::ran)]
     id: String,
     /// Stream new lines until the job has ended.
     #[arg(short, long)]
@@ -52,16 +53,28 @@ pub(crate) struct Options {
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let (id, follow) = (options.id.as_str(), options.follow);
+    match (execution::is_one(id), follow) {
+        (false, _) => of_job(context, id, follow).await,
+        (true, false) => execution::each_job(context, id, async |job| of_job(context, job, false).await).await,
+        (true, true) => {
+            let each = async |_: &str, job: &str| of_job(context, job, true).await.map(drop);
+            execution::follow_jobs(&context.client()?, id, each).await.map(|_| Exit::Done)
+        }
+    }
+}
+
+async fn of_job(context: &Context, id: &str, follow: bool) -> Result<Exit, Failure> {
     let client = context.client()?;
     let mut query = vec![("view", "full")];
-    if !options.follow {
+    if !follow {
         query.push(("follow", "false"));
     }
     // JSON and YAML print one document at the end; every other format prints each event immediately.
     let whole = matches!(context.form, Form::Json | Form::Yaml);
     let mut collected = Vec::new();
     client
-        .events(&["api", "jobs", &options.id, "events"], &query, |frame| {
+        .events(&["api", "jobs", id, "events"], &query, |frame| {
             let value: Value = serde_json::from_str(&frame.data).map_err(Failure::answer)?;
             if whole {
                 collected.push(value);

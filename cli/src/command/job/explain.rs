@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::api::{self, Job, Route};
+use crate::command::execution;
 use crate::context::Context;
 use crate::ending;
 use crate::exit::Exit;
@@ -57,8 +58,8 @@ impl Counterfactual {
 /// Options of `atlasctl job explain`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Job ids, or unique prefixes of them, also as printed by -o name.
-    #[arg(required = true, value_name = "ID", value_parser = names::job)]
+    /// Ids of jobs or of executions of chains, or unique prefixes of them, also as printed by -o name.
+    #[arg(required = true, value_name = "ID", value_parser = names::ran)]
     ids: Vec<String>,
 }
 
@@ -67,6 +68,13 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 }
 
 async fn explain(context: &Context, id: &str) -> Result<Exit, Failure> {
+    if execution::is_one(id) {
+        return execution::explain(context, id, async |job| of_job(context, job).await).await;
+    }
+    of_job(context, id).await
+}
+
+async fn of_job(context: &Context, id: &str) -> Result<Exit, Failure> {
     let value = context.client()?.get(&["api", "jobs", id], &[("view", "full")]).await?;
     let job: Job = api::read(&value)?;
     let (id, now) = (&job.id, context.look.now);
@@ -152,6 +160,9 @@ fn standing(job: &Job, explained: &Explained, now: f64) -> String {
             } else {
                 format!("  carried      by {}\n", job.run)
             };
+            if !job.waiting_for.is_empty() {
+                text += &format!("  blocked by   {}\n", job.waiting_for);
+            }
             if job.reason != "running" && !job.reason.is_empty() {
                 text += &format!("  warning      {}\n", job.reason);
             }
@@ -203,7 +214,17 @@ mod tests {
             ..Route::default()
         };
         let carried = Job { route: Some(route), ..carried };
-        let all = [waits, job("running", "cancelling"), carried, Job { error: "no".to_owned(), ..job("failed", "") }];
+        let limited = Job {
+            waiting_for: "waits for model \"fast\": 4 of 4 calls in flight".to_owned(),
+            ..job("running", "running")
+        };
+        let all = [
+            waits,
+            job("running", "cancelling"),
+            limited,
+            carried,
+            Job { error: "no".to_owned(), ..job("failed", "") },
+        ];
         let nothing = Explained::default();
         let all: String = all.iter().map(|job| text(job, &nothing, 231.0)).collect();
         expect![[r#"
@@ -212,6 +233,9 @@ mod tests {
             job-4f3a09c1d27be685   vision 1.4.0   running 31.0 s
               where        laptop · attempt 1 of 3
               warning      cancelling
+            job-4f3a09c1d27be685   vision 1.4.0   running 31.0 s
+              where        laptop · attempt 1 of 3
+              blocked by   waits for model "fast": 4 of 4 calls in flight
             job-4f3a09c1d27be685   vision 1.4.0   running 31.0 s
               carried      by run-51c80e7a93d24b16
               orchestrator redirected from see by the rule "long"

@@ -29,7 +29,10 @@ pub(crate) struct Options {
 impl Options {
     fn message(&self) -> Result<Value, Failure> {
         match (&self.message, &self.text) {
-            (Some(message), _) => input::whole(message, "the message"),
+            (Some(message), _) => input::whole(message, "the message").map_err(|failure| match failure.next {
+                None => failure.with_next(format!("send it as text: atlasctl job message {} --text TEXT", self.id)),
+                Some(_) => failure,
+            }),
             (None, text) => Ok(Value::from(text.as_deref().unwrap_or_default())),
         }
     }

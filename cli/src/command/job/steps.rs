@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::api;
+use crate::command::execution;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -14,11 +15,11 @@ use crate::words;
 /// Which steps of which job.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Job id, or a unique prefix of it, also as printed by -o name.
-    #[arg(value_name = "ID", value_parser = names::job)]
+    /// Id of a job or of an execution of a chain, or a unique prefix of it, also as printed by -o name.
+    #[arg(value_name = "ID", value_parser = names::ran)]
     id: String,
     /// Only the steps after this number.
-    #[arg(long, value_name = "STEP")]
+    #[arg(long, value_name = "STEP", value_parser = words::parse_number)]
     after: Option<u64>,
     /// Maximum number of steps, 1 to 1000.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=1000))]
@@ -39,10 +40,17 @@ struct Step {
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    if execution::is_one(&options.id) {
+        return execution::each_job(context, &options.id, async |job| of_job(context, job, options).await).await;
+    }
+    of_job(context, &options.id, options).await
+}
+
+async fn of_job(context: &Context, id: &str, options: &Options) -> Result<Exit, Failure> {
     let (limit, after) = (options.limit.to_string(), options.after.map(|after| after.to_string()));
     let mut query = vec![("limit", limit.as_str())];
     query.extend(after.as_deref().map(|after| ("after", after)));
-    let value = context.client()?.get(&["api", "jobs", &options.id, "steps"], &query).await?;
+    let value = context.client()?.get(&["api", "jobs", id, "steps"], &query).await?;
     let text = table(&value)?;
     let names = steps(&value)?.iter().map(|step| step.step.to_string()).collect();
     context.show(&Shown { value, text, names })?;
@@ -56,7 +64,7 @@ fn steps(value: &Value) -> Result<Vec<Step>, Failure> {
 fn table(value: &Value) -> Result<String, Failure> {
     let mut table = Table::new(&["STEP", "KIND", "OUTCOME", "TOOK", "TOKENS IN", "TOKENS OUT", "COST"]);
     for step in steps(value)? {
-        let cost = if step.cost_usd > 0.0 { format!("${:.4}", step.cost_usd) } else { String::new() };
+        let cost = if step.cost_usd > 0.0 { words::dollars(step.cost_usd) } else { String::new() };
         let tokens = |count: u64| if count > 0 { count.to_string() } else { String::new() };
         table.row([
             step.step.to_string(),

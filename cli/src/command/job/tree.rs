@@ -101,6 +101,13 @@ pub(crate) fn jobs_of(tree: &Tree) -> Vec<(String, String)> {
     jobs
 }
 
+/// The jobs of an execution's steps that have not ended, with their steps.
+pub(crate) fn unfinished(tree: &Tree) -> Vec<(String, String)> {
+    let steps = tree.children.iter().flat_map(|child| std::iter::once(child).chain(&child.retries));
+    let open = steps.filter(|one| one.job.id.starts_with("job-") && !one.job.is_terminal());
+    open.map(|one| (one.place.clone(), one.job.id.clone())).collect()
+}
+
 /// Whether any job of a tree cost anything.
 pub(crate) fn costs(tree: &Tree) -> bool {
     let below = |trees: &[Tree]| trees.iter().any(costs);

@@ -3,6 +3,8 @@
 use serde_json::Value;
 
 use crate::api::{self, Job, JobEvent};
+use crate::client::Client;
+use crate::command::execution;
 use crate::command::job::{events, logs};
 use crate::context::Context;
 use crate::ending;
@@ -14,15 +16,28 @@ use crate::output::Shown;
 /// Options of `atlasctl job watch`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Job id, or a unique prefix of it, also as printed by -o name.
-    #[arg(value_name = "ID", value_parser = names::job)]
+    /// Id of a job or of an execution of a chain, or a unique prefix of it, also as printed by -o name.
+    #[arg(value_name = "ID", value_parser = names::ran)]
     id: String,
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let client = context.client()?;
+    if execution::is_one(&options.id) {
+        let each = async |_: &str, job: &str| follow(context, &client, job).await.map(drop);
+        let run = execution::follow_jobs(&client, &options.id, each).await?;
+        context.next(&format!("next: atlasctl job result {}", options.id));
+        return Ok(execution::exit(&run));
+    }
+    let job = follow(context, &client, &options.id).await?;
+    context.next(&format!("next: atlasctl job result {}", job.id));
+    Ok(ending::exit(&job))
+}
+
+/// Follows one job until it has ended.
+async fn follow(context: &Context, client: &Client, id: &str) -> Result<Job, Failure> {
     // Resolve the full id first: a prefix could become ambiguous when another job is submitted.
-    let job: Job = api::read(&client.get(&["api", "jobs", &options.id], &[("view", "full")]).await?)?;
+    let job: Job = api::read(&client.get(&["api", "jobs", id], &[("view", "full")]).await?)?;
     let id = job.id.as_str();
     let path = ["api", "jobs", id, "events"];
     let happens = client.events(&path, &[("view", "full")], |frame| {
@@ -31,12 +46,10 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
         context.show(&Shown { text: events::line(&event), value, names: vec![format!("job/{id}")] })?;
         Ok(true)
     });
-    let says = logs::follow(&client, id, |line, value| {
+    let says = logs::follow(client, id, |line, value| {
         context.show(&Shown { text: logs::line(line), value, names: Vec::new() })
     });
     let (happened, said) = tokio::join!(happens, says);
     happened.and(said)?;
-    let job: Job = api::read(&client.get(&["api", "jobs", id], &[("view", "full")]).await?)?;
-    context.next(&format!("next: atlasctl job result {id}"));
-    Ok(ending::exit(&job))
+    api::read(&client.get(&["api", "jobs", id], &[("view", "full")]).await?)
 }

@@ -23,7 +23,7 @@ pub(crate) struct Options {
     #[arg(value_name = "NAME", value_parser = names::node)]
     name: String,
     /// Lifetime of the token, at most a day.
-    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = words::parse_duration)]
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = words::parse_seconds)]
     expires: Duration,
     /// Write the token to a new file that only you can read, instead of printing it.
     #[arg(long, value_name = "FILE")]

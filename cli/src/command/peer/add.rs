@@ -32,7 +32,7 @@ pub(crate) struct Options {
     #[arg(long)]
     plain_http: bool,
     /// Longest time of a call of one of its tools.
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = words::parse_duration)]
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = words::parse_seconds)]
     timeout: Duration,
     /// Replace a peer of the same name, and renew what is known of its agents.
     #[arg(long)]
@@ -132,7 +132,7 @@ impl Options {
             spec.headers.insert("Authorization".to_owned(), template);
         }
         spec.plain_http = self.plain_http;
-        spec.timeout_seconds = u32::try_from(self.timeout.as_secs().max(1)).unwrap_or(u32::MAX);
+        spec.timeout_seconds = u32::try_from(self.timeout.as_secs()).unwrap_or(u32::MAX);
         spec.check().map_err(|error| Failure::usage(format!("the definition is refused: {error}")))?;
         Ok((remote.name, spec))
     }

@@ -1,10 +1,8 @@
 //! `atlasctl run NAME` where no agent has the name, and a stored chain has.
 
-use serde_json::json;
-
 use super::Options;
 use crate::client::Client;
-use crate::command::chain::{KIND, Start, start};
+use crate::command::chain::{KIND, Start, input_schema, start};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -12,6 +10,8 @@ use crate::input::{self, Source};
 
 /// The code of "no such agent".
 const UNKNOWN_AGENT: &str = "E1101";
+/// The code of an idempotency key that was used for something else.
+const REQUEST_CONFLICT: &str = "E3004";
 
 /// Runs the stored chain of the name. `missing` is the failure of the submission, which stands if there is no such chain.
 pub(super) async fn run(
@@ -21,8 +21,17 @@ pub(super) async fn run(
     missing: Failure,
 ) -> Result<Exit, Failure> {
     let name = options.agent.as_deref().unwrap_or_default();
-    if missing.code.as_deref() != Some(UNKNOWN_AGENT) || client.get(&["api", "objects", KIND, name], &[]).await.is_err()
-    {
+    let is_chain = match missing.code.as_deref() {
+        Some(UNKNOWN_AGENT) => true,
+        // The key may be that of an earlier execution: the chain then says whether it was asked for the same. A chain that was called
+        // like an agent is listed as one.
+        Some(REQUEST_CONFLICT) => {
+            let agent = client.get_if_known(&["api", "agents", name]).await?;
+            agent.is_null() || agent["provider"] == "chain"
+        }
+        _ => false,
+    };
+    if !is_chain || client.get(&["api", "objects", KIND, name], &[]).await.is_err() {
         return Err(missing);
     }
     if let Some(option) = only_for_jobs(options) {
@@ -30,8 +39,7 @@ pub(super) async fn run(
     }
     let input = match input::source(&options.words, options.input.as_deref())? {
         Source::Whole(value) => value,
-        // A chain has no contract: the values are texts.
-        Source::Pairs(pairs) => input::object(pairs, &json!({}))?,
+        Source::Pairs(pairs) => input::object(pairs, &input_schema(client, &name.into()).await)?,
     };
     let wanted = Start {
         chain: name.into(),

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::{Next, Trigger, found, path};
 use crate::api::{self, Agent};
 use crate::client::Client;
+use crate::command::chain::input_schema;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -65,7 +66,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N")]
     catch_up: Option<u32>,
     /// Delay each firing by up to this long.
-    #[arg(long, value_name = "DURATION", value_parser = words::parse_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = words::parse_seconds)]
     jitter: Option<std::time::Duration>,
     /// The secret that signs calls: secret://NAME.
     #[arg(long, value_name = "REFERENCE", requires = "webhook")]
@@ -74,7 +75,7 @@ pub(crate) struct Options {
     #[arg(long, requires = "hmac", value_parser = ["atlas", "github", "stripe", "slack", "shopify", "standard"])]
     scheme: Option<String>,
     /// Ask for a signed time stamp that is at most this old, and accept each call once.
-    #[arg(long, value_name = "DURATION", requires = "hmac", value_parser = words::parse_duration)]
+    #[arg(long, value_name = "DURATION", requires = "hmac", value_parser = words::parse_seconds)]
     replay_window: Option<std::time::Duration>,
     /// A member of the input, and where in a call its value is; repeatable.
     #[arg(long = "map", value_name = "MEMBER=body.PATH", requires = "webhook", value_parser = words::parse_label)]
@@ -135,7 +136,8 @@ fn told(trigger: &Trigger, next: &Next, server: &str) -> String {
 }
 
 impl Options {
-    /// The input of each job; none if none was given. Values of key=value get the types of the agent's contract; a chain has none.
+    /// The input of each job; none if none was given. Values of key=value get the types of the agent's contract, for a chain
+    /// those of its first agent.
     async fn input_data(&self, client: &Client) -> Result<Option<Value>, Failure> {
         let pairs = match self.given_input()? {
             None => return Ok(None),
@@ -147,7 +149,7 @@ impl Options {
                 let agent: Agent = api::read(&client.get(&["api", "agents", agent], &[]).await?)?;
                 agent.input_schema
             }
-            None => Value::Null,
+            None => input_schema(client, &json!(self.chain)).await,
         };
         input::object(pairs, &schema).map(Some)
     }

@@ -57,7 +57,7 @@ pub(crate) struct Options {
     #[arg(long)]
     pin: bool,
     /// Longest time of one call.
-    #[arg(long, value_name = "DURATION", value_parser = words::parse_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = words::parse_seconds)]
     timeout: Option<Duration>,
     /// Replace a server of the same name.
     #[arg(long)]
@@ -129,7 +129,7 @@ impl Options {
         spec.cwd.clone_from(&self.cwd);
         spec.tools = (!self.tools.is_empty()).then(|| self.tools.clone());
         if let Some(timeout) = self.timeout {
-            spec.timeout_seconds = u32::try_from(timeout.as_secs().max(1)).unwrap_or(u32::MAX);
+            spec.timeout_seconds = u32::try_from(timeout.as_secs()).unwrap_or(u32::MAX);
         }
         // The controller checks again; here the error comes before anything is sent.
         spec.check().map_err(|error| Failure::usage(format!("the definition is refused: {error}")))?;
