@@ -73,6 +73,14 @@ impl Book {
         self.waiting.is_empty() && self.held.is_empty() && self.past.is_empty()
     }
 
+    pub(crate) fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    pub(crate) fn waits(&self, job: JobId) -> bool {
+        self.waiting.iter().any(|(_, ask)| ask.job == job)
+    }
+
     pub(crate) fn wait(&mut self, session: Session, ask: Ask) {
         self.waiting.push_back((session, ask));
     }

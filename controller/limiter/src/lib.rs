@@ -230,6 +230,9 @@ impl Limiter {
         let unknown = self.unknown(now);
         for (key, book) in &mut self.books {
             book.prune(now);
+            if !book.has_waiting() {
+                continue;
+            }
             let limits = limits(key);
             while let Some(place) = book.first(now, limits.as_ref(), unknown) {
                 match place {
@@ -253,7 +256,7 @@ impl Limiter {
         limits: &dyn Fn(&ModelKey) -> Option<Limits>,
     ) -> Option<(ModelKey, Wait)> {
         let unknown = self.unknown(now);
-        self.books.iter().find_map(|(key, book)| {
+        self.books.iter().filter(|(_, book)| book.waits(job)).find_map(|(key, book)| {
             let limits = limits(key)?;
             Some((key.clone(), book.wait_of(job, now, &limits, unknown)?))
         })
