@@ -105,6 +105,8 @@ mod mcp_doors;
 #[cfg(test)]
 mod mcp_faults;
 #[cfg(test)]
+mod mcp_health;
+#[cfg(test)]
 mod mcp_lists;
 #[cfg(test)]
 mod mcp_logins;

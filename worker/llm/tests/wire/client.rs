@@ -33,7 +33,9 @@ fn check(replies: Vec<Reply>, targets: &[Target], stream: bool, limit: Duration,
         let clock = Arc::clone(&env.clock);
         let mut log = Vec::new();
         let mut watch = |progress: Progress<'_>| {
-            log.push(format!("{:?} {}", clock.monotonic().saturating_sub(begin), line(&progress)));
+            if !matches!(progress, Progress::Waited(_)) {
+                log.push(format!("{:?} {}", clock.monotonic().saturating_sub(begin), line(&progress)));
+            }
         };
         let called = Client::new(env.clone()).call(targets, &asking(stream), limit, &mut watch).await;
         let end = env.clock.monotonic().saturating_sub(begin);
@@ -59,6 +61,7 @@ fn line(progress: &Progress<'_>) -> String {
         Progress::Dropped { setting, .. } => format!("dropped {setting}"),
         Progress::Delta(delta) => format!("{delta:?}"),
         Progress::Reset => "reset".to_owned(),
+        Progress::Waited(time) => format!("waited {time:?}"),
         Progress::Failed { error, pause, .. } => format!("{} {error}, pause {pause:?}", error.kind.name()),
     }
 }

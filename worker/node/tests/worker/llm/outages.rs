@@ -119,7 +119,7 @@ async fn the_time_limit_of_a_job_ends_the_wait_and_the_error_says_what_the_call_
         }
         let end = scene.run(&only).await;
         let error = end.error();
-        assert!(error.starts_with("the server is down (model \"claude-sonnet-4-20250514\", "), "{error}");
+        assert!(error.starts_with("the server is down (model \"claude-sonnet-4-20250514\" at "), "{error}");
         assert!(error.contains("status 503") && error.contains("; the job waited "), "{error}");
         assert_eq!((&end.metadata()["_error_code"], scene.parked.len()), (&json!("E3201"), 0));
         scene.node.shutdown().await;
