@@ -22,7 +22,7 @@ use crate::words;
 pub(crate) use bridge::Bridge;
 
 /// How notes begin that are warnings.
-const WARNING: &str = "warning: ";
+pub(crate) const WARNING: &str = "warning: ";
 
 /// That what is read may be old is said once.
 static STALE: std::sync::Once = std::sync::Once::new();

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::api::{self, Job, NeededApproval};
 use crate::client::Client;
-use crate::command::job::Lacking;
+use crate::command::job::{Lacking, logs_so_far};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -18,6 +18,9 @@ use crate::words;
 const WAIT_STEP: Duration = Duration::from_secs(30);
 /// The same with a status line on a terminal.
 const WATCHED_STEP: Duration = Duration::from_secs(1);
+
+/// What comes before the id of a job that may have logged why it failed.
+const LOGGED: &str = "what it logged: atlasctl job logs ";
 
 /// How the error of a job begins that no node can run.
 pub(crate) const NO_HARDWARE: &str = "Insufficient hardware for ";
@@ -111,6 +114,9 @@ pub(crate) async fn conclude(context: &Context, client: &Client, job: &Job) -> R
     let failure = match result(job) {
         Ok(output) => {
             context.print(&output)?;
+            if job.metadata.get("_halted").and_then(Value::as_str) == Some("length") {
+                context.must_know(&format!("{}{}", crate::context::WARNING, cut(client, &job.id).await));
+            }
             return Ok(Exit::Done);
         }
         Err(failure) => failure,
@@ -118,12 +124,30 @@ pub(crate) async fn conclude(context: &Context, client: &Client, job: &Job) -> R
     if job.error.starts_with(NO_HARDWARE) {
         return Err(lacking(client, &job.id, failure).await);
     }
+    let (logs, events) = (format!("{LOGGED}{}", job.id), format!("what happened: atlasctl job events {}", job.id));
+    if let Some(next) = failure.next.as_deref().filter(|next| next.contains(&logs)) {
+        // A failure to read the lines is no reason to hide that of the job.
+        if logs_so_far(client, &job.id).await.is_ok_and(|lines| lines.is_empty()) {
+            let next = next.replace(&logs, &events);
+            return Err(failure.with_next(next));
+        }
+    }
     let asked =
         job.needs_answer.first().filter(|_| failure.exit == Exit::NeedsAnswer && asked_of_others(job).is_none());
     let Some(asked) = asked else { return Err(failure) };
     // Without its text, the failure still names the question.
     let Ok((question, _)) = questions::get(client, asked).await else { return Err(failure) };
     Err(asking(&job.id, &question, failure))
+}
+
+/// Why a text that a job completed with is not whole: what the job logged about it, with the limit that it reached.
+async fn cut(client: &Client, id: &str) -> String {
+    let lines = logs_so_far(client, id).await.unwrap_or_default();
+    let said =
+        lines.into_iter().map(|(line, _)| line.text).find(|text| text.contains("was cut at its limit of tokens"));
+    said.unwrap_or_else(|| {
+        "the answer was cut at the limit of tokens of its model: raise provider.max_tokens".to_owned()
+    })
 }
 
 /// The failure of a job that no node can run, with what the closest one lacks.
@@ -204,7 +228,7 @@ fn after_failure(job: &Job) -> String {
         _ if job.error.starts_with(NO_HARDWARE) => "what the nodes have: atlasctl node list -o wide".to_owned(),
         // Without a node it never ran, so it logged nothing.
         _ if job.node.is_empty() => format!("what happened: atlasctl explain {id}"),
-        _ => format!("what it logged: atlasctl job logs {id}"),
+        _ => format!("{LOGGED}{id}"),
     }
 }
 

@@ -118,8 +118,8 @@ fn members(shown: &Shown, own: &[Arc<Question>]) -> Map<String, Value> {
     } else if !output.is_null() {
         members.insert("output".into(), output);
     }
-    for (name, from) in [("error", "error"), ("failure_kind", "failure_kind"), ("waiting_for", "waiting_for")] {
-        let value = take(from);
+    for name in ["error", "error_code", "failure_kind", "waiting_for"] {
+        let value = take(name);
         if value.as_str().is_some_and(|text| !text.is_empty()) {
             members.insert(name.into(), value);
         }

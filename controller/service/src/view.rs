@@ -12,6 +12,7 @@ use atlas_types::{
 use bytes::Bytes;
 
 use crate::json;
+use crate::outage::{self, Outage};
 use crate::questions::{approvals_needed, open_below};
 
 /// The members that an object contains.
@@ -159,6 +160,7 @@ impl Shown {
         let failure = job.failure.as_ref().map_or("", |failure| failure.kind.as_str());
         debug_assert!(words::FAILURES.contains(&failure), "{failure} is described");
         text(out, ",\"failure_kind\":", failure);
+        text(out, ",\"error_code\":", &error_code(job).unwrap_or_default());
         text(out, ",\"parent\":", &job.spawned.map(|spawned| spawned.by.to_string()).unwrap_or_default());
         number(out, ",\"depth\":", u64::from(job.depth()));
         text(out, ",\"retried_by\":", &job.successor.map(|id| id.to_string()).unwrap_or_default());
@@ -409,7 +411,12 @@ pub(crate) fn waiting(state: &State, job: &Job) -> Option<(&'static str, String)
         Why::Routing => "routing",
         Why::Approval { .. } => "approval",
     };
-    Some((word, waiting.to_string()))
+    let mut sentence = waiting.to_string();
+    if let Some(Outage { model, error }) = outage::awaited(state, job) {
+        sentence = sentence.replacen("waits until", &format!("waits for the model \"{model}\" until"), 1);
+        sentence.push_str(&format!(": {error}"));
+    }
+    Some((word, sentence))
 }
 
 pub(crate) fn change_word(change: JobChange) -> &'static str {
@@ -426,6 +433,20 @@ pub(crate) fn change_word(change: JobChange) -> &'static str {
         JobChange::Cancelling => "cancelling",
         JobChange::Ended => "ended",
     }
+}
+
+/// The code of a job's error: the one that its worker added, or the one with which the text begins. Another failure is that of the agent.
+fn error_code(job: &Job) -> Option<String> {
+    const AGENT_FAILED: &str = "E3101";
+    let failure = job.failure.as_ref().filter(|_| job.status == JobStatus::Failed)?;
+    let is_code = |text: &&str| {
+        let digits = text.strip_prefix('E').filter(|digits| digits.len() == 4);
+        digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let metadata: serde_json::Value = serde_json::from_slice(&job.metadata).unwrap_or_default();
+    let added = metadata["_error_code"].as_str().filter(is_code);
+    let begins = || failure.error.split_once(": ").map(|(code, _)| code).filter(is_code);
+    Some(added.or_else(begins).unwrap_or(AGENT_FAILED).to_owned())
 }
 
 /// Whether a job failed because its budget did not suffice. Its worker says so with the error's code.
