@@ -6,6 +6,9 @@ use serde_json::Value;
 
 use crate::answer::{self, malformed};
 
+/// The scope by which issuers of OpenID Connect are asked for tokens that can be renewed.
+pub const OFFLINE_SCOPE: &str = "offline_access";
+
 /// Most issuers, scopes and other items of a list that are read.
 const ITEMS_MAX: usize = 64;
 
@@ -132,10 +135,14 @@ pub struct Endpoints {
     pub register_url: Option<String>,
     /// Where codes for other devices come from, if the issuer has them.
     pub device_url: Option<String>,
+    /// Clients may have no secret. An issuer that lists no methods is taken to allow it.
+    pub public: bool,
     /// Clients prove themselves in the header of a request, and not in its body.
     pub basic: bool,
     /// The answers of the login page name the issuer (RFC 9207).
     pub names_issuer: bool,
+    /// Tokens that can be renewed have to be asked for by the scope `offline_access`.
+    pub offline_scope: bool,
 }
 
 impl Endpoints {
@@ -172,8 +179,21 @@ impl Endpoints {
         let has = |wanted: &str| methods.iter().any(|method| method == wanted);
         // Without a list, the standard's default is the header.
         let basic = !has("client_secret_post") && (methods.is_empty() || has("client_secret_basic"));
+        let public = methods.is_empty() || has("none");
         let names_issuer = metadata["authorization_response_iss_parameter_supported"] == true;
-        Ok(Self { issuer: named, authorize_url, token_url, register_url, device_url, basic, names_issuer })
+        let offline_scope = texts(&metadata, "scopes_supported").iter().any(|scope| scope == OFFLINE_SCOPE);
+        let issuer = named;
+        Ok(Self {
+            issuer,
+            authorize_url,
+            token_url,
+            register_url,
+            device_url,
+            public,
+            basic,
+            names_issuer,
+            offline_scope,
+        })
     }
 }
 
@@ -296,6 +316,11 @@ mod tests {
         let basic = |methods: Value| with("token_endpoint_auth_methods_supported", methods).expect("sound").basic;
         assert!(basic(Value::Null) && basic(json!(["client_secret_basic"])));
         assert!(!basic(json!(["client_secret_basic", "client_secret_post"])) && !basic(json!(["none"])));
+        let public = |methods: Value| with("token_endpoint_auth_methods_supported", methods).expect("sound").public;
+        assert!(public(Value::Null) && public(json!(["none", "client_secret_basic"])));
+        assert!(!public(json!(["client_secret_basic"])));
+        let offline = |scopes: Value| with("scopes_supported", scopes).expect("sound").offline_scope;
+        assert!(offline(json!(["a", "offline_access"])) && !offline(json!(["a"])) && !offline(Value::Null));
         let names_issuer =
             |value: Value| with("authorization_response_iss_parameter_supported", value).expect("sound").names_issuer;
         assert!(names_issuer(json!(true)) && !names_issuer(json!(false)) && !names_issuer(Value::Null));

@@ -10,6 +10,8 @@ use crate::{Issuer, Request, Tokens};
 
 /// The name that people see at the issuer.
 const CLIENT_NAME: &str = "Atlas";
+/// The method of clients that prove themselves in the header of a request.
+const BASIC: &str = "client_secret_basic";
 
 /// The client of a login. It has no `Debug`, because it may contain a secret.
 #[derive(Clone, PartialEq, Eq)]
@@ -23,9 +25,14 @@ pub fn registration(endpoints: &Endpoints, redirect_uri: &str, scopes: &[String]
     let url = endpoints.register_url.as_deref()?;
     // Issuers of OpenID Connect take clients for web applications, which may not come back to this machine.
     let kind = if redirect_uri.starts_with("https://") { "web" } else { "native" };
+    let method = match endpoints {
+        Endpoints { public: true, .. } => "none",
+        Endpoints { basic: true, .. } => BASIC,
+        _ => "client_secret_post",
+    };
     let mut body = json!({
         "application_type": kind,
-        "client_name": CLIENT_NAME, "redirect_uris": [redirect_uri], "token_endpoint_auth_method": "none",
+        "client_name": CLIENT_NAME, "redirect_uris": [redirect_uri], "token_endpoint_auth_method": method,
         "grant_types": ["authorization_code", "refresh_token"], "response_types": ["code"],
     });
     if !scopes.is_empty() {
@@ -35,7 +42,15 @@ pub fn registration(endpoints: &Endpoints, redirect_uri: &str, scopes: &[String]
     Some(Request { url: url.to_owned(), content_type: "application/json", headers: Vec::new(), body })
 }
 
-impl Client {
+/// A client that an issuer registered. It has no `Debug`, because it may contain a secret.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Registered {
+    pub client: Client,
+    /// Whether the client proves itself in the header of a request; none if the issuer did not say.
+    pub basic: Option<bool>,
+}
+
+impl Registered {
     /// Reads the answer to a registration.
     pub fn read(status: u16, body: &[u8]) -> Result<Self, CallError> {
         let answer = answer::parse(body);
@@ -44,7 +59,9 @@ impl Client {
         }
         let id = answer::text(&answer, "client_id");
         let id = id.ok_or_else(|| malformed("the answer to the registration has no client_id"))?;
-        Ok(Self { id: id.to_owned(), secret: answer::text(&answer, "client_secret").map(SecretText::new) })
+        let secret = answer::text(&answer, "client_secret").map(SecretText::new);
+        let basic = answer::text(&answer, "token_endpoint_auth_method").map(|method| method == BASIC);
+        Ok(Self { client: Client { id: id.to_owned(), secret }, basic })
     }
 }
 
@@ -141,8 +158,10 @@ mod tests {
             token_url: "https://id.example/t".into(),
             register_url: register.map(str::to_owned),
             device_url: None,
+            public: true,
             basic: false,
             names_issuer: false,
+            offline_scope: false,
         }
     }
 
@@ -173,10 +192,18 @@ mod tests {
         let web = registration(&endpoints(Some("https://id.example/r")), "https://atlas.example/callback", &[]);
         assert!(web.expect("a request").body.expose().contains(r#""application_type":"web""#));
         assert!(registration(&endpoints(None), "", &[]).is_none());
-        assert!(
-            Client::read(201, br#"{"client_id": "x"}"#).is_ok_and(|client| client.id == "x" && client.secret.is_none())
-        );
-        let refused = |status, body: &[u8]| Client::read(status, body).map(drop).expect_err("refused").message;
+        assert_eq!(body["token_endpoint_auth_method"], "none");
+        for (basic, method) in [(true, "client_secret_basic"), (false, "client_secret_post")] {
+            let endpoints = Endpoints { public: false, basic, ..endpoints(Some("https://id.example/r")) };
+            let asked = registration(&endpoints, "http://127.0.0.1:1/callback", &[]).expect("a request");
+            assert!(asked.body.expose().contains(&format!(r#""token_endpoint_auth_method":"{method}""#)));
+        }
+        let read = |body: &[u8]| Registered::read(201, body).unwrap_or_else(|error| panic!("{error}"));
+        let client = read(br#"{"client_id": "x"}"#);
+        assert!(client.client.id == "x" && client.client.secret.is_none() && client.basic.is_none());
+        let named = read(br#"{"client_id": "x", "token_endpoint_auth_method": "client_secret_basic"}"#);
+        assert_eq!(named.basic, Some(true));
+        let refused = |status, body: &[u8]| Registered::read(status, body).map(drop).expect_err("refused").message;
         assert_eq!(refused(201, b"{}"), "the answer to the registration has no client_id");
         assert_eq!(refused(400, br#"{"error": "invalid_redirect_uri"}"#), "invalid_redirect_uri");
     }

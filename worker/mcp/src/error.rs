@@ -3,10 +3,11 @@
 use std::error::Error;
 use std::time::Duration;
 
+use atlas_oauth::challenged_scopes;
 use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
-use crate::bounds::ERROR_BYTES_MAX;
+use crate::bounds::{ERROR_BYTES_MAX, SCOPE_MAX};
 use crate::network::SendError;
 
 /// What kind of failure it is.
@@ -18,6 +19,8 @@ pub enum McpErrorKind {
     Unreachable,
     /// The server refuses the credential, or wants one.
     Unauthorized,
+    /// The server accepts the credential, but not for this: it wants one that may do more.
+    Forbidden,
     /// The server took too long.
     Timeout,
     /// The connection ended during a call: whether the call had an effect is not known.
@@ -37,6 +40,7 @@ impl McpErrorKind {
             Self::Configuration => "configuration",
             Self::Unreachable => "unreachable",
             Self::Unauthorized => "unauthorized",
+            Self::Forbidden => "forbidden",
             Self::Timeout => "timeout",
             Self::Lost => "lost",
             Self::Protocol => "protocol",
@@ -47,7 +51,7 @@ impl McpErrorKind {
 
     /// Whether the server did not work, rather than the call.
     pub fn is_down(self) -> bool {
-        !matches!(self, Self::Refused)
+        !matches!(self, Self::Refused | Self::Forbidden)
     }
 }
 
@@ -73,7 +77,7 @@ impl McpError {
     /// The handshake failed.
     pub(crate) fn handshake(server: &str, error: &ClientInitializeError) -> Self {
         if error.auth_challenge().is_some() || error.is_authorization_required() {
-            return Self::unauthorized(server);
+            return Self::unauthorized(server, error.auth_challenge().unwrap_or_default());
         }
         let kind = match error {
             ClientInitializeError::TransportError { .. } | ClientInitializeError::ConnectionClosed(_) => {
@@ -92,8 +96,8 @@ impl McpError {
 
     /// A request failed.
     pub(crate) fn request(server: &str, error: &ServiceError) -> Self {
-        if error.auth_challenge().is_some() {
-            return Self::unauthorized(server);
+        if let Some(challenge) = error.auth_challenge() {
+            return Self::unauthorized(server, challenge);
         }
         match error {
             ServiceError::McpError(error) => Self::new(
@@ -117,11 +121,33 @@ impl McpError {
         }
     }
 
-    pub(crate) fn unauthorized(server: &str) -> Self {
+    /// `challenge` is the `WWW-Authenticate` header of the answer, which may name the scopes that a login needs.
+    pub(crate) fn unauthorized(server: &str, challenge: &str) -> Self {
+        let scopes = challenged_scopes(challenge).unwrap_or_default();
+        let options: String =
+            scopes.iter().filter_map(|scope| word(scope)).map(|word| format!(" --scope {word}")).collect();
+        // Another token of the same login would be refused as well.
+        let (kind, refusal) = match challenge.contains("insufficient_scope") {
+            true => (McpErrorKind::Forbidden, "does not allow this with the scopes of the login"),
+            false => (McpErrorKind::Unauthorized, "refuses the credential"),
+        };
         let text = format!(
-            "the MCP server {server} refuses the credential; log in (atlasctl mcp login {server}), or look at its headers (atlasctl mcp show {server})"
+            "the MCP server {server} {refusal}; log in (atlasctl mcp login {server}{options}), or look at its headers (atlasctl mcp show {server})"
         );
-        Self::new(McpErrorKind::Unauthorized, text)
+        Self::new(kind, text)
+    }
+}
+
+/// A scope as a word of a command that people may copy; none for one that could be more than a word, because the server chose it.
+fn word(scope: &str) -> Option<String> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:/".contains(&byte);
+    let is_graphic = |byte: u8| byte.is_ascii_graphic() && byte != b'\'' && byte != b')';
+    match scope.bytes().next() {
+        None | Some(b'-') => None,
+        _ if scope.len() > SCOPE_MAX => None,
+        _ if scope.bytes().all(is_plain) => Some(scope.to_owned()),
+        _ if scope.bytes().all(is_graphic) => Some(format!("'{scope}'")),
+        _ => None,
     }
 }
 
@@ -149,4 +175,25 @@ fn bounded(mut text: String) -> String {
         text.push('…');
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scopes_of_a_challenge_are_options_of_a_command_that_can_be_copied() {
+        let check = |challenge: &str, expected: &str| {
+            let text = McpError::unauthorized("s", challenge).text;
+            assert!(text.contains(&format!("log in (atlasctl mcp login s{expected}), ")), "{challenge}: {text}");
+        };
+        check("", "");
+        check("Bearer", "");
+        check(r#"Bearer scope="mcp:basic https://a.example/b.c""#, " --scope mcp:basic --scope https://a.example/b.c");
+        check(r#"Bearer scope="$(reboot) a;b `id` x'y -v""#, " --scope 'a;b' --scope '`id`'");
+        check(&format!(r#"Bearer scope="{}""#, "a".repeat(1_000)), "");
+        let kind = |challenge| McpError::unauthorized("s", challenge).kind;
+        assert_eq!(kind(r#"Bearer error="insufficient_scope", scope="write""#), McpErrorKind::Forbidden);
+        assert_eq!(kind(r#"Bearer error="invalid_token""#), McpErrorKind::Unauthorized);
+    }
 }

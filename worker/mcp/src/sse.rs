@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::http::header::{ACCEPT, CONTENT_TYPE};
+use ::http::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
 use ::http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use atlas_env::{Env, Task};
 use atlas_llm::sse::{Event, Parser};
@@ -63,7 +63,8 @@ pub(crate) async fn connect(env: &Env, network: &Network, target: &Target) -> Re
     let opening = caller.send(Method::GET, caller.url(), asking, Bytes::new());
     let response = opening.await.map_err(|error| failed(chain(&error)))?;
     if response.status() == StatusCode::UNAUTHORIZED {
-        return Err(McpError::unauthorized(&target.name));
+        let challenge = response.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
+        return Err(McpError::unauthorized(&target.name, challenge.unwrap_or_default()));
     }
     if !response.status().is_success() {
         let status = response.status().as_u16();

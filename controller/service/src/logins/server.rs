@@ -4,8 +4,8 @@
 use atlas_mcp_spec::ServerSpec;
 use atlas_model::{CallError, CallErrorKind, Reference};
 use atlas_oauth::{
-    Client, Endpoints, Expiry, Proof, Request, Resource, ServerClient, ServerLogin, Tokens, challenged_scopes,
-    issuer_urls, registration, resource_urls,
+    Client, Endpoints, Expiry, OFFLINE_SCOPE, Proof, Registered, Request, Resource, ServerClient, ServerLogin, Tokens,
+    challenged_scopes, issuer_urls, registration, resource_urls,
 };
 use atlas_objects::{SecretProvider, SecretSpec};
 use atlas_state::State;
@@ -51,9 +51,22 @@ impl Service {
         let (resource, challenged) =
             resource(&*self.shared.issuers, &url).await.map_err(|error| failed(&owner, &error))?;
         let endpoints = self.endpoints(&resource.issuer, &url).await.map_err(|error| failed(&owner, &error))?;
-        let scopes = new.scopes.clone().or(challenged).unwrap_or(resource.scopes);
-        let client = match &new.client_id {
-            Some(id) => Client { id: id.clone(), secret: self.client_secret(&state, caller, new)? },
+        let current = self.stored(&state, &secret_of(&owner)?)?.map(|(_, text)| ServerLogin::from_stored(&text));
+        let current = current.and_then(|login| login.current).map(|(_, client)| client);
+        let mut scopes = new.scopes.clone().or(challenged).unwrap_or(resource.scopes);
+        // A server that asks for one more scope does not want the others to be given up.
+        let kept = current.filter(|client| client.server == url && client.issuer == endpoints.issuer);
+        let offline = endpoints.offline_scope.then(|| OFFLINE_SCOPE.to_owned());
+        for scope in kept.into_iter().flat_map(|client| client.scopes).chain(offline) {
+            if !scopes.contains(&scope) {
+                scopes.push(scope);
+            }
+        }
+        let Registered { client, basic } = match &new.client_id {
+            Some(id) => {
+                let client = Client { id: id.clone(), secret: self.client_secret(&state, caller, new)? };
+                Registered { client, basic: None }
+            }
             None => {
                 let client = self.register_client(&endpoints, &new.redirect_uri, &scopes).await;
                 client.map_err(|error| failed(&owner, &error))?
@@ -68,7 +81,7 @@ impl Service {
             token_url: endpoints.token_url,
             scopes,
             client,
-            basic: endpoints.basic,
+            basic: basic.unwrap_or(endpoints.basic),
         };
         let shown = BegunLogin {
             issuer: begun.issuer.clone(),
@@ -152,14 +165,14 @@ impl Service {
         endpoints: &Endpoints,
         redirect: &str,
         scopes: &[String],
-    ) -> Result<Client, CallError> {
+    ) -> Result<Registered, CallError> {
         let none = || {
             let text = "clients cannot register themselves at the issuer: register one there, then atlasctl mcp login NAME --client-id ID";
             CallError::new(CallErrorKind::Answer, text)
         };
         let request = registration(endpoints, redirect, scopes).ok_or_else(none)?;
         let (status, body) = self.ask_issuer(&request).await?;
-        Client::read(status, &body)
+        Registered::read(status, &body)
     }
 
     /// The secret of the operator's client.
