@@ -6,15 +6,19 @@ use std::pin::pin;
 use std::time::Duration;
 
 use atlas_contract::platform;
-use atlas_service::{Caller, Error, EventFilter, EventKind, JobStream, Next, Service, Shown};
+use atlas_service::{Caller, Error, EventFilter, EventKind, JobStream, LogOutput, Next, Service, Shown};
 use atlas_types::{Event, EventRecord, Job, JobChange, JobId, PayloadBody, Step, StepKind};
 use rmcp::RoleServer;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::Peer;
 use serde_json::Value;
+use tokio::sync::Mutex;
 
 /// Most calls of tools that are remembered until they return.
 const CALLS_MAX: usize = 1_024;
+/// Most reports of an agent that came at once, of which the last ones are told, and most characters of each.
+const WORDS_MAX: usize = 32;
+const WORD_MAX: usize = 2_000;
 /// How long the last notifications may take once the job has ended.
 const LAST_MAX: Duration = Duration::from_secs(1);
 
@@ -53,17 +57,39 @@ pub(crate) async fn report(
     (token, told): (ProgressToken, Told),
     peer: &Peer<RoleServer>,
 ) {
-    let _ = tell_all(service, caller, id, (token, told), peer).await;
+    let teller = Teller { peer, token, sent: Mutex::new(0.0) };
+    let said = async {
+        match told {
+            Told::Steps => None,
+            Told::All => tell_words(service, caller, id, &teller).await,
+        }
+    };
+    let _ = tokio::join!(tell_events(service, caller, id, told, &teller), said);
+}
+
+/// Sends the notifications of one call.
+struct Teller<'a> {
+    peer: &'a Peer<RoleServer>,
+    token: ProgressToken,
+    /// Rises with every notification, as the protocol asks.
+    sent: Mutex<f64>,
+}
+
+impl Teller<'_> {
+    /// Sends one; none once the client is gone.
+    async fn tell(&self, note: Note) -> Option<()> {
+        // Held while it is sent, so that the numbers rise for the client as well.
+        let mut sent = self.sent.lock().await;
+        *sent += 1.0;
+        let mut notification = ProgressNotificationParam::new(self.token.clone(), *sent).with_message(note.message);
+        // What is left of the whole is unknown; a part that has ended is one of one.
+        notification.total = note.ended.then_some(1.0);
+        self.peer.notify_progress(notification).await.ok()
+    }
 }
 
 /// Ends when the job, the events or the client do.
-async fn tell_all(
-    service: &Service,
-    caller: &Caller,
-    id: JobId,
-    (token, told): (ProgressToken, Told),
-    peer: &Peer<RoleServer>,
-) -> Option<()> {
+async fn tell_events(service: &Service, caller: &Caller, id: JobId, told: Told, teller: &Teller<'_>) -> Option<()> {
     // What happened before, because a job is usually assigned in the moment in which it is submitted.
     let JobStream { so_far, mut reader } = service.follow_job(caller, id, true).await.ok()?;
     let mut progress = Progress::new(told);
@@ -72,12 +98,7 @@ async fn tell_all(
     let filter = EventFilter { kinds: vec![EventKind::Job], name: Some(id.to_string()) };
     loop {
         for note in notes {
-            progress.sent += 1.0;
-            let mut notification =
-                ProgressNotificationParam::new(token.clone(), progress.sent).with_message(note.message);
-            // What is left of the whole is unknown; a part that has ended is one of one.
-            notification.total = note.ended.then_some(1.0);
-            peer.notify_progress(notification).await.ok()?;
+            teller.tell(note).await?;
         }
         if progress.is_over {
             return Some(());
@@ -85,6 +106,26 @@ async fn tell_all(
         let Ok(Next::Changes(events)) = reader.next_events(&filter).await else { return None };
         notes = events.iter().flat_map(|event| progress.notes(event)).collect();
     }
+}
+
+/// Tells what the agent itself reports. Ends with the job's log.
+async fn tell_words(service: &Service, caller: &Caller, id: JobId, teller: &Teller<'_>) -> Option<()> {
+    let mut log = service.follow_logs(caller, id, None, false).await.ok()?;
+    while let Some(output) = log.next().await {
+        let LogOutput::Lines(lines) = output else { continue };
+        let words: Vec<String> = lines.iter().filter_map(|line| word(&line.json)).collect();
+        for message in words.into_iter().rev().take(WORDS_MAX).rev() {
+            teller.tell(Note::going_on(message)).await?;
+        }
+    }
+    Some(())
+}
+
+/// The text of a line of the log, if the agent reported its progress with it.
+fn word(line: &[u8]) -> Option<String> {
+    let line: Value = serde_json::from_slice(line).ok()?;
+    let text = line["text"].as_str().filter(|_| line["kind"] == "progress")?;
+    Some(text.chars().take(WORD_MAX).collect())
 }
 
 /// One notification.
@@ -103,8 +144,6 @@ impl Note {
 
 struct Progress {
     told: Told,
-    /// Rises with every notification, as the protocol asks.
-    sent: f64,
     agent: String,
     /// Calls of the model and rounds of tools so far.
     steps: u64,
@@ -119,7 +158,7 @@ struct Progress {
 impl Progress {
     fn new(told: Told) -> Self {
         let calls = VecDeque::new();
-        Self { told, sent: 0.0, agent: String::new(), steps: 0, calls, is_large: false, is_over: false }
+        Self { told, agent: String::new(), steps: 0, calls, is_large: false, is_over: false }
     }
 
     /// The notes for one event, in the forms of Pallas: `{agent} step N (llm|tool)`, `{server}/{tool}: started|completed|failed`.
@@ -290,6 +329,15 @@ mod tests {
 
     fn list(notes: &[(&str, bool)]) -> Vec<(String, bool)> {
         notes.iter().map(|(message, ended)| ((*message).to_owned(), *ended)).collect()
+    }
+
+    #[test]
+    fn only_reports_of_the_agent_are_its_words() {
+        let line = |kind: &str, text: &str| json!({ "attempt": 1, "kind": kind, "text": text }).to_string();
+        assert_eq!(word(line("progress", "half way").as_bytes()).as_deref(), Some("half way"));
+        assert_eq!(word(line("log", "half way").as_bytes()), None);
+        assert_eq!(word(line("progress", &"x".repeat(9_000)).as_bytes()).map(|word| word.len()), Some(WORD_MAX));
+        assert_eq!(word(b"{"), None);
     }
 
     #[test]

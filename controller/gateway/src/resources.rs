@@ -3,12 +3,14 @@
 use atlas_service::{Caller, Consistency, Service, View, catalogue};
 use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::view::error_text;
 
 /// The media type of pages.
 const MARKDOWN: &str = "text/markdown";
+/// Most characters of an address that an error repeats.
+const URI_MAX: usize = 200;
 
 /// The pages: the last part of the address, the title, the text.
 const PAGES: [(&str, &str, &str); 6] = [
@@ -53,9 +55,10 @@ pub(crate) async fn read(service: &Service, caller: &Caller, uri: &str) -> Resul
     if let Some(text) = page(uri) {
         return Ok(ReadResourceResult::new(vec![ResourceContents::text(text, uri).with_mime_type(MARKDOWN)]));
     }
-    let unknown = |text: String| ErrorData::resource_not_found(text, None);
+    let asked: String = uri.chars().take(URI_MAX).collect();
+    let unknown = |text: String| ErrorData::resource_not_found(text, Some(json!({ "uri": asked })));
     let job = uri.strip_prefix("atlas://jobs/").and_then(|rest| rest.strip_suffix("/output"));
-    let job = job.ok_or_else(|| unknown(format!("no resource {}", uri.chars().take(200).collect::<String>())))?;
+    let job = job.ok_or_else(|| unknown(format!("no resource {asked}")))?;
     let id = service.job_id(caller, job).await.map_err(|error| unknown(error_text(&error)))?;
     let shown = service.job(caller, id, View::Plain, Consistency::Linearizable).await;
     let shown = shown.map_err(|error| unknown(error_text(&error)))?;
