@@ -42,7 +42,7 @@ pub(crate) fn want_mcp() -> Option<PathBuf> {
 
 /// Installs the conformance suite of the Model Context Protocol and the Node.js that it needs; returns their folder.
 pub(crate) fn want_mcp_conformance() -> Option<PathBuf> {
-    let folder = target_dir().join("tools").join("mcp-conformance-1");
+    let folder = target_dir().join("tools").join("mcp-conformance-2");
     let complete = folder.join("complete");
     if complete.is_file() {
         return Some(folder);
@@ -50,7 +50,7 @@ pub(crate) fn want_mcp_conformance() -> Option<PathBuf> {
     eprintln!("xtask: installing the conformance suite of MCP for the tests");
     let mut install = Command::new("npm");
     install.args(["install", "--no-audit", "--no-fund", "--prefix"]).arg(&folder);
-    install.args(["@modelcontextprotocol/conformance@0.1.16", "node@22.20.0"]);
+    install.args(["@modelcontextprotocol/conformance@0.2.0-alpha.12", "node@22.20.0"]);
     if std::fs::create_dir_all(&folder).is_ok() && succeeds(&mut install) && std::fs::write(&complete, "").is_ok() {
         return Some(folder);
     }
