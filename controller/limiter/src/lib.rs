@@ -124,7 +124,7 @@ impl Limiter {
     pub fn connected(&mut self, session: Session, announces: bool) {
         self.forget_waiting(&session.node);
         // The process before this one has ended, or was lost.
-        for (_, book) in &mut self.books {
+        for book in self.books.values_mut() {
             book.free(|holder| holder.0 == session.node && holder.1 != session.epoch);
         }
         self.tries.retain(|((node, epoch), _), _| *node != session.node || *epoch == session.epoch);
