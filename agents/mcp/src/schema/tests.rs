@@ -42,6 +42,38 @@ fn words_for_types_of_programming_languages_are_read() {
 }
 
 #[test]
+fn what_may_be_null_is_a_choice_where_there_is_no_type() {
+    check(
+        &json!({"properties": {
+            "a": {"$ref": "#/$defs/A", "nullable": true, "description": "An A."}, "b": {"enum": [1, 2], "nullable": true},
+            "c": {"anyOf": [{"type": "string"}], "nullable": true}, "d": {"allOf": [{"$ref": "#/$defs/A"}], "nullable": true},
+            "e": {"nullable": true}, "f": {"enum": [1], "nullable": false},
+        }, "$defs": {"A": {"type": "string"}}}),
+        &expect![[
+            r##"{"properties":{"a":{"description":"An A.","anyOf":[{"$ref":"#/$defs/A"},{"type":"null"}]},"b":{"anyOf":[{"enum":[1,2]},{"type":"null"}]},"c":{"anyOf":[{"type":"string"},{"type":"null"}]},"d":{"anyOf":[{"allOf":[{"$ref":"#/$defs/A"}]},{"type":"null"}]},"e":{},"f":{"enum":[1]}},"$defs":{"A":{"type":"string"}},"type":"object"}"##
+        ]],
+    );
+}
+
+#[test]
+fn references_are_read_as_parts_of_addresses() {
+    check(
+        &json!({"$ref": "#/$defs/My%20%C3%A9", "$defs": {"My é": {"type": "object", "properties": {"a": {}}}}}),
+        &expect![[
+            r#"{"$defs":{"My é":{"type":"object","properties":{"a":{}}}},"type":"object","properties":{"a":{}}}"#
+        ]],
+    );
+    check(
+        &json!({"$ref": "#/$defs/100%", "$defs": {"100%": {"type": "object"}}}),
+        &expect![[r#"{"$defs":{"100%":{"type":"object"}},"type":"object","properties":{}}"#]],
+    );
+    check(
+        &json!({"$ref": "#/$defs/%FF", "$defs": {}}),
+        &expect![[r##"refused: its schema refers to "#/$defs/%FF", which is not there"##]],
+    );
+}
+
+#[test]
 fn draft_4_and_3_become_draft_2020_12() {
     check(
         &json!({

@@ -121,7 +121,9 @@ impl Flattening<'_> {
     /// The schema to which a reference leads.
     fn copy(&mut self, target: &str) -> Result<Map<String, Value>, String> {
         let pointer = target.trim_start_matches('#');
-        let found = self.root.pointer(pointer).filter(|_| !pointer.is_empty());
+        // A fragment of an address may have characters of names as their codes.
+        let found = self.root.pointer(pointer).or_else(|| self.root.pointer(&decoded(pointer)?));
+        let found = found.filter(|_| !pointer.is_empty());
         let Some((found, members)) = found.and_then(|found| Some((found, found.as_object()?))) else {
             let shown: String = target.chars().take(256).collect();
             return Err(format!("its schema refers to {shown:?}, which is not there"));
@@ -132,6 +134,19 @@ impl Flattening<'_> {
         }
         Ok(members.clone())
     }
+}
+
+/// A text whose characters stand as codes, such as `%20`. None if there is no such code, or it is no text.
+fn decoded(text: &str) -> Option<String> {
+    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text);
+    while let Some((before, behind)) = rest.split_once('%') {
+        bytes.extend_from_slice(before.as_bytes());
+        let code = behind.get(..2).filter(|code| code.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+        bytes.push(u8::from_str_radix(code, 16).ok()?);
+        rest = &behind[2..];
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    String::from_utf8(bytes).ok().filter(|decoded| decoded != text)
 }
 
 /// Adds what else must be true.

@@ -31,13 +31,15 @@ fn word(said: &str) -> Result<Option<(&'static str, Option<&'static str>)>, Stri
     Ok(Some(word))
 }
 
-/// Writes the types of a schema as the words of JSON Schema. `nullable`, which is OpenAPI's, becomes a type.
+/// Writes the types of a schema as the words of JSON Schema. `nullable`, which is OpenAPI's, becomes a type, or a choice where there is none.
 pub(super) fn tidy(schema: &mut Map<String, Value>) -> Result<(), String> {
     let is_nullable = schema.shift_remove("nullable") == Some(Value::Bool(true));
     let said = match schema.get("type") {
-        None => return Ok(()),
-        Some(Value::Null) => {
+        None | Some(Value::Null) => {
             schema.shift_remove("type");
+            if is_nullable {
+                allow_null(schema);
+            }
             return Ok(());
         }
         Some(Value::String(one)) => vec![one.clone()],
@@ -73,6 +75,29 @@ pub(super) fn tidy(schema: &mut Map<String, Value>) -> Result<(), String> {
         several => _ = schema.insert("type".to_owned(), json!(several)),
     }
     Ok(())
+}
+
+/// Allows `null` as well as what a schema without a type describes.
+fn allow_null(schema: &mut Map<String, Value>) {
+    const RULES: [&str; 6] = ["$ref", "allOf", "anyOf", "oneOf", "enum", "const"];
+    let rules: Vec<&str> = RULES.into_iter().filter(|name| schema.contains_key(*name)).collect();
+    let nothing = json!({"type": "null"});
+    match (rules.as_slice(), schema.get_mut("anyOf")) {
+        // Nothing keeps it from being null.
+        ([], _) => {}
+        (["anyOf"], Some(Value::Array(choices))) => {
+            if !choices.contains(&nothing) {
+                choices.push(nothing);
+            }
+        }
+        _ => {
+            let mut described = Map::new();
+            for name in rules {
+                described.extend(schema.shift_remove(name).map(|rule| (name.to_owned(), rule)));
+            }
+            schema.insert("anyOf".to_owned(), json!([described, nothing]));
+        }
+    }
 }
 
 /// Whether a schema names this type.
