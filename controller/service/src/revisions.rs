@@ -61,6 +61,12 @@ fn earlier(agent: &AgentVersion, to: Option<u32>) -> Result<&AgentRevision, Erro
     })
 }
 
+/// The revision whose package came back with another one: the latest before it that has the same.
+fn copied(agent: &AgentVersion, number: u32, digest: Digest) -> Option<u32> {
+    let before = agent.revisions.iter().rev().filter(|revision| revision.number < number);
+    before.filter(|revision| revision.digest == digest).map(|revision| revision.number).next()
+}
+
 /// The packages of a version, that of now first.
 pub(crate) fn shown(agent: &AgentVersion) -> Value {
     let one = |number: u32, digest: Digest, bytes: u64, at: Timestamp, by: Option<&Principal>| {
@@ -70,6 +76,7 @@ pub(crate) fn shown(agent: &AgentVersion) -> Value {
             "package_bytes": bytes,
             "registered_at": at.as_unix_seconds(),
             "registered_by": by.map(ToString::to_string),
+            "copy_of": copied(agent, number, digest),
         })
     };
     let now = one(agent.revision, agent.digest, agent.package_bytes, agent.registered_at, agent.registered_by.as_ref());

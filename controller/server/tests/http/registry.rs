@@ -138,10 +138,14 @@ async fn a_version_is_immutable_unless_it_is_replaced_and_can_go_back() {
     let back = server.send("POST", "/api/agents/greeter/versions/1.0.0/rollback", "", b"").await;
     assert_eq!((back.status, &back.json()["from"], &back.json()["revision"]), (200, &json!(1), &json!(3)), "{back:?}");
     assert_eq!(found(&server, "capability=first").await, ["greeter 1.0.0"]);
+    let shown = server.get("/api/agents/greeter/versions/1.0.0").await.json();
+    let copies = shown["revisions"].as_array().expect("a list").iter().map(|one| (&one["revision"], &one["copy_of"]));
+    let numbers = [(json!(3), json!(1)), (json!(2), Value::Null), (json!(1), Value::Null)];
+    assert!(copies.eq(numbers.iter().map(|(number, copy)| (number, copy))), "{shown}");
     let to = |revision: u32| json!({ "revision": revision }).to_string().into_bytes();
     let again = server.send("POST", "/api/agents/greeter/versions/1.0.0/rollback", "", &to(2)).await;
     assert_eq!((again.status, again.json()["digest"].as_str()), (200, Some(replaced.as_str())), "{again:?}");
-    for (revision, why) in [(9, "has no revision 9: it has 3 and 4"), (4, "is at revision 4 already")] {
+    for (revision, why) in [(9, "has no revision 9: it has 1, 2, 3 and 4"), (4, "is at revision 4 already")] {
         let unknown = server.send("POST", "/api/agents/greeter/versions/1.0.0/rollback", "", &to(revision)).await;
         assert!(unknown.status == 404 && unknown.head.contains("atlas-error-code: E1128"), "{unknown:?}");
         assert!(unknown.body.contains(why), "{unknown:?}");

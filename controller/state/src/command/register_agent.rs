@@ -64,13 +64,13 @@ pub(super) fn apply(command: &RegisterAgent, change: &mut Change<'_>) -> Result<
     Ok(Outcome::Done)
 }
 
-/// The number of the package of a command, and the packages before it. A package that comes back is listed once, as the newest.
+/// The number of the package of a command, and the packages before it. A package that comes back is a revision of its own: numbers
+/// never change what they stand for.
 fn revised(old: &AgentVersion, new: &RegisterAgent) -> (u32, Vec<AgentRevision>) {
     let mut revisions = old.revisions.clone();
     if old.digest == new.digest {
         return (old.revision, revisions);
     }
-    revisions.retain(|revision| revision.digest != new.digest);
     revisions.push(AgentRevision {
         number: old.revision,
         digest: old.digest,
@@ -140,10 +140,10 @@ mod tests {
                 agent a 1.0.0
                 a 1.0.0: 1=02 now 2=03 by local
                 agent a 1.0.0
-                a 1.0.0: 2=03 now 3=02 by local
+                a 1.0.0: 1=02 2=03 now 3=02 by local
                 agent a 1.0.0 retired
                 agent a 1.0.0
-                a 1.0.0: 2=03 now 3=02 by local
+                a 1.0.0: 1=02 2=03 now 3=02 by local
             "#]],
         );
     }
