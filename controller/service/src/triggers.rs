@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_objects::{SealedVersion, TriggerSpec, TriggerStatus};
+use atlas_state::State;
 use atlas_triggers::{Before, Definition, Kind, Rules, Target};
 use atlas_types::{
     AgentName, Command, Expect, Namespace, Object, ObjectKey, ObjectKind, ObjectName, PutObject, RequestId,
@@ -17,6 +18,7 @@ use atlas_types::{
 };
 use serde_json::{Map, Value, json};
 
+use crate::submit::unknown_agent;
 use crate::view::View;
 use crate::{Caller, Consistency, Error, Service};
 
@@ -49,6 +51,24 @@ const CHANGEABLE: [&str; 11] = [
 /// Members of ours that clients may change.
 const RULES: [&str; 8] =
     ["time_zone", "overlap", "catch_up", "jitter_seconds", "hmac", "scheme", "replay_window_seconds", "map"];
+
+/// Members that are shown and that clients may send back: they name the trigger, or the cluster writes them.
+const SHOWN: [&str; 14] = [
+    "id",
+    "trigger_type",
+    "last_fired",
+    "next_fire",
+    "fire_count",
+    "last_job_id",
+    "created_at",
+    "namespace",
+    "revision",
+    "missed",
+    "error",
+    "warnings",
+    "firings",
+    "rearmed",
+];
 
 /// Which triggers a list has.
 #[derive(Debug, Clone, Default)]
@@ -170,7 +190,7 @@ impl Trigger {
 
 impl Service {
     /// Makes a trigger, or replaces the one of the same id unless the caller expects a `new` one. A `strict` caller wants a refusal
-    /// where Atlas for Python drops parts of an expression.
+    /// where Atlas for Python drops parts of an expression, ignores a member, or names an agent or a chain that is not there.
     pub async fn create_trigger(
         &self,
         caller: &Caller,
@@ -188,11 +208,17 @@ impl Service {
         let drawn = |key: &RequestId| crate::service::hash(key.as_str().as_bytes());
         let drawn = || caller.request_id.as_ref().map_or_else(|| self.shared.env.entropy.u64(), drawn);
         let id = if id.is_empty() { format!("trigger-{:016x}", drawn()) } else { id };
+        if let Some(members) = members.as_object() {
+            refuse_unknown(members, strict)?;
+        }
         let definition = parsed(document)?;
         refuse_odd(&definition, strict)?;
         let key = trigger_key(&caller.namespace, &id)?;
         for tried in 1.. {
             let state = self.state(Consistency::Linearizable).await?;
+            if strict {
+                refuse_missing(&definition.target, caller, &state)?;
+            }
             let old = state.object(&key).filter(|_| !new);
             let expect = old.map_or(Expect::Absent, |old| Expect::Revision(old.revision));
             let before = old.and_then(|old| TriggerSpec::read(&old.spec).ok());
@@ -260,12 +286,16 @@ impl Service {
         let Some(changes) = document.get("trigger").unwrap_or(document).as_object() else {
             return Err(Error::Malformed("the body must be a JSON object".to_owned()));
         };
+        refuse_unknown(changes, strict)?;
         let key = trigger_key(&caller.namespace, id).map_err(|_| not_found())?;
         for tried in 1.. {
             let state = self.state(Consistency::Linearizable).await?;
             let old = Trigger::read(state.object(&key).ok_or_else(not_found)?)?;
             let definition = changed(&old, changes)?;
-            refuse_odd(&definition, strict && changes.contains_key("cron_expr"))?;
+            refuse_odd(
+                &definition,
+                strict && ["cron_expr", "interval_seconds"].iter().any(|time| changes.contains_key(*time)),
+            )?;
             let rearmed = old.spec.rearmed + u64::from(rearms(&old, changes));
             let secret = self.sealed(&key, &definition.fields.webhook_secret, old.spec.webhook_secret.as_ref())?;
             let (labels, expect) = ((*old.object.labels).clone(), Expect::Revision(old.object.revision));
@@ -362,23 +392,68 @@ fn definition(spec: &[u8]) -> Result<Definition, Error> {
 
 /// Why the spec of a trigger cannot fire, or not as it says, in words. The state accepts what only a newer program understands.
 pub(crate) fn refusal_of(spec: &[u8]) -> Option<String> {
-    let refused = definition(spec).and_then(|definition| refuse_odd(&definition, true));
+    let refused = definition(spec).and_then(|definition| {
+        refuse_far(&definition)?;
+        refuse_odd(&definition, true)
+    });
     refused.err().map(|error| error.to_string())
 }
 
-/// Refuses an expression of which parts never match, or match more than they seem to, if the caller is `strict`.
+/// Refuses an expression of which parts never match, or match more than they seem to, and an interval that cannot be kept, if the
+/// caller is `strict`.
 fn refuse_odd(definition: &Definition, strict: bool) -> Result<(), Error> {
-    match definition.remarks() {
-        remarks if strict && !remarks.is_empty() => {
-            let text = format!("cron expression '{}': {}", definition.fields.cron_expr, remarks.join("; "));
-            Err(Error::Malformed(text))
-        }
-        _ => Ok(()),
+    let remarks = definition.remarks();
+    if !strict || remarks.is_empty() {
+        return Ok(());
     }
+    let remarks = remarks.join("; ");
+    Err(Error::Malformed(match definition.kind {
+        Kind::Cron { .. } => format!("cron expression '{}': {remarks}", definition.fields.cron_expr),
+        _ => remarks,
+    }))
+}
+
+/// Refuses a time that never comes. One that an earlier program accepted stays readable.
+fn refuse_far(definition: &Definition) -> Result<(), Error> {
+    definition.out_of_range().map_or(Ok(()), |why| Err(Error::Malformed(why)))
+}
+
+/// Refuses a trigger of an agent or a chain that is not there. Only a `strict` caller asks for it: a file may name what is deployed
+/// after it.
+fn refuse_missing(target: &Target, caller: &Caller, state: &State) -> Result<(), Error> {
+    match target {
+        Target::Chain(name) => firing::chain(caller, name, state).map(drop),
+        Target::Agent(name) => {
+            let agent = AgentName::new(name)?;
+            // A stored chain is called like an agent.
+            let is_there = state.agent_latest(&caller.namespace, &agent).is_some();
+            match is_there || firing::chain(caller, name, state).is_ok() {
+                true => Ok(()),
+                false => Err(unknown_agent(state, caller, name, None)),
+            }
+        }
+    }
+}
+
+/// Refuses a member that no trigger has, if it looks like one of Atlas's own, or if the caller is `strict`. Clients of Atlas for Python
+/// may send others, which mean nothing.
+fn refuse_unknown(members: &Map<String, Value>, strict: bool) -> Result<(), Error> {
+    let known = || CHANGEABLE.into_iter().chain(RULES).chain(SHOWN);
+    for name in members.keys().filter(|name| !known().any(|known| known == name.as_str())) {
+        let alike = RULES.into_iter().find(|rule| rule.replace('_', "") == name.replace('_', "").to_lowercase());
+        let near = alike.or_else(|| atlas_contract::nearest(name, RULES));
+        let meant = near.or_else(|| atlas_contract::nearest(name, known()));
+        let meant = meant.map(|meant| format!("; did you mean '{meant}'?")).unwrap_or_default();
+        if strict || near.is_some() {
+            return Err(Error::Malformed(format!("a trigger has no member '{name}'{meant}")));
+        }
+    }
+    Ok(())
 }
 
 fn parsed(document: &Value) -> Result<Definition, Error> {
     let definition = Definition::parse(document).map_err(|error| Error::Malformed(error.to_string()))?;
+    refuse_far(&definition)?;
     if let Target::Agent(name) = &definition.target {
         AgentName::new(name)?;
     }

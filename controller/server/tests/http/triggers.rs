@@ -401,3 +401,44 @@ async fn times_are_shown_and_made_up_for() {
         assert_eq!(server.post("/api/triggers/t/backfill", body).await.status, 400, "{body}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn times_and_members_that_mean_nothing_are_refused() {
+    let server = start().await;
+    let refused = async |path: &str, body: Value| {
+        let reply = server.post(path, &body.to_string()).await;
+        assert!((400..405).contains(&reply.status), "{body}: {reply:?}");
+        reply.json()["error"].as_str().unwrap_or_default().to_owned()
+    };
+    let at = |time: f64| json!({"trigger_type": "one_shot", "agent_name": "greeter", "fire_at": time});
+    let why = refused("/api/triggers", at(1_795_348_867_000.0)).await;
+    assert_eq!(why, "fire_at must be before the year 9999, in seconds since 1970, not milliseconds");
+    let every = |seconds: f64| json!({"trigger_type": "interval", "agent_name": "greeter", "interval_seconds": seconds});
+    assert!(refused("/api/triggers", every(1e300)).await.contains("100 years"));
+    assert!(refused("/api/triggers?strict=true", every(0.001)).await.contains("cannot be kept"));
+    let zoned = |member: &str| {
+        let mut body = json!({"trigger_type": "cron", "agent_name": "greeter", "cron_expr": "0 2 * * *"});
+        body[member] = json!("Europe/Rome");
+        body
+    };
+    for member in ["timezone", "timeZone", "time_zones"] {
+        let why = refused("/api/triggers", zoned(member)).await;
+        assert_eq!(why, format!("a trigger has no member '{member}'; did you mean 'time_zone'?"));
+    }
+    // What Atlas for Python ignores as well is refused only for those who want it.
+    create(&server, zoned("comment")).await;
+    assert_eq!(refused("/api/triggers?strict=true", zoned("comment")).await, "a trigger has no member 'comment'");
+    let of = |member: &str, name: &str| json!({"trigger_type": "webhook", member: name});
+    create(&server, of("agent_name", "greter")).await;
+    assert!(refused("/api/triggers?strict=true", of("agent_name", "greter")).await.contains("greter"));
+    assert!(refused("/api/triggers?strict=true", of("chain_name", "none")).await.contains("no such chain"));
+    // A trigger as it is shown can be sent back.
+    let made = create(&server, json!({"id": "t", "trigger_type": "webhook", "agent_name": "greeter"})).await;
+    let shown = server.get("/api/triggers/t?view=full").await.json();
+    for body in [made, shown] {
+        let reply = server.post("/api/triggers?strict=true", &body.to_string()).await;
+        assert_eq!(reply.status, 201, "{reply:?}");
+    }
+    let reply = server.send("PUT", "/api/triggers/t", "", br#"{"timezone": "Europe/Rome"}"#).await;
+    assert_eq!(reply.status, 400, "{reply:?}");
+}

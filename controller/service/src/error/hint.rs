@@ -1,8 +1,14 @@
 //! What to try after an error.
 
-use atlas_types::Rejection;
+use atlas_types::{ObjectKind, Rejection};
 
 use super::{Error, limit};
+
+/// The kind of objects that a text names which says that there is none.
+fn kind_in(text: &str) -> Option<&'static str> {
+    let kind = ObjectKind::new(text.strip_prefix("no such ")?.split(':').next()?).ok()?;
+    atlas_objects::kind(&kind).map(|kind| kind.name())
+}
 
 impl Error {
     /// A suggestion in one line; empty if there is none.
@@ -80,7 +86,7 @@ impl Error {
             Self::WrongStatus { .. } | Self::NotInDoubt { .. } => "show what it does: atlasctl job show ID".to_owned(),
             Self::NodeBusy { .. } => "let its jobs end first: atlasctl node drain NODE".to_owned(),
             Self::NodeTaken { .. } => "start it with another --node, or stop the other worker".to_owned(),
-            Self::UnknownObject(_) => "list them: atlasctl get KIND".to_owned(),
+            Self::UnknownObject(text) => format!("list them: atlasctl get {}", kind_in(text).unwrap_or("KIND")),
             Self::UnknownNode(_) => "list them: atlasctl node list".to_owned(),
             Self::UnknownJob => "list them: atlasctl job list".to_owned(),
             Self::UnknownOrchestrator(_) => "list them: atlasctl get orchestrator".to_owned(),
