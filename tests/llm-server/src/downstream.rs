@@ -7,7 +7,7 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{any, post};
+use axum::routing::{any, get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -47,6 +47,7 @@ impl Downstream {
         let router = Router::new()
             .route("/mcp", any(serve))
             .route("/v1/chat/completions", post(complete))
+            .route("/v1/models", get(models))
             .with_state(Arc::clone(&shared));
         Ok(Self { running: Running::start(|_| router)?, shared })
     }
@@ -118,6 +119,11 @@ async fn serve(State(shared): State<Arc<Shared>>, method: Method, headers: Heade
             Json(json!({"jsonrpc": "2.0", "id": message["id"], "error": error})).into_response()
         }
     }
+}
+
+/// The models that there are: one.
+async fn models() -> Json<Value> {
+    Json(json!({"object": "list", "data": [{"id": "m", "object": "model", "created": 1, "owned_by": "tests"}]}))
 }
 
 /// Calls the first tool that it is offered, and then answers.
