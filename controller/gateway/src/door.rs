@@ -21,6 +21,7 @@ use crate::body;
 use crate::lists::Lists;
 use crate::media::{self, AnswerAlone, Form};
 use crate::owners::{OwnSession, Owner, Owners};
+use crate::priming;
 use crate::registry::{self, RegistryOptions};
 use crate::server::Server;
 
@@ -165,6 +166,7 @@ impl<S: ServerHandler + Clone> Served<S> {
             Err(refused) => return *refused,
         };
         let (mut head, body) = request.into_parts();
+        let knows_priming = priming::is_known(&head.headers, &body);
         let ends = (head.method == Method::DELETE).then(|| head.extensions.get::<OwnSession>().cloned()).flatten();
         let opens = !head.headers.contains_key(SESSION);
         let is_json = media::is_json(&head.headers);
@@ -180,6 +182,13 @@ impl<S: ServerHandler + Clone> Served<S> {
         }
         if let Some(OwnSession(session)) = ends {
             self.owners.ended(&session);
+            // The session has ended when this is answered, and some clients take "accepted" for a failure.
+            if response.status() == StatusCode::ACCEPTED {
+                *response.status_mut() = StatusCode::NO_CONTENT;
+            }
+        }
+        if !knows_priming {
+            response = priming::without(response);
         }
         match form {
             // The body is JSON, but no message.

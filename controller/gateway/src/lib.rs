@@ -20,6 +20,7 @@ mod names;
 mod owners;
 mod page;
 mod pins;
+mod priming;
 mod progress;
 mod questions;
 mod registry;
