@@ -50,7 +50,12 @@ pub(crate) fn want_mcp_conformance() -> Option<PathBuf> {
     eprintln!("xtask: installing the conformance suite of MCP for the tests");
     let mut install = Command::new("npm");
     install.args(["install", "--no-audit", "--no-fund", "--prefix"]).arg(&folder);
-    install.args(["@modelcontextprotocol/conformance@0.2.0-alpha.12", "node@22.20.0"]);
+    // The suite brings the SDK of the older era along.
+    install.args([
+        "@modelcontextprotocol/conformance@0.2.0-alpha.12",
+        "@modelcontextprotocol/client@2.4.0",
+        "node@22.20.0",
+    ]);
     if std::fs::create_dir_all(&folder).is_ok() && succeeds(&mut install) && std::fs::write(&complete, "").is_ok() {
         return Some(folder);
     }

@@ -3,6 +3,7 @@
 //! is in `docs/internals/mcp-conformance.md`, with reasons.
 
 mod scenarios;
+mod sdks;
 
 use std::fs;
 use std::path::{Path, PathBuf};
