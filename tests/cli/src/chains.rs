@@ -228,10 +228,11 @@ steps:
 
 #[test]
 fn an_execution_answers_the_verbs_of_jobs() {
-    let laptop = Laptop::with(&[&HELLO, &FLAKY, &WRONG]);
+    let laptop = Laptop::with(&[&HELLO, &FLAKY, &WRONG, &COUNT]);
     let write = |name: &str, text: &str| fs::write(laptop.folder().join(name), text).expect("written");
     write("good.yaml", "name: good\nsteps: [{agent: flaky}, {agent: hello, name: greet, input_map: {name: at}}]\n");
     write("bad.yaml", "name: bad\nsteps: [{agent: hello}, {agent: wrong}]\n");
+    write("counting.yaml", "name: counting\nsteps: [{agent: count}]\n");
     write("broken.yaml", BROKEN);
     let mut session = laptop.session("An execution answers the verbs of jobs");
     session.quiet("atlasctl deploy good.yaml bad.yaml");
@@ -245,8 +246,19 @@ fn an_execution_answers_the_verbs_of_jobs() {
     session.run(&format!("atlasctl job trace {started} -o jsonpath=trace.steps[*].status"));
     session.run(&format!("atlasctl job result {started} | sed 's|/.*/|<folder>/|'"));
     session.run(&format!("atlasctl wait job {started} --for completed"));
+    session.run(&format!("atlasctl job events {started} -o name"));
+    session.run(&format!("atlasctl job watch {started} --quiet -o name"));
+    session.run(&format!("atlasctl job steps {started}"));
+    session.run(&format!("atlasctl job explain {started}"));
     session.run(&format!("atlasctl job cancel {started}"));
     session.run(&format!("atlasctl job retry {started}"));
+    // One key starts one execution.
+    let keyed = |arguments: &str| format!("atlasctl run good {arguments} --idempotency-key once --detach --quiet");
+    let first = session.run(&keyed("at=$PWD/keyed")).trim().to_owned();
+    assert_eq!(session.run(&keyed("at=$PWD/keyed")).trim(), first);
+    session.run(&keyed("at=$PWD/other"));
+    // Values get the types that the first agent wants.
+    session.run("atlasctl chain run counting.yaml n=5 m=5");
     // The id of a failed job leads to its retry.
     let first = session.quiet(&format!("atlasctl job tree {started} -o jsonpath=children[0].id"));
     session.run(&format!("atlasctl job wait {} | sed 's|/.*/|<folder>/|'", first.trim()));

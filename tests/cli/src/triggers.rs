@@ -21,6 +21,13 @@ fn triggers_are_created_tested_fired_and_deleted() {
     session.run("atlasctl trigger create other --cron '0 25 * * *' --agent hello");
     session.run("atlasctl trigger create other --cron '0 2 * * *' --tz Europe/Atlantis --agent hello");
     session.run("atlasctl trigger create other --agent hello");
+    session.run("atlasctl trigger create other --every 1ms --agent hello");
+    session.run("atlasctl trigger create other --every 99999999d --agent hello");
+    session.run("atlasctl trigger create other --every 5m --jitter 500ms --agent hello");
+    session.run("atlasctl trigger create other --at @1795348867000 --agent hello");
+    session.run("atlasctl trigger create other --at @253399999999 --agent hello");
+    session.run("atlasctl trigger create other --every 5m --agent helo");
+    session.run("atlasctl trigger create other --every 5m --chain gone");
     session.run("atlasctl trigger pause nightly");
     session.run("atlasctl trigger next nightly");
     session.run("atlasctl trigger resume nightly");

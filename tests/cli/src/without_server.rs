@@ -166,5 +166,9 @@ fn a_broken_program_is_refused_before_anything_is_sent() {
     }
     session.run("atlasctl test module");
     session.run("atlasctl deploy module --no-test --dry-run");
+    // The modules of a deployment of Pallas are checked as well.
+    let file = "name: x\nagents:\n  one: {module: gone, port: 9001}\n";
+    std::fs::write(folder.path().join("agents.yaml"), file).expect("written");
+    session.run("atlasctl import pallas agents.yaml --dry-run");
     expect_file!["../transcripts/broken-programs.txt"].assert_eq(&session.page());
 }
