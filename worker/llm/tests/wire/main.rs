@@ -7,6 +7,7 @@ mod chat;
 mod client;
 mod cohere;
 mod conversation;
+mod gate;
 mod gemini;
 mod hostile;
 mod machine;
