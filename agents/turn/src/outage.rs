@@ -98,26 +98,26 @@ mod tests {
 
     use super::*;
 
-    fn at(second: f64) -> i64 {
-        (second * 1e6) as i64
+    fn at(second: u32) -> i64 {
+        i64::from(second) * 1_000_000
     }
 
     #[test]
     fn pauses_grow_with_the_outage_and_end_with_the_patience_of_the_job() {
         let outage = Outage::begin("fast", "refused", 0, Duration::from_secs(60));
-        let pauses = [0.0, 2.0, 4.0, 8.0, 30.0, 59.0].map(|second| {
+        let pauses = [0, 2, 4, 8, 30, 59].map(|second| {
             let Again { pause, parks, .. } = outage.again(at(second), None, 0).expect("time is left");
             (pause.as_secs(), parks)
         });
         assert_eq!(pauses, [(2, false), (2, false), (5, true), (8, true), (20, true), (1, true)]);
-        assert_eq!(outage.again(at(60.0), None, 0), None);
+        assert_eq!(outage.again(at(60), None, 0), None);
         let named = outage.again(0, Some(Duration::from_secs(40)), 0).expect("time is left");
         assert_eq!((named.pause.as_secs(), named.parks), (40, true));
     }
 
     proptest! {
         #[test]
-        fn a_job_that_waits_parks_soon_and_returns_soon(second in 0.0_f64..10_000.0, random: u64) {
+        fn a_job_that_waits_parks_soon_and_returns_soon(second in 0_u32..10_000, random: u64) {
             let outage = Outage::begin("fast", "refused", 0, Duration::from_secs(100_000));
             let again = outage.again(at(second), None, random).expect("time is left");
             prop_assert!(again.pause <= Duration::from_secs(20));

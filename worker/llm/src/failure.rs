@@ -155,7 +155,7 @@ impl Report {
     }
 }
 
-/// Bytes of a page's title that are repeated.
+/// Bytes of a page that are repeated.
 const TITLE_BYTES_MAX: usize = 100;
 
 fn raw(status: StatusCode, body: &[u8]) -> String {
@@ -168,8 +168,8 @@ fn raw(status: StatusCode, body: &[u8]) -> String {
     if text.is_empty() { format!("the provider answered {status} without a text") } else { text.to_owned() }
 }
 
-/// The title of a text that is a page of HTML; empty if it has none.
-fn page(text: &str) -> Option<&str> {
+/// What a page of HTML says at its beginning: its title, or else its words. None for other texts.
+fn page(text: &str) -> Option<String> {
     let begins = |start: &str| text.get(..start.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(start));
     if !["<!doctype", "<html", "<head", "<body", "<?xml"].into_iter().any(begins) {
         return None;
@@ -178,8 +178,16 @@ fn page(text: &str) -> Option<&str> {
     // Lower case of ASCII alone, so that places stay the same.
     let lower = head.to_ascii_lowercase();
     let title = lower.find("<title>").map(|at| at + "<title>".len());
-    let title = title.and_then(|start| head[start..].split('<').next()).unwrap_or_default();
-    Some(cut(title.trim(), TITLE_BYTES_MAX))
+    let title = title.and_then(|start| head[start..].split('<').next()).filter(|title| !title.trim().is_empty());
+    let words: Vec<&str> = match title {
+        Some(title) => title.split_whitespace().collect(),
+        None => head
+            .split('<')
+            .filter_map(|tag| tag.split_once('>'))
+            .flat_map(|(_, said)| said.split_whitespace())
+            .collect(),
+    };
+    Some(cut(&words.join(" "), TITLE_BYTES_MAX).to_owned())
 }
 
 /// `text` without control characters and what looks like a key, cut to [`MESSAGE_BYTES_MAX`].

@@ -190,7 +190,10 @@ impl Client {
         if !head.status.is_success() {
             let head_of_body = &body[..body.len().min(ERROR_BODY_BYTES_MAX)];
             let error = http.protocol.failure(head.status, &head.headers, head_of_body);
-            let astray = astray::refused(http, &prepared.parts, model, &error);
+            let astray = astray::refused(http, &prepared.parts, model, &error).map(|error| {
+                let optional = "; a server may also have no list of models, which is optional: then calls work all the same";
+                CallError { message: error.message.clone() + optional, ..error }
+            });
             return Err(prepared.clean(astray.unwrap_or(error)));
         }
         if !http.protocol.has_model(model, &body) {

@@ -34,7 +34,7 @@ fn every_known_shape() {
     check(
         502,
         "<html><body>bad</body></html>",
-        &expect!["provider the provider answered 502 Bad Gateway with a page for people"],
+        &expect!["provider the provider answered 502 Bad Gateway with a page for people: bad"],
     );
     check(422, r#"{"detail": "Unprocessable", "status": 422}"#, &expect!["request Unprocessable"]);
     check(422, r#"{"detail": [{"loc": ["body"], "msg": "field required"}]}"#, &expect!["request field required"]);
@@ -44,7 +44,11 @@ fn every_known_shape() {
 
 #[test]
 fn other_bodies_are_shown() {
-    check(502, "<html>\n<b>Bad gateway</b>", &expect!["provider <html> <b>Bad gateway</b>"]);
+    check(
+        502,
+        "<html>\n<b>Bad gateway</b>",
+        &expect!["provider the provider answered 502 Bad Gateway with a page for people: Bad gateway"],
+    );
     check(503, "", &expect!["provider the provider answered 503 Service Unavailable without a text"]);
     check(
         400,

@@ -108,14 +108,14 @@ fn messages(chat: &Chat, request: &Request) -> Result<Value, EncodeError> {
     let turn = request.messages.iter().rposition(asks).unwrap_or(0);
     for (at, message) in request.messages.iter().enumerate() {
         match message.role {
-            Role::User => user(message, &ids, &mut list)?,
+            Role::User => user(message, &ids, is_mistral, &mut list)?,
             Role::Assistant => list.push(assistant(message, at > turn, &ids, &request.model)?),
         }
     }
     Ok(Value::Array(list))
 }
 
-fn user(message: &Message, ids: &Ids, list: &mut Vec<Value>) -> Result<(), EncodeError> {
+fn user(message: &Message, ids: &Ids, is_mistral: bool, list: &mut Vec<Value>) -> Result<(), EncodeError> {
     let mut content = Vec::new();
     for part in &message.parts {
         match part {
@@ -128,6 +128,18 @@ fn user(message: &Message, ids: &Ids, list: &mut Vec<Value>) -> Result<(), Encod
             }
             Part::ToolCall(_) | Part::Reasoning { .. } => return Err(EncodeError::misplaced(Role::User)),
         }
+    }
+    // Mistral refuses a user behind results of tools, so what the user says becomes the end of the last result.
+    if let Some(result) = list.last_mut().filter(|last| is_mistral && last["role"] == "tool")
+        && content.iter().all(|part| part["type"] == "text")
+    {
+        let mut told = result["content"].as_str().unwrap_or_default().to_owned();
+        for text in content.iter().filter_map(|part| part["text"].as_str()) {
+            told.push_str("\n\n");
+            told.push_str(text);
+        }
+        result["content"] = told.into();
+        return Ok(());
     }
     if let [Part::Text { text }] = message.parts.as_slice() {
         // Plain text is what every server takes.

@@ -152,3 +152,33 @@ fn signatures_of_calls_go_back_to_their_model() {
     let unsigned = json!({"id": "a", "type": "function", "function": function("f")});
     assert_eq!(calls("gpt-4o"), json!([unsigned, second]));
 }
+
+#[test]
+fn what_a_user_says_behind_results_is_part_of_the_last_one_for_mistral() {
+    let call = |id: &str| atlas_model::ToolCall {
+        id: id.to_owned(),
+        name: "f".to_owned(),
+        arguments: json!({}),
+        opaque: json!(null),
+    };
+    let result =
+        |id: &str| ToolResult { call: id.to_owned(), name: "f".to_owned(), content: "1".to_owned(), error: false };
+    let user = |parts| Message { role: Role::User, parts };
+    let text = |text: &str| Part::Text { text: text.to_owned() };
+    let calls = Message { role: Role::Assistant, parts: vec![Part::ToolCall(call("a")), Part::ToolCall(call("b"))] };
+    let results = || vec![Part::ToolResult(result("a")), Part::ToolResult(result("b"))];
+    let alone = vec![calls.clone(), user(results()), user(vec![text("Go on.")])];
+    let together = vec![calls, user(results().into_iter().chain([text("Go on.")]).collect())];
+    for messages in [alone, together] {
+        let roles = |model: &str| {
+            let mut request = Request { model: model.to_owned(), ..asking(false) };
+            request.messages.extend(messages.clone());
+            let messages = body(&request)["messages"].as_array().expect("messages").clone();
+            messages.iter().skip(2).map(|one| (one["role"].clone(), one["content"].clone())).collect::<Vec<_>>()
+        };
+        let of = |role: &str, content: &str| (json!(role), json!(content));
+        assert_eq!(roles("mistral-large-latest"), [of("tool", "1"), of("tool", "1\n\nGo on.")]);
+        let others = roles("gpt-4o");
+        assert_eq!((others.len(), &others[2].0), (3, &json!("user")), "{others:?}");
+    }
+}
