@@ -413,7 +413,8 @@ async fn times_and_members_that_mean_nothing_are_refused() {
     let at = |time: f64| json!({"trigger_type": "one_shot", "agent_name": "greeter", "fire_at": time});
     let why = refused("/api/triggers", at(1_795_348_867_000.0)).await;
     assert_eq!(why, "fire_at must be before the year 9999, in seconds since 1970, not milliseconds");
-    let every = |seconds: f64| json!({"trigger_type": "interval", "agent_name": "greeter", "interval_seconds": seconds});
+    let every =
+        |seconds: f64| json!({"trigger_type": "interval", "agent_name": "greeter", "interval_seconds": seconds});
     assert!(refused("/api/triggers", every(1e300)).await.contains("100 years"));
     assert!(refused("/api/triggers?strict=true", every(0.001)).await.contains("cannot be kept"));
     let zoned = |member: &str| {
