@@ -191,7 +191,8 @@ impl Client {
             let head_of_body = &body[..body.len().min(ERROR_BODY_BYTES_MAX)];
             let error = http.protocol.failure(head.status, &head.headers, head_of_body);
             let astray = astray::refused(http, &prepared.parts, model, &error).map(|error| {
-                let optional = "; a server may also have no list of models, which is optional: then calls work all the same";
+                let optional =
+                    "; a server may also have no list of models, which is optional: then calls work all the same";
                 CallError { message: error.message.clone() + optional, ..error }
             });
             return Err(prepared.clean(astray.unwrap_or(error)));
