@@ -41,13 +41,17 @@ fn command(suite: &Path, run: &Run, results: &Path, arguments: &[&str]) -> Comma
     command
 }
 
+/// What a run wrote. The name of a scenario can have a folder in it.
+fn found(folder: &Path) -> Option<Vec<u8>> {
+    let mut entries = fs::read_dir(folder).ok()?.flatten();
+    fs::read(folder.join("checks.json")).ok().or_else(|| entries.find_map(|entry| found(&entry.path())))
+}
+
 /// Runs one scenario; returns what it found wrong, apart from what is known.
 fn complaints(run: &Run, results: &Path, mut command: Command) -> Vec<String> {
     let output = command.output().expect("it runs");
     let text = || format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    let mut checks = fs::read_dir(results).expect("a folder").flatten();
-    let checks = checks.find_map(|entry| fs::read(entry.path().join("checks.json")).ok());
-    let Some(checks) = checks else { return vec![format!("{run:?}: no results\n{}", text())] };
+    let Some(checks) = found(results) else { return vec![format!("{run:?}: no results\n{}", text())] };
     let checks: Vec<Value> = serde_json::from_slice(&checks).expect("a list");
     let wrong = checks.iter().filter(|check| check["status"] == "FAILURE" || check["status"] == "WARNING");
     let wrong = wrong.filter(|check| !run.is_known(check));

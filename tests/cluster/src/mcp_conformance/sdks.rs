@@ -53,10 +53,10 @@ fn the_sdks_for_typescript_list_and_call_pinned_agents() {
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{package}: {text}\n{}", String::from_utf8_lossy(&output.stderr));
         let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-        let called: Vec<&Value> = lines.iter().filter(|line| line.get("tool").is_some()).collect();
-        assert_eq!(called.len(), names.len(), "{package}: {text}");
-        assert!(called.iter().all(|line| line["failed"] == false), "{package}: {text}");
-        let reporter = called.iter().find(|line| line["tool"] == "test_tool_with_progress").expect("it was called");
+        // A tool of the platform has the name of one of the agents, and is called as well.
+        let called = |name: &str| lines.iter().find(|line| line["tool"] == name && line["failed"] == false);
+        assert!(names.iter().all(|name| called(name).is_some()), "{package}: {text}");
+        let reporter = called("test_tool_with_progress").expect("it was called");
         let said = reporter["said"].as_array().expect("a list");
         for step in ["step 0", "step 50", "step 100"] {
             assert!(said.contains(&json!(step)), "{package}: {reporter}");
