@@ -119,6 +119,7 @@ impl Caller<'_> {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the form that map_err calls")]
 fn unreadable(error: serde_json::Error) -> CallFault {
     CallFault::Call(CallError::new(CallErrorKind::Answer, error.to_string()))
 }
