@@ -251,8 +251,9 @@ impl ModelSpec {
     /// Whether the credential of a caller is passed on, and nothing of its own is shown instead.
     pub fn forwards(&self) -> bool {
         let mut headers = self.headers.keys();
-        let shows_own =
-            self.key.is_some() || self.login.is_some() || headers.any(|name| name.eq_ignore_ascii_case("authorization"));
+        let shows_own = self.key.is_some()
+            || self.login.is_some()
+            || headers.any(|name| name.eq_ignore_ascii_case("authorization"));
         self.forward_inbound_auth && !shows_own
     }
 

@@ -87,7 +87,16 @@ impl Caller {
     }
 
     fn new(namespace: Namespace, principal: Principal, door: Door) -> Self {
-        Self { namespace, principal, on_behalf_of: None, door, trace: None, request_id: None, access: None, inbound: None }
+        Self {
+            namespace,
+            principal,
+            on_behalf_of: None,
+            door,
+            trace: None,
+            request_id: None,
+            access: None,
+            inbound: None,
+        }
     }
 
     /// The same caller with a trace.

@@ -7,8 +7,8 @@ use atlas_secrets::{Reference, Template, variable_of};
 use atlas_state::State;
 use atlas_types::{
     ATTACHED_MODELS_MAX, ATTACHED_SECRETS_MAX, ATTACHED_SERVERS_MAX, AttachedModel, AttachedSecret, AttachedServer,
-    Job, Namespace, Object, ObjectKey, ObjectKind, ObjectName, PayloadBody, SECRET_BYTES_MAX, SPEC_BYTES_MAX, SecretSource,
-    SecretText,
+    Job, Namespace, Object, ObjectKey, ObjectKind, ObjectName, PayloadBody, SECRET_BYTES_MAX, SPEC_BYTES_MAX,
+    SecretSource, SecretText,
 };
 use serde_json::Value;
 
@@ -163,7 +163,8 @@ fn asked(state: &State, job: &Job) -> Vec<(String, ObjectKey)> {
     if names.len() < 2 {
         return Vec::new();
     }
-    let first = |(asked, name): (&str, &str)| Some((asked.to_owned(), Asks::of(job).models(state, name).into_iter().next()?));
+    let first =
+        |(asked, name): (&str, &str)| Some((asked.to_owned(), Asks::of(job).models(state, name).into_iter().next()?));
     names.into_iter().filter_map(first).collect()
 }
 

@@ -34,8 +34,8 @@ use crate::streams::Streams;
 use crate::traces::Evals;
 use crate::waiters::Waiters;
 use crate::{
-    Error, catch_up, collect, conversations, fill, follow, health, inbound, model_health, model_probe, needs, orchestrators,
-    runs, scrub, triggers,
+    Error, catch_up, collect, conversations, fill, follow, health, inbound, model_health, model_probe, needs,
+    orchestrators, runs, scrub, triggers,
 };
 
 /// Explanations of jobs that are made at one time.

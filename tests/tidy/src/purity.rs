@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::tree;
 
-const PURE: [&str; 24] = [
+const PURE: [&str; 25] = [
     "atlas-types",
     "atlas-access",
     "atlas-allocation",

@@ -177,8 +177,16 @@ impl Worker {
         let proxies = options.models.clone();
         let network = Network::new(trust, move |name| proxies.proxy(name));
         let servers = Pool::new(env.clone(), Arc::new(programs), network);
-        let shared =
-            Shared { env: env.clone(), settings, supervisor, transfers: transfers.clone(), told, tries, models, servers };
+        let shared = Shared {
+            env: env.clone(),
+            settings,
+            supervisor,
+            transfers: transfers.clone(),
+            told,
+            tries,
+            models,
+            servers,
+        };
         // Only warns, and nothing waits for it.
         drop(env.spawn("model preflight", preflight(shared.clone())));
         find_engine(&shared, &news).await;
