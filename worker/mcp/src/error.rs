@@ -125,7 +125,7 @@ impl McpError {
     pub(crate) fn unauthorized(server: &str, challenge: &str) -> Self {
         let scopes = challenged_scopes(challenge).unwrap_or_default();
         let options: String =
-            scopes.iter().filter_map(|scope| word(scope)).map(|word| format!(" --scope {word}")).collect();
+            scopes.iter().filter_map(|scope| word(scope)).map(|word| [" ", "--scope", " ", &word].concat()).collect();
         // Another token of the same login would be refused as well.
         let (kind, refusal) = match challenge.contains("insufficient_scope") {
             true => (McpErrorKind::Forbidden, "does not allow this with the scopes of the login"),
