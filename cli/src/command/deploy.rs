@@ -3,7 +3,7 @@
 pub(crate) mod published;
 mod watch;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -56,7 +56,15 @@ struct LocalAgent {
     cases: Vec<Case>,
     /// False if this package is deployed already. The agent is still listed, because tests of other agents may need it.
     news: bool,
-    /// Whether this run has deployed its version before: its own drafts may be replaced.
+    /// The package of this version that this run has uploaded: its own drafts may be replaced.
+    ours: Option<Digest>,
+}
+
+/// A package that this run has deployed, or found deployed.
+#[derive(Clone, Copy)]
+struct Known {
+    digest: Digest,
+    /// Whether this run uploaded it.
     ours: bool,
 }
 
@@ -103,13 +111,14 @@ async fn store(context: &Context, options: &Options, path: &Path) -> Result<(), 
 }
 
 /// Finds every agent in some folders; an agent whose package is `known` is not news.
-fn find(paths: &[PathBuf], known: &BTreeMap<String, Digest>) -> Result<Vec<LocalAgent>, Failure> {
+fn find(paths: &[PathBuf], known: &BTreeMap<String, Known>) -> Result<Vec<LocalAgent>, Failure> {
     let mut found = Vec::new();
     for path in paths {
         for folder in folders(path)? {
             let (package, cases) = (pack(&folder)?, trial::cases(&folder)?);
             let before = known.get(&label(&package));
-            let (news, ours) = (before != Some(&package.digest), before.is_some());
+            let news = before.is_none_or(|before| before.digest != package.digest);
+            let ours = before.filter(|before| before.ours).map(|before| before.digest);
             found.push(LocalAgent { folder, package, cases, news, ours });
         }
     }
@@ -122,19 +131,19 @@ pub(crate) fn label(package: &Package) -> String {
 }
 
 /// Tests all new packages, and looks for versions that others have, before it uploads the first one, so that a failing test leaves
-/// nothing half deployed.
-async fn deploy(context: &Context, options: &Options, found: &[LocalAgent]) -> Result<(), Failure> {
+/// nothing half deployed. Returns the labels of those that were uploaded.
+async fn deploy(context: &Context, options: &Options, found: &[LocalAgent]) -> Result<BTreeSet<String>, Failure> {
     let client = context.client()?;
     let warned = programs(options, found).await?;
     if !options.dry_run && !options.replace {
-        let mut packages = found.iter().filter(|found| found.news && !found.ours).map(|found| &found.package);
+        let mut packages = found.iter().filter(|found| found.news).map(|found| (&found.package, found.ours));
         published::immutable(&client, &mut packages).await?;
     }
     let tested = if options.no_test { vec![None; found.len()] } else { tested(found).await? };
     // With --dry-run, there need be no cluster.
     let along = found.iter().map(|found| found.package.contract.name.to_string());
     let has = Has::ask(&client, along).await.ok();
-    let mut answers = Vec::new();
+    let (mut answers, mut uploaded) = (Vec::new(), BTreeSet::new());
     let mut names = Vec::new();
     let mut next = None;
     let all = found.iter().zip(tested).zip(warned).filter(|((found, _), _)| found.news);
@@ -170,7 +179,11 @@ async fn deploy(context: &Context, options: &Options, found: &[LocalAgent]) -> R
             answers.push(json!({"name": name, "version": version, "digest": digest}));
             continue;
         }
-        answers.push(client.register(package.bytes.clone(), options.replace || *ours).await?);
+        let answer = client.register(package.bytes.clone(), options.replace || ours.is_some()).await?;
+        if answer["changed"] == true {
+            uploaded.insert(agent.clone());
+        }
+        answers.push(answer);
         let model = model_of(&client, &package.contract, folder).await?;
         let model = model.map(|model| format!("   {model}")).unwrap_or_default();
         context.note(&format!("{agent}   live       accepts jobs{model}"));
@@ -178,7 +191,8 @@ async fn deploy(context: &Context, options: &Options, found: &[LocalAgent]) -> R
     if let (Some(next), false) = (next, options.dry_run) {
         context.next(&next);
     }
-    context.show(&Shown { value: Value::Array(answers), text: String::new(), names })
+    context.show(&Shown { value: Value::Array(answers), text: String::new(), names })?;
+    Ok(uploaded)
 }
 
 /// Checks that the program of each new agent can start; returns the warnings per agent. With --no-test, a program that

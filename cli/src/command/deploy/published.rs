@@ -1,22 +1,27 @@
 //! Versions are immutable: what is deployed under a version stays, unless somebody says `--replace`.
 
 use atlas_package::Package;
+use atlas_types::Digest;
 
 use crate::api::{self, Agent};
 use crate::client::Client;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
-/// Refuses packages whose versions are deployed with other files.
-pub(crate) async fn immutable(client: &Client, packages: &mut dyn Iterator<Item = &Package>) -> Result<(), Failure> {
-    for package in packages {
+/// Refuses packages whose versions are deployed with other files. A package may replace the one beside it, which the same run uploaded.
+pub(crate) async fn immutable(
+    client: &Client,
+    packages: &mut dyn Iterator<Item = (&Package, Option<Digest>)>,
+) -> Result<(), Failure> {
+    for (package, ours) in packages {
         let (name, version) = (package.contract.name.as_str(), package.contract.version.to_string());
         let known: Agent = match client.get(&["api", "agents", name, "versions", &version], &[]).await {
             Ok(known) => api::read(&known)?,
             Err(failure) if failure.exit == Exit::NotFound => continue,
             Err(failure) => return Err(failure),
         };
-        if known.digest != package.digest.to_string() {
+        let is_ours = ours.is_some_and(|ours| ours.to_string() == known.digest);
+        if known.digest != package.digest.to_string() && !is_ours {
             return Err(taken(package, &known.digest));
         }
     }

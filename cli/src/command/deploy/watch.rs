@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use atlas_env::Env;
-use atlas_types::Digest;
 
-use super::{Options, deploy, find, label};
+use super::{Known, Options, deploy, find, label};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -60,12 +59,17 @@ async fn watch(context: &Context, options: &Options) -> Failure {
 }
 
 /// Deploys the agents whose current package is not `known`.
-async fn again(context: &Context, options: &Options, known: &mut BTreeMap<String, Digest>) -> Result<(), Failure> {
+async fn again(context: &Context, options: &Options, known: &mut BTreeMap<String, Known>) -> Result<(), Failure> {
     let found = find(&options.paths, known)?;
     if !found.iter().any(|found| found.news) {
         return Ok(());
     }
-    deploy(context, options, &found).await?;
-    known.extend(found.iter().map(|found| (label(&found.package), found.package.digest)));
+    let uploaded = deploy(context, options, &found).await?;
+    for found in found {
+        let (label, digest) = (label(&found.package), found.package.digest);
+        // What was there already belongs to whoever deployed it.
+        let ours = uploaded.contains(&label) || (!found.news && found.ours.is_some());
+        known.insert(label, Known { digest, ours });
+    }
     Ok(())
 }

@@ -31,7 +31,7 @@ pub(crate) struct Options {
     /// Secret of that client, as secret://NAME.
     #[arg(long, value_name = "REFERENCE", requires = "client_id")]
     client_secret: Option<String>,
-    /// Scope to ask for, instead of those that the server names; repeatable.
+    /// Scope to ask for besides those of the login before, instead of those that the server names; repeatable.
     #[arg(long = "scope", value_name = "SCOPE")]
     scopes: Vec<String>,
     /// Port on this machine to which the browser comes back; defaults to a free one.
