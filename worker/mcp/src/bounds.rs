@@ -24,7 +24,7 @@ pub(crate) const CLOSE_MAX: Duration = Duration::from_secs(2);
 /// The time in which a server must answer a probe.
 pub(crate) const PROBE_MAX: Duration = Duration::from_secs(3);
 /// The time in which a server of unknown age must answer `server/discover`, before it is asked as an older one.
-pub(crate) const DISCOVER_MAX: Duration = Duration::from_secs(2);
+pub(crate) const DISCOVER_MAX: Duration = Duration::from_millis(1_500);
 /// How often one call may ask for more input.
 pub(crate) const ROUNDS_MAX: usize = 4;
 /// Of how many servers it is remembered what they speak.

@@ -42,14 +42,14 @@ impl Era {
 /// The next try, after those that failed. `known` is the era that the server spoke the last time.
 pub(crate) fn next(known: Option<Era>, failed: &[(Era, McpError)]) -> Option<Try> {
     match (known, failed) {
-        // A server of the older era may not answer at all.
-        (None, []) => Some((Era::Requests, Some(DISCOVER_MAX))),
-        (Some(era), []) => Some((era, None)),
+        // A server of the older era may not answer at all. One that spoke the newer one may be an older program today.
+        (None | Some(Era::Requests), []) => Some((Era::Requests, Some(DISCOVER_MAX))),
+        (Some(Era::Sessions), []) => Some((Era::Sessions, None)),
         // Another handshake would be refused as well.
         (_, [.., (_, error)]) if matches!(error.kind, McpErrorKind::Unauthorized | McpErrorKind::Forbidden) => None,
         (_, [(era, _)]) => Some((era.other(), None)),
         // It was only slow.
-        (None, [(era, first), _]) if first.kind == McpErrorKind::Timeout => Some((*era, None)),
+        (_, [(era, first), _]) if first.kind == McpErrorKind::Timeout => Some((*era, None)),
         _ => None,
     }
 }
@@ -122,6 +122,8 @@ mod tests {
         check(None, &[(Requests, Timeout, ""), (Sessions, Protocol, ""), (Requests, Protocol, "")], None);
         check(Some(Sessions), &[], Some((Sessions, None)));
         check(Some(Sessions), &[(Sessions, Protocol, "")], Some((Requests, None)));
+        check(Some(Requests), &[], Some((Requests, Some(DISCOVER_MAX))));
+        check(Some(Requests), &[(Requests, Timeout, "")], Some((Sessions, None)));
         check(Some(Requests), &[(Requests, Protocol, ""), (Sessions, Protocol, "")], None);
     }
 

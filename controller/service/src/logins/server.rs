@@ -25,7 +25,7 @@ pub struct NewLogin {
     pub client_id: Option<String>,
     /// A reference to its secret.
     pub client_secret: Option<String>,
-    /// Instead of the scopes that the server names.
+    /// Instead of the scopes that the server names; those of the login before are kept in any case.
     pub scopes: Option<Vec<String>>,
 }
 
@@ -56,7 +56,7 @@ impl Service {
         let mut scopes = new.scopes.clone().or(challenged).unwrap_or(resource.scopes);
         // A server that asks for one more scope does not want the others to be given up.
         let kept = current.filter(|client| client.server == url && client.issuer == endpoints.issuer);
-        let offline = endpoints.offline_scope.then(|| OFFLINE_SCOPE.to_owned());
+        let offline = (endpoints.offline_scope && new.scopes.is_none()).then(|| OFFLINE_SCOPE.to_owned());
         for scope in kept.into_iter().flat_map(|client| client.scopes).chain(offline) {
             if !scopes.contains(&scope) {
                 scopes.push(scope);
