@@ -19,6 +19,7 @@ use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use crate::objects::{ShownObject, with_revision};
+use crate::probes::is_named_so;
 use crate::sign_in::grants_of_issuer;
 use crate::{Caller, Consistency, Error, Service};
 
@@ -99,11 +100,10 @@ impl Service {
     }
 
     /// A running job as a caller: it may do what the principal that submitted it is granted now. Jobs that the cluster itself made, such as
-    /// those of orchestrators, may do everything.
+    /// those of orchestrators, may do everything, except those that only ask servers and models.
     pub(crate) fn caller_of_job(&self, state: &State, job: &Job) -> Caller {
         let caller = Caller::job(job);
-        let is_of_cluster = job.door == Door::Duty && job.principal == Principal::cluster();
-        if self.shared.authentication.is_none() || is_of_cluster {
+        if self.shared.authentication.is_none() || acts_as_cluster(job) {
             return caller;
         }
         let access = match job.principal.as_str() {
@@ -175,6 +175,11 @@ impl Service {
     pub(crate) fn now_ms(&self) -> u64 {
         u64::try_from(self.shared.env.clock.wall().0 / 1_000).unwrap_or(0)
     }
+}
+
+/// Whether a job has the rights of the cluster.
+pub(crate) fn acts_as_cluster(job: &Job) -> bool {
+    job.door == Door::Duty && job.principal == Principal::cluster() && !is_named_so(&job.agent)
 }
 
 /// What a principal is granted. Roles and namespaces that are not there grant nothing.

@@ -109,26 +109,29 @@ impl Service {
         let object = model.as_ref().and_then(|key| state.object(key));
         let model = async {
             let object = object?;
-            Some((provider_of(object), self.model_is_up(object).await))
+            Some((provider_of(object), object.key.name.to_string(), self.model_is_up(object).await))
         };
         let (servers, model) = join(servers, model).await;
         let mut found = Vec::new();
-        let named = |verdict: fn(&Verdict) -> bool| {
-            let all = servers.iter().filter(move |(found, _)| verdict(found)).map(|(_, key)| key.name.to_string());
-            all.collect::<Vec<_>>().join(", ")
-        };
         // An agent that is a tool cannot run without its server.
         let is_tool = contract.pointer("/provider/type").and_then(Value::as_str) == Some("mcp");
-        let unreachable = named(|verdict| matches!(verdict, Verdict::Down(_)));
+        let down = servers.iter().filter(|(verdict, _)| matches!(verdict, Verdict::Down(_)));
+        let unreachable = down.map(|(_, key)| key.name.as_str()).collect::<Vec<_>>().join(", ");
         if !unreachable.is_empty() {
             let status = if is_tool { Status::Error } else { Status::Degraded };
             found.push((status, format!("Unreachable: {unreachable}")));
         }
-        let unknown = named(|verdict| matches!(verdict, Verdict::Unknown(_)));
+        let of_model = model.as_ref().map(|(_, name, verdict)| (name.as_str(), verdict));
+        let asked = servers.iter().map(|(verdict, key)| (key.name.as_str(), verdict)).chain(of_model);
+        let unknown = asked.filter_map(|(name, verdict)| match verdict {
+            Verdict::Unknown(why) => Some(format!("{name} ({why})")),
+            _ => None,
+        });
+        let unknown: Vec<String> = unknown.collect();
         if !unknown.is_empty() {
-            found.push((Status::Degraded, format!("Not asked: {unknown}")));
+            found.push((Status::Degraded, format!("Not asked: {}", unknown.join(", "))));
         }
-        if let Some((provider, Verdict::Down(why))) = model {
+        if let Some((provider, _, Verdict::Down(why))) = model {
             found.push((Status::Degraded, format!("LLM: {provider}: {why}")));
         }
         found

@@ -8,16 +8,17 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use atlas_mcp_spec::ServerSpec;
+use atlas_model::ModelSpec;
 use atlas_raft::{AppliedBatch, Leadership};
 use atlas_state::State;
 use atlas_types::{AgentName, AgentVersion, Event, JobChange, JobId, MemberId, Object, SecretText};
-use serde::Deserialize;
 
 use crate::attachments::BearerRefused;
 use crate::peers::PeerError;
 use crate::secrets::Asks;
 use crate::service::Shared;
-use crate::submit::resolve;
+use crate::submit::{Draft, resolve};
 use crate::{Caller, Error, Service, Submission};
 
 /// Most agents that are looked at to find out whether one of them, or of those that they require, passes on the credential.
@@ -34,13 +35,6 @@ impl fmt::Debug for Inbound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Inbound")
     }
-}
-
-/// The part of the spec of an MCP server or a model that says whether it gets the credential.
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Forwards {
-    forward_inbound_auth: bool,
 }
 
 impl Caller {
@@ -67,10 +61,19 @@ impl Service {
     ) -> Result<Option<Submission>, Error> {
         let Some(Inbound(bearer)) = &caller.inbound else { return Ok(None) };
         let state = self.shared.current().await?;
-        if !forwards(&state, caller, submission)? {
+        // What is wrong with it, or was answered before, is told by who submits it.
+        let is_settled =
+            submission.check().is_err() || Draft::new(caller, submission, job).remembered(&state).is_some();
+        if is_settled || !forwards(&state, caller, submission) {
             return Ok(None);
         }
-        self.hold_bearer(job, bearer.clone()).map_err(|error| Error::Malformed(error.to_string()))?;
+        // What is refused leaves no credential at the other controllers, which would hold it for a while.
+        self.refuses(caller, submission, state).await?;
+        let now = self.shared.env.clock.monotonic();
+        // While authentication is off, all callers have one name.
+        let of = caller.is_authenticated().then_some(&caller.principal);
+        let held = self.bearers().hold_of(of, job, bearer.clone(), now);
+        held.map_err(|error| Error::Malformed(error.to_string()))?;
         let leads = matches!(*self.shared.handle.leadership().borrow(), Leadership::Leader { .. });
         let group = self.shared.peers.group();
         let leader = group.leader.filter(|_| !leads);
@@ -85,9 +88,16 @@ impl Service {
         }
         if !leads {
             let held = self.held_at(leader, job, bearer).await;
-            held.inspect_err(|_| self.bearers().forget(job))?;
+            held.inspect_err(|_| self.forget_unsubmitted(job))?;
         }
         Ok(Some(Submission { bearer: true, ..submission.clone() }))
+    }
+
+    /// Drops the credential of a job that was refused, unless an earlier try has made the job.
+    pub(crate) fn forget_unsubmitted(&self, job: JobId) {
+        if self.shared.handle.applied().job(job).is_none() {
+            self.bearers().forget(job);
+        }
     }
 
     async fn held_at(&self, leader: Option<MemberId>, job: JobId, bearer: &SecretText) -> Result<(), Error> {
@@ -121,14 +131,15 @@ pub(crate) async fn sweep(shared: Arc<Shared>) {
     }
 }
 
-/// Whether the agent of a submission, or one that it requires, names a server or a model that gets the credential of callers.
-fn forwards(state: &State, caller: &Caller, submission: &Submission) -> Result<bool, Error> {
-    let Some(agent) = resolve(caller, submission, state)? else { return Ok(false) };
+/// Whether the agent of a submission, or one that it requires, names a server or a model that gets the credential of callers. What has no
+/// agent, such as a stored chain that is not callable yet, passes on nothing.
+fn forwards(state: &State, caller: &Caller, submission: &Submission) -> bool {
+    let Ok(Some(agent)) = resolve(caller, submission, state) else { return false };
     let mut seen = BTreeSet::from([agent.name.clone()]);
     let mut waiting = VecDeque::from([agent]);
     while let Some(agent) = waiting.pop_front() {
         if names_one(state, &agent, Asks { namespace: &caller.namespace, input: Some(&submission.input) }) {
-            return Ok(true);
+            return true;
         }
         for required in &agent.spec.requires {
             let name = AgentName::new(&required.name).ok();
@@ -139,7 +150,7 @@ fn forwards(state: &State, caller: &Caller, submission: &Submission) -> Result<b
             }
         }
     }
-    Ok(false)
+    false
 }
 
 /// Whether a server or a model that an agent names gets the credential.
@@ -150,7 +161,11 @@ fn names_one(state: &State, agent: &AgentVersion, asks: Asks<'_>) -> bool {
     servers.chain(models).filter_map(|key| state.object(&key)).any(|object| passes_on(object))
 }
 
-/// Whether a server or a model gets the credential of callers.
+/// Whether a server or a model gets the credential of callers. One that shows its own does not.
 pub(crate) fn passes_on(object: &Object) -> bool {
-    serde_json::from_slice::<Forwards>(&object.spec).is_ok_and(|spec| spec.forward_inbound_auth)
+    match object.key.kind.as_str() {
+        "mcp-server" => ServerSpec::read(&object.spec).is_ok_and(|spec| spec.forwards()),
+        "model" => ModelSpec::read(&object.spec).is_ok_and(|spec| spec.forwards()),
+        _ => false,
+    }
 }

@@ -57,6 +57,7 @@ mod park;
 mod peers;
 mod pins;
 mod policy;
+mod probes;
 mod questions;
 mod receipt;
 mod resolve;

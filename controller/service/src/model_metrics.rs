@@ -11,7 +11,9 @@ use atlas_types::{
 };
 use serde::Deserialize;
 
-use crate::needs::server_asked;
+use crate::inbound::passes_on;
+use crate::needs::{answered, server_asked};
+use crate::secrets::Asks;
 use crate::series::{OTHER, PAIRS_MAX, Series, TOOLS_MAX};
 
 /// Longest name of a model that is shown.
@@ -22,11 +24,13 @@ const NAME_BYTES_MAX: usize = 128;
 pub(crate) struct ModelMetrics {
     pairs: Series<2>,
     tools: Series<3>,
+    /// The agents and servers with a series that says whether the server answers.
+    up: BTreeSet<[String; 2]>,
 }
 
 impl Default for ModelMetrics {
     fn default() -> Self {
-        Self { pairs: Series::new(PAIRS_MAX), tools: Series::new(TOOLS_MAX) }
+        Self { pairs: Series::new(PAIRS_MAX), tools: Series::new(TOOLS_MAX), up: BTreeSet::new() }
     }
 }
 
@@ -84,6 +88,12 @@ impl ModelMetrics {
                         metrics.agent_loop_aborted.get_or_create(&ByLoopEnd { agent, reason: LoopEnd::repeat }).inc();
                     }
                 }
+                Event::ObjectDeleted { object } if object.key.kind.as_str() == "mcp-server" => {
+                    self.gone(metrics, state, |[_, server]| server == object.key.name.as_str());
+                }
+                Event::Agent { agent } | Event::AgentDeleted { agent } if agent.retired => {
+                    self.gone(metrics, state, |[name, _]| name == agent.name.as_str());
+                }
                 _ => {}
             }
         }
@@ -97,21 +107,25 @@ impl ModelMetrics {
             call(metrics, &ByLlmCall { agent, model }, &step.usage, counted.usage);
         }
         for step in steps.iter().filter(|step| matches!(step.kind, StepKind::Tools | StepKind::Effect)) {
-            let agent = state.job(job).map_or(OTHER, |job| job.agent.as_str());
-            self.round(metrics, agent, &step.outcome);
+            let job = state.job(job);
+            let forwards = |server: &str| {
+                let key = Asks { namespace: &job?.namespace, input: None }.server(server)?;
+                Some(passes_on(state.object(&key)?))
+            };
+            let agent = job.map_or(OTHER, |job| job.agent.as_str());
+            self.round(metrics, agent, &step.outcome, |server| forwards(server).unwrap_or(false));
         }
     }
 
     /// Counts the calls of a round. A larger round is in an artifact, and its calls are recorded once more by themselves.
-    fn round(&mut self, metrics: &Metrics, agent: &str, outcome: &Payload) {
+    /// `forwards` tells which servers get the credentials of callers.
+    fn round(&mut self, metrics: &Metrics, agent: &str, outcome: &Payload, forwards: impl Fn(&str) -> bool) {
         let PayloadBody::Inline(bytes) = &outcome.body else { return };
         // Rounds of other tools are lists.
         let Ok(Round { mcp }) = serde_json::from_slice(bytes) else { return };
         for call in mcp {
             let [agent, server, operation] = self.triple(agent, &call);
-            let is_up = matches!(call.outcome.as_str(), "ok" | "error");
-            let up = ByServer { agent: agent.clone(), server: server.clone() };
-            metrics.downstream_up.get_or_create(&up).set(i64::from(is_up));
+            self.set_up(metrics, &agent, &server, answered(&call.outcome, forwards(&call.server)));
             let by_tool = ByTool { agent: agent.clone(), server: server.clone(), operation: operation.clone() };
             metrics.tool_call_duration.get_or_create(&by_tool).observe(call.duration_us as f64 / 1e6);
             let outcome = if call.outcome.len() > NAME_BYTES_MAX { OTHER.to_owned() } else { call.outcome };
@@ -121,14 +135,35 @@ impl ModelMetrics {
 
     /// Notes for all agents that name a server whether it answers.
     fn server(&mut self, metrics: &Metrics, state: &State, server: &ObjectKey, is_up: bool) {
+        if state.object(server).is_none() {
+            return;
+        }
         let names = |agent: &&Arc<AgentVersion>| {
             !agent.retired && agent.spec.servers.iter().any(|named| named == server.name.as_str())
         };
         for agent in state.agents(&server.namespace).filter(names) {
             let call = ToolCall { server: server.name.to_string(), ..ToolCall::default() };
             let [agent, server, _] = self.triple(agent.name.as_str(), &call);
-            metrics.downstream_up.get_or_create(&ByServer { agent, server }).set(is_up.into());
+            self.set_up(metrics, &agent, &server, is_up);
         }
+    }
+
+    fn set_up(&mut self, metrics: &Metrics, agent: &str, server: &str, is_up: bool) {
+        let [agent, server] = [agent, server].map(str::to_owned);
+        self.up.insert([agent.clone(), server.clone()]);
+        metrics.downstream_up.get_or_create(&ByServer { agent, server }).set(is_up.into());
+    }
+
+    /// Removes series of servers that no agent names any more, so that nobody is alarmed about them.
+    fn gone(&mut self, metrics: &Metrics, state: &State, may_be_gone: impl Fn(&[String; 2]) -> bool) {
+        self.up.retain(|pair| {
+            let stays = !may_be_gone(pair) || is_named(state, pair);
+            if !stays {
+                let [agent, server] = pair.clone();
+                metrics.downstream_up.remove(&ByServer { agent, server });
+            }
+            stays
+        });
     }
 
     /// The labels for a call of a tool.
@@ -140,6 +175,16 @@ impl ModelMetrics {
     fn pair(&mut self, agent: &str, model: &str) -> [String; 2] {
         self.pairs.labels([agent.to_owned(), short(model)])
     }
+}
+
+/// Whether an agent in service names a server that exists. Names of namespaces are not in the series.
+fn is_named(state: &State, [agent, server]: &[String; 2]) -> bool {
+    state.agents_everywhere().any(|version| {
+        let is_so = |named: &String| named == server || named.starts_with("{input.");
+        let names = !version.retired && version.name.as_str() == agent && version.spec.servers.iter().any(is_so);
+        let key = || Asks { namespace: &version.namespace, input: None }.server(server);
+        names && key().is_some_and(|key| state.object(&key).is_some())
+    })
 }
 
 fn short(name: &str) -> String {
@@ -209,10 +254,10 @@ mod tests {
     fn a_call_of_a_tool_counts_by_agent_server_and_tool() {
         let (metrics, mut models) = (Metrics::new(), ModelMetrics::default());
         let round = br#"{"mcp":[{"server":"lab","tool":"add","outcome":"ok","duration_us":2000}],"returned":[]}"#;
-        models.round(&metrics, "thinker", &Payload::inline(round));
+        models.round(&metrics, "thinker", &Payload::inline(round), |_| false);
         let down = br#"{"mcp":[{"server":"lab","tool":"add","outcome":"timeout","duration_us":1}]}"#;
-        models.round(&metrics, "thinker", &Payload::inline(down));
-        models.round(&metrics, "thinker", &Payload::inline(br#"[{"call":"1"}]"#));
+        models.round(&metrics, "thinker", &Payload::inline(down), |_| false);
+        models.round(&metrics, "thinker", &Payload::inline(br#"[{"call":"1"}]"#), |_| false);
         let text = metrics.render();
         for line in [
             r#"atlas_tool_calls_total{agent="thinker",server="lab",operation="add",outcome="ok"} 1"#,
@@ -236,7 +281,7 @@ mod tests {
             let round = format!(
                 r#"{{"mcp":[{{"server":"server-{number}","tool":"read_a_page","outcome":"ok","duration_us":2000}}]}}"#
             );
-            models.round(&metrics, &agent, &Payload::inline(round.as_bytes()));
+            models.round(&metrics, &agent, &Payload::inline(round.as_bytes()), |_| false);
             let [by_agent, model] = models.pair(&agent, "claude-sonnet-4-5");
             call(&metrics, &ByLlmCall { agent: by_agent, model }, &usage, tokens);
             let [agent] = agents.labels([agent]);

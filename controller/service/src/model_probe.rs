@@ -8,25 +8,22 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-// The agent that asks. Models of a namespace without it are not probed.
-use atlas_model::PROBE_AGENT as AGENT;
 use atlas_raft::Leadership;
 use atlas_state::State;
-use atlas_types::{AgentName, Door, JobId, ObjectKey, ObjectKind};
-use bytes::Bytes;
+use atlas_types::{Door, JobId, ObjectKey, ObjectKind};
 use serde_json::json;
 
 use crate::inbound::passes_on;
 use crate::model_health::checked_at;
+use crate::needs::UNASKED;
+use crate::probes::{self, OwnAgent, Standing};
 use crate::service::Shared;
-use crate::{Caller, Error, Service, Submission};
+use crate::{Caller, Error, Service};
 
 /// How often the leader looks for models that are due, at most.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 /// Most probes at the same time.
 const PROBES_MAX: usize = 4;
-/// Below all jobs of people.
-const PRIORITY: i64 = -1_000;
 
 /// Which probes one leader has made.
 #[derive(Debug)]
@@ -79,15 +76,13 @@ pub(crate) async fn probe(shared: Arc<Shared>) {
 async fn look(service: &Service, schedule: &mut Schedule) -> Result<(), Error> {
     let shared = &service.shared;
     let state = shared.handle.applied();
-    let agent = AgentName::new(AGENT)?;
+    let own = probes::probe()?;
     let now = shared.env.clock.wall().0 as f64 / 1e6;
     let ended = |job: JobId| state.job(job).is_none_or(|job| job.status.is_terminal());
-    for key in schedule.due(&models(&state, &agent)?, ended, now) {
+    for key in schedule.due(&models(shared, &state, own)?, ended, now) {
         schedule.asked.insert(key.clone(), now);
         let caller = Caller { namespace: key.namespace.clone(), ..Caller::cluster(Door::Duty) };
-        let input = json!({ "model": key.name.as_str() }).to_string();
-        let submission =
-            Submission { priority: PRIORITY, refuse: true, ..Submission::new(agent.clone(), Bytes::from(input)) };
+        let submission = own.submission(&json!({ "model": key.name.as_str() }), UNASKED);
         match service.submit(&caller, submission).await {
             Ok(job) => {
                 schedule.running.insert(key, job);
@@ -100,13 +95,20 @@ async fn look(service: &Service, schedule: &mut Schedule) -> Result<(), Error> {
     Ok(())
 }
 
-/// The models that were asked before, with the time of the last observation, in namespaces that have the agent.
-fn models(state: &State, agent: &AgentName) -> Result<BTreeMap<ObjectKey, f64>, Error> {
+/// The models that were asked before, with the time of the last observation, in namespaces that have the cluster's own agent.
+fn models(shared: &Shared, state: &State, own: &'static OwnAgent) -> Result<BTreeMap<ObjectKey, f64>, Error> {
     let asked = state.objects_of_kind(&ObjectKind::new("model")?).filter_map(|object| {
         // Without the credential of a caller the provider says nothing about itself.
         let seen = checked_at(object).filter(|_| !passes_on(object))?;
-        state.agent_latest(&object.key.namespace, agent)?;
-        Some((object.key.clone(), seen))
+        let namespace = &object.key.namespace;
+        match own.standing(state, namespace) {
+            Standing::Ready => Some((object.key.clone(), seen)),
+            Standing::Missing => None,
+            Standing::Foreign => {
+                shared.needs.is_foreign(namespace, own);
+                None
+            }
+        }
     });
     Ok(asked.collect())
 }

@@ -6,20 +6,18 @@ use std::future::pending;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use atlas_mcp_spec::{CHECK_AGENT, CHECK_CONTRACT, ServerSpec, Transport};
-use atlas_model::{PROBE_AGENT, PROBE_CONTRACT};
-use atlas_package::PackFile;
+use atlas_mcp_spec::{ServerSpec, Transport};
 use atlas_raft::Leadership;
 use atlas_state::State;
-use atlas_types::{AgentName, Door, FailureKind, Job, JobStatus, ObjectKey, PayloadBody};
-use bytes::Bytes;
+use atlas_types::{Door, FailureKind, Job, JobStatus, Namespace, ObjectKey, PayloadBody};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::{Mutex as AsyncMutex, Semaphore};
 
 use crate::inbound::passes_on;
+use crate::probes::{self, OwnAgent, Standing};
 use crate::service::Shared;
-use crate::{Caller, Error, Service, Submission};
+use crate::{Caller, Error, Service};
 
 /// How long an answer counts.
 const KEPT: Duration = Duration::from_secs(5);
@@ -29,8 +27,15 @@ const WAIT_MAX: Duration = Duration::from_secs(5);
 const ASKING_MAX: usize = 16;
 /// Most answers that are kept.
 const ANSWERS_MAX: usize = 1_024;
-/// Most agents whose needs are looked at in one round.
-const AGENTS_MAX: usize = 1_000;
+/// Most servers that are asked in one round. The next round begins with those after them.
+const SERVERS_MAX: usize = 1_000;
+/// Most namespaces whose foreign agents are remembered, so that the log names each once.
+const NAMED_MAX: usize = 1_024;
+
+/// The priority of a question that somebody waits for.
+const ASKED: i64 = 0;
+/// The priority of a question that nobody waits for: below all jobs of people.
+pub(crate) const UNASKED: i64 = -1_000;
 
 /// What is known of something that an agent needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,11 +53,13 @@ type Answer = Arc<AsyncMutex<Option<(Duration, Verdict)>>>;
 pub(crate) struct Needs {
     answers: Mutex<HashMap<ObjectKey, Answer>>,
     asking: Semaphore,
+    /// The foreign agents that the log has named.
+    named: Mutex<BTreeSet<(Namespace, &'static str)>>,
 }
 
 impl Default for Needs {
     fn default() -> Self {
-        Self { answers: Mutex::default(), asking: Semaphore::new(ASKING_MAX) }
+        Self { answers: Mutex::default(), asking: Semaphore::new(ASKING_MAX), named: Mutex::default() }
     }
 }
 
@@ -65,21 +72,29 @@ impl Needs {
         }
         answers.entry(key.clone()).or_default().clone()
     }
+
+    /// Says in the log, once for a namespace, that it has another agent in the place of one of the cluster's.
+    pub(crate) fn is_foreign(&self, namespace: &Namespace, own: &'static OwnAgent) {
+        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        if named.len() < NAMED_MAX && named.insert((namespace.clone(), own.name.as_str())) {
+            tracing::warn!(%namespace, agent = %own.name, "{}", own.foreign());
+        }
+    }
 }
 
 impl Service {
     /// Whether an MCP server answers a handshake. Programs are not started for that: of them nothing is known here.
     pub(crate) async fn server_answers(&self, state: &State, key: &ObjectKey) -> Verdict {
+        self.server_answers_by(state, key, ASKED).await
+    }
+
+    async fn server_answers_by(&self, state: &State, key: &ObjectKey, priority: i64) -> Verdict {
         let Some(object) = state.object(key) else { return Verdict::Down("there is no such MCP server".to_owned()) };
         match ServerSpec::read(&object.spec) {
             Ok(spec) if spec.transport == Transport::Stdio => Verdict::Up,
             Ok(_) => {
-                self.verdict_on(
-                    key,
-                    (CHECK_AGENT, CHECK_CONTRACT),
-                    json!({ "server": key.name.as_str(), "probe": true }),
-                )
-                .await
+                let input = json!({ "server": key.name.as_str(), "probe": true });
+                self.verdict_on(key, probes::check(), &input, priority).await
             }
             Err(error) => Verdict::Down(error.to_string()),
         }
@@ -87,11 +102,21 @@ impl Service {
 
     /// Whether a model can be reached.
     pub(crate) async fn model_answers(&self, key: &ObjectKey) -> Verdict {
-        self.verdict_on(key, (PROBE_AGENT, PROBE_CONTRACT), json!({ "model": key.name.as_str() })).await
+        self.verdict_on(key, probes::probe(), &json!({ "model": key.name.as_str() }), ASKED).await
     }
 
     /// The answer about an object, at most some seconds old.
-    async fn verdict_on(&self, key: &ObjectKey, (agent, contract): (&str, &str), input: Value) -> Verdict {
+    async fn verdict_on(
+        &self,
+        key: &ObjectKey,
+        own: Result<&'static OwnAgent, Error>,
+        input: &Value,
+        priority: i64,
+    ) -> Verdict {
+        let own = match own {
+            Ok(own) => own,
+            Err(error) => return Verdict::Unknown(error.to_string()),
+        };
         let answer = self.shared.needs.answer(key);
         let mut known = answer.lock().await;
         let clock = &self.shared.env.clock;
@@ -100,7 +125,7 @@ impl Service {
         }
         let verdict = match self.shared.needs.asking.acquire().await {
             Ok(_room) => self
-                .ask_about(key, (agent, contract), &input)
+                .ask_about(key, own, input, priority)
                 .await
                 .unwrap_or_else(|error| Verdict::Unknown(error.to_string())),
             Err(_) => return Verdict::Unknown("the controller stops".to_owned()),
@@ -112,20 +137,21 @@ impl Service {
     async fn ask_about(
         &self,
         key: &ObjectKey,
-        (agent, contract): (&str, &str),
+        own: &'static OwnAgent,
         input: &Value,
+        priority: i64,
     ) -> Result<Verdict, Error> {
         let caller = Caller { namespace: key.namespace.clone(), ..Caller::cluster(Door::Duty) };
-        let name = AgentName::new(agent)?;
-        let state = self.shared.handle.applied();
-        if state.agent_latest(&caller.namespace, &name).is_none() {
-            let file = PackFile { path: "agent.yaml".to_owned(), bytes: contract.into(), executable: false };
-            let package =
-                atlas_package::pack_files(vec![file]).map_err(|error| Error::internal("pack an agent", &error))?;
-            self.register_made(&caller, package.bytes.into()).await?;
+        let state = self.shared.current().await?;
+        match own.standing(&state, &caller.namespace) {
+            Standing::Ready => {}
+            Standing::Missing => drop(self.register_made(&caller, own.package.clone()).await?),
+            Standing::Foreign => {
+                self.shared.needs.is_foreign(&caller.namespace, own);
+                return Ok(Verdict::Unknown(own.foreign()));
+            }
         }
-        let submission = Submission { refuse: true, ..Submission::new(name, Bytes::from(input.to_string())) };
-        let shown = self.submit_and_wait(&caller, submission, WAIT_MAX).await?;
+        let shown = self.submit_and_wait(&caller, own.submission(input, priority), WAIT_MAX).await?;
         let job = shown.job();
         if !job.status.is_terminal() {
             self.cancel(&caller, job.id, true).await?;
@@ -140,21 +166,28 @@ impl Service {
 }
 
 fn error_of(job: &Job) -> String {
-    job.failure.as_ref().map(|failure| failure.error.to_string()).unwrap_or_default()
+    let told = job.failure.as_ref().map(|failure| failure.error.to_string());
+    told.unwrap_or_else(|| format!("the job that asks is {}", job.status.as_str()))
 }
 
-/// What a probe of a model says.
+/// What a probe of a model says. Nothing, if it has not asked; the same holds for a server.
 fn of_model(job: &Job, output: Option<Value>) -> Verdict {
     let output = output.unwrap_or_default();
     match output["health"].as_str() {
-        _ if job.status != JobStatus::Completed => Verdict::Down(error_of(job)),
+        _ if job.status != JobStatus::Completed => Verdict::Unknown(error_of(job)),
         Some("failed") => Verdict::Down(output["error"].as_str().unwrap_or_default().to_owned()),
         _ => Verdict::Up,
     }
 }
 
-/// The server that a job of the agent for it has asked, and whether that answered. One that wants the credential of a caller answers also
-/// by refusing who has none.
+/// Whether a server answered, by the word for what a call of it came to. One that refuses what a credential may do answers, and one that
+/// wants the credential of a caller answers also by refusing who has none.
+pub(crate) fn answered(word: &str, forwards: bool) -> bool {
+    matches!(word, "ok" | "error" | "refused" | "forbidden") || (forwards && word == "unauthorized")
+}
+
+/// The server that a job of the agent for it has asked, and whether that answered; none if the job has failed without asking, for example
+/// because no node has a place for it.
 pub(crate) fn server_asked(state: &State, job: &Job) -> Option<(ObjectKey, bool)> {
     #[derive(Deserialize, Default)]
     #[serde(default)]
@@ -162,17 +195,17 @@ pub(crate) fn server_asked(state: &State, job: &Job) -> Option<(ObjectKey, bool)
         #[serde(rename = "_error_kind")]
         kind: String,
     }
-    if job.agent.as_str() != CHECK_AGENT {
-        return None;
-    }
+    probes::check().ok().filter(|own| own.runs(job))?;
     let PayloadBody::Inline(input) = &job.input.body else { return None };
     let asks = crate::secrets::Asks { namespace: &job.namespace, input: Some(input) };
     let key = asks.server("{input.server}")?;
     let answered = match (job.status, job.failure.as_ref().map(|failure| failure.kind)) {
         (JobStatus::Completed, _) | (JobStatus::Failed, Some(FailureKind::Agent)) => true,
         (JobStatus::Failed, Some(FailureKind::Dependency)) => {
-            let Told { kind } = serde_json::from_slice(&job.metadata).unwrap_or_default();
-            kind == "unauthorized" && state.object(&key).is_some_and(|object| passes_on(object))
+            // What its worker could not be given is missing here, too, and no server was asked then.
+            let Told { kind } =
+                serde_json::from_slice(&job.metadata).ok().filter(|told: &Told| !told.kind.is_empty())?;
+            answered(&kind, state.object(&key).is_some_and(|object| passes_on(object)))
         }
         _ => return None,
     };
@@ -183,21 +216,68 @@ pub(crate) fn server_asked(state: &State, job: &Job) -> Option<(ObjectKey, bool)
 pub(crate) async fn watch(shared: Arc<Shared>) {
     let Some(every) = shared.limits.models_probed_every else { return pending().await };
     let service = Service { shared: Arc::clone(&shared) };
+    let mut last = None;
     loop {
         shared.env.clock.sleep(every).await;
         if !matches!(*shared.handle.leadership().borrow(), Leadership::Leader { .. }) {
             continue;
         }
         let state = shared.handle.applied();
-        let mut servers: BTreeSet<ObjectKey> = BTreeSet::new();
-        let named = state.agents_everywhere().filter(|agent| !agent.retired && !agent.spec.servers.is_empty());
-        for agent in named.take(AGENTS_MAX) {
-            let asks = crate::secrets::Asks { namespace: &agent.namespace, input: None };
-            let keys = agent.spec.servers.iter().filter_map(|name| asks.server(name));
-            servers.extend(keys.filter(|key| state.object(key).is_some()));
+        let round = after(&named_by_agents(&state), last.as_ref(), SERVERS_MAX);
+        last = round.last().cloned();
+        for key in round {
+            service.server_answers_by(&state, &key, UNASKED).await;
         }
-        for key in servers {
-            service.server_answers(&state, &key).await;
+    }
+}
+
+/// The servers that agents name and that exist.
+fn named_by_agents(state: &State) -> BTreeSet<ObjectKey> {
+    let mut servers = BTreeSet::new();
+    for agent in state.agents_everywhere().filter(|agent| !agent.retired) {
+        let asks = crate::secrets::Asks { namespace: &agent.namespace, input: None };
+        let keys = agent.spec.servers.iter().filter_map(|name| asks.server(name));
+        servers.extend(keys.filter(|key| state.object(key).is_some()));
+    }
+    servers
+}
+
+/// The next ones after the last one, and then from the first one on, each once.
+fn after<T: Ord + Clone>(all: &BTreeSet<T>, last: Option<&T>, max: usize) -> Vec<T> {
+    let is_next = |one: &&T| last.is_none_or(|last| *one > last);
+    let next = all.iter().filter(is_next);
+    let again = all.iter().filter(|one| !is_next(one));
+    next.chain(again).take(max).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_asked_in_turn() {
+        let all = BTreeSet::from([1, 2, 3, 4, 5]);
+        assert_eq!(after(&all, None, 2), [1, 2]);
+        assert_eq!(after(&all, Some(&2), 2), [3, 4]);
+        assert_eq!(after(&all, Some(&4), 2), [5, 1]);
+        // The last one may be gone.
+        assert_eq!(after(&all, Some(&9), 9), [1, 2, 3, 4, 5]);
+        assert!(after(&BTreeSet::<u8>::new(), Some(&1), 9).is_empty());
+    }
+
+    #[test]
+    fn a_server_that_refuses_answers() {
+        for (word, alone, forwarding) in [
+            ("ok", true, true),
+            ("error", true, true),
+            ("refused", true, true),
+            ("forbidden", true, true),
+            ("unauthorized", false, true),
+            ("unreachable", false, false),
+            ("timeout", false, false),
+            ("configuration", false, false),
+        ] {
+            assert_eq!((answered(word, false), answered(word, true)), (alone, forwarding), "{word}");
         }
     }
 }

@@ -200,10 +200,21 @@ impl Service {
         let carrying = self.hold_inbound(caller, submission, id).await?;
         let submission = carrying.as_ref().unwrap_or(submission);
         let submitted = self.submit_one(caller, submission, id, read).await;
-        if carrying.is_some() && !matches!(submitted, Ok(submitted) if submitted == id) {
-            self.bearers().forget(id);
+        let is_unused = match &submitted {
+            Ok(submitted) => *submitted != id,
+            // The job may be there.
+            Err(error) => !matches!(error, Error::OutcomeUnknown | Error::Unrecorded),
+        };
+        if carrying.is_some() && is_unused {
+            self.forget_unsubmitted(id);
         }
         submitted
+    }
+
+    /// Refuses what submitting it would refuse.
+    pub(crate) async fn refuses(&self, caller: &Caller, submission: &Submission, state: State) -> Result<(), Error> {
+        let mut judge = Judge { state, sure: None };
+        Box::pin(judge.verdict(self, caller, submission)).await?.map(drop)
     }
 
     async fn submit_one(

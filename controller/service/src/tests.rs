@@ -3,6 +3,7 @@
 mod conversations;
 mod enrollment;
 mod objects;
+mod probes;
 
 use std::sync::Arc;
 use std::time::Duration;

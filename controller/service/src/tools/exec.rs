@@ -34,7 +34,12 @@ impl Service {
         let priority = call.arguments.get("priority").map_or(0, whole);
         let questions = call.from.as_ref().map(|from| from.job.questions.clone()).unwrap_or_default();
         let submission = Submission { priority, questions, ..Submission::new(agent, Bytes::from(input.to_string())) };
-        let id = self.submit_as(&call.caller, &submission, call.from.as_ref().map(|from| from.spawned)).await?;
+        let mut caller = call.caller.clone();
+        if let Some(from) = &call.from {
+            // By the same rule as for a child.
+            caller = caller.with_inbound(self.bearers().of(from.job.id));
+        }
+        let id = self.submit_as(&caller, &submission, call.from.as_ref().map(|from| from.spawned)).await?;
         Ok(json!({"job_id": id.to_string()}))
     }
 
