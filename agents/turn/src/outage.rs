@@ -26,6 +26,9 @@ pub struct Outage {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutageStep {
     pub outage: Outage,
+    /// The job that waits. In the journal of one that goes on from another, the outage says nothing about now.
+    #[serde(default)]
+    pub job: String,
 }
 
 /// When a job asks again.
@@ -49,6 +52,8 @@ impl Outage {
     const FIRST: Duration = Duration::from_secs(2);
     const SHORTEST: Duration = Duration::from_secs(5);
     const LONGEST: Duration = Duration::from_secs(20);
+    /// At most so much is added to a pause that the provider names.
+    const SPREAD: Duration = Duration::from_secs(10);
 
     /// An outage that begins now.
     pub fn begin(model: &str, error: &str, now_us: i64, patience: Duration) -> Self {
@@ -59,6 +64,11 @@ impl Outage {
     /// The key of the step that records the outage of a call.
     pub fn key(call: Key) -> Key {
         Key::of(&("outage", call.0))
+    }
+
+    /// The key in a journal whose steps are found in any order, where the outages of jobs that a job goes on from are to be left out.
+    pub fn key_of_job(call: Key, job: &str) -> Key {
+        Key::of(&("outage", call.0, job))
     }
 
     /// How long it has lasted.
@@ -72,7 +82,7 @@ impl Outage {
     }
 
     /// When the job asks again; none if it has waited long enough. The provider may have named a pause. `random` takes up to half of
-    /// the pause away, so that jobs that failed together do not return together.
+    /// the usual pause away and adds up to half of the named one, so that jobs that failed together do not return together.
     pub fn again(&self, now_us: i64, named: Option<Duration>, random: u64) -> Option<Again> {
         let left = Some(self.left(now_us)).filter(|left| !left.is_zero())?;
         let waited = self.age(now_us);
@@ -82,7 +92,10 @@ impl Outage {
         };
         let half = u64::try_from(full.as_micros() / 2).unwrap_or(u64::MAX);
         let pause = full.saturating_sub(Duration::from_micros(random % half.saturating_add(1)));
-        let pause = pause.max(named.unwrap_or_default()).min(left);
+        let named = named.unwrap_or_default();
+        let spread = u64::try_from((named / 2).min(Self::SPREAD).as_micros()).unwrap_or(u64::MAX);
+        let named = named.saturating_add(Duration::from_micros(random % spread.saturating_add(1)));
+        let pause = pause.max(named).min(left);
         let parks = waited.saturating_add(pause) >= Self::IN_PLACE;
         Some(Again { at_us: now_us.saturating_add(micros(pause)), pause, waited, parks })
     }
@@ -113,6 +126,11 @@ mod tests {
         assert_eq!(outage.again(at(60), None, 0), None);
         let named = outage.again(0, Some(Duration::from_secs(40)), 0).expect("time is left");
         assert_eq!((named.pause.as_secs(), named.parks), (40, true));
+        let pauses = [0, 1_234_567, 7_654_321].map(|random| outage.again(0, Some(Duration::from_secs(40)), random));
+        assert_eq!(
+            pauses.map(|again| again.map(|again| again.pause.as_micros())),
+            [Some(40_000_000), Some(41_234_567), Some(47_654_321)]
+        );
     }
 
     proptest! {
@@ -124,6 +142,13 @@ mod tests {
             // What does not park is tried again before the job would.
             prop_assert!(again.parks == (again.waited + again.pause >= Outage::IN_PLACE));
             prop_assert!(again.waited < Duration::from_secs(3) || again.parks, "{again:?}");
+        }
+
+        #[test]
+        fn a_named_pause_is_kept_and_spread(seconds in 21_u64..10_000, random: u64) {
+            let outage = Outage::begin("fast", "slow down", 0, Duration::from_secs(5_000));
+            let pause = outage.again(0, Some(Duration::from_secs(seconds)), random).expect("time is left").pause;
+            prop_assert!(pause.as_secs() >= seconds.min(5_000) && pause.as_secs() <= (seconds + 10).min(5_000));
         }
     }
 }

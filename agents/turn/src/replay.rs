@@ -147,7 +147,11 @@ impl Record<'_> {
         };
         let mut effects = turn.step(started, &check);
         loop {
-            let event = match effects.pop() {
+            let effect = effects.pop();
+            if let Some(Effect::Call { key }) = &effect {
+                self.pass_all("sleep", Outage::key(*key));
+            }
+            let event = match effect {
                 Some(Effect::Call { .. }) if self.is_next("start", AGAIN) => {
                     fixed = self.fixed(AGAIN)?;
                     check = checks(&fixed.settings);
@@ -155,7 +159,6 @@ impl Record<'_> {
                     continue;
                 }
                 Some(Effect::Call { key }) => {
-                    self.pass("sleep", Outage::key(key));
                     let Answered { place, answer } = self.read("model", key)?;
                     turn.answered_by(place);
                     Event::Answered(Box::new(answer))
@@ -274,6 +277,12 @@ impl Record<'_> {
     /// Passes over a step that may be there.
     fn pass(&mut self, kind: &str, key: Key) {
         self.next += usize::from(self.is_next(kind, key));
+    }
+
+    fn pass_all(&mut self, kind: &str, key: Key) {
+        while self.is_next(kind, key) {
+            self.next += 1;
+        }
     }
 
     fn is_next(&self, kind: &str, key: Key) -> bool {

@@ -138,7 +138,7 @@ pub struct Failure {
     pub error: CallError,
     /// The last error of each target before, with the target's place.
     pub earlier: Vec<(usize, CallError)>,
-    /// The targets, by place, that would fail in the same way once more: the provider says so, or its API is elsewhere.
+    /// The targets, by place, that would fail in the same way once more: the provider says so, its API is elsewhere, or the settings do not fit it.
     pub lasting: BTreeSet<usize>,
 }
 

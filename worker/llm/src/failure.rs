@@ -27,9 +27,9 @@ pub fn cut_off() -> CallError {
 /// of a gateway without its server, a limit of calls.
 pub fn is_outage(error: &CallError) -> bool {
     match error.kind {
-        // A certificate that is refused stays so.
-        CallErrorKind::Connection => !error.message.contains("certificate"),
-        CallErrorKind::RateLimited => true,
+        // Where an answer began, the provider may have worked for it, and another try may break off at the same place.
+        CallErrorKind::Connection => error.status.is_none(),
+        CallErrorKind::RateLimited => !error.status.is_some_and(|status| (200..300).contains(&status)),
         CallErrorKind::Provider => matches!(error.status, Some(502..=504 | 529)),
         _ => false,
     }

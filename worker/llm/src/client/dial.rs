@@ -26,6 +26,32 @@ type Connecting<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
 /// Maximum time of a connection's set-up: name, TCP, proxy and TLS together.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The errors of proxies of HTTP.
+type TunnelError = <Tunnel<Dial> as Service<Uri>>::Error;
+
+/// Whether a request without an answer would fail in the same way once more, because of settings and not of an outage: the proxy wants
+/// a password, the two sides do not agree on TLS, the answer is not HTTP, or the system forbids the connection.
+pub(super) fn is_lasting(error: &(dyn Error + 'static)) -> bool {
+    use io::ErrorKind::{InvalidData, InvalidInput, PermissionDenied};
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let io = error.downcast_ref::<io::Error>();
+        let is_forbidden = io.is_some_and(|io| matches!(io.kind(), InvalidData | InvalidInput | PermissionDenied));
+        let tunnel = error.downcast_ref::<TunnelError>();
+        let is_locked = tunnel.is_some_and(|tunnel| matches!(tunnel, TunnelError::ProxyAuthRequired));
+        let is_strange = error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse);
+        if is_forbidden || is_locked || is_strange || error.is::<rustls::Error>() {
+            return true;
+        }
+        // The source of an input error is that of the error within it.
+        next = match io.and_then(io::Error::get_ref) {
+            Some(within) => Some(within),
+            None => error.source(),
+        };
+    }
+    false
+}
+
 /// A connector for one proxy setting.
 #[derive(Clone)]
 pub struct Connector {

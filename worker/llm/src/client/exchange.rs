@@ -10,7 +10,7 @@ use http::{HeaderMap, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 
-use super::{Client, Http, address, astray, backoff, limited};
+use super::{Client, Http, address, astray, backoff, dial, limited};
 use crate::bounds::{ANSWER_BYTES_MAX, ERROR_BODY_BYTES_MAX};
 use crate::redact::Redactor;
 use crate::{Decoder, EncodeError, Event, Parts, Secret, UnixSeconds, failure, patch};
@@ -26,7 +26,7 @@ const TOKEN_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(super) struct Failed {
     pub(super) error: CallError,
-    /// What the provider says about another try, which overrides the kind of the error.
+    /// What the provider or the way of the connection's failure says about another try, which overrides the kind of the error.
     pub(super) retry: Option<bool>,
 }
 
@@ -52,6 +52,10 @@ impl Prepared {
     fn clean(&self, error: CallError) -> CallError {
         clean(&self.redactor, error)
     }
+
+    fn cleaned(&self, failed: Failed) -> Failed {
+        Failed { error: self.clean(failed.error), ..failed }
+    }
 }
 
 /// An error without keys in its message.
@@ -75,7 +79,7 @@ async fn log_in(http: &Http, mut parts: Parts) -> Result<Prepared, CallError> {
 
 impl Client {
     /// Encodes, patches and signs a request.
-    pub(super) async fn prepare(&self, http: &Http, request: &Request) -> Result<Prepared, CallError> {
+    pub(super) async fn prepare(&self, http: &Http, request: &Request) -> Result<Prepared, Failed> {
         let refused = |problem: String| CallError::new(CallErrorKind::Request, problem);
         self.renew_token(http).await?;
         let mut parts = http.protocol.encode(&http.endpoint, request).map_err(|error| refused(error.to_string()))?;
@@ -85,7 +89,7 @@ impl Client {
         let redactor = Redactor::of_headers(&parts.headers);
         let signed = http.protocol.sign(&mut parts, self.unix_seconds());
         signed.map_err(|error| clean(&redactor, error))?;
-        log_in(http, parts).await
+        Ok(log_in(http, parts).await?)
     }
 
     /// Sends a request once, and gives the events of its answer to `sink`.
@@ -96,7 +100,7 @@ impl Client {
         prepared: &Prepared,
         sink: &mut (dyn FnMut(Event) + Send),
     ) -> Result<(), Failed> {
-        let (head, mut body) = self.send(http, &prepared.parts).await.map_err(|error| prepared.clean(error))?;
+        let (head, mut body) = self.send(http, &prepared.parts).await.map_err(|failed| prepared.cleaned(failed))?;
         if !head.status.is_success() {
             return Err(self.refusal(http, request, prepared, &head, &mut body).await);
         }
@@ -114,7 +118,7 @@ impl Client {
     }
 
     /// Gets an access token, if the protocol needs one.
-    async fn renew_token(&self, http: &Http) -> Result<(), CallError> {
+    async fn renew_token(&self, http: &Http) -> Result<(), Failed> {
         if http.protocol.token_request(self.unix_seconds())?.is_none() {
             return Ok(());
         }
@@ -125,17 +129,20 @@ impl Client {
         let exchange = async {
             let (head, mut body) = self.send(http, &parts).await?;
             let body = self.beginning(&mut body, TOKEN_TIMEOUT, ERROR_BODY_BYTES_MAX).await;
-            http.protocol.token_answer(head.status, &body, self.unix_seconds())
+            Ok(http.protocol.token_answer(head.status, &body, self.unix_seconds())?)
         };
-        let timed_out = || CallError::new(CallErrorKind::Timeout, "no access token within 30 s");
+        let timed_out = || Failed::from(CallError::new(CallErrorKind::Timeout, "no access token within 30 s"));
         limited(&*self.env.clock, TOKEN_TIMEOUT, exchange)
             .await
             .unwrap_or_else(|| Err(timed_out()))
-            .map_err(|error| clean(&redactor, error))
+            .map_err(|failed| Failed { error: clean(&redactor, failed.error), ..failed })
     }
 
-    async fn send(&self, http: &Http, parts: &Parts) -> Result<(Head, Incoming), CallError> {
-        let connection = |text: String| CallError::new(CallErrorKind::Connection, text);
+    async fn send(&self, http: &Http, parts: &Parts) -> Result<(Head, Incoming), Failed> {
+        let connection = |text: String, is_lasting: bool| Failed {
+            error: CallError::new(CallErrorKind::Connection, text),
+            retry: is_lasting.then_some(false),
+        };
         let uri = address::check(&parts.url, http.plain)
             .map_err(|error| CallError::new(CallErrorKind::Request, error.to_string()))?;
         let authority = uri.authority().map(ToString::to_string).unwrap_or_default();
@@ -144,9 +151,10 @@ impl Client {
         *request.uri_mut() = uri;
         *request.headers_mut() = parts.headers.clone();
         request.headers_mut().entry(http::header::USER_AGENT).or_insert(super::USER_AGENT);
-        let pool = self.pool(&http.proxy).map_err(|error| connection(chain(&*error)))?;
+        let pool = self.pool(&http.proxy).map_err(|error| connection(chain(&*error), true))?;
         let response = pool.request(request).await;
-        let response = response.map_err(|error| connection(format!("{authority}: {}", chain(&error))))?;
+        let response = response
+            .map_err(|error| connection(format!("{authority}: {}", chain(&error)), dial::is_lasting(&error)))?;
         let (head, body) = response.into_parts();
         Ok((Head { status: head.status, headers: head.headers }, body))
     }
@@ -181,11 +189,12 @@ impl Client {
     /// Asks for what shows that a provider can be reached. None if its protocol has nothing.
     pub(super) async fn ask(&self, http: &Http, model: &str) -> Result<Option<()>, CallError> {
         let refused = |error: EncodeError| CallError::new(CallErrorKind::Request, error.to_string());
-        self.renew_token(http).await?;
+        self.renew_token(http).await.map_err(|failed| failed.error)?;
         let Some(mut parts) = http.protocol.probe(&http.endpoint, model).map_err(refused)? else { return Ok(None) };
         http.protocol.sign(&mut parts, self.unix_seconds())?;
         let prepared = log_in(http, parts).await?;
-        let (head, mut body) = self.send(http, &prepared.parts).await.map_err(|error| prepared.clean(error))?;
+        let sent = self.send(http, &prepared.parts).await;
+        let (head, mut body) = sent.map_err(|failed| prepared.clean(failed.error))?;
         let body = self.beginning(&mut body, super::PROBE_TIMEOUT, ANSWER_BYTES_MAX).await;
         if !head.status.is_success() {
             let head_of_body = &body[..body.len().min(ERROR_BODY_BYTES_MAX)];

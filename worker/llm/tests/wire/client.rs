@@ -14,9 +14,9 @@ use crate::chat::{HOST, KEY, finish, strict, target, text, whole};
 use crate::machine::{run, wait};
 use crate::server::{Reply, Server};
 
-const LIMIT: Duration = Duration::from_secs(3600);
+pub(crate) const LIMIT: Duration = Duration::from_secs(3600);
 
-fn asking(stream: bool) -> Request {
+pub(crate) fn asking(stream: bool) -> Request {
     Request { messages: vec![Message::user("Hi")], stream, ..Request::default() }
 }
 
@@ -66,7 +66,7 @@ fn line(progress: &Progress<'_>) -> String {
     }
 }
 
-fn at(authority: &str) -> Target {
+pub(crate) fn at(authority: &str) -> Target {
     let mut target = target();
     let Backend::Http(http) = &mut target.backend else { panic!("HTTP") };
     http.endpoint.base_url = format!("http://{authority}/v1");
@@ -574,18 +574,4 @@ fn real_sockets() {
         done.expect("an answer").answer.text()
     });
     assert_eq!(answer, "Hello");
-}
-
-#[test]
-fn a_server_without_tls_is_no_https_server() {
-    let error = run(|env, network| async move {
-        let _server = Server::start(&env, &network, "models.test:443", strict, Vec::new());
-        let mut target = Target { attempts: 1, ..at("models.test") };
-        let Backend::Http(http) = &mut target.backend else { panic!("HTTP") };
-        http.endpoint.base_url = "https://models.test/v1".to_owned();
-        let called = Client::new(env).call(&[target], &asking(false), LIMIT, &mut |_| {}).await;
-        called.expect_err("an error").error
-    });
-    assert_eq!(error.kind.name(), "connection");
-    assert!(error.message.starts_with("models.test: client error (Connect)"), "{}", error.message);
 }

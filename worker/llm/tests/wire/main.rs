@@ -10,6 +10,7 @@ mod conversation;
 mod gate;
 mod gemini;
 mod hostile;
+mod lasting;
 mod machine;
 mod network;
 mod server;

@@ -46,10 +46,10 @@ impl LlmAgent {
         let mut metadata = Map::new();
         let (shared, normal) = (&self.shared, None);
         let (team, permits) = (None, Permits::default());
-        let (outage, outage_limit) = (None, outage::Limit::of(work, journal.parks(), env.clock.monotonic()));
+        let (before, outage_limit) = (outage::Before::default(), outage::Limit::of(work, journal.parks(), env.clock.monotonic()));
         let measured = &mut metadata;
         let driver =
-            Driver { work, shared, control, journal, metadata: measured, normal, team, permits, outage, outage_limit };
+            Driver { work, shared, control, journal, metadata: measured, normal, team, permits, before, outage_limit };
         let end = tokio::select! {
             biased;
             () = stopped(mailbox) => None,

@@ -16,7 +16,7 @@ use super::host::{Told, locked};
 use super::models::Callable;
 use crate::journal::{JournalError, Made, Purse};
 use crate::provider::llm::model::{Answered, Listener, News};
-use crate::provider::llm::outage::{Down, Limit, Unanswered};
+use crate::provider::llm::outage::{Down, Limit, Patience, Unanswered};
 use crate::secrets::Secrets;
 
 /// What a recorded call of a model needs of its attempt.
@@ -41,7 +41,7 @@ impl Caller<'_> {
         request: Request,
     ) -> Result<Arc<[u8]>, CallFault> {
         let clock = &self.env.clock;
-        let outage_key = StepKey(Outage::key(Key(key.0)).0);
+        let outage_key = StepKey(Outage::key_of_job(Key(key.0), self.job).0);
         let recorded: Option<Arc<[u8]>> = self.book.known(outage_key);
         let mut is_recorded = recorded.is_some();
         let recorded = recorded.map(|outcome| serde_json::from_slice::<OutageStep>(&outcome)).transpose();
@@ -58,7 +58,8 @@ impl Caller<'_> {
                 let why = locked(self.secrets).redactor().text(&down.why).into_owned();
                 down.begin(&why, &**clock, self.outage_limit)
             });
-            let Some(again) = outage.again(wall.max(self.book.slept_until().0), down.named, down.random) else {
+            let again = outage.again(wall.max(self.book.slept_until().0), down.named, down.random);
+            let Some(again) = again.filter(|_| !self.outage_limit.attempt_left(&**clock).is_zero()) else {
                 return Err(CallFault::Call(down.given_up(outage.age(wall))));
             };
             let pause = again.pause.as_secs_f64();
@@ -66,7 +67,8 @@ impl Caller<'_> {
             // The receiver lives as long as the run.
             let _ = self.told.send(Told::Log { level: "warning", text });
             if again.parks && !is_recorded {
-                let outcome = serde_json::to_vec(&OutageStep { outage: outage.clone() }).map_err(unreadable)?;
+                let step = OutageStep { outage: outage.clone(), job: self.job.to_owned() };
+                let outcome = serde_json::to_vec(&step).map_err(unreadable)?;
                 self.book.record(StepKind::Sleep, outage_key, outcome, StepUsage::default()).await?;
                 is_recorded = true;
             }
@@ -82,7 +84,7 @@ impl Caller<'_> {
         (fixed, models): &Callable,
         key: StepKey,
         mut request: Request,
-        patience: Option<Duration>,
+        patience: Patience,
     ) -> Result<Arc<[u8]>, Missed> {
         let env = self.env;
         let make = || async move {

@@ -140,7 +140,8 @@ mod tests {
     }
 
     fn failure(kinds: &[CallErrorKind]) -> Failure {
-        let error = |kind: &CallErrorKind| CallError { status: Some(429), ..CallError::new(*kind, "slow down") };
+        let status = |kind| (kind != CallErrorKind::Connection).then_some(429);
+        let error = |kind: &CallErrorKind| CallError { status: status(*kind), ..CallError::new(*kind, "slow down") };
         let (last, before) = kinds.split_last().expect("an error");
         let earlier = before.iter().map(error).enumerate().collect();
         Failure { error: error(last), earlier, lasting: BTreeSet::new() }
@@ -196,9 +197,11 @@ mod tests {
         }
         let refused = Failure { lasting: BTreeSet::from([0]), ..failure(&[Connection]) };
         assert_eq!(names(&refused, 3), None, "the provider wants no other try");
-        let mut certificate = failure(&[Connection]);
-        certificate.error.message = "invalid peer certificate: UnknownIssuer".to_owned();
-        assert_eq!(names(&certificate, 3), None);
+        for kind in [Connection, RateLimited] {
+            let mut begun = failure(&[kind]);
+            begun.error.status = Some(200);
+            assert_eq!(names(&begun, 3), None, "the answer broke off");
+        }
     }
 
     #[test]

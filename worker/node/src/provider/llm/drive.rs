@@ -58,8 +58,8 @@ pub(super) struct Driver<'a, 'c> {
     pub(super) team: Option<Team>,
     /// What people have allowed.
     pub(super) permits: Permits,
-    /// The recorded outage during which the next call was made last.
-    pub(super) outage: Option<Outage>,
+    /// What is recorded of outages before the next call.
+    pub(super) before: outage::Before,
     /// How long the attempt waits for providers.
     pub(super) outage_limit: outage::Limit,
 }
@@ -125,12 +125,12 @@ impl Driver<'_, '_> {
                     fixed = self.fix(AGAIN, &servers).await?;
                     checks = Schemas::of(&fixed.settings);
                     effects = turn.refix(fixed.settings.clone());
-                    (models, self.outage) = (None, None);
+                    (models, self.before) = (None, outage::Before::default());
                     continue;
                 }
                 let outage = StepKey(Outage::key(key).0);
                 if recorded == Some((StepKind::Sleep, outage)) {
-                    self.outage = self.recorded_outage(outage).await?;
+                    self.read_outage(outage).await?;
                     continue;
                 }
                 // What is recorded needs no model: the keys of those of an earlier fork may be gone.
@@ -298,19 +298,22 @@ impl Driver<'_, '_> {
         self.journal.purse(self.work.assignment.budget_nanodollars.map(NanoDollars))
     }
 
-    async fn recorded_outage(&mut self, key: StepKey) -> Result<Option<Outage>, Fault> {
+    /// Reads a recorded outage. One of a job that this one goes on from is over for it.
+    async fn read_outage(&mut self, key: StepKey) -> Result<(), Fault> {
         let number = self.journal.next();
-        let Some(outcome) = self.journal.recorded(StepKind::Sleep, key).await? else { return Ok(None) };
-        let OutageStep { outage } = read_step(&outcome, number)?;
-        Ok(Some(outage))
+        let Some(outcome) = self.journal.recorded(StepKind::Sleep, key).await? else { return Ok(()) };
+        let OutageStep { outage, job } = read_step(&outcome, number)?;
+        self.before.steps += 1;
+        self.before.outage = Some(outage).filter(|_| job == self.work.assignment.job.to_string());
+        Ok(())
     }
 
     /// Calls the model. While its provider is down, the job waits, and parks if that lasts.
     async fn call(&mut self, key: Key, turn: &mut Turn, models: Option<&Models>) -> Result<Event, Fault> {
-        let mut outage = self.outage.take();
+        let outage::Before { mut outage, steps } = std::mem::take(&mut self.before);
         let (mut is_recorded, now) = (outage.is_some(), Arc::clone(&self.control.env.clock));
         // The number of the call if there was no outage. It is the same in each attempt that gets this far.
-        let call = self.journal.next() - u64::from(is_recorded);
+        let call = self.journal.next() - steps;
         loop {
             let patience = self.outage_limit.patience(outage.as_ref(), &*now);
             let down = match self.called((key, call), turn, models, patience).await? {
@@ -318,19 +321,20 @@ impl Driver<'_, '_> {
                 Err(down) => down,
             };
             self.purse().free(StepKey(key.0)).await?;
-            let wall = now.wall().0;
+            let (wall, began) = (now.wall().0, now.monotonic());
             let outage = outage.get_or_insert_with(|| {
                 let why = self.control.secrets.redactor().text(&down.why);
                 down.begin(&why, &*now, self.outage_limit)
             });
             // The clock of an earlier attempt may have been ahead.
             let again = outage.again(wall.max(self.journal.slept_until().0), down.named, down.random);
+            let again = again.filter(|_| !self.outage_limit.attempt_left(&*now).is_zero());
             let Some(again) = again else { return Ok(Event::Failed(down.given_up(outage.age(wall)))) };
             let pause = again.pause.as_secs_f64();
             let text = format!("no model answered: {}; the next try is in {pause:.1} s", down.why);
             self.control.say(StreamKind::Log, "warning", text).await;
             if again.parks && !is_recorded {
-                let step = OutageStep { outage: outage.clone() };
+                let step = OutageStep { outage: outage.clone(), job: self.work.assignment.job.to_string() };
                 let outcome = serde_json::to_vec(&step).map_err(|error| Fault::internal(error.to_string()))?;
                 let key = StepKey(Outage::key(key).0);
                 self.journal.record(StepKind::Sleep, key, outcome, StepUsage::default()).await?;
@@ -339,6 +343,7 @@ impl Driver<'_, '_> {
             let left = Duration::from_micros(u64::try_from(again.at_us.saturating_sub(wall)).unwrap_or(0));
             let waits = vec![Wait::Time { at: Timestamp(again.at_us) }];
             self.journal.wait_on((waits, again.waited), now.sleep(left)).await?;
+            self.outage_limit.rest(again.pause, began, &*now).await;
         }
     }
 
@@ -348,7 +353,7 @@ impl Driver<'_, '_> {
         (key, call): (Key, u64),
         turn: &mut Turn,
         models: Option<&Models>,
-        patience: Option<Duration>,
+        patience: outage::Patience,
     ) -> Result<Result<Event, Box<Down>>, Fault> {
         let number = self.journal.next();
         let (asking, purse) = (&*turn, self.purse());

@@ -16,7 +16,7 @@ use super::fault::Fault;
 use super::fixed::Source;
 use super::gate;
 use super::health::Seen;
-use super::outage::{Down, Unanswered};
+use super::outage::{Down, Patience, Unanswered};
 use super::stored::{self, Around, StoredModel};
 use crate::agent::Agent;
 use crate::provider::login::Logins;
@@ -124,19 +124,20 @@ impl Models {
     }
 
     /// Makes a call. Pieces of the answer go to those who follow the job, failed tries into its log. If no model answers, there can be further
-    /// rounds. With a patience, a provider that is down is tried again for that time only, and the caller waits for it.
+    /// rounds. With a patience for outages, a provider that is down is tried again for that time only, and the caller waits for it.
     pub(in crate::provider) async fn call(
         &self,
         request: &Request,
         step: u32,
         (clock, listener): (&Arc<dyn Clock>, &mut impl Listener),
-        patience: Option<Duration>,
+        patience: Patience,
     ) -> Result<Answered, Unanswered> {
         let (mut tries, mut rounds) = (0, Rounds::default());
         // For limits of models. It does not count as time of the call.
         let mut waited = Duration::ZERO;
-        let client = self.client.patient_for(patience.unwrap_or(Duration::MAX));
-        let end = clock.monotonic().saturating_add(self.limit);
+        let client = self.client.patient_for(patience.down.unwrap_or(Duration::MAX));
+        let limit = patience.longest.map_or(self.limit, |longest| longest.min(self.limit));
+        let end = clock.monotonic().saturating_add(limit);
         loop {
             let left = end.saturating_add(waited).saturating_sub(clock.monotonic());
             let failure = match self
@@ -146,7 +147,7 @@ impl Models {
                 Ok(answered) => return Ok(answered),
                 Err(failure) => failure,
             };
-            if let Some((target, named)) = again::down(&failure, &self.targets).filter(|_| patience.is_some()) {
+            if let Some((target, named)) = again::down(&failure, &self.targets).filter(|_| patience.down.is_some()) {
                 listener.hear(step, News::void(tries)).await;
                 let (model, why, random) = (target.name.clone(), failure.to_string(), self.entropy.u64());
                 let error = again::told(failure, &self.targets, tries);

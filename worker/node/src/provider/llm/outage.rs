@@ -11,6 +11,27 @@ use crate::slot::Work;
 /// The time limit of jobs whose contract states none. Such a job waits as long as its models may be tried.
 const EXECUTION_DEFAULT: Duration = Duration::from_secs(60);
 
+/// What the last try of a wait has at least: the time of a connection.
+const LAST_TRY: Duration = Duration::from_secs(10);
+
+/// What is recorded of outages before the next call.
+#[derive(Debug, Default)]
+pub(in crate::provider) struct Before {
+    /// The one that the job waits for.
+    pub(in crate::provider) outage: Option<Outage>,
+    /// The steps, also those of jobs that this one goes on from.
+    pub(in crate::provider) steps: u64,
+}
+
+/// How long a call may take.
+#[derive(Debug, Default, Clone, Copy)]
+pub(in crate::provider) struct Patience {
+    /// For how long a provider that is down is tried again before the caller waits for it. None if the caller does not wait.
+    pub(in crate::provider) down: Option<Duration>,
+    /// Longest time of the call, if it is one after an outage.
+    pub(in crate::provider) longest: Option<Duration>,
+}
+
 /// A call that no model answered, because a provider is down.
 #[derive(Debug)]
 pub(in crate::provider) struct Down {
@@ -72,6 +93,8 @@ pub(in crate::provider) struct Limit {
     waits: bool,
     /// When it stops waiting, by the monotonic clock. None if only the models say for how long they may be tried.
     end: Option<Duration>,
+    /// When the attempt ends, with time to say why.
+    attempt_end: Duration,
 }
 
 impl Limit {
@@ -91,17 +114,57 @@ impl Limit {
             Some(wait) => Some(wait.min(attempt)),
             None => (stated || !parks).then_some(attempt),
         };
-        Self { waits: wait != Some(Duration::ZERO), end: wait.map(|wait| now.saturating_add(wait)) }
+        let (end, attempt_end) = (wait.map(|wait| now.saturating_add(wait)), now.saturating_add(attempt));
+        Self { waits: wait != Some(Duration::ZERO), end, attempt_end }
     }
 
-    /// For how long a call tries a provider again before the job waits for it, or gives up. None for a job that does not wait.
-    pub(in crate::provider) fn patience(&self, outage: Option<&Outage>, clock: &dyn Clock) -> Option<Duration> {
+    /// What is left of the attempt: tries count as work of the job also during an outage.
+    pub(in crate::provider) fn attempt_left(&self, clock: &dyn Clock) -> Duration {
+        self.attempt_end.saturating_sub(clock.monotonic())
+    }
+
+    /// Waits for what is left of a pause that began at this time of the monotonic clock. The clock of the leader may be ahead of that of the
+    /// worker: then it says at once that the time of the next try has come.
+    pub(in crate::provider) async fn rest(&self, pause: Duration, began: Duration, clock: &dyn Clock) {
+        let left = began.saturating_add(pause).saturating_sub(clock.monotonic());
+        clock.sleep(left.min(self.attempt_left(clock))).await;
+    }
+
+    /// For how long the next call tries a provider that is down, and how long it may take in all.
+    pub(in crate::provider) fn patience(&self, outage: Option<&Outage>, clock: &dyn Clock) -> Patience {
         let wall = clock.wall().0;
         let age = outage.map_or(Duration::ZERO, |outage| outage.age(wall));
         let left = match outage {
             Some(outage) => outage.left(wall),
             None => self.end.map_or(Duration::MAX, |end| end.saturating_sub(clock.monotonic())),
         };
-        self.waits.then(|| Outage::IN_PLACE.saturating_sub(age).min(left))
+        let attempt = self.attempt_left(clock);
+        let longest = outage.map(|outage| outage.left(wall).max(LAST_TRY).min(attempt));
+        Patience { down: self.waits.then(|| Outage::IN_PLACE.saturating_sub(age).min(left)), longest }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use atlas_env::Env;
+
+    use super::*;
+
+    #[test]
+    fn a_try_after_an_outage_ends_with_the_wait_and_with_the_attempt() {
+        let clock = Env::system().clock;
+        let of = |attempt, wait| {
+            let attempt_end = clock.monotonic().saturating_add(Duration::from_secs(attempt));
+            let limit = Limit { waits: true, end: None, attempt_end };
+            let outage = Outage::begin("fast", "refused", clock.wall().0, Duration::from_secs(wait));
+            let longest = limit.patience(Some(&outage), &*clock).longest.expect("a limit");
+            assert_eq!(limit.patience(None, &*clock).longest, None);
+            // Seconds that a slow machine does not miss.
+            longest.as_secs_f64() / 1_000.0
+        };
+        for (attempt, wait, expected) in [(50_000, 90_000, 50.0), (90_000, 50_000, 50.0), (50_000, 0, 0.01)] {
+            assert!((of(attempt, wait) - expected).abs() < 1.0, "{attempt} {wait}");
+        }
+        assert_eq!(of(0, 90_000), 0.0);
     }
 }

@@ -53,6 +53,8 @@ pub(super) struct Calls {
     work: Arc<Work>,
     shared: Shared,
     opened: Option<Arc<Opened>>,
+    /// How long the attempt waits for providers. It has a process, so its job does not park.
+    outage_limit: Limit,
     running: FuturesUnordered<BoxFuture<'static, (u64, Answer)>>,
     told: mpsc::UnboundedSender<Told>,
     hears: mpsc::UnboundedReceiver<Told>,
@@ -66,7 +68,6 @@ struct Opened {
     secrets: Mutex<Secrets>,
     /// Whether tokens of a call are an estimate.
     estimated: AtomicBool,
-    /// How long the attempt waits for providers. It has a process, so its job does not park.
     outage_limit: Limit,
 }
 
@@ -86,6 +87,7 @@ impl Calls {
             work: Arc::clone(work),
             shared: shared.clone(),
             opened: None,
+            outage_limit: Limit::of(work, false, shared.env.clock.monotonic()),
             running: FuturesUnordered::new(),
             told,
             hears,
@@ -114,7 +116,9 @@ impl Calls {
         let opened = match &self.opened {
             Some(opened) => Arc::clone(opened),
             None => {
-                let opened = open(&self.work, &self.shared, control).await.map_err(|fault| told_of(&fault))?;
+                let opened = open(&self.work, &self.shared, (self.outage_limit, control))
+                    .await
+                    .map_err(|fault| told_of(&fault))?;
                 Arc::clone(self.opened.insert(Arc::new(opened)))
             }
         };
@@ -154,7 +158,11 @@ impl Calls {
 }
 
 /// Fixes the job to a model, unless an earlier attempt or call has.
-async fn open(work: &Work, shared: &Shared, control: &mut Control<'_>) -> Result<Opened, Fault> {
+async fn open(
+    work: &Work,
+    shared: &Shared,
+    (outage_limit, control): (Limit, &mut Control<'_>),
+) -> Result<Opened, Fault> {
     let journal = Journal::new(shared, &work.assignment);
     let budget = work.assignment.budget_nanodollars.map(NanoDollars);
     let purse = journal.purse(budget);
@@ -177,7 +185,6 @@ async fn open(work: &Work, shared: &Shared, control: &mut Control<'_>) -> Result
         pass(control, Told::Log { level: "warning", text }).await;
     }
     let secrets = Mutex::new(control.secrets.clone());
-    let outage_limit = Limit::of(work, false, shared.env.clock.monotonic());
     let estimated = AtomicBool::new(false);
     Ok(Opened { callable: (fixed, models), book, purse, secrets, estimated, outage_limit })
 }

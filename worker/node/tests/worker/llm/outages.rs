@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use atlas_llm_server::{Reply, Server};
 use atlas_types::{Assignment, Attachment, Attachments, Micros, SecretText, Wait};
@@ -38,23 +39,62 @@ async fn a_job_parks_while_its_provider_is_down_and_makes_no_answered_call_again
     assert!(steps[2].contains(r#"{"outage":{"model":"claude-sonnet-4-20250514","since_us":"#), "{}", steps[2]);
     assert!(steps[2].contains("the server is down"), "{}", steps[2]);
     // An attempt that finds the outage as it was parks again at once.
-    let second = scene.attempt(2, "{}");
+    let second = Assignment { job: first.job, ..scene.attempt(2, "{}") };
     let requests = server.requests().len();
     scene.session.grant(&second).await;
     assert!(scene.record_until(u64::MAX).await.is_none(), "it parks");
     assert_eq!((server.requests().len(), scene.journal.next()), (requests + 1, 3));
-    let [first, second] = &scene.parked[..] else { panic!("{:?}", scene.parked) };
-    for park in [first, second] {
+    let [one, two] = &scene.parked[..] else { panic!("{:?}", scene.parked) };
+    for park in [one, two] {
         assert!(matches!(park.waits[..], [Wait::Time { .. }]) && park.journal_length == 3, "{park:?}");
     }
-    assert!(second.used < first.used, "{first:?} {second:?}");
+    assert!(two.used < one.used, "{one:?} {two:?}");
     up.store(true, Ordering::SeqCst);
-    let third = scene.attempt(3, "{}");
+    let third = Assignment { job: first.job, ..scene.attempt(3, "{}") };
     assert_eq!(scene.run(&third).await.output(&scene.controller), r#"{"done":true}"#);
     assert_eq!(scene.journal.next(), 4);
     let rounds: Vec<usize> =
         server.requests().iter().map(|request| request["messages"].as_array().map_or(0, Vec::len)).collect();
     assert_eq!(rounds.iter().filter(|messages| **messages == 1).count(), 1, "{rounds:?}");
+    scene.node.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_job_that_goes_on_from_another_waits_for_an_outage_of_its_own() {
+    let (server, up) = server();
+    let mut scene = Scene::set(&[("agent.yaml", &contract("", ""))], &variables(&server)).await;
+    let first = scene.attempt(1, "{}");
+    scene.session.grant(&first).await;
+    assert!(scene.record_until(u64::MAX).await.is_none(), "it parks");
+    let fork = scene.attempt(1, "{}");
+    scene.session.grant(&fork).await;
+    assert!(scene.record_until(u64::MAX).await.is_none(), "it parks");
+    let steps = scene.steps();
+    let kinds: Vec<&str> = steps.iter().filter_map(|step| step.split(' ').next()).collect();
+    assert_eq!(kinds, ["start", "model", "sleep", "sleep"]);
+    let requests = server.requests().len();
+    let again = Assignment { job: fork.job, ..scene.attempt(2, "{}") };
+    scene.session.grant(&again).await;
+    assert!(scene.record_until(u64::MAX).await.is_none(), "it parks");
+    assert_eq!((server.requests().len(), scene.journal.next()), (requests + 1, 4));
+    up.store(true, Ordering::SeqCst);
+    let last = Assignment { job: fork.job, ..scene.attempt(3, "{}") };
+    assert_eq!(scene.run(&last).await.output(&scene.controller), r#"{"done":true}"#);
+    scene.node.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_leader_whose_clock_is_ahead_does_not_shorten_the_pauses() {
+    let (server, _) = server();
+    let mut scene = Scene::set(&[("agent.yaml", &contract("", ""))], &variables(&server)).await;
+    scene.ahead = 1;
+    let only = scene.attempt(1, "{}");
+    scene.session.grant(&only).await;
+    assert!(scene.record_until(u64::MAX).await.is_none(), "it parks");
+    let [one, two] = &scene.parked[..] else { panic!("{:?}", scene.parked) };
+    let between = two.used.as_duration().saturating_sub(one.used.as_duration());
+    // The pause is 5 s or more, less up to half.
+    assert!(between >= Duration::from_secs(2), "{between:?}");
     scene.node.shutdown().await;
 }
 
@@ -84,12 +124,17 @@ nodes:
     assert!(scene.record_until(u64::MAX).await.is_none(), "it parks");
     assert!(scene.steps().last().is_some_and(|step| step.starts_with("sleep ") && step.contains("overloaded")));
     let requests = server.requests().len();
-    let second = scene.attempt(2, input);
+    let second = Assignment { job: first.job, ..scene.attempt(2, input) };
     scene.session.grant(&second).await;
     assert!(scene.record_until(u64::MAX).await.is_none(), "it parks");
     assert_eq!(server.requests().len(), requests + 1);
+    // A job that goes on from this one waits for an outage of its own.
+    let other = scene.attempt(1, input);
+    scene.session.grant(&other).await;
+    assert!(scene.record_until(u64::MAX).await.is_none(), "it parks");
+    assert_eq!(scene.steps().iter().filter(|step| step.starts_with("sleep ")).count(), 2);
     up.store(true, Ordering::SeqCst);
-    let third = scene.attempt(3, input);
+    let third = Assignment { job: first.job, ..scene.attempt(3, input) };
     let output = scene.run(&third).await.output(&scene.controller);
     assert!(output.contains("second"), "{output}");
     let firsts = server.requests().iter().filter(|request| request["messages"].to_string().contains("\"p\"")).count();
@@ -109,11 +154,12 @@ async fn a_contract_can_say_that_its_jobs_do_not_wait() {
 }
 
 #[tokio::test]
-async fn the_time_limit_of_a_job_ends_the_wait_and_the_error_says_what_the_call_met() {
+async fn the_end_of_the_wait_ends_the_job_and_the_error_says_what_the_call_met() {
     let (server, _) = server();
     for bearer in [false, true] {
-        let mut scene = Scene::set(&[("agent.yaml", &contract("", ""))], &variables(&server)).await;
-        let mut only = Assignment { execution_timeout: Micros::from_secs(3), ..scene.attempt(1, "{}") };
+        let contract = contract("    outage_wait_seconds: 2\n", "");
+        let mut scene = Scene::set(&[("agent.yaml", &contract)], &variables(&server)).await;
+        let mut only = Assignment { execution_timeout: Micros::from_secs(20), ..scene.attempt(1, "{}") };
         if bearer {
             only.attachments = Attachments::new([Attachment::Bearer(SecretText::new("Bearer canary"))]);
         }

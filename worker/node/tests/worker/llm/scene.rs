@@ -27,6 +27,8 @@ pub(super) struct Scene {
     pub(super) reserved: Vec<u64>,
     /// What the attempts asked for when they were parked, in order.
     pub(super) parked: Vec<Park>,
+    /// How many of the next requests to park meet a leader whose clock is ahead: it says that the time has come.
+    pub(super) ahead: usize,
     /// The keys of the calls of tools, in order.
     pub(super) keys: Vec<(StepKey, bool)>,
 }
@@ -46,8 +48,8 @@ impl Scene {
         let agent = controller.publish(files);
         let (asked, keys, reserved) = (Vec::new(), Vec::new(), Vec::new());
         let (journal, budget) = (Journal::default(), VecDeque::new());
-        let parked = Vec::new();
-        Self { controller, node, session, agent, journal, asked, budget, reserved, parked, keys }
+        let (parked, ahead) = (Vec::new(), 0);
+        Self { controller, node, session, agent, journal, asked, budget, reserved, parked, ahead, keys }
     }
 
     /// An attempt that continues the recorded journal.
@@ -92,6 +94,11 @@ impl Scene {
                 }
                 ToLeader::Park { number, park, .. } => {
                     self.parked.push(park);
+                    if let Some(left) = self.ahead.checked_sub(1) {
+                        self.ahead = left;
+                        self.session.say(ToWorker::ParkAck { number, result: ParkResult::Ready }).await;
+                        continue;
+                    }
                     self.session.say(ToWorker::ParkAck { number, result: ParkResult::Parked }).await;
                     return None;
                 }

@@ -16,7 +16,7 @@ use super::super::drive::{Driver, ESTIMATED, USAGE};
 use super::super::fault::Fault;
 use super::super::fixed::Fixed;
 use super::super::model::{Answered, Models};
-use super::super::outage::Unanswered;
+use super::super::outage::{Patience, Unanswered};
 use super::super::team::{self, CallPlace, News, Team, TeamCalls};
 use super::stopped;
 use crate::journal::{Asker, Received, hashed};
@@ -264,7 +264,7 @@ impl Driver<'_, '_> {
         let began = self.control.now();
         let clock = Arc::clone(&self.control.env.clock);
         let step = u32::try_from(number).unwrap_or(u32::MAX);
-        let called = models.call(&request, step, (&clock, &mut *self.control), None).await;
+        let called = models.call(&request, step, (&clock, &mut *self.control), Patience::default()).await;
         let duration = Micros::from(self.control.now().saturating_sub(began));
         Ok(match called.map_err(Unanswered::into_error) {
             Ok(Answered { answer, place }) => {
