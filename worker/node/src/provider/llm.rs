@@ -46,7 +46,8 @@ impl LlmAgent {
         let mut metadata = Map::new();
         let (shared, normal) = (&self.shared, None);
         let (team, permits) = (None, Permits::default());
-        let (before, outage_limit) = (outage::Before::default(), outage::Limit::of(work, journal.parks(), env.clock.monotonic()));
+        let (before, outage_limit) =
+            (outage::Before::default(), outage::Limit::of(work, journal.parks(), env.clock.monotonic()));
         let measured = &mut metadata;
         let driver =
             Driver { work, shared, control, journal, metadata: measured, normal, team, permits, before, outage_limit };
