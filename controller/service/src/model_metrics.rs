@@ -269,6 +269,22 @@ mod tests {
         }
     }
 
+    #[test]
+    fn servers_that_are_gone_have_no_series() {
+        let (metrics, mut models) = (Metrics::new(), ModelMetrics::default());
+        for server in ["lab", "shop"] {
+            models.set_up(&metrics, "thinker", server, false);
+        }
+        models.gone(&metrics, &State::new(1), |[_, server]| server == "lab");
+        let text = metrics.render();
+        assert!(text.contains(r#"atlas_downstream_up{agent="thinker",server="shop"} 0"#), "{text}");
+        assert!(!text.contains(r#"server="lab""#), "{text}");
+        // What a credential may not do is refused by a server that answers.
+        let round = br#"{"mcp":[{"server":"shop","tool":"buy","outcome":"forbidden","duration_us":1}]}"#;
+        models.round(&metrics, "thinker", &Payload::inline(round), |_| false);
+        assert!(metrics.render().contains(r#"atlas_downstream_up{agent="thinker",server="shop"} 1"#));
+    }
+
     /// Names of agents, models, servers and tools are longer here than most are.
     #[test]
     fn a_scrape_is_small_however_many_agents_there_are() {

@@ -1,0 +1,40 @@
+//! Credentials of callers through the service.
+
+use atlas_package::PackFile;
+use atlas_types::{Expect, RequestId, SecretText};
+use bytes::Bytes;
+use serde_json::json;
+
+use super::{Node, caller};
+use crate::testing::Net;
+use crate::{ObjectChange, Submission};
+
+const CONTRACT: &str = "agent:\n  name: talker\n  version: 1.0.0\n  model: { name: fast }\n  provider: { type: llm, system_prompt: Talk. }\n  requires: { mcp_servers: [lab] }\n";
+
+#[tokio::test]
+async fn a_repeat_with_a_credential_gets_the_first_answer() {
+    let net = Net::new(1);
+    let node = Node::start(&net, 1).await;
+    let service = &node.service;
+    let change = ObjectChange { kind: "mcp-server".into(), name: "lab".into(), expect: Expect::Any, dry_run: false };
+    let spec = json!({ "transport": "http", "url": "http://127.0.0.1:9/mcp", "forward_inbound_auth": true });
+    service.put_object(&caller(), &change, Default::default(), &spec).await.expect("stored");
+    let file = PackFile { path: "agent.yaml".to_owned(), bytes: CONTRACT.into(), executable: false };
+    let package = atlas_package::pack_files(vec![file]).expect("a package").bytes;
+    service.register(&caller(), package.into(), false).await.expect("registered");
+
+    let carrying = caller().with_inbound(Some(SecretText::new("Bearer x")));
+    let submission = Submission {
+        request_id: Some(RequestId::new("once").expect("a name")),
+        refuse: true,
+        ..Submission::new("talker".parse().expect("a name"), Bytes::from_static(b"{}"))
+    };
+    let first = service.submit(&carrying, submission.clone()).await.expect("taken");
+    assert!(service.handle().applied().job(first).expect("there").bearer);
+    service.retire(&caller(), "talker", "1.0.0").await.expect("retired");
+    assert_eq!(service.submit(&carrying, submission.clone()).await.expect("a repeat"), first);
+    // Another one is refused as without a credential.
+    let other = Submission { request_id: None, ..submission };
+    let refused = service.submit(&carrying, other.clone()).await.expect_err("refused").to_string();
+    assert_eq!(refused, service.submit(&caller(), other).await.expect_err("refused").to_string());
+}
