@@ -2,6 +2,7 @@
 
 mod conversations;
 mod enrollment;
+mod inbound;
 mod objects;
 mod probes;
 
