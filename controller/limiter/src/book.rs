@@ -99,9 +99,11 @@ impl Book {
     }
 
     pub(crate) fn done(&mut self, holder: &Holder, number: u64, tokens: Option<u64>) {
-        self.waiting.retain(|(session, ask)| ask.number != number || session.holder() != *holder);
-        let held = self.held.remove(&(holder.clone(), number));
-        if let (Some(Try { at, .. }), Some(tokens)) = (held, tokens) {
+        let Some(Try { at, .. }) = self.held.remove(&(holder.clone(), number)) else {
+            self.waiting.retain(|(session, ask)| ask.number != number || session.holder() != *holder);
+            return;
+        };
+        if let Some(tokens) = tokens {
             self.add(holder, at, (1, tokens));
         }
     }
@@ -113,12 +115,12 @@ impl Book {
         self.past.remove(holder);
     }
 
-    /// Forgets the tries of a node that have not begun, and returns their numbers.
-    pub(crate) fn forget_waiting(&mut self, node: &NodeId) -> Vec<u64> {
+    /// Forgets the tries of a node that have not begun, and returns them.
+    pub(crate) fn forget_waiting(&mut self, node: &NodeId) -> VecDeque<(Session, Ask)> {
         let all = std::mem::take(&mut self.waiting);
         let (gone, kept): (VecDeque<_>, VecDeque<_>) = all.into_iter().partition(|(session, _)| session.node == *node);
         self.waiting = kept;
-        gone.into_iter().map(|(_, ask)| ask.number).collect()
+        gone
     }
 
     /// Ends tries. Each counts as what it might have used.
@@ -137,26 +139,40 @@ impl Book {
         self.past.retain(|_, past| !past.is_empty());
     }
 
-    /// Lets the first try begin that waits, or says when it may if only time passes. None if none waits.
-    pub(crate) fn first(
+    /// Lets tries begin in their order, as far as the limits allow, and says when the next one may if only time passes.
+    /// Those whose streams have no room are passed over.
+    pub(crate) fn grant(
         &mut self,
         now: Duration,
         limits: Option<&Limits>,
         unknown: Option<Unknown>,
-    ) -> Option<Result<Grant, Option<Duration>>> {
-        let (_, ask) = self.waiting.front()?;
-        if let Some(limits) = limits.filter(|limits| limits.is_some()) {
-            match self.reason(ask, now, limits, unknown) {
-                WaitReason::None => {}
-                WaitReason::Concurrency { .. } | WaitReason::Nodes => return Some(Err(None)),
+        room: &mut dyn FnMut(&Session) -> bool,
+        granted: &mut Vec<Grant>,
+    ) -> Option<Duration> {
+        let limits = limits.filter(|limits| limits.is_some());
+        let (mut passed, mut until) = (Vec::new(), None);
+        while let Some((session, ask)) = self.waiting.pop_front() {
+            let reason = limits.map_or(WaitReason::None, |limits| self.reason(&ask, now, limits, unknown));
+            match reason {
+                WaitReason::None if room(&session) => {
+                    self.hold(session.holder(), &ask, now);
+                    granted.push(Grant { session, number: ask.number });
+                    continue;
+                }
+                WaitReason::None => {
+                    passed.push((session, ask));
+                    continue;
+                }
+                WaitReason::Concurrency { .. } | WaitReason::Nodes => {}
                 WaitReason::Requests { next, .. } | WaitReason::Tokens { next, .. } | WaitReason::Unknown { next } => {
-                    return Some(Err(Some(now.saturating_add(next))));
+                    until = Some(now.saturating_add(next));
                 }
             }
+            passed.push((session, ask));
+            break;
         }
-        let (session, ask) = self.waiting.pop_front()?;
-        self.hold(session.holder(), &ask, now);
-        Some(Ok(Grant { session, number: ask.number }))
+        passed.into_iter().rev().for_each(|waiting| self.waiting.push_front(waiting));
+        until
     }
 
     pub(crate) fn wait_of(&self, job: JobId, now: Duration, limits: &Limits, unknown: Option<Unknown>) -> Option<Wait> {

@@ -10,6 +10,7 @@ mod book;
 #[cfg(test)]
 mod tests;
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -87,8 +88,8 @@ pub struct Grant {
 #[derive(Debug, Default)]
 pub struct Limiter {
     books: BTreeMap<ModelKey, Book>,
-    /// The model of each try that waits or is under way.
-    tries: BTreeMap<(Holder, u64), ModelKey>,
+    /// The model of each try that waits or is under way, by its number. No map in it is empty.
+    tries: BTreeMap<Holder, BTreeMap<u64, ModelKey>>,
     /// The stream of each connected node.
     streams: BTreeMap<NodeId, Stream>,
     knowledge: Knowledge,
@@ -127,8 +128,15 @@ impl Limiter {
         for book in self.books.values_mut() {
             book.free(|holder| holder.0 == session.node && holder.1 != session.epoch);
         }
-        self.tries.retain(|((node, epoch), _), _| *node != session.node || *epoch == session.epoch);
+        self.tries.retain(|(node, epoch), _| *node != session.node || *epoch == session.epoch);
         self.streams.insert(session.node.clone(), Stream { session, announced: !announces });
+    }
+
+    /// A stream has ended. Nothing begins on it any more. What is under way goes on.
+    pub fn left(&mut self, session: &Session) {
+        if self.streams.get(&session.node).is_some_and(|stream| stream.session == *session) {
+            self.forget_waiting(&session.node);
+        }
     }
 
     /// A worker says what its tries use.
@@ -141,9 +149,9 @@ impl Limiter {
         for book in self.books.values_mut() {
             book.forget(&holder);
         }
-        self.tries.retain(|(of, _), _| *of != holder);
+        self.tries.remove(&holder);
         for Held { ask, age } in held {
-            self.tries.insert((holder.clone(), ask.number), ask.model.clone());
+            self.tries.entry(holder.clone()).or_default().insert(ask.number, ask.model.clone());
             let at = now.saturating_sub(age);
             self.books.entry(ask.model.clone()).or_default().hold(holder.clone(), &ask, at);
         }
@@ -157,16 +165,18 @@ impl Limiter {
     pub fn ask(&mut self, session: &Session, ask: Ask) {
         let is_open =
             self.streams.get(&session.node).is_some_and(|stream| stream.announced && stream.session == *session);
-        let key = (session.holder(), ask.number);
-        if is_open && !self.tries.contains_key(&key) {
-            self.tries.insert(key, ask.model.clone());
+        if !is_open {
+            return;
+        }
+        if let Entry::Vacant(vacant) = self.tries.entry(session.holder()).or_default().entry(ask.number) {
+            vacant.insert(ask.model.clone());
             self.books.entry(ask.model.clone()).or_default().wait(session.clone(), ask);
         }
     }
 
-    /// How many tries wait or are under way.
-    pub fn tries(&self) -> usize {
-        self.tries.len()
+    /// How many tries of a worker wait or are under way.
+    pub fn tries(&self, session: &Session) -> usize {
+        self.tries.get(&session.holder()).map_or(0, BTreeMap::len)
     }
 
     /// A try has ended, with the tokens that it used; none if it did not begin.
@@ -175,7 +185,7 @@ impl Limiter {
         if self.streams.get(&session.node).is_none_or(|stream| stream.session != *session) {
             return;
         }
-        let Some(model) = self.tries.remove(&(holder.clone(), number)) else { return };
+        let Some(model) = take(&mut self.tries, &holder, number) else { return };
         if let Some(book) = self.books.get_mut(&model) {
             book.done(&holder, number, tokens);
         }
@@ -190,7 +200,7 @@ impl Limiter {
         for book in self.books.values_mut() {
             book.free(|holder| holder.0 == *node && holder.1 <= epoch);
         }
-        self.tries.retain(|((of, at), _), _| of != node || *at > epoch);
+        self.tries.retain(|(of, at), _| of != node || *at > epoch);
     }
 
     /// Whether the tries of all nodes are known.
@@ -221,10 +231,13 @@ impl Limiter {
     }
 
     /// Grants what the limits allow, and says when to look again if nothing happens before.
+    ///
+    /// `room` takes the place of a grant on a stream. While it has none, its tries are passed over.
     pub fn grants(
         &mut self,
         now: Duration,
         limits: &dyn Fn(&ModelKey) -> Option<Limits>,
+        room: &mut dyn FnMut(&Session) -> bool,
     ) -> (Vec<Grant>, Option<Duration>) {
         let (mut granted, mut next) = (Vec::new(), None::<Duration>);
         let unknown = self.unknown(now);
@@ -233,16 +246,8 @@ impl Limiter {
             if !book.has_waiting() {
                 continue;
             }
-            let limits = limits(key);
-            while let Some(place) = book.first(now, limits.as_ref(), unknown) {
-                match place {
-                    Ok(grant) => granted.push(grant),
-                    Err(until) => {
-                        next = next.into_iter().chain(until).min();
-                        break;
-                    }
-                }
-            }
+            let until = book.grant(now, limits(key).as_ref(), unknown, room, &mut granted);
+            next = next.into_iter().chain(until).min();
         }
         self.books.retain(|_, book| !book.is_empty());
         (granted, next)
@@ -278,12 +283,22 @@ impl Limiter {
     }
 
     fn forget_waiting(&mut self, node: &NodeId) {
-        for (key, book) in &mut self.books {
-            for number in book.forget_waiting(node) {
-                self.tries.retain(|((of, _), tried), model| of != node || *tried != number || model != key);
+        for book in self.books.values_mut() {
+            for (session, ask) in book.forget_waiting(node) {
+                take(&mut self.tries, &session.holder(), ask.number);
             }
         }
     }
+}
+
+/// Removes a try, and returns its model.
+fn take(tries: &mut BTreeMap<Holder, BTreeMap<u64, ModelKey>>, holder: &Holder, number: u64) -> Option<ModelKey> {
+    let of = tries.get_mut(holder)?;
+    let model = of.remove(&number);
+    if of.is_empty() {
+        tries.remove(holder);
+    }
+    model
 }
 
 /// What a leader does not know of the tries under the leader before it.

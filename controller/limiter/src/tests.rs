@@ -35,7 +35,7 @@ fn limiter(nodes: u8) -> Limiter {
 }
 
 fn granted(limiter: &mut Limiter, now: Duration, limits: Limits) -> Vec<u64> {
-    limiter.grants(now, &|_| Some(limits)).0.into_iter().map(|grant| grant.number).collect()
+    limiter.grants(now, &|_| Some(limits), &mut |_| true).0.into_iter().map(|grant| grant.number).collect()
 }
 
 const FOUR: Limits = Limits { concurrency: Some(4), requests: None, tokens: None };
@@ -68,7 +68,7 @@ fn requests_wait_for_the_minute_to_pass() {
     assert_eq!(granted(&mut limiter, at(20), THREE_A_MINUTE), [4]);
     let (_, wait) = limiter.wait_of(JobId(5), at(21), &|_| Some(THREE_A_MINUTE)).expect("it waits");
     assert_eq!(wait.reason, WaitReason::Requests { used: 3, limit: 3, next: at(50) });
-    let (none, next) = limiter.grants(at(21), &|_| Some(THREE_A_MINUTE));
+    let (none, next) = limiter.grants(at(21), &|_| Some(THREE_A_MINUTE), &mut |_| true);
     assert_eq!((none, next), (Vec::new(), Some(at(71))));
     assert_eq!(granted(&mut limiter, at(71), THREE_A_MINUTE), [5]);
 }
@@ -94,7 +94,7 @@ fn a_changed_limit_counts_for_those_that_wait() {
     let limits = |concurrency| Limits { concurrency: Some(concurrency), ..Limits::default() };
     assert_eq!(granted(&mut limiter, at(0), limits(1)), [1]);
     assert_eq!(granted(&mut limiter, at(0), limits(2)), [2]);
-    assert_eq!(limiter.grants(at(0), &|_| None).0.len(), 2);
+    assert_eq!(limiter.grants(at(0), &|_| None, &mut |_| true).0.len(), 2);
 }
 
 #[test]
@@ -142,6 +142,66 @@ fn what_a_worker_announces_replaces_what_was_known_of_it() {
     limiter.announce(&session(0, 2, 3), Vec::new(), Vec::new(), at(2));
     limiter.ask(&session(0, 2, 3), ask(1, 0));
     assert_eq!(granted(&mut limiter, at(2), FOUR), [1]);
+}
+
+#[test]
+fn a_node_that_is_lost_before_anybody_asks_is_not_forgotten() {
+    let mut limiter = Limiter::default();
+    limiter.restart(at(100));
+    let (kept, lost) = (session(0, 1, 1), session(1, 1, 1));
+    limiter.look(&[(kept.node.clone(), kept.epoch), (lost.node.clone(), lost.epoch)].into());
+    limiter.lost(&lost.node, lost.epoch);
+    limiter.connected(kept.clone(), true);
+    limiter.announce(&kept, Vec::new(), Vec::new(), at(110));
+    assert!(limiter.is_empty() && !limiter.is_informed());
+    limiter.look(&[(kept.node.clone(), kept.epoch)].into());
+    limiter.ask(&kept, ask(1, 0));
+    assert!(granted(&mut limiter, at(111), THREE_A_MINUTE).is_empty());
+    assert_eq!(granted(&mut limiter, at(161), THREE_A_MINUTE), [1]);
+}
+
+#[test]
+fn what_waits_on_a_stream_that_has_ended_is_forgotten() {
+    let mut limiter = limiter(2);
+    let (gone, other) = (session(0, 1, 1), session(1, 1, 1));
+    (1..=3).for_each(|number| limiter.ask(&gone, ask(number, 0)));
+    let one = Limits { concurrency: Some(1), requests: Some(3), tokens: None };
+    assert_eq!(granted(&mut limiter, at(0), one), [1]);
+    limiter.ask(&other, ask(9, 0));
+    assert_eq!((limiter.tries(&gone), limiter.tries(&other)), (3, 1));
+    limiter.left(&session(0, 1, 0));
+    assert_eq!(limiter.tries(&gone), 3, "an older stream of the node");
+    limiter.left(&gone);
+    assert_eq!(limiter.tries(&gone), 1);
+    assert!(granted(&mut limiter, at(1), one).is_empty(), "one is under way");
+    // It alone counts when its node is lost.
+    limiter.lost(&gone.node, gone.epoch);
+    (10..=11).for_each(|number| limiter.ask(&other, ask(number, 0)));
+    let begin = |limiter: &mut Limiter, number| {
+        assert_eq!(granted(limiter, at(1), one), [number]);
+        limiter.done(&other, number, Some(0));
+    };
+    begin(&mut limiter, 9);
+    begin(&mut limiter, 10);
+    assert!(granted(&mut limiter, at(1), one).is_empty());
+}
+
+#[test]
+fn a_stream_without_room_holds_up_no_other_one() {
+    let mut limiter = limiter(2);
+    (1..=3).for_each(|number| limiter.ask(&session(0, 1, 1), ask(number, 0)));
+    (4..=6).for_each(|number| limiter.ask(&session(1, 1, 1), ask(number, 0)));
+    let mut left = 1;
+    let mut room = |session: &Session| {
+        let takes = session.node.as_str() == "n1" || left > 0;
+        left -= usize::from(session.node.as_str() == "n0" && takes);
+        takes
+    };
+    let (grants, next) = limiter.grants(at(0), &|_| Some(FOUR), &mut room);
+    assert_eq!(grants.iter().map(|grant| grant.number).collect::<Vec<_>>(), [1, 4, 5, 6]);
+    assert_eq!(next, None);
+    limiter.done(&session(0, 1, 1), 1, Some(0));
+    assert_eq!(granted(&mut limiter, at(0), FOUR), [2], "in their order");
 }
 
 /// What happens to a limiter.
@@ -326,7 +386,7 @@ impl World {
     /// Grants, and checks each grant. Returns how many there were.
     fn grant(&mut self) -> usize {
         let limits = self.limits;
-        let (grants, next) = self.limiter.grants(self.now, &|_| Some(limits));
+        let (grants, next) = self.limiter.grants(self.now, &|_| Some(limits), &mut |_| true);
         for Grant { session, number } in &grants {
             let node = session.node.as_str()[1..].parse::<u8>().expect("a number");
             let before = self.used();

@@ -3,17 +3,20 @@
 //! The worker door passes on what workers ask and announce. What the limits are is read from the applied state each time.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use atlas_limiter::{Grant, Limiter, Limits, ModelKey, Wait, WaitReason};
+use atlas_limiter::{Grant, Limiter, Limits, ModelKey, Session, Wait, WaitReason};
 use atlas_model::ModelSpec;
 use atlas_raft::Leadership;
 use atlas_state::State;
-use atlas_types::{Job, JobId, JobStatus, NodeHealth, ObjectKey, ObjectKind, ObjectName};
+use atlas_types::{Job, JobId, JobStatus, NodeHealth, Object, ObjectKey, ObjectKind, ObjectName};
 use tokio::sync::Notify;
 
 use crate::{LeadershipLost, Service};
+
+/// How long the leader is asked which limit a job waits for. Whoever shows the job does not wait longer for it.
+const ANSWER_MAX: Duration = Duration::from_millis(500);
 
 /// The tries of all workers.
 #[derive(Debug, Default)]
@@ -51,18 +54,16 @@ impl Service {
         &self.shared.model_limits
     }
 
-    /// The tries that begin now, and when to look again if nothing changes before.
-    pub fn grant_models(&self) -> (Vec<Grant>, Option<Duration>) {
+    /// The tries that begin now, and when to look again if nothing changes before. `room` takes the place of a grant on a stream, if there is one.
+    pub fn grant_models(&self, room: &mut dyn FnMut(&Session) -> bool) -> (Vec<Grant>, Option<Duration>) {
         let state = self.shared.handle.applied();
         let mut limiter = self.shared.model_limits.limiter();
-        if limiter.is_empty() {
-            return (Vec::new(), None);
-        }
+        // Also while nobody asks: a node that is lost meanwhile takes along what it used.
         if !limiter.is_informed() {
             let nodes = state.nodes().map(|node| &node.node).filter(|node| node.health == NodeHealth::Ready);
             limiter.look(&nodes.map(|node| (node.id.clone(), node.epoch)).collect::<BTreeSet<_>>());
         }
-        limiter.grants(self.shared.env.clock.monotonic(), &|key| limits(&state, key))
+        limiter.grants(self.shared.env.clock.monotonic(), &|key| limits(&state, key), room)
     }
 
     /// Which limit of a model an attempt of a job waits for, as the leader knows.
@@ -75,11 +76,12 @@ impl Service {
         Ok(wait.map(|(key, wait)| sentence(&key, &wait)))
     }
 
-    /// The same of a job on any member. None also if the leader does not answer.
+    /// The same of a job on any member. None also if the leader does not answer soon.
     pub(crate) async fn model_wait(&self, state: &State, job: &Job) -> Option<String> {
-        // Nobody is asked for jobs that call no model of their namespace.
+        // Nobody is asked for jobs whose namespace has no limits.
         let kind = ObjectKind::new("model").ok()?;
-        if job.status != JobStatus::Running || state.objects(&job.namespace, &kind, None).next().is_none() {
+        let is_limited = |object: &Arc<Object>| limits_of(object).is_some();
+        if job.status != JobStatus::Running || !state.objects(&job.namespace, &kind, None).any(is_limited) {
             return None;
         }
         let job = job.id;
@@ -87,7 +89,10 @@ impl Service {
             return found;
         }
         let leader = self.shared.peers.group().leader?;
-        let answer = self.shared.peers.model_wait(leader, job).await;
+        let answer = tokio::select! {
+            answer = self.shared.peers.model_wait(leader, job) => answer,
+            () = self.shared.env.clock.sleep(ANSWER_MAX) => return None,
+        };
         answer.inspect_err(|error| tracing::debug!(%error, "the leader did not say what a job waits for")).ok()?
     }
 }
@@ -96,7 +101,10 @@ impl Service {
 fn limits(state: &State, key: &ModelKey) -> Option<Limits> {
     let kind = ObjectKind::new("model").ok()?;
     let name = ObjectName::new(&key.model).ok()?;
-    let object = state.object(&ObjectKey { namespace: key.namespace.clone(), kind, name })?;
+    limits_of(state.object(&ObjectKey { namespace: key.namespace.clone(), kind, name })?)
+}
+
+fn limits_of(object: &Object) -> Option<Limits> {
     let atlas_model::Limits { concurrency, requests_per_minute, tokens_per_minute } =
         ModelSpec::read(&object.spec).ok()?.limits;
     let limits = Limits { concurrency, requests: requests_per_minute, tokens: tokens_per_minute };

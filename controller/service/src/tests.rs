@@ -3,6 +3,7 @@
 mod conversations;
 mod enrollment;
 mod inbound;
+mod model_limits;
 mod objects;
 mod probes;
 

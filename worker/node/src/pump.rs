@@ -193,6 +193,8 @@ impl Pump {
                 }
             }
             self.send_due_deltas();
+            // Before the events of attempts, which may take all the room.
+            self.say_tries();
             self.send_events();
             self.settle();
         }
@@ -203,7 +205,8 @@ impl Pump {
         let now = self.env.clock.monotonic();
         let tick = self.slots.next_tick().map(|at| at.saturating_sub(now));
         let deltas = self.deltas_due.map(|at| at.saturating_sub(now));
-        match tick.into_iter().chain(deltas).chain(self.held_back.then_some(EVENTS_PAUSE)).min() {
+        let held_back = self.held_back || (self.welcomed && self.tries.has_unsaid());
+        match tick.into_iter().chain(deltas).chain(held_back.then_some(EVENTS_PAUSE)).min() {
             Some(pause) => self.env.clock.sleep(pause),
             None => Box::pin(std::future::pending()),
         }

@@ -175,6 +175,11 @@ impl Hub {
         }
     }
 
+    /// Now, by the monotonic clock.
+    pub(super) fn now(&self) -> Duration {
+        self.env.clock.monotonic()
+    }
+
     /// The number of a new stream.
     pub(super) fn next_stream(&self) -> u64 {
         self.streams.fetch_add(1, Ordering::Relaxed)
@@ -263,6 +268,7 @@ impl Hub {
         if is_there {
             connections.remove(&connection.node);
             self.count(&connections);
+            self.service.model_limits().change(|limiter| limiter.left(&connection.session()));
         }
         is_there
     }

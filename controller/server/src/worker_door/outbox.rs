@@ -56,6 +56,11 @@ impl Outbox {
         }
     }
 
+    /// How many frames may be queued that can also wait elsewhere. Half of the queue is for those that cannot.
+    pub(super) fn room(&self) -> usize {
+        self.frames.capacity().saturating_sub(FRAMES_WAITING_MAX / 2)
+    }
+
     /// Ends the stream at once with a reason. Only the first call has an effect.
     pub(super) fn fail(&self, reason: Status) {
         self.end(End::Now(reason));

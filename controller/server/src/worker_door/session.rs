@@ -475,7 +475,7 @@ impl Session {
                 });
             }
             ToLeader::CallTool { number, call } => self.call(number, *call),
-            ToLeader::AskModel(ask) => models::ask(service, &self.connection, ask)?,
+            ToLeader::AskModel(ask) => models::ask(service, &self.connection, ask),
             ToLeader::ModelDone { number, tokens } => models::done(service, &self.connection, number, tokens),
             ToLeader::AnnounceModels(uses) => models::announce(&self.door, &self.connection, uses),
             ToLeader::Park { number, job, token, park } => self.park((number, job, token), park),

@@ -79,3 +79,23 @@ async fn a_try_waits_for_those_of_other_workers_and_of_broken_streams() {
     assert_eq!(begins(&mut first).await, 3);
     assert_eq!(waits(), "");
 }
+
+#[tokio::test]
+async fn a_limit_that_goes_lets_more_begin_than_a_stream_holds() {
+    const TRIES: u64 = 5_000;
+    let cluster = Cluster::start().await;
+    limit(&cluster, 1).await;
+    let mut worker = cluster.worker("n1", 1).await;
+    worker.say(ToLeader::AnnounceModels(ModelUses::default())).await;
+    worker.hears().await;
+    cluster.submit(1, "plain").await;
+    worker.hears().await;
+    for number in 1..=TRIES {
+        worker.say(ask(number, 1)).await;
+    }
+    assert_eq!(begins(&mut worker).await, 1);
+    limit(&cluster, 10_000).await;
+    for number in 2..=TRIES {
+        assert_eq!(begins(&mut worker).await, number);
+    }
+}
