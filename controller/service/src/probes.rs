@@ -103,6 +103,7 @@ mod tests {
         expect![[r#"
             mcp-check 1.0.0 sha256:5c56f343530d4d48432ad1ac54de626d3faef65375dac95642103072d244d68f
             model-probe 1.0.0 sha256:413eac6319ee5731b1a92c6c3e7b5d31c05a5de7e9b264bc61441cf43230f14c
-        "#]].assert_eq(&told.concat());
+        "#]]
+        .assert_eq(&told.concat());
     }
 }
