@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::api::Api;
 use crate::mcp::Wire;
 use crate::pair::{Controller, worker};
+use crate::patience::eventually_async;
 
 /// Registers an agent with a model and a server, both of its name.
 async fn prepare(api: &Api, folder: &Path, name: &str, (server, model): (&str, &str)) {
@@ -41,6 +42,14 @@ async fn health_says_what_does_not_answer() {
     let controller = Controller::start(folder.path());
     let _worker = worker(folder.path(), &controller);
     let api = Api::new(&controller.http.to_string());
+    // Without a worker nobody can ask, and that is what health says.
+    let nodes = format!("http://{}/api/nodes", controller.http);
+    eventually_async("the worker is ready", async || {
+        let nodes = reqwest::get(&nodes).await.map_err(|error| error.to_string())?;
+        let nodes = nodes.text().await.map_err(|error| error.to_string())?;
+        if nodes.contains(r#""ready""#) { Ok(()) } else { Err(nodes) }
+    })
+    .await;
     prepare(&api, folder.path(), "fine", (&behind.url(), &behind.model_url())).await;
     // Nobody listens there.
     prepare(&api, folder.path(), "lost", ("http://127.0.0.1:9/mcp", "http://127.0.0.1:9/v1")).await;
