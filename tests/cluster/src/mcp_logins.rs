@@ -57,7 +57,10 @@ async fn a_person_logs_in_at_a_server_and_the_leader_renews_the_token() {
     let dev = cluster(folder.path(), &guarded);
 
     let text = refused(&dev, &["run", "teller", "-i", "{}"]);
-    assert!(text.contains("the MCP server vault refuses the credential; log in (atlasctl mcp login vault --scope tools)"), "{text}");
+    assert!(
+        text.contains("the MCP server vault refuses the credential; log in (atlasctl mcp login vault --scope tools)"),
+        "{text}"
+    );
     log_in(&dev).await;
     // The tool tells its token, which is removed from the output.
     assert_eq!(run(&dev), "called with [redacted:login of vault]");
