@@ -197,9 +197,13 @@ impl Service {
         id: JobId,
         read: Option<State>,
     ) -> Result<JobId, Error> {
-        let carrying = self.hold_inbound(caller, submission, id).await?;
+        // On the heap: what is awaited here is large, and stacks of threads are not.
+        let carrying = match &caller.inbound {
+            Some(_) => Box::pin(self.hold_inbound(caller, submission, id)).await?,
+            None => None,
+        };
         let submission = carrying.as_ref().unwrap_or(submission);
-        let submitted = self.submit_one(caller, submission, id, read).await;
+        let submitted = Box::pin(self.submit_one(caller, submission, id, read)).await;
         let is_unused = match &submitted {
             Ok(submitted) => *submitted != id,
             // The job may be there.
