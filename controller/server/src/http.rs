@@ -247,26 +247,38 @@ impl HttpDoor {
             (Route::NodeAction(name, action), &Method::POST) => nodes::act(self, caller, request, &name, action).await,
             (Route::NodeLabels(name), &Method::POST) => nodes::label(self, caller, request, &name).await,
             (Route::ObjectKinds, &Method::GET) => objects::kinds(self, caller),
-            (Route::Objects(kind), &Method::GET) => objects::list(self, caller, request, &kind).await,
-            (Route::Object(kind, name), &Method::GET) => objects::get(self, caller, request, &kind, &name).await,
-            (Route::Object(kind, name), &Method::PUT) => objects::put(self, caller, request, &kind, &name).await,
-            (Route::Object(kind, name), &Method::DELETE) => objects::delete(self, caller, request, &kind, &name).await,
-            (Route::ModelLogin(name), &Method::POST) => logins::log_in(self, caller, request, &name).await,
+            (Route::Objects(kind), &Method::GET) => Box::pin(objects::list(self, caller, request, &kind)).await,
+            (Route::Object(kind, name), &Method::GET) => {
+                Box::pin(objects::get(self, caller, request, &kind, &name)).await
+            }
+            (Route::Object(kind, name), &Method::PUT) => {
+                Box::pin(objects::put(self, caller, request, &kind, &name)).await
+            }
+            (Route::Object(kind, name), &Method::DELETE) => {
+                Box::pin(objects::delete(self, caller, request, &kind, &name)).await
+            }
+            (Route::ModelLogin(name), &Method::POST) => Box::pin(logins::log_in(self, caller, request, &name)).await,
             (Route::ModelLogin(name), &Method::DELETE) => logins::log_out(self, caller, &name).await,
-            (Route::ServerLogin(name), &Method::POST) => logins::log_in_to_server(self, caller, request, &name).await,
+            (Route::ServerLogin(name), &Method::POST) => {
+                Box::pin(logins::log_in_to_server(self, caller, request, &name)).await
+            }
             (Route::ServerLogin(name), &Method::DELETE) => logins::log_out_of_server(self, caller, &name).await,
             (Route::Secret(name), &Method::PUT) => secrets::set(self, caller, request, &name).await,
-            (Route::Triggers, &Method::POST) => triggers::create(self, caller, request).await,
-            (Route::Triggers, &Method::GET) => triggers::list(self, caller, request).await,
-            (Route::Trigger(id), &Method::GET) => triggers::get(self, caller, request, &id).await,
-            (Route::Trigger(id), &Method::PUT) => triggers::change(self, caller, request, &id).await,
+            (Route::Triggers, &Method::POST) => Box::pin(triggers::create(self, caller, request)).await,
+            (Route::Triggers, &Method::GET) => Box::pin(triggers::list(self, caller, request)).await,
+            (Route::Trigger(id), &Method::GET) => Box::pin(triggers::get(self, caller, request, &id)).await,
+            (Route::Trigger(id), &Method::PUT) => Box::pin(triggers::change(self, caller, request, &id)).await,
             (Route::Trigger(id), &Method::DELETE) => triggers::delete(self, caller, &id).await,
             (Route::TriggerFire(id), &Method::POST) => triggers::fire(self, caller, &id).await,
-            (Route::TriggerDeliveries(id), &Method::GET) => triggers::deliveries(self, caller, request, &id).await,
-            (Route::TriggerNext(id), &Method::GET) => triggers::next(self, caller, request, &id).await,
-            (Route::TriggerTest(id), &Method::POST) => triggers::test(self, caller, request, &id).await,
-            (Route::TriggerBackfill(id), &Method::POST) => triggers::backfill(self, caller, request, &id).await,
-            (Route::Hook(id), &Method::POST) => triggers::call(self, caller, request, &id).await,
+            (Route::TriggerDeliveries(id), &Method::GET) => {
+                Box::pin(triggers::deliveries(self, caller, request, &id)).await
+            }
+            (Route::TriggerNext(id), &Method::GET) => Box::pin(triggers::next(self, caller, request, &id)).await,
+            (Route::TriggerTest(id), &Method::POST) => Box::pin(triggers::test(self, caller, request, &id)).await,
+            (Route::TriggerBackfill(id), &Method::POST) => {
+                Box::pin(triggers::backfill(self, caller, request, &id)).await
+            }
+            (Route::Hook(id), &Method::POST) => Box::pin(triggers::call(self, caller, request, &id)).await,
             (Route::Cluster, &Method::GET) => cluster::status(self),
             (Route::Members, &Method::GET) => cluster::members(self, request),
             (Route::Member(name), &Method::DELETE) => cluster::remove(self, &name).await,
@@ -281,12 +293,12 @@ impl HttpDoor {
             (Route::FiguresOf(agent), &Method::GET) => {
                 Ok(answer::json(http::StatusCode::OK, &self.service.figures_of(caller, &agent)?))
             }
-            (Route::Chains, &Method::POST) => chains::start(self, caller, request).await,
-            (Route::Chains, &Method::GET) => chains::list(self, caller, request).await,
-            (Route::ChainCheck, &Method::POST) => chains::check(self, caller, request).await,
-            (Route::Chain(id), &Method::GET) => chains::get(self, caller, request, &id).await,
+            (Route::Chains, &Method::POST) => Box::pin(chains::start(self, caller, request)).await,
+            (Route::Chains, &Method::GET) => Box::pin(chains::list(self, caller, request)).await,
+            (Route::ChainCheck, &Method::POST) => Box::pin(chains::check(self, caller, request)).await,
+            (Route::Chain(id), &Method::GET) => Box::pin(chains::get(self, caller, request, &id)).await,
             (Route::ChainCancel(id), &Method::POST) => chains::cancel(self, caller, &id).await,
-            (Route::ChainTree(id), &Method::GET) => chains::tree(self, caller, request, &id).await,
+            (Route::ChainTree(id), &Method::GET) => Box::pin(chains::tree(self, caller, request, &id)).await,
             (Route::Conversations, &Method::GET) => conversations::list(self, caller, request).await,
             (Route::Conversation(id), &Method::GET) => conversations::get(self, caller, request, &id).await,
             (Route::Conversation(id), &Method::DELETE) => conversations::delete(self, caller, &id).await,
@@ -303,7 +315,9 @@ impl HttpDoor {
             (Route::Skills, &Method::POST) => skills::deploy(self, caller, request).await,
             (Route::Skill(name), &Method::GET) => skills::get(self, caller, request, &name).await,
             (Route::SkillTest(name), &Method::POST) => skills::test(self, caller, request, &name).await,
-            (Route::Skill(name), &Method::DELETE) => objects::delete(self, caller, request, "skill", &name).await,
+            (Route::Skill(name), &Method::DELETE) => {
+                Box::pin(objects::delete(self, caller, request, "skill", &name)).await
+            }
             (Route::ExplainPolicies, &Method::POST) => policies::explain(self, caller, request).await,
             (Route::Audit, &Method::GET) => audit::read(self, request).await,
             (Route::Whoami, &Method::GET) => access::whoami(self, request).await,

@@ -293,7 +293,7 @@ impl Service {
         };
         let mut judge = Judge { state, sure: None };
         for (place, draft) in drafts.iter_mut().enumerate().filter(|(_, draft)| draft.answer.is_none()) {
-            let verdict = match judge.verdict(self, caller, draft.submission).await? {
+            let verdict = match Box::pin(judge.verdict(self, caller, draft.submission)).await? {
                 Ok(verdict) => verdict,
                 Err(error) => {
                     draft.answer = Some(Err(error));
