@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn names_become_folders_after_what_they_need() {
         assert_eq!(written(&["echo", "unknown"]), ["echo", "unknown"]);
-        assert_eq!(written(&["batch-processor"]), ["batch_processor"]);
+        assert_eq!(written(&["batch-processor"]), ["batch-processor"]);
         assert_eq!(written(&["sisyphus", "oracle"]), ["coder", "explore", "oracle", "sisyphus"]);
         assert_eq!(written(&["digest", "reverse"]), ["extract", "formatter", "digest.yaml", "reverse"]);
         assert_eq!(name_in(Path::new("./echo")), None);

@@ -1,6 +1,6 @@
 //! The agents that ship with Atlas, embedded in the program.
 //!
-//! Their directories are `agents/<dir>` in the repository; they are packed exactly like a directory on disk.
+//! Their directories are `agents/bundled/<dir>` in the repository; they are packed exactly like a directory on disk.
 //! [`wordcount`] and [`search_docs`] are written in Rust: their contracts run this program itself.
 
 mod program;
@@ -17,7 +17,7 @@ pub use wordcount::{WordcountError, wordcount};
 /// The directory of one bundled agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BundledAgent {
-    /// The name of the directory, which may differ from the agent's name.
+    /// The name of the directory: that of the agent.
     pub dir: &'static str,
     /// The files, without those that a package excludes.
     pub files: Vec<PackFile>,
@@ -39,43 +39,43 @@ macro_rules! embedded {
 }
 
 embedded! {
-    AskDocs "../ask-docs",
-    BatchProcessor "../batch_processor",
-    Brief "../brief",
-    CodeReviewer "../code-reviewer",
-    Coder "../coder",
-    Decomposer "../decomposer",
-    DeepResearch "../deep-research",
-    Demo "../demo",
-    Echo "../echo",
-    ExecEcho "../exec-echo",
-    Explore "../explore",
-    Extract "../extract",
-    FileReviewer "../file-reviewer",
-    FlexibleInput "../flexible_input",
-    Formatter "../formatter",
-    Judge "../judge",
-    LlmSummarizer "../llm-summarizer",
-    MultiType "../multi_type",
-    OpenaiReviewer "../openai-reviewer",
-    Oracle "../oracle",
-    PriorityRouter "../priority-router",
-    ReportWriter "../report-writer",
-    SearchDocs "../search-docs",
-    Sisyphus "../sisyphus",
-    SlowStarter "../slow_starter",
-    Sql "../sql",
-    Summarize "../summarize",
-    Summarizer "../summarizer",
-    Tally "../tally",
-    Translator "../translator",
-    Triage "../triage",
-    UserProfile "../user_profile",
-    Wordcount "../wordcount",
+    AskDocs "ask-docs",
+    BatchProcessor "batch-processor",
+    Brief "brief",
+    CodeReviewer "code-reviewer",
+    Coder "coder",
+    Decomposer "decomposer",
+    DeepResearch "deep-research",
+    Demo "demo",
+    Echo "echo",
+    ExecEcho "exec-echo",
+    Explore "explore",
+    Extract "extract",
+    FileReviewer "file-reviewer",
+    FlexibleInput "flexible-input",
+    Formatter "formatter",
+    Judge "judge",
+    LlmSummarizer "llm-summarizer",
+    MultiType "multi-type",
+    OpenaiReviewer "openai-reviewer",
+    Oracle "oracle",
+    PriorityRouter "priority-router",
+    ReportWriter "report-writer",
+    SearchDocs "search-docs",
+    Sisyphus "sisyphus",
+    SlowStarter "slow-starter",
+    Sql "sql",
+    Summarize "summarize",
+    Summarizer "summarizer",
+    Tally "tally",
+    Translator "translator",
+    Triage "triage",
+    UserProfile "user-profile",
+    Wordcount "wordcount",
 }
 
 #[derive(Embed)]
-#[folder = "../skills"]
+#[folder = "skills"]
 struct Skills;
 
 /// The files of the bundled skills; the first part of a path is the directory of a skill.
@@ -84,7 +84,7 @@ pub fn skills() -> Vec<PackFile> {
 }
 
 #[derive(Embed)]
-#[folder = "../chains"]
+#[folder = "chains"]
 struct Chains;
 
 /// The definitions of chains of the bundled agents, by file name.
@@ -108,8 +108,8 @@ pub fn packages() -> impl Iterator<Item = Result<Package, PackError>> {
     bundled().into_iter().map(|agent| atlas_package::pack_files(agent.files))
 }
 
-fn agent(folder: &'static str, files: impl Iterator<Item = (EmbeddedFile, String)>) -> BundledAgent {
-    BundledAgent { dir: folder.trim_start_matches("../"), files: self::files(files) }
+fn agent(dir: &'static str, files: impl Iterator<Item = (EmbeddedFile, String)>) -> BundledAgent {
+    BundledAgent { dir, files: self::files(files) }
 }
 
 fn files(files: impl Iterator<Item = (EmbeddedFile, String)>) -> Vec<PackFile> {

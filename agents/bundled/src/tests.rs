@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::*;
 
 fn agents_dir() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+    Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
 }
 
 fn file<'a>(agent: &'a BundledAgent, path: &str) -> Option<&'a PackFile> {
@@ -196,7 +196,7 @@ async def run():
     return await agent.execute(json.load(sys.stdin)['input'])
 json.dump(asyncio.run(run()), sys.stdout)
 ";
-    let sdk = agents_dir().join("sdk/python");
+    let sdk = agents_dir().join("../sdk/python");
     let recent = "import sys; sys.exit(sys.version_info < (3, 11))";
     let python = Command::new("python3").args(["-c", recent]).status();
     if !python.is_ok_and(|status| status.success()) {
@@ -240,7 +240,7 @@ json.dump(asyncio.run(calls.execute(json.load(sys.stdin))), sys.stdout)
     let calls = [json!({}), texts(199), texts(200), texts(1_000), texts(1_001)].map(call);
     let mut command = Command::new("python3");
     let command = command.args(["-B", "-c", HARNESS]).arg(agents_dir().join("priority-router"));
-    let command = command.env("PYTHONPATH", agents_dir().join("sdk/python"));
+    let command = command.env("PYTHONPATH", agents_dir().join("../sdk/python"));
     let answers = answer(command, &json!({"calls": calls, "registry": [], "timeout": 5})).expect("an answer");
     let decided = |answer: &Value| (answer["action"].clone(), answer["priority"].clone(), answer["reason"].clone());
     let decided: Vec<_> = answers["answers"].as_array().expect("a list").iter().map(decided).collect();

@@ -10,7 +10,7 @@ use crate::laptop::Laptop;
 fn questions_are_answered_from_the_documentation() {
     let laptop = Laptop::with(&[]);
     let mut session = laptop.session("Questions are answered from the documentation");
-    let agents = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents");
+    let agents = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents/bundled");
     for agent in ["search-docs", "ask-docs"] {
         session.quiet(&format!("atlasctl deploy {}", agents.join(agent).display()));
     }

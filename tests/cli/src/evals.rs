@@ -51,7 +51,7 @@ fn agents_are_run_over_data_sets() {
     session.run("atlasctl agent eval shuot --data cases.jsonl");
     session.run("atlasctl agent eval shout --data cases.jsonl --against 7.0.0");
     session.run("atlasctl agent eval shout --data cases.jsonl --min-score 2");
-    let judge = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents/judge");
+    let judge = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents/bundled/judge");
     session.quiet(&format!("atlasctl deploy {}", judge.display()));
     session.run("atlasctl agent eval shout@1.0.0 --data cases.jsonl --judge judge --criterion 'It is loud.'");
     let tests = laptop.folder().join("shout/tests");

@@ -43,7 +43,7 @@ fn graphs_are_checked_and_drawn() {
 fn graphs_and_normal_agents_run() {
     let laptop = Laptop::with(&[]);
     let mut session = laptop.session("Graphs and normal agents run");
-    let agents = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents");
+    let agents = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents/bundled");
     for agent in ["brief", "tally"] {
         session.quiet(&format!("atlasctl deploy {}", agents.join(agent).display()));
     }

@@ -147,7 +147,7 @@ pub(crate) async fn register_sleeper(api: &Api, folder: &Path) {
 }
 
 pub(crate) async fn register_echo(api: &Api) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents/exec-echo");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents/bundled/exec-echo");
     api.register(atlas_package::pack(&folder).expect("a package").bytes).await;
 }
 

@@ -17,7 +17,7 @@ struct Serve {
 
 impl Serve {
     fn start(folder: &Path, options: &[&str]) -> Self {
-        let agents = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents/exec-echo");
+        let agents = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents/bundled/exec-echo");
         let mut command = Command::new(program("atlas"));
         command.current_dir(folder).args(["serve", "--host", "127.0.0.1", "--port", "0", "--agents-path"]);
         command.arg(agents).args(options).env_remove("ATLAS_AUTH_TOKEN");

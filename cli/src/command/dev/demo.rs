@@ -19,7 +19,7 @@ use crate::words;
 const README: &str = include_str!("../../../../README.md");
 
 /// The chain of the demo.
-const DIGEST: &str = include_str!("../../../../agents/chains/digest.yaml");
+const DIGEST: &str = include_str!("../../../../agents/bundled/chains/digest.yaml");
 
 /// Runs every step; fails with the list of failed checks.
 pub(super) async fn run(context: &Context, client: &Client, env: &Env) -> Result<(), Failure> {
@@ -114,7 +114,7 @@ impl Demo<'_> {
     }
 
     async fn chain(&mut self, text: &str) {
-        self.context.note("$ atlasctl deploy agents/chains/digest.yaml && atlasctl run digest text=@README.md");
+        self.context.note("$ atlasctl deploy agents/bundled/chains/digest.yaml && atlasctl run digest text=@README.md");
         let start = Start {
             chain: "digest".into(),
             input: json!({"text": text}),

@@ -197,7 +197,7 @@ print(json.dumps(refusals))";
 }
 
 fn source_of(agent: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents").join(agent)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents/bundled").join(agent)
 }
 
 fn call(tool: &Tool, arguments: &Value) -> Called {
