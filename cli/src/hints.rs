@@ -40,7 +40,7 @@ fn options_in_hints_and_errors_exist() {
             }
         }
     };
-    for folder in ["cli/src", "cli/dev/src", "cli/operator/src", "controller", "worker"] {
+    for folder in ["cli/src", "cli/dev/src", "cli/offline/src", "controller", "worker"] {
         for file in files(Path::new(ROOT), folder, "rs") {
             let source = fs::read_to_string(format!("{ROOT}/{file}")).expect("a file of ours");
             let source = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use atlas_env::Env;
-use atlas_kubernetes::{Options, run};
+use atlas_operator::{Options, run};
 
 fn main() -> ExitCode {
     let options = Options::read();

@@ -70,7 +70,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-checks", "contract turn"),
     ("atlas-graph", ""),
     ("atlas-llm", "contract env model oauth secrets types"),
-    ("atlas-kubernetes", "env package telemetry tls"),
+    ("atlas-operator", "env package telemetry tls"),
     ("atlas-otlp", "env telemetry types"),
     ("atlas-env", "types"),
     ("atlas-tls", "env"),
@@ -78,11 +78,11 @@ const ARROWS: &[(&str, &str)] = &[
     ("xtask", "notice"),
     (
         "atlas-cli",
-        "access audit bundled checks contract dev documents env graph mcp-spec model oauth operator package secrets tls tool-runner turn types",
+        "access audit bundled checks contract dev documents env graph mcp-spec model oauth offline package secrets tls tool-runner turn types",
     ),
     ("atlas-compat", "bundled cli contract dev env mcp-spec package policy turn types"),
     ("atlas-dev", "controller env telemetry types worker"),
-    ("atlas-operator", "format raft recovery types"),
+    ("atlas-offline", "format raft recovery types"),
     (
         "atlas-bench",
         "access cluster-tests dev duty env format log mediation package postgres raft service state types wire",

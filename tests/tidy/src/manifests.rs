@@ -53,7 +53,7 @@ fn every_crate_takes_lints_versions_and_licence_from_the_workspace() {
 fn workers_and_controllers_do_not_know_each_other() {
     let mut findings = Vec::new();
     for path in tree::files(&["Cargo.toml"]) {
-        let links = ["cli/dev/Cargo.toml", "cli/operator/Cargo.toml"].map(Path::new);
+        let links = ["cli/dev/Cargo.toml", "cli/offline/Cargo.toml"].map(Path::new);
         let side = |folder: &str| path.starts_with(folder) && !links.contains(&path.as_path());
         let table: toml::Table = toml::from_str(&tree::read(&path)).expect("manifests are TOML");
         let dependencies = table.get("dependencies").and_then(toml::Value::as_table);
@@ -70,5 +70,5 @@ fn workers_and_controllers_do_not_know_each_other() {
             }
         }
     }
-    tree::report("only cli/dev links both sides, and cli/operator that of the controller", &findings);
+    tree::report("only cli/dev links both sides, and cli/offline that of the controller", &findings);
 }

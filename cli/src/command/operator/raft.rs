@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use atlas_env::Env;
-use atlas_operator::log::{Line, Page, Range};
-use atlas_operator::{MemberAbout, Plan, RecoveryError, Tail};
+use atlas_offline::log::{Line, Page, Range};
+use atlas_offline::{MemberAbout, Plan, RecoveryError, Tail};
 use serde_json::{Value, json};
 
 use crate::context::Context;
@@ -59,7 +59,7 @@ pub(crate) fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
 
 fn log(context: &Context, options: &LogOptions) -> Result<Exit, Failure> {
     let range = options.from.map_or(Range::Tail, Range::From);
-    let page = atlas_operator::log::read(&options.data_dir, range, options.limit.into());
+    let page = atlas_offline::log::read(&options.data_dir, range, options.limit.into());
     let page = page.map_err(|error| unreadable(&options.data_dir, &atlas_env::chain(&error)))?;
     context.note(&head(&page.about));
     let names = page.lines.iter().map(|line| format!("entry/{}", line.index)).collect();
@@ -179,7 +179,7 @@ fn refused(dir: &Path, error: &RecoveryError) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use atlas_operator::log::Line;
+    use atlas_offline::log::Line;
     use expect_test::expect;
 
     use super::*;

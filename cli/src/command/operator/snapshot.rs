@@ -8,7 +8,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use atlas_env::Env;
-use atlas_operator::{About, ArchiveContents, RecoveryError};
+use atlas_offline::{About, ArchiveContents, RecoveryError};
 use serde_json::json;
 
 use crate::context::Context;
@@ -90,7 +90,7 @@ async fn save_as_told(context: &Context, options: &SaveOptions) -> Result<Exit, 
     if options.test_restore {
         let folder = tempfile::tempdir().map_err(|error| words::could_not("write", &std::env::temp_dir(), &error))?;
         let data = folder.path().join("data");
-        let restored = atlas_operator::restore::restore(&file, &data, "c1", &Env::system());
+        let restored = atlas_offline::restore::restore(&file, &data, "c1", &Env::system());
         let restored = restored.map_err(|error| refused(&file, &error))?;
         context.note(&format!("restored for a test: {}", words::count(restored.found.about.jobs, "job")));
     }
@@ -125,7 +125,7 @@ async fn save(context: &Context, file: &Path) -> Result<Exit, Failure> {
     context.client()?.download(&["api", "cluster", "snapshot"], |bytes| out.write_all(bytes).map_err(written)).await?;
     let out = out.into_inner().map_err(|error| failed(error.into_error()))?;
     out.sync_all().map_err(failed)?;
-    let inspected = atlas_operator::inspect(&partial).map_err(|error| refused(&partial, &error))?;
+    let inspected = atlas_offline::inspect(&partial).map_err(|error| refused(&partial, &error))?;
     fs::rename(&partial, file).map_err(failed)?;
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
@@ -135,14 +135,14 @@ async fn save(context: &Context, file: &Path) -> Result<Exit, Failure> {
 }
 
 fn show(context: &Context, file: &Path) -> Result<Exit, Failure> {
-    let inspected = atlas_operator::inspect(file).map_err(|error| refused(file, &error))?;
+    let inspected = atlas_offline::inspect(file).map_err(|error| refused(file, &error))?;
     tell(context, file, &inspected.found)?;
     Ok(verdict(context, &inspected.found))
 }
 
 fn restore(context: &Context, options: &RestoreOptions) -> Result<Exit, Failure> {
     let RestoreOptions { file, data_dir, name } = options;
-    let restored = atlas_operator::restore::restore(file, data_dir, name, &Env::system());
+    let restored = atlas_offline::restore::restore(file, data_dir, name, &Env::system());
     let restored = restored.map_err(|error| refused(file, &error))?;
     let (about, dir) = (&restored.found.about, data_dir.display());
     let cluster_id = format!("{:032x}", restored.cluster_id);
@@ -231,7 +231,7 @@ fn refused(file: &Path, error: &RecoveryError) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use atlas_operator::About;
+    use atlas_offline::About;
     use expect_test::expect;
 
     use super::*;
