@@ -3,7 +3,7 @@
 //! A program that cuts a text within a character leaves `"\ud83d"`: valid JSON, but no Unicode. Many readers refuse it, so a text that is
 //! passed on as it is gets U+FFFD in its place, once, where it comes in.
 
-/// A text with U+FFFD in the place of each half.
+/// A text with U+FFFD instead of each half.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mended {
     /// The text.

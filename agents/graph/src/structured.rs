@@ -7,7 +7,7 @@ use serde_json::Value;
 pub enum Verdict {
     /// It has the form.
     Good(Value),
-    /// Another call of the model has to bring it into the form.
+    /// Another model call has to bring it into the form.
     Ask(Extraction),
     /// It has not the form, and the model was asked often enough.
     Bad(String),

@@ -91,7 +91,7 @@ pub struct ServerSpec {
     /// The tools that agents may call, `*` at the end of a name for any rest; none allows all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
-    /// What is known of the calls of tools. After a lost worker, only calls named here are made again.
+    /// What is known of the tool calls. After a lost worker, only calls named here are made again.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub effects: BTreeMap<String, CallEffects>,
     /// Whether a tool is offered only as it was accepted.

@@ -1,4 +1,4 @@
-//! Why a call of a model failed.
+//! Why a model call failed.
 
 use std::time::Duration;
 

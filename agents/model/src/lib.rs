@@ -1,4 +1,4 @@
-//! Calls of models in terms that belong to no provider: requests, answers, usage, errors, the specs of models and their prices.
+//! Model calls in terms that belong to no provider: requests, answers, usage, errors, the specs of models and their prices.
 //!
 //! The agent loop (`atlas-turn`) makes requests and reads answers; the adapters (`atlas-llm`) translate both to and from the
 //! protocol of a provider. Nothing here does I/O.

@@ -66,7 +66,7 @@ pub struct Image {
     pub data: String,
 }
 
-/// A call of a tool.
+/// A tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// Unique in its answer. Adapters make one up for providers that send none.

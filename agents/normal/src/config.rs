@@ -38,7 +38,7 @@ pub struct Config {
     pub global_tools: Vec<String>,
     /// MCP servers that it may use.
     pub mcp_servers: Vec<String>,
-    /// What becomes of calls of some tools. Loki does not know it.
+    /// What happens to calls of some tools. Loki does not know it.
     pub tool_permissions: Vec<ToolRule>,
     /// The todo list and its continuation.
     pub auto_continue: AutoContinueLayer,
@@ -54,7 +54,7 @@ pub struct Config {
     pub unknown: Vec<String>,
 }
 
-/// Members of the format that have no effect, and what becomes of what they are for.
+/// Members of the format that have no effect, and what happens to what they are for.
 pub const WITHOUT_EFFECT: [(&str, &str); 2] = [
     ("compression_threshold", "sessions are kept whole, within the limits of conversations"),
     ("conversation_starters", "nothing suggests prompts to people"),

@@ -74,7 +74,7 @@ impl<'a> Template<'a> {
         })
     }
 
-    /// The text with values in the place of references.
+    /// The text with values instead of references.
     pub fn fill<E>(&self, mut value: impl FnMut(Reference<'a>) -> Result<SecretText, E>) -> Result<SecretText, E> {
         if let [Part::Reference(reference)] = &self.0[..] {
             return value(*reference);

@@ -23,7 +23,7 @@ impl fmt::Display for AgentId {
     }
 }
 
-/// A call of a tool.
+/// A tool call.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<'c> {
     /// Who calls.

@@ -104,7 +104,7 @@ impl Failure {
 /// Why a turn failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// The call of the model failed.
+    /// The model call failed.
     #[error(transparent)]
     Call(CallError),
     /// The model refused to answer, or the filter of its provider did.

@@ -20,7 +20,7 @@ pub enum Event {
     Returned(Vec<Returned>),
     /// Whether the agent may stop: none if it may, or what it is told.
     Stopping(Option<String>),
-    /// The call of the model failed for good.
+    /// The model call failed for good.
     Failed(CallError),
 }
 

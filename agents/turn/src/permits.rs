@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::record::QuestionEnd;
 use crate::{Outcome, Settings};
 
-/// What becomes of the calls of some tools.
+/// What happens to the calls of some tools.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolRule {
     /// A name, or the beginning of names before `*`.
@@ -17,7 +17,7 @@ pub struct ToolRule {
     pub action: ToolAction,
 }
 
-/// What becomes of a call.
+/// What happens to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolAction {
@@ -49,7 +49,7 @@ impl ToolRule {
 }
 
 impl Settings {
-    /// What becomes of calls of a tool: the first rule for it counts, and without one they are made. Questions to people need no
+    /// What happens to calls of a tool: the first rule for it counts, and without one they are made. Questions to people need no
     /// permission.
     pub fn action(&self, tool: &str) -> ToolAction {
         if tool.starts_with("user__") {
@@ -92,7 +92,7 @@ impl Permits {
             && !self.once.contains(&(call.id.clone(), call.name.clone()))
     }
 
-    /// The question about a call, as a call of the tool that asks.
+    /// The question about a call, as a call to the tool that asks.
     pub fn question(call: &ToolCall) -> ToolCall {
         let arguments = call.arguments.to_string();
         let mut shown: String = arguments.chars().take(SHOWN_MAX).collect();

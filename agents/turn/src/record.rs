@@ -58,7 +58,7 @@ impl Fixed {
     }
 }
 
-/// The outcome of a call of the model.
+/// The outcome of a model call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answered {
     /// The place of the model that answered; 0 is the first one, others are its fallbacks.

@@ -44,7 +44,7 @@ pub struct Settings {
     /// The todo list of the agent; none if it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plan>,
-    /// What becomes of calls of some tools.
+    /// What happens to calls of some tools.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub permissions: Vec<ToolRule>,
     /// True if a text as output has the texts of all answers, a line apart, and not only the last one.

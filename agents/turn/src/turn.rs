@@ -119,7 +119,7 @@ impl Turn {
         self.answering = place;
     }
 
-    /// What a call of the model at a place costs. Zero if its prices are unknown.
+    /// What a model call at a place costs. Zero if its prices are unknown.
     pub fn cost(&self, place: usize, usage: &Usage) -> NanoDollars {
         self.prices().nth(place).flatten().map_or(NanoDollars(0), |prices| prices.cost(usage))
     }

@@ -158,7 +158,7 @@ fn job_row(seq: EventSeq, completed_at: SystemTime, job: &Job) -> JobRow {
     }
 }
 
-/// The calls of models that a job made itself and whose steps are not in artifacts. Steps that it began with are another job's.
+/// The model calls that a job made itself and whose steps are not in artifacts. Steps that it began with are another job's.
 fn calls(job: &Job) -> impl Iterator<Item = (u64, &Step)> {
     let copied = job.fork.as_ref().map_or(0, |fork| fork.steps);
     let journal = job.journal.iter();

@@ -112,7 +112,7 @@ table! {
 }
 
 table! {
-    /// A recorded call of a model.
+    /// A recorded model call.
     Calls of CallRow in "atlas.call" {
         event_seq: i64 = "bigint",
         completed_at: SystemTime = "timestamptz",

@@ -1,4 +1,4 @@
-//! Tests with a real server: what is exported, and what becomes of it when either side fails.
+//! Tests with a real server: what is exported, and what happens to it when either side fails.
 
 mod faults;
 mod node;

@@ -11,7 +11,7 @@ use crate::statement::Value;
 use crate::table::{Calls, Jobs, Runs};
 use crate::{ExportError, partition, statement};
 
-/// What became of a batch.
+/// What happened to a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Written {
     /// It is in the database.

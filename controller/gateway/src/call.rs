@@ -1,4 +1,4 @@
-//! The calls of the tools: each is a service function with the caller of the request.
+//! The tool calls: each is a service function with the caller of the request.
 
 use std::time::Duration;
 

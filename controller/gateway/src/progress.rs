@@ -14,7 +14,7 @@ use rmcp::service::Peer;
 use serde_json::Value;
 use tokio::sync::Mutex;
 
-/// Most calls of tools that are remembered until they return.
+/// Most tool calls that are remembered until they return.
 const CALLS_MAX: usize = 1_024;
 /// Most reports of an agent that came at once, of which the last ones are told, and most characters of each.
 const WORDS_MAX: usize = 32;
@@ -25,7 +25,7 @@ const LAST_MAX: Duration = Duration::from_secs(1);
 /// Which changes are told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Told {
-    /// Steps and calls of tools, as Pallas tells them.
+    /// Steps and tool calls, as Pallas tells them.
     Steps,
     /// The states of the job as well.
     All,
@@ -145,9 +145,9 @@ impl Note {
 struct Progress {
     told: Told,
     agent: String,
-    /// Calls of the model and rounds of tools so far.
+    /// Model calls and rounds of tools so far.
     steps: u64,
-    /// The calls of tools that have not returned: their ids and names, in order.
+    /// The tool calls that have not returned: their ids and names, in order.
     calls: VecDeque<(String, String)>,
     /// Whether results of this round are too large to be looked at.
     is_large: bool,
@@ -238,7 +238,7 @@ impl Progress {
         Note::going_on(format!("{agent} step {} ({kind})", self.steps))
     }
 
-    /// The calls of tools in an answer of the model.
+    /// The tool calls in an answer of the model.
     fn begun(&mut self, answer: &Value) -> Vec<Note> {
         let parts = answer["parts"].as_array().into_iter().flatten().filter(|part| part["type"] == "tool_call");
         for part in parts.take(CALLS_MAX) {
@@ -372,7 +372,7 @@ mod tests {
     #[test]
     fn every_call_that_started_is_told_to_its_end() {
         let mut progress = progress();
-        // A call that is refused has no step; the next call of the model shows that it is over.
+        // A call that is refused has no step; the next model call shows that it is over.
         let answer = json!({ "parts": [call("x", "unknown__tool"), call("x", "writer"), call("x", "writer")] });
         let mut notes = progress.of_step(&step(StepKind::Model, &answer));
         notes.extend(progress.of_step(&step(StepKind::Child, &json!({ "failed": "x" }))));

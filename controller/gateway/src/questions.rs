@@ -45,7 +45,7 @@ impl Reach {
     }
 }
 
-/// What became of asking the user.
+/// What happened to asking the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
     /// There is an answer, of this user or of somebody else.

@@ -30,7 +30,7 @@ pub struct NamespaceSpec {
     /// How long a job has to wait to go before those of the next priority that were queued later.
     #[serde(default)]
     pub aging_seconds: Option<u64>,
-    /// What becomes of a job that no registered node could run, unless it says so itself.
+    /// What happens to a job that no registered node could run, unless it says so itself.
     #[serde(default)]
     pub unsatisfiable: Option<Unsatisfiable>,
     /// Most agent versions.
@@ -44,7 +44,7 @@ pub struct NamespaceSpec {
     pub history_seconds_max: Option<u64>,
 }
 
-/// What becomes of a job that no registered node could run.
+/// What happens to a job that no registered node could run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unsatisfiable {

@@ -21,7 +21,7 @@ const ADDRESS_BYTES_MAX: usize = 255;
 /// Most bytes of the reason of a reject.
 const REASON_BYTES_MAX: usize = 1_000;
 
-/// A rule: what becomes of the jobs for which its condition holds.
+/// A rule: what happens to the jobs for which its condition holds.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RuleSpec {

@@ -12,7 +12,7 @@ pub const ROUTING: &str = "default";
 
 const DEADLINE_MS_MAX: u64 = 600_000;
 
-/// What becomes of a job whose orchestrator fails or does not answer in time.
+/// What happens to a job whose orchestrator fails or does not answer in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fallback {
@@ -51,7 +51,7 @@ pub struct RoutingSpec {
     /// How long the orchestrator may take to decide on a job.
     #[serde(default = "deadline_default")]
     pub deadline_ms: u64,
-    /// What becomes of a job otherwise.
+    /// What happens to a job otherwise.
     #[serde(default)]
     pub fallback: Fallback,
 }

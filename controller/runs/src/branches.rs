@@ -1,4 +1,4 @@
-//! What a run with branches does next. It is a function of the plan, the input and what became of each step so far, so every leader
+//! What a run with branches does next. It is a function of the plan, the input and what happened to each step so far, so every leader
 //! finds the same.
 
 #[cfg(test)]
@@ -17,7 +17,7 @@ use crate::plan::{Plan, PlannedStep};
 /// Most steps of a run that run at the same time.
 pub const AT_ONCE_MAX: usize = 16;
 
-/// What became of a step so far.
+/// What happened to a step so far.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fact {
     /// Nothing.
@@ -63,7 +63,7 @@ pub enum End {
     Fail { index: usize, error: String },
 }
 
-/// What became of each step of a run; `outputs` are those of its records, in their order.
+/// What happened to each step of a run; `outputs` are those of its records, in their order.
 pub fn facts(plan: &Plan, run: &Run, outputs: &[Option<Value>]) -> Vec<Fact> {
     let mut facts = vec![Fact::Waiting; plan.steps.len()];
     let mut tries = vec![0_u32; plan.steps.len()];

@@ -58,7 +58,7 @@ impl Next {
         plan.steps.get(index).map_or(Self::Done, |step| failed(index, step, why))
     }
 
-    /// What becomes of a run that needs a model where there is none.
+    /// What happens to a run that needs a model where there is none.
     pub fn no_model(plan: &Plan, index: usize) -> Self {
         let error = MediationError::NoStrategy("semantic").to_string();
         Self::failed(plan, index, &error)

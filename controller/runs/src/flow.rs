@@ -15,7 +15,7 @@ const SECONDS_MAX: f64 = 7.0 * 86_400.0;
 /// Most steps that one comes after.
 const AFTER_MAX: usize = 32;
 
-/// What becomes of the steps after one that has no output.
+/// What happens to the steps after one that has no output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Without {
@@ -50,9 +50,9 @@ pub struct Flow {
     /// It runs if this holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
-    /// What becomes of those after it if the condition does not hold.
+    /// What happens to those after it if the condition does not hold.
     pub otherwise: Without,
-    /// What becomes of those after it if it fails.
+    /// What happens to those after it if it fails.
     pub on_failure: Without,
     /// How often it is tried again after a failure.
     pub max_retries: u32,

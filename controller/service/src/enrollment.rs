@@ -24,7 +24,7 @@ const KIND: &str = "enrollment";
 const TRIES: usize = 8;
 
 impl Service {
-    /// Records the hash of a new join token for a node, in the place of an earlier one. The node's key stays valid until
+    /// Records the hash of a new join token for a node, instead of an earlier one. The node's key stays valid until
     /// the token is used. Returns when the token expires, in milliseconds since 1970.
     pub async fn create_node_token(
         &self,

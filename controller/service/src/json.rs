@@ -148,7 +148,7 @@ pub fn check(text: &[u8]) -> Result<(), NotJson> {
     })
 }
 
-/// A text that somebody sent, with U+FFFD in the place of each half of a surrogate pair. `what` it is goes into the log.
+/// A text that somebody sent, with U+FFFD instead of each half of a surrogate pair. `what` it is goes into the log.
 pub fn mended(what: &str, text: Bytes) -> Bytes {
     match surrogates::mended(&text) {
         None => text,

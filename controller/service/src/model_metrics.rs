@@ -1,4 +1,4 @@
-//! Metrics of calls of models and tools, from the recorded steps. Names of models come from providers and names of tools from servers, so
+//! Metrics of model calls and tool calls, from the recorded steps. Names of models come from providers and names of tools from servers, so
 //! the number of series is bounded here.
 
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ use crate::series::{OTHER, PAIRS_MAX, Series, TOOLS_MAX};
 /// Longest name of a model that is shown.
 const NAME_BYTES_MAX: usize = 128;
 
-/// Records calls of models and tools. It remembers which of them have series.
+/// Records model calls and tool calls. It remembers which of them have series.
 #[derive(Debug)]
 pub(crate) struct ModelMetrics {
     pairs: Series<2>,
@@ -41,7 +41,7 @@ struct Round {
     mcp: Vec<ToolCall>,
 }
 
-/// A call of a tool of an MCP server.
+/// A tool call to an MCP server.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct ToolCall {
@@ -166,7 +166,7 @@ impl ModelMetrics {
         });
     }
 
-    /// The labels for a call of a tool.
+    /// The labels for a tool call.
     fn triple(&mut self, agent: &str, call: &ToolCall) -> [String; 3] {
         self.tools.labels([agent.to_owned(), short(&call.server), short(&call.tool)])
     }

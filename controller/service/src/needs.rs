@@ -73,7 +73,7 @@ impl Needs {
         answers.entry(key.clone()).or_default().clone()
     }
 
-    /// Says in the log, once for a namespace, that it has another agent in the place of one of the cluster's.
+    /// Says in the log, once for a namespace, that it has another agent instead of one of the cluster's.
     pub(crate) fn is_foreign(&self, namespace: &Namespace, own: &'static OwnAgent) {
         let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
         if named.len() < NAMED_MAX && named.insert((namespace.clone(), own.name.as_str())) {

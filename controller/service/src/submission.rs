@@ -33,11 +33,11 @@ pub struct Submission {
     pub only_agents: bool,
     /// The earliest time at which the job may run.
     pub not_before: Option<Timestamp>,
-    /// Most that its calls of models may cost, in billionths of a dollar.
+    /// Most that its model calls may cost, in billionths of a dollar.
     pub budget_nanodollars: Option<u64>,
     /// Whether it waits while no registered node could run it; none for what its namespace says. Without waiting it fails.
     pub waits_for_node: Option<bool>,
-    /// What becomes of its questions to people. A spawned job has the rule of its parent.
+    /// What happens to its questions to people. A spawned job has the rule of its parent.
     pub questions: QuestionRule,
     /// The conversation that the caller names.
     pub continues: Option<String>,

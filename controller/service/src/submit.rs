@@ -395,7 +395,7 @@ impl Service {
         self.judge_submission(caller, submission, &agent, state).await
     }
 
-    /// What becomes of a job of one version with this input.
+    /// What happens to a job of one version with this input.
     pub(crate) async fn judge_version(
         &self,
         caller: &Caller,

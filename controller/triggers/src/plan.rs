@@ -1,4 +1,4 @@
-//! What becomes of a trigger whose time has come, by its rules.
+//! What happens to a trigger whose time has come, by its rules.
 
 use std::collections::VecDeque;
 

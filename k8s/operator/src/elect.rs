@@ -116,7 +116,7 @@ impl Election {
         }
     }
 
-    /// Writes the lease in the place of what was found, and of nothing else.
+    /// Replaces the lease that was found, and nothing else.
     async fn write(&self, found: Option<Lease>, holder: &str) -> Result<(), kube::Error> {
         let now = Timestamp::from_microsecond(self.env.clock.wall().0).ok().map(MicroTime);
         let before = found.as_ref().and_then(|lease| lease.spec.clone()).unwrap_or_default();

@@ -159,7 +159,7 @@ pub enum LoopEnd {
     repeat,
 }
 
-/// Attributes of calls of models.
+/// Attributes of model calls.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ByLlmCall {
     /// The agent's name.
@@ -168,7 +168,7 @@ pub struct ByLlmCall {
     pub model: String,
 }
 
-/// Attributes of calls of tools of MCP servers.
+/// Attributes of tool calls to MCP servers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ByToolCall {
     /// The agent's name.
@@ -181,7 +181,7 @@ pub struct ByToolCall {
     pub outcome: String,
 }
 
-/// Attributes of the time of calls of tools of MCP servers.
+/// Attributes of the time of tool calls to MCP servers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ByTool {
     /// The agent's name.

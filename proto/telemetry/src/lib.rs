@@ -2,7 +2,7 @@
 //!
 //! [`Metrics`] owns all instruments and their text format. Programs record facts in them and make no decisions from
 //! them. Identities (job, node) belong in log lines and events, never in metrics, whose attributes come from
-//! small closed sets. Calls of models are counted by agent and model; their recorder bounds the number of series.
+//! small closed sets. Model calls are counted by agent and model; their recorder bounds the number of series.
 
 mod attributes;
 mod instrument;

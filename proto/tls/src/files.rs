@@ -186,7 +186,7 @@ fn create(path: &Path, text: &str, mode: u32) -> Result<(), io::Error> {
     file.sync_all()
 }
 
-/// Writes a file in the place of another, completely or not at all.
+/// Replaces a file with another, completely or not at all.
 fn replace(path: &Path, text: &str, mode: u32) -> Result<(), TlsError> {
     let partial = path.with_extension("new");
     let written = || {

@@ -284,7 +284,7 @@ pub struct Job {
     pub journal: Option<Arc<Journal>>,
     /// The credential of its caller goes with its leases: it neither parks nor is retried by itself.
     pub bearer: bool,
-    /// Most that its calls of models may cost, in billionths of a dollar. A retry has the same budget for itself.
+    /// Most that its model calls may cost, in billionths of a dollar. A retry has the same budget for itself.
     pub budget_nanodollars: Option<u64>,
     /// The step of a run for which it runs.
     pub step: Option<StepOf>,
@@ -292,7 +292,7 @@ pub struct Job {
     pub context: Option<Payload>,
     /// The job whose first steps it began with.
     pub fork: Option<Arc<Fork>>,
-    /// What becomes of its questions to people. A retry has the same rule.
+    /// What happens to its questions to people. A retry has the same rule.
     pub questions: QuestionRule,
     /// How it was routed; none if the default orchestrator allowed it.
     pub route: Option<Arc<Route>>,

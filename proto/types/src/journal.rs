@@ -23,7 +23,7 @@ pub const FOLDS_MAX: u64 = 1_024;
 pub enum StepKind {
     /// What the job is fixed to; always step 0.
     Start,
-    /// A call of a model.
+    /// A model call.
     Model,
     /// The tool calls of one round.
     Tools,

@@ -171,7 +171,7 @@ impl Question {
     }
 }
 
-/// What becomes of the questions of a job. Its children have the same rule.
+/// What happens to the questions of a job. Its children have the same rule.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum QuestionRule {
     /// Nobody is there to answer: a job that asks fails.

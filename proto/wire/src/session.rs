@@ -117,7 +117,7 @@ pub enum ToLeader {
     AnnounceModels(ModelUses),
 }
 
-/// A try of a call of a model whose object limits it.
+/// A try of a model call whose object limits it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelAsk {
     /// Counted by the worker from 1, over all sessions of one boot.

@@ -19,7 +19,7 @@ use crate::process::{Running, free_address, program, resident_mib};
 /// The calls that an agent with a `config.yaml` may make of its model.
 const CALLS: u32 = 200;
 const JOBS: usize = 5;
-/// How much slower than the bare program a call of a tool may be.
+/// How much slower than the bare program a tool call may be.
 const BASH_MORE: Duration = Duration::from_millis(2);
 const PYTHON_MAX_US: f64 = 1_000.0;
 /// Helpers of one agent, and the memory of the worker that runs them all.

@@ -1,4 +1,4 @@
-//! Measures what Atlas adds to calls of a model: time for each call, and memory for calls that run at once.
+//! Measures what Atlas adds to model calls: time for each call, and memory for calls that run at once.
 //!
 //! The model always calls a tool that does not exist, so that an agent makes as many calls as it may, one after the other.
 

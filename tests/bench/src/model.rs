@@ -1,4 +1,4 @@
-//! A model server in this process that answers at once. Its answers are calls of a tool, so an agent makes as many calls of the model as it
+//! A model server in this process that answers at once. Its answers are calls of a tool, so an agent makes as many model calls as it
 //! may, one after the other.
 
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! Orchestrators: selected, tried as a candidate, and what becomes of jobs.
+//! Orchestrators: selected, tried as a candidate, and what happens to jobs.
 
 use std::fs;
 

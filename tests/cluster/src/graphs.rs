@@ -1,4 +1,4 @@
-//! Graphs, and agents with a `config.yaml`, through `kill -9` of their worker and of the leader: no call of a model that was answered is
+//! Graphs, and agents with a `config.yaml`, through `kill -9` of their worker and of the leader: no model call that was answered is
 //! made again, and no script or tool that ended runs again.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,7 @@ use crate::process::Process;
 use crate::program::program;
 use crate::trio::{leader, trio, worker_command};
 
-/// Rounds of a job: each has a script or a tool, and a call of the model.
+/// Rounds of a job: each has a script or a tool, and a model call.
 const ROUNDS: u64 = 5;
 
 /// What a request is: the number of its job, and its round from 0.

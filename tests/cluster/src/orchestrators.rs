@@ -66,7 +66,7 @@ async fn submit(member: &Member) -> Vec<String> {
     ids
 }
 
-/// Waits for the ends of jobs, and checks what became of them.
+/// Waits for the ends of jobs, and checks what happened to them.
 async fn ended(member: &Member, ids: &[String], status: &str, agent: &str) {
     for id in ids {
         eventually_async(&format!("{id} is {status}"), async || {

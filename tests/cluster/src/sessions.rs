@@ -50,7 +50,7 @@ fn worker(folder: &Path, members: &[Member; 3], server: &Server) -> Process {
     Process::start(&mut command)
 }
 
-/// The texts of the messages of a request, each with its role. Calls of tools and their results are none.
+/// The texts of the messages of a request, each with its role. Tool calls and their results are none.
 fn said(request: &Value) -> Vec<String> {
     let messages = request["messages"].as_array().expect("messages");
     let said = messages.iter().filter_map(|message| {

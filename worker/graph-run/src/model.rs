@@ -191,7 +191,7 @@ fn failed(failure: &Failure) -> Failed {
     Failed { text: failure.to_string(), passes }
 }
 
-/// Brings a text into the form of a schema, with further calls of the model if it has another one.
+/// Brings a text into the form of a schema, with further model calls if it has another one.
 pub(crate) async fn structured(
     host: &dyn Host,
     (place, model): (NodePlace<'_>, Option<&str>),

@@ -13,7 +13,7 @@ const VALUE_BYTES: usize = 100;
 
 /// The parts of an answer under construction, in the order in which they began.
 ///
-/// A text or reasoning part grows until another part begins or [`Assembly::close`] is called; calls of tools grow by the number
+/// A text or reasoning part grows until another part begins or [`Assembly::close`] is called; tool calls grow by the number
 /// that [`Assembly::begin_call`] gave, in any order.
 #[derive(Debug)]
 pub struct Assembly {

@@ -1,4 +1,4 @@
-//! Calls of models over the protocols of their providers.
+//! Model calls over the protocols of their providers.
 //!
 //! A protocol is pure: it encodes a [`Request`] as the parts of an HTTP request, and a [`Decoder`] turns the bytes of the answer
 //! into [`Event`]s. The client sends the parts, and knows no protocol. The modules between them are shared by the protocols:
@@ -102,7 +102,7 @@ pub trait Protocol: Send + Sync {
         Ok(())
     }
 
-    /// A request that shows whether the provider can be reached and knows a model, without a call of the model. None if the
+    /// A request that shows whether the provider can be reached and knows a model, without a model call. None if the
     /// protocol has no such request.
     fn probe(&self, _endpoint: &Endpoint, _model: &str) -> Result<Option<Parts>, EncodeError> {
         Ok(None)

@@ -166,7 +166,7 @@ impl Entry<'_> {
     }
 }
 
-/// A text with values in the place of references.
+/// A text with values instead of references.
 fn fill(server: &str, text: &str, place: &'static str, around: &Surroundings<'_>) -> Result<SecretText, McpError> {
     let refused = |why: String| McpError::new(McpErrorKind::Configuration, format!("the MCP server {server} {why}"));
     let template = Template::parse(text).map_err(|error| refused(format!("cannot be used: {place}: {error}")))?;

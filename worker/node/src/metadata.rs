@@ -21,7 +21,7 @@ const CAPTURED: [(&str, &str); 9] = [
     ("_error_code", "_error_code"),
     // Why the loop of a model was stopped.
     ("_halted", "_halted"),
-    // The kind of a failed call of a model.
+    // The kind of a failed model call.
     ("_error_kind", "_error_kind"),
 ];
 

@@ -143,7 +143,7 @@ pub(crate) struct Pump {
     /// Steps and folds without an answer.
     journals: Journals,
     waits: Waits,
-    /// Unanswered calls of tools.
+    /// Unanswered tool calls.
     tools: Tools,
     /// Tries of calls of limited models.
     tries: Tries,

@@ -15,7 +15,7 @@ fn is_here(program: &str) -> bool {
     let found = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     let found = found.is_ok_and(|status| status.success());
     if !found {
-        atlas_notice::skip(format_args!("calls of tools need {program}, which is not here"));
+        atlas_notice::skip(format_args!("tool calls need {program}, which is not here"));
     }
     found
 }

@@ -10,7 +10,7 @@ use crate::warning::Warning;
 
 use ProviderKind::{Chain, Exec, Graph, Llm, Mcp, Normal, Python};
 
-/// What becomes of a key.
+/// What happens to a key.
 #[derive(Debug, Clone, Copy)]
 enum Effect {
     /// It always counts.

@@ -43,11 +43,11 @@ pub struct Llm {
     pub outage_wait_seconds: Option<f64>,
     /// The conversation that all jobs of an agent with a `config.yaml` continue.
     pub session: Option<String>,
-    /// What becomes of calls of some tools. The first rule for a tool counts.
+    /// What happens to calls of some tools. The first rule for a tool counts.
     pub tool_permissions: Vec<ToolPermission>,
 }
 
-/// A rule for calls of tools.
+/// A rule for tool calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolPermission {
     /// A name, or the beginning of names before `*`.

@@ -8,7 +8,7 @@ use jsonschema::paths::Location;
 use jsonschema::{Keyword, ValidationError, ValidationOptions};
 use serde_json::{Map, Number, Value};
 
-/// Puts the keywords in the place of those of the engine.
+/// Replaces the keywords of the engine.
 pub(super) fn keywords(options: ValidationOptions<'_>) -> ValidationOptions<'_> {
     options
         .with_keyword("minimum", |_, limit, _| bound(limit, |order| order != Ordering::Less))

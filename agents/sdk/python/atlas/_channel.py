@@ -113,7 +113,7 @@ def install_logging(channel):
     """Makes frames of the records that the root logger gets."""
     import logging
 
-    # Copies, because a forked process may put a pipe in the place of its outputs.
+    # Copies, because a forked process may replace its outputs with a pipe.
     outputs = os.dup(1), os.dup(2)
 
     class Handler(logging.Handler):

@@ -215,10 +215,10 @@ fn the_first_difference_is_told_with_both_sides() {
         change(&mut steps[at]);
         steps
     };
-    // Another prompt: the first call of the model differs.
+    // Another prompt: the first model call differs.
     let prompt = changed(0, &|step| step.outcome["settings"]["system"] = json!("Be long."));
     check_difference(&prompt, &expect!["step 1: model 7dec4bcd | model 33a80128"]);
-    // Another answer: the calls of tools that follow from it differ.
+    // Another answer: the tool calls that follow from it differ.
     let answer = changed(1, &|step| step.outcome["parts"] = json!([{"type": "text", "text": "{}"}]));
     check_difference(&answer, &expect!["step 2: tools a022268f | the output {}"]);
     let result = changed(2, &|step| step.outcome[0]["outcome"] = json!({"value": 2}));

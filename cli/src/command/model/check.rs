@@ -1,4 +1,4 @@
-//! `atlasctl model check`: one real call of a model, made by a job, so that the key goes the same way as for every other call.
+//! `atlasctl model check`: one real model call, made by a job, so that the key goes the same way as for every other call.
 
 use std::time::Duration;
 

@@ -42,7 +42,7 @@ pub(crate) struct Options {
 /// What the peer is asked for may take this long.
 const WAIT: Duration = Duration::from_secs(90);
 
-/// Adds a peer, with what it has now. Returns the names of its tools, and what became of its agents.
+/// Adds a peer, with what it has now. Returns the names of its tools, and what happened to its agents.
 async fn add(
     client: &Client,
     name: &str,

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 /// The time limit of an agent whose peer tells none.
 const TIMEOUT_SECONDS: f64 = 120.0;
 
-/// What became of the agents of a peer.
+/// What happened to the agents of a peer.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) registered: Vec<String>,

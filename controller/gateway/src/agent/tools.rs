@@ -59,7 +59,7 @@ fn send_message(about: Cow<'static, str>) -> Tool {
 
 fn get_health() -> Tool {
     let schema = json!({ "type": "object", "properties": {} });
-    Tool::new(GET_HEALTH, "Says whether the agent can answer, without a call of its model.", object(schema))
+    Tool::new(GET_HEALTH, "Says whether the agent can answer, without a model call.", object(schema))
         .with_annotations(ToolAnnotations::new().read_only(true).open_world(false))
 }
 

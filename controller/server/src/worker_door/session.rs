@@ -48,7 +48,7 @@ const STEPS_MAX: usize = 1_024;
 /// The most requests to park of one worker that are being decided. Each attempt has one at a time. Further ones are
 /// answered with `busy`.
 const PARKS_MAX: usize = 1_024;
-/// The most calls of tools of one worker that are being answered.
+/// The most tool calls of one worker that are being answered.
 const CALLS_MAX: usize = 1_024;
 /// Logs that are being stored for one worker. Others wait for the next renewal.
 const LOGS_MAX: usize = 16;

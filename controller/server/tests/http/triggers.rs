@@ -308,7 +308,7 @@ async fn a_stamped_call_is_fresh_and_fires_once() {
     assert_eq!((first.status, deliver("{}").await.json()), (201, first.json()));
     assert_eq!(deliver(r#"{"a": 1}"#).await.status, 409);
 
-    // What became of the calls, newest first.
+    // What happened to the calls, newest first.
     let log = server.get("/api/triggers/open/deliveries").await.json();
     let calls: Vec<(&str, &str)> = log["deliveries"].as_array().into_iter().flatten().map(outcome).collect();
     assert_eq!(calls, [("refused", "d-1"), ("repeated", "d-1"), ("fired", "d-1")], "{log}");

@@ -156,7 +156,7 @@ fn rejected(submit: SubmitJob, reason: String) -> SubmitJob {
     SubmitJob { verdict: Verdict::Refused { pin: None, failure }, ..submit }
 }
 
-/// The job with what became of it in its metadata: who decided, by which rule, and on which agent.
+/// The job with what happened to it in its metadata: who decided, by which rule, and on which agent.
 fn told(submit: SubmitJob, name: &str, wish: &Wish) -> SubmitJob {
     let mut metadata: Map<String, Value> = serde_json::from_slice(&submit.metadata).unwrap_or_default();
     metadata.insert("_routed_by".to_owned(), name.into());

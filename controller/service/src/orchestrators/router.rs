@@ -214,7 +214,7 @@ impl Service {
     }
 }
 
-/// What becomes of a job whose orchestrator failed; none if it waits.
+/// What happens to a job whose orchestrator failed; none if it waits.
 fn fallback(fallback: Fallback, why: &str) -> Option<Decision> {
     match fallback {
         Fallback::Allow => Some(Decision::Execute),

@@ -1,6 +1,6 @@
 //! Decides on jobs by rules. Pure.
 //!
-//! A rule whose condition cannot be evaluated decides nothing, and neither do those after it: what becomes of the job is up to the
+//! A rule whose condition cannot be evaluated decides nothing, and neither do those after it: what happens to the job is up to the
 //! fall-back of the selection, as with an orchestrator that fails. A rule that was skipped could have been the one that rejects.
 
 use atlas_expressions::{Expression, Problem};

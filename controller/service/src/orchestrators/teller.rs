@@ -48,7 +48,7 @@ fn selection(state: &State, namespace: &Namespace) -> Option<Arc<Object>> {
     state.object(&ObjectKey { namespace: namespace.clone(), kind, name }).cloned()
 }
 
-/// What became of what an orchestrator was to be told.
+/// What happened to what an orchestrator was to be told.
 enum Told {
     Yes,
     /// It could not be told.

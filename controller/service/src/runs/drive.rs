@@ -33,7 +33,7 @@ use crate::{Caller, Error, Service};
 /// The pause before a run is continued again that could not be, because a limit is reached or data is out of reach.
 pub(super) const PAUSE: Duration = Duration::from_secs(1);
 
-/// What became of one attempt to continue a run.
+/// What happened to one attempt to continue a run.
 enum Went {
     /// It went on, ended, or had changed.
     On,
@@ -325,7 +325,7 @@ pub(super) async fn submit(
     service.routed_step(state, run, &plan.orchestrator, submit).await
 }
 
-/// What becomes of the job of a step: its version must still be there with the same package, and its input must fit.
+/// What happens to the job of a step: its version must still be there with the same package, and its input must fit.
 async fn verdict(
     service: &Service,
     state: &State,

@@ -1,4 +1,4 @@
-//! What became of the calls of webhooks: who called, under which delivery id, and the outcome.
+//! What happened to the calls of webhooks: who called, under which delivery id, and the outcome.
 //!
 //! Each controller keeps the calls that reached it, in memory and within bounds: a log that is replicated would let anybody who can
 //! reach a webhook write to every controller.
@@ -100,7 +100,7 @@ impl Deliveries {
 }
 
 impl Service {
-    /// Notes what became of the call of a webhook that exists.
+    /// Notes what happened to the call of a webhook that exists.
     pub fn note_delivery(
         &self,
         caller: &Caller,

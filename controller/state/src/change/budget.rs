@@ -20,7 +20,7 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// Counts the cost of recorded steps, in the place of what was reserved for them.
+    /// Counts the cost of recorded steps, instead of what was reserved for them.
     pub(crate) fn settle(&mut self, job: JobId, envelope: Option<(JobId, Arc<Envelope>)>, steps: &[Arc<Step>]) {
         let Some((payer, mut envelope)) = envelope else { return };
         let mut changed = false;

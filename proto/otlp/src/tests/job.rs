@@ -10,7 +10,7 @@ use atlas_types::{
 /// 2026-11-25.
 const BEGIN: i64 = 1_795_564_800_000_000;
 
-/// A job that completed in a cold slot, with a call of a model and a round of tools.
+/// A job that completed in a cold slot, with a model call and a round of tools.
 pub(super) fn job(id: u64) -> Job {
     let at = |seconds: i64| Timestamp(BEGIN + seconds * 1_000_000);
     let step = |kind, millis: u64, outcome: &[u8]| {

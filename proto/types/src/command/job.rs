@@ -53,11 +53,11 @@ pub struct SubmitJob {
     pub not_before: Option<Timestamp>,
     /// The credential of its caller goes with its leases. Controllers keep that in memory only.
     pub bearer: bool,
-    /// Most that its calls of models may cost, in billionths of a dollar.
+    /// Most that its model calls may cost, in billionths of a dollar.
     pub budget_nanodollars: Option<u64>,
     /// What the agent of a step is told about the chain, a JSON object. Only steps of runs have it.
     pub context: Option<Payload>,
-    /// What becomes of its questions to people.
+    /// What happens to its questions to people.
     pub questions: QuestionRule,
     /// The policies that allowed it.
     pub policies: Vec<PolicyRef>,

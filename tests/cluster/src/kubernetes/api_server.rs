@@ -177,7 +177,7 @@ async fn answer(State(server): State<Server>, method: Method, uri: Uri, headers:
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
     let format = headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default();
     server.note(group, plural, name, verb, &uri, &body);
-    // Who changed a resource is known by this name, in the place of one that the request gives.
+    // Who changed a resource is known by this name, instead of one that the request gives.
     if !headers.get("user-agent").is_some_and(|name| name.as_bytes().starts_with(b"atlas-operator/")) {
         server.store.lock().expect("not poisoned").complaints.push(format!("{method} {uri} without a name"));
     }

@@ -1,4 +1,4 @@
-//! What an API server of Kubernetes keeps: resources with versions, and what became of them in order.
+//! What an API server of Kubernetes keeps: resources with versions, and what happened to them in order.
 
 use std::collections::{BTreeMap, BTreeSet};
 

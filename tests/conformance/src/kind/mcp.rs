@@ -178,7 +178,7 @@ pub(super) fn request(row: &Row, bench: &Bench) -> Judged {
     compare(&row.expect, &Value::Object(shown), &Captures::new())
 }
 
-/// One call of a tool.
+/// One tool call.
 pub(super) fn call(row: &Row, bench: &Bench) -> Judged {
     examples(&row.expect, bench)?;
     let server = Server::start(row, bench)?;

@@ -1,4 +1,4 @@
-//! What calls of models cost, and the text of an input that is searched for.
+//! What model calls cost, and the text of an input that is searched for.
 
 use atlas_model::{NANODOLLARS_PER_DOLLAR, compatible_cost};
 use serde_json::{Value, json};

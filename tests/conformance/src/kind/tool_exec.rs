@@ -1,4 +1,4 @@
-//! Calls of tools: real scripts in a folder of the row.
+//! Tool calls: real scripts in a folder of the row.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +19,7 @@ use crate::row::{Row, items, members, text, unknown};
 pub(super) fn judge(row: &Row) -> Judged {
     let known = ["agents", "agent", "app", "config_files", "rounds"];
     if let Some(member) = unknown(&row.input, &known) {
-        return Err(Stop::skip(format!("calls of tools with \"{member}\"")));
+        return Err(Stop::skip(format!("tool calls with \"{member}\"")));
     }
     let folder = tempfile::tempdir().map_err(|error| Stop::system("make a folder", error))?;
     let root = folder.path();

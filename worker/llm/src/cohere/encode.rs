@@ -8,7 +8,7 @@ use crate::{EncodeError, image, json};
 
 /// The member of the opaque value of reasoning that says where in the message it stood.
 pub(super) const PLACE: &str = "cohere";
-/// The plan that comes before calls of tools.
+/// The plan that comes before tool calls.
 pub(super) const TOOL_PLAN: &str = "tool_plan";
 /// A block of the content.
 pub(super) const THINKING: &str = "thinking";

@@ -13,7 +13,7 @@ use axum::routing::any;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 
-/// What the server does with a call of its tools.
+/// What the server does with a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Mood {
     #[default]

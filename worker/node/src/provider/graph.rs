@@ -1,5 +1,5 @@
 //! Agents that are graphs. The engine and its driver are atlas-graph and atlas-graph-run; this module records the result of each piece of
-//! work, and of each call of a model, in the job's journal, so that a later attempt goes on where the last one stopped.
+//! work, and of each model call, in the job's journal, so that a later attempt goes on where the last one stopped.
 
 pub(super) mod book;
 pub(super) mod caller;

@@ -15,7 +15,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Box<RawValue>, String> {
     serde_json::from_str::<Box<RawValue>>(text.trim()).map_err(fault)
 }
 
-/// An output as every client can read it, with U+FFFD in the place of each half of a surrogate pair, and how many there were; none if
+/// An output as every client can read it, with U+FFFD instead of each half of a surrogate pair, and how many there were; none if
 /// there was none. A job that has done its work is not lost because its program cut a text within a character.
 pub(crate) fn mended(output: &RawValue) -> Option<(Box<RawValue>, usize)> {
     let mended = surrogates::mended(output.get().as_bytes())?;

@@ -1,4 +1,4 @@
-//! Tests agents in containers, with a program in the place of the engine's client that writes down its arguments and runs the
+//! Tests agents in containers, with a program instead of the engine's client that writes down its arguments and runs the
 //! command of the container.
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! Tests agents in containers of a real engine. Its twin with a program in the place of the client, `container`, runs everywhere.
+//! Tests agents in containers of a real engine. Its twin with a program instead of the client, `container`, runs everywhere.
 
 use std::fs;
 use std::path::Path;

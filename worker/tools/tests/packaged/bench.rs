@@ -1,4 +1,4 @@
-//! A workspace with hostile files, and calls of tools in it.
+//! A workspace with hostile files, and tool calls in it.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -214,7 +214,7 @@ async fn a_fork_is_granted_with_the_first_steps_of_another_job() {
         let texts: Vec<(u64, String)> = (0..count).map(|number| (number, (number + 1).to_string())).collect();
         assert_eq!(read(&cluster, fork, None, 10).await, texts);
     }
-    // Copies are no calls of a model.
+    // Copies are no model calls.
     let metrics = service.metrics().render();
     assert!(metrics.contains("atlas_llm_turns_total{agent=\"plain\",model=\"\"} 5\n"), "{metrics}");
     let refused = async |steps, model: Option<&str>, version: Option<&str>| {

@@ -170,7 +170,7 @@ impl State {
             Some(_) => self.begin(number, id, name, out)?,
             None => match self.unfinished(id, name) {
                 Some(_) if self.calls.len() >= NUMBERS_MAX => {
-                    return Err(failure::answer(format!("the answer numbers more than {NUMBERS_MAX} calls of tools")));
+                    return Err(failure::answer(format!("the answer numbers more than {NUMBERS_MAX} tool calls")));
                 }
                 Some(index) => {
                     self.calls.insert(number, Open { index, id: id.to_owned(), has_name: true });

@@ -1,4 +1,4 @@
-//! The calls of tools that the model of a node asks for: of people, of MCP servers, of the graph's own tools.
+//! The tool calls that the model of a node asks for: of people, of MCP servers, of the graph's own tools.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::provider::llm::normal::Launcher;
 use crate::provider::redacted;
 use crate::secrets::Secrets;
 
-/// Calls of tools of one answer that run at the same time.
+/// Tool calls of one answer that run at the same time.
 const PARALLEL: usize = 4;
 
 impl Surroundings<'_> {

@@ -144,7 +144,7 @@ impl From<End> for Result<Value, Fault> {
     }
 }
 
-/// What a call of a model is known by.
+/// What a model call is known by.
 #[derive(Serialize)]
 struct CallKey<'a, R> {
     call: &'a str,

@@ -12,7 +12,7 @@ use crate::provider::bounded;
 /// A fault.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::provider) enum Fault {
-    /// The turn failed: a call of the model, the budget, images.
+    /// The turn failed: a model call, the budget, images.
     #[error(transparent)]
     Turn(TurnFailure),
     /// The journal could not be read or written.

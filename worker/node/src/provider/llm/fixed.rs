@@ -25,7 +25,7 @@ pub(in crate::provider) struct Fixed {
     pub(in crate::provider) level: u32,
     pub(in crate::provider) source: Source,
     pub(in crate::provider) settings: Settings,
-    /// What answers the calls of the tools in the settings.
+    /// What answers the tool calls in the settings.
     #[serde(default, skip_serializing_if = "Sources::is_empty")]
     pub(in crate::provider) tools: Sources,
     /// The model that summarises the outputs of helpers; none is the own one.
@@ -206,7 +206,7 @@ fn settings(contract: &Contract) -> Settings {
     }
 }
 
-/// The rules of a contract about calls of tools.
+/// The rules of a contract about tool calls.
 pub(in crate::provider) fn permissions(contract: &Contract) -> Vec<ToolRule> {
     contract.provider.llm.tool_permissions.iter().filter_map(permission).collect()
 }

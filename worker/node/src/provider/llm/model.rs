@@ -1,4 +1,4 @@
-//! Calls of the model of one attempt: where they go, and what followers and the job's log see of them.
+//! Model calls of one attempt: where they go, and what followers and the job's log see of them.
 
 use std::sync::Arc;
 use std::time::Duration;

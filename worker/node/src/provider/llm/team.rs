@@ -53,7 +53,7 @@ struct Helper {
 /// Where the end of a helper arrives. Several can wait for it.
 pub(in crate::provider) type HelperEnd = Shared<oneshot::Receiver<Told>>;
 
-/// Which call of a tool starts helpers. The jobs of its helpers are found by it.
+/// Which tool call starts helpers. The jobs of its helpers are found by it.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::provider) enum CallPlace {
     /// The step of a journal that is the same in each attempt.

@@ -1,4 +1,4 @@
-//! Calls of models by programs in Python. The worker makes them, as for agents that are a model in a loop: the program has neither a key nor a
+//! Model calls by programs in Python. The worker makes them, as for agents that are a model in a loop: the program has neither a key nor a
 //! package for them. Each call is a step of the job's journal, which counts against its budget; a later attempt that asks the same gets the
 //! recorded answer.
 
@@ -109,10 +109,10 @@ impl Calls {
         control: &mut Control<'_>,
     ) -> Result<BoxFuture<'static, Answer>, String> {
         if self.running.len() >= PARALLEL_MAX {
-            return Err(format!("the job has {PARALLEL_MAX} calls of models at the same time already"));
+            return Err(format!("the job has {PARALLEL_MAX} model calls at the same time already"));
         }
         let asked = asked.map_or("null".to_owned(), |asked| asked.get().to_owned());
-        let asked: Asked = serde_json::from_str(&asked).map_err(|error| format!("the call of a model: {error}"))?;
+        let asked: Asked = serde_json::from_str(&asked).map_err(|error| format!("the model call: {error}"))?;
         let opened = match &self.opened {
             Some(opened) => Arc::clone(opened),
             None => {

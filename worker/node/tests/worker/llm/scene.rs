@@ -19,7 +19,7 @@ pub(super) struct Scene {
     pub(super) session: Session,
     agent: Agent,
     pub(super) journal: Journal,
-    /// What the controller is asked for by calls of tools and spawns, in order.
+    /// What the controller is asked for by tool calls and spawns, in order.
     pub(super) asked: Vec<String>,
     /// The answers to the next reservations in a budget; later ones are granted.
     pub(super) budget: VecDeque<StepsResult>,
@@ -29,7 +29,7 @@ pub(super) struct Scene {
     pub(super) parked: Vec<Park>,
     /// How many of the next requests to park meet a leader whose clock is ahead: it says that the time has come.
     pub(super) ahead: usize,
-    /// The keys of the calls of tools, in order.
+    /// The keys of the tool calls, in order.
     pub(super) keys: Vec<(StepKey, bool)>,
 }
 

@@ -108,7 +108,7 @@ fn numbers_of_calls_are_bounded() {
     let piece = |index: u64| json!({"index": index, "id": "a", "function": {"name": "f", "arguments": ""}});
     assert_eq!(calls_of(&(0..256).map(piece).collect::<Vec<_>>()), "a f{}");
     let many: Vec<_> = (0..257).map(piece).collect();
-    assert_eq!(calls_of(&many), "the answer numbers more than 256 calls of tools");
+    assert_eq!(calls_of(&many), "the answer numbers more than 256 tool calls");
 }
 
 /// The answer to a stream of these chunks.

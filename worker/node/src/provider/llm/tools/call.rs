@@ -1,4 +1,4 @@
-//! Calls of the tools of one round. Consecutive calls of the platform are one step of the journal; a job that is spawned
+//! Tool calls of one round. Consecutive calls of the platform are one step of the journal; a job that is spawned
 //! and a question are steps of their own, so that the job may park.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Calls of tools of MCP servers. Unless the server's definition says that a call can be repeated, an intent is recorded before it: if the
+//! Tool calls to MCP servers. Unless the server's definition says that a call can be repeated, an intent is recorded before it: if the
 //! worker is lost then, the next attempt does not call again, and the model reads that the outcome is unknown.
 
 use std::sync::Arc;
