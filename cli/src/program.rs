@@ -124,7 +124,7 @@ impl Checker {
             | ProviderKind::Mcp
             | ProviderKind::Chain
             | ProviderKind::Graph
-            | ProviderKind::Normal => {}
+            | ProviderKind::LokiAgent => {}
         }
         findings
     }

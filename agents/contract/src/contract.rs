@@ -162,7 +162,7 @@ pub enum ProviderKind {
     /// A graph, from `graph.yaml`.
     Graph,
     /// A model in a tool loop with tools of its own, from `config.yaml`.
-    Normal,
+    LokiAgent,
     /// A tool of an MCP server, or an agent of another cluster.
     Mcp,
     /// A chain of other agents, which runs without a worker.
@@ -177,7 +177,7 @@ impl ProviderKind {
             Self::Exec => "exec",
             Self::Llm => "llm",
             Self::Graph => "graph",
-            Self::Normal => "normal",
+            Self::LokiAgent => "normal",
             Self::Mcp => "mcp",
             Self::Chain => "chain",
         }
@@ -188,13 +188,13 @@ impl ProviderKind {
         match self {
             // A chain takes no place.
             Self::Python | Self::Exec | Self::Chain => Place::Process,
-            Self::Llm | Self::Graph | Self::Normal | Self::Mcp => Place::Llm,
+            Self::Llm | Self::Graph | Self::LokiAgent | Self::Mcp => Place::Llm,
         }
     }
 
     /// Whether its jobs call models.
     pub fn has_models(self) -> bool {
-        matches!(self, Self::Llm | Self::Graph | Self::Normal)
+        matches!(self, Self::Llm | Self::Graph | Self::LokiAgent)
     }
 }
 

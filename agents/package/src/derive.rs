@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use atlas_contract::yaml::{Budget, load_core};
 use atlas_graph::{Graph, Kind};
-use atlas_normal::{Config, ConfigError, Overrides};
+use atlas_loki_agent::{Config, ConfigError, Overrides};
 use serde_json::{Value, json};
 
 use crate::CONTRACT_FILE;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use atlas_contract::yaml::{Budget, load_core};
 use atlas_contract::{Warning, nearest};
-use atlas_normal::{Config, OF_HELPERS, WITHOUT_EFFECT};
+use atlas_loki_agent::{Config, OF_HELPERS, WITHOUT_EFFECT};
 use serde_json::Value;
 
 use crate::derive::DefinitionError;

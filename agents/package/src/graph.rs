@@ -9,7 +9,7 @@ use atlas_contract::yaml::{Budget, load_core};
 use atlas_graph::{
     Finding, Graph, Installed, Kind, LoadError, LoadErrorKind, LoadErrors, Loaded, Source, Surroundings, inside,
 };
-use atlas_normal::Overrides;
+use atlas_loki_agent::Overrides;
 
 use crate::CONTRACT_FILE;
 use crate::overrides::{self, OverridesError};

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use atlas_normal::{OverrideError, Overrides};
+use atlas_loki_agent::{OverrideError, Overrides};
 
 use crate::graph;
 

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use atlas_contract::{Contract, ContractError};
-use atlas_normal::Overrides;
+use atlas_loki_agent::Overrides;
 use atlas_types::Digest;
 use flate2::{Compression, GzBuilder};
 use tar::{EntryType, Header};

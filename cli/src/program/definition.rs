@@ -19,7 +19,7 @@ pub(super) fn check(root: &Path, contract: &Contract, findings: &mut Findings) {
     output(contract, findings);
     match contract.provider.kind {
         ProviderKind::Graph => graph(root, findings),
-        ProviderKind::Normal => normal(root, contract, findings),
+        ProviderKind::LokiAgent => normal(root, contract, findings),
         _ => {}
     }
 }
@@ -33,7 +33,7 @@ fn output(contract: &Contract, findings: &mut Findings) {
     }
     let made = match contract.provider.kind {
         ProviderKind::Llm if contract.provider.output_format == "text" => json!({"result": "…"}),
-        ProviderKind::Normal => json!({"text": "…"}),
+        ProviderKind::LokiAgent => json!({"text": "…"}),
         ProviderKind::Graph => json!({"text": "…", "state": {}}),
         _ => return,
     };

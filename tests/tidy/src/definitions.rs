@@ -39,7 +39,7 @@ const DEFINITIONS: [Definition; 4] = [
         readers: &["worker/", "controller/service/"],
     },
     Definition {
-        file: "agents/normal/src/config.rs",
+        file: "agents/loki-agent/src/config.rs",
         structures: &["Config"],
         // The last one has the names of members that are none.
         without_effect: &["compression_threshold", "conversation_starters", "unknown"],

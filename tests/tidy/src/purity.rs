@@ -27,7 +27,7 @@ const PURE: [&str; 25] = [
     "atlas-turn",
     "atlas-tools",
     "atlas-supervisor",
-    "atlas-normal",
+    "atlas-loki-agent",
     "atlas-graph",
     "atlas-linearizability",
 ];

@@ -361,7 +361,7 @@ pub(crate) async fn start(work: &Arc<Work>, shared: &Shared, control: &mut Contr
     {
         return Ok(Program::Container(Box::new(agent)));
     }
-    if matches!(contract.provider.kind, ProviderKind::Normal | ProviderKind::Graph) || mcp::has_programs(work) {
+    if matches!(contract.provider.kind, ProviderKind::LokiAgent | ProviderKind::Graph) || mcp::has_programs(work) {
         // Their tools, scripts and MCP servers are processes that start later, some of them for a model, which must not be the one to
         // learn that they cannot be confined.
         let confined = shared.settings.sandboxes.enforced(contract);
@@ -376,7 +376,7 @@ pub(crate) async fn start(work: &Arc<Work>, shared: &Shared, control: &mut Contr
             Ok(Program::Warm(Box::new(warm_exec::WarmExec::start(work, shared, control).await?)))
         }
         (ProviderKind::Exec, _) => Ok(Program::Exec(exec::Exec::new(shared))),
-        (ProviderKind::Llm | ProviderKind::Normal, _) => Ok(Program::Llm(Box::new(llm::LlmAgent::new(shared)))),
+        (ProviderKind::Llm | ProviderKind::LokiAgent, _) => Ok(Program::Llm(Box::new(llm::LlmAgent::new(shared)))),
         (ProviderKind::Graph, _) => Ok(Program::Graph(Box::new(graph::GraphAgent::new(shared)))),
         (ProviderKind::Mcp, _) => Ok(Program::Mcp(Box::new(mcp::McpAgent::new(shared)))),
         // No lease is granted for it.

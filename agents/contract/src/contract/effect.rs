@@ -8,7 +8,7 @@ use super::ProviderKind;
 use crate::violation::escaped;
 use crate::warning::Warning;
 
-use ProviderKind::{Chain, Exec, Graph, Llm, Mcp, Normal, Python};
+use ProviderKind::{Chain, Exec, Graph, Llm, LokiAgent, Mcp, Python};
 
 /// What happens to a key.
 #[derive(Debug, Clone, Copy)]
@@ -24,11 +24,11 @@ enum Effect {
 use Effect::{Always, For, Never};
 
 /// The kinds that take a place on a node.
-const ON_NODES: &[ProviderKind] = &[Python, Exec, Llm, Graph, Normal, Mcp];
+const ON_NODES: &[ProviderKind] = &[Python, Exec, Llm, Graph, LokiAgent, Mcp];
 /// The kinds with processes of their own, also those of tools and scripts.
-const PROCESSES: &[ProviderKind] = &[Python, Exec, Graph, Normal];
+const PROCESSES: &[ProviderKind] = &[Python, Exec, Graph, LokiAgent];
 /// The kinds whose jobs call models; agents in Python can ask for their tier.
-const MODELS: &[ProviderKind] = &[Python, Llm, Graph, Normal];
+const MODELS: &[ProviderKind] = &[Python, Llm, Graph, LokiAgent];
 
 /// The keys, as pointers below `/agent`; `*` is an item of a list. What is below a key without a row has its row.
 const KEYS: &[(Effect, &[&str])] = &[
@@ -71,7 +71,7 @@ const KEYS: &[(Effect, &[&str])] = &[
     (Never("the caller of a job never chooses its model"), &["model/override_allowed"]),
     (Never("no cluster has a shared memory"), &["requires/memory"]),
     (Never("no cluster has a knowledge base"), &["requires/knowledge"]),
-    (For(&[Llm, Graph, Normal]), &["requires/mcp_servers"]),
+    (For(&[Llm, Graph, LokiAgent]), &["requires/mcp_servers"]),
     (For(&[Exec]), &["provider/command", "provider/mode"]),
     (
         For(&[Llm]),
@@ -91,7 +91,7 @@ const KEYS: &[(Effect, &[&str])] = &[
         ],
     ),
     (
-        For(&[Llm, Normal]),
+        For(&[Llm, LokiAgent]),
         &[
             "provider/max_tokens",
             "provider/top_k",
@@ -102,7 +102,7 @@ const KEYS: &[(Effect, &[&str])] = &[
         ],
     ),
     (
-        For(&[Llm, Graph, Normal]),
+        For(&[Llm, Graph, LokiAgent]),
         &[
             "provider/stream",
             "provider/answers_helpers",
@@ -111,7 +111,7 @@ const KEYS: &[(Effect, &[&str])] = &[
             "provider/tool_permissions",
         ],
     ),
-    (For(&[Normal]), &["provider/session"]),
+    (For(&[LokiAgent]), &["provider/session"]),
     (For(&[Mcp]), &["provider/server", "provider/tool", "provider/agent"]),
     (For(&[Chain]), &["provider/steps", "provider/orchestrator"]),
     (For(ON_NODES), &["hardware", "startup_timeout", "max_attempts"]),

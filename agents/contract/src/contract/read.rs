@@ -361,7 +361,7 @@ fn provider(agent: Members<'_>, conversions: &mut Conversions) -> Provider {
             "exec" => ProviderKind::Exec,
             "llm" => ProviderKind::Llm,
             "graph" => ProviderKind::Graph,
-            "normal" => ProviderKind::Normal,
+            "normal" => ProviderKind::LokiAgent,
             "mcp" => ProviderKind::Mcp,
             "chain" => ProviderKind::Chain,
             _ => ProviderKind::Python,

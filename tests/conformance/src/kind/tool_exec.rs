@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use atlas_contract::yaml;
-use atlas_normal::Config;
+use atlas_loki_agent::Config;
 use atlas_supervisor::{supervisor_tools, teammate_tools, user_tools};
 use atlas_tool_runner::{Limits, Owner, Script, Surroundings, Tool};
 use atlas_turn::{AutoContinue, todo};

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
+use atlas_loki_agent::Config;
 use atlas_model::{Message, Tool, ToolCall};
-use atlas_normal::Config;
 use atlas_supervisor::{Outcome, Tree, Waiting, supervisor_tools, teammate_tools, user_tools};
 use atlas_turn::{AutoContinue, Effect, Event, Limits, Offered, Plan, Returned, Settings, Turn, Unchecked, todo};
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use atlas_contract::yaml;
-use atlas_normal::Config;
+use atlas_loki_agent::Config;
 use atlas_supervisor::{AgentId, Agents, Answer, Call, Effect, Outcome, Settings, Summary, Tree, Waiting};
 use serde_json::Value;
 

@@ -102,7 +102,7 @@ impl Driver<'_, '_> {
         if self.work.agent.contract.provider.llm.probe == Some(true) {
             return self.probe().await;
         }
-        if self.work.agent.contract.provider.kind == ProviderKind::Normal {
+        if self.work.agent.contract.provider.kind == ProviderKind::LokiAgent {
             let normal = Normal::open(self.work, self.control, self.shared).await?;
             self.team = Some(normal.team(&self.work.assignment));
             self.normal = Some(normal);

@@ -11,8 +11,8 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use atlas_loki_agent::Config;
 use atlas_model::{Message, ToolCall};
-use atlas_normal::Config;
 use atlas_supervisor::{supervisor_tools, teammate_tools};
 use atlas_tool_runner::{Launch, Launched, Left, Process};
 use atlas_turn::{AtLimit, AutoContinue, Format, Offered, Outcome, Plan, TodoList, messages, todo};

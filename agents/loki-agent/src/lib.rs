@@ -1,4 +1,4 @@
-//! Normal agents: agents with a model whose settings are in a `config.yaml` (compatibility §34).
+//! Loki agents: agents with a model whose settings are in a `config.yaml` (compatibility §34).
 //!
 //! [`Config::read`] takes the parsed document. Pure: this crate reads no files, no environment and no clock.
 

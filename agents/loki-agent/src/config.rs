@@ -1,4 +1,4 @@
-//! The settings of a normal agent.
+//! The settings of a Loki agent.
 
 use atlas_supervisor::Settings;
 use atlas_turn::{AutoContinueLayer, ToolAction, ToolRule};
