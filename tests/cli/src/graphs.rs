@@ -38,11 +38,11 @@ fn graphs_are_checked_and_drawn() {
     expect_file!["../transcripts/graphs.txt"].assert_eq(&session.page());
 }
 
-/// The console output in the pages on graphs and normal agents.
+/// The console output in the pages on graphs and Loki agents.
 #[test]
 fn graphs_and_normal_agents_run() {
     let laptop = Laptop::with(&[]);
-    let mut session = laptop.session("Graphs and normal agents run");
+    let mut session = laptop.session("Graphs and Loki agents run");
     let agents = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents/bundled");
     for agent in ["brief", "tally"] {
         session.quiet(&format!("atlasctl deploy {}", agents.join(agent).display()));
