@@ -1,6 +1,6 @@
 //! The tool `docs_search`: sections of the documentation, and pages of error codes.
 
-use atlas_service::catalogue;
+use atlas_api::catalogue;
 use rmcp::model::{CallToolResult, JsonObject};
 use serde_json::{Map, Value, json};
 

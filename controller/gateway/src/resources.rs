@@ -1,6 +1,7 @@
 //! Resources: outputs of jobs that are too large for a result, and pages of the documentation.
 
-use atlas_service::{Caller, Consistency, Service, View, catalogue};
+use atlas_api::catalogue;
+use atlas_service::{Caller, Consistency, Service, View};
 use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 use serde_json::{Value, json};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use atlas_access::Right;
 use atlas_env::Env;
 use atlas_service::{Caller, Consistency, Service, View};
-use atlas_types::JobId;
+use atlas_types::{JobId, TraceContext};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, GetTaskParams, GetTaskResult, Implementation,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
@@ -35,11 +35,19 @@ pub(crate) const VERSIONS: &[ProtocolVersion] = &[
 const INSTRUCTIONS: &str = "Atlas runs agents as typed functions. Find one with agents_search, read its schemas with \
     agent_describe, run it with agent_run. A long run answers with a job_id: call job_wait.";
 
-/// The caller, which the door put into the HTTP request.
+/// The caller, which the door put into the HTTP request, with the trace of the message.
 pub(crate) fn caller(context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
     let parts = context.extensions.get::<http::request::Parts>();
     let caller = parts.and_then(|parts| parts.extensions.get::<Caller>());
-    caller.cloned().ok_or_else(|| ErrorData::internal_error("the request has no caller", None))
+    let caller = caller.cloned().ok_or_else(|| ErrorData::internal_error("the request has no caller", None))?;
+    Ok(traced(caller, context.meta.get_traceparent()))
+}
+
+/// The caller with the trace of a message, as `traceparent` in its `_meta` has it. It goes before that of the HTTP request, which may be one of
+/// a proxy. A malformed one is ignored.
+pub(crate) fn traced(caller: Caller, traceparent: Option<&str>) -> Caller {
+    let trace = traceparent.and_then(TraceContext::read).or(caller.trace);
+    caller.with_trace(trace)
 }
 
 /// The id of the caller's session; none in the versions of the protocol without sessions.

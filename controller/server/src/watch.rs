@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use atlas_service::catalogue::Entry;
+use atlas_api::catalogue::Entry;
 use atlas_service::{Audit, TurnedAway};
 use atlas_tls::Subject;
 use atlas_types::Door;

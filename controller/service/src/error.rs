@@ -15,7 +15,7 @@ use atlas_raft::ChangeError;
 use atlas_types::{AgentName, ErrorKind, EventSeq, JobId, JobStatus, Level, NodeId, Principal, Rejection, Version};
 
 use crate::artifacts::ArtifactError;
-use crate::catalogue::{self, Entry};
+use atlas_api::catalogue::{self, Entry};
 
 /// Why a service function failed. The text is for people. Where Atlas for Python has a text for the case, it is the
 /// same.

@@ -51,6 +51,13 @@ impl Service {
         self.bearers().hold(job, bearer, self.shared.env.clock.monotonic())
     }
 
+    /// Drops the credential of a job that was refused at another controller.
+    pub fn forget_bearer(&self, job: JobId) {
+        if self.shared.handle.applied().job(job).is_none() {
+            self.bearers().forget(job);
+        }
+    }
+
     /// Holds the credential of the caller for a job, before it is submitted. Only a job carries it whose agent, or one that this agent
     /// requires, names a server or a model that gets it: such a job neither parks nor is retried. None for the others.
     pub(crate) async fn hold_inbound(
@@ -84,6 +91,10 @@ impl Service {
                 if let Err(error) = shared.peers.hold_bearer(member, job, bearer).await {
                     tracing::debug!(%job, error = &error as &dyn std::error::Error, "a controller does not hold the credential of a caller");
                 }
+                // The job was refused or has ended meanwhile, and the other controller may have heard so before.
+                if shared.bearers.of(job).is_none() {
+                    forget_at(&shared, member, job).await;
+                }
             });
         }
         if !leads {
@@ -93,10 +104,15 @@ impl Service {
         Ok(Some(Submission { bearer: true, ..submission.clone() }))
     }
 
-    /// Drops the credential of a job that was refused, unless an earlier try has made the job.
+    /// Drops the credential of a job that was refused, unless an earlier try has made the job, and tells the other controllers.
     pub(crate) fn forget_unsubmitted(&self, job: JobId) {
-        if self.shared.handle.applied().job(job).is_none() {
-            self.bearers().forget(job);
+        if self.shared.handle.applied().job(job).is_some() {
+            return;
+        }
+        self.bearers().forget(job);
+        for member in self.shared.peers.group().others {
+            let shared = self.shared.clone();
+            self.shared.env.spawn("forget-credential", async move { forget_at(&shared, member, job).await });
         }
     }
 
@@ -109,6 +125,13 @@ impl Service {
                 Err(Error::Malformed(format!("the credential of the caller cannot be passed on: {reason}")))
             }
         }
+    }
+}
+
+/// Tells another controller that the job of a credential was refused. One that is not reached drops it later by itself.
+async fn forget_at(shared: &Shared, member: MemberId, job: JobId) {
+    if let Err(error) = shared.peers.forget_bearer(member, job).await {
+        tracing::debug!(%job, error = &error as &dyn std::error::Error, "a controller did not hear that a credential is needed no longer");
     }
 }
 

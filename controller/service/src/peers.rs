@@ -183,6 +183,12 @@ pub trait Peers: Send + Sync + 'static {
         NoPeers::none(member)
     }
 
+    /// Tells a member that the job of a credential was refused.
+    fn forget_bearer(&self, member: MemberId, job: JobId) -> PeerAnswer<'_, ()> {
+        let _ = job;
+        NoPeers::none(member)
+    }
+
     /// Asks the leader which limit of a model a job's running attempt waits for.
     fn model_wait(&self, member: MemberId, job: JobId) -> PeerAnswer<'_, Option<String>> {
         let _ = job;

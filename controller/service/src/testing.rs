@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use atlas_env::Env;
 use atlas_history::{Gap, Part};
-use atlas_types::{Digest, ErrorKind, EventSeq, MemberId};
+use atlas_types::{Digest, ErrorKind, EventSeq, JobId, MemberId, SecretText};
 use futures::StreamExt;
 
+use crate::attachments::BearerRefused;
 use crate::peers::{Arriving, Group, Outgoing, PeerAnswer, PeerError, Peers, Query, QueryResult};
 use crate::{ArtifactError, ArtifactOptions, Artifacts, Service};
 
@@ -157,6 +158,22 @@ impl Peers for Way {
 
     fn hold(&self, member: MemberId, digests: Vec<Digest>) -> PeerAnswer<'_, Vec<bool>> {
         Box::pin(async move { self.reach(member)?.hold(digests).await.map_err(refused(member)) })
+    }
+
+    fn hold_bearer(&self, member: MemberId, job: JobId, bearer: SecretText) -> PeerAnswer<'_, ()> {
+        let full = |error: BearerRefused| PeerError::Refused {
+            member,
+            kind: ErrorKind::Unavailable,
+            reason: error.to_string(),
+        };
+        Box::pin(async move { self.service(member)?.hold_bearer(job, bearer).map_err(full) })
+    }
+
+    fn forget_bearer(&self, member: MemberId, job: JobId) -> PeerAnswer<'_, ()> {
+        Box::pin(async move {
+            self.service(member)?.forget_bearer(job);
+            Ok(())
+        })
     }
 
     fn put(&self, member: MemberId, digest: Digest, size_bytes: u64, mut bytes: Outgoing) -> PeerAnswer<'_, ()> {

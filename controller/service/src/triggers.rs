@@ -4,6 +4,7 @@ mod deliveries;
 mod firing;
 mod hook;
 mod leader;
+mod members;
 mod preview;
 
 use std::collections::BTreeMap;
@@ -34,41 +35,6 @@ const HIDDEN: &str = "***";
 const TRIES_MAX: usize = 5;
 /// The word of triggers among objects.
 const KIND: &str = "trigger";
-/// Members that clients may change, as in Atlas for Python.
-const CHANGEABLE: [&str; 11] = [
-    "name",
-    "enabled",
-    "agent_name",
-    "chain_name",
-    "input_data",
-    "priority",
-    "metadata",
-    "cron_expr",
-    "interval_seconds",
-    "fire_at",
-    "webhook_secret",
-];
-/// Members of ours that clients may change.
-const RULES: [&str; 8] =
-    ["time_zone", "overlap", "catch_up", "jitter_seconds", "hmac", "scheme", "replay_window_seconds", "map"];
-
-/// Members that are shown and that clients may send back: they name the trigger, or the cluster writes them.
-const SHOWN: [&str; 14] = [
-    "id",
-    "trigger_type",
-    "last_fired",
-    "next_fire",
-    "fire_count",
-    "last_job_id",
-    "created_at",
-    "namespace",
-    "revision",
-    "missed",
-    "error",
-    "warnings",
-    "firings",
-    "rearmed",
-];
 
 /// Which triggers a list has.
 #[derive(Debug, Clone, Default)]
@@ -209,7 +175,7 @@ impl Service {
         let drawn = || caller.request_id.as_ref().map_or_else(|| self.shared.env.entropy.u64(), drawn);
         let id = if id.is_empty() { format!("trigger-{:016x}", drawn()) } else { id };
         if let Some(members) = members.as_object() {
-            refuse_unknown(members, strict)?;
+            members::refuse_unknown(members, strict)?;
         }
         let definition = parsed(document)?;
         refuse_odd(&definition, strict)?;
@@ -286,7 +252,7 @@ impl Service {
         let Some(changes) = document.get("trigger").unwrap_or(document).as_object() else {
             return Err(Error::Malformed("the body must be a JSON object".to_owned()));
         };
-        refuse_unknown(changes, strict)?;
+        members::refuse_unknown(changes, strict)?;
         let key = trigger_key(&caller.namespace, id).map_err(|_| not_found())?;
         for tried in 1.. {
             let state = self.state(Consistency::Linearizable).await?;
@@ -435,22 +401,6 @@ fn refuse_missing(target: &Target, caller: &Caller, state: &State) -> Result<(),
     }
 }
 
-/// Refuses a member that no trigger has, if it looks like one of Atlas's own, or if the caller is `strict`. Clients of Atlas for Python
-/// may send others, which mean nothing.
-fn refuse_unknown(members: &Map<String, Value>, strict: bool) -> Result<(), Error> {
-    let known = || CHANGEABLE.into_iter().chain(RULES).chain(SHOWN);
-    for name in members.keys().filter(|name| !known().any(|known| known == name.as_str())) {
-        let alike = RULES.into_iter().find(|rule| rule.replace('_', "") == name.replace('_', "").to_lowercase());
-        let near = alike.or_else(|| atlas_contract::nearest(name, RULES));
-        let meant = near.or_else(|| atlas_contract::nearest(name, known()));
-        let meant = meant.map(|meant| format!("; did you mean '{meant}'?")).unwrap_or_default();
-        if strict || near.is_some() {
-            return Err(Error::Malformed(format!("a trigger has no member '{name}'{meant}")));
-        }
-    }
-    Ok(())
-}
-
 fn parsed(document: &Value) -> Result<Definition, Error> {
     let definition = Definition::parse(document).map_err(|error| Error::Malformed(error.to_string()))?;
     refuse_far(&definition)?;
@@ -468,7 +418,7 @@ fn changed(old: &Trigger, changes: &Map<String, Value>) -> Result<Definition, Er
         members.insert("webhook_secret".to_owned(), json!(secret));
         // One that has fired for the only time counts as disabled from then on.
         members.insert("enabled".to_owned(), json!(old.is_enabled()));
-        let may_change = |name: &&String| CHANGEABLE.contains(&name.as_str()) || RULES.contains(&name.as_str());
+        let may_change = |name: &&String| members::may_change(name);
         let changes = changes.iter().filter(|(name, _)| may_change(name));
         members.extend(changes.map(|(name, value)| (name.clone(), value.clone())));
     }

@@ -26,3 +26,22 @@ pub enum ErrorKind {
     /// A fault of ours.
     Internal,
 }
+
+impl ErrorKind {
+    /// The HTTP status of a kind.
+    pub fn http_status(self) -> u16 {
+        match self {
+            Self::Invalid => 400,
+            Self::NotFound => 404,
+            Self::Conflict => 409,
+            Self::Busy => 429,
+            Self::Denied => 403,
+            Self::TooLarge => 413,
+            Self::Unavailable => 503,
+            Self::Timeout => 504,
+            Self::Gone => 410,
+            Self::NoSpace => 507,
+            Self::Internal => 500,
+        }
+    }
+}

@@ -47,23 +47,6 @@ pub fn grpc_code(kind: ErrorKind) -> Code {
     }
 }
 
-/// The HTTP status of a kind.
-pub fn http_status(kind: ErrorKind) -> u16 {
-    match kind {
-        ErrorKind::Invalid => 400,
-        ErrorKind::NotFound => 404,
-        ErrorKind::Conflict => 409,
-        ErrorKind::Busy => 429,
-        ErrorKind::Denied => 403,
-        ErrorKind::TooLarge => 413,
-        ErrorKind::Unavailable => 503,
-        ErrorKind::Timeout => 504,
-        ErrorKind::Gone => 410,
-        ErrorKind::NoSpace => 507,
-        ErrorKind::Internal => 500,
-    }
-}
-
 /// The exit code of a kind. The result of a job has codes of its own, from 10.
 pub fn exit_code(kind: ErrorKind) -> u8 {
     match kind {
@@ -92,23 +75,6 @@ fn kind_of_code(code: Code) -> ErrorKind {
         Code::DeadlineExceeded | Code::Cancelled => ErrorKind::Timeout,
         Code::FailedPrecondition => ErrorKind::Gone,
         Code::Ok | Code::Unknown | Code::Unimplemented | Code::Internal | Code::DataLoss => ErrorKind::Internal,
-    }
-}
-
-/// The kind of an HTTP status, for an answer that does not name its kind.
-pub fn kind_of_http_status(status: u16) -> ErrorKind {
-    match status {
-        401 | 403 => ErrorKind::Denied,
-        404 => ErrorKind::NotFound,
-        408 | 504 => ErrorKind::Timeout,
-        409 | 412 => ErrorKind::Conflict,
-        410 => ErrorKind::Gone,
-        413 => ErrorKind::TooLarge,
-        429 => ErrorKind::Busy,
-        502 | 503 => ErrorKind::Unavailable,
-        507 => ErrorKind::NoSpace,
-        400..500 => ErrorKind::Invalid,
-        _ => ErrorKind::Internal,
     }
 }
 
@@ -208,7 +174,7 @@ mod tests {
     #[test]
     fn one_table_maps_every_kind() {
         let row = |&kind: &ErrorKind| {
-            format!("{kind:?}: {:?}, HTTP {}, exit {}\n", grpc_code(kind), http_status(kind), exit_code(kind))
+            format!("{kind:?}: {:?}, HTTP {}, exit {}\n", grpc_code(kind), kind.http_status(), exit_code(kind))
         };
         expect![[r#"
             Invalid: InvalidArgument, HTTP 400, exit 4
@@ -236,7 +202,6 @@ mod tests {
                 hint: "deploy it".to_owned(),
             };
             assert_eq!(Error::from(&Status::from(error.clone())), error);
-            assert_eq!(kind_of_http_status(http_status(kind)), kind);
             // Without its details a full disk is a limit like others.
             let told = if kind == ErrorKind::NoSpace { ErrorKind::Busy } else { kind };
             assert_eq!(kind_of_code(grpc_code(kind)), told);

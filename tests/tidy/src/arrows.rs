@@ -11,6 +11,7 @@ use crate::{manifests, tree};
 const ARROWS: &[(&str, &str)] = &[
     ("atlas-types", ""),
     ("atlas-access", "types"),
+    ("atlas-api", "access types"),
     ("atlas-allocation", "types"),
     ("atlas-audit", ""),
     ("atlas-format", "types"),
@@ -25,14 +26,14 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-scheduler", "allocation types"),
     (
         "atlas-controller",
-        "access contract env export format gateway history limiter model oauth otlp raft recovery service state telemetry tls types webhooks wire",
+        "access api contract env export format gateway history limiter model oauth otlp raft recovery service state telemetry tls types webhooks wire",
     ),
     ("atlas-export", "env history model raft telemetry types"),
     ("atlas-webhooks", "env objects raft service telemetry types"),
-    ("atlas-gateway", "access bundled contract env service types"),
+    ("atlas-gateway", "access api bundled contract env service types"),
     (
         "atlas-service",
-        "access audit contract duty env expressions format history limiter mcp-spec mediation model oauth objects oidc package policy raft runs secrets state telemetry triggers types",
+        "access api audit contract duty env expressions format history limiter mcp-spec mediation model oauth objects oidc package policy raft runs secrets state telemetry triggers types",
     ),
     ("atlas-objects", "access mcp-spec model types"),
     ("atlas-oidc", ""),

@@ -7,6 +7,7 @@ use crate::tree;
 
 const ENDINGS: [&str; 7] = [".rs", ".proto", ".py", ".toml", ".md", ".sh", ".json"];
 const PROMISES: &str = "docs/internals/promises.md";
+const ARCHITECTURE: &str = "docs/internals/architecture.md";
 const COMPATIBILITY: &str = "docs/internals/compatibility.md";
 
 #[test]
@@ -61,19 +62,35 @@ fn cited_sections_of_compatibility_exist() {
 }
 
 #[test]
-fn files_that_promises_and_compatibility_name_exist() {
+fn files_that_pages_for_engineers_name_exist() {
+    let checklists = tree::files(&[".md"]).into_iter().filter(|path| path.starts_with("docs/checklists"));
+    let pages = [PROMISES, COMPATIBILITY, ARCHITECTURE].map(std::path::PathBuf::from).into_iter().chain(checklists);
     let mut findings = Vec::new();
-    for page in [PROMISES, COMPATIBILITY] {
-        let text = read(page);
-        let quoted = text.split('`').skip(1).step_by(2);
-        let folders = ["agents/", "cli/", "controller/", "deploy/", "docs/", "proto/", "tests/", "worker/"];
-        for path in quoted.filter(|path| folders.iter().any(|folder| path.starts_with(folder))) {
-            if !tree::root().join(path).exists() {
-                findings.push(format!("{page}: {path}"));
-            }
+    for page in pages {
+        let text = tree::read(&page);
+        for path in paths(&text).filter(|path| !tree::root().join(path).exists()) {
+            findings.push(format!("{}: {path}", page.display()));
         }
     }
     tree::report("no such file", &findings);
+}
+
+/// Paths of the tree in quotes, those with a place for a name (`KIND.rs`, `EXXXX.md`, `*`, `<data>`, `…`) up to the folder before it.
+fn paths(text: &str) -> impl Iterator<Item = &str> {
+    let folders = ["agents/", "cli/", "controller/", "deploy/", "docs/", "k8s/", "proto/", "tests/", "worker/"];
+    let quoted = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
+    let open = |part: &str| {
+        let stem = part.split('.').next().unwrap_or_default();
+        part.contains(['*', '<', '…', '{'])
+            || (stem != "README" && stem.len() > 2 && stem.chars().all(|letter| letter.is_ascii_uppercase()))
+    };
+    let known = move |path: &str| {
+        let end = path.split('/').take_while(|part| !open(part)).map(|part| part.len() + 1).sum::<usize>();
+        end.min(path.len())
+    };
+    quoted
+        .filter(move |path| folders.iter().any(|folder| path.starts_with(folder)) && !path.contains(' '))
+        .map(move |path| &path[..known(path)])
 }
 
 fn read(path: &str) -> String {
@@ -116,4 +133,10 @@ fn the_helpers_find_what_they_should() {
     let found = |text, mark, take| after(text, mark, take).collect::<Vec<_>>();
     assert_eq!(found("(X.16, X.7) AX.3 1.X.4 X.y", "X.", digits), ["16", "7"]);
     assert_eq!(found("see §7.1. Then §8 and §y", "§", section), ["7.1", "8"]);
+    let named =
+        "`cli/src/a.rs`, `docs/KIND.md`, `agents/x/NAME/y.rs`, `cargo test` and `worker/*`\nin `proto/…`, `k8s/chart`";
+    assert_eq!(
+        paths(named).collect::<Vec<_>>(),
+        ["cli/src/a.rs", "docs/", "agents/x/", "worker/", "proto/", "k8s/chart"]
+    );
 }

@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod arrows;
 #[cfg(test)]
+mod circles;
+#[cfg(test)]
 mod citations;
 #[cfg(test)]
 mod definitions;
@@ -16,6 +18,8 @@ mod documents;
 mod item_docs;
 #[cfg(test)]
 mod manifests;
+#[cfg(test)]
+mod map;
 #[cfg(test)]
 mod numbered;
 #[cfg(test)]

@@ -4,9 +4,10 @@ use std::process::Command;
 
 use crate::tree;
 
-const PURE: [&str; 25] = [
+const PURE: [&str; 26] = [
     "atlas-types",
     "atlas-access",
+    "atlas-api",
     "atlas-allocation",
     "atlas-audit",
     "atlas-format",

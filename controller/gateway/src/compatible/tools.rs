@@ -12,6 +12,7 @@ use super::calls::Running;
 use super::message::{self, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
 use crate::body;
 use crate::schema::{INPUT, Offered};
+use crate::server;
 use crate::texts;
 use crate::view::plain_error_text as error_text;
 
@@ -24,7 +25,9 @@ impl Compatible {
         method: &str,
         params: &Map<String, Value>,
     ) -> Value {
-        match self.result(caller, method, params, running.unwanted()).await {
+        let trace = params.get("_meta").and_then(|meta| meta.get("traceparent")).and_then(Value::as_str);
+        let caller = server::traced(caller.clone(), trace);
+        match self.result(&caller, method, params, running.unwanted()).await {
             Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
             Err(error) => error.answer(Some(id)),
         }

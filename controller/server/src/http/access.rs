@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use atlas_access::Right;
+use atlas_api::{Operation, Ownership};
 use atlas_service::{Caller, Error, NewToken};
 use http::StatusCode;
 use http::header::AUTHORIZATION;
@@ -11,7 +12,6 @@ use serde_json::json;
 
 use super::HttpDoor;
 use super::answer::{self, Answer, Problem};
-use super::api::Operation;
 use super::request::Request;
 use crate::identity;
 
@@ -36,9 +36,9 @@ pub(crate) fn authorization(request: &Request) -> Option<&str> {
 /// Refuses a caller that lacks the right of an operation: in its namespace, or in the cluster for what belongs to no namespace. Whether a
 /// caller began what it wants to change is decided by the service function.
 pub(crate) fn check(caller: &Caller, operation: &Operation) -> Result<(), Error> {
-    match operation.right() {
-        right if !operation.is_in_namespace() => caller.needs_in_cluster(right),
-        _ if operation.is_of_owner() => caller.may_control_own(),
+    match operation.right {
+        right if !operation.in_namespace => caller.needs_in_cluster(right),
+        _ if operation.ownership == Ownership::OwnOrControl => caller.may_control_own(),
         right => caller.needs(right),
     }
 }

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::io::Write as _;
 
-use atlas_service::{Entry, catalogue, json as text};
-use atlas_wire::error::http_status;
+use atlas_api::status_of;
+use atlas_service::json as text;
 use axum::body::Body;
 use http::StatusCode;
-use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WARNING, WWW_AUTHENTICATE};
 use serde_json::{Value, json};
 
 /// The answer of a handler.
@@ -78,6 +78,16 @@ pub(crate) fn json(status: StatusCode, value: &Value) -> Response {
     ready_json(status, body)
 }
 
+/// An answer with warnings: headers, because clients of Atlas for Python know the members of its body.
+pub(crate) fn with_warnings(mut answer: Response, warnings: impl IntoIterator<Item = String>) -> Response {
+    for warning in warnings {
+        if let Ok(value) = HeaderValue::from_str(&format!("299 atlas \"{warning}\"")) {
+            answer.headers_mut().append(WARNING, value);
+        }
+    }
+    answer
+}
+
 /// An answer with text for people.
 pub(crate) fn text_page(status: StatusCode, body: impl Into<Body>) -> Response {
     let mut response = Response::new(body.into());
@@ -101,16 +111,6 @@ pub(crate) fn plain_error(status: StatusCode, message: &str) -> Response {
 /// After how many seconds a repeat may succeed.
 pub(crate) fn retry_after_s(error: &atlas_service::Error) -> Option<u64> {
     error.retry_after().map(|after| after.as_secs().max(1))
-}
-
-/// The HTTP status of an error: that of its kind, unless HTTP has a more specific one.
-pub(crate) fn status_of(entry: &Entry) -> StatusCode {
-    match *entry {
-        catalogue::NO_METHOD => StatusCode::METHOD_NOT_ALLOWED,
-        catalogue::LATE => StatusCode::REQUEST_TIMEOUT,
-        catalogue::UNAUTHENTICATED => StatusCode::UNAUTHORIZED,
-        Entry { kind, .. } => StatusCode::from_u16(http_status(kind)).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
-    }
 }
 
 fn service_error(error: &atlas_service::Error, problem: bool) -> Response {

@@ -1,5 +1,6 @@
 //! `/api/audit`: who did what, through all controllers; and what this door records.
 
+use atlas_api::Operation;
 use atlas_service::{Attempted, AuditDecision, AuditFilter, AuditQuery, Caller, MissingAudit, is_denial};
 use atlas_types::MemberId;
 use http::StatusCode;
@@ -7,7 +8,6 @@ use serde_json::json;
 
 use super::HttpDoor;
 use super::answer::{self, Answer, Problem};
-use super::api::Operation;
 use super::query::Query;
 use super::request::Request;
 
@@ -70,10 +70,10 @@ pub(super) async fn note(
     path: &str,
     error: Option<&Problem>,
 ) -> Result<(), Problem> {
-    let (audit, attempted) = (door.service.audit(), Attempted { verb: operation.id(), object: path });
+    let (audit, attempted) = (door.service.audit(), Attempted { verb: operation.id.name(), object: path });
     match error {
         Some(Problem::Service(error)) if is_denial(error) => audit.denied(caller, attempted, error).await,
-        None if operation.is_beside_the_log() => audit.done(caller, attempted).await?,
+        None if operation.beside_the_log => audit.done(caller, attempted).await?,
         _ => {}
     }
     Ok(())

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::HttpDoor;
 use super::answer::{Answer, Problem, json, problem_document, retry_after_s};
-use super::api::check_members;
+use super::names::check_members;
 use super::jobs::read_submission;
 use super::request::{Request, client_key};
 
@@ -93,7 +93,7 @@ fn read_job(caller: &Caller, index: usize, text: &Bytes) -> Result<Submission, P
         idempotency_key: Option<String>,
     }
     check_members("BatchJob", text)?;
-    let mut submission = read_submission(text)?;
+    let (mut submission, _) = read_submission(text)?;
     let Key { idempotency_key } = serde_json::from_slice(text)
         .map_err(|_| Problem::malformed("'idempotency_key' must be a string and must not be repeated"))?;
     submission.request_id = match (idempotency_key, &caller.request_id) {

@@ -6,25 +6,30 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::HttpDoor;
-use super::answer::{Answer, Problem, json, ready_json};
+use super::answer::{Answer, Problem, json, ready_json, with_warnings};
+use super::names::ignored_members;
 use super::request::Request;
+
+/// Most unknown members that are named.
+const UNKNOWN_MAX: usize = 8;
 
 /// `POST /api/chains` with `{"chain": {…}, "input": {}}`. Our own: `"chain": "NAME"` runs a stored chain, `"priority"`, `?wait=`.
 pub(crate) async fn start(door: &HttpDoor, caller: &Caller, request: &mut Request) -> Answer {
     let body = request.body(door, door.limits.body_bytes_max).await?;
-    let start = read(&body)?;
+    let (start, unknown) = read(&body)?;
+    let strict = request.query().flag("strict")?;
+    let warnings = ignored_members("ChainStart", unknown.iter().map(String::as_str), strict)?;
     let wait = request.query().seconds("wait", door.limits.wait_max)?;
     let id = door.service.start_chain(caller, start).await?.execution();
-    match wait {
-        Some(wait) => {
-            let run = door.service.wait_chain_run(caller, &id, request.view(), wait).await?;
-            Ok(json(StatusCode::OK, &run))
-        }
-        None => Ok(json(StatusCode::CREATED, &json!({ "id": id }))),
-    }
+    let answer = match wait {
+        Some(wait) => json(StatusCode::OK, &door.service.wait_chain_run(caller, &id, request.view(), wait).await?),
+        None => json(StatusCode::CREATED, &json!({ "id": id })),
+    };
+    Ok(with_warnings(answer, warnings))
 }
 
-fn read(body: &Bytes) -> Result<ChainStart, Problem> {
+/// What is to start, and the members of the body that mean nothing.
+fn read(body: &Bytes) -> Result<(ChainStart, Vec<String>), Problem> {
     let Ok(body) = serde_json::from_slice::<Value>(body) else { return Err(Problem::malformed("Invalid JSON")) };
     let Value::Object(mut members) = body else { return Err(Problem::malformed("the body must be an object")) };
     let chain = match members.remove("chain") {
@@ -43,7 +48,8 @@ fn read(body: &Bytes) -> Result<ChainStart, Problem> {
         None | Some(Value::Null) => 0,
         Some(priority) => priority.as_i64().ok_or_else(|| Problem::malformed("'priority' must be an integer"))?,
     };
-    Ok(ChainStart { priority, ..ChainStart::new(chain, input.to_string().into()) })
+    let unknown = members.into_iter().map(|(name, _)| name).take(UNKNOWN_MAX).collect();
+    Ok((ChainStart { priority, ..ChainStart::new(chain, input.to_string().into()) }, unknown))
 }
 
 /// `GET /api/chains`: newest first.
@@ -65,8 +71,8 @@ pub(crate) async fn get(door: &HttpDoor, caller: &Caller, request: &Request, id:
 
 /// `POST /api/chains/check` with `{"chain": …}`.
 pub(crate) async fn check(door: &HttpDoor, caller: &Caller, request: &mut Request) -> Answer {
-    let body = request.body(door, door.limits.body_bytes_max).await?;
-    Ok(json(StatusCode::OK, &door.service.check_chain(caller, read(&body)?.chain).await?))
+    let body = request.json_text(door, door.limits.body_bytes_max).await?;
+    Ok(json(StatusCode::OK, &door.service.check_chain(caller, read(&body)?.0.chain).await?))
 }
 
 /// `GET /api/chains/{id}/tree`: the execution with the jobs of its steps and all jobs below them.
@@ -86,7 +92,7 @@ mod tests {
 
     fn told(body: &str) -> String {
         match read(&Bytes::copy_from_slice(body.as_bytes())) {
-            Ok(start) => format!("{:?} {} {}", start.chain, String::from_utf8_lossy(&start.input), start.priority),
+            Ok((start, _)) => format!("{:?} {} {}", start.chain, String::from_utf8_lossy(&start.input), start.priority),
             Err(problem) => format!("! {}", problem.into_error()),
         }
     }

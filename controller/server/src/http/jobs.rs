@@ -13,7 +13,8 @@ use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor}
 use serde_json::value::RawValue;
 
 use super::HttpDoor;
-use super::answer::{self, Answer, Problem, Response, ready_json};
+use super::answer::{self, Answer, Problem, Response, ready_json, with_warnings};
+use super::names::ignored_members;
 use super::query::Query;
 use super::request::Request;
 
@@ -21,19 +22,27 @@ use super::request::Request;
 const LIST_BYTES_MAX: usize = 4 << 20;
 /// The end of the year 9999.
 const SECONDS_MAX: f64 = 253_402_300_799.0;
+/// The bounds of the time limit of an execution: a millisecond, and three decades.
+const TIMEOUT_S_MIN: f64 = 0.001;
+const TIMEOUT_S_MAX: f64 = 1e9;
+/// Most characters of a value that is shown.
+const SHOWN_MAX: usize = 32;
+/// Most unknown members that are named.
+const UNKNOWN_MAX: usize = 8;
 /// The default time limit of `wait`.
 const WAIT_DEFAULT: Duration = Duration::from_secs(60);
 
 /// `POST /api/jobs`: answers 201 with the id. With `?wait=` it waits until the job has ended and returns the job.
 pub(crate) async fn submit(door: &HttpDoor, caller: &Caller, request: &mut Request) -> Answer {
     let body = request.body(door, door.limits.body_bytes_max).await?;
-    let mut submission = read_submission(&body)?;
+    let (mut submission, unknown) = read_submission(&body)?;
     let query = request.query();
+    let warnings = ignored_members("Submission", unknown.iter().map(|name| &**name), query.flag("strict")?)?;
     submission.refuse = query.get("validate").as_deref() == Some("refuse");
     submission.only_agents = query.get("only").as_deref() == Some("agent");
     let (wait, family) = (query.seconds("wait", door.limits.wait_max)?, query.flag("family")?);
     submission.request_id = caller.request_id.clone();
-    match wait {
+    let answer = match wait {
         Some(wait) => {
             let until = door.env.clock.monotonic() + wait;
             let mut shown = door.service.submit_and_wait(caller, submission, wait).await?;
@@ -41,13 +50,14 @@ pub(crate) async fn submit(door: &HttpDoor, caller: &Caller, request: &mut Reque
                 let left = until.saturating_sub(door.env.clock.monotonic());
                 shown = door.service.wait_family(caller, next, View::Plain, left).await?;
             }
-            Ok(shown_job(StatusCode::OK, &shown, request.view()))
+            shown_job(StatusCode::OK, &shown, request.view())
         }
         None => {
             let id = door.service.submit(caller, submission).await?;
-            Ok(ready_json(StatusCode::CREATED, format!("{{\"id\":\"{id}\"}}").into_bytes()))
+            ready_json(StatusCode::CREATED, format!("{{\"id\":\"{id}\"}}").into_bytes())
         }
-    }
+    };
+    Ok(with_warnings(answer, warnings))
 }
 
 /// `GET /api/jobs`: newest first.
@@ -210,16 +220,14 @@ pub(crate) async fn retry(door: &HttpDoor, caller: &Caller, request: &Request, i
 }
 
 /// `POST /api/jobs/{id}/erase`: erases what was sent to and made by an ended job.
-pub(crate) async fn erase(door: &HttpDoor, caller: &Caller, request: &mut Request, id: &str) -> Answer {
-    request.no_body(door).await?;
+pub(crate) async fn erase(door: &HttpDoor, caller: &Caller, id: &str) -> Answer {
     let id = door.service.job_id(caller, id).await?;
     door.service.erase_job(caller, id).await?;
     Ok(ready_json(StatusCode::OK, br#"{"erased":true}"#.to_vec()))
 }
 
 /// `POST /api/jobs:erase`: erases all jobs of a namespace.
-pub(crate) async fn erase_all(door: &HttpDoor, caller: &Caller, request: &mut Request) -> Answer {
-    request.no_body(door).await?;
+pub(crate) async fn erase_all(door: &HttpDoor, caller: &Caller) -> Answer {
     door.service.erase_namespace(caller).await?;
     Ok(ready_json(StatusCode::OK, br#"{"erased":true}"#.to_vec()))
 }
@@ -317,6 +325,8 @@ struct Members<'a> {
     questions: Option<&'a RawValue>,
     conversation: Option<&'a RawValue>,
     unsatisfiable: Option<&'a RawValue>,
+    /// The first of those that mean nothing.
+    unknown: Vec<Box<str>>,
 }
 
 impl<'de> Deserialize<'de> for Members<'de> {
@@ -344,7 +354,12 @@ impl<'de> Deserialize<'de> for Members<'de> {
                         Name::Questions => members.questions = Some(map.next_value()?),
                         Name::Conversation => members.conversation = Some(map.next_value()?),
                         Name::Unsatisfiable => members.unsatisfiable = Some(map.next_value()?),
-                        Name::Other => drop(map.next_value::<IgnoredAny>()?),
+                        Name::Other(name) => {
+                            map.next_value::<IgnoredAny>()?;
+                            if members.unknown.len() < UNKNOWN_MAX {
+                                members.unknown.push(name);
+                            }
+                        }
                     }
                 }
                 Ok(members)
@@ -354,7 +369,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
     }
 }
 
-/// The known names of members.
+/// The names of members.
 enum Name {
     Agent,
     Version,
@@ -367,7 +382,7 @@ enum Name {
     Questions,
     Conversation,
     Unsatisfiable,
-    Other,
+    Other(Box<str>),
 }
 
 impl<'de> Deserialize<'de> for Name {
@@ -393,7 +408,7 @@ impl<'de> Deserialize<'de> for Name {
                     "questions" => Name::Questions,
                     "conversation" => Name::Conversation,
                     "unsatisfiable" => Name::Unsatisfiable,
-                    _ => Name::Other,
+                    other => Name::Other(other.into()),
                 })
             }
         }
@@ -401,7 +416,8 @@ impl<'de> Deserialize<'de> for Name {
     }
 }
 
-pub(crate) fn read_submission(body: &Bytes) -> Result<Submission, Problem> {
+/// A submission, and the members of the body that mean nothing.
+pub(crate) fn read_submission(body: &Bytes) -> Result<(Submission, Vec<Box<str>>), Problem> {
     let members: Members<'_> = serde_json::from_slice(body).map_err(|error| match error.classify() {
         serde_json::error::Category::Data => Problem::malformed("the body must be a JSON object"),
         _ => Problem::malformed("Invalid JSON"),
@@ -423,16 +439,17 @@ pub(crate) fn read_submission(body: &Bytes) -> Result<Submission, Problem> {
     }
     if let Some(timeout) = members.timeout {
         let seconds: Option<f64> = read(timeout, "'timeout' must be a number of seconds")?;
-        let valid = seconds.is_none_or(|seconds| seconds > 0.0 && seconds <= 1e9);
-        if !valid {
-            return Err(Problem::malformed("'timeout' must be a positive number of seconds"));
+        if !seconds.is_none_or(|seconds| (TIMEOUT_S_MIN..=TIMEOUT_S_MAX).contains(&seconds)) {
+            let bounds = format!("it must be from {TIMEOUT_S_MIN} to {TIMEOUT_S_MAX} seconds");
+            return Err(Problem::malformed(format!("'timeout' is {}; {bounds}", shown(timeout))));
         }
         submission.execution_timeout = seconds.map(|seconds| Micros((seconds * 1e6) as u64));
     }
     if let Some(at) = members.at {
         let seconds: Option<f64> = read(at, "'at' must be Unix seconds")?;
         if seconds.is_some_and(|seconds| !(0.0..=SECONDS_MAX).contains(&seconds)) {
-            return Err(Problem::malformed("'at' must be Unix seconds of a year before 10000"));
+            let bounds = "it must be Unix seconds from 1970 to the year 9999";
+            return Err(Problem::malformed(format!("'at' is {}; {bounds}", shown(at))));
         }
         submission.not_before = seconds.map(|seconds| Timestamp((seconds * 1e6) as i64));
     }
@@ -451,7 +468,12 @@ pub(crate) fn read_submission(body: &Bytes) -> Result<Submission, Problem> {
             .map(|rule| rule.parse::<QuestionRule>().map_err(|why| Problem::malformed(format!("'questions': {why}"))));
         submission.questions = rule.transpose()?.unwrap_or_default();
     }
-    Ok(submission)
+    Ok((submission, members.unknown))
+}
+
+/// The beginning of a value, for an error.
+fn shown(value: &RawValue) -> String {
+    value.get().chars().take(SHOWN_MAX).collect()
 }
 
 fn read<'a, T: Deserialize<'a>>(value: &'a RawValue, wrong: &str) -> Result<T, Problem> {

@@ -13,10 +13,10 @@ use http_body_util::BodyExt as _;
 use serde_json::json;
 
 use super::answer::{self, Answer, Problem, Response};
-use super::query::percent_decoded;
 use super::request::Request;
 use super::{HttpDoor, access};
 use crate::identity;
+use atlas_api::percent_decoded;
 
 /// The path of the gateway.
 const PATH: &str = "/mcp";

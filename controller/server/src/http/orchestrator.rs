@@ -5,8 +5,12 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::HttpDoor;
-use super::answer::{Answer, Problem, json};
+use super::answer::{Answer, Problem, json, with_warnings};
+use super::names::ignored_members;
 use super::request::Request;
+
+/// Most unknown members that are named.
+const UNKNOWN_MAX: usize = 8;
 
 /// `GET /api/orchestrator`.
 pub(crate) async fn get(door: &HttpDoor, caller: &Caller, request: &Request) -> Answer {
@@ -17,18 +21,22 @@ pub(crate) async fn get(door: &HttpDoor, caller: &Caller, request: &Request) -> 
 
 /// `POST /api/orchestrator` with `{"name": ""}`. Without a name, the default one is selected.
 pub(crate) async fn select(door: &HttpDoor, caller: &Caller, request: &mut Request) -> Answer {
-    let text = request.json_text(door, door.limits.body_bytes_max).await?;
+    let text = request.body(door, door.limits.body_bytes_max).await?;
     let text: &[u8] = if text.is_empty() { b"{}" } else { &text };
-    let body = match serde_json::from_slice(text) {
+    let mut body = match serde_json::from_slice(text) {
         Ok(Value::Object(body)) => body,
         Ok(_) => return Err(Problem::malformed("the body must be a JSON object")),
         Err(_) => return Err(Problem::malformed("Invalid JSON")),
     };
-    let name = match body.get("name") {
+    let given = body.remove("name");
+    // Without the name, a misspelt one would select the default orchestrator.
+    let strict = given.is_none() || request.query().flag("strict")?;
+    let warnings = ignored_members("OrchestratorName", body.keys().map(String::as_str).take(UNKNOWN_MAX), strict)?;
+    let name = match &given {
         None | Some(Value::Null) => None,
         Some(Value::String(name)) => Some(name.as_str()).filter(|name| !name.is_empty()),
         Some(_) => return Err(Problem::malformed("'name' must be text")),
     };
     let selected = door.service.select_orchestrator(caller, name).await?;
-    Ok(json(StatusCode::OK, &json!({"orchestrator": selected.name})))
+    Ok(with_warnings(json(StatusCode::OK, &json!({"orchestrator": selected.name})), warnings))
 }

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use super::answer::Problem;
+use atlas_api::{LIMIT_MAX, bytes_decoded, percent_decoded};
 
-/// The most entries of one page.
-pub(crate) const LIMIT_MAX: u64 = 1_000;
+use super::answer::Problem;
 
 /// The members of a query string.
 pub(crate) struct Query<'a>(&'a str);
@@ -87,34 +86,7 @@ impl<'a> Query<'a> {
 }
 
 fn value_decoded(text: &str) -> String {
-    String::from_utf8_lossy(&decoded(&text.replace('+', " "))).into_owned()
-}
-
-/// Decodes percent encoding. None if the result is not UTF-8.
-pub(crate) fn percent_decoded(text: &str) -> Option<String> {
-    if text.contains('%') { String::from_utf8(decoded(text)).ok() } else { Some(text.to_owned()) }
-}
-
-/// Decodes percent encoding. A `%` that does not start a code is kept.
-fn decoded(text: &str) -> Vec<u8> {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let code = if byte == b'%' { bytes.get(at + 1..at + 3) } else { None };
-        let hex = |b: u8| char::from(b).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-        match code.and_then(|code| Some(hex(code[0])? * 16 + hex(code[1])?)) {
-            Some(decoded) => {
-                out.push(decoded);
-                at += 3;
-            }
-            None => {
-                out.push(byte);
-                at += 1;
-            }
-        }
-    }
-    out
+    String::from_utf8_lossy(&bytes_decoded(&text.replace('+', " "))).into_owned()
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use atlas_api::Operation;
 use atlas_service::{Consistency, View};
 use atlas_types::{RequestId, Seq, TraceContext};
 use bytes::Bytes;
@@ -12,8 +13,8 @@ use hyper::body::{Body as _, Incoming};
 use serde::de::DeserializeOwned;
 
 use super::answer::Problem;
-use super::api::Operation;
 use super::linger::Unread;
+use super::names::{check_body, check_query, refuses_body};
 use super::query::Query;
 use super::{HttpDoor, INDEX};
 
@@ -122,17 +123,7 @@ impl Request {
 
     /// The caller's W3C trace context. A malformed one is ignored, as the standard requires.
     pub(crate) fn trace(&self) -> Option<TraceContext> {
-        let mut parts = self.header("traceparent")?.split('-');
-        let (version, trace, span, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-        let hex = |text: &str, len: usize| {
-            text.len() == len && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
-        };
-        if !hex(version, 2) || version == "ff" || !hex(trace, 32) || !hex(span, 16) || !hex(flags, 2) {
-            return None;
-        }
-        let trace_id = u128::from_str_radix(trace, 16).ok().filter(|id| *id != 0)?;
-        let span_id = u64::from_str_radix(span, 16).ok().filter(|id| *id != 0)?;
-        Some(TraceContext { trace_id, span_id, flags: u8::from_str_radix(flags, 16).ok()? })
+        TraceContext::read(self.header("traceparent")?)
     }
 
     /// The caller's idempotency key, by which a repeat is recognised. Reads need none.
@@ -161,23 +152,29 @@ impl Request {
     /// Sets the requested operation, and refuses query members that it does not know.
     pub(crate) fn is_for(&mut self, operation: &'static Operation) -> Result<(), Problem> {
         self.operation = Some(operation);
-        operation.check_query(&self.query())
+        check_query(operation, &self.query())
     }
 
     /// Reads a JSON body of up to `max` bytes, and refuses members that the operation does not know.
     pub(crate) async fn json_text(&mut self, door: &HttpDoor, max: usize) -> Result<Bytes, Problem> {
         let body = self.body(door, max).await?;
-        self.operation.map_or(Ok(()), |operation| operation.check_body(&body))?;
+        self.operation.map_or(Ok(()), |operation| check_body(operation, &body))?;
         Ok(body)
     }
 
-    /// Refuses a body that says something: what it asks for would not be done.
-    pub(crate) async fn no_body(&mut self, door: &HttpDoor) -> Result<(), Problem> {
-        let body = self.body(door, door.limits.body_bytes_max).await?;
-        match body.trim_ascii() {
-            b"" | b"{}" => Ok(()),
-            _ => Err(Problem::malformed("this operation takes no body")),
+    /// Refuses a body that says something, for an operation that has none: what it asks for would not be done.
+    pub(crate) async fn without_body(&mut self, door: &HttpDoor) -> Result<(), Problem> {
+        let refuses = self.operation.is_some_and(refuses_body);
+        match refuses && self.says_something(door).await? {
+            true => Err(Problem::malformed("this operation takes no body; its parameters are in the query")),
+            false => Ok(()),
         }
+    }
+
+    /// Whether the body says something.
+    pub(crate) async fn says_something(&mut self, door: &HttpDoor) -> Result<bool, Problem> {
+        let body = self.body(door, door.limits.body_bytes_max).await?;
+        Ok(!matches!(body.trim_ascii(), b"" | b"{}" | b"null"))
     }
 
     /// Reads the body as JSON. An empty body counts as an empty object.

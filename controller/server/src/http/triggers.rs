@@ -1,13 +1,12 @@
 //! `/api/triggers` and `/api/hooks` (compatibility §15.3, and ours).
 
 use atlas_service::{Backfill, Caller, Error, HOOK_HEADERS, HookAnswer, HookCall, HookSender, Service, TriggerFilter};
-use http::header::WARNING;
-use http::{HeaderValue, StatusCode};
+use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::HttpDoor;
-use super::answer::{Answer, Problem, Response, json};
+use super::answer::{Answer, Problem, json, with_warnings};
 use super::request::{Request, client_key};
 
 /// The largest body of a call (compatibility §14.5).
@@ -25,7 +24,7 @@ pub(crate) async fn create(door: &HttpDoor, caller: &Caller, request: &mut Reque
     let strict = request.query().flag("strict")?;
     let document = document(door, request).await?;
     let made = door.service.create_trigger(caller, &document, new, strict).await?;
-    Ok(with_warnings(json(StatusCode::CREATED, &made), &made))
+    Ok(with_warnings(json(StatusCode::CREATED, &made), warnings(&document, &made)))
 }
 
 /// `GET /api/triggers?type=&enabled=&limit=`, the newest first.
@@ -55,7 +54,7 @@ pub(crate) async fn change(door: &HttpDoor, caller: &Caller, request: &mut Reque
     let strict = request.query().flag("strict")?;
     let document = document(door, request).await?;
     let changed = door.service.change_trigger(caller, id, &document, strict).await?;
-    Ok(with_warnings(json(StatusCode::OK, &changed), &changed))
+    Ok(with_warnings(json(StatusCode::OK, &changed), warnings(&document, &changed)))
 }
 
 /// `DELETE /api/triggers/{id}`.
@@ -64,10 +63,12 @@ pub(crate) async fn delete(door: &HttpDoor, caller: &Caller, id: &str) -> Answer
     Ok(json(StatusCode::OK, &json!({ "deleted": true })))
 }
 
-/// `POST /api/triggers/{id}/fire`.
-pub(crate) async fn fire(door: &HttpDoor, caller: &Caller, id: &str) -> Answer {
+/// `POST /api/triggers/{id}/fire`. Atlas for Python does not read its body.
+pub(crate) async fn fire(door: &HttpDoor, caller: &Caller, request: &mut Request, id: &str) -> Answer {
+    let said = request.says_something(door).await?;
     let job = door.service.fire_trigger(caller, id).await?;
-    Ok(json(StatusCode::CREATED, &json!({ "job_id": job })))
+    let warning = said.then(|| "the body is ignored: the job gets the input of the trigger".to_owned());
+    Ok(with_warnings(json(StatusCode::CREATED, &json!({ "job_id": job })), warning))
 }
 
 /// `GET /api/triggers/{id}/next?count=`.
@@ -151,14 +152,9 @@ pub(crate) async fn call(door: &HttpDoor, caller: &Caller, request: &mut Request
     })
 }
 
-/// An answer with what is odd about the trigger in it: a header, because clients of Atlas for Python know the members.
-fn with_warnings(mut answer: Response, trigger: &Value) -> Response {
-    for warning in Service::trigger_warnings(trigger) {
-        if let Ok(value) = HeaderValue::from_str(&format!("299 atlas \"{warning}\"")) {
-            answer.headers_mut().append(WARNING, value);
-        }
-    }
-    answer
+/// What is odd about a trigger, and which members of its document are ignored.
+fn warnings(document: &Value, trigger: &Value) -> impl Iterator<Item = String> {
+    Service::trigger_warnings(trigger).into_iter().chain(Service::ignored_trigger_members(document))
 }
 
 async fn document(door: &HttpDoor, request: &mut Request) -> Result<Value, Problem> {

@@ -8,7 +8,7 @@ use atlas_types::Door;
 
 use super::Audit;
 use super::limit::Who;
-use crate::catalogue::Entry;
+use atlas_api::catalogue::Entry;
 
 /// A machine that was turned away.
 #[derive(Debug, Clone)]

@@ -107,7 +107,7 @@ async fn a_flood_of_strangers_is_counted_and_keeps_no_other_out() {
         proven: String::new(),
         claimed,
         verb: "openSession",
-        why: Some(crate::catalogue::NOT_ENROLLED),
+        why: Some(atlas_api::catalogue::NOT_ENROLLED),
     };
     for at in 0..5_000 {
         audit.turned_away(stranger(format!("node/{at}")));

@@ -14,8 +14,8 @@ use atlas_types::{Door, Event, EventRecord, Principal, Question, QuestionEnd, Ti
 use tokio::sync::broadcast::error::RecvError;
 
 use super::Audit;
-use crate::catalogue::APPROVAL_LATE;
 use crate::service::Shared;
+use atlas_api::catalogue::APPROVAL_LATE;
 
 /// The verb of their records.
 const VERB: &str = "expireQuestion";

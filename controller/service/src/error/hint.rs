@@ -78,7 +78,7 @@ impl Error {
             Self::UnknownQuestion => "list them: atlasctl question list --all".to_owned(),
             Self::AnswerRefused(_) => "show what is asked: atlasctl question show ID".to_owned(),
             Self::UnknownMember(_) => "list them: atlasctl cluster members".to_owned(),
-            Self::UnknownRun => "list them: GET /api/chains".to_owned(),
+            Self::UnknownRun => "list them: atlasctl chain runs".to_owned(),
             Self::OutcomeUnknown | Self::Unrecorded => "repeat it with the same Idempotency-Key".to_owned(),
             Self::NoMethod(methods) => format!("allowed methods: {methods}"),
             Self::EventsGone { earliest } => format!("read from event {earliest} on"),

@@ -6,10 +6,10 @@ use atlas_types::{Ask, AskKind, AskQuestion, Job, Micros, QuestionRule, StepKey}
 use serde_json::{Value, json};
 
 use super::{Call, NoResult};
-use crate::catalogue::UNATTENDED;
 use crate::contracts::Known;
 use crate::questions::ruled;
 use crate::{Error, Service};
+use atlas_api::catalogue::UNATTENDED;
 
 /// What these tools' names start with.
 const PREFIX: &str = "user__";

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::http::api::operations;
 use crate::{Auth, Controller, Options};
+use atlas_api::{Ownership, operations};
 
 mod issuers;
 mod owners;
@@ -181,16 +181,16 @@ async fn every_operation_needs_its_right() {
         for (name, namespace) in [(format!("{role}-everywhere"), None), (format!("{role}-in-a"), Some("a"))] {
             let token = cluster.principal(&name, role, namespace).await;
             for operation in operations() {
-                let path = concrete(operation.path());
-                let in_a = if operation.is_in_namespace() { format!("{path}?namespace=a") } else { path };
-                let heard = cluster.ask(operation.method(), &in_a, Some(&token), &Value::Null).await;
-                let counts = namespace.is_none() || operation.is_in_namespace() || operation.right() == Right::Public;
-                let may = counts && rights.has(operation.right());
+                let path = concrete(operation.path);
+                let in_a = if operation.in_namespace { format!("{path}?namespace=a") } else { path };
+                let heard = cluster.ask(operation.verb.as_str(), &in_a, Some(&token), &Value::Null).await;
+                let counts = namespace.is_none() || operation.in_namespace || operation.right == Right::Public;
+                let may = counts && rights.has(operation.right);
                 let refused = heard.code == "E2107";
                 // What callers began themselves is tested apart.
-                let own = operation.is_of_owner() && role == "submitter";
+                let own = operation.ownership == Ownership::OwnOrControl && role == "submitter";
                 if refused == may && !own || heard.code == "E2106" {
-                    wrong.push(format!("{name}: {} gives {} {}", operation.id(), heard.status, heard.code));
+                    wrong.push(format!("{name}: {} gives {} {}", operation.id.name(), heard.status, heard.code));
                 }
             }
         }
@@ -206,10 +206,10 @@ async fn without_a_valid_token_only_public_operations_answer() {
     let forged = token("ci", [9; 4]);
     for operation in operations() {
         for token in [None, Some("secret"), Some(forged.as_str())] {
-            let heard = cluster.ask(operation.method(), &concrete(operation.path()), token, &Value::Null).await;
-            let is_open = operation.right() == Right::Public && operation.id() != "whoami";
+            let heard = cluster.ask(operation.verb.as_str(), &concrete(operation.path), token, &Value::Null).await;
+            let is_open = operation.right == Right::Public && operation.id.name() != "whoami";
             if (heard.status == 401) == is_open || (heard.code == "E2106") == is_open {
-                wrong.push(format!("{} with {token:?} gives {} {}", operation.id(), heard.status, heard.code));
+                wrong.push(format!("{} with {token:?} gives {} {}", operation.id.name(), heard.status, heard.code));
             }
         }
     }
@@ -462,25 +462,26 @@ async fn no_operation_reaches_into_another_namespace() {
     let eve = cluster.principal("eve", "admin", Some("a")).await;
     let mut wrong = Vec::new();
     let mut asked = 0;
-    for operation in operations().filter(|operation| operation.is_in_namespace()) {
-        let path = things.path(operation.path());
+    for operation in operations().filter(|operation| operation.in_namespace) {
+        let path = things.path(operation.path);
         // Somebody who may do everything in one namespace asks for another. What is public asks for no right.
-        if operation.right() != Right::Public {
-            let heard = cluster.ask(operation.method(), &format!("{path}?namespace=b"), Some(&eve), &Value::Null).await;
+        if operation.right != Right::Public {
+            let heard =
+                cluster.ask(operation.verb.as_str(), &format!("{path}?namespace=b"), Some(&eve), &Value::Null).await;
             if heard.code != "E2107" || heard.text.contains(MARK) {
-                wrong.push(format!("{} in b gives {} {}", operation.id(), heard.status, heard.code));
+                wrong.push(format!("{} in b gives {} {}", operation.id.name(), heard.status, heard.code));
             }
         }
         // The names of one namespace mean nothing in another, whoever asks.
         for token in [&eve, &cluster.root] {
             let heard =
-                cluster.ask(operation.method(), &format!("{path}?namespace=a"), Some(token), &Value::Null).await;
-            let names = operation.path().contains("{id}") || operation.path().contains("{name}");
+                cluster.ask(operation.verb.as_str(), &format!("{path}?namespace=a"), Some(token), &Value::Null).await;
+            let names = operation.path.contains("{id}") || operation.path.contains("{name}");
             let found = (200..300).contains(&heard.status) && names;
             // Whether a job was cancelled is an answer of Atlas for Python, also about one that does not exist.
             let denied = heard.text.contains(r#""cancelled": false"#) || heard.text.contains(r#""cancelled":false"#);
             if found && !denied || heard.text.contains(MARK) {
-                wrong.push(format!("{} in a gives {} {}", operation.id(), heard.status, heard.text));
+                wrong.push(format!("{} in a gives {} {}", operation.id.name(), heard.status, heard.text));
             }
         }
         asked += 1;

@@ -6,7 +6,7 @@ use super::*;
 
 fn read_text(body: &str) -> String {
     match read_submission(&Bytes::copy_from_slice(body.as_bytes())) {
-        Ok(submission) => {
+        Ok((submission, _)) => {
             format!("{} {} {}", submission.agent, String::from_utf8_lossy(&submission.input), submission.priority)
         }
         Err(Problem::Service(error)) => format!("{}: {error}", error.entry().code),
@@ -33,7 +33,10 @@ fn bodies_are_read_as_the_source_system_reads_them() {
         r#"{"agent": "a/b"}"#,
         r#"{"agent": "echo", "labels": {"a": 1}}"#,
         r#"{"agent": "echo", "timeout": -1}"#,
+        r#"{"agent": "echo", "timeout": 1e-9}"#,
+        r#"{"agent": "echo", "timeout": 1e10}"#,
         r#"{"agent": "echo", "timeout": "soon"}"#,
+        r#"{"agent": "echo", "at": 1795348867000}"#,
         r#"{"agent": "echo", "budget_usd": -1}"#,
         r#"{"agent": "echo", "budget_usd": 1e-2}"#,
         r#"{"agent": "echo", "budget_usd": []}"#,
@@ -62,8 +65,11 @@ fn bodies_are_read_as_the_source_system_reads_them() {
         "{\"agent\": 5}" → E1104: 'agent' must be a string
         "{\"agent\": \"a/b\"}" → a/b {} 0
         "{\"agent\": \"echo\", \"labels\": {\"a\": 1}}" → E1104: 'labels' must be an object of strings
-        "{\"agent\": \"echo\", \"timeout\": -1}" → E1104: 'timeout' must be a positive number of seconds
+        "{\"agent\": \"echo\", \"timeout\": -1}" → E1104: 'timeout' is -1; it must be from 0.001 to 1000000000 seconds
+        "{\"agent\": \"echo\", \"timeout\": 1e-9}" → E1104: 'timeout' is 1e-9; it must be from 0.001 to 1000000000 seconds
+        "{\"agent\": \"echo\", \"timeout\": 1e10}" → E1104: 'timeout' is 1e10; it must be from 0.001 to 1000000000 seconds
         "{\"agent\": \"echo\", \"timeout\": \"soon\"}" → E1104: 'timeout' must be a number of seconds
+        "{\"agent\": \"echo\", \"at\": 1795348867000}" → E1104: 'at' is 1795348867000; it must be Unix seconds from 1970 to the year 9999
         "{\"agent\": \"echo\", \"budget_usd\": -1}" → E1104: 'budget_usd' must be US dollars such as "0.01"
         "{\"agent\": \"echo\", \"budget_usd\": 1e-2}" → E1104: 'budget_usd' must be US dollars such as "0.01"
         "{\"agent\": \"echo\", \"budget_usd\": []}" → E1104: 'budget_usd' must be US dollars such as "0.01"
@@ -81,7 +87,8 @@ fn bodies_are_read_as_the_source_system_reads_them() {
 #[test]
 fn an_input_is_not_copied() {
     let body = Bytes::from_static(br#"{"agent": "echo", "input": {"a": 1}}"#);
-    let submission = read_submission(&body).expect("well-formed");
+    let (submission, unknown) = read_submission(&body).expect("well-formed");
+    assert_eq!(unknown, []);
     assert_eq!(submission.input.as_ptr(), body[27..].as_ptr());
 }
 
@@ -89,11 +96,19 @@ fn an_input_is_not_copied() {
 fn budgets_are_exact() {
     let budget = |value: &str| {
         let body = format!(r#"{{"agent": "echo", "budget_usd": {value}}}"#);
-        read_submission(&Bytes::from(body)).map(|submission| submission.budget_nanodollars).ok()
+        read_submission(&Bytes::from(body)).map(|(submission, _)| submission.budget_nanodollars).ok()
     };
     let cases = [("0.01", 10_000_000), (r#""0.000000001""#, 1), ("3", 3_000_000_000), ("0", 0)];
     for (text, nanos) in cases {
         assert_eq!(budget(text), Some(Some(nanos)), "{text}");
     }
     assert_eq!(budget("null"), Some(None));
+}
+
+#[test]
+fn members_that_mean_nothing_are_named() {
+    let unknown = |body: &str| read_submission(&Bytes::copy_from_slice(body.as_bytes())).expect("an object").1.join(" ");
+    assert_eq!(unknown(r#"{"agent": "a", "inptu": {"x": 1}, "Priority": 1}"#), "inptu Priority");
+    let many: String = (0..99).map(|number| format!(r#", "x{number}": 1"#)).collect();
+    assert_eq!(unknown(&format!(r#"{{"agent": "a"{many}}}"#)), "x0 x1 x2 x3 x4 x5 x6 x7");
 }

@@ -9,7 +9,7 @@ use atlas_contract::platform;
 use serde_json::{Value, json};
 
 use super::{Cluster, ask_at, send_at};
-use crate::http::api::operations;
+use atlas_api::operations;
 
 /// The way by which somebody asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -217,8 +217,8 @@ impl People {
         let Begun { id, job } = begun;
         match row.door {
             Door::Http => {
-                let operation = operations().find(|operation| operation.id() == row.verb).expect("an operation");
-                let path = format!("{}?namespace={namespace}", operation.path().replace("{id}", id));
+                let operation = operations().find(|operation| operation.id.name() == row.verb).expect("an operation");
+                let path = format!("{}?namespace={namespace}", operation.path.replace("{id}", id));
                 let body = match row.verb {
                     "forkJob" => json!({"steps": 1}),
                     "sendMessage" => json!({"message": 1}),
@@ -226,7 +226,7 @@ impl People {
                     "answerQuestion" => json!({"answer": "approve"}),
                     _ => Value::Null,
                 };
-                self.cluster.ask(operation.method(), &path, Some(token), &body).await.text
+                self.cluster.ask(operation.verb.as_str(), &path, Some(token), &body).await.text
             }
             Door::Mcp => {
                 let tool =
@@ -327,7 +327,7 @@ async fn every_verb_that_changes_what_somebody_began_has_a_test() {
     let changes = changes.chain(platform::TOOLS.iter().map(|tool| tool.name));
     let changes = changes.filter(|name| !READS_OR_BEGINS.contains(name));
     let of_others = |right: Right| [Right::JobsControl, Right::QuestionsAnswer].contains(&right);
-    let changes = changes.chain(operations().filter(|operation| of_others(operation.right())).map(|one| one.id()));
+    let changes = changes.chain(operations().filter(|operation| of_others(operation.right)).map(|one| one.id.name()));
     let changes: BTreeSet<String> = changes.map(str::to_owned).collect();
     let tested: BTreeSet<String> =
         ROWS.iter().map(|row| row.verb.to_owned()).filter(|verb| !verb.starts_with("tasks/")).collect();

@@ -2,25 +2,24 @@
 
 use std::sync::LazyLock;
 
-use atlas_service::catalogue::UNKNOWN_PATH;
-use atlas_service::{Entry, words};
 use serde_json::{Map, Value, json};
 
-use super::super::query::LIMIT_MAX;
-use super::rights;
-use super::{Body, Content, Kind, Operation, Parameter, ParameterLocation, Success, Verb, operations, refusals};
+use crate::catalogue::{Entry, UNKNOWN_PATH};
+use crate::operation::{Body, Content, Kind, Operation, Parameter, ParameterLocation, Success, Verb};
+use crate::operations::operations;
+use crate::{LIMIT_MAX, words};
 
 /// The schemas of all bodies, by name.
 const SCHEMAS: &str = include_str!("schemas.json");
 
 /// The document, JSON.
-pub(crate) fn document() -> &'static Value {
+pub fn document() -> &'static Value {
     static DOCUMENT: LazyLock<Value> = LazyLock::new(write);
     &DOCUMENT
 }
 
 /// The schemas, by name.
-pub(super) fn schemas() -> &'static Map<String, Value> {
+pub fn schemas() -> &'static Map<String, Value> {
     // A test reads them, so that they are there.
     static ALL: LazyLock<Map<String, Value>> = LazyLock::new(|| {
         let mut schemas: Map<String, Value> = serde_json::from_str(SCHEMAS).unwrap_or_default();
@@ -98,8 +97,8 @@ fn verb(verb: Verb) -> &'static str {
 
 fn described(operation: &Operation) -> Value {
     let mut members = json!({
-        "operationId": operation.id, "summary": operation.says, "tags": tags_of(operation.path).collect::<Value>(),
-        "x-atlas-right": rights::of(operation.id).map(atlas_access::Right::as_str),
+        "operationId": operation.id.name(), "summary": operation.says, "tags": tags_of(operation.path).collect::<Value>(),
+        "x-atlas-right": operation.right.as_str(),
     });
     let named = operation.path_parameters().map(|name| {
         json!({
@@ -107,7 +106,7 @@ fn described(operation: &Operation) -> Value {
             "schema": { "type": "string", "minLength": 1 },
         })
     });
-    let others = operation.parameters().map(|one| parameter(one, operation.lenient));
+    let others = operation.parameters().map(|one| parameter(one, operation.compatible));
     let parameters: Vec<Value> = named.chain(others).collect();
     if !parameters.is_empty() {
         members["parameters"] = parameters.into();
@@ -119,7 +118,7 @@ fn described(operation: &Operation) -> Value {
     for success in operation.successes {
         answers.insert(success.status.as_str().to_owned(), answer(success));
     }
-    for (status, entries) in refusals(operation) {
+    for (status, entries) in operation.refusals() {
         answers.insert(status.as_str().to_owned(), refusal(&entries));
     }
     members["responses"] = answers.into();
@@ -127,7 +126,7 @@ fn described(operation: &Operation) -> Value {
 }
 
 /// The parameters of a path.
-pub(super) fn path_parameter(name: &str) -> &'static str {
+pub(crate) fn path_parameter(name: &str) -> &'static str {
     match name {
         "id" => "a job id, or a unique prefix of it",
         "version" => "three numbers",
@@ -138,16 +137,16 @@ pub(super) fn path_parameter(name: &str) -> &'static str {
     }
 }
 
-fn parameter(parameter: &Parameter, lenient: bool) -> Value {
+fn parameter(parameter: &Parameter, compatible: bool) -> Value {
     let place = match parameter.place {
         ParameterLocation::Query => "query",
         ParameterLocation::Header => "header",
     };
     let schema = match parameter.kind {
-        Kind::Limit if !lenient => json!({ "type": "integer", "minimum": 1, "maximum": LIMIT_MAX }),
+        Kind::Limit if !compatible => json!({ "type": "integer", "minimum": 1, "maximum": LIMIT_MAX }),
         Kind::Text | Kind::Lenient | Kind::Limit => json!({ "type": "string" }),
         Kind::Key => json!({ "type": "string", "minLength": 1, "maxLength": 255 }),
-        Kind::Word(words) if !lenient => json!({ "type": "string", "enum": words }),
+        Kind::Word(words) if !compatible => json!({ "type": "string", "enum": words }),
         // Other words count as absent, so any text is valid.
         Kind::Word(words) => json!({ "type": "string", "examples": words }),
         Kind::Whole => json!({ "type": "integer", "minimum": 0 }),

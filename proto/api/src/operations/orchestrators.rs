@@ -1,25 +1,40 @@
 //! The selection of orchestrators.
 
-use atlas_service::catalogue::{
+use atlas_access::Right;
+
+use super::parts::{BODY, CONSISTENCY, READ, WRITE, get, in_namespace, ok, post};
+use crate::catalogue::{
     CLUSTER_FULL, LIMIT_REACHED, NOT_AN_ORCHESTRATOR, OBJECT_CHANGED, OBJECT_REFUSED, QUEUE_FULL, UNKNOWN_OBJECT_KIND,
     UNKNOWN_ORCHESTRATOR,
 };
+use crate::operation::{Body, Content, Operation};
 
-use super::super::{Body, Content, Operation};
-use super::parts::{BODY, CONSISTENCY, READ, WRITE, get, ok, post};
+operation_ids! {
+    /// The selection of orchestrators.
+    Orchestrators {
+        Orchestrator = "orchestrator",
+        SelectOrchestrator = "selectOrchestrator",
+    }
+}
 
 pub(super) const OPERATIONS: &[Operation] = &[
-    get("orchestrator", "/api/orchestrator", "The orchestrator that decides on jobs before they run.")
-        .lenient()
-        .takes(&[CONSISTENCY])
-        .answers(&[ok("the selected orchestrator", &[Content::Json("Orchestrator")])])
-        .refuses(&[READ]),
+    get(
+        Orchestrators::Orchestrator.id(),
+        in_namespace(Right::ObjectsRead),
+        "/api/orchestrator",
+        "The orchestrator that decides on jobs before they run.",
+    )
+    .compatible()
+    .takes(&[CONSISTENCY])
+    .answers(&[ok("the selected orchestrator", &[Content::Json("Orchestrator")])])
+    .refuses(&[READ]),
     post(
-        "selectOrchestrator",
+        Orchestrators::SelectOrchestrator.id(),
+        in_namespace(Right::ObjectsWrite),
         "/api/orchestrator",
         "Selects an orchestrator. It decides on every job that gets its first lease after the answer.",
     )
-    .lenient()
+    .compatible()
     .body(Body::Json("OrchestratorName"))
     .answers(&[ok("it is selected", &[Content::Json("SelectedOrchestrator")])])
     .refuses(&[

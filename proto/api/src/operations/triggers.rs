@@ -1,35 +1,48 @@
 //! Triggers and their addresses.
 
-use atlas_service::catalogue::{
+use atlas_access::Right;
+
+use super::parts::{
+    BODY, CONSISTENCY, IDEMPOTENCY_KEY, IF_NONE_MATCH, READ, STORED, STRICT, VIEW, WRITE, created, delete, get,
+    in_namespace, ok, post, put, query,
+};
+use crate::catalogue::{
     BAD_SIGNATURE, CLUSTER_FULL, LIMIT_REACHED, NAMESPACE_FULL, NAMESPACE_LIMIT, NO_SECRETS_KEY, OBJECT_CHANGED,
     OBJECT_REFUSED, POLICY_DENIED, QUEUE_FULL, UNKNOWN_OBJECT,
 };
+use crate::operation::{Body, Content, Kind, Operation, Parameter, ParameterLocation};
 
-use super::super::{Body, Content, Kind, Operation, Parameter, ParameterLocation};
-use super::parts::{
-    BODY, CONSISTENCY, IDEMPOTENCY_KEY, IF_NONE_MATCH, READ, STORED, VIEW, WRITE, created, delete, get, ok, post, put,
-    query, word,
-};
-
-const STRICT: Parameter = word(
-    "strict",
-    &["true", "false"],
-    "`true` refuses an expression of which parts never match, which is accepted with a header `Warning` otherwise",
-);
+operation_ids! {
+    /// Triggers and their addresses.
+    Triggers {
+        CreateTrigger = "createTrigger",
+        ListTriggers = "listTriggers",
+        GetTrigger = "getTrigger",
+        ChangeTrigger = "changeTrigger",
+        DeleteTrigger = "deleteTrigger",
+        FireTrigger = "fireTrigger",
+        NextFirings = "nextFirings",
+        TriggerDeliveries = "triggerDeliveries",
+        TestTrigger = "testTrigger",
+        BackfillTrigger = "backfillTrigger",
+        CallHook = "callHook",
+    }
+}
 
 pub(super) const OPERATIONS: &[Operation] = &[
     post(
-        "createTrigger",
+        Triggers::CreateTrigger.id(),
+        in_namespace(Right::ObjectsWrite),
         "/api/triggers",
         "Makes a trigger, or replaces the one with this id. The members may be under `trigger`.",
     )
-    .lenient()
+    .compatible()
     .takes(&[STRICT, IF_NONE_MATCH, IDEMPOTENCY_KEY])
     .body(Body::Json("TriggerRequest"))
     .answers(&[created("the trigger", &[Content::Json("Trigger")])])
     .refuses(&[WRITE, BODY, &[NO_SECRETS_KEY, OBJECT_CHANGED, OBJECT_REFUSED, LIMIT_REACHED, CLUSTER_FULL, UNKNOWN_OBJECT]]),
-    get("listTriggers", "/api/triggers", "Triggers, newest first.")
-        .lenient()
+    get(Triggers::ListTriggers.id(), in_namespace(Right::ObjectsRead), "/api/triggers", "Triggers, newest first.")
+        .compatible()
         .takes(&[
             query("type", Kind::Text, "only triggers of this type"),
             query("enabled", Kind::Text, "`true`, `1` and `yes`: only enabled ones; anything else: only disabled ones"),
@@ -39,49 +52,50 @@ pub(super) const OPERATIONS: &[Operation] = &[
         ])
         .answers(&[ok("the triggers", &[Content::List("Trigger")])])
         .refuses(&[READ]),
-    get("getTrigger", "/api/triggers/{id}", "One trigger.")
-        .lenient()
+    get(Triggers::GetTrigger.id(), in_namespace(Right::ObjectsRead), "/api/triggers/{id}", "One trigger.")
+        .compatible()
         .takes(&[VIEW, CONSISTENCY])
         .answers(&[ok("the trigger", &[Content::Json("Trigger")])])
         .refuses(&[READ, &[UNKNOWN_OBJECT]]),
-    put("changeTrigger", "/api/triggers/{id}", "Changes members of a trigger, and computes its next time.")
-        .lenient()
+    put(Triggers::ChangeTrigger.id(), in_namespace(Right::ObjectsWrite), "/api/triggers/{id}", "Changes members of a trigger, and computes its next time.")
+        .compatible()
         .takes(&[STRICT, IDEMPOTENCY_KEY])
         .body(Body::Json("TriggerRequest"))
         .answers(&[ok("the trigger", &[Content::Json("Trigger")])])
         .refuses(&[WRITE, BODY, &[NO_SECRETS_KEY, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_REFUSED, LIMIT_REACHED, CLUSTER_FULL]]),
-    delete("deleteTrigger", "/api/triggers/{id}", "Deletes a trigger.")
-        .lenient()
+    delete(Triggers::DeleteTrigger.id(), in_namespace(Right::ObjectsWrite), "/api/triggers/{id}", "Deletes a trigger.")
+        .compatible()
         .takes(&[IDEMPOTENCY_KEY])
         .answers(&[ok("the trigger is deleted", &[Content::Json("Deleted")])])
         .refuses(&[WRITE, &[UNKNOWN_OBJECT]]),
-    post("fireTrigger", "/api/triggers/{id}/fire", "Fires a trigger now, also a disabled one.")
-        .lenient()
+    post(Triggers::FireTrigger.id(), in_namespace(Right::JobsSubmit), "/api/triggers/{id}/fire", "Fires a trigger now, also a disabled one.")
+        .compatible()
         .takes(&[IDEMPOTENCY_KEY])
         .answers(&[created("the job", &[Content::Json("Fired")])])
         .refuses(&[WRITE, STORED, &[UNKNOWN_OBJECT, POLICY_DENIED, QUEUE_FULL, LIMIT_REACHED, CLUSTER_FULL, NAMESPACE_LIMIT, NAMESPACE_FULL, OBJECT_CHANGED]]),
-    get("nextFirings", "/api/triggers/{id}/next", "The next times at which a trigger fires.")
+    get(Triggers::NextFirings.id(), in_namespace(Right::ObjectsRead), "/api/triggers/{id}/next", "The next times at which a trigger fires.")
         .takes(&[query("count", Kind::Whole, "how many, at most 100; defaults to 5")])
         .answers(&[ok("the times", &[Content::Json("NextFirings")])])
         .refuses(&[READ, &[UNKNOWN_OBJECT]]),
     get(
-        "triggerDeliveries",
+        Triggers::TriggerDeliveries.id(),
+        in_namespace(Right::ObjectsRead),
         "/api/triggers/{id}/deliveries",
         "The latest calls of a webhook that reached this controller, newest first.",
     )
     .takes(&[query("limit", Kind::Whole, "how many, at most 100; defaults to 20")])
     .answers(&[ok("the calls", &[Content::Json("Deliveries")])])
     .refuses(&[READ, &[UNKNOWN_OBJECT]]),
-    post("testTrigger", "/api/triggers/{id}/test", "What a call would start. Nothing is started.")
+    post(Triggers::TestTrigger.id(), in_namespace(Right::ObjectsWrite), "/api/triggers/{id}/test", "What a call would start. Nothing is started.")
         .body(Body::MaybeJson("TriggerTest"))
         .answers(&[ok("the job that would be submitted", &[Content::Json("TriggerTested")])])
         .refuses(&[READ, BODY, STORED, &[UNKNOWN_OBJECT]]),
-    post("backfillTrigger", "/api/triggers/{id}/backfill", "Fires a trigger for times that have passed, each once.")
+    post(Triggers::BackfillTrigger.id(), in_namespace(Right::JobsSubmit), "/api/triggers/{id}/backfill", "Fires a trigger for times that have passed, each once.")
         .body(Body::Json("BackfillRequest"))
         .answers(&[ok("the times, with their jobs", &[Content::Json("Backfilled")])])
         .refuses(&[WRITE, BODY, STORED, &[UNKNOWN_OBJECT, POLICY_DENIED, QUEUE_FULL, LIMIT_REACHED, CLUSTER_FULL, NAMESPACE_LIMIT, NAMESPACE_FULL, OBJECT_CHANGED]]),
-    post("callHook", "/api/hooks/{id}", "Fires a webhook. The members of the body replace those of its input.")
-        .lenient()
+    post(Triggers::CallHook.id(), in_namespace(Right::Public), "/api/hooks/{id}", "Fires a webhook. The members of the body replace those of its input.")
+        .compatible()
         .takes(&[
             Parameter {
                 name: "X-Atlas-Signature",

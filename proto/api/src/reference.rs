@@ -1,14 +1,13 @@
 //! The reference page of the interface.
 
-#![cfg(test)]
-
 use std::fmt::Write;
 
 use expect_test::expect_file;
 use serde_json::Value;
 
-use super::document::{path_parameter, schemas};
-use super::{ALWAYS, Body, Content, Kind, Operation, ParameterLocation, operations, refusals};
+use crate::document::{path_parameter, schemas};
+use crate::operation::{ALWAYS, Body, Content, Kind, Operation, Ownership, ParameterLocation};
+use crate::operations::operations;
 
 const INTRODUCTION: &str = "\
 # HTTP operations
@@ -19,7 +18,7 @@ Generated from the program's table of operations by `cargo xtask fix`; the same 
 
 #[test]
 fn generated_api_reference_is_fresh() {
-    expect_file!["../../../../../docs/reference/api.md"].assert_eq(&page());
+    expect_file!["../../../docs/reference/api.md"].assert_eq(&page());
 }
 
 fn page() -> String {
@@ -47,8 +46,12 @@ fn link(code: &str) -> String {
 fn describe(operation: &Operation, page: &mut String) {
     let method = operation.verb.method();
     write!(page, "\n## {method} {}\n\n{}\n\n", operation.path, operation.says).expect("text grows");
-    let right = super::rights::of(operation.id).map_or("", atlas_access::Right::as_str);
-    let own = if operation.is_of_owner() { ", or `jobs.submit` for what the caller began itself" } else { "" };
+    let right = operation.right.as_str();
+    let own = if operation.ownership == Ownership::OwnOrControl {
+        ", or `jobs.submit` for what the caller began itself"
+    } else {
+        ""
+    };
     writeln!(page, "* right: `{right}`{own}").expect("text grows");
     for name in operation.path_parameters() {
         writeln!(page, "* `{name}`, in the path: {}", path_parameter(name)).expect("text grows");
@@ -60,7 +63,7 @@ fn describe(operation: &Operation, page: &mut String) {
         };
         let kind = match parameter.kind {
             Kind::Text | Kind::Key | Kind::Lenient | Kind::Word(_) => "",
-            Kind::Limit if operation.lenient => "",
+            Kind::Limit if operation.compatible => "",
             Kind::Whole | Kind::Limit => ", a whole number",
             Kind::Number => ", a number",
         };
@@ -78,7 +81,7 @@ fn describe(operation: &Operation, page: &mut String) {
         let shown = if contents.is_empty() { String::new() } else { format!(": {}", contents.join(", or ")) };
         writeln!(page, "| {} | {}{shown} |", success.status.as_str(), success.says).expect("text grows");
     }
-    for (status, entries) in refusals(operation) {
+    for (status, entries) in operation.refusals() {
         let told: Vec<String> = entries
             .iter()
             .filter(|entry| !ALWAYS.contains(entry))

@@ -1,12 +1,21 @@
 //! Who did what.
 
-use atlas_service::catalogue::{NOT_CONFIGURED, UNKNOWN_MEMBER};
+use atlas_access::Right;
 
-use super::super::{Content, Kind, Operation};
-use super::parts::{READ, get, ok, query, word};
+use super::parts::{READ, get, in_cluster, ok, query, word};
+use crate::catalogue::{NOT_CONFIGURED, UNKNOWN_MEMBER};
+use crate::operation::{Content, Kind, Operation};
+
+operation_ids! {
+    /// Who did what.
+    Audit {
+        ReadAudit = "readAudit",
+    }
+}
 
 pub(super) const OPERATIONS: &[Operation] = &[get(
-    "readAudit",
+    Audit::ReadAudit.id(),
+    in_cluster(Right::AuditRead),
     "/api/audit",
     "Records of who did what, and of who was denied it, oldest first. Each controller has those of its own doors; the answer has those of all, and names controllers that did not answer.",
 )

@@ -1,12 +1,21 @@
 //! What policies decide.
 
-use atlas_service::catalogue::UNKNOWN_AGENT;
+use atlas_access::Right;
 
-use super::super::{Body, Content, Operation};
-use super::parts::{BODY, READ, STORED, ok, post};
+use super::parts::{BODY, READ, STORED, in_namespace, ok, post};
+use crate::catalogue::UNKNOWN_AGENT;
+use crate::operation::{Body, Content, Operation};
+
+operation_ids! {
+    /// What policies decide.
+    Policies {
+        ExplainPolicies = "explainPolicies",
+    }
+}
 
 pub(super) const OPERATIONS: &[Operation] = &[post(
-    "explainPolicies",
+    Policies::ExplainPolicies.id(),
+    in_namespace(Right::AgentsRead),
     "/api/policies/explain",
     "What policies would decide if the caller deployed a registered agent, or submitted a job for it. Nothing is changed.",
 )

@@ -1,13 +1,15 @@
 //! What operations have in common: their errors, their parameters, and the functions that make one.
 
-use atlas_service::Entry;
-use atlas_service::catalogue::{
+use atlas_access::Right;
+use http::StatusCode;
+
+use super::OperationId;
+use crate::catalogue::Entry;
+use crate::catalogue::{
     AMBIGUOUS_JOB, ARTIFACT_MISSING, AUDIT_FAILING, HISTORY_BEHIND, LATE, LEVEL_TOO_LOW, MALFORMED, NO_LEADER,
     NO_SPACE, OUTCOME_UNKNOWN, OVERLOADED, PEERS_AWAY, REQUEST_CONFLICT, TOO_LARGE, UNKNOWN_JOB,
 };
-use http::StatusCode;
-
-use crate::http::api::{Body, Content, Kind, Operation, Parameter, ParameterLocation, Success, Verb};
+use crate::operation::{Body, Content, Kind, Operation, Ownership, Parameter, ParameterLocation, Success, Verb};
 
 /// What a read needs besides what it reads.
 pub(super) const READ: &[Entry] = &[MALFORMED, NO_LEADER, OVERLOADED];
@@ -52,13 +54,14 @@ pub(super) const IF_NONE_MATCH: Parameter = Parameter {
 pub(super) const DRY_RUN: Parameter =
     word("dry_run", &["true", "false"], "`true` checks the request and changes nothing");
 /// What operations on things in a namespace take besides their own parameters.
-pub(in super::super) const NAMESPACE: Parameter =
-    query("namespace", Kind::Text, "the namespace; defaults to `default`");
+pub(crate) const NAMESPACE: Parameter = query("namespace", Kind::Text, "the namespace; defaults to `default`");
 pub(super) const DELTAS: Parameter = word(
     "deltas",
     &["true", "false"],
     "`true` adds pieces of models' answers to the stream: events `delta`, `gap`, `reset`",
 );
+pub(super) const STRICT: Parameter =
+    word("strict", &["true", "false"], "`true` refuses what is accepted with a header `Warning` otherwise");
 pub(super) const FAMILY: Parameter = word(
     "family",
     &["true", "false"],
@@ -75,24 +78,60 @@ pub(super) const fn word(name: &'static str, words: &'static [&'static str], say
     query(name, Kind::Word(words), says)
 }
 
-pub(super) const fn operation(verb: Verb, id: &'static str, path: &'static str, says: &'static str) -> Operation {
-    Operation { id, verb, path, says, query: &[], body: Body::None, successes: &[], errors: &[], lenient: false }
+/// Who may use an operation, and on what.
+pub(super) struct Rule {
+    right: Right,
+    ownership: Ownership,
+    in_namespace: bool,
 }
 
-pub(super) const fn get(id: &'static str, path: &'static str, says: &'static str) -> Operation {
-    operation(Verb::Get, id, path, says)
+/// What belongs to one namespace.
+pub(super) const fn in_namespace(right: Right) -> Rule {
+    Rule { right, ownership: Ownership::Any, in_namespace: true }
 }
 
-pub(super) const fn post(id: &'static str, path: &'static str, says: &'static str) -> Operation {
-    operation(Verb::Post, id, path, says)
+/// What belongs to the cluster.
+pub(super) const fn in_cluster(right: Right) -> Rule {
+    Rule { right, ownership: Ownership::Any, in_namespace: false }
 }
 
-pub(super) const fn put(id: &'static str, path: &'static str, says: &'static str) -> Operation {
-    operation(Verb::Put, id, path, says)
+/// A change of what the caller began itself, or of anything in the namespace with the right to control jobs.
+pub(super) const OWN_OR_CONTROL: Rule =
+    Rule { right: Right::JobsControl, ownership: Ownership::OwnOrControl, in_namespace: true };
+
+pub(super) const fn get(id: OperationId, rule: Rule, path: &'static str, says: &'static str) -> Operation {
+    operation(Verb::Get, id, rule, path, says)
 }
 
-pub(super) const fn delete(id: &'static str, path: &'static str, says: &'static str) -> Operation {
-    operation(Verb::Delete, id, path, says)
+pub(super) const fn post(id: OperationId, rule: Rule, path: &'static str, says: &'static str) -> Operation {
+    operation(Verb::Post, id, rule, path, says)
+}
+
+pub(super) const fn put(id: OperationId, rule: Rule, path: &'static str, says: &'static str) -> Operation {
+    operation(Verb::Put, id, rule, path, says)
+}
+
+pub(super) const fn delete(id: OperationId, rule: Rule, path: &'static str, says: &'static str) -> Operation {
+    operation(Verb::Delete, id, rule, path, says)
+}
+
+const fn operation(verb: Verb, id: OperationId, rule: Rule, path: &'static str, says: &'static str) -> Operation {
+    let Rule { right, ownership, in_namespace } = rule;
+    Operation {
+        id,
+        verb,
+        path,
+        says,
+        right,
+        ownership,
+        in_namespace,
+        compatible: false,
+        beside_the_log: false,
+        query: &[],
+        body: Body::None,
+        successes: &[],
+        errors: &[],
+    }
 }
 
 impl Operation {
@@ -112,8 +151,14 @@ impl Operation {
     }
 
     /// One that Atlas for Python has.
-    pub(super) const fn lenient(mut self) -> Self {
-        self.lenient = true;
+    pub(super) const fn compatible(mut self) -> Self {
+        self.compatible = true;
+        self
+    }
+
+    /// One that changes what no command of the log changes.
+    pub(super) const fn beside_the_log(mut self) -> Self {
+        self.beside_the_log = true;
         self
     }
 
@@ -130,6 +175,9 @@ pub(super) const fn ok(says: &'static str, contents: &'static [Content]) -> Succ
 pub(super) const fn created(says: &'static str, contents: &'static [Content]) -> Success {
     Success { status: StatusCode::CREATED, says, contents }
 }
+
+/// The form of the instruments.
+pub(super) const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 pub(super) const UPGRADED: Success =
     Success { status: StatusCode::SWITCHING_PROTOCOLS, says: "a WebSocket with the same frames", contents: &[] };

@@ -1,0 +1,85 @@
+//! Chains and their runs.
+
+use atlas_access::Right;
+
+use super::parts::{
+    BODY, CONSISTENCY, IDEMPOTENCY_KEY, LIMIT, OWN_OR_CONTROL, READ, STORED, VIEW, WRITE, created, get, in_namespace,
+    ok, post, query,
+};
+use crate::catalogue::{CHAIN_CYCLE, CLUSTER_FULL, LIMIT_REACHED, UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND, UNKNOWN_RUN};
+use crate::operation::{Body, Content, Kind, Operation};
+
+operation_ids! {
+    /// Chains and their runs.
+    Chains {
+        StartChain = "startChain",
+        CheckChain = "checkChain",
+        ListChainRuns = "listChainRuns",
+        GetChainRun = "getChainRun",
+        GetChainTree = "getChainTree",
+        CancelChainRun = "cancelChainRun",
+    }
+}
+
+pub(super) const OPERATIONS: &[Operation] = &[
+    post(
+        Chains::StartChain.id(),
+        in_namespace(Right::JobsSubmit),
+        "/api/chains",
+        "Runs a chain. The answer is sent once the execution is durable.",
+    )
+    .compatible()
+    .takes(&[
+        query("wait", Kind::Number, "seconds to wait for the end of the execution, which is then the answer"),
+        VIEW,
+        IDEMPOTENCY_KEY,
+    ])
+    .body(Body::Json("ChainStart"))
+    .answers(&[
+        created("the execution is pending", &[Content::Json("ChainId")]),
+        ok("with `wait`: the execution", &[Content::Json("ChainRun")]),
+    ])
+    .refuses(&[WRITE, BODY, STORED, &[UNKNOWN_OBJECT, LIMIT_REACHED, CLUSTER_FULL, UNKNOWN_RUN]]),
+    post(
+        Chains::CheckChain.id(),
+        in_namespace(Right::JobsRead),
+        "/api/chains/check",
+        "Shows how each step of a chain gets its input from the step before. Nothing runs.",
+    )
+    .body(Body::Json("ChainStart"))
+    .answers(&[ok("the steps and the joins between them", &[Content::Json("ChainCheck")])])
+    .refuses(&[READ, BODY, STORED, &[UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND, CHAIN_CYCLE]]),
+    get(
+        Chains::ListChainRuns.id(),
+        in_namespace(Right::JobsRead),
+        "/api/chains",
+        "Executions of chains, newest first. Those that ended last are kept.",
+    )
+    .compatible()
+    .takes(&[query("status", Kind::Text, "only executions with this status"), LIMIT, VIEW, CONSISTENCY])
+    .answers(&[ok("the executions", &[Content::List("ChainRun")])])
+    .refuses(&[READ, STORED]),
+    get(Chains::GetChainRun.id(), in_namespace(Right::JobsRead), "/api/chains/{id}", "One execution of a chain.")
+        .compatible()
+        .takes(&[query("wait", Kind::Number, "seconds to wait for the end of the execution"), VIEW, CONSISTENCY])
+        .answers(&[ok("the execution", &[Content::Json("ChainRun")])])
+        .refuses(&[READ, STORED, &[UNKNOWN_RUN]]),
+    get(
+        Chains::GetChainTree.id(),
+        in_namespace(Right::JobsRead),
+        "/api/chains/{id}/tree",
+        "One execution of a chain with the jobs of its steps, their retries and the jobs that they spawned.",
+    )
+    .takes(&[CONSISTENCY])
+    .answers(&[ok("the execution in its full view, with the jobs", &[Content::Json("ChainTree")])])
+    .refuses(&[READ, STORED, &[UNKNOWN_RUN]]),
+    post(
+        Chains::CancelChainRun.id(),
+        OWN_OR_CONTROL,
+        "/api/chains/{id}/cancel",
+        "Cancels an execution and the job of its current step.",
+    )
+    .takes(&[IDEMPOTENCY_KEY])
+    .answers(&[ok("whether it was cancelled; false if it had ended", &[Content::Json("Cancelled")])])
+    .refuses(&[WRITE, &[UNKNOWN_RUN]]),
+];

@@ -1,0 +1,54 @@
+//! Conversations with agents, and the agents as MCP servers.
+
+use atlas_access::Right;
+
+use super::parts::{CONSISTENCY, OWN_OR_CONTROL, READ, WRITE, delete, get, in_namespace, ok};
+use crate::catalogue::{OBJECT_CHANGED, OBJECT_IN_USE, UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND};
+use crate::operation::{Content, Operation};
+
+operation_ids! {
+    /// Conversations with agents, and the agents as MCP servers.
+    Conversations {
+        ListConversations = "listConversations",
+        GetConversation = "getConversation",
+        DeleteConversation = "deleteConversation",
+        McpRegistry = "mcpRegistry",
+    }
+}
+
+pub(super) const OPERATIONS: &[Operation] = &[
+    get(
+        Conversations::ListConversations.id(),
+        in_namespace(Right::JobsRead),
+        "/api/conversations",
+        "The conversations with agents, by id, without their messages.",
+    )
+    .takes(&[CONSISTENCY])
+    .answers(&[ok("the conversations", &[Content::List("Conversation")])])
+    .refuses(&[READ]),
+    get(
+        Conversations::GetConversation.id(),
+        in_namespace(Right::JobsRead),
+        "/api/conversations/{id}",
+        "A conversation with its messages, the oldest first.",
+    )
+    .takes(&[CONSISTENCY])
+    .answers(&[ok("the conversation", &[Content::Json("Conversation")])])
+    .refuses(&[READ, &[UNKNOWN_OBJECT]]),
+    delete(
+        Conversations::DeleteConversation.id(),
+        OWN_OR_CONTROL,
+        "/api/conversations/{id}",
+        "Deletes a conversation. The answer of a turn under way is not kept.",
+    )
+    .answers(&[ok("the conversation is deleted", &[Content::Json("Deleted")])])
+    .refuses(&[WRITE, &[UNKNOWN_OBJECT_KIND, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_IN_USE]]),
+    get(
+        Conversations::McpRegistry.id(),
+        in_namespace(Right::Public),
+        "/.well-known/mcp/server.json",
+        "The agents as MCP servers: names, titles, addresses and models.",
+    )
+    .answers(&[ok("the servers", &[Content::Json("McpServers")])])
+    .refuses(&[READ]),
+];
