@@ -133,9 +133,9 @@ instruments! {
     artifact_missing: Gauge = "atlas.artifact.missing.count" "{artifact}";
     /// Missed events that this controller has yet to fetch from another controller's history.
     history_gap: Gauge = "atlas.history.missing.count" "{event}";
-    /// Recorded calls of tools of MCP servers, by outcome.
+    /// Recorded tool calls to MCP servers, by outcome.
     tool_calls: CounterBy<ByToolCall> = "atlas.tool.calls" "{call}";
-    /// Time of recorded calls of tools of MCP servers.
+    /// Time of recorded tool calls to MCP servers.
     tool_call_duration: HistogramBy<ByTool> = "atlas.tool.call.duration" "s";
     /// 1 if the last recorded call of an agent reached the MCP server, otherwise 0.
     downstream_up: GaugeBy<ByServer> = "atlas.downstream.up" "{server}";

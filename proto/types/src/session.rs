@@ -196,7 +196,7 @@ impl ToolRequest {
     }
 }
 
-/// The answer to a call of a tool.
+/// The answer to a tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolEnd {
     /// The result, JSON.

@@ -505,7 +505,7 @@ fn read_budget(value: &RawValue) -> Result<Option<u64>, Problem> {
     Ok(Some(budget.0))
 }
 
-/// What becomes of a job that no registered node could run: whether it waits for one.
+/// What happens to a job that no registered node could run: whether it waits for one.
 fn read_unsatisfiable(value: &RawValue) -> Result<Option<bool>, Problem> {
     let wrong = "'unsatisfiable' must be \"wait\" or \"fail\"";
     match read::<Option<String>>(value, wrong)?.as_deref() {

@@ -1,4 +1,4 @@
-//! Calls of models that are found by the key of their work: made within the budget, recorded, and told to those who follow.
+//! Model calls that are found by the key of their work: made within the budget, recorded, and told to those who follow.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::provider::llm::model::{Answered, Listener, News};
 use crate::provider::llm::outage::{Down, Limit, Patience, Unanswered};
 use crate::secrets::Secrets;
 
-/// What a recorded call of a model needs of its attempt.
+/// What a recorded model call needs of its attempt.
 pub(in crate::provider) struct Caller<'a> {
     pub(in crate::provider) env: &'a Env,
     pub(in crate::provider) job: &'a str,

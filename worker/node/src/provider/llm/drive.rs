@@ -1,4 +1,4 @@
-//! Carries out the effects of one turn. Each call of the model is a step of the journal: its answer is used once it is
+//! Carries out the effects of one turn. Each model call is a step of the journal: its answer is used once it is
 //! recorded, and a later attempt takes the recorded one.
 
 use std::sync::Arc;
@@ -80,7 +80,7 @@ impl From<JournalError> for StepFault {
 }
 
 impl StepFault {
-    /// The fault of the job. Calls of models that fail are not faults but events.
+    /// The fault of the job. Model calls that fail are not faults but events.
     pub(super) fn into_fault(self) -> Fault {
         match self {
             Self::Call(error) => Fault::Turn(atlas_turn::Failure::Call(error)),

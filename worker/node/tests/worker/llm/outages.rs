@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::scene::{Scene, contract};
 
-/// A server that answers the first request with the call of a tool. After that it is down until it is told to be up.
+/// A server that answers the first request with the tool call. After that it is down until it is told to be up.
 fn server() -> (Server, Arc<AtomicBool>) {
     let up = Arc::new(AtomicBool::new(false));
     let is_up = Arc::clone(&up);

@@ -87,7 +87,7 @@ matrix! {
     compatible_cancels_jobs: Compatible "atlas.exec.cancel" Job OwnOrControl;
 }
 
-/// What became of a request.
+/// What happened to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Heard {
     /// The caller lacks a right.
@@ -351,7 +351,7 @@ async fn a_conversation_is_not_deleted_as_an_object_by_somebody_else() {
     people.cluster.controller.shutdown().await;
 }
 
-/// Who may submit jobs and not read them sees what becomes of its own.
+/// Who may submit jobs and not read them sees what happens to its own.
 #[tokio::test]
 async fn a_call_that_goes_on_shows_no_job_of_another() {
     let people = People::start().await;
