@@ -21,6 +21,8 @@ mod manifests;
 #[cfg(test)]
 mod map;
 #[cfg(test)]
+mod names;
+#[cfg(test)]
 mod numbered;
 #[cfg(test)]
 mod purity;
