@@ -4,6 +4,7 @@ mod events;
 mod issuer;
 mod mcp;
 mod namespace;
+mod objects;
 mod stale;
 mod transport;
 mod unreachable;
@@ -17,7 +18,7 @@ use std::time::Duration;
 
 use atlas_env::Env;
 use futures::StreamExt;
-use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderValue};
+use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderValue, WARNING};
 use reqwest::{Body, Method, RequestBuilder, Response, StatusCode, Url};
 use serde::Deserialize;
 use serde_json::Value;
@@ -33,6 +34,7 @@ use transport::Transport;
 
 pub(crate) use issuer::IssuerClient;
 pub(crate) use mcp::McpAnswer;
+pub(crate) use objects::all_objects;
 pub(crate) use transport::Trust;
 
 /// Largest answer that is read into memory.
@@ -379,6 +381,9 @@ impl Client {
         if let (true, Some(applied)) = (self.talk.verbose, applied) {
             tell(&format!("read at log index {applied}"));
         }
+        for warning in response.headers().get_all(WARNING).iter().filter_map(|value| value.to_str().ok()) {
+            tell(&format!("{}{}", words::WARNING, text_of(warning)));
+        }
         if response.status().is_success() {
             return Ok(response);
         }
@@ -454,6 +459,12 @@ fn telling(failure: &Failure) -> u8 {
 fn tell(line: &str) {
     // The request must succeed even if the terminal was closed.
     let _ = writeln!(std::io::stderr().lock(), "{}", visible(line));
+}
+
+/// The text of a header `Warning`: `299 atlas "text"`. Another form is shown as it is.
+fn text_of(warning: &str) -> String {
+    let quoted = warning.splitn(3, ' ').nth(2).and_then(|text| text.strip_prefix('"')?.strip_suffix('"'));
+    quoted.map_or_else(|| warning.to_owned(), |text| text.replace("\\\"", "\""))
 }
 
 /// The address of a controller.

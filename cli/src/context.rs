@@ -4,25 +4,23 @@ mod bridge;
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use atlas_env::Env;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::arguments::{Arguments, SERVER_DEFAULT};
 use crate::client::{Client, Talk, Trust};
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::globals::{Globals, SERVER_DEFAULT};
 use crate::output::screen::{self, ColourWhen, Screen};
-use crate::output::{Form, List, ListOptions, Shown, visible};
+use crate::output::{Form, List, ListOptions, Look, Shown, visible};
 use crate::sign_in::Renewal;
 use crate::words;
 
 pub(crate) use bridge::Bridge;
-
-/// How notes begin that are warnings.
-pub(crate) const WARNING: &str = "warning: ";
 
 /// That what is read may be old is said once.
 static STALE: std::sync::Once = std::sync::Once::new();
@@ -42,61 +40,35 @@ pub(crate) struct Context {
     stale: bool,
     quiet: bool,
     colour: bool,
+    gathered: Mutex<Vec<Gathered>>,
 }
 
-/// Time format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-pub(crate) enum TimeForm {
-    /// How long ago.
-    #[default]
-    Relative,
-    /// Date and time in UTC.
-    Utc,
-    /// Date and time where this program runs.
-    Local,
-    /// As RFC 3339.
-    Rfc3339,
-}
-
-/// How times are printed.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Look {
-    /// The form.
-    pub(crate) time: TimeForm,
-    /// The current time, in Unix seconds.
-    pub(crate) now: f64,
-}
-
-impl Look {
-    /// Formats a time as requested; by default as an age.
-    pub(crate) fn when(&self, unix_seconds: f64) -> String {
-        match self.time {
-            _ if unix_seconds <= 0.0 => String::new(),
-            TimeForm::Relative => words::age(self.now - unix_seconds),
-            TimeForm::Utc => words::date_and_time(unix_seconds),
-            TimeForm::Local => words::local_date_and_time(unix_seconds),
-            TimeForm::Rfc3339 => words::rfc3339(unix_seconds),
-        }
-    }
+/// Results that become one document.
+#[derive(Debug, Default)]
+struct Gathered {
+    /// Whether the items of a result that is an array count one by one.
+    flat: bool,
+    values: Vec<Value>,
 }
 
 impl Context {
-    pub(crate) fn new(arguments: &Arguments) -> Self {
-        let colour = if arguments.no_color { ColourWhen::Never } else { arguments.color };
+    pub(crate) fn new(globals: &Globals) -> Self {
+        let colour = if globals.no_color { ColourWhen::Never } else { globals.color };
         Screen::look(colour);
         let now = Env::system().clock.wall().0 as f64 / 1e6;
         Self {
-            form: arguments.output.clone(),
-            look: Look { time: arguments.time, now },
-            server: given(&arguments.server, "ATLAS_SERVER"),
-            context: given(&arguments.context, "ATLAS_CONTEXT"),
-            ca_file: given(&arguments.ca_file, "ATLAS_CA_FILE").filter(|path| !path.is_empty()).map(PathBuf::from),
-            namespace: given(&arguments.namespace, "ATLAS_NAMESPACE"),
+            form: globals.output.clone(),
+            look: Look { time: globals.time, now },
+            server: given(&globals.server, "ATLAS_SERVER"),
+            context: given(&globals.context, "ATLAS_CONTEXT"),
+            ca_file: given(&globals.ca_file, "ATLAS_CA_FILE").filter(|path| !path.is_empty()).map(PathBuf::from),
+            namespace: given(&globals.namespace, "ATLAS_NAMESPACE"),
             config: Config::read(),
-            talk: Talk { trace: arguments.trace, verbose: arguments.verbose },
-            stale: arguments.stale,
-            quiet: arguments.quiet,
+            talk: Talk { trace: globals.trace, verbose: globals.verbose },
+            stale: globals.stale,
+            quiet: globals.quiet,
             colour: colour.applies(std::io::stderr().is_terminal()),
+            gathered: Mutex::default(),
         }
     }
 
@@ -202,7 +174,39 @@ impl Context {
 
     /// Prints a result to stdout in the requested format.
     pub(crate) fn show(&self, shown: &Shown) -> Result<(), Failure> {
+        if let Some(Gathered { flat, values }) = self.gathered().last_mut() {
+            match &shown.value {
+                Value::Array(items) if *flat => values.extend(items.iter().cloned()),
+                value => values.push(value.clone()),
+            }
+            return Ok(());
+        }
         self.print_form(&self.form.render(shown)?)
+    }
+
+    /// Runs a command that shows several results. json and yaml are one document, so there they become one array; with `flat` it has the
+    /// items of results that are arrays themselves.
+    pub(crate) async fn as_one<T>(
+        &self,
+        flat: bool,
+        all: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        if !matches!(self.form, Form::Json | Form::Yaml) {
+            return all.await;
+        }
+        self.gathered().push(Gathered { flat, values: Vec::new() });
+        let ended = all.await;
+        let values = self.gathered().pop().unwrap_or_default().values;
+        // What was shown before a failure is shown then as well.
+        if ended.is_ok() || !values.is_empty() {
+            self.show(&Shown { value: Value::Array(values), ..Shown::default() })?;
+        }
+        ended
+    }
+
+    fn gathered(&self) -> MutexGuard<'_, Vec<Gathered>> {
+        // Every change is complete while the lock is held.
+        self.gathered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Prints a result; text for people has its colours.
@@ -244,8 +248,8 @@ impl Context {
         if self.quiet {
             return;
         }
-        match line.strip_prefix(WARNING) {
-            Some(rest) => self.tell("\u{1b}[33m", WARNING, rest),
+        match line.strip_prefix(words::WARNING) {
+            Some(rest) => self.tell("\u{1b}[33m", words::WARNING, rest),
             None => self.tell("", line, ""),
         }
     }

@@ -5,9 +5,8 @@ use std::time::Duration;
 use atlas_env::Env;
 use serde_json::Value;
 
-use crate::api::{self, Job, NeededApproval};
+use crate::api::{self, Job, LogLine, NeededApproval};
 use crate::client::Client;
-use crate::command::job::{Lacking, logs_so_far};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -24,6 +23,21 @@ const LOGGED: &str = "what it logged: atlasctl job logs ";
 
 /// How the error of a job begins that no node can run.
 pub(crate) const NO_HARDWARE: &str = "Insufficient hardware for ";
+
+/// What a node lacks for a job that no node could run.
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default)]
+pub(crate) struct Lacking {
+    pub(crate) node: String,
+    pub(crate) short: Vec<String>,
+}
+
+/// The lines of a job so far.
+pub(crate) async fn logs_so_far(client: &Client, id: &str) -> Result<Vec<(LogLine, Value)>, Failure> {
+    let value = client.get(&["api", "jobs", id, "logs"], &[]).await?;
+    let Value::Array(values) = value else { return Err(Failure::answer("log lines are a list")) };
+    values.into_iter().map(|value| Ok((api::read(&value)?, value))).collect()
+}
 
 /// Waits until the job has ended, is in doubt or needs an answer, or the timeout is reached; returns the job. Meanwhile it reports the
 /// status to `tell`: as a status line on a terminal, otherwise as an occasional note.
@@ -115,7 +129,7 @@ pub(crate) async fn conclude(context: &Context, client: &Client, job: &Job) -> R
         Ok(output) => {
             context.print(&output)?;
             if job.metadata.get("_halted").and_then(Value::as_str) == Some("length") {
-                context.must_know(&format!("{}{}", crate::context::WARNING, cut(client, &job.id).await));
+                context.must_know(&format!("{}{}", words::WARNING, cut(client, &job.id).await));
             }
             return Ok(Exit::Done);
         }

@@ -13,11 +13,13 @@ mod config;
 mod confirm;
 mod context;
 mod difference;
+mod dispatch;
 mod editor;
 mod ending;
 mod exit;
 mod failure;
 mod filter;
+mod globals;
 #[cfg(test)]
 mod hints;
 mod input;
@@ -31,6 +33,7 @@ mod questions;
 mod quorum;
 #[cfg(test)]
 mod reference;
+mod runtime;
 mod shipped;
 mod sign_in;
 mod sse;
@@ -60,6 +63,13 @@ pub fn main() -> ExitCode {
         return code;
     }
     atlas_env::no_huge_pages();
+    if let Err(error) = atlas_env::no_core_dumps() {
+        #[expect(clippy::print_stderr, reason = "nothing else is set up to print an error")]
+        {
+            eprintln!("error: {}", atlas_env::chain(&error));
+        }
+        return Exit::Usage.into();
+    }
     let arguments = match Arguments::read() {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -68,11 +78,11 @@ pub fn main() -> ExitCode {
             return if error.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() };
         }
     };
-    let context = Context::new(&arguments);
-    match command::run(&context, arguments.command) {
+    let context = Context::new(&arguments.globals);
+    match dispatch::run(&context, arguments.command) {
         Ok(exit) => exit.into(),
         Err(failure) => {
-            let failure = command::explain(&context, failure);
+            let failure = dispatch::explain(&context, failure);
             context.report(&failure);
             failure.exit.into()
         }

@@ -1,6 +1,5 @@
 //! Names of objects as arguments: `NAME`, or `KIND/NAME` as `-o name` prints it.
 
-use crate::command::execution;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -23,10 +22,18 @@ const KINDS: [&str; 13] = [
     "mcp-server",
 ];
 
+/// How the ids of executions begin. A job that a run carries names it with the second.
+const EXECUTIONS: [&str; 2] = ["chain-", "run-"];
+
+/// Whether an id, or the beginning of one, is that of an execution of a chain.
+pub(crate) fn is_execution(id: &str) -> bool {
+    EXECUTIONS.iter().any(|prefix| id.starts_with(prefix))
+}
+
 /// A job's id or a unique prefix of it.
 pub(crate) fn job(text: &str) -> Result<String, String> {
     let id = bare(text, "job")?;
-    if execution::is_one(&id) {
+    if is_execution(&id) {
         return Err(format!("{id} is an execution of a chain; its jobs: atlasctl job tree {id}"));
     }
     Ok(id)
@@ -150,7 +157,7 @@ pub(crate) fn versions(texts: &[String]) -> Result<Vec<(&str, &str)>, Failure> {
 }
 
 /// Runs `one` for each name, in order. A failure is reported and does not stop the others; the first failure decides
-/// the exit code.
+/// the exit code. What they show of several names is one document where the output format has only one.
 pub(crate) async fn each(
     context: &Context,
     names: &[String],
@@ -159,21 +166,24 @@ pub(crate) async fn each(
     if let [name] = names {
         return one(name).await;
     }
-    let mut first = Exit::Done;
-    for name in names {
-        let exit = match one(name).await {
-            Ok(exit) => exit,
-            Err(failure) if failure.exit == Exit::Unreachable => return Err(failure),
-            Err(failure) => {
-                context.report(&failure);
-                failure.exit
+    let all = async {
+        let mut first = Exit::Done;
+        for name in names {
+            let exit = match one(name).await {
+                Ok(exit) => exit,
+                Err(failure) if failure.exit == Exit::Unreachable => return Err(failure),
+                Err(failure) => {
+                    context.report(&failure);
+                    failure.exit
+                }
+            };
+            if first == Exit::Done {
+                first = exit;
             }
-        };
-        if first == Exit::Done {
-            first = exit;
         }
-    }
-    Ok(first)
+        Ok(first)
+    };
+    context.as_one(false, all).await
 }
 
 #[cfg(test)]

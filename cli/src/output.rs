@@ -1,6 +1,7 @@
 //! Output formats: one renderer per format, behind one function.
 
 mod list;
+mod look;
 pub(crate) mod members;
 mod path;
 pub(crate) mod screen;
@@ -18,6 +19,7 @@ use crate::failure::Failure;
 use crate::words;
 
 pub(crate) use list::{Column, List, ListOptions, column, wide};
+pub(crate) use look::{Look, TimeForm};
 pub(crate) use members::Members;
 pub(crate) use path::{Path, Template};
 pub(crate) use table::Table;

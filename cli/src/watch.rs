@@ -8,10 +8,10 @@ use atlas_env::Env;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::context::{Context, Look};
+use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::{Form, List, ListOptions};
+use crate::output::{Form, List, ListOptions, Look};
 
 /// Polling interval for objects whose changes are in no event stream.
 const EVERY: Duration = Duration::from_secs(1);

@@ -7,6 +7,9 @@ use chrono::{DateTime, Local, Utc};
 
 use crate::failure::Failure;
 
+/// How notes begin that are warnings.
+pub(crate) const WARNING: &str = "warning: ";
+
 /// The longest duration of an argument, 100 years: sums of times stay far from the end of their range.
 const DURATION_MAX: Duration = Duration::from_secs(36_500 * 86_400);
 /// The first moment of the year 10000, which no time of the cluster reaches.

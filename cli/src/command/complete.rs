@@ -6,16 +6,15 @@ mod words;
 
 use std::time::Duration;
 
-use clap::CommandFactory;
 use serde_json::Value;
 
-use crate::arguments::Arguments;
 use crate::client::Client;
 use crate::command::complete::words::{CompletionContext, Names};
 use crate::command::object;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::globals::Globals;
 
 /// Longest wait for names after the user presses Tab.
 const WITHIN: Duration = Duration::from_secs(1);
@@ -31,9 +30,17 @@ pub(crate) struct Options {
     words: Vec<String>,
 }
 
-pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+/// The command line that is completed.
+pub(crate) struct Line {
+    /// All its commands.
+    pub(crate) root: fn() -> clap::Command,
+    /// The global options in some words of a line; none if these are no line.
+    pub(crate) globals: fn(Vec<String>) -> Option<Globals>,
+}
+
+pub(crate) fn run(context: &Context, options: &Options, line: &Line) -> Result<Exit, Failure> {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return Ok(Exit::Done) };
-    let found = runtime.block_on(async { tokio::time::timeout(WITHIN, candidates(&options.words)).await });
+    let found = runtime.block_on(async { tokio::time::timeout(WITHIN, candidates(&options.words, line)).await });
     // A DNS lookup that is still running must not block the shell.
     runtime.shutdown_background();
     if let Ok(Some(found)) = found {
@@ -43,13 +50,13 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure>
 }
 
 /// The candidates for the last word of the line.
-async fn candidates(words: &[String]) -> Option<Vec<String>> {
-    let mut root = Arguments::command();
+async fn candidates(words: &[String], line: &Line) -> Option<Vec<String>> {
+    let mut root = (line.root)();
     root.build();
     let place = CompletionContext::of(&root, words)?;
     // The cluster that the line names, otherwise the default one.
-    let line = [vec!["atlasctl".to_owned()], place.cluster.clone(), vec!["version".to_owned()]].concat();
-    let context = Context::new(&Arguments::read_from(line).ok()?);
+    let words = [vec!["atlasctl".to_owned()], place.cluster.clone(), vec!["version".to_owned()]].concat();
+    let context = Context::new(&(line.globals)(words)?);
     let (mut found, mut client) = (Vec::new(), None);
     for names in &place.names {
         found.extend(match names {

@@ -1,9 +1,7 @@
 //! `atlasctl completion`.
 
-use clap::CommandFactory;
 use clap_complete::Shell;
 
-use crate::arguments::Arguments;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -15,8 +13,8 @@ pub(crate) struct Options {
     shell: Shell,
 }
 
-pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
-    context.print(&script(options.shell))?;
+pub(crate) fn run(context: &Context, options: &Options, commands: clap::Command) -> Result<Exit, Failure> {
+    context.print(&script(options.shell, commands))?;
     context.next(match options.shell {
         Shell::Bash => "next: source <(atlasctl completion bash)",
         Shell::Zsh => "next: atlasctl completion zsh > \"${fpath[1]}/_atlasctl\"",
@@ -27,10 +25,10 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure>
 }
 
 /// The script that clap generates for the commands, followed by our script, which completes names from the cluster.
-fn script(shell: Shell) -> String {
-    let mut commands = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), "atlasctl", &mut commands);
-    let commands = String::from_utf8_lossy(&commands).into_owned();
+fn script(shell: Shell, mut commands: clap::Command) -> String {
+    let mut generated = Vec::new();
+    clap_complete::generate(shell, &mut commands, "atlasctl", &mut generated);
+    let commands = String::from_utf8_lossy(&generated).into_owned();
     match shell {
         Shell::Bash => commands + BASH,
         // Zsh loads the file as the function `_atlasctl`, so the generated function gets another name.
@@ -97,7 +95,14 @@ complete -c atlasctl -n 'not string match -q -- "-*" (commandline -ct)' -a '(__a
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
+    use crate::arguments::Arguments;
+
+    fn script(shell: Shell) -> String {
+        super::script(shell, Arguments::command())
+    }
 
     #[test]
     fn every_shell_gets_a_script_with_every_verb() {

@@ -26,6 +26,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::pallas::Deployment;
 use crate::program::{Checker, RunsOn};
+use crate::runtime::block_on;
 use crate::stillness::LOOK_INTERVAL;
 
 /// Default log filter. openraft is off, because it logs a warning for each heartbeat to a stopped controller.
@@ -90,8 +91,8 @@ pub(crate) struct Options {
 
 pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     match &options.verb {
-        Some(Verb::Kill(options)) => return super::block_on(kill::run(context, options)),
-        Some(Verb::Start(options)) => return super::block_on(start::run(context, options)),
+        Some(Verb::Kill(options)) => return block_on(kill::run(context, options)),
+        Some(Verb::Start(options)) => return block_on(start::run(context, options)),
         None => {}
     }
     let env = Env::system();

@@ -1,5 +1,6 @@
 //! Executions of chains: the same verbs as for jobs, because an id is all that a person has.
 
+mod alone;
 mod logs;
 mod verbs;
 
@@ -15,16 +16,10 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Shown, Table};
 
+pub(crate) use crate::names::is_execution as is_one;
+pub(crate) use alone::{is_several, jobs, only_job, retry};
 pub(crate) use logs::{Wanted, logs};
 pub(crate) use verbs::{each_job, exit, explain, follow_jobs};
-
-/// How the ids of executions begin. A job that a run carries names it with the second.
-const PREFIXES: [&str; 2] = ["chain-", "run-"];
-
-/// Whether an id, or the beginning of one, is that of an execution.
-pub(crate) fn is_one(id: &str) -> bool {
-    PREFIXES.iter().any(|prefix| id.starts_with(prefix))
-}
 
 /// The execution with this id, or with this beginning of one.
 pub(crate) async fn get(client: &Client, id: &str) -> Result<Value, Failure> {

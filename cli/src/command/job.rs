@@ -25,11 +25,9 @@ pub(crate) mod watch;
 
 pub(crate) use cancel::cancel;
 pub(crate) use events::{Happening, line as event_line};
-pub(crate) use explain::{Lacking, Options as ExplainOptions, run as explain};
+pub(crate) use explain::{Options as ExplainOptions, run as explain};
 pub(crate) use list::{Listing, Options as ListOptions, run as list, watch as watch_in_list};
-pub(crate) use logs::{
-    Which as WhichLines, follow as follow_logs, line as log_line, of_job as logs, so_far as logs_so_far,
-};
+pub(crate) use logs::{Which as WhichLines, follow as follow_logs, line as log_line, of_job as logs};
 pub(crate) use pieces::{Piece, Printed, follow as follow_pieces};
 pub(crate) use show::show;
 
@@ -62,9 +60,9 @@ pub(crate) enum Verb {
     Cancel(cancel::Options),
     /// Puts a message into the inbox of a job, and wakes a parked job that waits for one.
     Message(message::Options),
-    /// Answers the question of a job, or of a job below it.
+    /// Answers the question of a job or of an execution of a chain, or of a job below it.
     Answer(JobAnswer),
-    /// Runs an ended job again as a new job and prints its id.
+    /// Runs an ended job, or an execution of a chain, again as a new one and prints its id.
     Retry(retry::Options),
     /// Resolves a job in doubt: run it again, or mark it as completed or failed.
     Resolve(resolve::Options),

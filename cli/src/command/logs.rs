@@ -10,6 +10,7 @@ use crate::client::Client;
 use crate::command::generic::{Kind, Target, one};
 use crate::command::{execution, job};
 use crate::context::Context;
+use crate::ending;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Shown;
@@ -197,7 +198,7 @@ async fn to_its_end(
 
 /// The lines of a job so far; none if the job was removed.
 async fn lines(client: &Client, id: &str) -> Result<Vec<(LogLine, Value)>, Failure> {
-    match job::logs_so_far(client, id).await {
+    match ending::logs_so_far(client, id).await {
         Err(failure) if failure.exit == Exit::NotFound => Ok(Vec::new()),
         lines => lines,
     }

@@ -7,15 +7,13 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::api;
-use crate::client::Client;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Column, List, ListOptions, Shown, column, members, wide, yaml};
 use crate::words;
 
-/// The objects of one page of a list.
-const PAGE: &str = "1000";
+pub(crate) use crate::client::all_objects as all;
 
 /// An object as a list shows it.
 #[derive(Debug, Default, Deserialize)]
@@ -55,23 +53,6 @@ const COLUMNS: [Column<Object>; 7] = [
     wide("REASON", "status", |object, _| object.status.as_ref().map_or(String::new(), |status| status.reason.clone())),
     wide("BY", "metadata", |object, _| object.metadata.updated_by.clone()),
 ];
-
-/// All objects of a kind in a namespace.
-pub(crate) async fn all(client: &Client, kind: &str) -> Result<Vec<Value>, Failure> {
-    let (mut objects, mut after): (Vec<Value>, Option<String>) = (Vec::new(), None);
-    loop {
-        let mut query = vec![("limit", PAGE)];
-        query.extend(after.as_deref().map(|after| ("after", after)));
-        let mut page = client.get(&["api", "objects", kind], &query).await?;
-        if let Value::Array(found) = page["objects"].take() {
-            objects.extend(found);
-        }
-        after = page["next"].as_str().map(str::to_owned);
-        if after.is_none() {
-            return Ok(objects);
-        }
-    }
-}
 
 /// Lists the objects of a kind in a namespace as the kind shows them. `none` says what to do if there are none.
 pub(super) async fn list_as<T: DeserializeOwned>(

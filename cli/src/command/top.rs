@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use crate::api::{self, Job, Node};
 use crate::client::Client;
 use crate::command::node::state;
-use crate::context::{Context, Look};
+use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::keys::Keys;
-use crate::output::{Shown, Table};
+use crate::output::{Look, Shown, Table};
 use crate::words;
 
 /// Options of `atlasctl top`.

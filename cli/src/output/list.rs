@@ -4,9 +4,8 @@ use atlas_contract::nearest;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Form, Members, Path, Shown, Table, plain, unknown};
+use super::{Form, Look, Members, Path, Shown, Table, plain, unknown};
 use crate::api;
-use crate::context::Look;
 use crate::failure::Failure;
 use crate::filter::Filter;
 

@@ -8,8 +8,7 @@ use atlas_graph::Kind;
 use atlas_package::{GraphFolder, TIERS};
 use serde_json::Value;
 
-use crate::client::Client;
-use crate::command::object;
+use crate::client::{Client, all_objects};
 use crate::failure::Failure;
 
 /// What a cluster has, by kind.
@@ -28,7 +27,7 @@ impl Has {
     pub(crate) async fn ask(client: &Client, along: impl Iterator<Item = String>) -> Result<Self, Failure> {
         let names = async |kind: &str| -> Result<BTreeSet<String>, Failure> {
             let name = |object: &Value| object["metadata"]["name"].as_str().map(str::to_owned);
-            Ok(object::all(client, kind).await?.iter().filter_map(name).collect())
+            Ok(all_objects(client, kind).await?.iter().filter_map(name).collect())
         };
         let agents = client.get(&["api", "agents"], &[("all", "true")]).await?;
         let agents = agents.as_array().into_iter().flatten().filter_map(|agent| agent["name"].as_str());

@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::names;
-use crate::output::{self, Column, List, column, members, wide};
+use crate::output::{self, Column, List, Look, column, members, wide};
 use crate::watch::{Watching, poll};
 use crate::words;
 
@@ -60,7 +60,7 @@ fn version_name(agent: &Agent) -> String {
     format!("agent/{}@{}", agent.name, agent.version)
 }
 
-fn version(agent: &Agent, _: &crate::context::Look) -> String {
+fn version(agent: &Agent, _: &Look) -> String {
     match (agent.retired, agent.deprecated.is_none()) {
         (true, _) => format!("{} (retired)", agent.version),
         (false, false) => format!("{} (deprecated)", agent.version),

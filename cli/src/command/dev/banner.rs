@@ -6,11 +6,11 @@ use std::time::Duration;
 use atlas_dev::{Cluster, ControllerAddresses, PASSED};
 
 use crate::api::{self, Node};
-use crate::arguments::SERVER_DEFAULT;
 use crate::command::dev::models::LocalModel;
 use crate::command::dev::{Options, shown};
 use crate::command::node::describe;
 use crate::context::Context;
+use crate::globals::SERVER_DEFAULT;
 use crate::words;
 
 /// Prints the addresses and folders; `took` is the time since the start of the process.

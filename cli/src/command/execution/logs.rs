@@ -6,6 +6,7 @@ use crate::api::LogLine;
 use crate::client::Client;
 use crate::command::job::{self, tree};
 use crate::context::Context;
+use crate::ending;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Shown;
@@ -48,12 +49,12 @@ async fn follow(context: &Context, client: &Client, id: &str, wanted: Wanted<'_>
         })
         .await
     };
-    super::follow_jobs(client, id, each).await.map(|_| Exit::Done)
+    context.as_one(false, super::follow_jobs(client, id, each)).await.map(|_| Exit::Done)
 }
 
 /// The lines of a job so far; none if the job was removed.
 async fn so_far(client: &Client, job: &str) -> Result<Vec<(LogLine, Value)>, Failure> {
-    match job::logs_so_far(client, job).await {
+    match ending::logs_so_far(client, job).await {
         Err(failure) if failure.exit == Exit::NotFound => Ok(Vec::new()),
         lines => lines,
     }

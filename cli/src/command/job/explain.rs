@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::api::{self, Job, Route};
 use crate::command::execution;
 use crate::context::Context;
-use crate::ending;
+use crate::ending::{self, Lacking};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::names;
@@ -21,14 +21,6 @@ struct Explained {
     estimate: Estimate,
     starts_if: Vec<Counterfactual>,
     lacking: Option<Lacking>,
-}
-
-/// What a node lacks for a job that no node could run.
-#[derive(Debug, Default, serde::Deserialize)]
-#[serde(default)]
-pub(crate) struct Lacking {
-    pub(crate) node: String,
-    pub(crate) short: Vec<String>,
 }
 
 #[derive(Debug, Default, serde::Deserialize)]

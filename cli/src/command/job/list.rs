@@ -7,11 +7,11 @@ use serde_json::Value;
 use crate::api::{self, Job};
 use crate::client::Client;
 use crate::command::job::pages::{PAGE, Pages};
-use crate::context::{Context, Look};
+use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::names;
-use crate::output::{Column, Form, List, ListOptions, column, members, wide};
+use crate::output::{Column, Form, List, ListOptions, Look, column, members, wide};
 use crate::watch::{Watch, Watching};
 use crate::words;
 

@@ -7,6 +7,7 @@ use crate::api::{self, LogLine};
 use crate::client::Client;
 use crate::command::{execution, graph};
 use crate::context::Context;
+use crate::ending;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::names;
@@ -83,7 +84,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
         context.passing(printed.end_line());
         context.show(&Shown { value, text: line(&said), names: Vec::new() })
     };
-    let followed = follow_pieces(&client, &options.id, each).await;
+    let followed = context.as_one(false, follow_pieces(&client, &options.id, each)).await;
     context.passing(printed.end_line());
     followed.map(|()| Exit::Done)
 }
@@ -100,11 +101,11 @@ pub(crate) async fn of_job(context: &Context, id: &str, goes_on: bool, which: &W
             true => context.show(&Shown { value, text: line(said), names: Vec::new() }),
             false => Ok(()),
         };
-        follow(&client, id, each).await?;
+        context.as_one(false, follow(&client, id, each)).await?;
         return Ok(Exit::Done);
     }
     let (mut kept, mut text) = (Vec::new(), String::new());
-    for (said, value) in so_far(&client, id).await? {
+    for (said, value) in ending::logs_so_far(&client, id).await? {
         if which.admits(&said, now) {
             text += &line(&said);
             kept.push(value);
@@ -115,13 +116,6 @@ pub(crate) async fn of_job(context: &Context, id: &str, goes_on: bool, which: &W
     }
     context.show(&Shown { value: Value::Array(kept), text, names: Vec::new() })?;
     Ok(Exit::Done)
-}
-
-/// The lines of a job so far.
-pub(crate) async fn so_far(client: &Client, id: &str) -> Result<Vec<(LogLine, Value)>, Failure> {
-    let value = client.get(&["api", "jobs", id, "logs"], &[]).await?;
-    let Value::Array(values) = value else { return Err(Failure::answer("log lines are a list")) };
-    values.into_iter().map(|value| Ok((api::read(&value)?, value))).collect()
 }
 
 /// Calls `each` with every line as it arrives, until the job has ended.
