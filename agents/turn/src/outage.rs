@@ -133,6 +133,24 @@ mod tests {
         );
     }
 
+    /// Journals keep this form, and other programs read it.
+    #[test]
+    fn the_step_of_an_outage_is_read_and_written_as_it_was_before() {
+        let outage =
+            Outage { model: "fast".to_owned(), since_us: 1, until_us: 600_000_001, error: "refused".to_owned() };
+        let step = |job: &str| OutageStep { outage: outage.clone(), job: job.to_owned() };
+        let form = r#"{"outage":{"model":"fast","since_us":1,"until_us":600000001,"error":"refused"},"job":"job-0000000000000007"}"#;
+        let read = |form: &str| serde_json::from_str::<OutageStep>(form).expect("a step");
+        assert_eq!(read(form), step("job-0000000000000007"));
+        assert_eq!(serde_json::to_string(&step("job-0000000000000007")).expect("JSON"), form);
+        // The first ones did not say which job waited.
+        let first = r#"{"outage":{"model":"fast","since_us":1,"until_us":600000001,"error":"refused"}}"#;
+        assert_eq!(read(first), step(""));
+        let call = Key([7; 16]);
+        assert_eq!(Outage::key(call).to_string(), "3525e27089ff37e003e6487461120914");
+        assert_eq!(Outage::key_of_job(call, "job-0000000000000007").to_string(), "e67df2c2cf30facbe65d705782eb919a");
+    }
+
     proptest! {
         #[test]
         fn a_job_that_waits_parks_soon_and_returns_soon(second in 0_u32..10_000, random: u64) {

@@ -35,6 +35,8 @@ pub struct Assignment {
     pub startup_timeout: Micros,
     /// Longest execution.
     pub execution_timeout: Micros,
+    /// The execution time of all attempts that the submission states; none if the limit is that of the contract.
+    pub submitted_timeout: Option<Micros>,
     /// The attempt must not run before its start is committed.
     pub needs_start: bool,
     /// Which retry of its family the job is.

@@ -343,6 +343,7 @@ pub fn assignment(state: &State, id: JobId) -> Option<Assignment> {
         budget_nanodollars: None,
         context: None,
         fork_steps: None,
+        submitted_timeout: None,
         attachments: Default::default(),
         journal: Some(Box::new(AssignedJournal {
             journal: state.journal(id).cloned().unwrap_or_default(),

@@ -13,6 +13,7 @@ mod fit;
 mod gate;
 pub mod proxy;
 pub mod trust;
+mod tunnel;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;

@@ -130,6 +130,8 @@ pub struct Journal {
     /// When the attempt began, by the monotonic clock, and how long it may take.
     began: Duration,
     limit: Micros,
+    /// Time since then in which the job waited for somebody, also under its lease.
+    left_out: Duration,
     /// False if its job must not park: the next attempt would not have the credential of the caller.
     parks: bool,
     /// How many messages the replayed and recorded steps have read.
@@ -153,6 +155,7 @@ impl Journal {
             again: assignment.attempt > Attempt(1),
             began: env.clock.monotonic(),
             limit: assignment.execution_timeout,
+            left_out: Duration::ZERO,
             parks: assignment.attachments.bearer().is_none(),
             messages_read: 0,
             slept_until: assigned.map_or(Timestamp::NOT_YET, |assigned| assigned.slept_until),
@@ -162,9 +165,35 @@ impl Journal {
         }
     }
 
+    /// An empty journal of a test, which hears what it says.
+    #[cfg(test)]
+    pub(crate) fn heard_by(told: mpsc::Sender<SlotEvent>, env: Env) -> Self {
+        let (_, client) = tokio::sync::watch::channel(None);
+        Self {
+            replay: Some(Replay::new(atlas_types::AssignedJournal::default())),
+            job: JobId(1),
+            token: FencingToken(1),
+            again: false,
+            began: Duration::ZERO,
+            limit: Micros::from_secs(60),
+            left_out: Duration::ZERO,
+            parks: true,
+            messages_read: 0,
+            slept_until: Timestamp::NOT_YET,
+            told,
+            transfers: Transfers { env: env.clone(), client },
+            env,
+        }
+    }
+
     /// Whether the job may be parked. One with the credential of its caller waits in its place.
     pub(crate) fn parks(&self) -> bool {
         self.parks
+    }
+
+    /// Counts a part of the attempt as time in which the job only waited, once it is parked.
+    pub(crate) fn leave_out(&mut self, time: Duration) {
+        self.left_out = self.left_out.saturating_add(time);
     }
 
     /// The latest time for which the job was parked and that has come.

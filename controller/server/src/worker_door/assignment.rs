@@ -30,6 +30,7 @@ pub(super) fn assignment(state: &State, job: &Job, lease: &Lease, package_bytes_
         allocation: lease.allocation.clone(),
         startup_timeout: spec.timeouts.startup,
         execution_timeout: job.execution_left()?,
+        submitted_timeout: job.execution_timeout,
         needs_start: spec.needs_start(),
         retry_count: job.retry_count,
         trace: atlas_otlp::execution(job),

@@ -28,6 +28,7 @@ impl From<Assignment> for pb::Assignment {
             allocation: Some(assignment.allocation.into()),
             startup_timeout: Some(duration_out(assignment.startup_timeout)),
             execution_timeout: Some(duration_out(assignment.execution_timeout)),
+            submitted_timeout: assignment.submitted_timeout.map(duration_out),
             needs_start: assignment.needs_start,
             retry_count: assignment.retry_count,
             traceparent: trace_out(assignment.trace),
@@ -61,6 +62,10 @@ impl TryFrom<pb::Assignment> for Assignment {
             allocation: required("assignment.allocation", assignment.allocation)?.try_into()?,
             startup_timeout: duration_in("assignment.startup_timeout", assignment.startup_timeout)?,
             execution_timeout: duration_in("assignment.execution_timeout", assignment.execution_timeout)?,
+            submitted_timeout: assignment
+                .submitted_timeout
+                .map(|timeout| duration_in("assignment.submitted_timeout", Some(timeout)))
+                .transpose()?,
             needs_start: assignment.needs_start,
             retry_count: assignment.retry_count,
             trace: trace_in("assignment.traceparent", &assignment.traceparent)?,

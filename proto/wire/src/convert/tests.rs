@@ -62,6 +62,7 @@ fn assignment() -> Assignment {
         },
         startup_timeout: Micros::from_secs(30),
         execution_timeout: Micros(1_500_001),
+        submitted_timeout: Some(Micros(2_500_002)),
         needs_start: true,
         retry_count: 2,
         trace: Some(TraceContext { trace_id: 1 << 100, span_id: 5, flags: 1 }),

@@ -132,6 +132,7 @@ fn what_leaders_say_reads_and_writes_as_ever() {
         budget_nanodollars: None,
         context: None,
         fork_steps: None,
+        submitted_timeout: None,
         attachments: Default::default(),
         journal: None,
     };

@@ -8,10 +8,10 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use atlas_env::{Clock, Env, Net};
-use http::{HeaderValue, Uri};
+use http::Uri;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
-use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
+use hyper_util::client::legacy::connect::proxy::SocksV5;
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
 use tower_service::Service;
@@ -19,6 +19,8 @@ use tower_service::Service;
 use super::limited;
 use super::proxy::Proxy;
 use super::trust::Trust;
+use super::tunnel;
+use crate::Secret;
 
 type BoxError = Box<dyn Error + Send + Sync>;
 type Connecting<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
@@ -26,21 +28,30 @@ type Connecting<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
 /// Maximum time of a connection's set-up: name, TCP, proxy and TLS together.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The errors of proxies of HTTP.
-type TunnelError = <Tunnel<Dial> as Service<Uri>>::Error;
+/// The errors of proxies of SOCKS.
+type SocksError = <SocksV5<Dial> as Service<Uri>>::Error;
+
+/// What a proxy of SOCKS says of servers behind it that it does not reach, and of itself when it is overloaded.
+const SOCKS_OUTAGES: [&str; 5] =
+    ["general server failure", "network unreachable", "host unreachable", "connection refused", "ttl expired"];
 
 /// Whether a request without an answer would fail in the same way once more, because of settings and not of an outage: the proxy wants
-/// a password, the two sides do not agree on TLS, the answer is not HTTP, or the system forbids the connection.
+/// a password or forbids the address, the two sides do not agree on TLS, the answer is not HTTP, or the system forbids the connection.
 pub(super) fn is_lasting(error: &(dyn Error + 'static)) -> bool {
     use io::ErrorKind::{InvalidData, InvalidInput, PermissionDenied};
     let mut next = Some(error);
     while let Some(error) = next {
         let io = error.downcast_ref::<io::Error>();
         let is_forbidden = io.is_some_and(|io| matches!(io.kind(), InvalidData | InvalidInput | PermissionDenied));
-        let tunnel = error.downcast_ref::<TunnelError>();
-        let is_locked = tunnel.is_some_and(|tunnel| matches!(tunnel, TunnelError::ProxyAuthRequired));
+        let is_locked = error.downcast_ref::<tunnel::Refused>().is_some_and(|refused| refused.is_lasting());
+        let is_unwanted = error.downcast_ref::<SocksError>().is_some_and(|error| match error {
+            SocksError::Parsing(_) => true,
+            // What it says has no type that can be named.
+            SocksError::V5(said) => !SOCKS_OUTAGES.contains(&said.to_string().as_str()),
+            _ => false,
+        });
         let is_strange = error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse);
-        if is_forbidden || is_locked || is_strange || error.is::<rustls::Error>() {
+        if is_forbidden || is_locked || is_unwanted || is_strange || error.is::<rustls::Error>() {
             return true;
         }
         // The source of an input error is that of the error within it.
@@ -62,7 +73,7 @@ pub struct Connector {
 impl Connector {
     /// Connections through `proxy`, to servers whose certificates `trust` accepts.
     pub fn new(env: &Env, proxy: &Proxy, trust: &Trust) -> Result<Self, BoxError> {
-        let route = Route::new(Dial { net: Arc::clone(&env.net) }, proxy)?;
+        let route = Route::new(Dial { net: Arc::clone(&env.net) }, proxy);
         let builder = HttpsConnectorBuilder::new().with_tls_config(trust.config()?).https_or_http();
         let https = builder.enable_http1().enable_http2().wrap_connector(route);
         Ok(Self { https, clock: Arc::clone(&env.clock) })
@@ -91,20 +102,16 @@ impl Service<Uri> for Connector {
 #[derive(Clone)]
 enum Route {
     Direct(Dial),
-    Tunnel(Tunnel<Dial>),
+    Tunnel { dial: Dial, proxy: Uri, authorization: Option<Secret> },
     Socks(SocksV5<Dial>),
 }
 
 impl Route {
-    fn new(dial: Dial, proxy: &Proxy) -> Result<Self, BoxError> {
-        Ok(match proxy {
+    fn new(dial: Dial, proxy: &Proxy) -> Self {
+        match proxy {
             Proxy::Direct => Self::Direct(dial),
             Proxy::Http { address, authorization } => {
-                let tunnel = Tunnel::new(address.clone(), dial);
-                Self::Tunnel(match authorization {
-                    Some(value) => tunnel.with_auth(HeaderValue::from_str(value.expose())?),
-                    None => tunnel,
-                })
+                Self::Tunnel { dial, proxy: address.clone(), authorization: authorization.clone() }
             }
             Proxy::Socks { address, user } => {
                 let socks = SocksV5::new(address.clone(), dial);
@@ -113,7 +120,7 @@ impl Route {
                     None => socks,
                 })
             }
-        })
+        }
     }
 }
 
@@ -130,9 +137,14 @@ impl Service<Uri> for Route {
         let target = with_port(target);
         match self {
             Self::Direct(dial) => dial.call(target),
-            Self::Tunnel(tunnel) => {
-                let connecting = tunnel.call(target);
-                Box::pin(async move { Ok(connecting.await?) })
+            Self::Tunnel { dial, proxy, authorization } => {
+                let (connecting, authorization) = (dial.call(proxy.clone()), authorization.clone());
+                Box::pin(async move {
+                    let mut stream = connecting.await?;
+                    let authorization = authorization.as_ref().map(Secret::expose);
+                    tunnel::open(stream.0.inner_mut(), &target, authorization).await?;
+                    Ok(stream)
+                })
             }
             Self::Socks(socks) => {
                 let connecting = socks.call(target);

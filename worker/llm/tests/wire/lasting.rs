@@ -33,8 +33,19 @@ fn settings_that_do_not_fit_are_no_outage() {
     let locked = b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n";
     let down = b"HTTP/1.1 503 Service Unavailable\r\n\r\n";
     let proxy = "proxy.test:3128";
-    assert_eq!(failure(proxy, locked, Some("http://proxy.test:3128")), ("connection", true));
-    assert_eq!(failure(proxy, down, Some("http://proxy.test:3128")), ("connection", false));
+    let forbidden = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n";
+    let replies: [(&[u8], bool); 4] = [(locked, true), (down, false), (forbidden, true), (b"SSH-2.0-x\r\n\r\n", true)];
+    for (reply, is_lasting) in replies {
+        assert_eq!(failure(proxy, reply, Some("http://proxy.test:3128")), ("connection", is_lasting), "{reply:?}");
+    }
+    // Its choice of a login, and its answer to the request to connect: forbidden, or not reached.
+    let forbidden = b"\x05\x00\x05\x02\x00\x01\x00\x00\x00\x00\x00\x00";
+    let unreached = b"\x05\x00\x05\x04\x00\x01\x00\x00\x00\x00\x00\x00";
+    let replies: [(&[u8], bool); 4] =
+        [(b"\x05\xff", true), (forbidden, true), (unreached, false), (b"HTTP/1.1 400 Bad Request\r\n\r\n", true)];
+    for (reply, is_lasting) in replies {
+        assert_eq!(failure(proxy, reply, Some("socks5://proxy.test:3128")), ("connection", is_lasting), "{reply:?}");
+    }
     // An alert of TLS where HTTP belongs.
     assert_eq!(failure("models.test:80", b"\x15\x03\x01\x00\x02\x02\x46", Some("-")), ("connection", true));
     assert_eq!(failure("elsewhere.test:80", b"", Some("-")), ("connection", false));

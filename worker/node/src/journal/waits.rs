@@ -298,7 +298,8 @@ impl Journal {
         if !self.parks {
             return Ok(if waits.is_empty() { None } else { Some(over.await) });
         }
-        let used = Micros::from(self.env.clock.monotonic().saturating_sub(self.began));
+        let lasted = self.env.clock.monotonic().saturating_sub(self.began);
+        let used = Micros::from(lasted.saturating_sub(self.left_out));
         let park = Park { journal_length: self.next(), waits, used, read: self.messages_read };
         let (answer, mut resumed) = oneshot::channel();
         self.say(SlotEvent::Wait { token: self.token, park, waited, answer }).await?;

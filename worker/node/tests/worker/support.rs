@@ -204,6 +204,7 @@ impl Controller {
             budget_nanodollars: None,
             context: None,
             fork_steps: None,
+            submitted_timeout: None,
             attachments: Default::default(),
             journal: None,
         }

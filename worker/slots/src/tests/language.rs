@@ -39,6 +39,7 @@ pub(super) fn assignment(token: u64) -> Assignment {
         budget_nanodollars: None,
         context: None,
         fork_steps: None,
+        submitted_timeout: None,
         attachments: Default::default(),
         journal: None,
     }

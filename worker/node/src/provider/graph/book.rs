@@ -39,6 +39,10 @@ struct Inside {
     repeats: BTreeMap<StepKey, u32>,
     /// Pieces of work that were begun and do not wait.
     active: usize,
+    /// How many of these are model calls.
+    calls: usize,
+    /// Until when time was left out because all work called models in vain, by the monotonic clock.
+    left_out: Duration,
     waits: BTreeMap<u64, Awaited>,
     last: u64,
     failure: Option<JournalError>,
@@ -177,15 +181,14 @@ impl Book {
     /// Begins a piece of work. Before the only one, the job may leave a node that drains.
     pub(super) async fn begin(&self) -> Result<(), JournalError> {
         let alone = {
-            let inside = self.inside();
-            inside.active == 0 && inside.waits.is_empty()
+            let mut inside = self.inside();
+            inside.active += 1;
+            inside.active == 1 && inside.waits.is_empty()
         };
-        if alone {
-            self.journal.lock().await.may_leave().await?;
-        }
-        self.inside().active += 1;
         self.changed.notify_one();
-        Ok(())
+        // Not before the leader has answered, if it was asked to park the job for the waits of other work.
+        let mut journal = self.journal.lock().await;
+        if alone { journal.may_leave().await } else { Ok(()) }
     }
 
     pub(super) fn finish(&self) {
@@ -210,21 +213,35 @@ impl Book {
     }
 
     async fn answer(&self, Begun { wait, end }: Begun) -> Result<Answer, JournalError> {
-        let _waiting = self.waiting(vec![wait]);
-        end.await.map_err(|_| JournalError::Stopped)
+        self.wait(vec![wait], end).await.map_err(|_| JournalError::Stopped)
     }
 
-    /// The piece of work that calls this waits for one of these, as long as it keeps what is returned.
-    pub(super) fn waiting(&self, waits: Vec<Wait>) -> Waiting<'_> {
-        self.awaiting(Awaited { waits, since: None })
+    /// A piece of work calls a model, as long as it keeps what is returned.
+    pub(super) fn calling(&self) -> Calling<'_> {
+        self.inside().calls += 1;
+        Calling { book: self, began: self.clock.monotonic() }
+    }
+
+    /// A piece of work waits for `over`, which is one of these. It goes on only if the job is not parked meanwhile.
+    pub(super) async fn wait<T>(&self, waits: Vec<Wait>, over: impl Future<Output = T>) -> T {
+        self.awaited(Awaited { waits, since: None }, over).await
     }
 
     /// The same, for a wait that began at a time of the monotonic clock.
-    pub(super) fn waiting_since(&self, waits: Vec<Wait>, since: Duration) -> Waiting<'_> {
-        self.awaiting(Awaited { waits, since: Some(since) })
+    pub(super) async fn wait_since<T>(&self, waits: Vec<Wait>, since: Duration, over: impl Future<Output = T>) -> T {
+        self.awaited(Awaited { waits, since: Some(since) }, over).await
     }
 
-    fn awaiting(&self, awaited: Awaited) -> Waiting<'_> {
+    async fn awaited<T>(&self, awaited: Awaited, over: impl Future<Output = T>) -> T {
+        let waiting = self.waiting(awaited);
+        let over = over.await;
+        drop(waiting);
+        // The leader may have been asked to park the job. If it does, the next attempt does what follows.
+        drop(self.journal.lock().await);
+        over
+    }
+
+    fn waiting(&self, awaited: Awaited) -> Waiting<'_> {
         let mut inside = self.inside();
         inside.last += 1;
         let id = inside.last;
@@ -260,13 +277,15 @@ impl Book {
         // What the leader said is over. It is asked for that again only after the usual time.
         let mut over = Vec::new();
         loop {
-            let Some((waits, since)) = self.idle() else {
+            if self.idle().is_none() {
                 self.changed.notified().await;
                 continue;
-            };
+            }
+            let mut journal = self.journal.lock().await;
+            // Work may have gone on until the journal was free. From now on, it waits for the journal before it does.
+            let Some((waits, since)) = self.idle() else { continue };
             let since = since.filter(|_| waits != over);
             let waited = since.map_or(Duration::ZERO, |since| self.clock.monotonic().saturating_sub(since));
-            let mut journal = self.journal.lock().await;
             let changed = async {
                 while self.idle().is_some_and(|(now, _)| now == waits) {
                     self.changed.notified().await;
@@ -298,8 +317,37 @@ impl Book {
     }
 }
 
+/// A piece of work that calls a model.
+pub(super) struct Calling<'b> {
+    book: &'b Book,
+    began: Duration,
+}
+
+impl Calling<'_> {
+    /// The provider is down: the job has only waited for it, unless other work of it went on meanwhile.
+    pub(super) async fn was_in_vain(self) {
+        let now = self.book.clock.monotonic();
+        let time = {
+            let mut inside = self.book.inside();
+            if inside.calls < inside.active {
+                return;
+            }
+            let began = self.began.max(std::mem::replace(&mut inside.left_out, now));
+            now.saturating_sub(began)
+        };
+        self.book.journal.lock().await.leave_out(time);
+    }
+}
+
+impl Drop for Calling<'_> {
+    fn drop(&mut self) {
+        let mut inside = self.book.inside();
+        inside.calls = inside.calls.saturating_sub(1);
+    }
+}
+
 /// A piece of work that waits.
-pub(super) struct Waiting<'b> {
+struct Waiting<'b> {
     book: &'b Book,
     id: u64,
 }
@@ -312,3 +360,6 @@ impl Drop for Waiting<'_> {
         self.book.changed.notify_one();
     }
 }
+
+#[cfg(test)]
+mod tests;

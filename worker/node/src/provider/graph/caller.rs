@@ -48,11 +48,13 @@ impl Caller<'_> {
         let mut outage = recorded.map_err(unreadable)?.map(|step| step.outage);
         loop {
             let patience = self.outage_limit.patience(outage.as_ref(), &**clock);
+            let calling = self.book.calling();
             let down = match self.tried(callable, key, request.clone(), patience).await {
                 Ok(outcome) => return Ok(outcome),
                 Err(Missed::Fault(fault)) => return Err(fault),
                 Err(Missed::Down(down)) => down,
             };
+            calling.was_in_vain().await;
             let wall = clock.wall().0;
             let outage = outage.get_or_insert_with(|| {
                 let why = locked(self.secrets).redactor().text(&down.why).into_owned();
@@ -74,8 +76,8 @@ impl Caller<'_> {
             }
             let left = Duration::from_micros(u64::try_from(again.at_us.saturating_sub(wall)).unwrap_or(0));
             let since = clock.monotonic().saturating_sub(again.waited);
-            let _waiting = self.book.waiting_since(vec![Wait::Time { at: Timestamp(again.at_us) }], since);
-            clock.sleep(left).await;
+            let waits = vec![Wait::Time { at: Timestamp(again.at_us) }];
+            self.book.wait_since(waits, since, clock.sleep(left)).await;
         }
     }
 

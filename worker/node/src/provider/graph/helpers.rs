@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use atlas_graph::{Graph, Kind};
 use atlas_model::{Message, Request, Tool, ToolCall};
-use atlas_supervisor::{Answer, Settings, Summary, Waiting, messages, supervisor_tools, teammate_tools};
+use atlas_supervisor::{Answer, Settings, Summary, WaitCause, messages, supervisor_tools, teammate_tools};
 use atlas_turn::record::Answered as Recorded;
 use atlas_turn::{Offered, Outcome, Returned};
 use atlas_types::{JobId, StepKey, StepKind, StepUsage, Timestamp, Wait};
@@ -169,7 +169,7 @@ impl Surroundings<'_> {
             let result = match answer {
                 Answer::Now(result) => result,
                 Answer::Summarize(summary) => self.summarized(summary, key).await?,
-                Answer::Wait(Waiting::Helper(id)) => {
+                Answer::Wait(WaitCause::Helper(id)) => {
                     let wait = team.end_of(&id);
                     drop(crew);
                     let Some(wait) = wait else {
@@ -184,7 +184,7 @@ impl Surroundings<'_> {
                     continue;
                 }
                 // Only tools for people ask them.
-                Answer::Wait(Waiting::Reply(_)) | Answer::Ask(_) => {
+                Answer::Wait(WaitCause::Reply(_)) | Answer::Ask(_) => {
                     let error = serde::de::Error::custom("a tool for helpers asks people");
                     return Err(JournalError::Unreadable { step: 0, error });
                 }
@@ -232,14 +232,16 @@ impl Surroundings<'_> {
         let clock = &self.shared.env.clock;
         let later = i64::try_from(LOOK_EVERY.as_micros()).unwrap_or(i64::MAX);
         let look_at = Timestamp(clock.wall().0.saturating_add(later));
-        let _waiting = self.book.waiting(vec![wait, Wait::Time { at: look_at }]);
-        tokio::select! {
-            biased;
-            // Nobody will say how it ends, because this attempt is over.
-            told = end => told.map(|_| false).map_err(|_| JournalError::Stopped),
-            () = asked => Ok(true),
-            () = clock.sleep(LOOK_EVERY) => Ok(false),
-        }
+        let over = async {
+            tokio::select! {
+                biased;
+                // Nobody will say how it ends, because this attempt is over.
+                told = end => told.map(|_| false).map_err(|_| JournalError::Stopped),
+                () = asked => Ok(true),
+                () = clock.sleep(LOOK_EVERY) => Ok(false),
+            }
+        };
+        self.book.wait(vec![wait, Wait::Time { at: look_at }], over).await
     }
 
     /// A summary of a long output by the graph's own model. If it cannot be asked, the result has the whole output.

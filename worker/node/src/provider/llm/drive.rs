@@ -315,13 +315,14 @@ impl Driver<'_, '_> {
         // The number of the call if there was no outage. It is the same in each attempt that gets this far.
         let call = self.journal.next() - steps;
         loop {
-            let patience = self.outage_limit.patience(outage.as_ref(), &*now);
+            let (patience, tried) = (self.outage_limit.patience(outage.as_ref(), &*now), now.monotonic());
             let down = match self.called((key, call), turn, models, patience).await? {
                 Ok(event) => return Ok(event),
                 Err(down) => down,
             };
             self.purse().free(StepKey(key.0)).await?;
             let (wall, began) = (now.wall().0, now.monotonic());
+            self.journal.leave_out(began.saturating_sub(tried));
             let outage = outage.get_or_insert_with(|| {
                 let why = self.control.secrets.redactor().text(&down.why);
                 down.begin(&why, &*now, self.outage_limit)

@@ -105,9 +105,8 @@ impl Limit {
         let left = work.assignment.execution_timeout.as_duration();
         let seconds = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
         let contract = &work.agent.contract;
-        // Later attempts have less time left than the limit.
-        let is_default = left == EXECUTION_DEFAULT || (work.assignment.attempt.0 > 1 && left < EXECUTION_DEFAULT);
-        let stated = seconds(contract.execution_timeout) != EXECUTION_DEFAULT || !is_default;
+        let stated =
+            work.assignment.submitted_timeout.is_some() || seconds(contract.execution_timeout) != EXECUTION_DEFAULT;
         let attempt = left.saturating_sub((left / 10).min(Duration::from_secs(1)));
         let wait = match contract.provider.llm.outage_wait_seconds.map(seconds) {
             Some(wait) if parks => Some(wait),

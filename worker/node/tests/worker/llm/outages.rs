@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use atlas_env::Env;
 use atlas_llm_server::{Reply, Server};
 use atlas_types::{Assignment, Attachment, Attachments, Micros, SecretText, Wait};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::scene::{Scene, contract};
 
@@ -168,6 +169,56 @@ async fn the_end_of_the_wait_ends_the_job_and_the_error_says_what_the_call_met()
         assert!(error.starts_with("the server is down (model \"claude-sonnet-4-20250514\" at "), "{error}");
         assert!(error.contains("status 503") && error.contains("; the job waited "), "{error}");
         assert_eq!((&end.metadata()["_error_code"], scene.parked.len()), (&json!("E3201"), 0));
+        scene.node.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn tries_that_nobody_answers_are_no_work_of_the_job() {
+    let try_time = Duration::from_secs(1);
+    let answer = move |_: &Value, _| {
+        let down = Reply::Error { status: 503, text: "the server is down".to_owned() };
+        Reply::After(try_time, Box::new(down))
+    };
+    let server = Server::start(answer).expect("a server");
+    let flow = "agent:\n  name: thinker\n  version: 1.0.0\n  provider: {type: graph}\n";
+    let graph = "name: thinker\nstart: a\nnodes:\n  a: {type: llm, prompt: p, next: e}\n  e: {type: end}\n";
+    let alone = contract("", "");
+    for (files, input) in [
+        (vec![("agent.yaml", alone.as_str())], "{}"),
+        (vec![("agent.yaml", flow), ("graph.yaml", graph)], r#"{"message": "go"}"#),
+    ] {
+        let mut scene = Scene::set(&files, &variables(&server)).await;
+        let first = scene.attempt(1, input);
+        scene.session.grant(&first).await;
+        assert!(scene.record_until(u64::MAX).await.is_none(), "it parks");
+        let second = Assignment { job: first.job, ..scene.attempt(2, input) };
+        let clock = Env::system().clock;
+        let began = clock.monotonic();
+        scene.session.grant(&second).await;
+        assert!(scene.record_until(u64::MAX).await.is_none(), "it parks");
+        let (lasted, used) = (clock.monotonic().saturating_sub(began), scene.parked[1].used.as_duration());
+        assert!(used + try_time <= lasted, "{used:?} of {lasted:?}");
+        scene.node.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_limit_that_the_submission_states_is_known_in_every_attempt() {
+    let (server, _) = server();
+    let timeout = Micros::from_secs(20);
+    for (attempt, submitted, expected) in [(1, None, 600..=600), (2, Some(timeout), 0..=20)] {
+        let mut scene = Scene::set(&[("agent.yaml", &contract("", ""))], &variables(&server)).await;
+        let assignment = scene.attempt(attempt, "{}");
+        let only = Assignment { execution_timeout: timeout, submitted_timeout: submitted, ..assignment };
+        scene.session.grant(&only).await;
+        assert!(scene.record_until(u64::MAX).await.is_none(), "it parks");
+        let steps = scene.steps();
+        let step = steps.iter().find_map(|step| step.strip_prefix("sleep 0+0 ")).expect("a wait");
+        let outage: Value = serde_json::from_str(step).expect("JSON");
+        let at = |name: &str| outage["outage"][name].as_i64().expect("a time");
+        let wait = (at("until_us") - at("since_us")) / 1_000_000;
+        assert!(expected.contains(&wait), "{wait} s in attempt {attempt}");
         scene.node.shutdown().await;
     }
 }
