@@ -8,4 +8,4 @@ mod search;
 mod tests;
 
 pub use files::{DocumentError, files};
-pub use search::{Found, Search};
+pub use search::{Matches, Search};

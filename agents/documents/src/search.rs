@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use atlas_retrieval::{Cut, Index, chunks};
+use atlas_retrieval::{ChunkSize, Index, chunks};
 
 use crate::files::{DocumentError, files, read};
 
@@ -33,7 +33,7 @@ pub struct Search<'a> {
 
 /// The best chunks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Found {
+pub struct Matches {
     /// The chunks, each after a line with its document, the best first; empty if nothing fits.
     pub context: String,
     /// The documents, in the order of their best chunks.
@@ -42,11 +42,11 @@ pub struct Found {
 
 impl Search<'_> {
     /// Searches in the folder of the agent.
-    pub fn run(&self, folder: &Path, query: &str) -> Result<Found, DocumentError> {
+    pub fn run(&self, folder: &Path, query: &str) -> Result<Matches, DocumentError> {
         let files = files(folder, self.documents)?;
         let folder = folder.canonicalize().map_err(DocumentError::Folder)?;
         let size = |number: u64| usize::try_from(number.min(SIZE_MAX)).unwrap_or(usize::MAX);
-        let cut = Cut {
+        let cut = ChunkSize {
             size: size(self.chunk_size.filter(|size| *size > 0).unwrap_or(SIZE_DEFAULT)),
             overlap: size(self.chunk_overlap.unwrap_or(OVERLAP_DEFAULT)),
         };
@@ -67,6 +67,6 @@ impl Search<'_> {
                 sources.push(hit.source.clone());
             }
         }
-        Ok(Found { context: context.join("\n\n"), sources })
+        Ok(Matches { context: context.join("\n\n"), sources })
     }
 }

@@ -13,14 +13,14 @@ use std::collections::BTreeSet;
 
 use crate::finding::{Check, Finding, Level, line_of, member};
 use crate::graph::{Graph, Node};
-use crate::load::Loaded;
+use crate::load::LoadedGraph;
 
 /// What a graph refers to outside its definition.
 pub trait Surroundings {
     /// The text of a script of the agent's folder; `path` has no `..`. None if there is no such file.
     fn script(&self, path: &str) -> Option<String>;
 
-    fn agent(&self, name: &str) -> Installed;
+    fn agent(&self, name: &str) -> Availability;
 
     /// The tools that nodes can name. None if they are not known here; then they are not checked.
     fn tools(&self) -> Option<&BTreeSet<String>> {
@@ -43,7 +43,7 @@ pub trait Surroundings {
 
 /// Whether an agent can be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Installed {
+pub enum Availability {
     Yes,
     No,
     /// Its folder has no definition.
@@ -51,7 +51,7 @@ pub enum Installed {
 }
 
 /// All findings: errors before warnings, and in each group those of the whole graph first, then in the order of the nodes.
-pub fn check(loaded: &Loaded, surroundings: &dyn Surroundings) -> Vec<Finding> {
+pub fn check(loaded: &LoadedGraph, surroundings: &dyn Surroundings) -> Vec<Finding> {
     let mut checking = Checking {
         graph: &loaded.graph,
         loaded,
@@ -77,7 +77,7 @@ pub fn check(loaded: &Loaded, surroundings: &dyn Surroundings) -> Vec<Finding> {
 /// A validation under way.
 struct Checking<'a> {
     graph: &'a Graph,
-    loaded: &'a Loaded,
+    loaded: &'a LoadedGraph,
     surroundings: &'a dyn Surroundings,
     findings: Vec<Finding>,
     /// The nodes that maps run for each item.

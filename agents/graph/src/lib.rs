@@ -20,12 +20,12 @@ pub mod structured;
 pub mod template;
 mod uses;
 
-pub use check::{Installed, Surroundings, check, inside};
+pub use check::{Availability, Surroundings, check, inside};
 pub use finding::{Check, Finding, Level, Lines};
 pub use graph::{
     AGENT_SECONDS, Agent, Approval, Edge, Graph, INITIAL_PROMPT, Input, Kind, Llm, MapNode, Next, Node, Nodes,
     OnItemError, RAG_SECONDS, Rag, Script, Settings, Variable,
 };
 pub use length::{LengthRule, LengthRuleError};
-pub use load::{LoadError, LoadErrorKind, LoadErrors, Loaded, Source, load};
+pub use load::{LoadError, LoadErrorKind, LoadErrors, LoadedGraph, Source, load};
 pub use reducer::{Reducer, ReducerError, type_name};

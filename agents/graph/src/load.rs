@@ -33,7 +33,7 @@ pub struct Source<'d> {
 
 /// A graph, and what is wrong with its document although it can be read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Loaded {
+pub struct LoadedGraph {
     pub graph: Graph,
     /// Unknown and unused fields.
     pub findings: Vec<Finding>,
@@ -113,7 +113,7 @@ pub(crate) struct Reading<'d> {
 }
 
 /// Reads a graph.
-pub fn load(source: Source<'_>) -> Result<Loaded, LoadErrors> {
+pub fn load(source: Source<'_>) -> Result<LoadedGraph, LoadErrors> {
     let empty = Map::new();
     let mut reading = Reading { source, errors: Vec::new(), findings: Vec::new() };
     let graph = graph(source.value, &empty, &mut reading);
@@ -121,7 +121,7 @@ pub fn load(source: Source<'_>) -> Result<Loaded, LoadErrors> {
         structure(&graph, &mut reading);
     }
     if reading.errors.is_empty() {
-        Ok(Loaded { graph, findings: reading.findings, lines: source.lines.clone() })
+        Ok(LoadedGraph { graph, findings: reading.findings, lines: source.lines.clone() })
     } else {
         Err(LoadErrors(reading.errors))
     }

@@ -14,12 +14,12 @@ const ANY: &str = "*";
 pub struct Acl {
     pub read_domains: Vec<String>,
     pub write_domains: Vec<String>,
-    pub protected: Protected,
+    pub protected: ProtectedDomains,
 }
 
 /// Domains that `*` does not open for writing; an agent must name them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Protected(pub BTreeSet<String>);
+pub struct ProtectedDomains(pub BTreeSet<String>);
 
 /// Why a text is not a knowledge policy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -37,7 +37,7 @@ pub enum ProtectedError {
 
 impl Acl {
     /// The access list of an agent with this contract; none if the contract does not enable knowledge.
-    pub fn of(knowledge: &Knowledge, protected: &Protected) -> Option<Self> {
+    pub fn of(knowledge: &Knowledge, protected: &ProtectedDomains) -> Option<Self> {
         let Knowledge { enabled, read_domains, write_domains } = knowledge;
         enabled.then(|| Self {
             read_domains: read_domains.clone(),
@@ -49,7 +49,7 @@ impl Acl {
     /// Reads and writes everything.
     pub fn everything() -> Self {
         let any = || vec![ANY.to_owned()];
-        Self { read_domains: any(), write_domains: any(), protected: Protected::default() }
+        Self { read_domains: any(), write_domains: any(), protected: ProtectedDomains::default() }
     }
 
     /// Whether the agent reads a domain.
@@ -65,7 +65,7 @@ impl Acl {
     }
 }
 
-impl Protected {
+impl ProtectedDomains {
     /// Reads the knowledge policy of an operator: a mapping with `protected_domains`. An empty file protects nothing.
     pub fn parse(text: &[u8]) -> Result<Self, ProtectedError> {
         let document = yaml::load(text, Budget::default()).map_err(ProtectedError::Yaml)?;
@@ -96,7 +96,7 @@ mod tests {
     /// What an agent may do in the domain `physics`, which is protected.
     #[track_caller]
     fn check(read: &[&str], write: &[&str], expected: (bool, bool)) {
-        let protected = Protected(BTreeSet::from(["physics".to_owned()]));
+        let protected = ProtectedDomains(BTreeSet::from(["physics".to_owned()]));
         let acl = Acl { read_domains: texts(read), write_domains: texts(write), protected };
         assert_eq!((acl.reads("physics"), acl.writes("physics")), expected);
     }
@@ -121,16 +121,16 @@ mod tests {
     #[test]
     fn knowledge_must_be_enabled() {
         let mut knowledge = Knowledge { enabled: false, read_domains: texts(&["a"]), write_domains: texts(&["b"]) };
-        assert_eq!(Acl::of(&knowledge, &Protected::default()), None);
+        assert_eq!(Acl::of(&knowledge, &ProtectedDomains::default()), None);
         knowledge.enabled = true;
-        let acl = Acl::of(&knowledge, &Protected::default()).expect("enabled");
+        let acl = Acl::of(&knowledge, &ProtectedDomains::default()).expect("enabled");
         assert_eq!((acl.reads("a"), acl.reads("b"), acl.writes("b")), (true, false, true));
     }
 
     #[test]
     fn policies_are_read_or_refused() {
         let parsed = |text: &str| {
-            let parsed = Protected::parse(text.as_bytes()).map_err(|error| error.to_string());
+            let parsed = ProtectedDomains::parse(text.as_bytes()).map_err(|error| error.to_string());
             parsed.map(|protected| protected.0.into_iter().collect::<Vec<_>>().join(","))
         };
         for (text, domains) in [("", ""), ("protected_domains:", ""), ("protected_domains: [b, a]\nread: x", "a,b")] {
@@ -144,7 +144,7 @@ mod tests {
         ] {
             assert_eq!(parsed(text), Err(error.to_owned()), "{text}");
         }
-        assert!(Protected::parse(&vec![b'a'; 2 << 20]).is_err());
+        assert!(ProtectedDomains::parse(&vec![b'a'; 2 << 20]).is_err());
     }
 
     proptest! {
@@ -152,7 +152,7 @@ mod tests {
         fn nothing_protected_is_written_without_being_named(
             write in proptest::collection::vec("[ab*]", 0..3), protected in proptest::collection::btree_set("[ab]", 0..2), domain in "[ab]",
         ) {
-            let acl = Acl { write_domains: write.clone(), protected: Protected(protected.clone()), ..Acl::everything() };
+            let acl = Acl { write_domains: write.clone(), protected: ProtectedDomains(protected.clone()), ..Acl::everything() };
             if acl.writes(&domain) && !write.contains(&domain) {
                 prop_assert!(!protected.contains(&domain));
             }

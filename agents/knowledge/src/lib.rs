@@ -13,7 +13,7 @@ mod folder;
 pub mod memory;
 mod search;
 
-pub use acl::{Acl, Protected, ProtectedError};
+pub use acl::{Acl, ProtectedDomains, ProtectedError};
 pub use entry::{
     CONTENT_BYTES_MAX, Change, DEFAULT_DOMAIN, Draft, Entry, EntryError, METADATA_DEPTH_MAX, Name, NameError, TAGS_MAX,
 };

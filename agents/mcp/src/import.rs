@@ -30,7 +30,7 @@ const KNOWN: [&str; 13] = [
 
 /// A server of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Imported {
+pub struct ImportedServer {
     pub name: String,
     pub spec: ServerSpec,
     /// The entry has a block `oauth`: a person must log in before the server can be used.
@@ -61,7 +61,7 @@ impl std::error::Error for ImportError {}
 pub fn import(
     text: &str,
     nearest: &dyn Fn(&str, &[&'static str]) -> Option<&'static str>,
-) -> Result<Vec<Imported>, ImportError> {
+) -> Result<Vec<ImportedServer>, ImportError> {
     let refused = |text: String| ImportError { server: None, text };
     if text.len() > FILE_BYTES_MAX {
         return Err(refused(format!("has more than {FILE_BYTES_MAX} bytes")));
@@ -109,7 +109,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    fn read(&self, name: &str) -> Result<Imported, String> {
+    fn read(&self, name: &str) -> Result<ImportedServer, String> {
         let transport = self.transport()?;
         let mut spec = ServerSpec::of(transport);
         spec.description = self.text("description")?;
@@ -132,7 +132,7 @@ impl<'a> Entry<'a> {
             let field = error.field.strip_prefix("spec.").unwrap_or(error.field);
             format!("is refused: `{field}` {}", error.text)
         })?;
-        Ok(Imported { name: name.to_owned(), spec, needs_login })
+        Ok(ImportedServer { name: name.to_owned(), spec, needs_login })
     }
 
     fn transport(&self) -> Result<Transport, String> {

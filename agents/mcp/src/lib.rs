@@ -15,7 +15,7 @@ pub const CHECK_CONTRACT: &str = include_str!("check.yaml");
 /// The name of that agent.
 pub const CHECK_AGENT: &str = "mcp-check";
 
-pub use import::{ImportError, Imported, import};
+pub use import::{ImportError, ImportedServer, import};
 pub use pin::{Pins, Verdict, digest};
 pub use remote::Remote;
 pub use schema::{for_models, for_server};

@@ -21,7 +21,7 @@ pub use discovery::{Endpoints, OFFLINE_SCOPE, Resource, challenged_scopes, issue
 pub use flow::{CALLBACK_PATH, Code, INPUT_BYTES_MAX, Login, OauthError, Proof};
 pub use issuer::{Body, Issuer, IssuerError, Redirect};
 pub use request::Request;
-pub use server::{Client, Registered, ServerClient, ServerLogin, registration};
+pub use server::{Client, ClientRegistration, ServerClient, ServerLogin, registration};
 pub use token::{Expiry, Tokens};
 
 /// Seconds since 1970-01-01 00:00 UTC.

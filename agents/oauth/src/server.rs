@@ -44,13 +44,13 @@ pub fn registration(endpoints: &Endpoints, redirect_uri: &str, scopes: &[String]
 
 /// A client that an issuer registered. It has no `Debug`, because it may contain a secret.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Registered {
+pub struct ClientRegistration {
     pub client: Client,
     /// Whether the client proves itself in the header of a request; none if the issuer did not say.
     pub basic: Option<bool>,
 }
 
-impl Registered {
+impl ClientRegistration {
     /// Reads the answer to a registration.
     pub fn read(status: u16, body: &[u8]) -> Result<Self, CallError> {
         let answer = answer::parse(body);
@@ -198,12 +198,13 @@ mod tests {
             let asked = registration(&endpoints, "http://127.0.0.1:1/callback", &[]).expect("a request");
             assert!(asked.body.expose().contains(&format!(r#""token_endpoint_auth_method":"{method}""#)));
         }
-        let read = |body: &[u8]| Registered::read(201, body).unwrap_or_else(|error| panic!("{error}"));
+        let read = |body: &[u8]| ClientRegistration::read(201, body).unwrap_or_else(|error| panic!("{error}"));
         let client = read(br#"{"client_id": "x"}"#);
         assert!(client.client.id == "x" && client.client.secret.is_none() && client.basic.is_none());
         let named = read(br#"{"client_id": "x", "token_endpoint_auth_method": "client_secret_basic"}"#);
         assert_eq!(named.basic, Some(true));
-        let refused = |status, body: &[u8]| Registered::read(status, body).map(drop).expect_err("refused").message;
+        let refused =
+            |status, body: &[u8]| ClientRegistration::read(status, body).map(drop).expect_err("refused").message;
         assert_eq!(refused(201, b"{}"), "the answer to the registration has no client_id");
         assert_eq!(refused(400, br#"{"error": "invalid_redirect_uri"}"#), "invalid_redirect_uri");
     }

@@ -28,7 +28,7 @@ pub struct DiscoveredAgent {
 
 /// A path that the search skipped, and why.
 #[derive(Debug, thiserror::Error)]
-pub enum Skipped {
+pub enum SkippedPath {
     /// A contract that breaks a rule.
     #[error("skipped \"{}\": {source}", .path.display())]
     Contract {
@@ -73,7 +73,7 @@ pub struct Discovery {
     /// The agents that were found.
     pub found: Vec<DiscoveredAgent>,
     /// The paths that were skipped; the caller should warn about each.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedPath>,
 }
 
 /// An error with its causes, in one line.
@@ -109,14 +109,14 @@ impl Search {
         self.directories += 1;
         if self.directories > DIRECTORIES_MAX {
             if self.directories == DIRECTORIES_MAX + 1 {
-                self.discovery.skipped.push(Skipped::TooMany { path: dir.to_owned() });
+                self.discovery.skipped.push(SkippedPath::TooMany { path: dir.to_owned() });
             }
             return;
         }
         let children = match children(dir) {
             Ok(children) => children,
             Err(source) => {
-                self.discovery.skipped.push(Skipped::Read { path: dir.to_owned(), source });
+                self.discovery.skipped.push(SkippedPath::Read { path: dir.to_owned(), source });
                 return;
             }
         };
@@ -157,20 +157,20 @@ pub(crate) fn children(dir: &Path) -> io::Result<Vec<(PathBuf, bool)>> {
     Ok(children)
 }
 
-fn definition(dir: &Path) -> Result<Contract, Skipped> {
+fn definition(dir: &Path) -> Result<Contract, SkippedPath> {
     let path = dir.to_owned();
     let text = match derive::contract_of_folder(dir) {
         Ok(text) => text.unwrap_or_default(),
-        Err(source) => return Err(Skipped::Definition { path, source }),
+        Err(source) => return Err(SkippedPath::Definition { path, source }),
     };
-    crate::offered(&text).map_err(|source| Skipped::Contract { path, source })
+    crate::offered(&text).map_err(|source| SkippedPath::Contract { path, source })
 }
 
-fn contract(path: &Path) -> Result<Contract, Skipped> {
-    let read = |source| Skipped::Read { path: path.to_owned(), source };
+fn contract(path: &Path) -> Result<Contract, SkippedPath> {
+    let read = |source| SkippedPath::Read { path: path.to_owned(), source };
     if fs::metadata(path).map_err(read)?.len() > CONTRACT_BYTES_MAX {
-        return Err(Skipped::TooLarge { path: path.to_owned() });
+        return Err(SkippedPath::TooLarge { path: path.to_owned() });
     }
     let text = fs::read(path).map_err(read)?;
-    crate::offered(&text).map_err(|source| Skipped::Contract { path: path.to_owned(), source })
+    crate::offered(&text).map_err(|source| SkippedPath::Contract { path: path.to_owned(), source })
 }

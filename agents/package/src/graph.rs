@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use atlas_contract::yaml::{Budget, load_core};
 use atlas_graph::{
-    Finding, Graph, Installed, Kind, LoadError, LoadErrorKind, LoadErrors, Loaded, Source, Surroundings, inside,
+    Availability, Finding, Graph, Kind, LoadError, LoadErrorKind, LoadErrors, LoadedGraph, Source, Surroundings, inside,
 };
 use atlas_loki_agent::Overrides;
 
@@ -71,7 +71,7 @@ fn listed(findings: &[Finding]) -> String {
 
 /// Names outside a folder. None where they are not known; then they are not checked.
 #[derive(Debug, Clone, Default)]
-pub struct Known {
+pub struct KnownNames {
     pub tools: Option<BTreeSet<String>>,
     pub servers: Option<BTreeSet<String>>,
     pub models: Option<BTreeSet<String>>,
@@ -85,15 +85,15 @@ pub struct GraphFolder {
     pub folder: PathBuf,
     /// The folder that has the folders of other agents.
     pub agents: PathBuf,
-    pub known: Known,
+    pub known: KnownNames,
 }
 
 /// Reads a graph from the text of `graph.yaml`, which is YAML 1.2.
-pub fn graph(text: &[u8]) -> Result<Loaded, LoadErrors> {
+pub fn graph(text: &[u8]) -> Result<LoadedGraph, LoadErrors> {
     changed_graph(text, &Overrides::default())
 }
 
-fn changed_graph(text: &[u8], overrides: &Overrides) -> Result<Loaded, LoadErrors> {
+fn changed_graph(text: &[u8], overrides: &Overrides) -> Result<LoadedGraph, LoadErrors> {
     let mut marked = load_core(text, Budget::default()).map_err(|error| {
         let kind = LoadErrorKind::Syntax { problem: error.to_string() };
         LoadErrors(vec![LoadError { kind, pointer: String::new(), line: None, suggestion: None }])
@@ -119,15 +119,15 @@ impl GraphFolder {
     pub fn new(folder: &Path) -> Self {
         let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
         let agents = parent.map_or_else(|| folder.join(".."), Path::to_owned);
-        Self { folder: folder.to_owned(), agents, known: Known::default() }
+        Self { folder: folder.to_owned(), agents, known: KnownNames::default() }
     }
 
     /// Reads the definition, with what `overrides.json` replaces.
-    pub fn read(&self) -> Result<Loaded, GraphError> {
+    pub fn read(&self) -> Result<LoadedGraph, GraphError> {
         self.read_with(&overrides::of_folder(&self.folder)?)
     }
 
-    pub(crate) fn read_with(&self, overrides: &Overrides) -> Result<Loaded, GraphError> {
+    pub(crate) fn read_with(&self, overrides: &Overrides) -> Result<LoadedGraph, GraphError> {
         let (path, config) = (self.folder.join(GRAPH_FILE), self.folder.join(CONFIG_FILE));
         match (path.is_file(), config.is_file()) {
             (false, _) => Err(GraphError::NoDefinition),
@@ -156,7 +156,7 @@ impl GraphFolder {
     }
 
     /// Validates a graph that is to be run.
-    pub fn validate(&self, loaded: &Loaded) -> Result<Vec<Finding>, GraphError> {
+    pub fn validate(&self, loaded: &LoadedGraph) -> Result<Vec<Finding>, GraphError> {
         let found = atlas_graph::check(loaded, self);
         let (errors, warnings): (Vec<Finding>, Vec<Finding>) =
             found.into_iter().partition(|finding| finding.level == atlas_graph::Level::Error);
@@ -173,17 +173,17 @@ impl Surroundings for GraphFolder {
         Some(String::from_utf8_lossy(&read(&path, SCRIPT_BYTES_MAX).ok()?).into_owned())
     }
 
-    fn agent(&self, name: &str) -> Installed {
+    fn agent(&self, name: &str) -> Availability {
         if self.known.agents_elsewhere {
-            return Installed::Yes;
+            return Availability::Yes;
         }
         let folder = self.agents.join(name);
         let is_name = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
         if !is_name || !folder.is_dir() {
-            return Installed::No;
+            return Availability::No;
         }
         let defined = [GRAPH_FILE, CONFIG_FILE, CONTRACT_FILE].iter().any(|file| folder.join(file).is_file());
-        if defined { Installed::Yes } else { Installed::Undefined }
+        if defined { Availability::Yes } else { Availability::Undefined }
     }
 
     fn tools(&self) -> Option<&BTreeSet<String>> {
@@ -243,10 +243,17 @@ mod tests {
         let (_root, folder) =
             agents("", &["kid/config.yaml", "flow/graph.yaml", "own/agent.yaml", "odd/README.md", "file"]);
         let installed = |name| folder.agent(name);
-        assert_eq!(["kid", "flow", "own", "g"].map(installed), [Installed::Yes; 4]);
+        assert_eq!(["kid", "flow", "own", "g"].map(installed), [Availability::Yes; 4]);
         assert_eq!(
             ["odd", "none", "file", "../g", "", "."].map(installed),
-            [Installed::Undefined, Installed::No, Installed::No, Installed::No, Installed::No, Installed::No]
+            [
+                Availability::Undefined,
+                Availability::No,
+                Availability::No,
+                Availability::No,
+                Availability::No,
+                Availability::No
+            ]
         );
     }
 

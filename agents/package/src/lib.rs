@@ -26,9 +26,9 @@ use atlas_types::Digest;
 use sha2::{Digest as _, Sha256};
 
 pub use derive::{DefinitionError, TIERS, config, contract_of_folder, is_agent, model_name, placeholders};
-pub use discover::{DiscoveredAgent, Discovery, Skipped, discover};
+pub use discover::{DiscoveredAgent, Discovery, SkippedPath, discover};
 pub use effect::config_warnings;
-pub use graph::{CONFIG_FILE, GRAPH_FILE, GraphError, GraphFolder, Known, graph, graph_tools};
+pub use graph::{CONFIG_FILE, GRAPH_FILE, GraphError, GraphFolder, KnownNames, graph, graph_tools};
 pub use manifest::{MANIFEST_BYTES_MAX, Manifest, ManifestError, Mismatch};
 pub use overrides::{OVERRIDES_FILE, OverridesError};
 pub use pack::{
@@ -40,7 +40,7 @@ pub use skill::{
 };
 pub use skill_agent::{skill_agent, skill_agent_name};
 pub use toolbox::{GlobalToolError, TOOLS_FOLDER, global_tool, is_packaged_tool, own_tools};
-pub use unpack::{Inspected, PARTIAL, UnpackError, contract_of, file_of, inspect, unpack};
+pub use unpack::{PARTIAL, PackageContents, UnpackError, contract_of, file_of, inspect, unpack};
 pub use walk::{ArchiveError, Limits};
 
 /// The file that marks a directory as an agent.

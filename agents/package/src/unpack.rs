@@ -39,7 +39,7 @@ pub enum UnpackError {
 
 /// The contents of a package.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Inspected {
+pub struct PackageContents {
     /// The agent's contract.
     pub contract: Contract,
     /// The files, sorted by path.
@@ -47,10 +47,10 @@ pub struct Inspected {
 }
 
 /// Checks an archive like [`unpack`], without writing anything.
-pub fn inspect(archive: &[u8], limits: &Limits) -> Result<Inspected, UnpackError> {
+pub fn inspect(archive: &[u8], limits: &Limits) -> Result<PackageContents, UnpackError> {
     let files = files(archive, limits)?;
     let contract = contract(&files)?;
-    Ok(Inspected { contract, files })
+    Ok(PackageContents { contract, files })
 }
 
 /// The files of an archive, sorted by path.

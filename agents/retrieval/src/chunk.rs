@@ -2,7 +2,7 @@
 
 /// How documents are cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cut {
+pub struct ChunkSize {
     /// Most characters of a chunk; at least 1.
     pub size: usize,
     /// Characters of the chunk before that a chunk repeats. At most half of `size` counts, so that each chunk has something new.
@@ -21,7 +21,7 @@ pub struct Chunk {
 const ENDS: [&str; 4] = ["\n\n", "\n", ". ", " "];
 
 /// The chunks of a document, in order. Chunks without a visible character are left out.
-pub fn chunks(source: &str, text: &str, cut: Cut) -> Vec<Chunk> {
+pub fn chunks(source: &str, text: &str, cut: ChunkSize) -> Vec<Chunk> {
     let size = cut.size.max(1);
     let overlap = cut.overlap.min(size / 2);
     let (mut chunks, mut from) = (Vec::new(), 0);
@@ -73,7 +73,7 @@ mod tests {
 
     fn check(text: &str, size: usize, overlap: usize, expected: &Expect) {
         let shown: String =
-            chunks("d", text, Cut { size, overlap }).iter().map(|chunk| format!("{:?}\n", chunk.text)).collect();
+            chunks("d", text, ChunkSize { size, overlap }).iter().map(|chunk| format!("{:?}\n", chunk.text)).collect();
         expected.assert_eq(&shown);
     }
 
@@ -131,7 +131,7 @@ mod tests {
         fn every_word_is_in_a_chunk_and_chunks_are_bounded(
             text in "[a-c \\n.é]{0,200}", size in 1_usize..40, overlap in 0_usize..60,
         ) {
-            let all = chunks("d", &text, Cut { size, overlap });
+            let all = chunks("d", &text, ChunkSize { size, overlap });
             for chunk in &all {
                 prop_assert!(chunk.text.chars().count() <= size);
             }

@@ -4,9 +4,9 @@
 //! Pure: no I/O, and the same documents and questions give the same hits in the same order.
 //!
 //! ```
-//! use atlas_retrieval::{Cut, Index, chunks};
+//! use atlas_retrieval::{ChunkSize, Index, chunks};
 //!
-//! let cut = Cut { size: 40, overlap: 0 };
+//! let cut = ChunkSize { size: 40, overlap: 0 };
 //! let tides = chunks("tides.md", "The moon causes the tides.\n\nThe sun helps.", cut);
 //! let index = Index::new(tides);
 //! let hits = index.search("what causes tides", 1);
@@ -16,5 +16,5 @@
 mod chunk;
 mod rank;
 
-pub use chunk::{Chunk, Cut, chunks};
+pub use chunk::{Chunk, ChunkSize, chunks};
 pub use rank::Index;

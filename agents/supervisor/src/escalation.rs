@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::tree::{AgentId, Answer, Refused, Tree, Waiting, error, text};
+use crate::tree::{AgentId, Answer, Refused, Tree, WaitCause, error, text};
 use crate::user::Question;
 
 /// A question that waits for an answer.
@@ -82,7 +82,7 @@ impl Escalations {
         if !self.pending.values().any(|one| one.id == question.id) {
             return Answer::Now(unanswered("The question was withdrawn"));
         }
-        Answer::Wait(Waiting::Reply(question))
+        Answer::Wait(WaitCause::Reply(question))
     }
 
     /// Forgets the questions whose time is over. Nobody has to answer them any more.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::limits::AGENTS_MAX;
 use crate::settings::Agents;
-use crate::tree::{AgentId, Answer, Call, Effect, Member, Outcome, Refused, Tree, Waiting, error, refused, text};
+use crate::tree::{AgentId, Answer, Call, Effect, Member, Outcome, Refused, Tree, WaitCause, error, refused, text};
 
 /// A helper's output that is too long for the agent that collects it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,7 +117,7 @@ impl Tree {
         };
         let Some(outcome) = outcome.clone() else {
             return Ok(match self.escalations.pending() {
-                None => Answer::Wait(Waiting::Helper(id)),
+                None => Answer::Wait(WaitCause::Helper(id)),
                 Some(pending) => Answer::Now(json!({
                     "status": "pending",
                     "id": id.0,

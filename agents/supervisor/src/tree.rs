@@ -42,7 +42,7 @@ pub enum Answer {
     /// The result.
     Now(Value),
     /// Nothing yet: ask again with [`Tree::resume`] when something changed.
-    Wait(Waiting),
+    Wait(WaitCause),
     /// A model has to summarise a text first.
     Summarize(Summary),
     /// A person has to answer first.
@@ -51,7 +51,7 @@ pub enum Answer {
 
 /// What a call waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Waiting {
+pub enum WaitCause {
     /// The end of a helper, or a question.
     Helper(AgentId),
     /// The answer to a question that was passed up.
@@ -186,10 +186,10 @@ impl Tree {
     }
 
     /// Asks again for the answer to a call that waits.
-    pub fn resume(&mut self, caller: &AgentId, waiting: Waiting, now_ms: u64, agents: &dyn Agents) -> Answer {
+    pub fn resume(&mut self, caller: &AgentId, waiting: WaitCause, now_ms: u64, agents: &dyn Agents) -> Answer {
         match waiting {
-            Waiting::Reply(question) => self.escalations.resume(question, now_ms),
-            Waiting::Helper(id) => self.collect(caller, &id.0, agents).unwrap_or_else(|Refused(why)| {
+            WaitCause::Reply(question) => self.escalations.resume(question, now_ms),
+            WaitCause::Helper(id) => self.collect(caller, &id.0, agents).unwrap_or_else(|Refused(why)| {
                 Answer::Now(json!({"tool_call_error": format!("Supervisor tool failed: {why}")}))
             }),
         }

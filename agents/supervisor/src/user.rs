@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use crate::escalation::Escalation;
 use crate::limits::QUESTIONS_MAX;
-use crate::tree::{Answer, Call, Refused, Tree, Waiting, refused, text};
+use crate::tree::{Answer, Call, Refused, Tree, WaitCause, refused, text};
 
 /// A kind of question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub enum QuestionKind {
     /// One of some options, or a text of one's own.
     Choice,
     /// Yes or no.
@@ -25,7 +25,7 @@ pub struct Question {
     /// Empty if it was not passed up.
     pub id: String,
     /// What kind of answer it needs.
-    pub kind: Asked,
+    pub kind: QuestionKind,
     /// The question itself.
     pub text: String,
     /// Empty for kinds without options.
@@ -40,8 +40,8 @@ impl Question {
     /// The result of the tool for a reply.
     pub fn result(&self, reply: &str) -> Value {
         match self.kind {
-            Asked::Several => json!({"answers": several(reply)}),
-            Asked::Choice | Asked::Confirm | Asked::Input => json!({"answer": reply}),
+            QuestionKind::Several => json!({"answers": several(reply)}),
+            QuestionKind::Choice | QuestionKind::Confirm | QuestionKind::Input => json!({"answer": reply}),
         }
     }
 }
@@ -69,10 +69,10 @@ fn options(arguments: &Value) -> Result<Vec<String>, Refused> {
 impl Tree {
     pub(crate) fn user(&mut self, call: Call<'_>, action: &str) -> Result<Answer, Refused> {
         let kind = match action {
-            "ask" => Asked::Choice,
-            "confirm" => Asked::Confirm,
-            "input" => Asked::Input,
-            "checkbox" => Asked::Several,
+            "ask" => QuestionKind::Choice,
+            "confirm" => QuestionKind::Confirm,
+            "input" => QuestionKind::Input,
+            "checkbox" => QuestionKind::Several,
             _ => return refused(format!("there is no tool \"{}\"", call.name)),
         };
         let asked = text(call.arguments, "question")?.to_owned();
@@ -82,8 +82,11 @@ impl Tree {
         let timeout_ms = member.settings.escalation_timeout_ms;
         let until_ms = call.now_ms.saturating_add(timeout_ms);
         if member.depth == 0 {
-            let options =
-                if matches!(kind, Asked::Choice | Asked::Several) { options(call.arguments)? } else { Vec::new() };
+            let options = if matches!(kind, QuestionKind::Choice | QuestionKind::Several) {
+                options(call.arguments)?
+            } else {
+                Vec::new()
+            };
             return Ok(Answer::Ask(Question { id: String::new(), kind, text: asked, options, timeout_ms, until_ms }));
         }
         let options = if given { Some(options(call.arguments)?) } else { None };
@@ -94,6 +97,6 @@ impl Tree {
         let question = format!("[{action}] {asked}");
         self.escalations.add(Escalation { id: id.clone(), from, agent, question, options: options.clone(), until_ms });
         let options = options.unwrap_or_default();
-        Ok(Answer::Wait(Waiting::Reply(Question { id, kind, text: asked, options, timeout_ms, until_ms })))
+        Ok(Answer::Wait(WaitCause::Reply(Question { id, kind, text: asked, options, timeout_ms, until_ms })))
     }
 }

@@ -6,7 +6,7 @@
 
 use argc::{ChoiceValue, CommandValue, FlagOptionValue};
 
-use crate::declaration::{Declaration, Declared, Kind, Parameter, Type};
+use crate::declaration::{Declaration, Declarations, Kind, Parameter, Type};
 use crate::error::{DeclarationError, Fault, Place};
 use crate::source::{Scope, snake_case};
 
@@ -14,13 +14,13 @@ const INSTRUCTIONS: &str = "_instructions";
 /// The name of a file without subcommands among an agent's tools.
 const AGENT: &str = "tools";
 
-pub(crate) fn declare(scope: Scope<'_>, source: &str) -> Result<Declared, DeclarationError> {
+pub(crate) fn declare(scope: Scope<'_>, source: &str) -> Result<Declarations, DeclarationError> {
     let stem = match scope {
         Scope::File { stem } => stem,
         Scope::Agent => AGENT,
     };
     let command = argc::export(source, stem).map_err(|error| refused(&error.to_string()))?;
-    let mut declared = Declared::default();
+    let mut declared = Declarations::default();
     if command.subcommands.is_empty() {
         declared.tools.push(tool(&command, snake_case(stem))?);
         return Ok(declared);

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 /// The tools of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Declared {
+pub struct Declarations {
     /// In the order of the source.
     pub tools: Vec<Declaration>,
     /// Whether the file has a function `_instructions`, which computes the instructions of its agent. It is never offered to a model.

@@ -29,7 +29,7 @@ mod syntax;
 mod tests;
 mod typescript;
 
-pub use declaration::{Declaration, Declared, Kind, Parameter, Type};
+pub use declaration::{Declaration, Declarations, Kind, Parameter, Type};
 pub use error::{DeclarationError, Fault, Place};
 pub use selection::offered;
 pub use source::{Language, Scope, declare};

@@ -8,7 +8,7 @@ mod docstring;
 
 use tree_sitter::Node;
 
-use crate::declaration::{Declaration, Declared, Parameter, Type};
+use crate::declaration::{Declaration, Declarations, Parameter, Type};
 use crate::error::{DeclarationError, Fault};
 use crate::source::{Scope, snake_case};
 use crate::syntax::{Parsed, children};
@@ -17,9 +17,9 @@ use annotation::Annotation;
 const ENTRY: &str = "run";
 const INSTRUCTIONS: &str = "_instructions";
 
-pub(crate) fn declare(scope: Scope<'_>, source: &str) -> Result<Declared, DeclarationError> {
+pub(crate) fn declare(scope: Scope<'_>, source: &str) -> Result<Declarations, DeclarationError> {
     let parsed = Parsed::new(&tree_sitter_python::LANGUAGE.into(), source)?;
-    let mut declared = Declared::default();
+    let mut declared = Declarations::default();
     for function in children(parsed.root()).into_iter().filter_map(function) {
         let name = function.child_by_field_name("name").map(|name| parsed.text(name)).unwrap_or_default();
         declared.instructions |= name == INSTRUCTIONS;

@@ -1,6 +1,6 @@
 //! A source, and the function that reads it.
 
-use crate::declaration::{Declaration, Declared};
+use crate::declaration::{Declaration, Declarations};
 use crate::error::{DeclarationError, Fault, Place};
 use crate::{bash, limits, python, typescript};
 
@@ -46,7 +46,7 @@ pub enum Scope<'a> {
 }
 
 /// The tools of a source.
-pub fn declare(language: Language, scope: Scope<'_>, source: &str) -> Result<Declared, DeclarationError> {
+pub fn declare(language: Language, scope: Scope<'_>, source: &str) -> Result<Declarations, DeclarationError> {
     if source.len() > limits::SOURCE_BYTES_MAX {
         let detail = format!("the file has {} bytes, more than {}", source.len(), limits::SOURCE_BYTES_MAX);
         return Err(DeclarationError::new(Fault::Limit, None, detail));
@@ -60,7 +60,7 @@ pub fn declare(language: Language, scope: Scope<'_>, source: &str) -> Result<Dec
 }
 
 /// Adds the tools that a comment `@guard` names, or all of them if it names none. The comment is a line of its own.
-fn guarded(scope: Scope<'_>, source: &str, mut declared: Declared) -> Result<Declared, DeclarationError> {
+fn guarded(scope: Scope<'_>, source: &str, mut declared: Declarations) -> Result<Declarations, DeclarationError> {
     for (number, line) in source.lines().enumerate() {
         let comment = line.strip_prefix('#').or_else(|| line.strip_prefix("//")).map(str::trim_start);
         let rest =
@@ -88,7 +88,7 @@ fn guarded(scope: Scope<'_>, source: &str, mut declared: Declared) -> Result<Dec
 }
 
 /// Checks what all languages have in common.
-fn check(scope: Scope<'_>, declared: Declared) -> Result<Declared, DeclarationError> {
+fn check(scope: Scope<'_>, declared: Declarations) -> Result<Declarations, DeclarationError> {
     let refused = |fault, detail: String| Err(DeclarationError::new(fault, None, detail));
     if declared.tools.len() > limits::TOOLS_MAX {
         let count = declared.tools.len();

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use atlas_contract::fixture::Expected;
 use atlas_contract::{ContractError, Violation, Warning};
-use atlas_package::{PackError, Package, SKILL_FILE, Skipped};
+use atlas_package::{PackError, Package, SKILL_FILE, SkippedPath};
 use atlas_types::Digest;
 use serde_json::{Value, json};
 
@@ -262,9 +262,9 @@ pub(crate) fn absent(path: &Path) -> Failure {
 }
 
 /// The failure for a folder that was skipped during discovery.
-pub(crate) fn skipped(skipped: Skipped) -> Failure {
+pub(crate) fn skipped(skipped: SkippedPath) -> Failure {
     match skipped {
-        Skipped::Contract { path, source } => refused(&path, &source),
+        SkippedPath::Contract { path, source } => refused(&path, &source),
         other => Failure::new("E1105", Exit::Invalid, other.to_string()),
     }
 }

@@ -7,7 +7,7 @@ pub(crate) use watch::{Nodes, event_line};
 
 use std::path::{Path, PathBuf};
 
-use atlas_graph::{Finding, Level, LoadError, Loaded};
+use atlas_graph::{Finding, Level, LoadError, LoadedGraph};
 use atlas_package::{GRAPH_FILE, GraphError, GraphFolder};
 use serde_json::{Value, json};
 
@@ -125,7 +125,7 @@ fn named(folder: &Path) -> Result<PathBuf, Failure> {
     folder.canonicalize().map_err(|error| words::could_not("read", folder, &error))
 }
 
-fn read(folder: &GraphFolder) -> Result<Loaded, Failure> {
+fn read(folder: &GraphFolder) -> Result<LoadedGraph, Failure> {
     folder.read().map_err(|error| {
         let file = folder.folder.join(GRAPH_FILE);
         let failure =

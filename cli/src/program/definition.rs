@@ -7,8 +7,8 @@ use std::path::Path;
 
 use atlas_contract::schema::{Validator, never};
 use atlas_contract::{Contract, ProviderKind, Warning};
-use atlas_graph::{Finding, Graph, Kind, Level, Loaded};
-use atlas_package::{CONFIG_FILE, CONTRACT_FILE, GRAPH_FILE, GraphFolder, Known, graph_tools};
+use atlas_graph::{Finding, Graph, Kind, Level, LoadedGraph};
+use atlas_package::{CONFIG_FILE, CONTRACT_FILE, GRAPH_FILE, GraphFolder, KnownNames, graph_tools};
 use serde_json::{Value, json};
 
 use self::tools::Tools;
@@ -104,7 +104,7 @@ fn graph(root: &Path, findings: &mut Findings) {
         Ok(loaded) => loaded,
         Err(error) => return findings.fault(GRAPH_FILE, atlas_env::chain(&error)),
     };
-    let known = Known { agents_elsewhere: true, ..known(root, &loaded.graph) };
+    let known = KnownNames { agents_elsewhere: true, ..known(root, &loaded.graph) };
     for found in atlas_graph::check(&loaded, &GraphFolder { known, ..folder }) {
         match found.level {
             Level::Error => findings.fault(GRAPH_FILE, found.to_string()),
@@ -123,15 +123,19 @@ fn warning(found: &Finding) -> Warning {
 }
 
 /// The names that nodes can use, as a job knows them.
-pub(crate) fn known(root: &Path, graph: &Graph) -> Known {
+pub(crate) fn known(root: &Path, graph: &Graph) -> KnownNames {
     let tools = Tools::read(root, &graph.global_tools);
     let mut names: BTreeSet<String> = graph_tools(graph);
     names.extend(tools.names().map(str::to_owned));
-    Known { tools: Some(names), servers: Some(graph.mcp_servers.iter().cloned().collect()), ..Known::default() }
+    KnownNames {
+        tools: Some(names),
+        servers: Some(graph.mcp_servers.iter().cloned().collect()),
+        ..KnownNames::default()
+    }
 }
 
 /// What a run of a graph would find wrong besides its definition: tools, documents and schemas.
-pub(crate) fn beyond(root: &Path, loaded: &Loaded, findings: &mut Findings) {
+pub(crate) fn beyond(root: &Path, loaded: &LoadedGraph, findings: &mut Findings) {
     let graph = &loaded.graph;
     let calls = graph
         .nodes

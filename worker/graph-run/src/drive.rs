@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use atlas_env::Env;
 use atlas_graph::run::{Begin, Effect, Event, Fault, FaultKind, Run, RunError, Task, Work, WorkId};
-use atlas_graph::{AGENT_SECONDS, Graph, Kind, Loaded, RAG_SECONDS, Rag};
+use atlas_graph::{AGENT_SECONDS, Graph, Kind, LoadedGraph, RAG_SECONDS, Rag};
 use atlas_package::{GraphError, GraphFolder};
 use futures::future::{AbortHandle, Abortable};
 use futures::stream::{FuturesUnordered, StreamExt as _};
@@ -67,14 +67,14 @@ type Ended = (WorkId, Option<Result<Value, Fault>>);
 
 impl Runner<'_> {
     /// Validates a graph, if its settings do not say otherwise, and returns a run of it.
-    pub fn prepare(&self, folder: &GraphFolder, loaded: &Loaded, prompt: &str) -> Result<Run, GraphError> {
+    pub fn prepare(&self, folder: &GraphFolder, loaded: &LoadedGraph, prompt: &str) -> Result<Run, GraphError> {
         self.prepare_with(folder, loaded, prompt, self.set.clone())
     }
 
     fn prepare_with(
         &self,
         folder: &GraphFolder,
-        loaded: &Loaded,
+        loaded: &LoadedGraph,
         prompt: &str,
         set: BTreeMap<u64, Map<String, Value>>,
     ) -> Result<Run, GraphError> {

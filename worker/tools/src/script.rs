@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use atlas_tools::{Declaration, Declared, Language, Scope, declare};
+use atlas_tools::{Declaration, Declarations, Language, Scope, declare};
 use serde_json::{Value, json};
 
 use crate::environment::{HELPERS, Owner, Surroundings};
@@ -37,7 +37,7 @@ pub struct Script {
     /// The name of the file without its ending.
     stem: String,
     /// What a model is told of it.
-    pub declared: Declared,
+    pub declared: Declarations,
 }
 
 /// Why a file has no tools that can be called.

@@ -1,6 +1,6 @@
 //! Rules for single nodes: V6 to V13 and our own.
 
-use super::{Checking, Installed, inside};
+use super::{Availability, Checking, inside};
 use crate::finding::{Check, Level};
 use crate::graph::{Approval, Kind, Llm, Node, Script};
 use crate::{LengthRule, template};
@@ -30,9 +30,11 @@ pub(super) fn check(checking: &mut Checking<'_>, node: &Node) {
         }
         Kind::Agent(agent) => {
             let message = match checking.surroundings.agent(&agent.agent) {
-                Installed::Yes => None,
-                Installed::No => Some(format!("agent '{}' is not installed", agent.agent)),
-                Installed::Undefined => Some(format!("agent '{}' has neither config.yaml nor graph.yaml", agent.agent)),
+                Availability::Yes => None,
+                Availability::No => Some(format!("agent '{}' is not installed", agent.agent)),
+                Availability::Undefined => {
+                    Some(format!("agent '{}' has neither config.yaml nor graph.yaml", agent.agent))
+                }
             };
             if let Some(message) = message {
                 checking.error(Check::Agent, Some(node), "agent", message);

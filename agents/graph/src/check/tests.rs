@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{Installed, Surroundings, check};
+use super::{Availability, Surroundings, check};
 use crate::load::{Source, load};
 use crate::{Level, Lines};
 
@@ -20,11 +20,11 @@ impl Surroundings for Here {
         }
     }
 
-    fn agent(&self, name: &str) -> Installed {
+    fn agent(&self, name: &str) -> Availability {
         match name {
-            "kid" => Installed::Yes,
-            "empty" => Installed::Undefined,
-            _ => Installed::No,
+            "kid" => Availability::Yes,
+            "empty" => Availability::Undefined,
+            _ => Availability::No,
         }
     }
 
@@ -185,7 +185,7 @@ fn v12_names_are_known() {
         fn script(&self, path: &str) -> Option<String> {
             Here.script(path)
         }
-        fn agent(&self, name: &str) -> Installed {
+        fn agent(&self, name: &str) -> Availability {
             Here.agent(name)
         }
         fn tools(&self) -> Option<&BTreeSet<String>> {

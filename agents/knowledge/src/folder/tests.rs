@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Protected, list};
+use crate::{ProtectedDomains, list};
 
 struct Fixture {
     dir: tempfile::TempDir,
@@ -22,7 +22,7 @@ fn draft(id: &str, domain: &str, content: &str) -> Draft {
 
 fn acl(read: &[&str], write: &[&str]) -> Acl {
     let texts = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-    let protected = Protected(BTreeSet::from(["law".to_owned()]));
+    let protected = ProtectedDomains(BTreeSet::from(["law".to_owned()]));
     Acl { read_domains: texts(read), write_domains: texts(write), protected }
 }
 

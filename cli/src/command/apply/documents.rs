@@ -126,11 +126,11 @@ impl Reading {
         let discovery = atlas_package::discover(&[path]);
         for one in discovery.skipped {
             let place = match &one {
-                atlas_package::Skipped::Contract { path, .. }
-                | atlas_package::Skipped::Read { path, .. }
-                | atlas_package::Skipped::TooLarge { path }
-                | atlas_package::Skipped::Definition { path, .. }
-                | atlas_package::Skipped::TooMany { path } => path.clone(),
+                atlas_package::SkippedPath::Contract { path, .. }
+                | atlas_package::SkippedPath::Read { path, .. }
+                | atlas_package::SkippedPath::TooLarge { path }
+                | atlas_package::SkippedPath::Definition { path, .. }
+                | atlas_package::SkippedPath::TooMany { path } => path.clone(),
             };
             self.problems.push(Problem::whole(&place, skipped(one)));
         }

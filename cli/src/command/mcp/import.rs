@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use atlas_mcp_spec::Imported;
+use atlas_mcp_spec::ImportedServer;
 
 use crate::failure::Failure;
 
 /// The servers of a file, or the one of a name. A server that needs a login is refused, because its header would be missing.
-pub(super) fn read(file: &Path, only: Option<&str>) -> Result<Vec<Imported>, Failure> {
+pub(super) fn read(file: &Path, only: Option<&str>) -> Result<Vec<ImportedServer>, Failure> {
     let shown = file.display();
     let text =
         std::fs::read_to_string(file).map_err(|error| Failure::usage(format!("{shown} cannot be read: {error}")))?;

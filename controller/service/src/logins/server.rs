@@ -4,8 +4,8 @@
 use atlas_mcp_spec::ServerSpec;
 use atlas_model::{CallError, CallErrorKind, Reference};
 use atlas_oauth::{
-    Client, Endpoints, Expiry, OFFLINE_SCOPE, Proof, Registered, Request, Resource, ServerClient, ServerLogin, Tokens,
-    challenged_scopes, issuer_urls, registration, resource_urls,
+    Client, ClientRegistration, Endpoints, Expiry, OFFLINE_SCOPE, Proof, Request, Resource, ServerClient, ServerLogin,
+    Tokens, challenged_scopes, issuer_urls, registration, resource_urls,
 };
 use atlas_objects::{SecretProvider, SecretSpec};
 use atlas_state::State;
@@ -13,7 +13,8 @@ use atlas_types::{Expect, Object, ObjectKey, ObjectKind, ObjectName, SecretText}
 use serde_json::json;
 
 use super::renew::LOOK_EVERY;
-use super::{Issuers, LoggedIn, Login, TRIES_MAX, Whose, failed};
+use super::{LoggedIn, Login, TRIES_MAX, Whose, failed};
+use crate::issuers::Issuers;
 use crate::{Caller, Consistency, Error, ObjectChange, Service};
 
 /// What a person says when a login begins.
@@ -62,10 +63,10 @@ impl Service {
                 scopes.push(scope);
             }
         }
-        let Registered { client, basic } = match &new.client_id {
+        let ClientRegistration { client, basic } = match &new.client_id {
             Some(id) => {
                 let client = Client { id: id.clone(), secret: self.client_secret(&state, caller, new)? };
-                Registered { client, basic: None }
+                ClientRegistration { client, basic: None }
             }
             None => {
                 let client = self.register_client(&endpoints, &new.redirect_uri, &scopes).await;
@@ -165,14 +166,14 @@ impl Service {
         endpoints: &Endpoints,
         redirect: &str,
         scopes: &[String],
-    ) -> Result<Registered, CallError> {
+    ) -> Result<ClientRegistration, CallError> {
         let none = || {
             let text = "clients cannot register themselves at the issuer: register one there, then atlasctl mcp login NAME --client-id ID";
             CallError::new(CallErrorKind::Answer, text)
         };
         let request = registration(endpoints, redirect, scopes).ok_or_else(none)?;
         let (status, body) = self.ask_issuer(&request).await?;
-        Registered::read(status, &body)
+        ClientRegistration::read(status, &body)
     }
 
     /// The secret of the operator's client.

@@ -3,7 +3,9 @@
 use std::fs;
 
 use atlas_knowledge::document::Document;
-use atlas_knowledge::{Access, Acl, Change, Draft, Entry, Folder, LIST_LIMIT, Name, Protected, Query, SEARCH_LIMIT};
+use atlas_knowledge::{
+    Access, Acl, Change, Draft, Entry, Folder, LIST_LIMIT, Name, ProtectedDomains, Query, SEARCH_LIMIT,
+};
 use atlas_knowledge::{list as page, memory as shared, search as matching};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
@@ -212,7 +214,7 @@ fn acl_of(row: &Row) -> Acl {
     Acl {
         read_domains: texts(acl, "read_domains").unwrap_or_else(|| vec!["*".to_owned()]),
         write_domains: texts(acl, "write_domains").unwrap_or_default(),
-        protected: Protected(texts(acl, "protected_domains").into_iter().flatten().collect()),
+        protected: ProtectedDomains(texts(acl, "protected_domains").into_iter().flatten().collect()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Tools: their declarations.
 
-use atlas_tools::{Declared, Language, Scope, declare};
+use atlas_tools::{Declarations, Language, Scope, declare};
 use serde_json::{Value, json};
 
 use crate::matcher::Captures;
@@ -36,7 +36,13 @@ pub(super) fn declaration(row: &Row) -> Judged {
 }
 
 /// Checks one sentence that says how Atlas differs from the row.
-fn differs(row: &Row, ours: &str, declared: Option<&Declared>, answer: &Value, equal: &dyn Fn() -> Judged) -> Judged {
+fn differs(
+    row: &Row,
+    ours: &str,
+    declared: Option<&Declarations>,
+    answer: &Value,
+    equal: &dyn Fn() -> Judged,
+) -> Judged {
     let has = |words: &str| ours.contains(words);
     if has("not specified") {
         return Ok(());

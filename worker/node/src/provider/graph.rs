@@ -14,10 +14,10 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use atlas_graph::{Graph, Kind, Loaded};
+use atlas_graph::{Graph, Kind, LoadedGraph};
 use atlas_graph_run::Runner;
 use atlas_model::NanoDollars;
-use atlas_package::{GraphError, GraphFolder, Known, graph_tools};
+use atlas_package::{GraphError, GraphFolder, KnownNames, graph_tools};
 use atlas_types::{StepKey, StepKind, StepUsage, StreamKind};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -183,9 +183,9 @@ impl GraphAgent {
         }
     }
 
-    async fn load(&self, work: &Arc<Work>) -> Result<(GraphFolder, Loaded), Fault> {
+    async fn load(&self, work: &Arc<Work>) -> Result<(GraphFolder, LoadedGraph), Fault> {
         let directory = work.agent.directory.clone();
-        let known = Known { agents_elsewhere: true, ..Known::default() };
+        let known = KnownNames { agents_elsewhere: true, ..KnownNames::default() };
         // Agents of the same name beside the package would be another package.
         let folder = GraphFolder { agents: directory.join("agents"), folder: directory, known };
         let read = self.shared.env.spawn_blocking("read graph", move || folder.read().map(|loaded| (folder, loaded)));
@@ -200,7 +200,7 @@ impl GraphAgent {
         &self,
         work: &Arc<Work>,
         control: &Control<'_>,
-        loaded: &Loaded,
+        loaded: &LoadedGraph,
         workspace: &Workspace,
     ) -> Result<Option<Toolbox>, Fault> {
         let calls = |kind: &Kind| matches!(kind, Kind::Llm(llm) if llm.tools.iter().flatten().any(|name| is_own(name)));
@@ -225,7 +225,7 @@ impl GraphAgent {
         &self,
         work: &Arc<Work>,
         control: &mut Control<'_>,
-        loaded: &Loaded,
+        loaded: &LoadedGraph,
         book: &Book,
     ) -> Result<(Option<GraphModels>, Map<String, Value>), Fault> {
         let graph = &loaded.graph;
@@ -262,14 +262,14 @@ impl GraphAgent {
 }
 
 /// The names that model nodes can use.
-fn known(graph: &Graph, toolbox: Option<&Toolbox>, remote: &Remote, models: Option<&GraphModels>) -> Known {
+fn known(graph: &Graph, toolbox: Option<&Toolbox>, remote: &Remote, models: Option<&GraphModels>) -> KnownNames {
     let own = toolbox.map(Toolbox::offered).unwrap_or_default();
     let tools = graph_tools(graph).into_iter().chain(own.into_iter().map(|tool| tool.name));
     let servers = graph.mcp_servers.iter().filter(|server| remote.has(server)).cloned();
     let named = graph.nodes.iter().filter_map(|node| node.model()).chain(graph.model.as_deref());
     let has =
         |models: &GraphModels| named.filter(|name| models.named(Some(*name)).is_some()).map(str::to_owned).collect();
-    Known {
+    KnownNames {
         tools: Some(tools.collect()),
         servers: Some(servers.collect()),
         models: models.map(has),
@@ -283,7 +283,7 @@ fn is_own(name: &str) -> bool {
 }
 
 /// Sets variables to the values that the input has.
-fn give(loaded: &mut Loaded, values: Map<String, Value>) -> Result<(), String> {
+fn give(loaded: &mut LoadedGraph, values: Map<String, Value>) -> Result<(), String> {
     for (name, value) in values {
         let Value::String(value) = value else { return Err(format!("the variable \"{name}\" is no text")) };
         let mut variables = loaded.graph.variables.iter_mut();

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use atlas_mcp_spec::{Imported, ServerSpec, Transport};
+use atlas_mcp_spec::{ImportedServer, ServerSpec, Transport};
 use serde_json::{Value, json};
 
 use super::{KIND, accept};
@@ -70,11 +70,11 @@ pub(crate) struct Options {
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let servers = match (&options.from, &options.name) {
         (Some(file), name) => import::read(file, name.as_deref())?,
-        (None, Some(name)) => vec![Imported { name: name.clone(), spec: options.spec()?, needs_login: false }],
+        (None, Some(name)) => vec![ImportedServer { name: name.clone(), spec: options.spec()?, needs_login: false }],
         (None, None) => return Err(Failure::usage("give a NAME with --url or --command, or a file with --from")),
     };
     let (mut text, mut values, mut shown) = (String::new(), Vec::new(), Vec::new());
-    for Imported { name, spec, needs_login } in servers {
+    for ImportedServer { name, spec, needs_login } in servers {
         let next = if needs_login && spec.login_refused().is_none() {
             "log in: atlasctl mcp login"
         } else {

@@ -54,7 +54,7 @@ pub(crate) fn judge(row: &Row) -> Judged {
 fn run(
     row: &Row,
     config: &Config,
-    loaded: &atlas_graph::Loaded,
+    loaded: &atlas_graph::LoadedGraph,
     host: &RowHost,
 ) -> Result<Result<Ran, GraphError>, Stop> {
     let env = Env::system();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use atlas_graph::{Finding, Level, LoadErrorKind, LoadErrors, Loaded};
+use atlas_graph::{Finding, Level, LoadErrorKind, LoadErrors, LoadedGraph};
 use atlas_package::{GraphError, graph_tools};
 use serde_json::{Value, json};
 
@@ -59,7 +59,7 @@ pub(crate) fn validate(row: &Row) -> Judged {
 }
 
 /// Starts the agent as far as a validation needs it: its tools, servers, models and variables.
-fn begin(row: &Row, config: &mut Config, loaded: &Loaded) -> Result<(), GraphError> {
+fn begin(row: &Row, config: &mut Config, loaded: &LoadedGraph) -> Result<(), GraphError> {
     let graph = &loaded.graph;
     let tools = config.root.path().join("functions/tools");
     config.graph.check_start(graph, &tools)?;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use atlas_loki_agent::Config;
 use atlas_model::{Message, Tool, ToolCall};
-use atlas_supervisor::{Outcome, Tree, Waiting, supervisor_tools, teammate_tools, user_tools};
+use atlas_supervisor::{Outcome, Tree, WaitCause, supervisor_tools, teammate_tools, user_tools};
 use atlas_turn::{AutoContinue, Effect, Event, Limits, Offered, Plan, Returned, Settings, Turn, Unchecked, todo};
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ pub(super) struct Child {
     ready_ms: u64,
     calls: VecDeque<ToolCall>,
     results: Vec<Returned>,
-    waiting: Option<Waiting>,
+    waiting: Option<WaitCause>,
 }
 
 impl Child {
@@ -100,11 +100,11 @@ impl Child {
         }
     }
 
-    pub(super) fn wait(&mut self, waiting: Waiting, until_ms: u64) {
+    pub(super) fn wait(&mut self, waiting: WaitCause, until_ms: u64) {
         (self.waiting, self.ready_ms) = (Some(waiting), until_ms);
     }
 
-    pub(super) fn take_waiting(&mut self) -> Option<Waiting> {
+    pub(super) fn take_waiting(&mut self) -> Option<WaitCause> {
         self.waiting.take()
     }
 
@@ -112,8 +112,8 @@ impl Child {
     pub(super) fn wake(&mut self, tree: &Tree, now_ms: u64) {
         let ready = match &self.waiting {
             None => false,
-            Some(Waiting::Helper(id)) => tree.has_ended(id) || tree.questions().next().is_some(),
-            Some(Waiting::Reply(question)) => tree.questions().all(|open| open.id != question.id),
+            Some(WaitCause::Helper(id)) => tree.has_ended(id) || tree.questions().next().is_some(),
+            Some(WaitCause::Reply(question)) => tree.questions().all(|open| open.id != question.id),
         };
         if ready {
             self.ready_ms = now_ms;

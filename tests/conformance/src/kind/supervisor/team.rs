@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use atlas_contract::yaml;
 use atlas_loki_agent::Config;
-use atlas_supervisor::{AgentId, Agents, Answer, Call, Effect, Outcome, Settings, Summary, Tree, Waiting};
+use atlas_supervisor::{AgentId, Agents, Answer, Call, Effect, Outcome, Settings, Summary, Tree, WaitCause};
 use serde_json::Value;
 
 use super::child::{Child, Step};
@@ -164,7 +164,7 @@ impl Team {
                 Ok(child.returned(value))
             }
             Answer::Wait(waiting) => {
-                let until = if let Waiting::Reply(question) = &waiting { question.until_ms } else { u64::MAX };
+                let until = if let WaitCause::Reply(question) = &waiting { question.until_ms } else { u64::MAX };
                 child.wait(waiting, until);
                 Ok(Step::Wait)
             }

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use atlas_model::ToolCall as Asked;
-use atlas_supervisor::{AgentId, Agents, Answer, Call, Effect, Outcome, Settings, Stop, Tree, Waiting};
+use atlas_supervisor::{AgentId, Agents, Answer, Call, Effect, Outcome, Settings, Stop, Tree, WaitCause};
 use atlas_types::{JobId, SpawnStep, StepKey, Wait};
 use futures::future::{FutureExt as _, Shared};
 use serde_json::json;
@@ -158,7 +158,7 @@ impl Team {
     }
 
     /// Asks again for the answer to a call that waits.
-    pub(in crate::provider) fn resume(&mut self, waiting: Waiting, place: CallPlace, news: &News) -> Answer {
+    pub(in crate::provider) fn resume(&mut self, waiting: WaitCause, place: CallPlace, news: &News) -> Answer {
         self.learn(news);
         let known = self.known(place, news);
         let answer = self.tree.resume(&self.root, waiting, news.now_ms, &known);

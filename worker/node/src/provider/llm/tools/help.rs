@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_model::{Message, Request, ToolCall as Asked};
-use atlas_supervisor::{AgentId, Answer, Envelope, Payload, Summary, Waiting, messages};
+use atlas_supervisor::{AgentId, Answer, Envelope, Payload, Summary, WaitCause, messages};
 use atlas_turn::record::{Helped, Stopped as MayStop};
 use atlas_turn::{Key, Outcome, Returned, Turn, Used, used};
 use atlas_types::{Micros, StepKey, StepKind, StepUsage, StreamKind, Timestamp, Wait};
@@ -172,16 +172,16 @@ impl Driver<'_, '_> {
                     let (result, usage) = self.summarized(summary, (number, step), (fixed, models)).await?;
                     return Ok(Made { result, news, usage, ..Made::default() });
                 }
-                Answer::Wait(Waiting::Helper(id)) => {
+                Answer::Wait(WaitCause::Helper(id)) => {
                     let key = hashed(&("team asked", number, self.now_ms()));
                     let signal = asked.get_or_insert_with(|| calls.asked(key));
                     if !self.wait_for(&id, team, &mut news, signal).await? {
                         asked = None;
                     }
                     calls.look(team, &mut news, look).await.map_err(stopped)?;
-                    answer = team.resume(Waiting::Helper(id), place, &news);
+                    answer = team.resume(WaitCause::Helper(id), place, &news);
                 }
-                Answer::Wait(Waiting::Reply(_)) | Answer::Ask(_) => {
+                Answer::Wait(WaitCause::Reply(_)) | Answer::Ask(_) => {
                     return Err(Fault::internal("a tool for helpers asks people"));
                 }
             }
