@@ -25,7 +25,7 @@ const KINDS: [&str; 13] = [
 /// How the ids of executions begin. A job that a run carries names it with the second.
 const EXECUTIONS: [&str; 2] = ["chain-", "run-"];
 
-/// Whether an id, or the beginning of one, is that of an execution of a chain.
+/// Whether an id, or the beginning of one, is that of a run of a chain.
 pub(crate) fn is_execution(id: &str) -> bool {
     EXECUTIONS.iter().any(|prefix| id.starts_with(prefix))
 }
@@ -34,12 +34,12 @@ pub(crate) fn is_execution(id: &str) -> bool {
 pub(crate) fn job(text: &str) -> Result<String, String> {
     let id = bare(text, "job")?;
     if is_execution(&id) {
-        return Err(format!("{id} is an execution of a chain; its jobs: atlasctl job tree {id}"));
+        return Err(format!("{id} is a run of a chain; its jobs: atlasctl job tree {id}"));
     }
     Ok(id)
 }
 
-/// The id of a job or of an execution of a chain, or a unique prefix of it.
+/// The id of a job or of a run of a chain, or a unique prefix of it.
 pub(crate) fn ran(text: &str) -> Result<String, String> {
     bare(text, "job")
 }

@@ -65,7 +65,7 @@ fn is_empty(chain: &Value) -> bool {
 /// Runs a chain and returns its result.
 async fn execute(client: &Client, chain: &Value, input: &Value) -> Result<Value, Failure> {
     let started = client.post(&["api", "chains"], &[], &json!({"chain": chain, "input": input})).await?;
-    let id = started["id"].as_str().ok_or_else(|| Failure::answer("an execution is answered with an id"))?;
+    let id = started["id"].as_str().ok_or_else(|| Failure::answer("a run is answered with an id"))?;
     loop {
         let run = client.get(&["api", "chains", id], &[("wait", "30")]).await?;
         if run["result"].is_object() {

@@ -1,4 +1,4 @@
-//! Executions of chains: the same verbs as for jobs, because an id is all that a person has.
+//! Runs of chains: the same verbs as for jobs, because an id is all that a person has.
 
 mod alone;
 mod logs;
@@ -21,7 +21,7 @@ pub(crate) use alone::{is_several, jobs, only_job, retry};
 pub(crate) use logs::{Wanted, logs};
 pub(crate) use verbs::{each_job, exit, explain, follow_jobs};
 
-/// The execution with this id, or with this beginning of one.
+/// The run with this id, or with this beginning of one.
 pub(crate) async fn get(client: &Client, id: &str) -> Result<Value, Failure> {
     client.get(&["api", "chains", id], &[("view", "full")]).await
 }
@@ -51,13 +51,13 @@ pub(super) async fn show(context: &Context, id: &str) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Waits until an execution has ended, and prints its output.
+/// Waits until a run has ended, and prints its output.
 pub(super) async fn wait(context: &Context, id: &str, timeout: Option<Duration>) -> Result<Exit, Failure> {
     let run = wait_for(&context.client()?, id, timeout).await?;
     conclude(context, run)
 }
 
-/// Prints the output of an execution that has ended.
+/// Prints the output of a run that has ended.
 pub(super) async fn result(context: &Context, id: &str) -> Result<Exit, Failure> {
     let run = get(&context.client()?, id).await?;
     if !run["result"].is_object() {
@@ -69,7 +69,7 @@ pub(super) async fn result(context: &Context, id: &str) -> Result<Exit, Failure>
     conclude(context, run)
 }
 
-/// Cancels an execution with the jobs of its current steps.
+/// Cancels a run with the jobs of its current steps.
 pub(super) async fn cancel(context: &Context, id: &str) -> Result<Exit, Failure> {
     let value = context.client()?.post(&["api", "chains", id, "cancel"], &[], &json!({})).await?;
     if value["cancelled"] != json!(true) {
@@ -82,7 +82,7 @@ pub(super) async fn cancel(context: &Context, id: &str) -> Result<Exit, Failure>
     Ok(Exit::Done)
 }
 
-/// The step that failed, and why; steps count from 1. None for an execution that did not fail.
+/// The step that failed, and why; steps count from 1. None for a run that did not fail.
 pub(crate) fn failure(run: &Value) -> Option<Failure> {
     if run["status"] != "failed" {
         return None;

@@ -42,7 +42,7 @@ use crate::failure::Failure;
 pub(crate) enum Verb {
     /// Lists jobs, newest first.
     List(Listing),
-    /// Shows one job, or one execution of a chain: its node, times and result, or why it is waiting.
+    /// Shows one job, or one run of a chain: its node, times and result, or why it is waiting.
     Show(show::Options),
     /// Follows the events and log lines of a job until it has ended.
     Watch(watch::Options),
@@ -52,17 +52,17 @@ pub(crate) enum Verb {
     Events(events::Options),
     /// Explains why a job is waiting.
     Explain(explain::Options),
-    /// Prints the output of a job or of an execution of a chain that has ended.
+    /// Prints the output of a job or of a run of a chain that has ended.
     Result(result::Options),
-    /// Waits until a job and its retries, or an execution of a chain, has ended and prints its output.
+    /// Waits until a job and its retries, or a run of a chain, has ended and prints its output.
     Wait(wait::Options),
-    /// Cancels a job, or an execution of a chain; a running job is stopped with all its processes.
+    /// Cancels a job, or a run of a chain; a running job is stopped with all its processes.
     Cancel(cancel::Options),
     /// Puts a message into the inbox of a job, and wakes a parked job that waits for one.
     Message(message::Options),
-    /// Answers the question of a job or of an execution of a chain, or of a job below it.
+    /// Answers the question of a job or of a run of a chain, or of a job below it.
     Answer(JobAnswer),
-    /// Runs an ended job, or an execution of a chain, again as a new one and prints its id.
+    /// Runs an ended job, or a run of a chain, again as a new one and prints its id.
     Retry(retry::Options),
     /// Resolves a job in doubt: run it again, or mark it as completed or failed.
     Resolve(resolve::Options),
@@ -71,11 +71,11 @@ pub(crate) enum Verb {
     /// Cancels or retries all jobs that match a filter.
     #[command(subcommand)]
     Batch(batch::Verb),
-    /// Shows a job, or an execution of a chain, with its retries and the jobs that it spawned.
+    /// Shows a job, or a run of a chain, with its retries and the jobs that it spawned.
     Tree(tree::Options),
-    /// Sums up what a job, or an execution of a chain, cost, with its retries and the jobs below it.
+    /// Sums up what a job, or a run of a chain, cost, with its retries and the jobs below it.
     Cost(cost::Options),
-    /// Draws what a job, or an execution of a chain, did, and when; the same as atlasctl trace show.
+    /// Draws what a job, or a run of a chain, did, and when; the same as atlasctl trace show.
     Trace(trace::Options),
     /// Lists the recorded steps of a job.
     Steps(steps::Options),

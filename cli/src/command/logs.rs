@@ -25,7 +25,7 @@ const SHORT_ID: usize = 12;
 /// Options of `atlasctl logs`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Job id, id of an execution of a chain, agent name or node name; KIND/NAME if ambiguous.
+    /// Job id, id of a run of a chain, agent name or node name; KIND/NAME if ambiguous.
     #[arg(value_name = "JOB|AGENT|NODE", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     of: String,
     /// Stream new lines until the job has ended; for an agent or a node, include new jobs until Ctrl-C.

@@ -1,4 +1,4 @@
-//! `atlasctl trace`: what a job or an execution of a chain did, and when.
+//! `atlasctl trace`: what a job or a run of a chain did, and when.
 
 mod draw;
 mod list;
@@ -27,14 +27,14 @@ const JOBS_MAX: usize = 100;
 pub(crate) enum Verb {
     /// Lists the traces of jobs that completed or failed, the latest first.
     List(list::Options),
-    /// Draws what a job or an execution of a chain did: its phases, model calls, checks, retries and the jobs that it spawned.
+    /// Draws what a job or a run of a chain did: its phases, model calls, checks, retries and the jobs that it spawned.
     Show(Options),
 }
 
 /// Which jobs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Ids of jobs or of executions of chains, or unique prefixes of them, also as printed by -o name.
+    /// Ids of jobs or of runs of chains, or unique prefixes of them, also as printed by -o name.
     #[arg(required = true, value_name = "ID", value_parser = names::ran)]
     ids: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! The tool `chain_run`: starts an execution of a stored chain, or goes on waiting for one.
+//! The tool `chain_run`: starts a run of a stored chain, or goes on waiting for one.
 
 use atlas_service::{ChainSource, ChainStart, View};
 use bytes::Bytes;
@@ -24,7 +24,7 @@ impl Call<'_> {
                 let run = service.start_chain(&self.caller, start).await.map_err(|error| error_text(&error))?;
                 (run.execution(), true)
             }
-            _ => return Err("give 'chain' to start an execution, or 'id' to wait for one".to_owned()),
+            _ => return Err("give 'chain' to start a run, or 'id' to wait for one".to_owned()),
         };
         let waited = tokio::select! {
             waited = service.wait_chain_run(&self.caller, &id, View::Plain, wait) => waited,
@@ -41,7 +41,7 @@ impl Call<'_> {
     }
 }
 
-/// The execution as it is shown to models: no more than they need.
+/// The run as it is shown to models: no more than they need.
 fn shown(run: &Value) -> CallToolResult {
     let mut members: Map<String, Value> = ["id", "chain_name", "status", "current_step", "total_steps"]
         .iter()

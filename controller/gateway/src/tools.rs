@@ -135,7 +135,7 @@ impl ToolName {
                 json!({
                     "chain": { "type": "string", "description": "The name of a stored chain." },
                     "input": { "type": "object" },
-                    "id": { "type": "string", "description": "An execution to wait for, instead of a new one." },
+                    "id": { "type": "string", "description": "A run to wait for, instead of a new one." },
                     "wait_seconds": wait_schema()
                 }),
                 &[],

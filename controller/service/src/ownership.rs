@@ -1,4 +1,4 @@
-//! Who may change what somebody began: jobs, executions of chains and conversations.
+//! Who may change what somebody began: jobs, runs of chains and conversations.
 //!
 //! Whoever began something may change it as long as it may submit jobs; others need the right to control the jobs of others. The
 //! functions behind all doors decide here, and no door does.
@@ -25,7 +25,7 @@ impl Caller {
         if began_by == Some(&self.principal) { Ok(()) } else { self.needs(Right::JobsControl) }
     }
 
-    /// Refuses a caller that may not cancel an execution of a chain.
+    /// Refuses a caller that may not cancel a run of a chain.
     pub(crate) fn may_control_run(&self, run: &atlas_types::Run) -> Result<(), Error> {
         self.may_control(Some(&run.principal))
     }

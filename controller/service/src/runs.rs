@@ -190,7 +190,7 @@ impl Service {
         match found.next() {
             None => Ok(run),
             Some(other) => Err(Error::Malformed(format!(
-                "\"{text}\" matches several executions: {}, {}",
+                "\"{text}\" matches several runs: {}, {}",
                 run.id.execution(),
                 other.id.execution()
             ))),
@@ -204,7 +204,7 @@ impl Service {
     }
 }
 
-/// Whether a text is the id of an execution, or the beginning of one, and not of a job.
+/// Whether a text is the id of a run, or the beginning of one, and not of a job.
 pub(crate) fn is_execution(id: &str) -> bool {
     [RunId::EXECUTION, RunId::PREFIX].iter().any(|prefix| id.starts_with(prefix))
 }

@@ -81,7 +81,7 @@ impl Service {
         Ok(traces)
     }
 
-    /// The trace of a job; none for a job that is unknown, has not ended or was cancelled. For the id of an execution of a chain, the trace
+    /// The trace of a job; none for a job that is unknown, has not ended or was cancelled. For the id of a run of a chain, the trace
     /// of that.
     pub async fn trace(&self, caller: &Caller, id: &str, consistency: Consistency) -> Result<Value, Error> {
         if is_execution(id) {

@@ -94,7 +94,7 @@ catalogue! {
     CREDENTIAL_LOST = "E3015" Gone "the credential of the caller was lost";
     NO_SUCH_STEP = "E3016" Invalid "the job has not recorded this step";
     NO_JOURNAL_ROOM = "E3020" Busy "the cluster has no room for another journal";
-    UNKNOWN_RUN = "E3030" NotFound "no such chain execution";
+    UNKNOWN_RUN = "E3030" NotFound "no such chain run";
     UNKNOWN_TRACE = "E3031" NotFound "no such trace";
     UNKNOWN_QUESTION = "E3040" NotFound "no such question";
     QUESTION_CLOSED = "E3041" Conflict "the question is not open any more";

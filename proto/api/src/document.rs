@@ -43,7 +43,7 @@ const TAGS: &[(&str, &str, &[&str])] = &[
     ("jobs", "Submitting, reading and changing jobs.", &["/api/jobs"]),
     ("traces", "What ended jobs did.", &["/api/traces"]),
     ("events", "Changes of all jobs, as a stream.", &["/api/events", "/ws"]),
-    ("chains", "Executions of chains.", &["/api/chains"]),
+    ("chains", "Runs of chains.", &["/api/chains"]),
     ("questions", "What jobs ask people.", &["/api/questions"]),
     ("agents", "Agent versions and their contracts.", &["/api/agents"]),
     ("conversations", "Messages to agents and their answers.", &["/api/conversations", "/.well-known/mcp/"]),

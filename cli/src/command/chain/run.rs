@@ -39,7 +39,7 @@ pub(crate) struct Options {
     /// Input as JSON, @FILE, or - for stdin.
     #[arg(short, long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
     input: Option<String>,
-    /// Print only the id of the execution and return immediately.
+    /// Print only the id of the run and return immediately.
     #[arg(short, long, conflicts_with = "follow")]
     detach: bool,
     /// Report each step, and stream its log lines and models' answers to stderr.
@@ -48,15 +48,15 @@ pub(crate) struct Options {
     /// Priority of its jobs; higher runs first.
     #[arg(short, long, default_value_t = 0, allow_negative_numbers = true)]
     priority: i64,
-    /// Maximum time to wait; the execution continues after that.
+    /// Maximum time to wait; the run continues after that.
     #[arg(long, value_name = "DURATION", value_parser = words::parse_duration)]
     timeout: Option<Duration>,
-    /// Idempotency key; a repeated request with the same key returns the first execution.
+    /// Idempotency key; a repeated request with the same key returns the first run.
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
 }
 
-/// An execution to start, and how far to go along with it.
+/// A run to start, and how far to go along with it.
 pub(crate) struct Start<'a> {
     /// A definition, or the name of a stored chain.
     pub(crate) chain: Value,
@@ -86,7 +86,7 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     start(context, &client, &wanted).await
 }
 
-/// Starts an execution, waits for its end and prints its output.
+/// Starts a run, waits for its end and prints its output.
 pub(crate) async fn start(context: &Context, client: &Client, start: &Start<'_>) -> Result<Exit, Failure> {
     let body = json!({"chain": start.chain, "input": start.input, "priority": start.priority});
     let path = ["api", "chains"];
@@ -94,7 +94,7 @@ pub(crate) async fn start(context: &Context, client: &Client, start: &Start<'_>)
         Some(key) => client.post_named(&path, &[], &body, key).await?,
         None => client.post(&path, &[], &body).await?,
     };
-    let id = started["id"].as_str().ok_or_else(|| Failure::answer("an execution is answered with an id"))?.to_owned();
+    let id = started["id"].as_str().ok_or_else(|| Failure::answer("a run is answered with an id"))?.to_owned();
     if start.detach {
         context.show(&Shown { value: started, text: format!("{id}\n"), names: vec![id.clone()] })?;
         context.next(&format!("next: atlasctl job wait {id}   or: atlasctl job logs {id} --follow"));
@@ -102,7 +102,7 @@ pub(crate) async fn start(context: &Context, client: &Client, start: &Start<'_>)
     }
     let waited = tokio::select! {
         waited = attend(context, client, &id, start) => Some(waited?),
-        // Ctrl-C ends this program, not the execution.
+        // Ctrl-C ends this program, not the run.
         _ = tokio::signal::ctrl_c() => None,
     };
     let Some(run) = waited else {
@@ -116,7 +116,7 @@ pub(crate) async fn start(context: &Context, client: &Client, start: &Start<'_>)
     conclude(context, run)
 }
 
-/// Waits until an execution has ended, or the time is over, and returns it.
+/// Waits until a run has ended, or the time is over, and returns it.
 pub(crate) async fn wait(client: &Client, id: &str, timeout: Option<Duration>) -> Result<Value, Failure> {
     wait_in_steps(client, id, timeout, WAIT_STEP, async |_, _| Ok(())).await
 }
@@ -134,7 +134,7 @@ async fn attend(context: &Context, client: &Client, id: &str, start: &Start<'_>)
     wait_in_steps(client, id, start.timeout, FOLLOW_STEP, each).await
 }
 
-/// Waits at most `step_max` in one request, and calls `each` with the execution and the time that is left after it.
+/// Waits at most `step_max` in one request, and calls `each` with the run and the time that is left after it.
 async fn wait_in_steps(
     client: &Client,
     id: &str,
@@ -175,7 +175,7 @@ async fn follow(
     Ok(steps.len())
 }
 
-/// Prints the output of a completed execution; any other end is an error.
+/// Prints the output of a completed run; any other end is an error.
 pub(crate) fn conclude(context: &Context, run: Value) -> Result<Exit, Failure> {
     let exit = execution::exit(&run);
     if !context.form.is_text() {
@@ -190,7 +190,7 @@ pub(crate) fn conclude(context: &Context, run: Value) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The output of a completed execution as a line.
+/// The output of a completed run as a line.
 fn output(run: &Value, exit: Exit) -> Result<String, Failure> {
     let id = run["id"].as_str().unwrap_or_default();
     if let (Exit::JobFailed, Some(failure)) = (exit, execution::failure(run)) {

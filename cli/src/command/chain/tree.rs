@@ -1,4 +1,4 @@
-//! The steps of an execution as a tree.
+//! The steps of a run as a tree.
 
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ fn left(step: &Value) -> String {
     format!("   {}  {why}", step["name"].as_str().unwrap_or_default())
 }
 
-/// The execution, its chain, and the number of steps.
+/// The run, its chain, and the number of steps.
 pub(super) fn title(run: &Value) -> String {
     let text = |member: &str| run[member].as_str().unwrap_or_default();
     let steps = words::count(run["total_steps"].as_u64().unwrap_or_default(), "step");

@@ -1,4 +1,4 @@
-//! The log lines of all jobs of an execution.
+//! The log lines of all jobs of a run.
 
 use serde_json::Value;
 
@@ -14,12 +14,12 @@ use crate::output::Shown;
 /// Which lines.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted<'a> {
-    /// Whether to go on until the execution has ended.
+    /// Whether to go on until the run has ended.
     pub(crate) follow: bool,
     pub(crate) which: &'a job::WhichLines,
 }
 
-/// Prints the log lines of the jobs of an execution, each with the number of its step.
+/// Prints the log lines of the jobs of a run, each with the number of its step.
 pub(crate) async fn logs(context: &Context, id: &str, wanted: Wanted<'_>) -> Result<Exit, Failure> {
     let client = context.client()?;
     if wanted.follow {

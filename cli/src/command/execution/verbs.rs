@@ -1,4 +1,4 @@
-//! Verbs of jobs for the jobs of an execution.
+//! Verbs of jobs for the jobs of a run.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::output::Shown;
 /// Longest wait for the next step.
 const NEXT_STEP: Duration = Duration::from_millis(500);
 
-/// Runs a verb for each job of an execution, in the order of the steps.
+/// Runs a verb for each job of a run, in the order of the steps.
 pub(crate) async fn each_job(
     context: &Context,
     id: &str,
@@ -32,7 +32,7 @@ pub(crate) async fn each_job(
     Ok(Exit::Done)
 }
 
-/// Follows the jobs of one step after the other, and their retries, until the execution has ended, and returns it. `each` gets the
+/// Follows the jobs of one step after the other, and their retries, until the run has ended, and returns it. `each` gets the
 /// place of the step and the job, and returns when the job has ended.
 pub(crate) async fn follow_jobs(
     client: &Client,
@@ -56,7 +56,7 @@ pub(crate) async fn follow_jobs(
             return Ok(run);
         }
         if steps.len() == followed {
-            // The answer comes when the execution ends, or after this time.
+            // The answer comes when the run ends, or after this time.
             let wait = format!("{:.3}", NEXT_STEP.as_secs_f64());
             client.get(&["api", "chains", id], &[("wait", &wait)]).await?;
         }
@@ -64,7 +64,7 @@ pub(crate) async fn follow_jobs(
     }
 }
 
-/// Explains what an execution waits for: the jobs of its steps that have not ended, each with `verb`.
+/// Explains what a run waits for: the jobs of its steps that have not ended, each with `verb`.
 pub(crate) async fn explain(
     context: &Context,
     id: &str,
@@ -90,7 +90,7 @@ pub(crate) async fn explain(
     Ok(Exit::Done)
 }
 
-/// How a command ends that went along with an execution.
+/// How a command ends that went along with a run.
 pub(crate) fn exit(run: &Value) -> Exit {
     match run["status"].as_str().unwrap_or_default() {
         "completed" => Exit::Done,

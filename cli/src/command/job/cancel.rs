@@ -12,7 +12,7 @@ use crate::output::Shown;
 /// Options of `atlasctl job cancel`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Ids of jobs or of executions of chains, or unique prefixes of them, also as printed by -o name.
+    /// Ids of jobs or of runs of chains, or unique prefixes of them, also as printed by -o name.
     #[arg(required = true, value_name = "ID", value_parser = names::ran)]
     ids: Vec<String>,
 }
@@ -21,7 +21,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     names::each(context, &options.ids, async |id| cancel(context, id).await).await
 }
 
-/// Cancels a job, or an execution of a chain.
+/// Cancels a job, or a run of a chain.
 pub(crate) async fn cancel(context: &Context, id: &str) -> Result<Exit, Failure> {
     if execution::is_one(id) {
         return execution::cancel(context, id).await;

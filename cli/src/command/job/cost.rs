@@ -14,7 +14,7 @@ use crate::words;
 /// Options of `atlasctl job cost`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Ids of jobs or of executions of chains, or unique prefixes of them, also as printed by -o name.
+    /// Ids of jobs or of runs of chains, or unique prefixes of them, also as printed by -o name.
     #[arg(required = true, value_name = "ID", value_parser = names::ran)]
     ids: Vec<String>,
 }
@@ -50,7 +50,7 @@ async fn cost(context: &Context, id: &str) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// All jobs of a tree; an execution of a chain is none.
+/// All jobs of a tree; a run of a chain is none.
 fn flatten<'t>(tree: &'t Tree, jobs: &mut Vec<&'t Job>) {
     if tree.job.id.starts_with("job-") {
         jobs.push(&tree.job);

@@ -44,7 +44,7 @@ impl Happening {
 /// Options of `atlasctl job events`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Id of a job or of an execution of a chain, or a unique prefix of it, also as printed by -o name.
+    /// Id of a job or of a run of a chain, or a unique prefix of it, also as printed by -o name.
     #[arg(value_name = "ID", value_parser = names::ran)]
     id: String,
     /// Stream new lines until the job has ended.

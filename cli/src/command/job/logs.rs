@@ -20,7 +20,7 @@ const LEVELS: [&str; 4] = ["debug", "info", "warning", "error"];
 /// Options of `atlasctl job logs`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Id of a job or of an execution of a chain, or a unique prefix of it, also as printed by -o name.
+    /// Id of a job or of a run of a chain, or a unique prefix of it, also as printed by -o name.
     #[arg(value_name = "ID", value_parser = names::ran)]
     id: String,
     /// Stream new lines until the job has ended.
@@ -63,7 +63,7 @@ impl Which {
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     if options.deltas && execution::is_one(&options.id) {
-        let failure = Failure::usage("--deltas follows one job, and this is an execution of a chain");
+        let failure = Failure::usage("--deltas follows one job, and this is a run of a chain");
         return Err(failure.with_next(format!("its jobs: atlasctl job tree {}", options.id)));
     }
     if !options.deltas {
@@ -89,7 +89,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     followed.map(|()| Exit::Done)
 }
 
-/// Prints the log lines of one job, or of the jobs of an execution of a chain.
+/// Prints the log lines of one job, or of the jobs of a run of a chain.
 pub(crate) async fn of_job(context: &Context, id: &str, goes_on: bool, which: &Which) -> Result<Exit, Failure> {
     if execution::is_one(id) {
         return execution::logs(context, id, execution::Wanted { follow: goes_on, which }).await;

@@ -16,7 +16,7 @@ use crate::words;
 /// Options of `atlasctl job show`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Ids of jobs or of executions of chains, or unique prefixes of them, also as printed by -o name.
+    /// Ids of jobs or of runs of chains, or unique prefixes of them, also as printed by -o name.
     #[arg(required = true, value_name = "ID", value_parser = names::ran)]
     ids: Vec<String>,
 }

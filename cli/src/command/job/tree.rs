@@ -17,7 +17,7 @@ use crate::words;
 /// Options of `atlasctl job tree`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Ids of jobs or of executions of chains, or unique prefixes of them, also as printed by -o name.
+    /// Ids of jobs or of runs of chains, or unique prefixes of them, also as printed by -o name.
     #[arg(required = true, value_name = "ID", value_parser = names::ran)]
     ids: Vec<String>,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Options {
 /// The columns of a tree.
 pub(crate) const HEADS: [&str; 6] = ["JOB", "AGENT", "STATUS", "TOOK", "NODE", "COST"];
 
-/// A job, or an execution of a chain, with the jobs below it.
+/// A job, or a run of a chain, with the jobs below it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Tree {

@@ -16,7 +16,7 @@ use crate::output::Shown;
 /// Options of `atlasctl job watch`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Id of a job or of an execution of a chain, or a unique prefix of it, also as printed by -o name.
+    /// Id of a job or of a run of a chain, or a unique prefix of it, also as printed by -o name.
     #[arg(value_name = "ID", value_parser = names::ran)]
     id: String,
 }

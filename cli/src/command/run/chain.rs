@@ -53,7 +53,7 @@ pub(super) async fn run(
     start(context, client, &wanted).await
 }
 
-/// The first option that was given and that executions of chains do not have.
+/// The first option that was given and that runs of chains do not have.
 fn only_for_jobs(options: &Options) -> Option<&'static str> {
     let given = [
         (options.at.is_some(), "--at"),

@@ -60,7 +60,7 @@ pub(crate) async fn list(door: &HttpDoor, caller: &Caller, request: &Request) ->
     Ok(json(StatusCode::OK, &Value::Array(runs)))
 }
 
-/// `GET /api/chains/{id}`; with `?wait=` it waits until the execution has ended.
+/// `GET /api/chains/{id}`; with `?wait=` it waits until the run has ended.
 pub(crate) async fn get(door: &HttpDoor, caller: &Caller, request: &Request, id: &str) -> Answer {
     let run = match request.query().seconds("wait", door.limits.wait_max)? {
         Some(wait) => door.service.wait_chain_run(caller, id, request.view(), wait).await?,
@@ -75,7 +75,7 @@ pub(crate) async fn check(door: &HttpDoor, caller: &Caller, request: &mut Reques
     Ok(json(StatusCode::OK, &door.service.check_chain(caller, read(&body)?.0.chain).await?))
 }
 
-/// `GET /api/chains/{id}/tree`: the execution with the jobs of its steps and all jobs below them.
+/// `GET /api/chains/{id}/tree`: the run with the jobs of its steps and all jobs below them.
 pub(crate) async fn tree(door: &HttpDoor, caller: &Caller, request: &Request, id: &str) -> Answer {
     Ok(ready_json(StatusCode::OK, door.service.chain_tree(caller, id, request.consistency()).await?))
 }

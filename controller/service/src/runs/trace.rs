@@ -1,4 +1,4 @@
-//! The trace of an execution of a chain (compatibility §13.3): those of the jobs of its steps, and their sums.
+//! The trace of a run of a chain (compatibility §13.3): those of the jobs of its steps, and their sums.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::{Caller, Consistency, Error, Service};
 const JOBS_MAX: usize = 500;
 
 impl Service {
-    /// The trace of an execution, which may still run: the jobs that have ended, a step's failed jobs before those that they were retried as.
+    /// The trace of a run, which may not have ended: the jobs that have ended, a step's failed jobs before those that they were retried as.
     pub(crate) async fn chain_trace(
         &self,
         caller: &Caller,

@@ -1,4 +1,4 @@
-//! An execution of a chain with the jobs of its steps and all jobs below them.
+//! A run of a chain with the jobs of its steps and all jobs below them.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::view::View;
 use crate::{Caller, Consistency, Error, Service};
 
 impl Service {
-    /// The execution in its full view as JSON text, with the trees of its steps' jobs in `children`.
+    /// The run in its full view as JSON text, with the trees of its steps' jobs in `children`.
     pub async fn chain_tree(&self, caller: &Caller, id: &str, consistency: Consistency) -> Result<Vec<u8>, Error> {
         let run = self.find_run(caller, id, consistency).await?;
         let shown = self.show_run(&run, View::Full).await?;

@@ -26,18 +26,18 @@ pub(super) const OPERATIONS: &[Operation] = &[
         Chains::StartChain.id(),
         in_namespace(Right::JobsSubmit),
         "/api/chains",
-        "Runs a chain. The answer is sent once the execution is durable.",
+        "Runs a chain. The answer is sent once the run is durable.",
     )
     .compatible()
     .takes(&[
-        query("wait", Kind::Number, "seconds to wait for the end of the execution, which is then the answer"),
+        query("wait", Kind::Number, "seconds to wait for the end of the run, which is then the answer"),
         VIEW,
         IDEMPOTENCY_KEY,
     ])
     .body(Body::Json("ChainStart"))
     .answers(&[
-        created("the execution is pending", &[Content::Json("ChainId")]),
-        ok("with `wait`: the execution", &[Content::Json("ChainRun")]),
+        created("the run is pending", &[Content::Json("ChainId")]),
+        ok("with `wait`: the run", &[Content::Json("ChainRun")]),
     ])
     .refuses(&[WRITE, BODY, STORED, &[UNKNOWN_OBJECT, LIMIT_REACHED, CLUSTER_FULL, UNKNOWN_RUN]]),
     post(
@@ -53,31 +53,31 @@ pub(super) const OPERATIONS: &[Operation] = &[
         Chains::ListChainRuns.id(),
         in_namespace(Right::JobsRead),
         "/api/chains",
-        "Executions of chains, newest first. Those that ended last are kept.",
+        "Runs of chains, newest first. Those that ended last are kept.",
     )
     .compatible()
-    .takes(&[query("status", Kind::Text, "only executions with this status"), LIMIT, VIEW, CONSISTENCY])
-    .answers(&[ok("the executions", &[Content::List("ChainRun")])])
+    .takes(&[query("status", Kind::Text, "only runs with this status"), LIMIT, VIEW, CONSISTENCY])
+    .answers(&[ok("the runs", &[Content::List("ChainRun")])])
     .refuses(&[READ, STORED]),
-    get(Chains::GetChainRun.id(), in_namespace(Right::JobsRead), "/api/chains/{id}", "One execution of a chain.")
+    get(Chains::GetChainRun.id(), in_namespace(Right::JobsRead), "/api/chains/{id}", "One run of a chain.")
         .compatible()
-        .takes(&[query("wait", Kind::Number, "seconds to wait for the end of the execution"), VIEW, CONSISTENCY])
-        .answers(&[ok("the execution", &[Content::Json("ChainRun")])])
+        .takes(&[query("wait", Kind::Number, "seconds to wait for the end of the run"), VIEW, CONSISTENCY])
+        .answers(&[ok("the run", &[Content::Json("ChainRun")])])
         .refuses(&[READ, STORED, &[UNKNOWN_RUN]]),
     get(
         Chains::GetChainTree.id(),
         in_namespace(Right::JobsRead),
         "/api/chains/{id}/tree",
-        "One execution of a chain with the jobs of its steps, their retries and the jobs that they spawned.",
+        "One run of a chain with the jobs of its steps, their retries and the jobs that they spawned.",
     )
     .takes(&[CONSISTENCY])
-    .answers(&[ok("the execution in its full view, with the jobs", &[Content::Json("ChainTree")])])
+    .answers(&[ok("the run in its full view, with the jobs", &[Content::Json("ChainTree")])])
     .refuses(&[READ, STORED, &[UNKNOWN_RUN]]),
     post(
         Chains::CancelChainRun.id(),
         OWN_OR_CONTROL,
         "/api/chains/{id}/cancel",
-        "Cancels an execution and the job of its current step.",
+        "Cancels a run and the job of its current step.",
     )
     .takes(&[IDEMPOTENCY_KEY])
     .answers(&[ok("whether it was cancelled; false if it had ended", &[Content::Json("Cancelled")])])

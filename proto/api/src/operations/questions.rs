@@ -92,12 +92,12 @@ pub(super) const OPERATIONS: &[Operation] = &[
         Questions::GetTrace.id(),
         in_namespace(Right::JobsRead),
         "/api/traces/{id}",
-        "What one job did, with the checks of its agent; or what the jobs of one execution of a chain did.",
+        "What one job did, with the checks of its agent; or what the jobs of one run of a chain did.",
     )
     .compatible()
     .takes(&[CONSISTENCY])
     .answers(&[ok(
-        "the trace; that of an execution has its sums and the traces of its jobs in `steps`",
+        "the trace; that of a run has its sums and the traces of its jobs in `steps`",
         &[Content::Json("Trace")],
     )])
     .refuses(&[READ, STORED, &[AMBIGUOUS_JOB, UNKNOWN_TRACE]]),

@@ -62,7 +62,7 @@ pub(super) fn execution(row: &Row, bench: &Bench) -> Judged {
     compare(&row.expect, &shown(&row.expect, run), &Captures::new())
 }
 
-/// The execution of a chain without steps.
+/// The run of a chain without steps.
 fn empty(chain: &Chain, input: &Value) -> Value {
     json!({
         "chain_name": chain.name, "status": "completed", "input_data": input, "current_step": -1, "total_steps": 0,

@@ -99,7 +99,7 @@ enum Heard {
 }
 
 fn heard(text: &str) -> Heard {
-    // No such job, object, execution of a chain, question.
+    // No such job, object, run of a chain, question.
     let unknown = ["E3001", "E1115", "E3030", "E3040", r#"cancelled\":false"#, r#""cancelled":false"#];
     match text {
         text if text.contains("E2107") => Heard::Refused,
