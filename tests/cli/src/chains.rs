@@ -234,7 +234,7 @@ fn an_execution_answers_the_verbs_of_jobs() {
     write("bad.yaml", "name: bad\nsteps: [{agent: hello}, {agent: wrong}]\n");
     write("counting.yaml", "name: counting\nsteps: [{agent: count}]\n");
     write("broken.yaml", BROKEN);
-    let mut session = laptop.session("An execution answers the verbs of jobs");
+    let mut session = laptop.session("A run of a chain answers the verbs of jobs");
     session.quiet("atlasctl deploy good.yaml bad.yaml");
     let started = session.run("atlasctl run good at=$PWD/first --detach").trim().to_owned();
     let times = r"sed -E 's/[0-9.]+ (ms|s)/<time>/g; s/ *━+//; s/<1 ms/<time>/g' | tr -s ' '";
@@ -252,7 +252,7 @@ fn an_execution_answers_the_verbs_of_jobs() {
     session.run(&format!("atlasctl job explain {started}"));
     session.run(&format!("atlasctl job cancel {started}"));
     session.run(&format!("atlasctl job retry {started}"));
-    // One key starts one execution.
+    // One key starts one run.
     let keyed = |arguments: &str| format!("atlasctl run good {arguments} --idempotency-key once --detach --quiet");
     let first = session.run(&keyed("at=$PWD/keyed")).trim().to_owned();
     assert_eq!(session.run(&keyed("at=$PWD/keyed")).trim(), first);
@@ -266,5 +266,5 @@ fn an_execution_answers_the_verbs_of_jobs() {
     session.run(&format!("atlasctl job tree {} | {times}", first.trim()));
     session.run("atlasctl run bad name=Ada");
     session.run("atlasctl chain check broken.yaml");
-    expect_file!["../transcripts/executions.txt"].assert_eq(&session.page());
+    expect_file!["../transcripts/chain-runs.txt"].assert_eq(&session.page());
 }
