@@ -60,6 +60,16 @@ fn ids_stay_one_segment() {
     assert!(Client::new("ftp://127.0.0.1").is_err());
 }
 
+#[test]
+fn the_text_of_a_warning_is_shown() {
+    assert_eq!(
+        text_of(r#"299 atlas "the member 'inptu' is ignored; did you mean 'input'?""#),
+        "the member 'inptu' is ignored; did you mean 'input'?"
+    );
+    assert_eq!(text_of(r#"299 atlas "the member 'a\"' is ignored""#), r#"the member 'a"' is ignored"#);
+    assert_eq!(text_of("110 - stale"), "110 - stale");
+}
+
 /// A controller that answers one request with `answer`, and returns the request.
 fn controller(answer: &'static str) -> (String, std::thread::JoinHandle<String>) {
     use std::io::{Read, Write};

@@ -4,6 +4,7 @@ mod check;
 mod definition;
 mod graph;
 mod run;
+mod runs;
 mod tree;
 
 use serde::Deserialize;
@@ -36,6 +37,8 @@ pub(crate) enum Verb {
     Graph(graph::Options),
     /// Runs a stored chain, or one in a file, and prints its output.
     Run(run::Options),
+    /// Lists runs of chains, newest first. The verbs of atlasctl job take their ids.
+    Runs(runs::Options),
 }
 
 /// Options of `atlasctl chain list`.
@@ -93,6 +96,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
         Verb::Check(options) => check::run(context, options).await,
         Verb::Graph(options) => graph::run(context, options).await,
         Verb::Run(options) => run::run(context, options).await,
+        Verb::Runs(options) => runs::run(context, options).await,
     }
 }
 

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::api;
 use crate::client::Client;
+use crate::command::execution;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -29,8 +30,8 @@ pub(crate) enum Verb {
 /// Options of `atlasctl question list`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Only those of this job and of the jobs below it.
-    #[arg(long, value_name = "ID", value_parser = names::job)]
+    /// Only those of this job, or of this run of a chain, and of the jobs below it.
+    #[arg(long, value_name = "ID", value_parser = names::ran)]
     job: Option<String>,
     /// Also questions that have ended, of jobs that the cluster still has.
     #[arg(long)]
@@ -63,8 +64,8 @@ pub(crate) struct Answer {
 /// Options of `atlasctl job answer`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct JobAnswer {
-    /// Job id, or a unique prefix of it.
-    #[arg(value_name = "ID", value_parser = names::job)]
+    /// Id of a job or of a run of a chain, or a unique prefix of it.
+    #[arg(value_name = "ID", value_parser = names::ran)]
     id: String,
     /// The answer, as in atlasctl question answer. Left out on a terminal, all open questions are asked.
     #[arg(value_name = "ANSWER", allow_hyphen_values = true)]
@@ -94,10 +95,23 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
 }
 
 async fn list(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let client = context.client()?;
     let mut query = vec![("limit", LISTED)];
-    query.extend(options.job.as_deref().map(|job| ("job", job)));
     query.extend(options.all.then_some(("status", "all")));
-    let found = context.client()?.get(&["api", "questions"], &query).await?;
+    let jobs = match options.job.as_deref() {
+        None => Vec::new(),
+        Some(id) if execution::is_one(id) => execution::jobs(&client, id).await?,
+        Some(id) => vec![id.to_owned()],
+    };
+    let mut found = Vec::new();
+    for job in &jobs {
+        let of_job = [&query[..], &[("job", job)]].concat();
+        found.extend(api::read::<Vec<Value>>(&client.get(&["api", "questions"], &of_job).await?)?);
+    }
+    let found = match options.job {
+        None => client.get(&["api", "questions"], &query).await?,
+        Some(_) => Value::Array(found),
+    };
     let name = |question: &Question| format!("question/{}", question.id);
     let list = List { columns: &COLUMNS, members: members::QUESTION, name };
     if context.list(found, &options.list, &list)? == 0 {
@@ -135,7 +149,15 @@ fn text(question: &Question) -> String {
 /// Answers the open question of a job, or on a terminal all of them.
 pub(crate) async fn of_job(context: &Context, options: &JobAnswer) -> Result<Exit, Failure> {
     let client = context.client()?;
-    let open = questions::open(&client, &options.id).await?;
+    let open = if execution::is_one(&options.id) {
+        let mut open = Vec::new();
+        for job in execution::jobs(&client, &options.id).await? {
+            open.extend(questions::open(&client, &job).await?);
+        }
+        open
+    } else {
+        questions::open(&client, &options.id).await?
+    };
     let next = format!("what it does: atlasctl job show {}", options.id);
     match (open.as_slice(), &options.answer) {
         ([], _) => {

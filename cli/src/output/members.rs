@@ -204,6 +204,26 @@ pub(crate) const CONVERSATION: Members = Members(&[
     "messages",
 ]);
 
+/// Members of a run of a chain.
+pub(crate) const RUN: Members = Members(&[
+    "id",
+    "chain_name",
+    "status",
+    "input_data",
+    "created_at",
+    "completed_at",
+    "current_step",
+    "total_steps",
+    "result",
+    "revision",
+    "definition",
+    "priority",
+    "version",
+    "step_jobs",
+    "failure",
+    "job_id",
+]);
+
 /// Members of a question.
 pub(crate) const QUESTION: Members = Members(&[
     "id",
@@ -272,7 +292,7 @@ mod tests {
     use super::*;
 
     /// The API's schemas of its objects.
-    const SCHEMAS: &str = include_str!("../../../controller/server/src/http/api/schemas.json");
+    const SCHEMAS: &str = include_str!("../../../proto/api/src/schemas.json");
 
     #[test]
     fn members_are_those_of_the_api() {

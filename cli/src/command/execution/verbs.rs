@@ -25,11 +25,14 @@ pub(crate) async fn each_job(
     if jobs.is_empty() {
         context.note(&format!("no step of {id} has begun"));
     }
-    for (place, job) in jobs {
-        context.note(&format!("step {place}: {job}"));
-        verb(&job).await?;
-    }
-    Ok(Exit::Done)
+    let all = async {
+        for (place, job) in jobs {
+            context.note(&format!("step {place}: {job}"));
+            verb(&job).await?;
+        }
+        Ok(Exit::Done)
+    };
+    context.as_one(true, all).await
 }
 
 /// Follows the jobs of one step after the other, and their retries, until the run has ended, and returns it. `each` gets the
@@ -83,11 +86,14 @@ pub(crate) async fn explain(
         context.show(&Shown { value: run, text, names: vec![id.clone()] })?;
         context.next(&format!("next: atlasctl job show {id}"));
     }
-    for (place, job) in waits {
-        context.note(&format!("step {place}: {job}"));
-        verb(&job).await?;
-    }
-    Ok(Exit::Done)
+    let all = async {
+        for (place, job) in &waits {
+            context.note(&format!("step {place}: {job}"));
+            verb(job).await?;
+        }
+        Ok(Exit::Done)
+    };
+    if waits.is_empty() { all.await } else { context.as_one(true, all).await }
 }
 
 /// How a command ends that went along with a run.

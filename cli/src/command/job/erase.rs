@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::command::execution;
 use crate::confirm;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -14,7 +15,7 @@ use crate::words;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Job ids, or unique prefixes of them, also as printed by -o name.
-    #[arg(required_unless_present = "all", value_name = "ID", value_parser = names::job)]
+    #[arg(required_unless_present = "all", value_name = "ID", value_parser = names::ran)]
     ids: Vec<String>,
     /// Erase all jobs of the namespace, and its ended runs. They are no longer listed.
     #[arg(long, conflicts_with = "ids")]
@@ -44,6 +45,14 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 }
 
 async fn erase(context: &Context, id: &str) -> Result<Exit, Failure> {
+    if execution::is_one(id) {
+        let jobs = execution::jobs(&context.client()?, id).await?.join(" ");
+        let failure = Failure::usage(format!("{id} is a run of a chain, which is erased with all of its namespace"));
+        return Err(failure.with_next(match jobs.is_empty() {
+            true => "all of it: atlasctl job erase --all".to_owned(),
+            false => format!("all of it: atlasctl job erase --all   or its jobs alone: atlasctl job erase {jobs}"),
+        }));
+    }
     let value = context.client()?.post(&["api", "jobs", id, "erase"], &[], &json!({})).await?;
     context.note(&format!("{id} is erased"));
     context.show(&Shown { value, text: String::new(), names: vec![format!("job/{id}")] })?;

@@ -59,7 +59,8 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
         (true, false) => execution::each_job(context, id, async |job| of_job(context, job, false).await).await,
         (true, true) => {
             let each = async |_: &str, job: &str| of_job(context, job, true).await.map(drop);
-            execution::follow_jobs(&context.client()?, id, each).await.map(|_| Exit::Done)
+            let client = context.client()?;
+            context.as_one(true, execution::follow_jobs(&client, id, each)).await.map(|_| Exit::Done)
         }
     }
 }

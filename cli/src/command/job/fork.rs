@@ -4,6 +4,7 @@ use atlas_turn::replay::{Difference, Replayed};
 use serde_json::json;
 
 use super::recorded::Recorded;
+use crate::command::execution;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -14,7 +15,7 @@ use crate::output::Shown;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Job id, or a unique prefix of it, also as printed by -o name.
-    #[arg(value_name = "ID", value_parser = names::job)]
+    #[arg(value_name = "ID", value_parser = names::ran)]
     id: String,
     /// The first step that the new job makes itself; the steps before it are copied.
     #[arg(long, value_name = "STEP")]
@@ -30,6 +31,13 @@ pub(crate) struct Options {
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let Options { id, from_step, model, version } = options;
     let client = context.client()?;
+    if execution::is_one(id) {
+        let what = "a fork begins with the recorded steps of one job";
+        return Err(execution::is_several(&client, id, what, |job| {
+            format!("atlasctl job fork {job} --from-step {from_step}")
+        })
+        .await?);
+    }
     let recorded = Recorded::read(&client, id).await?;
     let id = recorded.job.id.as_str();
     if let Some(count) = usize::try_from(*from_step).ok().filter(|count| (1..=recorded.steps.len()).contains(count))

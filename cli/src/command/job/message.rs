@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::command::execution;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -12,8 +13,8 @@ use crate::output::Shown;
 /// Options of `atlasctl job message`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Job id, or a unique prefix of it.
-    #[arg(value_name = "ID", value_parser = names::job)]
+    /// Id of a job, or of a run of a chain of which one job runs, or a unique prefix of it.
+    #[arg(value_name = "ID", value_parser = names::ran)]
     id: String,
     /// The message: JSON, @FILE, or - for stdin.
     #[arg(required_unless_present = "text", value_name = "JSON|@FILE|-")]
@@ -43,7 +44,13 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     if let Some(name) = &options.name {
         body["id"] = json!(name);
     }
-    let value = context.client()?.post(&["api", "jobs", &options.id, "messages"], &[], &body).await?;
+    let client = context.client()?;
+    let mut job = options.id.clone();
+    if execution::is_one(&job) {
+        let again = |job: &str| format!("atlasctl job message {job} …");
+        job = execution::only_job(&client, &job, "runs", |job| !job.is_terminal(), again).await?;
+    }
+    let value = client.post(&["api", "jobs", &job, "messages"], &[], &body).await?;
     let id = value["id"].as_str().ok_or_else(|| Failure::answer("a message is answered with an id"))?.to_owned();
     let repeated = value["repeated"] == true;
     let text = if repeated { format!("{id} was delivered before\n") } else { format!("delivered {id}\n") };

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::recorded::Recorded;
 use crate::api::Job;
+use crate::command::execution;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -14,8 +15,8 @@ use crate::output::Shown;
 /// Options of `atlasctl job replay`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Job ids, or unique prefixes of them, also as printed by -o name.
-    #[arg(required = true, value_name = "ID", value_parser = names::job)]
+    /// Ids of jobs or of runs of chains, or unique prefixes of them, also as printed by -o name.
+    #[arg(required = true, value_name = "ID", value_parser = names::ran)]
     ids: Vec<String>,
 }
 
@@ -43,6 +44,14 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 }
 
 async fn replay(context: &Context, id: &str) -> Result<Exit, Failure> {
+    if execution::is_one(id) {
+        let jobs = execution::jobs(&context.client()?, id).await?;
+        return names::each(context, &jobs, async |job| of_job(context, job).await).await;
+    }
+    of_job(context, id).await
+}
+
+async fn of_job(context: &Context, id: &str) -> Result<Exit, Failure> {
     let recorded = Recorded::read(&context.client()?, id).await?;
     let (job, steps) = (&recorded.job, recorded.steps.len());
     let verdict = verdict(job, steps, recorded.replay(steps)?);

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::command::execution;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -13,8 +14,8 @@ use crate::output::Shown;
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("decision").required(true)))]
 pub(crate) struct Options {
-    /// Job id, or a unique prefix of it, also as printed by -o name.
-    #[arg(value_name = "ID", value_parser = names::job)]
+    /// Id of a job, or of a run of a chain of which one job is in doubt, or a unique prefix of it, also as printed by -o name.
+    #[arg(value_name = "ID", value_parser = names::ran)]
     id: String,
     /// The lost attempt had no effect: run the job again.
     #[arg(long, group = "decision")]
@@ -33,7 +34,13 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
         (None, Some(error)) => json!({"error": error}),
         (None, None) => json!({"run_again": true}),
     };
-    let value = context.client()?.post(&["api", "jobs", &options.id, "resolve"], &[], &body).await?;
+    let client = context.client()?;
+    let mut job = options.id.clone();
+    if execution::is_one(&job) {
+        let again = |job: &str| format!("atlasctl job resolve {job} …");
+        job = execution::only_job(&client, &job, "is in doubt", |job| job.reason == "in_doubt", again).await?;
+    }
+    let value = client.post(&["api", "jobs", &job, "resolve"], &[], &body).await?;
     let text = |name: &str| value[name].as_str().map(str::to_owned);
     let (Some(id), Some(status)) = (text("id"), text("status")) else {
         return Err(Failure::answer("a resolution is answered with an id and a status"));

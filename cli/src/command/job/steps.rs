@@ -41,18 +41,22 @@ struct Step {
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     if execution::is_one(&options.id) {
-        return execution::each_job(context, &options.id, async |job| of_job(context, job, options).await).await;
+        return execution::each_job(context, &options.id, async |job| of_job(context, job, options, true).await).await;
     }
-    of_job(context, &options.id, options).await
+    of_job(context, &options.id, options, false).await
 }
 
-async fn of_job(context: &Context, id: &str, options: &Options) -> Result<Exit, Failure> {
+/// Shows the steps of a job; as data with the job's id if it is one of several.
+async fn of_job(context: &Context, id: &str, options: &Options, is_one_of_several: bool) -> Result<Exit, Failure> {
     let (limit, after) = (options.limit.to_string(), options.after.map(|after| after.to_string()));
     let mut query = vec![("limit", limit.as_str())];
     query.extend(after.as_deref().map(|after| ("after", after)));
-    let value = context.client()?.get(&["api", "jobs", id, "steps"], &query).await?;
+    let mut value = context.client()?.get(&["api", "jobs", id, "steps"], &query).await?;
     let text = table(&value)?;
     let names = steps(&value)?.iter().map(|step| step.step.to_string()).collect();
+    for step in value.as_array_mut().into_iter().flatten().filter(|_| is_one_of_several) {
+        step["job"] = id.into();
+    }
     context.show(&Shown { value, text, names })?;
     Ok(Exit::Done)
 }

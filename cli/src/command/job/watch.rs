@@ -25,11 +25,11 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     let client = context.client()?;
     if execution::is_one(&options.id) {
         let each = async |_: &str, job: &str| follow(context, &client, job).await.map(drop);
-        let run = execution::follow_jobs(&client, &options.id, each).await?;
+        let run = context.as_one(false, execution::follow_jobs(&client, &options.id, each)).await?;
         context.next(&format!("next: atlasctl job result {}", options.id));
         return Ok(execution::exit(&run));
     }
-    let job = follow(context, &client, &options.id).await?;
+    let job = context.as_one(false, follow(context, &client, &options.id)).await?;
     context.next(&format!("next: atlasctl job result {}", job.id));
     Ok(ending::exit(&job))
 }

@@ -1,0 +1,74 @@
+//! `atlasctl chain runs`: the runs of chains.
+
+use clap::ValueEnum;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{Column, List, ListOptions, column, members, wide};
+use crate::words;
+
+/// Options of `atlasctl chain runs`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Only runs with this status.
+    #[arg(long, value_name = "STATUS")]
+    status: Option<Status>,
+    /// Maximum number of runs, 1 to 1000.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    limit: u64,
+    #[command(flatten)]
+    list: ListOptions,
+}
+
+/// The status of a run.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Status {
+    Pending,
+    Running,
+    Completed,
+    Failed,
+    Cancelled,
+}
+
+/// A run as a list shows it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Run {
+    id: String,
+    chain_name: String,
+    status: String,
+    created_at: f64,
+    completed_at: f64,
+    step_jobs: Vec<Value>,
+    total_steps: u64,
+    priority: i64,
+}
+
+const COLUMNS: [Column<Run>; 7] = [
+    column("ID", "id", |run, _| run.id.clone()),
+    column("CHAIN", "chain_name", |run, _| run.chain_name.clone()),
+    column("STATUS", "status", |run, _| run.status.clone()),
+    column("STEPS", "total_steps", |run, _| format!("{} of {}", run.step_jobs.len(), run.total_steps)),
+    column("AGE", "created_at", |run, look| words::age(look.now - run.created_at)),
+    wide("TOOK", "completed_at", |run, _| match run.completed_at > 0.0 {
+        true => words::milliseconds((run.completed_at - run.created_at) * 1000.0),
+        false => String::new(),
+    }),
+    wide("PRIORITY", "priority", |run, _| run.priority.to_string()),
+];
+
+/// Lists runs, newest first.
+pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let (limit, status) = (options.limit.to_string(), options.status.and_then(|status| status.to_possible_value()));
+    let mut query = vec![("view", "full"), ("limit", &limit)];
+    query.extend(status.as_ref().map(|status| ("status", status.get_name())));
+    let runs = context.client()?.get(&["api", "chains"], &query).await?;
+    let list = List { columns: &COLUMNS, members: members::RUN, name: |run: &Run| run.id.clone() };
+    if context.list(runs, &options.list, &list)? == 0 {
+        context.note("no runs of chains: atlasctl chain run NAME");
+    }
+    Ok(Exit::Done)
+}
