@@ -16,6 +16,7 @@ mod pattern;
 mod reference;
 mod weight;
 
+pub(crate) use exact::is_integer;
 pub use never::never;
 
 use jsonschema::error::ValidationErrorKind;

@@ -184,7 +184,7 @@ fn is_of(value: &Value, kind: &Value) -> bool {
         "boolean" => value.is_boolean(),
         "null" => value.is_null(),
         "number" => value.is_number(),
-        "integer" => value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        "integer" => crate::schema::is_integer(value),
         "array" => value.is_array(),
         "object" => value.is_object(),
         // An unknown type is refused elsewhere.

@@ -117,6 +117,18 @@ pub fn load(text: &[u8], budget: Budget) -> Result<Value, YamlError> {
     Ok(load_document(text, budget)?.value)
 }
 
+/// Loads one document as [`load`] does, and refuses what JSON cannot represent: `.inf`, `.nan`, bytes and sets.
+///
+/// ```
+/// # use atlas_contract::yaml::{load_strictly, Budget};
+/// let refused = load_strictly(b"a: 1\nb: [.inf]", Budget::default()).expect_err("no number");
+/// assert!(refused.to_string().starts_with("line 2, column 5: .inf is no number"));
+/// ```
+pub fn load_strictly(text: &[u8], budget: Budget) -> Result<Value, YamlError> {
+    let root = compose::compose(checked(text, budget)?, budget, Dialect::Python)?;
+    Ok(expand::Expand::new(budget).strictly().document(&root)?.value)
+}
+
 /// Which plain scalars are something other than text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Dialect {
@@ -136,7 +148,7 @@ pub struct Marked {
     pub lines: BTreeMap<String, usize>,
 }
 
-/// Loads one document of YAML 1.2, where `yes` and dates are text and `<<` is a key like any other.
+/// Loads one document of YAML 1.2, where `yes` and dates are text and `<<` is a key like any other. What JSON cannot represent is refused.
 ///
 /// ```
 /// # use atlas_contract::yaml::{load_core, Budget};
@@ -146,7 +158,7 @@ pub struct Marked {
 /// ```
 pub fn load_core(text: &[u8], budget: Budget) -> Result<Marked, YamlError> {
     let root = compose::compose(checked(text, budget)?, budget, Dialect::Core)?;
-    let (value, lines) = expand::Expand::new(budget).with_lines(&root)?;
+    let (value, lines) = expand::Expand::new(budget).strictly().with_lines(&root)?;
     Ok(Marked { value, lines })
 }
 

@@ -80,7 +80,7 @@ impl Policy {
     /// assert_eq!((policy.max_memory_mb, policy.max_cpu_seconds), (2048, 300));
     /// ```
     pub fn parse(text: &[u8]) -> Result<Self, PolicyError> {
-        Self::read(&yaml::load(text, Budget::default()).map_err(PolicyError::Yaml)?)
+        Self::read(&yaml::load_strictly(text, Budget::default()).map_err(PolicyError::Yaml)?)
     }
 
     /// Reads a policy from a loaded document; null is the default policy.

@@ -33,7 +33,8 @@ pub(super) fn run(options: &Options) -> Answer {
         return Err(Refusal::new(format!("Chain file not found: {}", options.file.display())));
     };
     let input = input_of(&options.input)?;
-    let chain = yaml::load(&text, yaml::Budget::default()).map_err(|error| Refusal::new(format!("Error: {error}")))?;
+    let chain =
+        yaml::load_strictly(&text, yaml::Budget::default()).map_err(|error| Refusal::new(format!("Error: {error}")))?;
     let result = match is_empty(&chain) {
         // It succeeds without any agent.
         true => json!({"success": true, "output": {}}),

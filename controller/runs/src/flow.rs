@@ -10,8 +10,11 @@ use serde_json::{Map, Value};
 pub const NAMES: [&str; 3] = ["input", "output", "steps"];
 /// Most retries of a step.
 const RETRIES_MAX: u64 = 10;
-/// Most seconds of a time limit or a pause.
+/// Least and most seconds of a time limit or a pause.
+const SECONDS_MIN: f64 = 0.001;
 const SECONDS_MAX: f64 = 7.0 * 86_400.0;
+/// Most characters of a value that is shown.
+const SHOWN_MAX: usize = 32;
 /// Most steps that one comes after.
 const AFTER_MAX: usize = 32;
 
@@ -198,7 +201,10 @@ fn seconds(member: &str, value: &Value) -> Result<f64, FlowError> {
     // Stored documents have no fractions but their texts.
     let number = value.as_f64().or_else(|| value.as_str()?.parse().ok());
     match number {
-        Some(seconds) if seconds > 0.0 && seconds <= SECONDS_MAX => Ok(seconds),
-        _ => refused(member, format!("must be seconds, more than 0 and at most {SECONDS_MAX}")),
+        Some(seconds) if (SECONDS_MIN..=SECONDS_MAX).contains(&seconds) => Ok(seconds),
+        _ => {
+            let found: String = value.to_string().chars().take(SHOWN_MAX).collect();
+            refused(member, format!("is {found}; it must be from {SECONDS_MIN} to {SECONDS_MAX} seconds"))
+        }
     }
 }

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use atlas_contract::yaml::{Budget, load};
+use atlas_contract::yaml::{Budget, load_strictly};
 use atlas_env::Env;
 use atlas_service::{Caller, Error, Service};
 use serde_json::{Map, Value};
@@ -37,7 +37,7 @@ pub(crate) fn read(folder: &Path) -> std::io::Result<Vec<TriggerFile>> {
 fn read_file(path: PathBuf) -> Result<TriggerFile, String> {
     let failed = |why: String| format!("the trigger in \"{}\" was left out: {why}", path.display());
     let bytes = std::fs::read(&path).map_err(|error| failed(error.to_string()))?;
-    let document = load(&bytes, Budget::default()).map_err(|error| failed(error.to_string()))?;
+    let document = load_strictly(&bytes, Budget::default()).map_err(|error| failed(error.to_string()))?;
     let Value::Object(mut members) = document.get("trigger").cloned().unwrap_or(document) else {
         return Err(failed("it is not a mapping".to_owned()));
     };

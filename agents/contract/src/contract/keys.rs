@@ -11,6 +11,14 @@ const SUGGESTIONS_MAX: usize = 100;
 /// Keys of the block `permissions`, which people write beside it.
 const BOUNDS: [&str; 6] = ["isolation", "container_image", "filesystem", "network", "max_memory_mb", "max_cpu_seconds"];
 
+/// What to do about such a key.
+const BESIDE: &str = "write it under /agent/permissions";
+
+/// Whether a warning is about a bound that is written where it binds nobody.
+pub(super) fn is_misplaced(warning: &Warning) -> bool {
+    warning.hint.as_ref().is_some_and(|hint| hint.starts_with(BESIDE))
+}
+
 /// Warns about each key of `document` that is not in `rules`; inside `additionalProperties` any name is allowed.
 pub(super) fn unknown(rules: &Value, document: &Value) -> Vec<Warning> {
     let mut warnings = Vec::new();
@@ -37,8 +45,9 @@ fn walk(rules: &Value, value: &Value, pointer: &str, warnings: &mut Vec<Warning>
                         let at = member(pointer, name);
                         warnings.push(match meant.flatten() {
                             // A bound that is written elsewhere binds nobody.
-                            None if BOUNDS.contains(&name.as_str()) => Warning::unknown_key(at, None)
-                                .with_hint(format!("write it under /agent/permissions: permissions.{name}")),
+                            None if BOUNDS.contains(&name.as_str()) => {
+                                Warning::unknown_key(at, None).with_hint(format!("{BESIDE}: permissions.{name}"))
+                            }
                             meant => Warning::unknown_key(at, meant),
                         });
                     }

@@ -1,7 +1,8 @@
-//! What makes no sense but is accepted by Atlas for Python: negative numbers, and Python packages that pip would refuse. They are
-//! refused when an agent is registered, and accepted in agents that are registered already.
+//! What makes no sense but is accepted by Atlas for Python: negative numbers, times in which nothing can run, bounds beside the block
+//! `permissions`, which bind nobody, and Python packages that pip would refuse. They are refused when an agent is registered, and accepted
+//! in agents that are registered already.
 
-use super::{Contract, ContractError, parse};
+use super::{Contract, ContractError, keys, parse};
 use crate::check_pip_requirement;
 use crate::document::Wrapped;
 use crate::violation::Violation;
@@ -57,8 +58,23 @@ fn violation(place: &str, value: impl std::fmt::Display) -> Violation {
     }
 }
 
+/// The shortest time limit of a program, in seconds.
+const TIME_MIN: f64 = 0.001;
+
+/// A time limit that ends before anything has begun. A negative one is refused as such.
+fn too_short(place: &str, seconds: f64) -> Option<Violation> {
+    // With 0 an attempt times out at once, as in Atlas for Python; its users wrote it on purpose.
+    (seconds > 0.0 && seconds < TIME_MIN).then(|| Violation {
+        pointer: format!("/agent/{place}"),
+        rule: "minimum".to_owned(),
+        message: format!("{seconds} is less than the minimum of {TIME_MIN} seconds: no job could run"),
+        suggestion: None,
+    })
+}
+
 impl Contract {
-    /// Refuses negative times and counts, and requirements of packages that pip would refuse.
+    /// Refuses negative times and counts, times in which nothing can run, misplaced bounds, and requirements of packages that pip would
+    /// refuse.
     pub fn check_offered(&self) -> Result<(), ContractError> {
         let seconds = |value: Option<f64>| value.filter(|value| *value < 0.0).map(|value| value.to_string());
         let count = |value: i64| (value < 0).then(|| value.to_string());
@@ -74,6 +90,16 @@ impl Contract {
         let found = AMOUNTS.into_iter().zip(negative);
         let mut violations: Vec<Violation> =
             found.filter_map(|(place, value)| Some(violation(place, value?))).collect();
+        let times = [("execution_timeout", Some(self.execution_timeout)), ("startup_timeout", self.startup_timeout)];
+        violations.extend(times.into_iter().filter_map(|(place, seconds)| too_short(place, seconds?)));
+        violations.extend(self.warnings.iter().filter(|warning| keys::is_misplaced(warning)).map(|warning| {
+            Violation {
+                pointer: warning.path.clone(),
+                rule: "place".to_owned(),
+                message: format!("it binds nobody here; {}", warning.hint.as_deref().unwrap_or_default()),
+                suggestion: None,
+            }
+        }));
         let packages = self.packages.iter().flatten().enumerate();
         violations.extend(packages.filter_map(|(index, entry)| {
             let why = check_pip_requirement(entry).err()?;

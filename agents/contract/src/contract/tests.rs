@@ -193,6 +193,27 @@ fn negative_times_and_counts_are_refused_of_an_agent_that_is_offered() {
 }
 
 #[test]
+fn times_and_bounds_that_cannot_do_what_they_say_are_refused_of_an_agent_that_is_offered() {
+    let refused = |members: &str| match parse_offered(with(members).as_bytes()) {
+        Ok(_) => "accepted".to_owned(),
+        Err(ContractError::Rules { violations, .. }) => {
+            violations.iter().map(|violation| format!("{} {}", violation.pointer, violation.message)).collect()
+        }
+        Err(other) => other.to_string(),
+    };
+    expect!["/agent/execution_timeout 0.000000001 is less than the minimum of 0.001 seconds: no job could run"]
+        .assert_eq(&refused("  execution_timeout: 1.0e-9\n"));
+    expect!["/agent/startup_timeout 0.0005 is less than the minimum of 0.001 seconds: no job could run"]
+        .assert_eq(&refused("  startup_timeout: 0.0005\n"));
+    expect!["/agent/isolation it binds nobody here; write it under /agent/permissions: permissions.isolation"]
+        .assert_eq(&refused("  isolation: container\n"));
+    expect!["/agent/provider/network it binds nobody here; write it under /agent/permissions: permissions.network"]
+        .assert_eq(&refused("  provider: {type: exec, command: [x], network: []}\n"));
+    assert_eq!(refused("  permissions: {isolation: container, network: []}\n"), "accepted");
+    assert_eq!(refused("  isolated: true\n"), "accepted");
+}
+
+#[test]
 fn negative_numbers_are_reported_together_with_broken_rules() {
     let text = with("  execution_timeout: -5\n  queue_timeout: -1\n  max_attempts: 0\n  effects: maybe\n");
     let error = parse_offered(text.as_bytes()).expect_err("four members are wrong");

@@ -1,5 +1,5 @@
-//! Keywords that compare numbers: `minimum` and its siblings, `const`, `enum` and `uniqueItems`. The engine compares by `f64` what no type
-//! of Rust holds, such as integers from 2^64 on; here the digits decide.
+//! Keywords that compare numbers: `minimum` and its siblings, `const`, `enum` and `uniqueItems`, and the type `integer`. The engine compares
+//! by `f64` what no type of Rust holds, such as integers from 2^64 on; here the digits decide.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -18,6 +18,7 @@ pub(super) fn keywords(options: ValidationOptions<'_>) -> ValidationOptions<'_> 
         .with_keyword("const", constant)
         .with_keyword("enum", choice)
         .with_keyword("uniqueItems", unique)
+        .with_keyword("type", kind)
 }
 
 /// A keyword that says of a value whether it fits. Its texts come from [`super::message`].
@@ -68,6 +69,58 @@ fn unique<'a>(_parent: &'a Map<String, Value>, wanted: &'a Value, _at: Location)
         }
         _ => true,
     })))
+}
+
+fn kind<'a>(_parent: &'a Map<String, Value>, wanted: &'a Value, _at: Location) -> Made<'a> {
+    let names = wanted.as_array().map_or(std::slice::from_ref(wanted), Vec::as_slice);
+    // The engine has checked the names with the schema of schemas.
+    let kinds: Vec<Kind> = names.iter().filter_map(|name| Kind::of(name.as_str()?)).collect();
+    Ok(Box::new(Test(move |value: &Value| kinds.iter().any(|kind| kind.is(value)))))
+}
+
+/// A type of values.
+#[derive(Clone, Copy)]
+enum Kind {
+    Array,
+    Boolean,
+    Integer,
+    Null,
+    Number,
+    Object,
+    String,
+}
+
+impl Kind {
+    fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "array" => Self::Array,
+            "boolean" => Self::Boolean,
+            "integer" => Self::Integer,
+            "null" => Self::Null,
+            "number" => Self::Number,
+            "object" => Self::Object,
+            "string" => Self::String,
+            _ => return None,
+        })
+    }
+
+    fn is(self, value: &Value) -> bool {
+        match self {
+            Self::Array => value.is_array(),
+            Self::Boolean => value.is_boolean(),
+            Self::Integer => is_integer(value),
+            Self::Null => value.is_null(),
+            Self::Number => value.is_number(),
+            Self::Object => value.is_object(),
+            Self::String => value.is_string(),
+        }
+    }
+}
+
+/// Whether a value is a number without a fraction, by its digits: `1.0`, `1e30` and `12345678901234567890.0` are.
+pub(crate) fn is_integer(value: &Value) -> bool {
+    let Value::Number(number) = value else { return false };
+    number.is_i64() || number.is_u64() || Decimal::of(number).places() == 0
 }
 
 /// Whether two values are the same: numbers by what they mean, members in any order.
@@ -230,6 +283,17 @@ mod tests {
             (r#"{"uniqueItems": true}"#.to_owned(), "[18446744073709551616, 18446744073709551617]", true),
             (r#"{"uniqueItems": true}"#.to_owned(), r#"[{"a": 1, "b": 2}, {"b": 2.0, "a": 1}]"#, false),
             (r#"{"uniqueItems": true}"#.to_owned(), r#"[1, "1", true, "true", [1], ["1"]]"#, true),
+            (r#"{"type": "integer"}"#.to_owned(), "1e30", true),
+            (r#"{"type": "integer"}"#.to_owned(), "1.5e300", true),
+            (r#"{"type": "integer"}"#.to_owned(), "-1.0", true),
+            (r#"{"type": "integer"}"#.to_owned(), "0.0", true),
+            (r#"{"type": "integer"}"#.to_owned(), "12345678901234567890.0", true),
+            (r#"{"type": "integer"}"#.to_owned(), "12345678901234567890.5", false),
+            (r#"{"type": "integer"}"#.to_owned(), "1e-400", false),
+            (r#"{"type": ["integer", "null"]}"#.to_owned(), "9007199254740993.5", false),
+            (r#"{"type": ["string", "null"]}"#.to_owned(), "null", true),
+            (r#"{"type": "integer"}"#.to_owned(), "true", false),
+            (r#"{"type": "number"}"#.to_owned(), "12345678901234567890.5", true),
             (r#"{"multipleOf": 7}"#.to_owned(), "123456789012345678901234567890123456789014", false),
             (r#"{"multipleOf": 10}"#.to_owned(), "123456789012345678901234567890123456789010", true),
             (r#"{"multipleOf": 0.01}"#.to_owned(), "1234567890123456789.01", true),
@@ -253,6 +317,7 @@ mod tests {
 
     #[test]
     fn exponents_beyond_all_bounds_cost_nothing() {
+        assert!(!is_integer(&read("1e-999999999999999999999")));
         let tiny = read("1e-999999999999999999999");
         let (Value::Number(tiny), Value::Number(one)) = (&tiny, &read("1")) else { return };
         assert_eq!(compare(tiny, one), Ordering::Less);

@@ -121,7 +121,7 @@ fn is(value: &Value, kind: &str) -> bool {
         "array" => value.is_array(),
         "object" => value.is_object(),
         "number" => value.is_number(),
-        "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        "integer" => super::exact::is_integer(value),
         _ => true,
     }
 }

@@ -87,8 +87,22 @@ mod tests {
             "[1.5, 1e3, .5, -1.0, 12345678901234567890]",
             json!([1.5, 1000.0, 0.5, -1.0, 12_345_678_901_234_567_890_u64]),
         );
-        check("[true, True, FALSE, null, ~, '', \"1\", .inf]", json!([true, true, false, null, null, "", "1", null]));
+        check("[true, True, FALSE, null, ~, '', \"1\"]", json!([true, true, false, null, null, "", "1"]));
         check("[--1, +-1, e3, 1.2.3, inf, '-']", json!(["--1", "+-1", "e3", "1.2.3", "inf", "-"]));
+    }
+
+    #[test]
+    fn what_json_cannot_represent_is_refused_with_its_place() {
+        for (text, told) in [
+            (
+                "a: 1\nb: [-.inf]",
+                "line 2, column 5: -.inf is no number that JSON has; write a number, or quote it as text",
+            ),
+            ("a: .NaN", "line 1, column 4: .NaN is no number that JSON has; write a number, or quote it as text"),
+            ("a: !!binary aGk=", "line 1, column 13: JSON has no value for !!binary; write a text or a list"),
+        ] {
+            assert_eq!(load_core(text.as_bytes(), Budget::default()).expect_err(text).to_string(), told);
+        }
     }
 
     #[test]

@@ -19,11 +19,26 @@ pub(super) struct Expand {
     foreign: Vec<(String, Foreign)>,
     /// None if nobody wants them.
     lines: Option<BTreeMap<String, usize>>,
+    /// Whether values without a JSON value are refused.
+    strict: bool,
 }
 
 impl Expand {
     pub(super) fn new(budget: Budget) -> Self {
-        Self { budget, nodes: 0, text_bytes: 0, pointer: String::new(), foreign: Vec::new(), lines: None }
+        Self {
+            budget,
+            nodes: 0,
+            text_bytes: 0,
+            pointer: String::new(),
+            foreign: Vec::new(),
+            lines: None,
+            strict: false,
+        }
+    }
+
+    /// The same, which refuses infinities, bytes and sets: JSON has nothing for them, and null means something else.
+    pub(super) fn strictly(self) -> Self {
+        Self { strict: true, ..self }
     }
 
     /// The value, and the line of each of its values by JSON pointer. A member has the line of its key.
@@ -49,7 +64,7 @@ impl Expand {
         }
         match &node.kind {
             Kind::Scalar(scalar) => self.scalar(scalar, node.place),
-            Kind::Set => self.foreign(Foreign::Tagged("!!set")),
+            Kind::Set => self.foreign(Foreign::Tagged("!!set"), node.place),
             Kind::Sequence(items) => {
                 let mut array = Vec::with_capacity(items.len());
                 for (index, item) in items.iter().enumerate() {
@@ -97,13 +112,25 @@ impl Expand {
                 self.text(value.as_str().map_or(0, str::len))?;
                 Ok(value.clone())
             }
-            Scalar::Foreign(foreign) => self.foreign(foreign.clone()),
+            Scalar::Foreign(foreign) => self.foreign(foreign.clone(), place),
             Scalar::Merge => Err(meaning(place, "a plain << is allowed only as a key; quote it")),
             Scalar::Default => Err(meaning(place, "a plain = is allowed only as a key; quote it")),
         }
     }
 
-    fn foreign(&mut self, foreign: Foreign) -> Result<Value, YamlError> {
+    fn foreign(&mut self, foreign: Foreign, place: Position) -> Result<Value, YamlError> {
+        match &foreign {
+            Foreign::NonFinite(found) if self.strict => {
+                return Err(meaning(
+                    place,
+                    format!("{found} is no number that JSON has; write a number, or quote it as text"),
+                ));
+            }
+            Foreign::Tagged(tag) if self.strict => {
+                return Err(meaning(place, format!("JSON has no value for {tag}; write a text or a list")));
+            }
+            _ => {}
+        }
         // The pointer is output too, so it counts: many short values below a long key would multiply it.
         self.text(self.pointer.len())?;
         let value = match &foreign {

@@ -25,7 +25,7 @@ fn read(path: &Path) -> Result<Map<String, Value>, Failure> {
 /// The definition in a text that comes from `path`.
 fn parse(text: &str, path: &Path) -> Result<Map<String, Value>, Failure> {
     let wrong = |what: String| Failure::new("E1104", Exit::Invalid, format!("{}: {what}", path.display()));
-    let document = yaml::load(text.as_bytes(), Budget::default()).map_err(|error| wrong(error.to_string()))?;
+    let document = yaml::load_strictly(text.as_bytes(), Budget::default()).map_err(|error| wrong(error.to_string()))?;
     if document.get("agent").is_some() {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
         let failure = wrong("this is the contract of an agent, not a chain".to_owned());

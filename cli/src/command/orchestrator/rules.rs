@@ -57,7 +57,7 @@ struct Definition {
 /// Reads a document as `atlasctl get orchestrator NAME -o yaml` prints it, or its spec with a `name`, also under the key `orchestrator`.
 fn parse(text: &str, path: &Path) -> Result<Definition, Failure> {
     let wrong = |what: String| Failure::new("E1104", Exit::Invalid, format!("{}: {what}", path.display()));
-    let document = yaml::load(text.as_bytes(), Budget::default()).map_err(|error| wrong(error.to_string()))?;
+    let document = yaml::load_strictly(text.as_bytes(), Budget::default()).map_err(|error| wrong(error.to_string()))?;
     let named = |name: &Value| name.as_str().map(str::to_owned);
     let found = if document["kind"] == KIND {
         let metadata = &document["metadata"];

@@ -195,7 +195,7 @@ fn wrong_extensions_are_refused() {
         json!({"otherwise": "fail"}),
         json!({"on_failure": "continue"}),
         json!({"retry": {"max_retries": 11}}),
-        json!({"retry": {"backoff_base": 0}}),
+        json!({"retry": {"backoff_base": 1e-9}}),
         json!({"retry": 3}),
         json!({"timeout": -1}),
         json!({"timeout": 1e300}),
@@ -219,12 +219,12 @@ fn wrong_extensions_are_refused() {
         step 1: 'atlas.otherwise' must be pass or end
         step 1: 'atlas.on_failure' must be fail, pass or end
         step 1: 'atlas.retry.max_retries' must be between 0 and 10
-        step 1: 'atlas.retry.backoff_base' must be seconds, more than 0 and at most 604800
+        step 1: 'atlas.retry.backoff_base' is 1e-9; it must be from 0.001 to 604800 seconds
         step 1: 'atlas.retry' must be an object
-        step 1: 'atlas.timeout' must be seconds, more than 0 and at most 604800
-        step 1: 'atlas.timeout' must be seconds, more than 0 and at most 604800
-        step 1: 'atlas.timeout' must be seconds, more than 0 and at most 604800
-        step 1: 'atlas.timeout' must be seconds, more than 0 and at most 604800
+        step 1: 'atlas.timeout' is -1; it must be from 0.001 to 604800 seconds
+        step 1: 'atlas.timeout' is 1e+300; it must be from 0.001 to 604800 seconds
+        step 1: 'atlas.timeout' is "soon"; it must be from 0.001 to 604800 seconds
+        step 1: 'atlas.timeout' is "NaN"; it must be from 0.001 to 604800 seconds
         step 1: 'atlas.parallel' is not known
         two steps have the name 'x'
     "#]]

@@ -44,8 +44,8 @@ pub(super) fn of_the_only_form<'a>(error: &'a ValidationError<'_>) -> Option<&'a
     let at = error.instance_path().as_str();
     let is_of_type = |errors: &&Vec<ValidationError<'static>>| {
         let whole = |inner: &ValidationError<'_>| inner.instance_path().as_str() == at;
-        let is_enum = |inner: &ValidationError<'_>| inner.evaluation_path().as_str().ends_with("/enum");
-        !errors.iter().any(|inner| whole(inner) && (matches!(inner.kind(), Kind::Type { .. }) || is_enum(inner)))
+        let is_of = |inner: &ValidationError<'_>, keyword: &str| inner.evaluation_path().as_str().ends_with(keyword);
+        !errors.iter().any(|inner| whole(inner) && (is_of(inner, "/type") || is_of(inner, "/enum")))
     };
     let mut forms = context.iter().filter(is_of_type);
     match (forms.next(), forms.next()) {
