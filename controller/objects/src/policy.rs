@@ -2,12 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use atlas_types::{Level, Namespace, ObjectKey, ObjectName, Principal, level};
+use atlas_types::{Bounds, Level, Namespace, ObjectKey, ObjectName, Principal, level};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::kind::{Kind, Refusal, Scope, read};
 
+/// The scopes of files, and the directions of the network.
+const FILESYSTEM: [&str; 2] = ["read", "write"];
+const NETWORK: [&str; 2] = ["inbound", "outbound"];
 /// Most rules of a policy.
 const RULES_MAX: usize = 64;
 /// Most names in a list.
@@ -28,6 +31,12 @@ pub struct PolicySpec {
     /// The secrets that agents may have; none for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed_secrets: Option<BTreeSet<String>>,
+    /// The scopes of files that agents may have; none for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filesystem: Option<BTreeSet<String>>,
+    /// The directions of the network that agents may use; none for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<BTreeSet<String>>,
     /// Upper bound of the memory of an agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_memory_mb: Option<i64>,
@@ -110,6 +119,19 @@ impl PolicySpec {
         read(spec)
     }
 
+    /// What it leaves agents at most.
+    pub fn bounds(&self) -> Bounds {
+        let words = |words: &Option<BTreeSet<String>>| words.as_ref().map(|words| words.iter().cloned().collect());
+        let amount =
+            |amount: Option<i64>| amount.and_then(|amount| u64::try_from(amount).ok()).filter(|amount| *amount > 0);
+        Bounds {
+            filesystem: words(&self.filesystem),
+            network: words(&self.network),
+            memory_mb: amount(self.max_memory_mb),
+            cpu_seconds: amount(self.max_cpu_seconds),
+        }
+    }
+
     /// Whether it counts in a namespace.
     pub fn is_in(&self, namespace: &Namespace) -> bool {
         self.namespaces.as_ref().is_none_or(|names| names.contains(namespace.as_str()))
@@ -179,6 +201,14 @@ impl Kind for PolicyKind {
             "properties": {
                 "namespaces": names("The namespaces in which the policy counts; all by default."),
                 "allowed_secrets": names("The secrets that agents may have; all by default, none with an empty list."),
+                "filesystem": {
+                    "type": ["array", "null"], "uniqueItems": true, "items": { "type": "string", "enum": FILESYSTEM },
+                    "description": "The scopes of files that agents may have; all by default, their own folder with an empty list."
+                },
+                "network": {
+                    "type": ["array", "null"], "uniqueItems": true, "items": { "type": "string", "enum": NETWORK },
+                    "description": "The directions of the network that agents may use; all by default, no network with an empty list."
+                },
                 "max_memory_mb": {
                     "type": ["integer", "null"], "minimum": 1, "description": "Upper bound of max_memory_mb of a contract."
                 },
@@ -215,6 +245,12 @@ impl Kind for PolicyKind {
             let Some(names) = names else { continue };
             if names.len() > NAMES_MAX || names.iter().any(|name| name.is_empty() || name.len() > NAME_BYTES_MAX) {
                 return Err(Refusal::new(field, format!("has more than {NAMES_MAX} names, or one that is too long")));
+            }
+        }
+        let lists = [("spec.filesystem", &spec.filesystem, FILESYSTEM), ("spec.network", &spec.network, NETWORK)];
+        for (field, words, known) in lists {
+            if let Some(word) = words.iter().flatten().find(|word| !known.contains(&word.as_str())) {
+                return Err(Refusal::new(field, format!("has the word \"{word}\"; there are {}", known.join(" and "))));
             }
         }
         if [spec.max_memory_mb, spec.max_cpu_seconds].into_iter().flatten().any(|amount| amount < 1) {
@@ -266,6 +302,8 @@ mod tests {
                 "{}",
                 r#"{"allowed_secrets":[],"max_memory_mb":1024,"namespaces":["a"]}"#,
                 r#"{"rules":[{"effect":"deny","name":"r","on":["deploy"],"when":"true"}]}"#,
+                r#"{"filesystem":["read"],"network":[]}"#,
+                r#"{"network":["outbond"]}"#,
                 r#"{"max_cpu_seconds":0}"#,
                 r#"{"allowed_secrets":[""]}"#,
                 r#"{"rules":[{"effect":"ask","name":"r","on":["deploy"],"when":"true"}]}"#,
@@ -287,6 +325,8 @@ mod tests {
                 ok {}
                 ok {"allowed_secrets":[],"max_memory_mb":1024,"namespaces":["a"]}
                 ok {"rules":[{"effect":"deny","name":"r","on":["deploy"],"when":"true"}]}
+                ok {"filesystem":["read"],"network":[]}
+                ! `spec.network` has the word "outbond"; there are inbound and outbound
                 ! `spec` has an upper bound below 1
                 ! `spec.allowed_secrets` has more than 256 names, or one that is too long
                 ! `spec.rules` asks about a deployment, which cannot wait for an answer
@@ -321,6 +361,8 @@ mod tests {
         let expected = PolicySpec {
             namespaces: Some(["team-a".to_owned()].into()),
             allowed_secrets: Some(["db".to_owned()].into()),
+            filesystem: None,
+            network: None,
             max_memory_mb: Some(1_024),
             max_cpu_seconds: Some(300),
             rules: vec![rule],

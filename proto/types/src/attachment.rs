@@ -1,4 +1,4 @@
-//! What goes out with a lease beside its assignment: secrets, a bearer, models, MCP servers.
+//! What goes out with a lease beside its assignment: secrets, a bearer, models, MCP servers, and what policies leave the agent.
 //!
 //! Attachments exist in memory and in the frame of the grant. No command, event, snapshot, history or trace has a field for
 //! them. The types with values have no `Debug`, `Display` or `PartialOrd`, so that no log line can contain a value by
@@ -107,6 +107,65 @@ pub struct AttachedServer {
     pub login: bool,
 }
 
+/// Most words of one list of [`Bounds`].
+pub const BOUNDS_WORDS_MAX: usize = 16;
+
+/// What policies leave an agent at most of what its contract permits. None is no bound.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Bounds {
+    /// Scopes of files.
+    pub filesystem: Option<Vec<String>>,
+    /// Directions of the network; an empty list leaves none.
+    pub network: Option<Vec<String>>,
+    /// Upper bound of `max_memory_mb`.
+    pub memory_mb: Option<u64>,
+    /// Upper bound of `max_cpu_seconds`.
+    pub cpu_seconds: Option<u64>,
+}
+
+impl Bounds {
+    /// Whether nothing is bounded.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What is left if both hold.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let both = |left: Option<Vec<String>>, right: Option<Vec<String>>| match (left, right) {
+            (Some(left), Some(right)) => Some(left.into_iter().filter(|word| right.contains(word)).collect()),
+            (left, right) => left.or(right),
+        };
+        let least = |left: Option<u64>, right: Option<u64>| left.into_iter().chain(right).min();
+        Self {
+            filesystem: both(self.filesystem, other.filesystem),
+            network: both(self.network, other.network),
+            memory_mb: least(self.memory_mb, other.memory_mb),
+            cpu_seconds: least(self.cpu_seconds, other.cpu_seconds),
+        }
+    }
+
+    /// What is left of the scopes of files that a contract permits.
+    pub fn files_left(&self, permitted: &[String]) -> Vec<String> {
+        left(self.filesystem.as_deref(), permitted, |_| false)
+    }
+
+    /// What is left of the network that a contract permits. The name of a host is outbound.
+    pub fn network_left(&self, permitted: &[String]) -> Vec<String> {
+        let directions = ["inbound", "outbound"];
+        left(self.network.as_deref(), permitted, |word| {
+            let is_host = !directions.iter().any(|direction| word.eq_ignore_ascii_case(direction));
+            is_host && self.network.iter().flatten().any(|bound| bound.eq_ignore_ascii_case("outbound"))
+        })
+    }
+}
+
+fn left(bound: Option<&[String]>, permitted: &[String], fits: impl Fn(&str) -> bool) -> Vec<String> {
+    let Some(bound) = bound else { return permitted.to_vec() };
+    let is_left = |word: &&String| bound.iter().any(|bound| bound.eq_ignore_ascii_case(word)) || fits(word);
+    permitted.iter().filter(is_left).cloned().collect()
+}
+
 /// One kind of attachment.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Attachment {
@@ -118,6 +177,8 @@ pub enum Attachment {
     Models(Vec<AttachedModel>),
     /// The MCP servers that the agent names and that exist.
     Servers(Vec<AttachedServer>),
+    /// What policies leave the agent.
+    Bounds(Bounds),
 }
 
 /// All attachments of a lease, at most one of each kind.
@@ -186,6 +247,14 @@ impl Attachments {
         servers.unwrap_or_default()
     }
 
+    /// What policies leave the agent; none if they bound nothing.
+    pub fn bounds(&self) -> Option<&Bounds> {
+        self.0.iter().find_map(|attachment| match attachment {
+            Attachment::Bounds(bounds) => Some(bounds),
+            _ => None,
+        })
+    }
+
     /// True if a value among them must not leave the machine in clear text.
     pub fn are_private(&self) -> bool {
         let is_value = |secret: &AttachedSecret| matches!(secret.source, SecretSource::Value(_));
@@ -209,7 +278,9 @@ impl Attachments {
             .map(|model| model.name.len() + model.spec.len() + model.asked.iter().map(String::len).sum::<usize>())
             .sum();
         let servers: usize = self.servers().iter().map(|server| server.name.len() + server.spec.len()).sum();
-        secrets + models + servers + self.bearer().map_or(0, |bearer| bearer.expose().len())
+        let words = |bounds: &Bounds| bounds.filesystem.iter().chain(&bounds.network).flatten().map(String::len).sum();
+        let bounds: usize = self.bounds().map_or(0, words);
+        secrets + models + servers + bounds + self.bearer().map_or(0, |bearer| bearer.expose().len())
     }
 }
 
@@ -282,5 +353,31 @@ mod tests {
         let secret = AttachedSecret { source: variable, declared: true };
         let secrets = Attachment::Secrets(BTreeMap::from([("b".to_owned(), secret)]));
         assert!(!Attachments::new([secrets, Attachment::Models(Vec::new())]).are_private());
+    }
+
+    #[test]
+    fn bounds_leave_what_the_contract_permits_within_them() {
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let bounds = |files: &str, network: &str| Bounds {
+            filesystem: Some(words(files)),
+            network: Some(words(network)),
+            ..Bounds::default()
+        };
+        let left = |bounds: &Bounds, files: &str, network: &str| {
+            (bounds.files_left(&words(files)).join(" "), bounds.network_left(&words(network)).join(" "))
+        };
+        let check = |bounds: &Bounds, files: &str, network: &str, expected: (&str, &str)| {
+            let (files, network) = left(bounds, files, network);
+            assert_eq!((files.as_str(), network.as_str()), expected, "{bounds:?}");
+        };
+        check(&Bounds::default(), "read write", "outbound", ("read write", "outbound"));
+        check(&bounds("read", ""), "Read write", "outbound api.example.com", ("Read", ""));
+        check(&bounds("", "outbound"), "read", "inbound api.example.com", ("", "api.example.com"));
+        check(&bounds("read write", "inbound outbound"), "", "", ("", ""));
+        let first = Bounds { memory_mb: Some(64), ..bounds("read write", "outbound") };
+        let second = Bounds { memory_mb: Some(32), cpu_seconds: Some(5), network: None, ..bounds("read", "") };
+        let both = first.and(second);
+        assert_eq!(both, Bounds { memory_mb: Some(32), cpu_seconds: Some(5), ..bounds("read", "outbound") });
+        assert!(Bounds::default().is_empty() && !both.is_empty());
     }
 }

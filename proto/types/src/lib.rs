@@ -49,7 +49,8 @@ pub use approval::{
 };
 pub use attachment::{
     ATTACHED_MODELS_MAX, ATTACHED_SECRETS_MAX, ATTACHED_SERVERS_MAX, ATTACHMENTS_BYTES_MAX, AttachedModel,
-    AttachedSecret, AttachedServer, Attachment, Attachments, SECRET_BYTES_MAX, SecretSource, SecretText,
+    AttachedSecret, AttachedServer, Attachment, Attachments, BOUNDS_WORDS_MAX, Bounds, SECRET_BYTES_MAX, SecretSource,
+    SecretText,
 };
 pub use budget::{Envelope, NotReserved, RESERVATIONS_MAX, Reservation};
 pub use carried::Carried;

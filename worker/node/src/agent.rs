@@ -8,7 +8,7 @@ use std::time::Duration;
 use atlas_contract::schema::Validator;
 use atlas_contract::{Contract, ContractError, ProviderKind, Violation, joined, pip_requirement, python, range};
 use atlas_llm::scripted::Script;
-use atlas_types::{AgentKind, Failure, FailureKind};
+use atlas_types::{AgentKind, Bounds, Failure, FailureKind};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
@@ -24,9 +24,9 @@ pub(crate) struct Agent {
     pub(crate) directory: PathBuf,
     pub(crate) contract: Contract,
     /// None if the schema accepts anything.
-    input: Option<Validator>,
+    input: Option<Arc<Validator>>,
     /// None if the schema accepts anything.
-    output: Option<Validator>,
+    output: Option<Arc<Validator>>,
     /// The answers of its model where none is configured: `mock.yaml` of an llm agent, or why it cannot be used.
     pub(crate) mock: Option<Result<Arc<Script>, String>>,
     /// True for the in-process agent that answers with its input.
@@ -34,7 +34,7 @@ pub(crate) struct Agent {
     /// The Python packages for which it needs an environment.
     requirements: Vec<String>,
     /// Its Python environment, if it needs one, once that exists.
-    pub(crate) python: OnceCell<Environment>,
+    pub(crate) python: OnceCell<Arc<Environment>>,
     /// True once the environment is being created or exists.
     pub(crate) is_furnished: AtomicBool,
 }
@@ -108,8 +108,8 @@ impl Agent {
         let anything = json!({"type": "object"});
         // An orchestrator gets calls and gives decisions, whatever its schemas say.
         let checks = contract.kind == AgentKind::Agent;
-        let input = (checks && contract.input_schema != anything).then_some(input);
-        let output = (checks && contract.output_schema != anything).then_some(output);
+        let input = (checks && contract.input_schema != anything).then(|| Arc::new(input));
+        let output = (checks && contract.output_schema != anything).then(|| Arc::new(output));
         let mock = contract.calls_models().then(|| mock(directory)).flatten();
         let noop = noop && contract.provider.command == [NOOP];
         let is_python = contract.provider.kind == ProviderKind::Python;
@@ -125,6 +125,38 @@ impl Agent {
             requirements,
             python: OnceCell::new(),
             is_furnished: AtomicBool::new(false),
+        })
+    }
+
+    /// The agent with what policies leave of its permissions. They confine it also if its contract states none.
+    pub(crate) fn within(self: Arc<Self>, bounds: Option<&Bounds>) -> Arc<Self> {
+        let Some(bounds) = bounds else { return self };
+        let mut contract = self.contract.clone();
+        let permissions = &mut contract.permissions;
+        permissions.filesystem = bounds.files_left(&permissions.filesystem);
+        permissions.network = bounds.network_left(&permissions.network);
+        contract.states_access |= bounds.filesystem.is_some() || bounds.network.is_some();
+        let least = |stated: Option<u64>, bound: Option<u64>| stated.into_iter().chain(bound).min();
+        let stated = &mut contract.stated_limits;
+        stated.memory_mb = least(stated.memory_mb, bounds.memory_mb);
+        stated.cpu_seconds = least(stated.cpu_seconds, bounds.cpu_seconds);
+        for (amount, bound) in
+            [(&mut permissions.max_memory_mb, bounds.memory_mb), (&mut permissions.max_cpu_seconds, bounds.cpu_seconds)]
+        {
+            let Some(bound) = bound.and_then(|bound| i64::try_from(bound).ok()) else { continue };
+            // 0 or less is no limit.
+            *amount = if *amount > 0 { bound.min(*amount) } else { bound };
+        }
+        Arc::new(Self {
+            directory: self.directory.clone(),
+            contract,
+            input: self.input.clone(),
+            output: self.output.clone(),
+            mock: self.mock.clone(),
+            noop: self.noop,
+            requirements: self.requirements.clone(),
+            python: OnceCell::new_with(self.python.get().cloned()),
+            is_furnished: AtomicBool::new(true),
         })
     }
 

@@ -145,7 +145,7 @@ impl Packages {
         if !agent.is_ready() {
             // Runs without the package's lock, so that other agents do not wait. Jobs of the same agent wait for the
             // first one.
-            let make = || self.environments.get(agent.requirements(), preparing);
+            let make = async || self.environments.get(agent.requirements(), preparing).await.map(Arc::new);
             let made = agent.python.get_or_try_init(make);
             match agent.is_furnished.swap(true, Ordering::Relaxed) {
                 false => made.await?,

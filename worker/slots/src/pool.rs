@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use atlas_types::{Allocation, Assignment, Digest, FencingToken, Namespace};
+use atlas_types::{Allocation, Assignment, Bounds, Digest, FencingToken, Namespace};
 
 use crate::room::Room;
 use crate::{Options, SlotId};
@@ -18,6 +18,8 @@ pub struct SlotKey {
     pub digest: Digest,
     /// Confined to which GPUs.
     pub gpus: Vec<u32>,
+    /// Confined to what policies left its agent when it was made.
+    pub bounds: Option<Bounds>,
 }
 
 impl SlotKey {
@@ -27,6 +29,7 @@ impl SlotKey {
             namespace: assignment.namespace.clone(),
             digest: assignment.digest,
             gpus: assignment.allocation.gpus.iter().map(|share| share.index).collect(),
+            bounds: assignment.attachments.bounds().cloned(),
         }
     }
 }

@@ -5,8 +5,8 @@ use std::fmt;
 
 use atlas_types::{
     ATTACHED_MODELS_MAX, ATTACHED_SECRETS_MAX, ATTACHED_SERVERS_MAX, ATTACHMENTS_BYTES_MAX, AttachedModel,
-    AttachedSecret, AttachedServer, Attachment, Attachments, SECRET_BYTES_MAX, SPEC_BYTES_MAX, SecretSource,
-    SecretText,
+    AttachedSecret, AttachedServer, Attachment, Attachments, BOUNDS_WORDS_MAX, Bounds, SECRET_BYTES_MAX,
+    SPEC_BYTES_MAX, SecretSource, SecretText,
 };
 use bytes::Bytes;
 
@@ -22,6 +22,7 @@ impl From<Attachments> for pb::Attachments {
                 Attachment::Bearer(bearer) => all.bearer = Bytes::from_owner(bearer.clone()),
                 Attachment::Models(models) => all.models = models.iter().map(model_out).collect(),
                 Attachment::Servers(servers) => all.servers = servers.iter().map(server_out).collect(),
+                Attachment::Bounds(bounds) => all.bounds = Some(bounds_out(bounds)),
             }
         }
         all
@@ -50,6 +51,9 @@ impl TryFrom<pb::Attachments> for Attachments {
         if !all.servers.is_empty() {
             let servers = all.servers.into_iter().map(server_in).collect::<Result<_, _>>()?;
             found.push(Attachment::Servers(servers));
+        }
+        if let Some(bounds) = all.bounds {
+            found.push(Attachment::Bounds(bounds_in(bounds)?));
         }
         let found = Self::new(found);
         bounded("attachments", found.bytes(), ATTACHMENTS_BYTES_MAX)?;
@@ -105,6 +109,30 @@ fn server_in(server: pb::AttachedServer) -> Result<AttachedServer, ConvertError>
     bounded("attached_server.spec", server.spec.len(), SPEC_BYTES_MAX)?;
     let name = word("attached_server.name", server.name)?;
     Ok(AttachedServer { name, spec: (*server.spec).into(), login: server.login })
+}
+
+fn bounds_out(bounds: &Bounds) -> pb::Bounds {
+    let words = |words: &Option<Vec<String>>| words.clone().map(|words| pb::Words { words });
+    pb::Bounds {
+        filesystem: words(&bounds.filesystem),
+        network: words(&bounds.network),
+        memory_mb: bounds.memory_mb,
+        cpu_seconds: bounds.cpu_seconds,
+    }
+}
+
+fn bounds_in(bounds: pb::Bounds) -> Result<Bounds, ConvertError> {
+    let words = |field: &'static str, words: Option<pb::Words>| {
+        let Some(pb::Words { words }) = words else { return Ok(None) };
+        bounded(field, words.len(), BOUNDS_WORDS_MAX)?;
+        words.into_iter().map(|one| word(field, one)).collect::<Result<Vec<_>, _>>().map(Some)
+    };
+    Ok(Bounds {
+        filesystem: words("bounds.filesystem", bounds.filesystem)?,
+        network: words("bounds.network", bounds.network)?,
+        memory_mb: bounds.memory_mb,
+        cpu_seconds: bounds.cpu_seconds,
+    })
 }
 
 /// A credential between controllers. Errors contain its length at most.
@@ -174,6 +202,12 @@ mod tests {
             Attachment::Bearer(SecretText::new("Bearer canary")),
             Attachment::Models(vec![model]),
             Attachment::Servers(vec![AttachedServer { name: "github".to_owned(), spec: (*b"{}").into(), login: true }]),
+            Attachment::Bounds(Bounds {
+                filesystem: Some(vec!["read".to_owned()]),
+                network: Some(Vec::new()),
+                memory_mb: Some(64),
+                cpu_seconds: None,
+            }),
         ])
     }
 
@@ -218,6 +252,15 @@ mod tests {
         check(
             |all| all.models = vec![all.models[0].clone(); ATTACHED_MODELS_MAX + 1],
             &expect![[r#"field "attachments.models" has 17 bytes or items, more than 16"#]],
+        );
+        check(
+            |all| {
+                all.bounds = Some(pb::Bounds {
+                    network: Some(pb::Words { words: vec!["x".to_owned(); 17] }),
+                    ..Default::default()
+                })
+            },
+            &expect![[r#"field "bounds.network" has 17 bytes or items, more than 16"#]],
         );
         let large =
             pb::AttachedModel { name: "m".to_owned(), spec: vec![b' '; SPEC_BYTES_MAX].into(), asked: Vec::new() };

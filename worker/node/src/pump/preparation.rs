@@ -208,6 +208,7 @@ impl Pump {
         match (self.packages.ready(assignment.digest), inline(&assignment.input), context) {
             (_, _, Some(None)) => Err(assignment),
             (Some(agent), Some(input), context) => {
+                let agent = agent.within(assignment.attachments.bounds());
                 Ok(Arc::new(Work { assignment, input, context: context.flatten(), agent }))
             }
             _ => Err(assignment),
@@ -279,6 +280,7 @@ async fn prepare(
         Some(context) => Some(load(context).await.map_err(lost)?),
         None => None,
     };
+    let agent = agent.within(assignment.attachments.bounds());
     Ok(Arc::new(Work { assignment, input, context, agent }))
 }
 
