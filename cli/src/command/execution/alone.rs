@@ -96,7 +96,7 @@ pub(crate) async fn retry(
     Ok(Exit::Done)
 }
 
-/// The request for the same execution: of a stored chain as it is now, as for jobs, and otherwise of the definition that it had.
+/// The request for the same run: of a stored chain as it is now, as for jobs, and otherwise of the definition that it had.
 fn again(run: &Value) -> Value {
     let chain = if run["revision"].is_null() { &run["definition"] } else { &run["chain_name"] };
     json!({"chain": chain, "input": run["input_data"], "priority": run["priority"]})
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn an_execution_is_repeated_with_the_stored_chain_or_its_own_definition() {
+    fn a_run_is_repeated_with_the_stored_chain_or_its_own_definition() {
         let run = json!({
             "chain_name": "c", "revision": 7, "definition": {"name": "c", "steps": []}, "input_data": {"n": 1}, "priority": 3,
         });
