@@ -35,7 +35,7 @@ const WRITE_MAX: Duration = Duration::from_secs(90);
 const SETTLE_MAX: Duration = Duration::from_secs(900);
 
 /// The last event that this controller knows to be committed; none while it cannot tell.
-pub type Committed = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Option<EventSeq>> + Send>> + Send + Sync>;
+pub type CommittedEvent = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Option<EventSeq>> + Send>> + Send + Sync>;
 
 /// What the export needs.
 #[derive(Clone)]
@@ -48,8 +48,8 @@ pub struct Parts {
     pub history: Arc<dyn History>,
     /// Whether this controller leads. Only the leader exports.
     pub leadership: watch::Receiver<Leadership>,
-    /// See [`Committed`].
-    pub committed: Committed,
+    /// See [`CommittedEvent`].
+    pub committed: CommittedEvent,
     /// The id of the cluster.
     pub cluster: u128,
     /// Instruments.

@@ -26,5 +26,5 @@ mod tests;
 mod write;
 
 pub use error::ExportError;
-pub use exporter::{Committed, Export, Parts};
+pub use exporter::{CommittedEvent, Export, Parts};
 pub use target::{Target, TargetError};

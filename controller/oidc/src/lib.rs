@@ -10,4 +10,4 @@ mod token;
 
 pub use documents::{DocumentError, Keys, key_address, metadata_address};
 pub use principal::principal_of;
-pub use token::{Expected, Seen, TOKEN_BYTES_MAX, TokenError, Verified, verify};
+pub use token::{Expectation, TOKEN_BYTES_MAX, TokenError, TokenHolder, UncheckedToken, verify};

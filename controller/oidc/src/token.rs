@@ -17,13 +17,13 @@ const LEEWAY_SECONDS: i64 = 60;
 
 /// What a token says about itself, before anything of it is checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
+pub struct UncheckedToken {
     pub issuer: String,
     /// The id of the key that signed it.
     pub key: Option<String>,
 }
 
-impl Seen {
+impl UncheckedToken {
     /// Reads a token that nobody has checked; none if it is no token of an issuer.
     pub fn read(token: &str) -> Option<Self> {
         #[derive(Deserialize)]
@@ -41,7 +41,7 @@ impl Seen {
 
 /// What is asked of a token.
 #[derive(Debug, Clone, Copy)]
-pub struct Expected<'a> {
+pub struct Expectation<'a> {
     pub issuer: &'a str,
     /// It is for one of them.
     pub audiences: &'a [String],
@@ -53,8 +53,8 @@ pub struct Expected<'a> {
 
 /// Who shows a valid token.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verified {
-    /// The value of [`Expected::principal_claim`].
+pub struct TokenHolder {
+    /// The value of [`Expectation::principal_claim`].
     pub principal: String,
 }
 
@@ -84,7 +84,7 @@ pub enum TokenError {
 /// Checks a token. `now` is the time in seconds since 1970.
 ///
 /// Audience and times are checked here and not by `jsonwebtoken`, which takes the time from the machine.
-pub fn verify(token: &str, keys: &Keys, expected: &Expected<'_>, now: i64) -> Result<Verified, TokenError> {
+pub fn verify(token: &str, keys: &Keys, expected: &Expectation<'_>, now: i64) -> Result<TokenHolder, TokenError> {
     install();
     let refused = |error: jsonwebtoken::errors::Error| TokenError::Refused(error.to_string());
     if token.len() > TOKEN_BYTES_MAX {
@@ -136,7 +136,7 @@ pub fn verify(token: &str, keys: &Keys, expected: &Expected<'_>, now: i64) -> Re
     {
         return Err(TokenError::Claim("email_verified".to_owned()));
     }
-    Ok(Verified { principal })
+    Ok(TokenHolder { principal })
 }
 
 /// The texts of a claim, which is one or a list of them. `true` and `false` count as texts.

@@ -29,11 +29,11 @@ pub struct Plan {
 }
 
 /// A confirmed plan. Only [`Plan::confirm`] creates one.
-pub struct Confirmed(Plan);
+pub struct ConfirmedPlan(Plan);
 
 /// The result of a recovery.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recovered {
+pub struct RecoveryResult {
     /// The member's name.
     pub name: String,
     /// The cluster that it was a member of.
@@ -94,19 +94,19 @@ impl Plan {
     }
 
     /// Confirms the plan with the id of the cluster.
-    pub fn confirm(self, typed: &str) -> Result<Confirmed, RecoveryError> {
+    pub fn confirm(self, typed: &str) -> Result<ConfirmedPlan, RecoveryError> {
         if typed == format!("{:032x}", self.about.cluster_id) {
-            Ok(Confirmed(self))
+            Ok(ConfirmedPlan(self))
         } else {
             Err(RecoveryError::NotConfirmed { typed: typed.to_owned() })
         }
     }
 }
 
-impl Confirmed {
+impl ConfirmedPlan {
     /// Makes the member the only one of a new cluster that continues with its state. The old files are kept beside the
     /// new ones.
-    pub fn carry_out(self, env: &Env) -> Result<Recovered, RecoveryError> {
+    pub fn carry_out(self, env: &Env) -> Result<RecoveryResult, RecoveryError> {
         let Plan { data_dir, about, own, state, member, _lock } = self.0;
         let (raft, new) = (data_dir.join("raft"), data_dir.join("raft.recovering"));
         remove_left_over(&new)?;
@@ -132,7 +132,7 @@ impl Confirmed {
         fs::rename(&raft, &kept).map_err(write_error(&kept))?;
         fs::rename(&new, &raft).map_err(write_error(&raft))?;
         sync_dir(&data_dir)?;
-        Ok(Recovered { name, old_cluster_id, cluster_id, kept })
+        Ok(RecoveryResult { name, old_cluster_id, cluster_id, kept })
     }
 }
 

@@ -27,7 +27,7 @@ const RAFT: &str = "raft";
 
 /// A backup that was read completely: every part matches the manifest, and the state satisfies its invariants.
 #[derive(Debug, Clone)]
-pub struct Inspected {
+pub struct CheckedBackup {
     /// The description and the parts of the backup.
     pub found: ArchiveContents,
     pub state: State,
@@ -35,7 +35,7 @@ pub struct Inspected {
 
 /// A data directory with which a controller can start.
 #[derive(Debug, Clone)]
-pub struct Restored {
+pub struct RestoredMember {
     /// The description and the parts of the backup.
     pub found: ArchiveContents,
     /// The new cluster.
@@ -45,10 +45,10 @@ pub struct Restored {
 }
 
 /// Reads and verifies a backup. Writes nothing.
-pub fn inspect(path: &Path) -> Result<Inspected, RecoveryError> {
+pub fn inspect(path: &Path) -> Result<CheckedBackup, RecoveryError> {
     let (found, image) = unpack(path, |_, _| Ok(()))?;
     let state = State::from_image(image).map_err(RecoveryError::State)?;
-    Ok(Inspected { found, state })
+    Ok(CheckedBackup { found, state })
 }
 
 /// Creates `data_dir` from a backup: one member, alone in a cluster with a new id. `data_dir` must not exist or must be
@@ -57,7 +57,7 @@ pub fn inspect(path: &Path) -> Result<Inspected, RecoveryError> {
 /// All files are created in a directory beside it, which is renamed in one step at the end. A directory that exists can be a volume, which
 /// nothing replaces: there they are created inside, and the log moves to its place after the others. An interrupted restore therefore leaves
 /// nothing with which a controller would start.
-pub fn restore(path: &Path, data_dir: &Path, name: &str, env: &Env) -> Result<Restored, RecoveryError> {
+pub fn restore(path: &Path, data_dir: &Path, name: &str, env: &Env) -> Result<RestoredMember, RecoveryError> {
     remove_moved(data_dir)?;
     let exists = match fs::read_dir(data_dir) {
         Ok(entries) => check_is_empty(data_dir, entries).map(|()| true)?,
@@ -108,7 +108,7 @@ pub fn restore(path: &Path, data_dir: &Path, name: &str, env: &Env) -> Result<Re
         fs::rename(&partial, data_dir).map_err(write_error(data_dir))?;
         sync_dir(parent(data_dir))?;
     }
-    Ok(Restored { found, cluster_id, grant_seq })
+    Ok(RestoredMember { found, cluster_id, grant_seq })
 }
 
 /// Removes what an attempt has moved that was interrupted before it moved the log.

@@ -18,4 +18,4 @@ pub use definition::{Chain, DefinitionError, Step};
 pub use engine::{Next, StepInput, join, next};
 pub use flow::{Flow, FlowError, NAMES, Without};
 pub use plan::{Plan, PlannedStep, context, metadata, unknown_agents};
-pub use report::{Failed, Reported, result};
+pub use report::{FailureReport, StepReport, result};

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 /// A step that was started and has ended.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reported {
+pub struct StepReport {
     /// The number of the step.
     pub number: usize,
     /// The agent as the chain names it.
@@ -18,28 +18,28 @@ pub struct Reported {
 
 /// Where and why a run failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failed {
+pub struct FailureReport {
     /// The number of the step; -1 if no step could begin.
     pub at: i64,
     pub error: String,
 }
 
 /// The result of a run that has ended.
-pub fn result(steps: &[Reported], failed: Option<&Failed>) -> Value {
+pub fn result(steps: &[StepReport], failed: Option<&FailureReport>) -> Value {
     let outputs: Vec<&Value> = steps.iter().filter_map(|step| step.end.as_ref().ok()).collect();
     let output = match failed {
         None => outputs.last().map_or_else(|| json!({}), |output| (*output).clone()),
-        Some(Failed { at: ..=-1, .. }) => json!({}),
-        Some(Failed { at, .. }) => json!({"partial_outputs": outputs, "failed_step": at}),
+        Some(FailureReport { at: ..=-1, .. }) => json!({}),
+        Some(FailureReport { at, .. }) => json!({"partial_outputs": outputs, "failed_step": at}),
     };
-    let step = |step: &Reported| {
+    let step = |step: &StepReport| {
         let (output, error) = match &step.end {
             Ok(output) => (output.clone(), ""),
             Err(error) => (json!({}), error.as_str()),
         };
         json!({"agent_name": step.agent, "success": step.end.is_ok(), "output": output, "error": error})
     };
-    let mediation = |step: &Reported| json!({"step": step.number, "agent": step.agent, "strategy": step.strategy.as_str(), "cost": step.strategy.cost()});
+    let mediation = |step: &StepReport| json!({"step": step.number, "agent": step.agent, "strategy": step.strategy.as_str(), "cost": step.strategy.cost()});
     json!({
         "success": failed.is_none(),
         "output": output,
@@ -54,9 +54,9 @@ pub fn result(steps: &[Reported], failed: Option<&Failed>) -> Value {
 mod tests {
     use super::*;
 
-    fn step(agent: &str, end: Result<Value, &str>) -> Reported {
+    fn step(agent: &str, end: Result<Value, &str>) -> StepReport {
         let number = usize::from(agent == "b");
-        Reported { number, agent: agent.to_owned(), strategy: RunStrategy::None, end: end.map_err(str::to_owned) }
+        StepReport { number, agent: agent.to_owned(), strategy: RunStrategy::None, end: end.map_err(str::to_owned) }
     }
 
     #[test]
@@ -69,11 +69,11 @@ mod tests {
 
     #[test]
     fn a_failure_keeps_what_was_done() {
-        let failed = Failed { at: 1, error: "Agent failed at step 1 (b): boom".to_owned() };
+        let failed = FailureReport { at: 1, error: "Agent failed at step 1 (b): boom".to_owned() };
         let shown = result(&[step("a", Ok(json!({"x": 1}))), step("b", Err("boom"))], Some(&failed));
         assert_eq!(shown["output"], json!({"partial_outputs": [{"x": 1}], "failed_step": 1}));
         assert_eq!(shown["steps"][1], json!({"agent_name": "b", "success": false, "output": {}, "error": "boom"}));
-        let none = result(&[], Some(&Failed { at: -1, error: "no agents".to_owned() }));
+        let none = result(&[], Some(&FailureReport { at: -1, error: "no agents".to_owned() }));
         assert_eq!((&none["output"], &none["success"]), (&json!({}), &json!(false)));
     }
 }

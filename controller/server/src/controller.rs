@@ -469,7 +469,7 @@ fn start_export(options: &Options, service: &Service, history: Arc<dyn History>,
     let target = options.history_database.clone()?;
     let handle = service.handle().clone();
     let (leadership, cluster) = (handle.leadership(), handle.cluster_id());
-    let committed: atlas_export::Committed = Arc::new(move || {
+    let committed: atlas_export::CommittedEvent = Arc::new(move || {
         let handle = handle.clone();
         Box::pin(async move { handle.read_here().await.ok().map(|state| state.event_seq()) })
     });

@@ -6,7 +6,7 @@ use std::time::Duration;
 use atlas_env::Net;
 use atlas_oauth::{ANSWER_BYTES_MAX, Request};
 use atlas_service::{Fetched, Issuers};
-use atlas_webhooks::{Answered, Exchange, Outgoing};
+use atlas_webhooks::{Exchange, HttpAnswer, OutgoingBody};
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt as _};
 
@@ -25,18 +25,18 @@ impl Issuers for Outside {
     fn send<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<(u16, Bytes), String>> {
         let Request { url, content_type, headers, body } = request;
         let body = Bytes::copy_from_slice(body.expose().as_bytes());
-        self.0.post(Outgoing { url, content_type, headers, body }).boxed()
+        self.0.post(OutgoingBody { url, content_type, headers, body }).boxed()
     }
 
     fn fetch<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<Fetched, String>> {
-        let fetched = |Answered { status, challenge, body }| Fetched { status, challenge, body };
+        let fetched = |HttpAnswer { status, challenge, body }| Fetched { status, challenge, body };
         async move { self.0.get(url).await.map(fetched) }.boxed()
     }
 
     fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Fetched, String>> {
         let Request { url, content_type, headers, body } = request;
         let body = Bytes::copy_from_slice(body.expose().as_bytes());
-        let fetched = |Answered { status, challenge, body }| Fetched { status, challenge, body };
-        async move { self.0.ask(Outgoing { url, content_type, headers, body }).await.map(fetched) }.boxed()
+        let fetched = |HttpAnswer { status, challenge, body }| Fetched { status, challenge, body };
+        async move { self.0.ask(OutgoingBody { url, content_type, headers, body }).await.map(fetched) }.boxed()
     }
 }

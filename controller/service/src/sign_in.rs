@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use atlas_access::Access;
 use atlas_objects::{GrantSpec, IssuerSpec};
-use atlas_oidc::{Expected, Keys, Seen, TokenError, Verified, key_address, metadata_address, principal_of, verify};
+use atlas_oidc::{Expectation, Keys, UncheckedToken, TokenError, TokenHolder, key_address, metadata_address, principal_of, verify};
 use atlas_state::State;
 use atlas_types::{Object, ObjectKind, Principal};
 
@@ -94,7 +94,7 @@ impl Service {
     /// Who shows a token of an issuer. Of several issuers with one address, the first one by name that accepts the token counts.
     pub(crate) async fn sign_in(&self, token: &str) -> Result<Arc<Access>, Error> {
         let unknown = || Error::Unauthenticated("the token is not valid here");
-        let seen = Seen::read(token).ok_or_else(unknown)?;
+        let seen = UncheckedToken::read(token).ok_or_else(unknown)?;
         let state = self.handle().applied();
         let issuers = issuers(&state, &seen.issuer);
         if issuers.is_empty() {
@@ -110,7 +110,7 @@ impl Service {
             })?;
             for (name, spec) in &issuers {
                 match verify(token, &keys, &expected(spec), now) {
-                    Ok(Verified { principal }) => {
+                    Ok(TokenHolder { principal }) => {
                         let principal = Principal::new(&principal_of(name, &principal)).map_err(|_| unknown())?;
                         return Ok(Arc::new(access::access(&state, principal)));
                     }
@@ -200,8 +200,8 @@ impl Shared {
     }
 }
 
-fn expected(spec: &IssuerSpec) -> Expected<'_> {
-    Expected {
+fn expected(spec: &IssuerSpec) -> Expectation<'_> {
+    Expectation {
         issuer: &spec.url,
         audiences: &spec.audiences,
         principal_claim: &spec.principal_claim,

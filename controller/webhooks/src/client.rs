@@ -19,7 +19,7 @@ use rustls::ClientConfig;
 use tower::ServiceExt;
 
 use crate::connector::Connector;
-pub use exchange::{Answered, Exchange, Outgoing};
+pub use exchange::{Exchange, HttpAnswer, OutgoingBody};
 
 /// The most bytes of an answer that are read; a connection with a longer one is closed.
 const ANSWER_BYTES_MAX: usize = 16 << 10;

@@ -23,6 +23,6 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-pub use client::{Answered, Exchange, Outgoing};
+pub use client::{Exchange, HttpAnswer, OutgoingBody};
 pub use dispatcher::{Parts, Webhooks};
 pub use secrets::{Environment, Secret, Secrets};

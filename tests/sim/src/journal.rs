@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use atlas_slots::{Asked, Recording, Replay};
+use atlas_slots::{Recording, Replay, StepAnswer};
 use atlas_types::{
     AssignedJournal, Assignment, Command, Digest, FencingToken, Fold, FoldSteps, JobId, Journal, Outcome, Payload,
     PayloadBody, RecordSteps, Rejection, Reservation, ReserveBudget, Step, StepKey, StepKind, StepUsage, StepsResult,
@@ -86,13 +86,13 @@ impl World {
             }
             let wanted = step(path, number);
             match walk.replay.ask(wanted.kind, wanted.key) {
-                Ok(Asked::Recorded(recorded)) => {
+                Ok(StepAnswer::Recorded(recorded)) => {
                     if *recorded != wanted {
                         self.oracle.violate(format!("step {number} of {job} was recorded otherwise than it was made"));
                     }
                     self.oracle.step_used(job, number);
                 }
-                Ok(Asked::Load(artifact)) => {
+                Ok(StepAnswer::Load(artifact)) => {
                     let steps = self.folds.get(&digest(&artifact)).cloned().unwrap_or_default();
                     self.coverage.count("folds replayed");
                     let Some(walk) = self.nodes[node].walks.get_mut(&token) else { return };
@@ -100,7 +100,7 @@ impl World {
                         return self.oracle.violate(format!("a fold of {job} does not hold its steps"));
                     }
                 }
-                Ok(Asked::New) => {
+                Ok(StepAnswer::New) => {
                     self.oracle.step_made(job, number, token);
                     self.coverage.count("steps made");
                     return self.after_up_to(500 * MS, Event::StepMade(node, token, number));

@@ -15,7 +15,7 @@ use futures::stream::{FuturesUnordered, StreamExt as _};
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
-use crate::host::{Asked, Host, NodePlace};
+use crate::host::{Host, NodePlace, NodeQuestion};
 use crate::model::{self, Said, structured};
 use crate::script::{self, Script};
 use crate::search;
@@ -241,7 +241,7 @@ impl Runner<'_> {
                     }
                 }
             }
-            (Task::Ask(question), _) => self.host.ask(Asked { place: at, question }).await.map(Value::from),
+            (Task::Ask(question), _) => self.host.ask(NodeQuestion { place: at, question }).await.map(Value::from),
             (Task::Rag { query }, Kind::Rag(rag)) => self.search(place, &work.node, rag, query).await,
             (_, _) => Err(unknown()),
         }

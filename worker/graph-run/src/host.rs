@@ -8,7 +8,7 @@ use atlas_model::{Answer, CallError, Request, ToolCall};
 use atlas_turn::{Offered, Outcome, Returned};
 use serde_json::Value;
 
-use crate::script::{self, Ended, Process};
+use crate::script::{self, Process, ProcessEnd};
 
 /// Which node of which run acts.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +24,7 @@ pub struct NodePlace<'a> {
 
 /// A question of a node.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct NodeQuestion<'a> {
     pub place: NodePlace<'a>,
     pub question: &'a Question,
 }
@@ -41,7 +41,7 @@ pub trait Host: Send + Sync {
     async fn finish(&self, _: NodePlace<'_>, _: &Result<Value, Fault>) {}
 
     /// Runs the process of a script. Dropping the future kills everything that it started.
-    async fn process(&self, process: Process) -> io::Result<Ended> {
+    async fn process(&self, process: Process) -> io::Result<ProcessEnd> {
         script::local(process).await
     }
 
@@ -72,7 +72,7 @@ pub trait Host: Send + Sync {
     }
 
     /// Asks a person.
-    async fn ask(&self, asked: Asked<'_>) -> Result<String, Fault>;
+    async fn ask(&self, asked: NodeQuestion<'_>) -> Result<String, Fault>;
 
     /// Runs an agent that is not a graph.
     async fn agent(&self, place: NodePlace<'_>, agent: &str, prompt: &str) -> Result<String, Fault>;

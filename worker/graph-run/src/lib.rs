@@ -13,5 +13,5 @@ mod search;
 mod tests;
 
 pub use drive::{Ran, Runner, Stop};
-pub use host::{Asked, Host, NodePlace};
-pub use script::{Ended, Process};
+pub use host::{Host, NodePlace, NodeQuestion};
+pub use script::{Process, ProcessEnd};

@@ -65,7 +65,7 @@ pub struct Process {
 
 /// What a process left.
 #[derive(Debug, Clone)]
-pub struct Ended {
+pub struct ProcessEnd {
     pub status: ExitStatus,
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
@@ -112,7 +112,7 @@ pub async fn run(env: &Env, host: &dyn Host, script: Script<'_>) -> Result<Value
 }
 
 /// Runs a process as a child of this one.
-pub(crate) async fn local(process: Process) -> io::Result<Ended> {
+pub(crate) async fn local(process: Process) -> io::Result<ProcessEnd> {
     let mut command = Command::new(&process.program);
     command.args(&process.arguments).current_dir(&process.directory);
     if !process.inherits {
@@ -160,11 +160,11 @@ fn start(script: Script<'_>, error: &io::Error) -> Fault {
     Fault::new(FaultKind::ScriptStart, format!("script \"{}\" could not be run: {error}", script.path))
 }
 
-async fn output(child: &mut Child, stdout_max: usize, stderr_max: usize) -> io::Result<Ended> {
+async fn output(child: &mut Child, stdout_max: usize, stderr_max: usize) -> io::Result<ProcessEnd> {
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let (stdout, stderr, status) =
         tokio::join!(beginning(stdout, stdout_max), beginning(stderr, stderr_max), child.wait());
-    Ok(Ended { status: status?, stdout: stdout?, stderr: stderr? })
+    Ok(ProcessEnd { status: status?, stdout: stdout?, stderr: stderr? })
 }
 
 /// The first bytes of a pipe, which is read to its end.
@@ -182,7 +182,7 @@ async fn beginning(pipe: Option<impl AsyncRead + Unpin>, bytes_max: usize) -> io
     }
 }
 
-fn read(script: Script<'_>, ended: &Ended) -> Result<Value, Fault> {
+fn read(script: Script<'_>, ended: &ProcessEnd) -> Result<Value, Fault> {
     let fault = |kind, text: &str| Err(Fault::new(kind, format!("script \"{}\" {text}", script.path)));
     if !ended.status.success() {
         let complaint = String::from_utf8_lossy(&ended.stderr);

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::sync::watch;
 
-use crate::{Asked, Host, NodePlace, Ran, Runner};
+use crate::{Host, NodePlace, NodeQuestion, Ran, Runner};
 
 /// A host whose model gives these answers in turn; `!` begins an error that may pass.
 #[derive(Default)]
@@ -59,7 +59,7 @@ impl Host for Here {
         !self.old
     }
 
-    async fn ask(&self, asked: Asked<'_>) -> Result<String, Fault> {
+    async fn ask(&self, asked: NodeQuestion<'_>) -> Result<String, Fault> {
         Err(Fault::new(FaultKind::NoAnswer, format!("nobody answers \"{}\"", asked.question.text)))
     }
 

@@ -4,7 +4,7 @@ use atlas_types::{Architecture, Gpu, Inventory};
 
 /// The values of the flags. Amounts are in GB, as in the flags.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Declared {
+pub struct DeclaredHardware {
     pub gpus: Option<u32>,
     /// `--gpu-vram`, one number per GPU. A GPU after the end of the list has an unknown amount. This list alone does
     /// not count as a declaration.
@@ -19,7 +19,7 @@ pub struct Declared {
     pub devices: Vec<String>,
 }
 
-impl Declared {
+impl DeclaredHardware {
     /// The inventory that the flags declare. None if no flag was given, in which case the machine is probed.
     pub fn inventory(&self) -> Option<Inventory> {
         if (Self { gpu_vram_gb: Vec::new(), ..self.clone() }) == Self::default() {
@@ -53,13 +53,13 @@ mod tests {
 
     #[test]
     fn no_flag_is_no_declaration() {
-        assert_eq!(Declared::default().inventory(), None);
-        assert_eq!(Declared { gpu_vram_gb: vec![16], ..Declared::default() }.inventory(), None);
+        assert_eq!(DeclaredHardware::default().inventory(), None);
+        assert_eq!(DeclaredHardware { gpu_vram_gb: vec![16], ..DeclaredHardware::default() }.inventory(), None);
     }
 
     #[test]
     fn gpus_beyond_the_list_have_an_unknown_amount() {
-        let declared = Declared { gpus: Some(2), gpu_vram_gb: vec![16], ..Declared::default() };
+        let declared = DeclaredHardware { gpus: Some(2), gpu_vram_gb: vec![16], ..DeclaredHardware::default() };
         let inventory = declared.inventory().expect("declared");
         let memory: Vec<_> = inventory.gpus.iter().map(|gpu| gpu.memory_bytes >> 30).collect();
         assert_eq!((memory, inventory.declared, inventory.cores), (vec![16, 0], true, 0));

@@ -13,7 +13,7 @@ mod line;
 use atlas_types::{Architecture, Inventory};
 
 pub use cgroup::{CgroupLimits, limits as cgroup_limits};
-pub use declared::Declared;
+pub use declared::DeclaredHardware;
 pub use gpu::{GpuFacts, GpuProbe, MigFacts, NvmlProbe};
 pub use health::changed;
 pub use host::{HostFacts, HostProbe, SystemHost};
@@ -31,7 +31,7 @@ pub enum ProbeError {
 }
 
 /// The inventory of this machine, or the one that the operator declared.
-pub fn probe(declared: &Declared, gpus: &dyn GpuProbe) -> Result<Inventory, ProbeError> {
+pub fn probe(declared: &DeclaredHardware, gpus: &dyn GpuProbe) -> Result<Inventory, ProbeError> {
     match declared.inventory() {
         Some(inventory) => Ok(inventory),
         None => inventory_of(&SystemHost::default(), gpus),

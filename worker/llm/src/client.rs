@@ -124,7 +124,7 @@ pub enum Progress<'a> {
 
 /// A call that succeeded.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Done {
+pub struct CompletedCall {
     pub answer: Answer,
     /// The target that answered, by its place.
     pub target: usize,
@@ -231,13 +231,13 @@ impl Client {
         request: &Request,
         limit: Duration,
         watch: &mut (dyn FnMut(Progress<'_>) + Send),
-    ) -> Result<Done, Failure> {
+    ) -> Result<CompletedCall, Failure> {
         let end = self.env.clock.monotonic().saturating_add(limit);
         let mut call = Call { client: self, end, shown: false, tries: 0, down_since: None, watch };
         let (mut errors, mut lasting): (Vec<(usize, CallError)>, _) = (Vec::new(), BTreeSet::new());
         for (place, target) in targets.iter().enumerate() {
             match call.target(target, request).await {
-                Ok(answer) => return Ok(Done { answer, target: place, tries: call.tries }),
+                Ok(answer) => return Ok(CompletedCall { answer, target: place, tries: call.tries }),
                 Err(Failed { error, retry }) => {
                     let last = !another_model_may_help(error.kind);
                     if retry == Some(false) {

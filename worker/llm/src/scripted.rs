@@ -74,7 +74,7 @@ struct Call {
 
 /// What a script answers, and when.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Scripted {
+pub struct ScriptedAnswer {
     /// How long the provider would have taken.
     pub delay: Duration,
     /// The pieces and the answer, in the order of a stream; without pieces if the request asked for none.
@@ -88,15 +88,15 @@ impl Script {
     }
 
     /// The answer to a request. `tries` counts the earlier tries of the same call, each of which got an error.
-    pub fn call(&self, request: &Request, tries: u32) -> Scripted {
+    pub fn call(&self, request: &Request, tries: u32) -> ScriptedAnswer {
         let Some(rule) = self.choose(&request.messages, tries) else {
             let round = rounds(&request.messages) + 1;
             let text: String = last_text(&request.messages).chars().take(80).collect();
             let message = format!("no rule of the script matches request {round} with the text {text:?}");
             let result = Err(CallError::new(CallErrorKind::Request, message));
-            return Scripted { delay: Duration::ZERO, result };
+            return ScriptedAnswer { delay: Duration::ZERO, result };
         };
-        Scripted { delay: rule.delay, result: rule.reply.events(request) }
+        ScriptedAnswer { delay: rule.delay, result: rule.reply.events(request) }
     }
 
     fn choose(&self, messages: &[Message], tries: u32) -> Option<&Rule> {

@@ -25,7 +25,7 @@ use crate::error::{McpError, McpErrorKind};
 use crate::http::Session;
 use crate::lines::Lines;
 use crate::network::Network;
-use crate::outcome::Called;
+use crate::outcome::CallResult;
 use crate::program::{Launcher, Program};
 use crate::target::Target;
 use crate::tools::{Complaints, Known, Listing};
@@ -292,7 +292,7 @@ impl Connection {
         target: &Target,
         tool: &str,
         arguments: Map<String, Value>,
-    ) -> Result<Called, McpError> {
+    ) -> Result<CallResult, McpError> {
         let _in_use = InUse::new(self, env);
         let server = &target.name;
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
@@ -302,7 +302,7 @@ impl Connection {
         // What the server asks the person for is declined: nobody is there.
         let answer = self.service.call_tool_with_mrtr_max_rounds(params, ROUNDS_MAX).await;
         match answer {
-            Ok(result) => Called::of(server, result),
+            Ok(result) => CallResult::of(server, result),
             Err(ServiceError::InputRequiredRoundsExceeded { .. }) => {
                 let text = format!(
                     "the tool {tool} of the MCP server {server} asks for more input, which an agent cannot give"

@@ -25,8 +25,8 @@ pub use atlas_mcp_spec::{
 };
 pub use error::{McpError, McpErrorKind};
 pub use network::Network;
-pub use outcome::Called;
+pub use outcome::CallResult;
 pub use pool::Pool;
-pub use program::{Launched, Launcher, Program};
+pub use program::{Launcher, Program, RunningProgram};
 pub use target::{Surroundings, Target};
 pub use tools::Listing;

@@ -8,14 +8,14 @@ use crate::error::{McpError, McpErrorKind};
 
 /// The result of a tool.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Called {
+pub struct CallResult {
     /// The tool says that it failed.
     pub is_error: bool,
     /// The result as the protocol has it: `content`, `structuredContent` and `isError`. Data of images and sounds is left out.
     pub raw: Value,
 }
 
-impl Called {
+impl CallResult {
     pub(crate) fn of(server: &str, result: CallToolResult) -> Result<Self, McpError> {
         let is_error = result.is_error == Some(true);
         let content: Vec<Value> = result.content.into_iter().map(block).collect();
@@ -136,9 +136,9 @@ fn block(block: ContentBlock) -> Value {
 mod tests {
     use super::*;
 
-    fn called(content: &Value, structured: &Value) -> Called {
+    fn called(content: &Value, structured: &Value) -> CallResult {
         let result = json!({"content": content, "structuredContent": structured});
-        Called::of("s", serde_json::from_value(result).expect("a result")).expect("small")
+        CallResult::of("s", serde_json::from_value(result).expect("a result")).expect("small")
     }
 
     fn text(text: &str) -> Value {

@@ -12,7 +12,7 @@ use crate::bounds::{CONNECTIONS_MAX, PAUSE, PAUSE_MAX, PROBE_MAX};
 use crate::connection::{Connection, Own};
 use crate::error::{McpError, McpErrorKind};
 use crate::network::Network;
-use crate::outcome::Called;
+use crate::outcome::CallResult;
 use crate::program::Launcher;
 use crate::target::{Key, Target};
 use crate::tools::Listing;
@@ -87,7 +87,7 @@ impl Pool {
         tool: &str,
         arguments: Map<String, Value>,
         limit: Duration,
-    ) -> Result<Called, McpError> {
+    ) -> Result<CallResult, McpError> {
         let clock = &self.0.env.clock;
         let until = clock.monotonic() + limit;
         let left = || until.saturating_sub(clock.monotonic());
@@ -137,7 +137,7 @@ impl Pool {
         tool: &str,
         arguments: Map<String, Value>,
         limit: Duration,
-    ) -> Result<Called, McpError> {
+    ) -> Result<CallResult, McpError> {
         let start = Duration::from_secs(target.spec.start_timeout_seconds.into()).min(limit);
         let connection = self.connection(target);
         let connection =

@@ -18,7 +18,7 @@ pub struct Program<'a> {
 }
 
 /// A program that runs. It is ended completely when `keeper` is dropped.
-pub struct Launched {
+pub struct RunningProgram {
     pub stdout: Box<dyn AsyncRead + Send + Unpin>,
     pub stdin: Box<dyn AsyncWrite + Send + Unpin>,
     pub keeper: Box<dyn Send + Sync>,
@@ -30,5 +30,5 @@ pub struct Launched {
 #[async_trait]
 pub trait Launcher: Send + Sync {
     /// Starts a program, with a reason in words if it cannot.
-    async fn launch(&self, program: Program<'_>) -> Result<Launched, String>;
+    async fn launch(&self, program: Program<'_>) -> Result<RunningProgram, String>;
 }

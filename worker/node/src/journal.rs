@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use atlas_env::Env;
 use atlas_format::{decode_steps, encode_steps};
-use atlas_slots::{Asked, Recording, Replay, StepDiffers, WrongSteps};
+use atlas_slots::{Recording, Replay, StepAnswer, StepDiffers, WrongSteps};
 use atlas_types::{
     Assignment, Attempt, Failure, FailureKind, FencingToken, Fold, JobId, Micros, Payload, PayloadBody, Reservation,
     Step, StepKey, StepKind, StepUsage, StepsResult, Timestamp,
@@ -250,9 +250,9 @@ impl Journal {
     pub(crate) async fn recorded(&mut self, kind: StepKind, key: StepKey) -> Result<Option<Arc<[u8]>>, JournalError> {
         loop {
             match self.replay()?.ask(kind, key).map_err(JournalError::Differs)? {
-                Asked::Recorded(step) => return Ok(Some(self.transfers.load(&step.outcome).await?)),
-                Asked::New => return Ok(None),
-                Asked::Load(artifact) => self.load(artifact).await?,
+                StepAnswer::Recorded(step) => return Ok(Some(self.transfers.load(&step.outcome).await?)),
+                StepAnswer::New => return Ok(None),
+                StepAnswer::Load(artifact) => self.load(artifact).await?,
             }
         }
     }

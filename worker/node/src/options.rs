@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_inventory::{Declared, GpuProbe, NvmlProbe};
+use atlas_inventory::{DeclaredHardware, GpuProbe, NvmlProbe};
 use atlas_secrets::Rules;
 use atlas_types::NodeId;
 use clap::{Command, CommandFactory as _, Parser};
@@ -91,7 +91,7 @@ pub struct Options {
     /// Free-form labels of the node.
     pub labels: BTreeMap<String, String>,
     /// Hardware that the operator declares. If set, the hardware is not probed.
-    pub declared: Declared,
+    pub declared: DeclaredHardware,
     /// Whether jobs' demands are checked against the node's hardware. If not, any job fits while a place is free, sees
     /// all GPUs and reserves nothing.
     pub hardware_checks: bool,
@@ -168,7 +168,7 @@ impl Options {
             ca_file: None,
             pip_environment: Vec::new(),
             labels: BTreeMap::new(),
-            declared: Declared::default(),
+            declared: DeclaredHardware::default(),
             hardware_checks: true,
             python: None,
             atlas_program: None,
@@ -476,7 +476,7 @@ impl Configuration {
         options.labels = self.labels.iter().flatten().map(|text| label(text)).collect::<Result<_, _>>()?;
         options.declared = self.declared()?;
         set(&mut options.hardware_checks, self.hardware_checks.as_deref(), switch)?;
-        if !options.hardware_checks && options.declared != Declared::default() {
+        if !options.hardware_checks && options.declared != DeclaredHardware::default() {
             return Err(ConfigurationError::DeclaredUnchecked);
         }
         options.python.clone_from(&self.python);
@@ -505,7 +505,7 @@ impl Configuration {
         Ok(secrets)
     }
 
-    fn declared(&self) -> Result<Declared, ConfigurationError> {
+    fn declared(&self) -> Result<DeclaredHardware, ConfigurationError> {
         let architecture = match self.pool_arch.as_deref() {
             None | Some("any") => None,
             Some(word) => Some(atlas_inventory::architecture(word).ok_or_else(|| ConfigurationError::Value {
@@ -513,7 +513,7 @@ impl Configuration {
                 what: "a processor family (x86_64, arm64, any)",
             })?),
         };
-        Ok(Declared {
+        Ok(DeclaredHardware {
             gpus: self.gpus,
             gpu_vram_gb: self.gpu_vram.clone().unwrap_or_default(),
             memory_gb: self.pool_memory,

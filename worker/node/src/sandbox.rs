@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use atlas_contract::Contract;
-use atlas_sandbox::{Access, Enforced, Files, Means, Sandbox, Secrets};
+use atlas_sandbox::{Access, Enforcement, Files, Means, Sandbox, Secrets};
 
 use crate::folder::{Folder, OwnDirectory};
 
@@ -190,7 +190,7 @@ impl Sandboxes {
 
     /// Refuses what must be enforced and cannot be.
     fn check_means(&self, access: Access, name: &str) -> Result<(), Unconfined> {
-        let missing = Enforced::of(access, self.means).missing;
+        let missing = Enforcement::of(access, self.means).missing;
         if self.mode == SandboxMode::Required && !missing.is_empty() {
             return Err(Unconfined::Lacks { agent: name.to_owned(), missing });
         }
@@ -198,8 +198,8 @@ impl Sandboxes {
     }
 
     /// What is enforced on the programs of an agent; none if they have the rights of the worker.
-    pub(crate) fn enforced(&self, contract: &Contract) -> Result<Option<Enforced>, Unconfined> {
-        Ok(self.access(contract)?.map(|access| Enforced::of(access, self.means)))
+    pub(crate) fn enforced(&self, contract: &Contract) -> Result<Option<Enforcement>, Unconfined> {
+        Ok(self.access(contract)?.map(|access| Enforcement::of(access, self.means)))
     }
 
     /// True if an attempt fails where something is missing.

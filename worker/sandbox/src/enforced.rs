@@ -8,14 +8,14 @@ use crate::{Access, Files, Means};
 
 /// What is enforced on a process tree, and what is not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Enforced {
+pub struct Enforcement {
     access: Access,
     means: Means,
     /// What the machine cannot enforce.
     pub missing: Vec<&'static str>,
 }
 
-impl Enforced {
+impl Enforcement {
     /// What `means` enforce of `access`.
     pub fn of(access: Access, means: Means) -> Self {
         let mounts = means.namespaces.is_some();
@@ -35,7 +35,7 @@ impl Enforced {
     }
 }
 
-impl fmt::Display for Enforced {
+impl fmt::Display for Enforcement {
     /// `files read-only, no network (namespaces, landlock 7, seccomp)`, and what is not enforced.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let files = match self.access.files {
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     fn check(files: Files, network: bool, means: Means, expected: &str) {
-        assert_eq!(Enforced::of(Access { files, network }, means).to_string(), expected);
+        assert_eq!(Enforcement::of(Access { files, network }, means).to_string(), expected);
     }
 
     #[test]

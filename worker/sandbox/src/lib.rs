@@ -22,11 +22,11 @@ mod rules;
 mod sandbox;
 
 pub use access::{Access, Files};
-pub use enforced::Enforced;
+pub use enforced::Enforcement;
 pub use guard::Guard;
 pub use means::{Means, Namespaces};
 pub use mounts::unescaped;
 pub use namespaces::map_user;
 pub use paths::Secrets;
-pub use refused::{Refused, Step};
+pub use refused::{FailedStep, Step};
 pub use sandbox::{ParseError, Sandbox};

@@ -52,14 +52,14 @@ impl Step {
 /// A step that failed. The agent was not started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("could not {}: {}", .step.as_str(), .errno.desc())]
-pub struct Refused {
+pub struct FailedStep {
     /// The step.
     pub step: Step,
     /// The error of the system.
     pub errno: Errno,
 }
 
-impl Refused {
+impl FailedStep {
     /// The refusal as a number, for the report of a supervisor.
     pub fn code(self) -> i32 {
         let step = Step::ALL.iter().position(|step| *step == self.step).unwrap_or(0);
@@ -80,11 +80,11 @@ mod tests {
     #[test]
     fn a_refusal_is_a_number() {
         for step in Step::ALL {
-            let refused = Refused { step, errno: Errno::EPERM };
-            assert_eq!(Refused::of_code(refused.code()), refused);
+            let refused = FailedStep { step, errno: Errno::EPERM };
+            assert_eq!(FailedStep::of_code(refused.code()), refused);
         }
-        assert_eq!(Refused::of_code(-1).step, Step::Namespaces);
-        let text = Refused { step: Step::Mounts, errno: Errno::EACCES }.to_string();
+        assert_eq!(FailedStep::of_code(-1).step, Step::Namespaces);
+        let text = FailedStep { step: Step::Mounts, errno: Errno::EACCES }.to_string();
         assert_eq!(text, "could not set up its files: Permission denied");
     }
 }

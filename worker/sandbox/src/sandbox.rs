@@ -6,7 +6,7 @@ use nix::sys::prctl;
 use nix::unistd::{chdir, setsid};
 use serde::{Deserialize, Serialize};
 
-use crate::{Access, Enforced, Means, Refused, Step, filter, mounts, namespaces, privileges, rules};
+use crate::{Access, Enforcement, FailedStep, Means, Step, filter, mounts, namespaces, privileges, rules};
 
 /// The confinement of one process tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,22 +61,22 @@ impl Sandbox {
     }
 
     /// What it enforces.
-    pub fn enforced(&self) -> Enforced {
-        Enforced::of(self.access, self.means)
+    pub fn enforced(&self) -> Enforcement {
+        Enforcement::of(self.access, self.means)
     }
 
     /// Creates the namespaces. The next child of this process is the first one in its PID namespace. Does nothing on a
     /// machine without namespaces. The process must have a single thread.
-    pub fn enter(&self) -> Result<(), Refused> {
+    pub fn enter(&self) -> Result<(), FailedStep> {
         let Some(ways) = self.means.namespaces else { return Ok(()) };
         let network = ways.network && !self.access.network;
-        namespaces::enter(ways.user, network).map_err(|errno| Refused { step: Step::Namespaces, errno })
+        namespaces::enter(ways.user, network).map_err(|errno| FailedStep { step: Step::Namespaces, errno })
     }
 
     /// Confines this process and all that it starts. The process must have a single thread; with namespaces it must be
     /// the first one in them.
-    pub fn confine(&self) -> Result<(), Refused> {
-        let step = |step| move |errno| Refused { step, errno };
+    pub fn confine(&self) -> Result<(), FailedStep> {
+        let step = |step| move |errno| FailedStep { step, errno };
         // Its own session has no terminal into which it could type. Fails only for a leader of a process group, which
         // has one already.
         let _ = setsid();

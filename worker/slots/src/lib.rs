@@ -41,6 +41,6 @@ mod tests;
 pub use deltas::{DeltaBatch, Deltas};
 pub use message::{AttemptEnd, Effect, Input, Leave, SlotId, StopReason};
 pub use pool::SlotKey;
-pub use replay::{Asked, Recording, Replay, StepDiffers, WrongSteps};
+pub use replay::{Recording, Replay, StepAnswer, StepDiffers, WrongSteps};
 pub use slots::{Options, PARK_AFTER, Slots};
 pub use spool::{Batch, Spool};

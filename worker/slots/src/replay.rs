@@ -12,7 +12,7 @@ use atlas_types::{AssignedJournal, Fold, JOURNAL_INLINE_BYTES_MAX, Payload, Step
 
 /// The answer to a provider that asks for its next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Asked {
+pub enum StepAnswer {
     /// It was recorded by an earlier attempt: this is what came of it.
     Recorded(Arc<Step>),
     /// The recorded steps in this artifact come first: load them, then ask again.
@@ -97,11 +97,11 @@ impl Replay {
     }
 
     /// Asks for the next step.
-    pub fn ask(&mut self, kind: StepKind, key: StepKey) -> Result<Asked, StepDiffers> {
+    pub fn ask(&mut self, kind: StepKind, key: StepKey) -> Result<StepAnswer, StepDiffers> {
         let recorded = match self.front() {
-            Err(artifact) => return Ok(Asked::Load(artifact.clone())),
+            Err(artifact) => return Ok(StepAnswer::Load(artifact.clone())),
             Ok(Some(step)) => step,
-            Ok(None) => return Ok(Asked::New),
+            Ok(None) => return Ok(StepAnswer::New),
         };
         if (recorded.kind, recorded.key) != (kind, key) {
             let recorded = (recorded.kind, recorded.key);
@@ -110,10 +110,10 @@ impl Replay {
         let recorded = Arc::clone(recorded);
         self.folded.pop_front();
         self.next += 1;
-        Ok(Asked::Recorded(recorded))
+        Ok(StepAnswer::Recorded(recorded))
     }
 
-    /// Kind and key of the next step, if it is recorded. The error is an artifact that has to be loaded first, as for [`Asked::Load`].
+    /// Kind and key of the next step, if it is recorded. The error is an artifact that has to be loaded first, as for [`StepAnswer::Load`].
     pub fn peek(&self) -> Result<Option<(StepKind, StepKey)>, Payload> {
         self.front().map(|step| step.map(|step| (step.kind, step.key))).map_err(Clone::clone)
     }
@@ -126,7 +126,7 @@ impl Replay {
         }
     }
 
-    /// The steps of the artifact that [`Asked::Load`] named.
+    /// The steps of the artifact that [`StepAnswer::Load`] named.
     pub fn loaded(&mut self, steps: Vec<Arc<Step>>) -> Result<(), WrongSteps> {
         let Some(Unread { upto, .. }) = self.unread.pop_front() else { return Ok(()) };
         let found = steps.len() as u64;

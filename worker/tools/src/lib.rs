@@ -16,6 +16,6 @@ mod script;
 
 pub use environment::{Owner, Surroundings};
 pub use limits::Limits;
-pub use outcome::Called;
-pub use process::{Children, Launch, Launched, Left, Process};
+pub use outcome::CallResult;
+pub use process::{Children, Launch, Process, ProcessEnd, ProcessStart};
 pub use script::{PrepareError, Script, Tool};

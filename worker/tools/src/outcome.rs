@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// A call that is over.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Called {
+pub struct CallResult {
     /// What the model gets.
     pub value: Value,
     /// Whether the tool failed.
@@ -16,7 +16,7 @@ pub struct Called {
     pub log: String,
 }
 
-impl Called {
+impl CallResult {
     pub(crate) fn error(text: impl Into<String>) -> Self {
         Self { value: json!({"tool_call_error": text.into()}), failed: true, log: String::new() }
     }

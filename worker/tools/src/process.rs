@@ -29,19 +29,19 @@ pub struct Process {
 
 /// What a process left.
 #[derive(Debug, Clone)]
-pub struct Left {
+pub struct ProcessEnd {
     pub status: ExitStatus,
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
 }
 
 /// A process that is started.
-pub type Launched<'l> = Pin<Box<dyn Future<Output = io::Result<Left>> + Send + 'l>>;
+pub type ProcessStart<'l> = Pin<Box<dyn Future<Output = io::Result<ProcessEnd>> + Send + 'l>>;
 
 /// Starts processes. Dropping the future kills the process with everything that it started.
 pub trait Launch: Send + Sync {
     /// Runs a process to its end.
-    fn launch(&self, process: Process) -> Launched<'_>;
+    fn launch(&self, process: Process) -> ProcessStart<'_>;
 }
 
 /// Starts processes as children of this one.
@@ -49,7 +49,7 @@ pub trait Launch: Send + Sync {
 pub struct Children;
 
 impl Launch for Children {
-    fn launch(&self, process: Process) -> Launched<'_> {
+    fn launch(&self, process: Process) -> ProcessStart<'_> {
         Box::pin(child(process))
     }
 }
@@ -79,7 +79,7 @@ pub(crate) async fn run(launch: &dyn Launch, process: Process, limits: &Limits) 
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     match timeout(limits.time, launch.launch(process)).await {
         Ok(left) => {
-            let Left { status, stdout, stderr } = left?;
+            let ProcessEnd { status, stdout, stderr } = left?;
             Ok(Ended { status: Some(status), stdout: text(stdout), stderr: text(stderr) })
         }
         Err(_) => Ok(Ended { status: None, stdout: String::new(), stderr: String::new() }),
@@ -87,7 +87,7 @@ pub(crate) async fn run(launch: &dyn Launch, process: Process, limits: &Limits) 
 }
 
 /// Runs a process in a group of its own.
-async fn child(process: Process) -> io::Result<Left> {
+async fn child(process: Process) -> io::Result<ProcessEnd> {
     let mut command = Command::new(&process.program);
     command.args(process.arguments).current_dir(process.directory).env_clear().envs(process.environment);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).kill_on_drop(true);
@@ -102,7 +102,7 @@ async fn child(process: Process) -> io::Result<Left> {
         status
     };
     let (status, stdout, stderr) = tokio::join!(wait, last(stdout, most), last(stderr, most));
-    Ok(Left { status: status?, stdout, stderr })
+    Ok(ProcessEnd { status: status?, stdout, stderr })
 }
 
 /// The end of what is written to a stream.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::environment::{HELPERS, Owner, Surroundings};
 use crate::limits::Limits;
-use crate::outcome::{self, Called};
+use crate::outcome::{self, CallResult};
 use crate::process::{Children, Launch, Process};
 use crate::{arguments, interpreter, process};
 
@@ -146,17 +146,17 @@ pub struct Tool {
 
 impl Tool {
     /// Calls the tool. Whatever happens, the model gets a value.
-    pub async fn call(&self, arguments: &Value, limits: &Limits) -> Called {
+    pub async fn call(&self, arguments: &Value, limits: &Limits) -> CallResult {
         self.call_by(&Children, arguments, limits).await
     }
 
     /// Calls the tool in a process that `launch` starts.
-    pub async fn call_by(&self, launch: &dyn Launch, arguments: &Value, limits: &Limits) -> Called {
+    pub async fn call_by(&self, launch: &dyn Launch, arguments: &Value, limits: &Limits) -> CallResult {
         let name = &self.declaration.name;
         let Some(members) = arguments::object(arguments) else {
             let shown: String =
                 arguments.as_str().map_or_else(|| arguments.to_string(), str::to_owned).chars().take(200).collect();
-            return Called::error(format!("The call '{name}' has invalid arguments: {shown}"));
+            return CallResult::error(format!("The call '{name}' has invalid arguments: {shown}"));
         };
         let number = CALLS.fetch_add(1, Ordering::Relaxed);
         let output = self.surroundings.scratch.join(format!("result-{}-{number}", std::process::id()));
@@ -172,14 +172,16 @@ impl Tool {
         arguments: &serde_json::Map<String, Value>,
         output: &Path,
         limits: &Limits,
-    ) -> Called {
+    ) -> CallResult {
         let (name, function) = (&self.declaration.name, &self.declaration.function);
         let environment = self.surroundings.variables(name, function, &self.script.owner, output);
         let interpreter = interpreter::of(self.script.language, &self.script.source, |program| {
             let path = environment.get(OsStr::new("PATH"));
             path.is_some_and(|path| std::env::split_paths(path).any(|folder| folder.join(program).is_file()))
         });
-        let Some((program, words)) = interpreter.split_first() else { return Called::error("there is no interpreter") };
+        let Some((program, words)) = interpreter.split_first() else {
+            return CallResult::error("there is no interpreter");
+        };
         let mut command: Vec<OsString> =
             words.iter().map(OsString::from).chain([self.program.clone().into()]).collect();
         match self.script.language {
@@ -209,23 +211,23 @@ impl Tool {
                 let needs_node = ["tsx", "npx"].contains(&program.as_str());
                 let hint = if needs_node { "; tools in TypeScript need Node.js, or the program tsx" } else { "" };
                 let text = format!("could not start '{program}', which runs the tool '{name}': {error}{hint}");
-                return Called { value: json!({"output": text}), failed: true, log: String::new() };
+                return CallResult { value: json!({"output": text}), failed: true, log: String::new() };
             }
         };
         let log = format!("{}{}", ended.stdout, ended.stderr);
         let Some(status) = ended.status else {
             let seconds = limits.time.as_secs_f64();
-            return Called {
+            return CallResult {
                 log,
-                ..Called::error(format!("Tool call '{name}' took longer than {seconds} s and was ended"))
+                ..CallResult::error(format!("Tool call '{name}' took longer than {seconds} s and was ended"))
             };
         };
         if let Some(value) = outcome::failure(name, status, &ended.stderr) {
-            return Called { value, failed: true, log };
+            return CallResult { value, failed: true, log };
         }
         match read(output, limits.result_bytes) {
-            Ok(text) => Called { value: outcome::result(&text), failed: false, log },
-            Err(why) => Called { log, ..Called::error(format!("Tool call '{name}': {why}")) },
+            Ok(text) => CallResult { value: outcome::result(&text), failed: false, log },
+            Err(why) => CallResult { log, ..CallResult::error(format!("Tool call '{name}': {why}")) },
         }
     }
 }

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_tool_runner::{Called, Limits, Owner, Script, Surroundings};
+use atlas_tool_runner::{CallResult, Limits, Owner, Script, Surroundings};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -33,7 +33,7 @@ fn surroundings(folder: &Path) -> Surroundings {
 }
 
 /// Calls the first tool of a file. None if its interpreter is missing.
-fn call(program: &str, file: &str, source: &str, arguments: &Value, limits: &Limits) -> Option<Called> {
+fn call(program: &str, file: &str, source: &str, arguments: &Value, limits: &Limits) -> Option<CallResult> {
     is_here(program).then(|| {
         let folder = TempDir::new().expect("a folder");
         let path = folder.path().join(file);

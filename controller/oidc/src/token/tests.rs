@@ -61,7 +61,7 @@ fn keys(list: &[Value]) -> Keys {
 fn verified(token: &str, keys: &Keys, claim: &str) -> String {
     let claims = [("groups".to_owned(), vec!["ops".to_owned(), "admins".to_owned()])].into();
     let audiences = ["atlas".to_owned()];
-    let expected = Expected { issuer: ISSUER, audiences: &audiences, principal_claim: claim, claims: &claims };
+    let expected = Expectation { issuer: ISSUER, audiences: &audiences, principal_claim: claim, claims: &claims };
     match verify(token, keys, &expected, 1_000) {
         Ok(verified) => format!("ok {}", verified.principal),
         Err(error) => format!("! {error}"),
@@ -142,7 +142,7 @@ fn every_algorithm_counts_with_a_key_of_its_kind_alone() {
     let claims = json!({"iss": ISSUER, "aud": "atlas", "sub": "ann", "exp": 2_000, "groups": ["ops"]});
     let none = BTreeMap::new();
     let audiences = ["atlas".to_owned()];
-    let expected = Expected { issuer: ISSUER, audiences: &audiences, principal_claim: "sub", claims: &none };
+    let expected = Expectation { issuer: ISSUER, audiences: &audiences, principal_claim: "sub", claims: &none };
     let works = |token: &str, keys: &Keys| verify(token, keys, &expected, 1_000).map(|verified| verified.principal);
     for algorithm in ["RS256", "PS256"] {
         let token = rsa[algorithm].as_str().expect("a token");
@@ -179,9 +179,12 @@ fn every_algorithm_counts_with_a_key_of_its_kind_alone() {
 #[test]
 fn a_token_says_whose_it_is_before_it_is_checked() {
     let token = Signer::ed().sign(&json!({"alg": "EdDSA", "kid": "k"}), &json!({"iss": ISSUER}));
-    assert_eq!(Seen::read(&token), Some(Seen { issuer: ISSUER.to_owned(), key: Some("k".to_owned()) }));
+    assert_eq!(
+        UncheckedToken::read(&token),
+        Some(UncheckedToken { issuer: ISSUER.to_owned(), key: Some("k".to_owned()) })
+    );
     for other in ["", "atl_ci_00", "a.b.c", &"x".repeat(TOKEN_BYTES_MAX + 1)] {
-        assert_eq!(Seen::read(other), None);
+        assert_eq!(UncheckedToken::read(other), None);
     }
 }
 
@@ -215,7 +218,7 @@ proptest::proptest! {
     #[test]
     fn no_text_makes_a_panic(text in "[A-Za-z0-9_.-]{0,200}|\\PC{0,50}") {
         let keys = keys(&[Signer::ed().jwk("e")]);
-        let _ = Seen::read(&text);
+        let _ = UncheckedToken::read(&text);
         proptest::prop_assert!(verified(&text, &keys, "sub").starts_with('!'));
         let _ = Keys::read(text.as_bytes());
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use atlas_runs::{Failed, Plan, Reported, result};
+use atlas_runs::{FailureReport, Plan, StepReport, result};
 use atlas_types::{Payload, Run, RunFault, RunStatus, RunStep, StepLeft, Timestamp};
 use serde_json::{Value, json};
 
@@ -55,9 +55,9 @@ impl Service {
                 None => Err(step_error(run, step)),
             };
             let number = step.number as usize;
-            steps.push(Reported { number, agent: step.agent.to_string(), strategy: step.strategy, end });
+            steps.push(StepReport { number, agent: step.agent.to_string(), strategy: step.strategy, end });
         }
-        let failed = Failed { at: run.failed_at(), error: run.error() };
+        let failed = FailureReport { at: run.failed_at(), error: run.error() };
         Ok(result(&steps, Some(&failed).filter(|_| run.status != RunStatus::Completed)))
     }
 

@@ -14,7 +14,7 @@ use super::{AGENT, Client, Open, SendError};
 
 /// What an address answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answered {
+pub struct HttpAnswer {
     pub status: u16,
     /// The header `WWW-Authenticate`.
     pub challenge: Option<String>,
@@ -22,7 +22,7 @@ pub struct Answered {
 }
 
 /// A body to send.
-pub struct Outgoing<'a> {
+pub struct OutgoingBody<'a> {
     pub url: &'a str,
     pub content_type: &'a str,
     pub headers: &'a [(String, String)],
@@ -44,13 +44,13 @@ impl Exchange {
     }
 
     /// Sends a body. The status and the body of the answer, or why there is none; the text shows nothing that was sent.
-    pub async fn post(&self, outgoing: Outgoing<'_>) -> Result<(u16, Bytes), String> {
+    pub async fn post(&self, outgoing: OutgoingBody<'_>) -> Result<(u16, Bytes), String> {
         let answered = self.ask(outgoing).await?;
         Ok((answered.status, answered.body))
     }
 
     /// Sends a body, and reads the challenge in the answer too.
-    pub async fn ask(&self, outgoing: Outgoing<'_>) -> Result<Answered, String> {
+    pub async fn ask(&self, outgoing: OutgoingBody<'_>) -> Result<HttpAnswer, String> {
         let mut request = Request::builder().method(Method::POST).header(CONTENT_TYPE, outgoing.content_type);
         for (name, value) in outgoing.headers {
             request = request.header(name, value);
@@ -59,17 +59,17 @@ impl Exchange {
     }
 
     /// Reads an address.
-    pub async fn get(&self, url: &str) -> Result<Answered, String> {
+    pub async fn get(&self, url: &str) -> Result<HttpAnswer, String> {
         self.within(url, Request::builder().method(Method::GET), Bytes::new()).await
     }
 
-    async fn within(&self, url: &str, request: Builder, body: Bytes) -> Result<Answered, String> {
+    async fn within(&self, url: &str, request: Builder, body: Bytes) -> Result<HttpAnswer, String> {
         let late = SendError::Late(self.timeout.as_secs());
         let sent = tokio::time::timeout(self.timeout, self.send(url, request, body)).await;
         sent.map_err(|_| late).flatten().map_err(|error| error.to_string())
     }
 
-    async fn send(&self, url: &str, request: Builder, body: Bytes) -> Result<Answered, SendError> {
+    async fn send(&self, url: &str, request: Builder, body: Bytes) -> Result<HttpAnswer, SendError> {
         let uri: Uri = url.parse().map_err(|_| SendError::Url)?;
         let authority = uri.authority().ok_or(SendError::Url)?.as_str().to_owned();
         let target = uri.path_and_query().map_or("/", |path| path.as_str());
@@ -89,11 +89,11 @@ impl Exchange {
                 .is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
             if streams {
                 // It may have no end, and nobody asked for events.
-                return Ok(Answered { status, challenge, body: Bytes::new() });
+                return Ok(HttpAnswer { status, challenge, body: Bytes::new() });
             }
             let body = Limited::new(answer.into_body(), self.answer_bytes_max).collect().await;
             let body = body.map_err(|error| SendError::Exchange(chain(&*error)))?.to_bytes();
-            Ok(Answered { status, challenge, body })
+            Ok(HttpAnswer { status, challenge, body })
         };
         tokio::pin!(answer);
         tokio::select! {
@@ -125,7 +125,7 @@ mod tests {
         });
         let exchange = Exchange::new(env.net.clone(), Duration::from_secs(30), 64);
         let body = Bytes::from_static(b"grant_type=x");
-        exchange.post(Outgoing { url: &url, content_type: "text/plain", headers: &[], body }).await
+        exchange.post(OutgoingBody { url: &url, content_type: "text/plain", headers: &[], body }).await
     }
 
     #[tokio::test]

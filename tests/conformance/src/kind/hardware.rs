@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use atlas_allocation::{Free, suits};
-use atlas_inventory::{Declared, architecture};
+use atlas_inventory::{DeclaredHardware, architecture};
 use atlas_types::{Allocation, BootId, Demand, Inventory, Node, NodeId, Timestamp};
 use serde_json::{Value, json};
 
@@ -75,7 +75,7 @@ fn inventory(given: &Value) -> Result<Inventory, Stop> {
         "" | "any" => None,
         word => Some(architecture(word).ok_or_else(|| Stop::skip(format!("the architecture \"{word}\"")))?),
     };
-    let declared = Declared {
+    let declared = DeclaredHardware {
         gpus: Some(small("total_gpus")),
         gpu_vram_gb: items(given, "gpu_vram_gb").filter_map(Value::as_u64).collect(),
         memory_gb: Some(amount("total_memory_gb")),

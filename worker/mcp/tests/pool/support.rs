@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use atlas_env::Env;
 use atlas_llm::client::Trust;
-use atlas_mcp::{Launched, Launcher, Network, Pool, Program, ServerSpec, Surroundings, Target};
+use atlas_mcp::{Launcher, Network, Pool, Program, RunningProgram, ServerSpec, Surroundings, Target};
 use atlas_types::SecretText;
 use serde_json::{Map, Value};
 
@@ -16,7 +16,7 @@ struct Plain;
 
 #[async_trait]
 impl Launcher for Plain {
-    async fn launch(&self, program: Program<'_>) -> Result<Launched, String> {
+    async fn launch(&self, program: Program<'_>) -> Result<RunningProgram, String> {
         let mut command = tokio::process::Command::new(program.command);
         command.args(program.args.iter().map(SecretText::expose)).kill_on_drop(true);
         command.envs(program.env.iter().map(|(name, value)| (name, value.expose())));
@@ -25,7 +25,7 @@ impl Launcher for Plain {
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err("no pipes".to_owned());
         };
-        Ok(Launched {
+        Ok(RunningProgram {
             stdout: Box::new(stdout),
             stdin: Box::new(stdin),
             keeper: Box::new(child),

@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use atlas_sandbox::Refused;
+use atlas_sandbox::FailedStep;
 
 /// A report of a supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(crate) enum Change {
         errno: i32,
     },
     /// The program was not started because it could not be confined.
-    NotConfined(Refused),
+    NotConfined(FailedStep),
     /// The agent's process ended, and its tree with it.
     Exited(ExitStatus),
 }
@@ -54,7 +54,7 @@ impl Change {
         let value = i32::from_be_bytes([a, b, c, d]);
         let change = match kind {
             b'n' => Self::NotStarted { errno: value },
-            b'c' => Self::NotConfined(Refused::of_code(value)),
+            b'c' => Self::NotConfined(FailedStep::of_code(value)),
             b'x' => Self::Exited(ExitStatus::from_raw(value)),
             _ => return None,
         };

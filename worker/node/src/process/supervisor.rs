@@ -14,7 +14,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use atlas_sandbox::{Guard, Means, Refused, Sandbox, Step};
+use atlas_sandbox::{FailedStep, Guard, Means, Sandbox, Step};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, unshare};
@@ -222,7 +222,7 @@ impl Keep {
             && let Err(error) = copy_package(package, &self.plan.directory)
         {
             let errno = error.raw_os_error().map_or(Errno::EIO, Errno::from_raw);
-            return self.refuse(Refused { step: Step::Package, errno });
+            return self.refuse(FailedStep { step: Step::Package, errno });
         }
         let own = self.plan.sandbox.as_ref().filter(|sandbox| sandbox.means.namespaces.is_some());
         if let Some(sandbox) = own {
@@ -254,7 +254,7 @@ impl Keep {
     }
 
     /// Reports that the agent was not started because it could not be confined.
-    fn refuse(self, refused: Refused) -> nix::Result<()> {
+    fn refuse(self, refused: FailedStep) -> nix::Result<()> {
         let change = Change::NotConfined(refused);
         // If the worker has ended, there is no one to report to.
         let _ = UnixStream::from(self.control).write_all(&change.to_bytes(Spent::default()));

@@ -6,7 +6,7 @@ mod remote;
 pub(super) mod servers;
 
 use atlas_contract::Mcp;
-use atlas_mcp::{Called, McpError, Target};
+use atlas_mcp::{CallResult, McpError, Target};
 use atlas_types::FailureKind;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -107,7 +107,7 @@ async fn answer(work: &Work, servers: &Servers) -> Result<Value, Fault> {
 }
 
 /// The output of a job is an object: the structured result, the text as JSON if it is an object, or `{"result": TEXT}`.
-fn output(called: &Called) -> Value {
+fn output(called: &CallResult) -> Value {
     match called.value() {
         value @ Value::Object(_) => value,
         Value::String(text) => match serde_json::from_str(&text) {

@@ -8,7 +8,7 @@ use atlas_types::{
 };
 use proptest::prelude::*;
 
-use crate::{Asked, Recording, Replay, WrongSteps};
+use crate::{Recording, Replay, StepAnswer, WrongSteps};
 
 /// What a controller and its artifacts keep of one job.
 #[derive(Default)]
@@ -57,9 +57,9 @@ impl Kept {
     fn ask(&self, replay: &mut Replay, number: u64) -> Option<Arc<Step>> {
         loop {
             match replay.ask(StepKind::Model, key(number)).expect("the recorded path") {
-                Asked::Recorded(step) => return Some(step),
-                Asked::New => return None,
-                Asked::Load(artifact) => replay.loaded(self.folds[place(&artifact)].clone()).expect("whole"),
+                StepAnswer::Recorded(step) => return Some(step),
+                StepAnswer::New => return None,
+                StepAnswer::Load(artifact) => replay.loaded(self.folds[place(&artifact)].clone()).expect("whole"),
             }
         }
     }
@@ -124,12 +124,12 @@ fn an_artifact_with_another_number_of_steps_is_refused() {
     let folds = vec![Fold { upto: 2, artifact: artifact(0) }, Fold { upto: 1, artifact: artifact(1) }];
     let journal = Arc::new(Journal { folds, ..Journal::default() });
     let mut replay = Replay::new(AssignedJournal { journal: Arc::clone(&journal), ..AssignedJournal::default() });
-    assert_eq!(replay.ask(StepKind::Model, key(0)), Ok(Asked::Load(artifact(0))));
+    assert_eq!(replay.ask(StepKind::Model, key(0)), Ok(StepAnswer::Load(artifact(0))));
     assert_eq!(replay.loaded(vec![Arc::new(step(0, 1))]), Err(WrongSteps { found: 1 }));
     let mut replay = Replay::new(AssignedJournal { journal, ..AssignedJournal::default() });
     assert_eq!(replay.loaded(vec![Arc::new(step(0, 1)), Arc::new(step(1, 1))]), Ok(()));
     for number in 0..2 {
-        assert!(matches!(replay.ask(StepKind::Model, key(number)), Ok(Asked::Recorded(_))));
+        assert!(matches!(replay.ask(StepKind::Model, key(number)), Ok(StepAnswer::Recorded(_))));
     }
     assert_eq!(replay.loaded(Vec::new()), Err(WrongSteps { found: 0 }));
 }
@@ -138,9 +138,9 @@ fn an_artifact_with_another_number_of_steps_is_refused() {
 fn steps_that_had_no_room_in_a_frame_are_loaded_first() {
     let unfolded = Some(artifact(0));
     let mut replay = Replay::new(AssignedJournal { unfolded, ..AssignedJournal::default() });
-    assert_eq!(replay.ask(StepKind::Model, key(0)), Ok(Asked::Load(artifact(0))));
+    assert_eq!(replay.ask(StepKind::Model, key(0)), Ok(StepAnswer::Load(artifact(0))));
     replay.loaded(vec![Arc::new(step(0, 20_000))]).expect("any number");
-    assert!(matches!(replay.ask(StepKind::Model, key(0)), Ok(Asked::Recorded(_))));
+    assert!(matches!(replay.ask(StepKind::Model, key(0)), Ok(StepAnswer::Recorded(_))));
     assert_eq!(replay.record(&step(1, 1)), Recording::Send { from: 1 });
     assert!(matches!(replay.record(&step(1, 20_000)), Recording::Fold { upto: 1, .. }));
 }

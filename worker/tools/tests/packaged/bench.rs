@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use atlas_tool_runner::{Called, Limits, Owner, Script, Surroundings, Tool};
+use atlas_tool_runner::{CallResult, Limits, Owner, Script, Surroundings, Tool};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -179,7 +179,7 @@ print(json.dumps(refusals))";
         script.prepare(&Arc::new(surroundings)).expect("a program")
     }
 
-    pub(crate) fn call(&self, name: &str, arguments: &Value) -> Called {
+    pub(crate) fn call(&self, name: &str, arguments: &Value) -> CallResult {
         call(&self.tool(name), arguments)
     }
 
@@ -200,7 +200,7 @@ fn source_of(agent: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents/bundled").join(agent)
 }
 
-fn call(tool: &Tool, arguments: &Value) -> Called {
+fn call(tool: &Tool, arguments: &Value) -> CallResult {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(tool.call(arguments, &Limits::default()))
 }

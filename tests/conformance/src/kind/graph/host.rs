@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use atlas_env::Env;
 use atlas_graph::run::{BranchEnd, Effect, Fault, FaultKind};
-use atlas_graph_run::{Asked, Host, NodePlace};
+use atlas_graph_run::{Host, NodePlace, NodeQuestion};
 use atlas_model::{Answer, CallError, CallErrorKind, Part, Request, Stop, Usage};
 use serde_json::{Value, json};
 
@@ -97,7 +97,7 @@ impl Host for RowHost {
         Ok(Answer { parts, stop: Stop::End, usage, model: request.model, id: None, raw })
     }
 
-    async fn ask(&self, asked: Asked<'_>) -> Result<String, Fault> {
+    async fn ask(&self, asked: NodeQuestion<'_>) -> Result<String, Fault> {
         let mut state = self.state();
         let question = asked.question;
         let kind = if question.options.is_some() { FaultKind::Approval } else { FaultKind::Input };

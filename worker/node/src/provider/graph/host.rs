@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use atlas_graph::run::{Change, Effect, Fault, FaultKind, Note, Question, Work};
 use atlas_graph::{Graph, Kind};
-use atlas_graph_run::{Asked, Ended, Host, NodePlace, Process};
+use atlas_graph_run::{Host, NodePlace, NodeQuestion, Process, ProcessEnd};
 use atlas_model::{Answer, CallError, CallErrorKind, Request, Tool, ToolCall, Usage};
 use atlas_turn::record::Answered as Recorded;
 use atlas_turn::{Offered, Returned, Turn};
@@ -283,7 +283,7 @@ impl Host for Surroundings<'_> {
         self.tell(Told::Progress(event));
     }
 
-    async fn process(&self, process: Process) -> io::Result<Ended> {
+    async fn process(&self, process: Process) -> io::Result<ProcessEnd> {
         let mut environment = self.environment.clone();
         for (name, value) in process.variables {
             let value = self.revealed(&value).unwrap_or(value);
@@ -303,7 +303,7 @@ impl Host for Surroundings<'_> {
         for line in String::from_utf8_lossy(&stderr).lines() {
             self.tell(Told::Log { level: "info", text: line.to_owned() });
         }
-        Ok(Ended { status, stdout, stderr })
+        Ok(ProcessEnd { status, stdout, stderr })
     }
 
     async fn call(&self, place: NodePlace<'_>, model: Option<&str>, request: Request) -> Result<Answer, CallError> {
@@ -426,8 +426,8 @@ impl Host for Surroundings<'_> {
         returned.into_iter().map(|(_, returned)| returned).collect()
     }
 
-    async fn ask(&self, asked: Asked<'_>) -> Result<String, Fault> {
-        let Asked { place, question } = asked;
+    async fn ask(&self, asked: NodeQuestion<'_>) -> Result<String, Fault> {
+        let NodeQuestion { place, question } = asked;
         let (tool, arguments) = self.question(place, question);
         self.tell(Told::Progress(
             json!({"event": "question_opened", "node": place.work.node, "question": question.text}),

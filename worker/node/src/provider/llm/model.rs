@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::{Clock, Entropy};
-use atlas_llm::client::{Backend, Client, Done, Failure, Http, Progress, Proxy, Target};
+use atlas_llm::client::{Backend, Client, CompletedCall, Failure, Http, Progress, Proxy, Target};
 use atlas_llm::scripted::MODEL;
 use atlas_model::{Answer, CallError, CallErrorKind, Delta, Request, Retry};
 use atlas_types::{SecretText, StreamKind};
@@ -210,7 +210,7 @@ impl Models {
         while let Ok(news) = receiver.try_recv() {
             listener.hear(step, news).await;
         }
-        let Done { answer, target, .. } = match end {
+        let CompletedCall { answer, target, .. } = match end {
             Ok(done) => done,
             Err(failure) => return Ok(Err(failure)),
         };

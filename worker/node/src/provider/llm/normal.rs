@@ -14,7 +14,7 @@ use std::sync::Arc;
 use atlas_loki_agent::Config;
 use atlas_model::{Message, ToolCall};
 use atlas_supervisor::{supervisor_tools, teammate_tools};
-use atlas_tool_runner::{Launch, Launched, Left, Process};
+use atlas_tool_runner::{Launch, Process, ProcessEnd, ProcessStart};
 use atlas_turn::{AtLimit, AutoContinue, Format, Offered, Outcome, Plan, TodoList, messages, todo};
 use atlas_types::Assignment;
 use serde_json::Value;
@@ -204,13 +204,13 @@ pub(in crate::provider) struct Launcher {
 }
 
 impl Launch for Launcher {
-    fn launch(&self, process: Process) -> Launched<'_> {
+    fn launch(&self, process: Process) -> ProcessStart<'_> {
         Box::pin(self.run(process))
     }
 }
 
 impl Launcher {
-    async fn run(&self, process: Process) -> io::Result<Left> {
+    async fn run(&self, process: Process) -> io::Result<ProcessEnd> {
         let Process { program, arguments, directory, environment, stream_bytes } = process;
         let environment: Vec<(OsString, OsString)> = environment.into_iter().collect();
         let keep = Keep::Last(stream_bytes);
@@ -218,6 +218,6 @@ impl Launcher {
         let writable = directory.parent().map(Path::to_owned).into_iter().collect();
         let start = Start { program, arguments, directory, environment, stdout: keep, stderr: keep, writable };
         let command::Ended { status, stdout, stderr } = command::run(&self.shared, &self.agent, start).await?;
-        Ok(Left { status, stdout, stderr })
+        Ok(ProcessEnd { status, stdout, stderr })
     }
 }

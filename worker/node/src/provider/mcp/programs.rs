@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use atlas_env::Env;
-use atlas_mcp::{Launched, Launcher, Program};
+use atlas_mcp::{Launcher, Program, RunningProgram};
 use tokio::net::unix::pipe::{Receiver, Sender};
 
 use crate::cgroup::Limits;
@@ -51,7 +51,7 @@ struct Start {
 
 #[async_trait]
 impl Launcher for Programs {
-    async fn launch(&self, program: Program<'_>) -> Result<Launched, String> {
+    async fn launch(&self, program: Program<'_>) -> Result<RunningProgram, String> {
         let mut environment = self.settings.environment.clone();
         environment
             .extend(program.env.iter().map(|(name, value)| (OsString::from(name), OsString::from(value.expose()))));
@@ -75,7 +75,7 @@ impl Launcher for Programs {
         let reader = Arc::clone(&running);
         self.env.spawn("mcp-stderr", async move { while reader.stderr.readable().await.is_ok() && reader.read() {} });
         let asked = Arc::clone(&running);
-        Ok(Launched {
+        Ok(RunningProgram {
             stdout: Box::new(stdout),
             stdin: Box::new(stdin),
             keeper: Box::new(Keeper(running)),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use atlas_mcp::{
-    Called, Listing, McpError, McpErrorKind, Pool, RemoteTool, ServerSpec, Surroundings, Target, Transport, Verdict,
+    CallResult, Listing, McpError, McpErrorKind, Pool, RemoteTool, ServerSpec, Surroundings, Target, Transport, Verdict,
 };
 use atlas_types::{AttachedServer, SecretText};
 use serde_json::{Map, Value, json};
@@ -105,7 +105,7 @@ impl Servers {
         tool: &str,
         arguments: Map<String, Value>,
         limit: Duration,
-    ) -> Result<Called, McpError> {
+    ) -> Result<CallResult, McpError> {
         let (spec, server) = (target.spec(), target.name());
         if !spec.allows(tool) {
             let text = format!("the tool {tool} of the MCP server {server} is not allowed");
@@ -126,7 +126,7 @@ impl Servers {
         tool: &str,
         arguments: Map<String, Value>,
         limit: Duration,
-    ) -> Result<Called, McpError> {
+    ) -> Result<CallResult, McpError> {
         self.pool.call(target, tool, arguments, limit).await
     }
 }
