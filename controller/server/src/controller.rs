@@ -176,7 +176,7 @@ impl Controller {
         let (audit, recording) = open_audit(&options, &handle, &metrics, &env)?;
         machines.record_in(&audit);
         peer_watch.record_in(&audit);
-        let (service, followers) = Service::start(Parts {
+        let service = Service::new(Parts {
             handle: handle.clone(),
             history: history.clone(),
             artifacts,
@@ -190,6 +190,7 @@ impl Controller {
             externals: Arc::new(crate::externals::Outside::new(env.clone())),
             env: env.clone(),
         });
+        let followers = Followers::start(&service);
         if let Some(tls) = &tls {
             env.spawn("certificate", tls.clone().report(handle.clone(), env.clone()));
         }

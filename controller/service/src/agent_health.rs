@@ -10,8 +10,8 @@ use futures::future::{join, join_all};
 use serde_json::Value;
 
 use crate::inbound::passes_on;
+use crate::kept::Verdict;
 use crate::model_health;
-use crate::needs::Verdict;
 use crate::secrets::Asks;
 use crate::service::Shared;
 use crate::{Caller, Consistency, Error, Service, ShownAgent};

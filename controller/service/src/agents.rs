@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use crate::circuit;
 use crate::contracts::Known;
 use crate::revisions;
-use crate::submit::{find_version, unknown_agent};
+use crate::versions::{find_version, unknown_agent};
 use crate::{Caller, Consistency, Error, Service, View};
 
 /// Maximum size of a deprecation message.

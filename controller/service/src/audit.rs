@@ -5,14 +5,10 @@
 //! written is not confirmed, and while the files cannot be written no further change is proposed. Denials beyond a rate are only
 //! counted, because a client that is denied must not fill the disk. Machines that are turned away have a slower rate.
 
-mod all;
-mod cursor;
 mod limit;
 mod machines;
-mod merge;
 mod store;
 mod subject;
-mod unanswered;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -20,21 +16,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use atlas_audit::{Decision, Filter, Record};
+use atlas_audit::{Decision, Record};
 use atlas_env::{Env, Task};
 use atlas_raft::Answers;
 use atlas_telemetry::{ByAuditDecision, Metrics};
 use atlas_types::Request;
 use tokio::sync::{Notify, watch};
 
-use crate::{Caller, Error, Service};
-pub use all::{AuditQuery, MergedAudit, MissingAudit};
-pub use cursor::AuditCursor;
+use crate::peers::{AuditAsk, AuditPage};
+use crate::{Caller, Error};
 use limit::{Limit, Who};
 pub use machines::TurnedAway;
 use store::Store;
 use subject::subject;
-pub(crate) use unanswered::record_unanswered;
 
 /// Most records that wait to be written. Beyond it, and half of it for denials, denials are counted and changes refused.
 const WAITING_MAX: usize = 8_192;
@@ -107,29 +101,6 @@ pub struct Attempted<'a> {
     pub object: &'a str,
 }
 
-/// Which records are wanted, and how many.
-#[derive(Debug, Clone, Default)]
-pub struct AuditAsk {
-    /// Only records after this number.
-    pub after: u64,
-    pub filter: Filter,
-    /// The most records.
-    pub limit: usize,
-}
-
-/// Lines of the audit.
-#[derive(Debug, Clone, Default)]
-pub struct AuditPage {
-    /// Records as they are written, in their order.
-    pub lines: Vec<String>,
-    /// The number of the last record that was looked at: the next page begins after it.
-    pub last: u64,
-    /// Whether there is a next page.
-    pub more: bool,
-    /// The number of the newest record.
-    pub end: u64,
-}
-
 impl Audit {
     /// Opens the files of a controller, and starts to write. The task ends with the answer's second part.
     pub fn open(options: AuditOptions, metrics: &Metrics, env: &Env) -> std::io::Result<(Self, Task<()>)> {
@@ -182,6 +153,13 @@ impl Audit {
         let Some(inner) = &self.0 else { return };
         let record = Record { code: error.entry().code.to_owned(), ..inner.record(caller, attempted, Decision::Deny) };
         inner.deny(record).await;
+    }
+
+    /// Records approvals that nobody gave. Returns when the records are durable, or after a while.
+    pub(crate) async fn unanswered(&self, records: Vec<Record>) {
+        let Some(inner) = self.0.as_ref().filter(|_| !records.is_empty()) else { return };
+        let durable = inner.put(records);
+        inner.is_durable(durable).await;
     }
 
     /// Waits until all records are durable, before the controller stops.
@@ -388,14 +366,7 @@ async fn write(inner: Arc<Inner>) {
     }
 }
 
-impl Service {
-    /// Who did what through this controller.
-    pub fn audit(&self) -> &Audit {
-        &self.shared.audit
-    }
-}
-
-fn off() -> Error {
+pub(crate) fn off() -> Error {
     Error::NotConfigured("this controller keeps no audit")
 }
 

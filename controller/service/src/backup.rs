@@ -9,7 +9,7 @@ use atlas_state::State;
 use atlas_types::{Digest, EventSeq};
 
 use crate::Error;
-use crate::service::{Consistency, Service};
+use crate::{Consistency, Service};
 
 /// The time limit for the history to reach the state's last event.
 const HISTORY_MAX: Duration = Duration::from_secs(30);

@@ -3,14 +3,24 @@
 //! Each door creates callers in one place and passes them on. Service functions do not create callers. Only this crate
 //! can build one from parts, so that a door cannot use a principal that it did not check.
 
+use std::fmt;
 use std::sync::Arc;
 
 use atlas_access::{Access, Place, Right};
-use atlas_types::{Command, Door, Job, Namespace, Origin, Principal, Request, RequestId, TraceContext};
+use atlas_types::{Command, Door, Job, Namespace, Origin, Principal, Request, RequestId, SecretText, TraceContext};
 
 use crate::Error;
-use crate::inbound::Inbound;
-use crate::service::hash;
+use crate::artifacts::hash;
+
+/// A credential of a caller for somebody else. It has no readable form.
+#[derive(Clone)]
+pub(crate) struct Inbound(pub(crate) SecretText);
+
+impl fmt::Debug for Inbound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Inbound")
+    }
+}
 
 /// The caller and its door.
 #[derive(Debug, Clone)]
@@ -109,6 +119,12 @@ impl Caller {
     #[must_use]
     pub fn with_request_id(self, request_id: Option<RequestId>) -> Self {
         Self { request_id, ..self }
+    }
+
+    /// The same caller with a credential that its jobs pass on, as the `Authorization` header has it.
+    #[must_use]
+    pub fn with_inbound(self, credential: Option<SecretText>) -> Self {
+        Self { inbound: credential.map(Inbound), ..self }
     }
 
     /// The same caller in another namespace.

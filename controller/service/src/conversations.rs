@@ -8,8 +8,6 @@ mod history;
 mod mapping;
 mod sessions;
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use atlas_objects::{ConversationSpec, TurnUnderWay};
@@ -117,21 +115,6 @@ pub(crate) struct Claimed {
     key: ObjectKey,
     job: JobId,
     place: OwnedMutexGuard<()>,
-}
-
-/// The places of the conversations that this controller serves. A place is taken in the order of arrival.
-#[derive(Default)]
-pub(crate) struct Places(Mutex<HashMap<ObjectKey, Arc<tokio::sync::Mutex<()>>>>);
-
-impl Places {
-    async fn take(&self, key: &ObjectKey) -> OwnedMutexGuard<()> {
-        let place = {
-            let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            places.retain(|_, place| Arc::strong_count(place) > 1);
-            places.entry(key.clone()).or_default().clone()
-        };
-        place.lock_owned().await
-    }
 }
 
 impl Service {

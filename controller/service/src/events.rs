@@ -3,8 +3,6 @@
 //! A reader is a cursor, not a buffer: a slow reader delays nobody and costs only its position. A reader that is behind
 //! the events in memory reads from the history, unless it prefers to be notified ([`Next::Behind`]).
 
-mod recent;
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +12,6 @@ use atlas_types::{
 };
 use tokio::sync::watch;
 
-pub(crate) use self::recent::EventLog;
 use crate::service::Shared;
 use crate::{Caller, Consistency, Error, EventFilter, Service, Shown, View};
 

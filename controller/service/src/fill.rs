@@ -3,12 +3,11 @@
 //! An artifact is on a majority before anything refers to it; the other controllers fetch it as soon as the reference
 //! is applied, and in periodic full passes, because files can be lost with a disk.
 
-use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use atlas_types::{Digest, Event, EventRecord, EventSeq, Job, Payload, PayloadBody};
+use atlas_types::{Digest, EventSeq};
 use futures::StreamExt;
 
 use crate::artifacts::ArtifactError;
@@ -25,18 +24,6 @@ const PASS_INTERVAL: Duration = Duration::from_secs(3_600);
 const FETCHES_MAX: usize = 4;
 /// The most artifacts that are checked in one call.
 const PAGE: usize = 1_024;
-/// The most references that wait for a check. If there are more, a full pass is made.
-const WANTED_MAX: usize = 65_536;
-
-/// Artifacts that may be missing here.
-#[derive(Default)]
-pub(crate) struct Wanted {
-    digests: Mutex<BTreeSet<Digest>>,
-    /// True if a full pass is needed, because references were missed.
-    all: AtomicBool,
-    /// All artifacts that the history refers to up to this event are on this controller.
-    history: AtomicU64,
-}
 
 /// How complete the data of a controller is (ADR 9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,69 +36,13 @@ pub struct Completeness {
     pub through: EventSeq,
 }
 
-impl Wanted {
-    /// Records the artifacts that an entry refers to.
-    pub(crate) fn note(&self, events: &[EventRecord]) {
-        for event in events {
-            match &event.event {
-                Event::Job { job, .. } => job_artifacts(job).for_each(|digest| self.want(digest)),
-                Event::Agent { agent } => {
-                    self.want(agent.digest);
-                    artifact_of(&agent.contract).into_iter().for_each(|digest| self.want(digest));
-                }
-                Event::StepsRecorded { steps, .. } => {
-                    steps.iter().filter_map(|step| artifact_of(&step.outcome)).for_each(|digest| self.want(digest));
-                }
-                Event::StepsFolded { artifact, .. } => {
-                    artifact_of(artifact).into_iter().for_each(|digest| self.want(digest));
-                }
-                Event::Run { run, .. } => {
-                    run.payloads().filter_map(artifact_of).for_each(|digest| self.want(digest));
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// Records that references were missed.
-    pub(crate) fn note_all(&self) {
-        self.all.store(true, Ordering::Relaxed);
-    }
-
-    fn want(&self, digest: Digest) {
-        let mut digests = self.digests();
-        if digests.len() < WANTED_MAX {
-            digests.insert(digest);
-        } else {
-            self.note_all();
-        }
-    }
-
-    fn digests(&self) -> MutexGuard<'_, BTreeSet<Digest>> {
-        self.digests.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The artifacts of a job.
-fn job_artifacts(job: &Job) -> impl Iterator<Item = Digest> + '_ {
-    let own = [Some(&job.input), job.output.as_ref(), job.stream.as_ref(), job.context.as_ref()].into_iter().flatten();
-    own.chain(job.journal.iter().flat_map(|journal| journal.payloads())).filter_map(artifact_of)
-}
-
-fn artifact_of(payload: &Payload) -> Option<Digest> {
-    match payload.body {
-        PayloadBody::Artifact { digest, .. } => Some(digest),
-        PayloadBody::Inline(_) => None,
-    }
-}
-
 /// Fetches missing artifacts while the controller runs.
 pub(crate) async fn fill(shared: Arc<Shared>) {
     let clock = &shared.env.clock;
     let mut pass_at = clock.monotonic();
     loop {
         clock.sleep(LOOK_INTERVAL).await;
-        let wanted = std::mem::take(&mut *shared.wanted.digests());
+        let wanted = shared.wanted.take();
         if shared.peers.group().others.is_empty() {
             continue;
         }

@@ -10,9 +10,9 @@ use atlas_types::{
 };
 use serde_json::{Map, Value, json};
 
+use crate::artifacts::hash;
 use crate::policy::Again;
-use crate::service::hash;
-use crate::submit::{find_version, unknown_agent};
+use crate::versions::{find_version, unknown_agent};
 use crate::{Caller, Error, Service};
 
 /// Most bytes of the values that a person sets.

@@ -4,7 +4,6 @@
 //! when the job ends.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,11 +13,13 @@ use atlas_raft::{AppliedBatch, Leadership};
 use atlas_state::State;
 use atlas_types::{AgentName, AgentVersion, Event, JobChange, JobId, MemberId, Object, SecretText};
 
-use crate::attachments::BearerRefused;
+use crate::caller::Inbound;
+use crate::kept::BearerRefused;
 use crate::peers::PeerError;
 use crate::secrets::Asks;
 use crate::service::Shared;
-use crate::submit::{Draft, resolve};
+use crate::submit::Draft;
+use crate::versions::resolve;
 use crate::{Caller, Error, Service, Submission};
 
 /// Most agents that are looked at to find out whether one of them, or of those that they require, passes on the credential.
@@ -26,24 +27,6 @@ const AGENTS_MAX: usize = 256;
 
 /// How often credentials of jobs that never came to be are dropped.
 const SWEEP: Duration = Duration::from_secs(30);
-
-/// A credential of a caller for somebody else. It has no readable form.
-#[derive(Clone)]
-pub(crate) struct Inbound(SecretText);
-
-impl fmt::Debug for Inbound {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Inbound")
-    }
-}
-
-impl Caller {
-    /// The same caller with a credential that its jobs pass on, as the `Authorization` header has it.
-    #[must_use]
-    pub fn with_inbound(self, credential: Option<SecretText>) -> Self {
-        Self { inbound: credential.map(Inbound), ..self }
-    }
-}
 
 impl Service {
     /// Holds the credential of a job's caller for another controller, until the job ends.

@@ -13,8 +13,8 @@ use atlas_types::{
 
 use crate::policy::Again;
 use crate::submission::Submission;
-use crate::submit::unknown_agent;
 use crate::tree::usage as usage_of_tree;
+use crate::versions::unknown_agent;
 use crate::view::{Shown, View, reason_word, waiting};
 use crate::{Caller, Consistency, Error, Service};
 

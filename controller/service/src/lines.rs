@@ -20,9 +20,10 @@ use tokio::sync::{broadcast, watch};
 
 use self::pieces::Answer;
 pub use self::pieces::Piece;
+use crate::output::{AttemptOutput, Line, Pieces};
 use crate::peers::{ArrivingLines, Following, LineCursor};
 use crate::service::Shared;
-use crate::streams::{Line, Pieces, array};
+use crate::streams::array;
 use crate::{Caller, Consistency, Error, Service, json};
 
 /// The pause before a leader that did not answer is asked again.
@@ -47,15 +48,6 @@ impl From<Line> for LogLine {
         line.write(&mut json);
         Self { attempt: line.attempt, number: line.event.number, json }
     }
-}
-
-/// The output of a running attempt.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AttemptOutput {
-    /// Lines, by rising number.
-    Lines(Vec<Line>),
-    /// Pieces of models' answers.
-    Pieces(Arc<Pieces>),
 }
 
 /// The lines of a running attempt, at the leader.

@@ -3,50 +3,19 @@
 //! The worker door passes on what workers ask and announce. What the limits are is read from the applied state each time.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_limiter::{Grant, Limiter, Limits, ModelKey, Session, Wait, WaitReason};
+use atlas_limiter::{Grant, Limits, ModelKey, Session, Wait, WaitReason};
 use atlas_model::ModelSpec;
 use atlas_raft::Leadership;
 use atlas_state::State;
 use atlas_types::{Job, JobId, JobStatus, NodeHealth, Object, ObjectKey, ObjectKind, ObjectName};
-use tokio::sync::Notify;
 
-use crate::{LeadershipLost, Service};
+use crate::{LeadershipLost, ModelLimits, Service};
 
 /// How long the leader is asked which limit a job waits for. Whoever shows the job does not wait longer for it.
 const ANSWER_MAX: Duration = Duration::from_millis(500);
-
-/// The tries of all workers.
-#[derive(Debug, Default)]
-pub struct ModelLimits {
-    limiter: Mutex<Limiter>,
-    changed: Notify,
-}
-
-impl ModelLimits {
-    /// Changes what is known of the tries. What may begin now is looked at afterwards.
-    pub fn change<T>(&self, change: impl FnOnce(&mut Limiter) -> T) -> T {
-        let changed = change(&mut self.limiter());
-        self.look();
-        changed
-    }
-
-    /// Another try may begin, for example because a limit was changed.
-    pub fn look(&self) {
-        self.changed.notify_one();
-    }
-
-    /// Waits for a change since the last time.
-    pub async fn changed(&self) {
-        self.changed.notified().await;
-    }
-
-    fn limiter(&self) -> MutexGuard<'_, Limiter> {
-        self.limiter.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 impl Service {
     /// The tries of calls of limited models.

@@ -1,20 +1,20 @@
 //! Whether what an agent needs answers: MCP servers, and models of which nothing newer is known. Workers ask, by jobs, because only they have
 //! the secrets and the network of servers; no call waits for that but `get_health`.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::future::pending;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_mcp_spec::{ServerSpec, Transport};
 use atlas_raft::Leadership;
 use atlas_state::State;
-use atlas_types::{Door, FailureKind, Job, JobStatus, Namespace, ObjectKey, PayloadBody};
+use atlas_types::{Door, FailureKind, Job, JobStatus, ObjectKey, PayloadBody};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::{Mutex as AsyncMutex, Semaphore};
 
 use crate::inbound::passes_on;
+use crate::kept::Verdict;
 use crate::probes::{self, OwnAgent, Standing};
 use crate::service::Shared;
 use crate::{Caller, Error, Service};
@@ -23,64 +23,12 @@ use crate::{Caller, Error, Service};
 const KEPT: Duration = Duration::from_secs(5);
 /// Longest wait for the job that asks: the server has 3 s, and the job may have to wait for a place.
 const WAIT_MAX: Duration = Duration::from_secs(5);
-/// Most jobs that ask at one time.
-const ASKING_MAX: usize = 16;
-/// Most answers that are kept.
-const ANSWERS_MAX: usize = 1_024;
 /// Most servers that are asked in one round. The next round begins with those after them.
 const SERVERS_MAX: usize = 1_000;
-/// Most namespaces whose foreign agents are remembered, so that the log names each once.
-const NAMED_MAX: usize = 1_024;
-
 /// The priority of a question that somebody waits for.
 const ASKED: i64 = 0;
 /// The priority of a question that nobody waits for: below all jobs of people.
 pub(crate) const UNASKED: i64 = -1_000;
-
-/// What is known of something that an agent needs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    Up,
-    /// It does not answer, or refuses; why.
-    Down(String),
-    /// Nobody could ask; why.
-    Unknown(String),
-}
-
-type Answer = Arc<AsyncMutex<Option<(Duration, Verdict)>>>;
-
-/// The answers of a while ago.
-pub(crate) struct Needs {
-    answers: Mutex<HashMap<ObjectKey, Answer>>,
-    asking: Semaphore,
-    /// The foreign agents that the log has named.
-    named: Mutex<BTreeSet<(Namespace, &'static str)>>,
-}
-
-impl Default for Needs {
-    fn default() -> Self {
-        Self { answers: Mutex::default(), asking: Semaphore::new(ASKING_MAX), named: Mutex::default() }
-    }
-}
-
-impl Needs {
-    /// Where the answer about an object is. Who locks it asks, and the others wait for that.
-    fn answer(&self, key: &ObjectKey) -> Answer {
-        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        if answers.len() >= ANSWERS_MAX && !answers.contains_key(key) {
-            answers.retain(|_, answer| Arc::strong_count(answer) > 1);
-        }
-        answers.entry(key.clone()).or_default().clone()
-    }
-
-    /// Says in the log, once for a namespace, that it has another agent instead of one of the cluster's.
-    pub(crate) fn is_foreign(&self, namespace: &Namespace, own: &'static OwnAgent) {
-        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
-        if named.len() < NAMED_MAX && named.insert((namespace.clone(), own.name.as_str())) {
-            tracing::warn!(%namespace, agent = %own.name, "{}", own.foreign());
-        }
-    }
-}
 
 impl Service {
     /// Whether an MCP server answers a handshake. Programs are not started for that: of them nothing is known here.

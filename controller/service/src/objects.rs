@@ -254,7 +254,7 @@ fn accepted(kind: &dyn Kind, key: &ObjectKey, spec: &Value, kept: Vec<(String, V
         return Err(refused_at(key, "spec", text));
     }
     if kind.name() == "orchestrator"
-        && let Some(text) = crate::orchestrators::refusal_of(&bytes)
+        && let Some(text) = crate::wish::refusal_of(&bytes)
     {
         return Err(refused_at(key, "spec.rules", text));
     }

@@ -3,28 +3,22 @@
 //! * [`selection`] reads and changes the selection;
 //! * [`candidate`] resolves the name of an orchestrator, and asks what it wants;
 //! * [`external`] asks a program outside of the cluster;
-//! * [`rules`] decides by the rules of a document;
-//! * [`consult`] calls an orchestrator that is an agent, in a job of the cluster itself;
-//! * [`answer`] reads what it answered;
+//! * [`consult`] calls an orchestrator that is an agent, in a job of the cluster itself; `wish.rs` reads what it answered,
+//!   and decides by the rules of a document;
 //! * [`router`] decides on the jobs that wait for that;
 //! * [`chain`] asks the orchestrator that a chain names;
 //! * [`teller`] tells the orchestrator about the jobs that ended, and asks a candidate what it would have decided;
 //! * [`shadow`] compares that with what was decided.
 
-mod answer;
 mod candidate;
 mod chain;
 mod consult;
 mod external;
 mod router;
-mod rules;
 mod selection;
 mod shadow;
 mod teller;
 
-pub use external::{AskedJob, ExternalDecision, Externals, NoExternals};
 pub use selection::Selected;
 
-pub(crate) use chain::ChainOrchestrators;
 pub(crate) use router::run;
-pub(crate) use rules::refusal_of;

@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use atlas_audit::Filter;
 use atlas_history::{Gap, JobFilter, Listed, Part};
 use atlas_types::{Attempt, Digest, ErrorKind, EventSeq, Job, JobId, MemberId, SecretText};
 use bytes::Bytes;
 use futures::Stream;
 
-use crate::audit::{AuditAsk, AuditPage};
-use crate::lines::AttemptOutput;
+use crate::output::AttemptOutput;
 
 /// The members of the group, as far as this member knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,6 +119,29 @@ pub struct QueryResult {
     pub listed: Vec<Listed>,
     /// How many events of a [`Query::EndedBy`] are covered. The rest must be requested again.
     pub answered: usize,
+}
+
+/// Which records are wanted, and how many.
+#[derive(Debug, Clone, Default)]
+pub struct AuditAsk {
+    /// Only records after this number.
+    pub after: u64,
+    pub filter: Filter,
+    /// The most records.
+    pub limit: usize,
+}
+
+/// Lines of the audit.
+#[derive(Debug, Clone, Default)]
+pub struct AuditPage {
+    /// Records as they are written, in their order.
+    pub lines: Vec<String>,
+    /// The number of the last record that was looked at: the next page begins after it.
+    pub last: u64,
+    /// Whether there is a next page.
+    pub more: bool,
+    /// The number of the newest record.
+    pub end: u64,
 }
 
 /// A peer's answer.

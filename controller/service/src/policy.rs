@@ -3,42 +3,28 @@
 //! They are evaluated where a version is registered and where the verdict of a job is made, so that triggers, steps of chains, children
 //! and retries pass them as well; allowed secrets also where a lease goes out. Each replica keeps them as objects; `apply` knows none.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use atlas_objects::{PolicyAsk, PolicyRule, PolicySpec};
-use atlas_policy::{Asked, Decision, Effect, Rule, RuleText, decide};
+use atlas_policy::{Asked, Decision, Effect, decide};
 use atlas_state::State;
 use atlas_types::{
-    AgentName, AgentVersion, ApprovalAsk, Ask, AskKind, AskingRule, EventSeq, Failure, FailureKind, JOB_APPROVALS_MAX,
-    Job, Micros, Namespace, Object, ObjectKind, ObjectName, POLICIES_MAX, PolicyRef, Principal, Verdict,
+    AgentName, AgentVersion, ApprovalAsk, Ask, AskKind, AskingRule, Bounds, Failure, FailureKind, JOB_APPROVALS_MAX,
+    Job, Micros, Namespace, ObjectName, POLICIES_MAX, PolicyRef, Principal, Verdict,
 };
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use crate::artifacts::digest_of;
 use crate::audit::Attempted;
-use crate::submit::{find_version, unknown_agent};
+use crate::kept::{Policy, rules_of};
+use crate::versions::{find_version, unknown_agent};
 use crate::{Caller, Consistency, Error, Service};
 
-/// The kind of their objects.
-const KIND: &str = "policy";
 /// Members of the permissions that a policy bounds.
 const MEMORY: &str = "max_memory_mb";
 const CPU: &str = "max_cpu_seconds";
-
-/// A policy that was read.
-struct Policy {
-    name: String,
-    /// Which one it is, for the jobs that it allows.
-    reference: PolicyRef,
-    spec: PolicySpec,
-    /// Its rules; what is wrong with them, if another release wrote them.
-    rules: Result<Vec<Rule>, String>,
-}
-
-/// All policies, as of some revisions.
-#[derive(Default)]
-pub(crate) struct Policies(Mutex<(Vec<EventSeq>, Vec<Arc<Policy>>)>);
+const FILESYSTEM: &str = "filesystem";
+const NETWORK: &str = "network";
 
 /// What policies decide on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -205,6 +191,11 @@ impl Service {
         secrets.find(|secret| policies.iter().any(|policy| !policy.allows(secret)))
     }
 
+    /// What the policies of a namespace leave its agents; none if they bound nothing.
+    pub(crate) fn bounds_of(&self, state: &State, namespace: &Namespace) -> Option<Bounds> {
+        Some(bounds(&self.policies(state, namespace))).filter(|bounds| !bounds.is_empty())
+    }
+
     /// The permissions that policies leave the agent of a job, and the names of these policies.
     pub async fn policies_of_job(&self, caller: &Caller, text: &str) -> Result<Value, Error> {
         let id = self.job_id(caller, text).await?;
@@ -259,18 +250,7 @@ impl Service {
 
     /// The policies that count in a namespace, by name.
     fn policies(&self, state: &State, namespace: &Namespace) -> Vec<Arc<Policy>> {
-        let Ok(kind) = ObjectKind::new(KIND) else { return Vec::new() };
-        let objects: Vec<&Arc<Object>> = state.objects(&Namespace::default_namespace(), &kind, None).collect();
-        if objects.is_empty() {
-            return Vec::new();
-        }
-        // A revision is the number of an event, so it names the object as well.
-        let revisions: Vec<EventSeq> = objects.iter().map(|object| object.revision).collect();
-        let mut kept = self.shared.policies.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.0 != revisions {
-            *kept = (revisions, objects.into_iter().map(|object| Arc::new(Policy::read(object))).collect());
-        }
-        kept.1.iter().filter(|policy| policy.spec.is_in(namespace)).cloned().collect()
+        self.shared.policies.of(state, namespace)
     }
 
     /// What each policy decides. Rules take their time, so they are evaluated on a blocking thread.
@@ -284,28 +264,6 @@ impl Service {
         }
         let decided = self.shared.env.spawn_blocking("evaluate-policies", move || question.decided(&policies));
         decided.join().await.map_err(|_| Error::Internal)
-    }
-}
-
-impl Policy {
-    fn read(object: &Object) -> Self {
-        let name = object.key.name.to_string();
-        let (revision, digest) = (object.revision, digest_of(&object.spec));
-        let reference = PolicyRef { name: object.key.name.clone(), revision, digest };
-        let (spec, rules) = match PolicySpec::read(&object.spec) {
-            Ok(spec) => (spec.clone(), rules_of(&spec)),
-            Err(error) => (PolicySpec::default(), Err(error.to_string())),
-        };
-        Self { name, reference, spec, rules }
-    }
-
-    fn allows(&self, secret: &str) -> bool {
-        self.spec.allowed_secrets.as_ref().is_none_or(|allowed| allowed.contains(secret))
-    }
-
-    /// Whether it has rules to evaluate on an operation.
-    fn is_about(&self, operation: &str) -> bool {
-        self.rules.as_ref().is_ok_and(|rules| rules.iter().any(|rule| rule.is_about(operation)))
     }
 }
 
@@ -392,35 +350,36 @@ pub(crate) fn refusal_of(spec: &[u8]) -> Option<String> {
     rules_of(&PolicySpec::read(spec).ok()?).err()
 }
 
-fn rules_of(spec: &PolicySpec) -> Result<Vec<Rule>, String> {
-    let text = |rule: &PolicyRule| {
-        Rule::parse(&RuleText {
-            name: &rule.name,
-            on: rule.on.iter().map(String::as_str).collect(),
-            when: &rule.when,
-            effect: Effect::read(&rule.effect),
-            message: rule.message.as_deref(),
-        })
-    };
-    spec.rules.iter().map(text).collect()
-}
-
 /// A contract with the permissions that are left to the agent.
 fn capped(policies: &[Arc<Policy>], contract: &Value) -> Value {
     let mut contract = contract.clone();
-    let caps = [
-        (MEMORY, policies.iter().filter_map(|policy| policy.spec.max_memory_mb).min()),
-        (CPU, policies.iter().filter_map(|policy| policy.spec.max_cpu_seconds).min()),
-    ];
+    let bounds = bounds(policies);
     if let Some(permissions) = contract.get_mut("permissions").and_then(Value::as_object_mut) {
-        for (member, cap) in caps {
+        for (member, cap) in [(MEMORY, bounds.memory_mb), (CPU, bounds.cpu_seconds)] {
             let Some(cap) = cap else { continue };
             // An amount of 0 or less means no limit, so the limit of the policy counts.
-            let asked = permissions.get(member).and_then(Value::as_i64).filter(|asked| *asked > 0);
+            let asked = permissions.get(member).and_then(Value::as_u64).filter(|asked| *asked > 0);
             permissions.insert(member.to_owned(), asked.map_or(cap, |asked| asked.min(cap)).into());
+        }
+        let words = |permissions: &Map<String, Value>, member: &str| -> Vec<String> {
+            let words = permissions.get(member).and_then(Value::as_array).into_iter().flatten();
+            words.filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        if bounds.filesystem.is_some() {
+            let left = bounds.files_left(&words(permissions, FILESYSTEM));
+            permissions.insert(FILESYSTEM.to_owned(), left.into());
+        }
+        if bounds.network.is_some() {
+            let left = bounds.network_left(&words(permissions, NETWORK));
+            permissions.insert(NETWORK.to_owned(), left.into());
         }
     }
     contract
+}
+
+/// What all policies leave.
+fn bounds(policies: &[Arc<Policy>]) -> Bounds {
+    policies.iter().map(|policy| policy.spec.bounds()).fold(Bounds::default(), Bounds::and)
 }
 
 fn shown(policies: &[Arc<Policy>], contract: &Value) -> Value {

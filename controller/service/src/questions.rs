@@ -8,13 +8,12 @@ use std::time::Duration;
 use atlas_access::Right;
 use atlas_state::State;
 use atlas_types::{
-    ANSWER_BYTES_MAX, AnswerQuestion, Ask, AskKind, AskQuestion, AskingRule, Command, Event, EventRecord, EventSeq,
-    Job, JobId, Question, QuestionEnd, QuestionId, Timestamp,
+    ANSWER_BYTES_MAX, AnswerQuestion, Ask, AskKind, AskQuestion, AskingRule, Command, EventSeq, Job, JobId, Question,
+    QuestionEnd, QuestionId, Timestamp,
 };
 use serde_json::{Value, json};
-use tokio::sync::watch;
 
-use crate::access::is_granted;
+use crate::grants::is_granted;
 use crate::view::View;
 use crate::{Caller, Consistency, Error, Service, Shown};
 
@@ -32,31 +31,6 @@ pub struct QuestionQuery {
     pub after: EventSeq,
     /// The most questions to return.
     pub limit: usize,
-}
-
-/// Tells when a question is asked or ends.
-pub(crate) struct QuestionSignal(watch::Sender<()>);
-
-impl Default for QuestionSignal {
-    fn default() -> Self {
-        Self(watch::Sender::new(()))
-    }
-}
-
-impl QuestionSignal {
-    /// Wakes whoever waits, if one of the events is about a question.
-    pub(crate) fn note(&self, events: &[EventRecord]) {
-        let is_one =
-            |record: &EventRecord| matches!(record.event, Event::QuestionAsked { .. } | Event::QuestionEnded { .. });
-        if events.iter().any(is_one) {
-            self.note_all();
-        }
-    }
-
-    /// Wakes whoever waits: events were missed.
-    pub(crate) fn note_all(&self) {
-        self.0.send_replace(());
-    }
 }
 
 /// Reading and answering.
@@ -160,7 +134,7 @@ impl Service {
     }
 
     async fn asked_that(&self, id: JobId, wanted: impl Fn(&State, &Question) -> bool) -> QuestionId {
-        let mut signal = self.shared.questions.0.subscribe();
+        let mut signal = self.shared.questions.subscribe();
         loop {
             let state = self.shared.handle.applied();
             let found = open_below(&state, id).into_iter().find(|question| wanted(&state, question));
@@ -175,7 +149,7 @@ impl Service {
 
     /// Waits until a job below another one asks.
     pub(crate) async fn helper_asked(&self, id: JobId) {
-        let mut signal = self.shared.questions.0.subscribe();
+        let mut signal = self.shared.questions.subscribe();
         let is_of_helper = |question: &Arc<Question>| question.job != id && question.rule.is_none();
         while !open_below(&self.shared.handle.applied(), id).iter().any(is_of_helper) {
             if signal.changed().await.is_err() {
@@ -207,7 +181,7 @@ impl Service {
 
     /// Waits until a question has ended.
     pub(crate) async fn question_end(&self, id: QuestionId) -> Result<Arc<Question>, Error> {
-        let mut signal = self.shared.questions.0.subscribe();
+        let mut signal = self.shared.questions.subscribe();
         let mut state = self.shared.current().await?;
         loop {
             match state.question(id) {

@@ -4,7 +4,7 @@ use atlas_types::{AgentRevision, AgentVersion, Digest, Principal, Timestamp};
 use serde_json::{Value, json};
 
 use crate::agents::{Registered, exactly};
-use crate::submit::unknown_agent;
+use crate::versions::unknown_agent;
 use crate::{Caller, Error, Service};
 
 /// Result of a rollback.

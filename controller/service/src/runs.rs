@@ -25,7 +25,7 @@ use bytes::Bytes;
 use serde_json::Value;
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::service::hash;
+use crate::artifacts::hash;
 use crate::view::View;
 use crate::{Caller, Consistency, Error, Service, json};
 
@@ -202,11 +202,6 @@ impl Service {
         let run = state.run(id).filter(|run| run.namespace == caller.namespace);
         run.cloned().ok_or(Error::UnknownRun)
     }
-}
-
-/// Whether a text is the id of a run, or the beginning of one, and not of a job.
-pub(crate) fn is_execution(id: &str) -> bool {
-    [RunId::EXECUTION, RunId::PREFIX].iter().any(|prefix| id.starts_with(prefix))
 }
 
 /// Reads a definition that came with a request.

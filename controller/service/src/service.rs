@@ -1,75 +1,38 @@
-//! The service: data that all functions share, and the tasks that follow the log.
+//! The service: the desk and what is kept by subject, which all functions share.
 
+use std::ops::Deref;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use atlas_env::{Env, Task};
+use atlas_env::Env;
 use atlas_history::History;
-use atlas_raft::{Answers, Handle, Leadership, Room};
+use atlas_raft::Handle;
 use atlas_state::State;
 use atlas_telemetry::Metrics;
-use atlas_types::{Digest, EventSeq, Outcome, Payload, PayloadBody, Request, RequestId};
+use atlas_types::{Digest, EventSeq, Outcome, Payload, PayloadBody, Request};
 use bytes::Bytes;
 use tokio::sync::Semaphore;
 
-use crate::access::Authentication;
-use crate::artifacts::{ArtifactError, Artifacts, digest_of};
-use crate::attachments::Bearers;
-use crate::audit::{Audit, record_unanswered};
+use crate::artifacts::Artifacts;
+use crate::audit::Audit;
+use crate::authentication::Authentication;
 use crate::contracts::Contracts;
-use crate::events::EventLog;
-use crate::fill::Wanted;
-use crate::logins::{Issuers, Renewals};
-use crate::model_limits::ModelLimits;
-use crate::orchestrators::ChainOrchestrators;
-use crate::orchestrators::Externals;
+use crate::desk::Desk;
+use crate::externals::Externals;
+use crate::issuers::Issuers;
+use crate::kept::{
+    Bearers, ChainOrchestrators, Deliveries, Evals, EventLog, IssuerKeys, ModelLimits, Needs, Policies, QuestionSignal,
+    Turns, Wanted,
+};
 use crate::peers::Peers;
-use crate::policy::Policies;
-use crate::questions::QuestionSignal;
 use crate::seal::Keys;
 use crate::series::{AGENTS_MAX, Series};
-use crate::sign_in::IssuerKeys;
-use crate::stats::{self, Stats};
+use crate::stats::Stats;
 use crate::streams::Streams;
-use crate::traces::Evals;
 use crate::waiters::Waiters;
-use crate::{
-    Error, catch_up, collect, conversations, fill, follow, health, inbound, model_health, model_probe, needs,
-    orchestrators, runs, scrub, triggers,
-};
+use crate::{Consistency, Error, Limits};
 
 /// Explanations of jobs that are made at one time.
 const EXPLANATIONS_MAX: usize = 2;
-
-/// Limits of the doors. Each is an option of the controller.
-#[derive(Debug, Clone)]
-pub struct Limits {
-    /// The most jobs in one list.
-    pub list_max: usize,
-    /// The largest package that may be registered.
-    pub package_bytes_max: u64,
-    /// The number of recent events in memory for readers that are nearly up to date.
-    pub events_recent_max: usize,
-    /// How long after its last observation a model is asked again whether it can be reached; none for never.
-    pub models_probed_every: Option<Duration>,
-    /// How long after its last turn a conversation is kept that is not of a connection; none for ever.
-    pub conversations_kept: Option<Duration>,
-    /// How long a job that continues a conversation waits for the turns before it, before it is refused.
-    pub turn_wait_max: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            list_max: 1_000,
-            package_bytes_max: 10 << 20,
-            events_recent_max: 8_192,
-            models_probed_every: Some(Duration::from_secs(300)),
-            conversations_kept: Some(Duration::from_secs(30 * 24 * 3_600)),
-            turn_wait_max: Duration::from_secs(20),
-        }
-    }
-}
 
 /// The parts from which a service is made.
 pub struct Parts {
@@ -99,37 +62,16 @@ pub struct Parts {
     pub env: Env,
 }
 
-/// A hash that distinguishes bodies.
-pub(crate) fn hash(bytes: &[u8]) -> u64 {
-    let [a, b, c, d, e, f, g, h, ..] = digest_of(bytes).0;
-    u64::from_le_bytes([a, b, c, d, e, f, g, h])
-}
-
-/// The required freshness of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Consistency {
-    /// The answer reflects every write that was acknowledged before the request.
-    #[default]
-    Linearizable,
-    /// The state as this controller has applied it.
-    Stale,
-}
-
 /// The functions behind every door. Cheap to clone.
 #[derive(Clone)]
 pub struct Service {
     pub(crate) shared: Arc<Shared>,
 }
 
+/// The desk, with what this controller keeps in memory for each subject.
 pub(crate) struct Shared {
-    pub(crate) handle: Handle,
-    pub(crate) history: Arc<dyn History>,
-    pub(crate) artifacts: Artifacts,
-    pub(crate) peers: Arc<dyn Peers>,
+    desk: Desk,
     pub(crate) wanted: Wanted,
-    pub(crate) metrics: Metrics,
-    pub(crate) limits: Limits,
-    pub(crate) env: Env,
     pub(crate) contracts: Contracts,
     pub(crate) waiters: Waiters,
     pub(crate) questions: QuestionSignal,
@@ -145,37 +87,33 @@ pub(crate) struct Shared {
     /// How far the history was when it did not catch up in time.
     pub(crate) stalled_history: Mutex<Option<EventSeq>>,
     pub(crate) bearers: Bearers,
-    pub(crate) needs: needs::Needs,
+    pub(crate) needs: Needs,
     pub(crate) model_limits: ModelLimits,
     pub(crate) keys: Option<Keys>,
     pub(crate) authentication: Option<Authentication>,
     pub(crate) issuer_keys: IssuerKeys,
     pub(crate) chain_orchestrators: ChainOrchestrators,
-    pub(crate) audit: Audit,
     pub(crate) issuers: Arc<dyn Issuers>,
     pub(crate) externals: Arc<dyn Externals>,
-    pub(crate) renewals: Renewals,
+    /// The logins whose tokens are being renewed here.
+    pub(crate) renewals: Turns,
     /// The conversations that are being continued here.
-    pub(crate) conversations: conversations::Places,
+    pub(crate) conversations: Turns,
     /// Calls of webhooks that reached this controller.
-    pub(crate) deliveries: triggers::Deliveries,
+    pub(crate) deliveries: Deliveries,
 }
 
-/// The tasks of a service. Dropping this value ends them.
-pub struct Followers(Vec<Task<()>>);
+impl Deref for Shared {
+    type Target = Desk;
 
-impl Drop for Followers {
-    fn drop(&mut self) {
-        for task in &self.0 {
-            task.abort();
-        }
+    fn deref(&self) -> &Desk {
+        &self.desk
     }
 }
 
 impl Service {
-    /// Starts the tasks that follow the log, which serve waiters and readers of events and feed the history, and the
-    /// tasks that synchronise the history and artifacts with the other members.
-    pub fn start(parts: Parts) -> (Self, Followers) {
+    /// A service. Its tasks are started apart: [`Followers::start`](crate::Followers::start).
+    pub fn new(parts: Parts) -> Self {
         let Parts {
             handle,
             history,
@@ -191,18 +129,11 @@ impl Service {
             env,
         } = parts;
         let events = EventLog::new(handle.applied().event_seq(), limits.events_recent_max);
-        let (contracts, waiters) = (Contracts::default(), Waiters::default());
-        let shared = Arc::new(Shared {
-            handle,
-            history,
-            artifacts,
-            peers,
+        let shared = Shared {
+            desk: Desk { handle, history, artifacts, peers, metrics, limits, env, audit },
             wanted: Wanted::default(),
-            metrics,
-            limits,
-            env: env.clone(),
-            contracts,
-            waiters,
+            contracts: Contracts::default(),
+            waiters: Waiters::default(),
             questions: QuestionSignal::default(),
             events,
             streams: Streams::default(),
@@ -213,41 +144,19 @@ impl Service {
             explanations: Semaphore::new(EXPLANATIONS_MAX),
             stalled_history: Mutex::default(),
             bearers: Bearers::default(),
-            needs: needs::Needs::default(),
+            needs: Needs::default(),
             model_limits: ModelLimits::default(),
             keys,
             authentication,
             issuer_keys: IssuerKeys::default(),
             chain_orchestrators: ChainOrchestrators::default(),
-            audit,
             issuers,
             externals,
-            renewals: Renewals::default(),
-            conversations: conversations::Places::default(),
-            deliveries: triggers::Deliveries::default(),
-        });
-        let tasks = vec![
-            env.spawn_vital("follow-events", follow::events(shared.clone())),
-            env.spawn_restarting("keep-statistics", again(&shared, stats::keep)),
-            env.spawn_restarting("watch-health", again(&shared, health::watch)),
-            env.spawn_vital("follow-history", follow::history(shared.clone())),
-            env.spawn_vital("acknowledge-history", follow::acknowledge(shared.clone())),
-            env.spawn_restarting("watch-models", again(&shared, model_health::follow)),
-            env.spawn_restarting("probe-models", again(&shared, model_probe::probe)),
-            env.spawn_restarting("watch-servers", again(&shared, needs::watch)),
-            env.spawn_restarting("forget-credentials", again(&shared, inbound::sweep)),
-            env.spawn_restarting("expire-conversations", again(&shared, conversations::expire)),
-            env.spawn_restarting("catch-up", again(&shared, catch_up::catch_up)),
-            env.spawn_restarting("fill-artifacts", again(&shared, fill::fill)),
-            env.spawn_restarting("collect-artifacts", again(&shared, collect::collect)),
-            env.spawn_restarting("scrub-artifacts", again(&shared, scrub::scrub)),
-            env.spawn_restarting("drive-runs", again(&shared, runs::drive)),
-            env.spawn_restarting("carry-jobs", again(&shared, runs::carry)),
-            env.spawn_restarting("fire-triggers", again(&shared, triggers::fire)),
-            env.spawn_restarting("route", again(&shared, orchestrators::run)),
-            env.spawn_restarting("audit-approvals", again(&shared, record_unanswered)),
-        ];
-        (Self { shared }, Followers(tasks))
+            renewals: Turns::default(),
+            conversations: Turns::default(),
+            deliveries: Deliveries::default(),
+        };
+        Self { shared: Arc::new(shared) }
     }
 
     /// The log and the state.
@@ -315,65 +224,4 @@ impl Service {
             Error::Artifact(error)
         })
     }
-}
-
-/// The time limit for confirmation by a majority, after which the caller gets an error.
-const MAJORITY_MAX: Duration = Duration::from_secs(10);
-
-impl Shared {
-    /// The state with everything that was acknowledged before the call.
-    pub(crate) async fn read(&self) -> Result<State, Error> {
-        let read = tokio::time::timeout(MAJORITY_MAX, self.handle.read()).await;
-        Ok(read.map_err(|_| Error::NoLeader)??)
-    }
-
-    /// The state for preparing a proposal. At the leader its own state is enough, because `apply` compares the proposal
-    /// with it. Elsewhere the state includes everything acknowledged so far.
-    pub(crate) async fn current(&self) -> Result<State, Error> {
-        if matches!(*self.handle.leadership().borrow(), Leadership::Leader { .. }) {
-            return Ok(self.handle.applied());
-        }
-        self.read().await
-    }
-
-    /// Proposes requests. Each without a request id gets one, so that it can be repeated after a change of leadership.
-    pub(crate) async fn propose(&self, mut requests: Vec<Request>) -> Result<Answers, Error> {
-        if !self.handle.is_alone() {
-            for request in requests.iter_mut().filter(|request| request.origin.request_id.is_none()) {
-                request.origin.request_id = Some(RequestId::generated(self.env.entropy.u128()));
-            }
-        }
-        let recording = self.audit.begin(&requests)?;
-        let propose = async {
-            let proposed = tokio::time::timeout(MAJORITY_MAX, self.handle.propose(requests)).await;
-            Ok(proposed.map_err(|_| Error::OutcomeUnknown)??)
-        };
-        // Boxed, because the future of each operation contains this one.
-        Box::pin(recording.with(propose)).await
-    }
-
-    /// Refuses to store data of clients when the disk is nearly full.
-    pub(crate) fn check_room(&self) -> Result<(), ArtifactError> {
-        if self.handle.disk().borrow().room == Room::Ample {
-            return Ok(());
-        }
-        Err(ArtifactError::Directory { doing: "write to", source: std::io::ErrorKind::StorageFull.into() })
-    }
-
-    pub(crate) async fn payload(&self, bytes: Bytes) -> Result<Payload, ArtifactError> {
-        if bytes.len() <= atlas_types::INLINE_BYTES_MAX {
-            return Ok(Payload::inline(&bytes));
-        }
-        let size_bytes = bytes.len() as u64;
-        self.check_room()?;
-        let digest = self.artifacts.store(bytes).await?;
-        self.metrics.artifact_bytes.inc_by(size_bytes);
-        Ok(Payload { key_id: 0, body: PayloadBody::Artifact { digest, size_bytes } })
-    }
-}
-
-/// Returns a function that starts a task on the shared data each time it is called.
-fn again<F>(shared: &Arc<Shared>, task: fn(Arc<Shared>) -> F) -> impl Fn() -> F + use<F> {
-    let shared = shared.clone();
-    move || task(shared.clone())
 }

@@ -1,94 +1,23 @@
 //! Tokens of issuers of OpenID Connect ([ADR 53](../../../docs/adr/0053-tokens-of-issuers.md)). The objects of the kind `issuer` say whose tokens
 //! count; this controller reads their keys when a token needs them, and keeps them.
 //!
-//! Requests whose tokens are checked are those of strangers: an issuer is asked at most once in [`RETRY_AFTER`], whatever they send.
+//! Requests whose tokens are checked are those of strangers: an issuer is asked at most once in 10 s, whatever they send.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, PoisonError};
 
 use atlas_access::Access;
-use atlas_objects::{GrantSpec, IssuerSpec};
-use atlas_oidc::{Expectation, Keys, UncheckedToken, TokenError, TokenHolder, key_address, metadata_address, principal_of, verify};
+use atlas_objects::IssuerSpec;
+use atlas_oidc::{
+    Expectation, Keys, TokenError, TokenHolder, UncheckedToken, key_address, metadata_address, principal_of, verify,
+};
 use atlas_state::State;
 use atlas_types::{Object, ObjectKind, Principal};
 
+use crate::grants::access;
+use crate::kept::Use;
 use crate::service::Shared;
-use crate::{Consistency, Error, Service, access};
-
-/// How long keys count before they are read again.
-const FRESH: Duration = Duration::from_secs(3_600);
-/// How long keys still count while their issuer cannot be reached.
-const KEPT: Duration = Duration::from_secs(24 * 3_600);
-/// The shortest time between two questions to one issuer.
-const RETRY_AFTER: Duration = Duration::from_secs(10);
-/// Most issuers whose keys are kept.
-const ISSUERS_MAX: usize = 64;
-
-/// The keys of issuers, by address.
-#[derive(Default)]
-pub(crate) struct IssuerKeys(Mutex<BTreeMap<String, Arc<Entry>>>);
-
-#[derive(Default)]
-struct Entry {
-    known: Mutex<Known>,
-    /// Held while the issuer is asked, so that it is asked once.
-    asking: tokio::sync::Mutex<()>,
-}
-
-#[derive(Default, Clone)]
-struct Known {
-    /// The keys, and when they were read.
-    keys: Option<(Arc<Keys>, Duration)>,
-    /// When the issuer was asked last, and why it gave no keys.
-    asked: Option<Duration>,
-    failure: Option<String>,
-}
-
-impl IssuerKeys {
-    fn entry(&self, url: &str) -> Arc<Entry> {
-        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if entries.len() >= ISSUERS_MAX && !entries.contains_key(url) {
-            entries.clear();
-        }
-        Arc::clone(entries.entry(url.to_owned()).or_default())
-    }
-}
-
-impl Entry {
-    fn known(&self) -> Known {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
-/// What to do with what is known of an issuer.
-enum Use {
-    Keys(Arc<Keys>),
-    Ask,
-    Fail(String),
-}
-
-impl Known {
-    /// `refused` is set if these keys did not have that of a token, so that it may be a new one.
-    fn decide(&self, now: Duration, refused: Option<&Arc<Keys>>) -> Use {
-        let is_new = |keys: &Arc<Keys>| refused.is_none_or(|refused| !Arc::ptr_eq(refused, keys));
-        let age = |read: Duration| now.saturating_sub(read);
-        if let Some((keys, read)) = &self.keys
-            && is_new(keys)
-            && age(*read) < FRESH
-        {
-            return Use::Keys(Arc::clone(keys));
-        }
-        if self.asked.is_none_or(|asked| age(asked) >= RETRY_AFTER) {
-            return Use::Ask;
-        }
-        match &self.keys {
-            Some((keys, read)) if is_new(keys) && age(*read) < KEPT => Use::Keys(Arc::clone(keys)),
-            Some(_) if refused.is_some() => Use::Fail("no key of the issuer has signed the token".to_owned()),
-            _ => Use::Fail(self.failure.clone().unwrap_or_else(|| "the issuer gave no keys".to_owned())),
-        }
-    }
-}
+use crate::{Consistency, Error, Service};
 
 impl Service {
     /// Who shows a token of an issuer. Of several issuers with one address, the first one by name that accepts the token counts.
@@ -112,7 +41,7 @@ impl Service {
                 match verify(token, &keys, &expected(spec), now) {
                     Ok(TokenHolder { principal }) => {
                         let principal = Principal::new(&principal_of(name, &principal)).map_err(|_| unknown())?;
-                        return Ok(Arc::new(access::access(&state, principal)));
+                        return Ok(Arc::new(access(&state, principal)));
                     }
                     Err(error) => why = error,
                 }
@@ -216,46 +145,4 @@ fn issuers(state: &State, url: &str) -> Vec<(String, IssuerSpec)> {
     let mut found: Vec<_> = state.objects_of_kind(&kind).filter_map(read).filter(|(_, spec)| spec.url == url).collect();
     found.sort_by(|(one, _), (other, _)| one.cmp(other));
     found
-}
-
-/// What the issuer of a principal grants all of its principals.
-pub(crate) fn grants_of_issuer(state: &State, principal: &Principal) -> Vec<GrantSpec> {
-    let Some((name, _)) = principal.as_str().split_once(':') else { return Vec::new() };
-    let spec = access::key("issuer", name).and_then(|key| IssuerSpec::read(&state.object(&key)?.spec).ok());
-    spec.map(|spec| spec.grants).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn seconds(seconds: u64) -> Duration {
-        Duration::from_secs(seconds)
-    }
-
-    fn keys() -> Arc<Keys> {
-        let key = r#"{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}"#;
-        Arc::new(Keys::read(key.as_bytes()).expect("a key"))
-    }
-
-    #[test]
-    fn an_issuer_is_asked_rarely() {
-        let word = |known: &Known, now, refused: Option<&Arc<Keys>>| match known.decide(seconds(now), refused) {
-            Use::Keys(_) => "keys",
-            Use::Ask => "ask",
-            Use::Fail(_) => "fail",
-        };
-        assert_eq!(word(&Known::default(), 5, None), "ask");
-        let failed = Known { asked: Some(seconds(5)), failure: Some("away".to_owned()), keys: None };
-        assert_eq!((word(&failed, 14, None), word(&failed, 15, None)), ("fail", "ask"));
-        let old = keys();
-        let known = Known { keys: Some((Arc::clone(&old), seconds(5))), asked: Some(seconds(5)), failure: None };
-        assert_eq!((word(&known, 3_604, None), word(&known, 3_605, None)), ("keys", "ask"));
-        // A token with an unknown key is a reason to ask, but not again and again.
-        assert_eq!((word(&known, 14, Some(&old)), word(&known, 15, Some(&old))), ("fail", "ask"));
-        assert_eq!(word(&known, 14, Some(&keys())), "keys");
-        // While the issuer is away, its keys count for a day.
-        let away = Known { asked: Some(seconds(86_400)), failure: Some("away".to_owned()), ..known };
-        assert_eq!((word(&away, 86_404, None), word(&away, 86_405, None)), ("keys", "fail"));
-    }
 }

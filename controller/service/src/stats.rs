@@ -6,15 +6,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use atlas_history::Totals;
 use atlas_state::State;
 use atlas_types::{AgentName, Event, EventRecord, EventSeq, Job, JobChange, JobStatus, Micros, Timestamp};
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
-
-use crate::service::Shared;
 
 /// The number of latest latencies kept per agent.
 const SAMPLES_MAX: usize = 1_000;
@@ -24,8 +21,6 @@ const AGENTS_MAX: usize = 10_000;
 const WINDOW: i64 = 60_000_000;
 /// The most job ends that are remembered for the window. At a higher rate the window covers only these ends.
 const ENDS_MAX: usize = 100_000;
-/// The pause before totals that could not be read are read again.
-const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// The most ended jobs that are kept until the history has them. It writes several times a second.
 const RECENT_MAX: usize = 65_536;
 
@@ -93,42 +88,6 @@ impl<'j> Transition<'j> {
     }
 }
 
-/// Keeps the statistics complete: takes the totals of the history at the start, and again whenever events were missed
-/// and the history has them.
-pub(crate) async fn keep(shared: Arc<Shared>) {
-    let stats = &shared.stats;
-    let (mut synced, mut gaps) = (shared.history.synced(), shared.history.gaps());
-    loop {
-        stats.begin();
-        match shared.history.totals().await {
-            Ok(totals) => stats.take(totals),
-            Err(error) => {
-                tracing::warn!(
-                    error = &error as &dyn std::error::Error,
-                    "could not read the totals of jobs, trying again"
-                );
-                shared.env.clock.sleep(RETRY_INTERVAL).await;
-                continue;
-            }
-        }
-        let was_whole = gaps.borrow_and_update().is_empty();
-        let filled = async {
-            if was_whole { std::future::pending().await } else { gaps.wait_for(|gaps| gaps.is_empty()).await.is_ok() }
-        };
-        let has_more = tokio::select! {
-            () = stats.missed.notified() => {
-                let state = shared.handle.applied().event_seq();
-                synced.wait_for(|synced| *synced >= state).await.is_ok()
-            }
-            filled = filled => filled,
-        };
-        if !has_more {
-            // The history has stopped.
-            return;
-        }
-    }
-}
-
 /// The statistics of an agent, unless too many are counted.
 fn entry<'a>(agents: &'a mut BTreeMap<AgentName, Agent>, name: &AgentName) -> Option<&'a mut Agent> {
     if !agents.contains_key(name) && agents.len() >= AGENTS_MAX {
@@ -142,6 +101,11 @@ fn index(status: JobStatus) -> usize {
 }
 
 impl Stats {
+    /// Completes when events were missed since the last time.
+    pub(crate) async fn events_missed(&self) {
+        self.missed.notified().await;
+    }
+
     /// Counts the events of an entry. The history has all events up to `synced` on disk.
     pub(crate) fn record(&self, events: &[EventRecord], synced: EventSeq) {
         let counts = &mut *self.lock();
@@ -206,12 +170,12 @@ impl Stats {
     }
 
     /// Keeps the ends that [`Self::take`] needs while totals are read.
-    fn begin(&self) {
+    pub(crate) fn begin(&self) {
         self.lock().is_reading = true;
     }
 
     /// Counts the ended jobs of `totals`, and those that ended after them.
-    fn take(&self, totals: Totals) {
+    pub(crate) fn take(&self, totals: Totals) {
         let counts = &mut *self.lock();
         counts.is_reading = false;
         for agent in counts.agents.values_mut() {

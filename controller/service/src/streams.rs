@@ -4,15 +4,17 @@
 //! They are not part of the state. Until they are committed with the end of their attempt, the worker keeps them as
 //! well, so that no line is lost with a controller. The next leader recognises repeated lines by their numbers.
 
+mod due;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use atlas_types::{Attempt, Delta, JobId, StreamEvent, StreamKind, Timestamp};
+use atlas_types::{Attempt, JobId, StreamEvent, StreamKind, Timestamp};
 use tokio::sync::{broadcast, watch};
 
-use crate::json;
-use crate::logs::Due;
+use self::due::Due;
+use crate::output::{Line, Pieces};
 use crate::peers::LineCursor;
 
 /// The most bytes of text kept for one attempt.
@@ -25,47 +27,8 @@ const PREPARING: &str = "preparing: ";
 /// The prefix of the line that ends the preparation.
 const PREPARED: &str = "prepared in ";
 
-/// One line with its attempt.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
-    /// The attempt.
-    pub attempt: Attempt,
-    /// The content of the line.
-    pub event: StreamEvent,
-}
-
-impl Line {
-    /// Appends the line as JSON.
-    pub fn write(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(b"{\"attempt\":");
-        json::integer(out, i128::from(self.attempt.0));
-        out.extend_from_slice(b",\"number\":");
-        json::integer(out, i128::from(self.event.number));
-        out.extend_from_slice(b",\"at\":");
-        json::time(out, self.event.at);
-        out.extend_from_slice(match self.event.kind {
-            StreamKind::Log => b",\"kind\":\"log\"".as_slice(),
-            StreamKind::Progress => b",\"kind\":\"progress\"",
-        });
-        out.extend_from_slice(b",\"level\":");
-        json::string(out, &self.event.level);
-        out.extend_from_slice(b",\"text\":");
-        json::string(out, &self.event.text);
-        out.push(b'}');
-    }
-}
-
 /// Frames of pieces that wait for one follower. A follower that is slower misses some and receives a gap.
 const PIECES_WAITING_MAX: usize = 64;
-
-/// Pieces of models' answers from one frame of a worker.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pieces {
-    /// Which try.
-    pub attempt: Attempt,
-    /// What it said.
-    pub deltas: Vec<Delta>,
-}
 
 /// The lines of running attempts. Cheap to clone.
 #[derive(Clone, Default)]

@@ -7,7 +7,7 @@ use atlas_types::{AgentName, CONVERSATION_METADATA, Micros, QuestionRule, Reques
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-use crate::service::hash;
+use crate::artifacts::hash;
 use crate::{Error, json, labels};
 
 /// A job to be submitted.

@@ -11,7 +11,7 @@ use atlas_history::{Gap, Part};
 use atlas_types::{Digest, ErrorKind, EventSeq, JobId, MemberId, SecretText};
 use futures::StreamExt;
 
-use crate::attachments::BearerRefused;
+use crate::kept::BearerRefused;
 use crate::peers::{Arriving, Group, Outgoing, PeerAnswer, PeerError, Peers, Query, QueryResult};
 use crate::{ArtifactError, ArtifactOptions, Artifacts, Service};
 
@@ -161,7 +161,7 @@ impl Peers for Way {
     }
 
     fn hold_bearer(&self, member: MemberId, job: JobId, bearer: SecretText) -> PeerAnswer<'_, ()> {
-        let full = |error: BearerRefused| PeerError::Refused {
+        let full = move |error: BearerRefused| PeerError::Refused {
             member,
             kind: ErrorKind::Unavailable,
             reason: error.to_string(),

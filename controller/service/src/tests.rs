@@ -48,7 +48,7 @@ impl Node {
         };
         let history = SqliteHistory::open(options, env.clone(), |_| ()).expect("opens");
         let history: Arc<dyn History> = Arc::new(history);
-        let (service, followers) = Service::start(Parts {
+        let service = Service::new(Parts {
             handle,
             history: history.clone(),
             artifacts: net.artifacts(member),
@@ -62,6 +62,7 @@ impl Node {
             limits: Limits::default(),
             env,
         });
+        let followers = Followers::start(&service);
         net.serve(member, service.clone());
         Self { service, history, _followers: followers, _raft: raft, _dir: dir }
     }

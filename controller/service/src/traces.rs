@@ -4,15 +4,15 @@
 //! are pure functions of an output, so they run at the same moment and are the same each time.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use atlas_contract::Eval;
 use atlas_history::JobFilter;
 use atlas_state::State;
-use atlas_types::{AgentName, Digest, EventSeq, Job, JobStatus, Micros, Timestamp};
+use atlas_types::{AgentName, EventSeq, Job, JobStatus, Micros, Timestamp};
 use serde_json::{Map, Value, json};
 
-use crate::runs::is_execution;
+use crate::ids::is_execution;
 use crate::view::{Shown, View};
 use crate::{Caller, Consistency, Error, Service};
 
@@ -27,27 +27,6 @@ pub struct TraceQuery {
     pub agent: Option<AgentName>,
     /// The most traces to return.
     pub limit: usize,
-}
-
-/// The checks of agents by the digests of their packages; none for a package without checks. A full cache starts anew.
-#[derive(Debug, Default)]
-pub(crate) struct Evals(Mutex<BTreeMap<Digest, Option<Arc<Eval>>>>);
-
-/// The most packages in the cache.
-const EVALS_MAX: usize = 1_000;
-
-impl Evals {
-    fn get(&self, digest: Digest) -> Option<Option<Arc<Eval>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&digest).cloned()
-    }
-
-    fn put(&self, digest: Digest, eval: Option<Arc<Eval>>) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= EVALS_MAX {
-            known.clear();
-        }
-        known.insert(digest, eval);
-    }
 }
 
 impl Service {
@@ -198,16 +177,5 @@ mod tests {
     #[test]
     fn a_cost_has_six_decimals() {
         assert_eq!([2_758_650, 499, 500].map(dollars), [0.002_759, 0.0, 0.000_001]);
-    }
-
-    #[test]
-    fn a_full_cache_starts_anew() {
-        let evals = Evals::default();
-        for number in 0..=EVALS_MAX {
-            let mut digest = [0; 32];
-            digest[..8].copy_from_slice(&number.to_le_bytes());
-            evals.put(Digest(digest), None);
-        }
-        assert_eq!(evals.0.lock().expect("not poisoned").len(), 1);
     }
 }

@@ -2,7 +2,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 
-use atlas_audit::{GENESIS, Verifier};
+use atlas_audit::{Filter, GENESIS, Verifier};
 use atlas_env::{FileReader, FileWriter, Files, SystemFiles};
 use atlas_types::{Door, Outcome, Rejection};
 

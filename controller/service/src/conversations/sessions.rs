@@ -8,8 +8,9 @@ use serde_json::{Map, Value};
 
 use super::mapping::{CONVERSATION, MESSAGE};
 use super::{Asked, Claimed, ConversationScope, LOOK, Mapping, Message, key, not_with, short, spec_of};
-use crate::submit::{Draft, find_version, unknown_agent};
+use crate::submit::Draft;
 use crate::tools::passes;
+use crate::versions::{find_version, unknown_agent};
 use crate::{Caller, Consistency, Error, Service, Submission, View};
 
 /// The name of a conversation that is never kept.

@@ -3,7 +3,7 @@
 use atlas_types::{Attempt, Delta};
 
 use crate::json;
-use crate::streams::Pieces;
+use crate::output::Pieces;
 
 /// One event of a follower.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,8 +2,6 @@
 //! controller at a time: it writes into the secret that it renews, asks the issuer, and writes what it got. Both are entries of the log,
 //! and a renewal goes on when the attempt that needed it has ended.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use atlas_model::{CallError, CallErrorKind};
@@ -25,18 +23,6 @@ pub(super) const LOOK_EVERY: Duration = Duration::from_millis(200);
 const WRITE_EVERY: Duration = Duration::from_millis(500);
 /// How often new tokens are written before they are given up: about 5 minutes.
 const WRITES_MAX: usize = 600;
-
-/// The renewals under way at this controller: calls for one secret wait for each other.
-#[derive(Default)]
-pub(crate) struct Renewals(Mutex<HashMap<ObjectKey, Arc<tokio::sync::Mutex<()>>>>);
-
-impl Renewals {
-    fn turn(&self, key: &ObjectKey) -> Arc<tokio::sync::Mutex<()>> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|_, turn| Arc::strong_count(turn) > 1);
-        all.entry(key.clone()).or_default().clone()
-    }
-}
 
 /// The arguments of a call.
 #[derive(Deserialize)]
@@ -108,8 +94,7 @@ impl Service {
     /// The token of a model or of an MCP server: valid, and newer than `refused`.
     async fn token(&self, owner: &ObjectKey, refused: Option<u64>) -> Result<Given, CallError> {
         let internal = |error: &Error| CallError::new(CallErrorKind::Connection, error.to_string());
-        let turn = self.shared.renewals.turn(owner);
-        let _turn = turn.lock().await;
+        let _turn = self.shared.renewals.take(owner).await;
         let caller = Caller { namespace: owner.namespace.clone(), ..Caller::cluster(Door::Duty) };
         let mut renewed = false;
         loop {

@@ -297,8 +297,8 @@ mod tests {
     use bytes::Bytes;
     use futures::future::{BoxFuture, FutureExt as _, ready};
 
-    use super::super::Fetched;
     use super::*;
+    use crate::issuers::Fetched;
 
     /// A server that knows no GET and never answers a POST, with a description at the usual place.
     struct Silent;

@@ -7,9 +7,9 @@ use atlas_state::State;
 use atlas_types::{AgentKind, AgentName, AgentVersion, Job, Micros, Namespace};
 use serde_json::Value;
 
-use super::answer::{self, Wish};
 use super::consult::{Call, Silence};
-use super::rules::{Facts, Rules};
+use crate::wish::{self, Wish};
+use crate::wish::{Facts, Rules};
 use crate::{Error, Service};
 
 /// What a name stands for.
@@ -72,7 +72,7 @@ impl Service {
             Candidate::Agent(agent) => {
                 let calls: Vec<_> = jobs.iter().map(|job| (Call::Route, Arc::clone(job))).collect();
                 match self.consult(agent, &calls, timeout).await {
-                    Ok(output) => Ok(answer::read(&output, jobs.len())),
+                    Ok(output) => Ok(wish::read(&output, jobs.len())),
                     Err(Silence::Error(error)) => Err(NoAnswer::Error(error)),
                     Err(Silence::NotOne(why) | Silence::Failed(why)) => Err(NoAnswer::Silent(why)),
                 }

@@ -5,52 +5,23 @@
 //! remembered, in memory only: what was decided about a job, because a run that cannot go on is tried again, and who did not answer,
 //! because one that hangs must not hold up every step.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_state::{State, submitted};
-use atlas_types::{
-    ClusterTime, Decision, Failure, FailureKind, Job, JobId, Namespace, Origin, Run, SubmitJob, Timestamp, Verdict,
-};
+use atlas_types::{ClusterTime, Decision, Failure, FailureKind, Job, Origin, Run, SubmitJob, Timestamp, Verdict};
 use serde_json::{Map, Value};
 
-use super::answer::{Will, Wish};
 use super::candidate::{Candidate, NoAnswer};
 use super::router::PATIENCE;
+use crate::kept::remember;
+use crate::wish::{Will, Wish};
 use crate::{Error, Service};
 
 /// How long one that did not answer is not asked again.
 const SILENT: Duration = Duration::from_secs(30);
-/// Most decisions, and most orchestrators that did not answer, that are remembered.
-const REMEMBERED_MAX: usize = 4_096;
-
 /// Most characters that the log shows of a name under which there is no orchestrator: it may be any text.
 const NAME_SHOWN_MAX: usize = 64;
-
-/// What is remembered of the orchestrators of chains.
-#[derive(Default)]
-pub(crate) struct ChainOrchestrators(Mutex<Remembered>);
-
-#[derive(Default)]
-struct Remembered {
-    decided: BTreeMap<JobId, Wish>,
-    /// Those that did not answer, and until when they are not asked.
-    silent: BTreeMap<(Namespace, String), Duration>,
-}
-
-impl ChainOrchestrators {
-    fn remembered(&self) -> MutexGuard<'_, Remembered> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn remember<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, value: V) {
-    if map.len() >= REMEMBERED_MAX {
-        map.clear();
-    }
-    map.insert(key, value);
-}
 
 impl Service {
     /// The job of a step of a run, as the orchestrator `name` wants it. One that is not there, or does not answer, decides nothing.

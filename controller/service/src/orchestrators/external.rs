@@ -1,66 +1,16 @@
-//! Orchestrators that are programs outside of the cluster. How they are reached is behind a trait: this crate opens no sockets.
+//! Orchestrators that are programs outside of the cluster.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use atlas_state::State;
-use atlas_types::{Job, Micros, Namespace};
+use atlas_types::{Job, Micros};
 use bytes::Bytes;
-use futures::future::BoxFuture;
 
-use super::answer::Wish;
-use crate::{Error, Service};
+use crate::wish::Wish;
+use crate::{AskedJob, Error, ExternalDecision, Service};
 
 /// Most bytes of what a program says a decision follows from.
 const RULE_BYTES_MAX: usize = 100;
-
-/// A job as programs see it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AskedJob {
-    pub job: Arc<Job>,
-    /// Its input, JSON.
-    pub input: Bytes,
-    /// The contract of its agent, JSON; empty if there is none.
-    pub agent: Bytes,
-}
-
-/// What a program decided about a job.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ExternalDecision {
-    /// `allow`, `reject` or `redirect`.
-    pub action: &'static str,
-    pub reason: String,
-    pub agent_name: String,
-    pub priority: Option<i64>,
-    pub rule: String,
-}
-
-/// The way to programs that decide.
-pub trait Externals: Send + Sync {
-    /// Asks the program at an address about jobs of a namespace. An error says why there is no answer.
-    fn decide<'a>(
-        &'a self,
-        address: &'a str,
-        namespace: &'a Namespace,
-        jobs: Vec<AskedJob>,
-        timeout: Duration,
-    ) -> BoxFuture<'a, Result<Vec<ExternalDecision>, String>>;
-}
-
-/// No way to any program.
-pub struct NoExternals;
-
-impl Externals for NoExternals {
-    fn decide<'a>(
-        &'a self,
-        _: &'a str,
-        _: &'a Namespace,
-        _: Vec<AskedJob>,
-        _: Duration,
-    ) -> BoxFuture<'a, Result<Vec<ExternalDecision>, String>> {
-        Box::pin(std::future::ready(Err("this controller reaches no orchestrators".to_owned())))
-    }
-}
 
 impl Service {
     /// What a program wants for each job.

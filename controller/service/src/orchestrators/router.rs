@@ -15,10 +15,10 @@ use atlas_types::{
 };
 use bytes::Bytes;
 
-use super::answer::{Will, Wish};
 use super::candidate::Candidate;
 use super::teller::Teller;
 use crate::service::Shared;
+use crate::wish::{Will, Wish};
 use crate::{Caller, Error, Service, Submission};
 
 /// Most jobs that are decided on in one call.

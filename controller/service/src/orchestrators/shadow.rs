@@ -5,7 +5,7 @@ use std::sync::Arc;
 use atlas_types::{Job, JobStatus, RouteAction, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::answer::{Will, Wish};
+use crate::wish::{Will, Wish};
 
 /// Most samples of disagreement that are kept: the latest.
 const SAMPLES_MAX: usize = 5;
@@ -137,7 +137,7 @@ mod tests {
     }
 
     fn wish(text: &str) -> Result<Wish, String> {
-        super::super::answer::read(format!(r#"{{"answers":[{text}]}}"#).as_bytes(), 1).remove(0)
+        crate::wish::read(format!(r#"{{"answers":[{text}]}}"#).as_bytes(), 1).remove(0)
     }
 
     #[test]

@@ -27,7 +27,7 @@ use super::shares::Shares;
 use super::{branches, bridge, publish};
 use crate::contracts::Known;
 use crate::service::Shared;
-use crate::submit::{find_version, waits_for_node};
+use crate::versions::{find_version, waits_for_node};
 use crate::{Caller, Error, Service};
 
 /// The pause before a run is continued again that could not be, because a limit is reached or data is out of reach.

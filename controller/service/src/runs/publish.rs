@@ -12,7 +12,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use crate::submit::find_version;
+use crate::versions::find_version;
 use crate::{Caller, Error, Service};
 
 /// The longest run of a chain that is called like an agent, in seconds. Its steps have limits of their own.

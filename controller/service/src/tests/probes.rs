@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{Node, caller, until};
 use crate::access::acts_as_cluster;
-use crate::needs::Verdict;
+use crate::kept::Verdict;
 use crate::probes;
 use crate::testing::Net;
 use crate::{Consistency, ObjectChange};

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use super::{Trigger, seconds, timestamp, trigger_key};
 use crate::Submission;
-use crate::submit::waits_for_node;
+use crate::versions::waits_for_node;
 use crate::{Caller, Error, Service};
 
 /// How often a firing is prepared again after the trigger or its agent changed at the same time.
@@ -47,7 +47,7 @@ impl Service {
     pub async fn fire_trigger(&self, caller: &Caller, id: &str) -> Result<String, Error> {
         let wanted = |_: &Trigger| Ok(());
         let missing = || Error::UnknownObject(format!("Trigger '{id}' not found"));
-        let known_by = caller.request_id.clone().map(|key| (key, crate::service::hash(id.as_bytes())));
+        let known_by = caller.request_id.clone().map(|key| (key, crate::artifacts::hash(id.as_bytes())));
         let fired = Wanted { by: FiredBy::Request, tick: None, input: &Map::new(), known_by };
         self.fire_wanted(caller, id, &fired, wanted, missing).await
     }

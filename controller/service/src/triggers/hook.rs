@@ -13,7 +13,7 @@ use tracing::warn;
 use super::firing::Wanted;
 use super::{Trigger, trigger_key};
 use crate::artifacts::digest_of;
-use crate::service::hash;
+use crate::artifacts::hash;
 use crate::{Caller, Error, Service};
 
 /// The headers of a call that the service looks at, in lower case.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::firing::{Wanted, chain};
 use super::{Trigger, not_found, seconds, timestamp, trigger_key};
 use crate::Submission;
-use crate::service::hash;
+use crate::artifacts::hash;
 use crate::{Caller, Consistency, Error, Service};
 
 /// Most times of one answer, and most jobs of one backfill.

@@ -82,7 +82,7 @@ impl Node {
         let history: Arc<dyn History> = Arc::new(history);
         let peers = Arc::new(NoPeers(MemberId(1)));
         let artifacts = ArtifactOptions::new(dir.path().join("artifacts"));
-        let (service, followers) = Service::start(atlas_service::Parts {
+        let service = Service::new(atlas_service::Parts {
             handle,
             history: history.clone(),
             artifacts: Artifacts::new(artifacts, peers.clone(), env.clone()),
@@ -96,6 +96,7 @@ impl Node {
             externals: Arc::new(atlas_service::NoExternals),
             env: env.clone(),
         });
+        let followers = Followers::start(&service);
         Self { service, env, _history: history, _followers: followers, _raft: raft, _dir: dir }
     }
 

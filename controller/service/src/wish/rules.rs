@@ -8,18 +8,18 @@ use atlas_objects::{OrchestratorSpec, RuleSpec};
 use atlas_types::Job;
 use serde_json::{Value, json};
 
-use super::answer::Wish;
+use super::Wish;
 
 /// What conditions are over.
 const NAMES: [&str; 4] = ["job", "agent", "labels", "metadata"];
 
 /// Rules whose conditions are parsed.
 #[derive(Debug)]
-pub(super) struct Rules(Vec<(RuleSpec, Option<Expression>)>);
+pub(crate) struct Rules(Vec<(RuleSpec, Option<Expression>)>);
 
 /// What conditions know about a job.
 #[derive(Debug, Default)]
-pub(super) struct Facts {
+pub(crate) struct Facts {
     job: Value,
     /// The contract of its agent; null if it is unknown.
     agent: Value,
@@ -29,7 +29,7 @@ pub(super) struct Facts {
 
 impl Facts {
     /// A job, with its members in the API and the contract of its agent.
-    pub(super) fn of(job: &Job, mut shown: Value, agent: Value) -> Self {
+    pub(crate) fn of(job: &Job, mut shown: Value, agent: Value) -> Self {
         if let Some(members) = shown.as_object_mut() {
             members.remove("output_data");
             members.insert("namespace".to_owned(), job.namespace.as_str().into());
@@ -42,7 +42,7 @@ impl Facts {
 
 impl Rules {
     /// Parses the conditions of all rules. An error says which rule is wrong.
-    pub(super) fn parse(spec: OrchestratorSpec) -> Result<Self, String> {
+    pub(crate) fn parse(spec: OrchestratorSpec) -> Result<Self, String> {
         let parse = |(index, rule): (usize, RuleSpec)| {
             let condition = rule.condition.as_deref().map(|text| Expression::parse(text, &NAMES)).transpose();
             match condition {
@@ -54,7 +54,7 @@ impl Rules {
     }
 
     /// What the first rule that holds says; if none holds, the job runs as it was asked for.
-    pub(super) fn decide(&self, facts: &Facts) -> Result<Wish, String> {
+    pub(crate) fn decide(&self, facts: &Facts) -> Result<Wish, String> {
         let variables: Vec<(&str, &Value)> =
             NAMES.into_iter().zip([&facts.job, &facts.agent, &facts.labels, &facts.metadata]).collect();
         let mut steps = 0;

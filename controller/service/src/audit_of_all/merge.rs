@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use atlas_audit::Verifier;
 use atlas_types::MemberId;
 
-use super::AuditPage;
+use crate::peers::AuditPage;
 
 /// What was merged.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -56,7 +56,7 @@ impl EventLog {
 
     /// Applies `pick` to up to `limit` events after `after`. Returns the results and the new cursor, or none if the
     /// events are no longer in memory.
-    pub(super) fn after<T>(
+    pub(crate) fn after<T>(
         &self,
         after: EventSeq,
         limit: usize,
@@ -87,7 +87,7 @@ impl EventLog {
     }
 
     /// True if the events after `after` are still in memory.
-    pub(super) fn reaches(&self, after: EventSeq) -> bool {
+    pub(crate) fn reaches(&self, after: EventSeq) -> bool {
         after >= self.lock().floor
     }
 

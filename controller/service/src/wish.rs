@@ -1,7 +1,11 @@
-//! What an orchestrator answered (compatibility §9.1).
+//! What an orchestrator wants for a job: as it answered (compatibility §9.1), or by the rules of a document.
+
+mod rules;
 
 use serde::Deserialize;
 use serde_json::Value;
+
+pub(crate) use self::rules::{Facts, Rules, refusal_of};
 
 /// The reason of a rejected job whose orchestrator gave none.
 const REJECTED: &str = "Rejected by orchestrator";
@@ -11,23 +15,23 @@ const REASON_MAX: usize = 4_000;
 
 /// A decision as an orchestrator made it, before the cluster looked at it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
-pub(super) struct Wish {
+pub(crate) struct Wish {
     #[serde(default)]
-    pub(super) action: String,
+    pub(crate) action: String,
     #[serde(default)]
-    pub(super) agent_name: Option<String>,
+    pub(crate) agent_name: Option<String>,
     #[serde(default)]
-    pub(super) priority: Option<i64>,
+    pub(crate) priority: Option<i64>,
     #[serde(default)]
-    pub(super) reason: Option<String>,
+    pub(crate) reason: Option<String>,
     /// The rule that says so.
     #[serde(skip)]
-    pub(super) rule: Option<String>,
+    pub(crate) rule: Option<String>,
 }
 
 /// What is to become of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Will {
+pub(crate) enum Will {
     Execute,
     Reject(String),
     Redirect(String),
@@ -35,7 +39,7 @@ pub(super) enum Will {
 
 impl Wish {
     /// What it means: an unknown action is one that allows the job, and so is a redirect to nowhere.
-    pub(super) fn will(&self) -> Will {
+    pub(crate) fn will(&self) -> Will {
         match (self.action.as_str(), self.agent_name.as_deref().filter(|name| !name.is_empty())) {
             ("reject", _) => {
                 let reason = self.reason.as_deref().unwrap_or(REJECTED);
@@ -48,7 +52,7 @@ impl Wish {
 }
 
 /// The answers to `count` calls, in order: a decision, or why there is none.
-pub(super) fn read(output: &[u8], count: usize) -> Vec<Result<Wish, String>> {
+pub(crate) fn read(output: &[u8], count: usize) -> Vec<Result<Wish, String>> {
     let wrong = |why: &str| Err(format!("the orchestrator's answer cannot be read: {why}"));
     let answers = serde_json::from_slice::<Value>(output).ok();
     let answers = answers.as_ref().and_then(|output| output.get("answers")?.as_array());

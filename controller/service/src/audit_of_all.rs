@@ -1,15 +1,19 @@
 //! The audits of all controllers, read as one: each controller has the records of its own doors.
 
+mod cursor;
+mod merge;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use atlas_audit::Filter;
 use atlas_types::MemberId;
 
-use super::cursor::Position;
-use super::merge::{Merged, merge};
-use super::{AuditAsk, AuditCursor, AuditPage};
-use crate::{Error, Service};
+pub use self::cursor::AuditCursor;
+use self::cursor::Position;
+use self::merge::{Merged, merge};
+use crate::peers::{AuditAsk, AuditPage};
+use crate::{Audit, Error, Service, audit};
 
 /// Most records of a page.
 const RECORDS_MAX: usize = 1_000;
@@ -51,6 +55,11 @@ pub struct MissingAudit {
 }
 
 impl Service {
+    /// Who did what through this controller.
+    pub fn audit(&self) -> &Audit {
+        &self.shared.audit
+    }
+
     /// Records of all controllers, by time. A controller that does not answer is named, and keeps its position.
     pub async fn audit_of_all(&self, query: AuditQuery) -> Result<MergedAudit, Error> {
         let AuditQuery { cursor, filter, limit, member } = query;
@@ -60,7 +69,7 @@ impl Service {
         let asked: Vec<MemberId> =
             members.iter().copied().filter(|asked| member.is_none_or(|member| member == *asked)).collect();
         if asked == [group.own] && !self.audit().is_on() {
-            return Err(super::off());
+            return Err(audit::off());
         }
         let answers = asked.into_iter().map(|member| {
             let (after, limit) = match cursor.of(member) {

@@ -13,7 +13,6 @@ use atlas_state::State;
 use atlas_types::{Door, Event, EventRecord, Principal, Question, QuestionEnd, Timestamp};
 use tokio::sync::broadcast::error::RecvError;
 
-use super::Audit;
 use crate::service::Shared;
 use atlas_api::catalogue::APPROVAL_LATE;
 
@@ -103,15 +102,6 @@ fn record(state: &State, question: &Question) -> Option<Record> {
         request_id: String::new(),
         count: 0,
     })
-}
-
-impl Audit {
-    /// Records approvals that nobody gave. Returns when the records are durable, or after a while.
-    async fn unanswered(&self, records: Vec<Record>) {
-        let Some(inner) = self.0.as_ref().filter(|_| !records.is_empty()) else { return };
-        let durable = inner.put(records);
-        inner.is_durable(durable).await;
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,124 @@
+//! The desk: what every subject stands on. It reads the state, proposes changes and records them, and stores payloads.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_env::Env;
+use atlas_history::History;
+use atlas_raft::{Answers, Handle, Leadership, Room};
+use atlas_state::State;
+use atlas_telemetry::Metrics;
+use atlas_types::{Payload, PayloadBody, Request, RequestId};
+use bytes::Bytes;
+
+use crate::Error;
+use crate::artifacts::{ArtifactError, Artifacts};
+use crate::audit::Audit;
+use crate::peers::Peers;
+
+/// Limits of the doors. Each is an option of the controller.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// The most jobs in one list.
+    pub list_max: usize,
+    /// The largest package that may be registered.
+    pub package_bytes_max: u64,
+    /// The number of recent events in memory for readers that are nearly up to date.
+    pub events_recent_max: usize,
+    /// How long after its last observation a model is asked again whether it can be reached; none for never.
+    pub models_probed_every: Option<Duration>,
+    /// How long after its last turn a conversation is kept that is not of a connection; none for ever.
+    pub conversations_kept: Option<Duration>,
+    /// How long a job that continues a conversation waits for the turns before it, before it is refused.
+    pub turn_wait_max: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            list_max: 1_000,
+            package_bytes_max: 10 << 20,
+            events_recent_max: 8_192,
+            models_probed_every: Some(Duration::from_secs(300)),
+            conversations_kept: Some(Duration::from_secs(30 * 24 * 3_600)),
+            turn_wait_max: Duration::from_secs(20),
+        }
+    }
+}
+
+/// The required freshness of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Consistency {
+    /// The answer reflects every write that was acknowledged before the request.
+    #[default]
+    Linearizable,
+    /// The state as this controller has applied it.
+    Stale,
+}
+
+/// What every subject stands on.
+pub(crate) struct Desk {
+    pub(crate) handle: Handle,
+    pub(crate) history: Arc<dyn History>,
+    pub(crate) artifacts: Artifacts,
+    pub(crate) peers: Arc<dyn Peers>,
+    pub(crate) metrics: Metrics,
+    pub(crate) limits: Limits,
+    pub(crate) env: Env,
+    pub(crate) audit: Audit,
+}
+
+/// The time limit for confirmation by a majority, after which the caller gets an error.
+const MAJORITY_MAX: Duration = Duration::from_secs(10);
+
+impl Desk {
+    /// The state with everything that was acknowledged before the call.
+    pub(crate) async fn read(&self) -> Result<State, Error> {
+        let read = tokio::time::timeout(MAJORITY_MAX, self.handle.read()).await;
+        Ok(read.map_err(|_| Error::NoLeader)??)
+    }
+
+    /// The state for preparing a proposal. At the leader its own state is enough, because `apply` compares the proposal
+    /// with it. Elsewhere the state includes everything acknowledged so far.
+    pub(crate) async fn current(&self) -> Result<State, Error> {
+        if matches!(*self.handle.leadership().borrow(), Leadership::Leader { .. }) {
+            return Ok(self.handle.applied());
+        }
+        self.read().await
+    }
+
+    /// Proposes requests. Each without a request id gets one, so that it can be repeated after a change of leadership.
+    pub(crate) async fn propose(&self, mut requests: Vec<Request>) -> Result<Answers, Error> {
+        if !self.handle.is_alone() {
+            for request in requests.iter_mut().filter(|request| request.origin.request_id.is_none()) {
+                request.origin.request_id = Some(RequestId::generated(self.env.entropy.u128()));
+            }
+        }
+        let recording = self.audit.begin(&requests)?;
+        let propose = async {
+            let proposed = tokio::time::timeout(MAJORITY_MAX, self.handle.propose(requests)).await;
+            Ok(proposed.map_err(|_| Error::OutcomeUnknown)??)
+        };
+        // Boxed, because the future of each operation contains this one.
+        Box::pin(recording.with(propose)).await
+    }
+
+    /// Refuses to store data of clients when the disk is nearly full.
+    pub(crate) fn check_room(&self) -> Result<(), ArtifactError> {
+        if self.handle.disk().borrow().room == Room::Ample {
+            return Ok(());
+        }
+        Err(ArtifactError::Directory { doing: "write to", source: std::io::ErrorKind::StorageFull.into() })
+    }
+
+    pub(crate) async fn payload(&self, bytes: Bytes) -> Result<Payload, ArtifactError> {
+        if bytes.len() <= atlas_types::INLINE_BYTES_MAX {
+            return Ok(Payload::inline(&bytes));
+        }
+        let size_bytes = bytes.len() as u64;
+        self.check_room()?;
+        let digest = self.artifacts.store(bytes).await?;
+        self.metrics.artifact_bytes.inc_by(size_bytes);
+        Ok(Payload { key_id: 0, body: PayloadBody::Artifact { digest, size_bytes } })
+    }
+}

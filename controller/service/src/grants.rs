@@ -1,0 +1,50 @@
+//! What a principal is granted: by its binding, and by the issuer that vouches for it.
+
+use atlas_access::{Access, Place, ROOT, built_in};
+use atlas_objects::{BindingSpec, GrantSpec, IssuerSpec, RoleSpec};
+use atlas_state::State;
+use atlas_types::{Namespace, ObjectKey, ObjectKind, ObjectName, Principal};
+
+/// What a principal is granted. Roles and namespaces that are not there grant nothing.
+pub(crate) fn access(state: &State, principal: Principal) -> Access {
+    let binding = key("binding", principal.as_str()).and_then(|key| BindingSpec::read(&state.object(&key)?.spec).ok());
+    let rights = |role: &str| {
+        let stored = || Some(RoleSpec::read(&state.object(&key("role", role)?)?.spec).ok()?.rights());
+        built_in(role).or_else(stored).unwrap_or_default()
+    };
+    let grant = |GrantSpec { namespace, role }: GrantSpec| {
+        let place = match namespace {
+            None => Place::Cluster,
+            Some(name) => Place::In(Namespace::new(&name).ok()?),
+        };
+        Some((place, rights(&role)))
+    };
+    let own = binding.map(|binding| binding.grants).unwrap_or_default();
+    let grants = own.into_iter().chain(grants_of_issuer(state, &principal));
+    let grants = grants.filter_map(grant).collect();
+    Access::new(principal, grants)
+}
+
+/// Whether a principal has a role in a namespace. `root` has every role.
+pub(crate) fn is_granted(state: &State, principal: &Principal, namespace: &Namespace, role: &str) -> bool {
+    let binding = key("binding", principal.as_str()).and_then(|key| BindingSpec::read(&state.object(&key)?.spec).ok());
+    let own = binding.map(|binding| binding.grants).unwrap_or_default();
+    if principal.as_str() == ROOT {
+        return true;
+    }
+    let holds = |grant: GrantSpec| grant.role == role && grant.namespace.is_none_or(|name| name == namespace.as_str());
+    own.into_iter().chain(grants_of_issuer(state, principal)).any(holds)
+}
+
+/// What the issuer of a principal grants all of its principals.
+fn grants_of_issuer(state: &State, principal: &Principal) -> Vec<GrantSpec> {
+    let Some((name, _)) = principal.as_str().split_once(':') else { return Vec::new() };
+    let spec = key("issuer", name).and_then(|key| IssuerSpec::read(&state.object(&key)?.spec).ok());
+    spec.map(|spec| spec.grants).unwrap_or_default()
+}
+
+/// The key of an object whose kind belongs to the cluster; none if the name is that of no object.
+pub(crate) fn key(kind: &str, name: &str) -> Option<ObjectKey> {
+    let (kind, name) = (ObjectKind::new(kind).ok()?, ObjectName::new(name).ok()?);
+    Some(ObjectKey { namespace: Namespace::default_namespace(), kind, name })
+}

@@ -1,0 +1,29 @@
+//! What a controller keeps in memory, by subject: data that knows no function of the service.
+
+mod bearers;
+mod decided;
+mod deliveries;
+mod evals;
+mod event_log;
+mod issuer_keys;
+mod model_limits;
+mod needs;
+mod policies;
+mod question_signal;
+mod turns;
+mod wanted;
+
+pub use self::bearers::{BearerRefused, Bearers};
+pub use self::deliveries::HookSender;
+pub use self::model_limits::ModelLimits;
+
+pub(crate) use self::decided::{ChainOrchestrators, remember};
+pub(crate) use self::deliveries::{CALLS_MAX, Deliveries, Delivery, Outcome, short};
+pub(crate) use self::evals::Evals;
+pub(crate) use self::event_log::EventLog;
+pub(crate) use self::issuer_keys::{IssuerKeys, Use};
+pub(crate) use self::needs::{Needs, Verdict};
+pub(crate) use self::policies::{Policies, Policy, rules_of};
+pub(crate) use self::question_signal::QuestionSignal;
+pub(crate) use self::turns::Turns;
+pub(crate) use self::wanted::Wanted;

@@ -1,0 +1,58 @@
+//! The background tasks. They follow the log, serve waiters and readers of events, feed the history, and synchronise the history and artifacts
+//! with the other members; those of the leader drive runs, triggers, orchestrators and upkeep.
+
+use std::sync::Arc;
+
+use atlas_env::Task;
+
+use crate::service::Shared;
+use crate::{
+    Service, catch_up, collect, conversations, fill, follow, health, inbound, late_approvals, model_health,
+    model_probe, needs, orchestrators, runs, scrub, totals, triggers,
+};
+
+/// The tasks of a service. Dropping this value ends them.
+pub struct Followers(Vec<Task<()>>);
+
+impl Drop for Followers {
+    fn drop(&mut self) {
+        for task in &self.0 {
+            task.abort();
+        }
+    }
+}
+
+impl Followers {
+    /// Starts the tasks of a service.
+    pub fn start(service: &Service) -> Self {
+        let Service { shared } = service;
+        let env = &shared.env;
+        Self(vec![
+            env.spawn_vital("follow-events", follow::events(shared.clone())),
+            env.spawn_restarting("keep-statistics", again(shared, totals::keep)),
+            env.spawn_restarting("watch-health", again(shared, health::watch)),
+            env.spawn_vital("follow-history", follow::history(shared.clone())),
+            env.spawn_vital("acknowledge-history", follow::acknowledge(shared.clone())),
+            env.spawn_restarting("watch-models", again(shared, model_health::follow)),
+            env.spawn_restarting("probe-models", again(shared, model_probe::probe)),
+            env.spawn_restarting("watch-servers", again(shared, needs::watch)),
+            env.spawn_restarting("forget-credentials", again(shared, inbound::sweep)),
+            env.spawn_restarting("expire-conversations", again(shared, conversations::expire)),
+            env.spawn_restarting("catch-up", again(shared, catch_up::catch_up)),
+            env.spawn_restarting("fill-artifacts", again(shared, fill::fill)),
+            env.spawn_restarting("collect-artifacts", again(shared, collect::collect)),
+            env.spawn_restarting("scrub-artifacts", again(shared, scrub::scrub)),
+            env.spawn_restarting("drive-runs", again(shared, runs::drive)),
+            env.spawn_restarting("carry-jobs", again(shared, runs::carry)),
+            env.spawn_restarting("fire-triggers", again(shared, triggers::fire)),
+            env.spawn_restarting("route", again(shared, orchestrators::run)),
+            env.spawn_restarting("audit-approvals", again(shared, late_approvals::record_unanswered)),
+        ])
+    }
+}
+
+/// Returns a function that starts a task on the shared data each time it is called.
+fn again<F>(shared: &Arc<Shared>, task: fn(Arc<Shared>) -> F) -> impl Fn() -> F + use<F> {
+    let shared = shared.clone();
+    move || task(shared.clone())
+}

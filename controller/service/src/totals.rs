@@ -1,0 +1,45 @@
+//! The task that keeps the statistics of agents complete.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::service::Shared;
+
+/// The pause before totals that could not be read are read again.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Keeps the statistics complete: takes the totals of the history at the start, and again whenever events were missed
+/// and the history has them.
+pub(crate) async fn keep(shared: Arc<Shared>) {
+    let stats = &shared.stats;
+    let (mut synced, mut gaps) = (shared.history.synced(), shared.history.gaps());
+    loop {
+        stats.begin();
+        match shared.history.totals().await {
+            Ok(totals) => stats.take(totals),
+            Err(error) => {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "could not read the totals of jobs, trying again"
+                );
+                shared.env.clock.sleep(RETRY_INTERVAL).await;
+                continue;
+            }
+        }
+        let was_whole = gaps.borrow_and_update().is_empty();
+        let filled = async {
+            if was_whole { std::future::pending().await } else { gaps.wait_for(|gaps| gaps.is_empty()).await.is_ok() }
+        };
+        let has_more = tokio::select! {
+            () = stats.events_missed() => {
+                let state = shared.handle.applied().event_seq();
+                synced.wait_for(|synced| *synced >= state).await.is_ok()
+            }
+            filled = filled => filled,
+        };
+        if !has_more {
+            // The history has stopped.
+            return;
+        }
+    }
+}

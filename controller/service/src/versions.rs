@@ -1,0 +1,69 @@
+//! Which version of an agent is meant.
+
+use std::sync::Arc;
+
+use atlas_contract::requirement::Requirement;
+use atlas_objects::Unsatisfiable;
+use atlas_state::State;
+use atlas_types::{AgentName, AgentVersion, Namespace, level};
+
+use crate::{Caller, Error, Submission};
+
+/// The version to run. None if no version matches and the job must be recorded as failed.
+pub(crate) fn resolve(
+    caller: &Caller,
+    submission: &Submission,
+    state: &State,
+) -> Result<Option<Arc<AgentVersion>>, Error> {
+    let found = find_version(state, caller, &submission.agent, submission.version.as_deref())?;
+    if found.is_none() && submission.refuse {
+        return Err(unknown_agent(state, caller, submission.agent.as_str(), submission.version.as_deref()));
+    }
+    Ok(found)
+}
+
+/// The highest version of an agent that meets a requirement.
+pub(crate) fn find_version(
+    state: &State,
+    caller: &Caller,
+    name: &AgentName,
+    requirement: Option<&str>,
+) -> Result<Option<Arc<AgentVersion>>, Error> {
+    let Some(text) = requirement else {
+        return Ok(state.agent_latest(&caller.namespace, name).cloned());
+    };
+    let requirement = Requirement::parse(text).map_err(|error| Error::Malformed(error.to_string()))?;
+    let mut versions = state.agent_versions(&caller.namespace, name).rev();
+    Ok(versions.find(|agent| !agent.retired && requirement.matches(&agent.version)).cloned())
+}
+
+/// Most versions that an error names.
+const VERSIONS_TOLD: usize = 5;
+
+/// The error for an agent, or a version of it, that is not there.
+pub(crate) fn unknown_agent(state: &State, caller: &Caller, name: &str, version: Option<&str>) -> Error {
+    let known: Vec<AgentName> = state.agents(&caller.namespace).map(|agent| agent.name.clone()).collect();
+    let nearest = atlas_contract::nearest(name, known.iter().map(AgentName::as_str));
+    let versions = AgentName::new(name).map(|name| {
+        let newest = state.agent_versions(&caller.namespace, &name).rev().take(VERSIONS_TOLD);
+        let told = |agent: &Arc<AgentVersion>| {
+            let retired = if agent.retired { " (retired)" } else { "" };
+            format!("{}{retired}", agent.version)
+        };
+        newest.map(told).collect()
+    });
+    Error::UnknownAgent {
+        name: name.chars().take(255).collect(),
+        version: version.map(|version| version.chars().take(64).collect()),
+        versions: versions.unwrap_or_default(),
+        suggestion: nearest.and_then(|name| AgentName::new(name).ok()),
+    }
+}
+
+/// Whether a job waits while no registered node could run it: as it says itself, or else its namespace.
+pub(crate) fn waits_for_node(state: &State, namespace: &Namespace, asked: Option<bool>) -> bool {
+    let of_namespace = || state.limits_of(namespace)?.unsatisfiable;
+    // Where not all members know of it, jobs fail as they always did.
+    let known = state.level() >= level::WAITING_FOR_NODES;
+    asked.unwrap_or_else(|| known && of_namespace() == Some(Unsatisfiable::Wait))
+}
