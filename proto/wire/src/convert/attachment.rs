@@ -266,7 +266,7 @@ mod tests {
             pb::AttachedModel { name: "m".to_owned(), spec: vec![b' '; SPEC_BYTES_MAX].into(), asked: Vec::new() };
         check(
             |all| all.models = vec![large; 9],
-            &expect![[r#"field "attachments" has 589892 bytes or items, more than 524288"#]],
+            &expect![[r#"field "attachments" has 589896 bytes or items, more than 524288"#]],
         );
     }
 
