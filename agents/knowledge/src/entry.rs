@@ -107,7 +107,7 @@ impl Draft {
 
 /// What an update changes.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Change {
+pub struct EntryChange {
     pub content: Option<String>,
     pub tags: Option<Vec<String>>,
     /// Replaces all metadata.
@@ -140,8 +140,8 @@ impl Entry {
     }
 
     /// The entry after a change at a time.
-    pub fn changed(mut self, change: Change, now: &str) -> Result<Self, EntryError> {
-        let Change { content, tags, metadata } = change;
+    pub fn changed(mut self, change: EntryChange, now: &str) -> Result<Self, EntryError> {
+        let EntryChange { content, tags, metadata } = change;
         self.content = content.unwrap_or(self.content);
         self.tags = tags.unwrap_or(self.tags);
         self.metadata = metadata.unwrap_or(self.metadata);
@@ -224,7 +224,8 @@ mod tests {
     #[test]
     fn only_what_is_named_changes() {
         let entry = Entry::new(Draft { tags: vec!["t".to_owned()], ..Draft::new("old") }, "1", 0).expect("an entry");
-        let changed = entry.clone().changed(Change { content: Some("new".to_owned()), ..Change::default() }, "2");
+        let changed =
+            entry.clone().changed(EntryChange { content: Some("new".to_owned()), ..EntryChange::default() }, "2");
         let expected = Entry { content: "new".to_owned(), updated_at: "2".to_owned(), ..entry };
         assert_eq!(changed, Ok(expected));
     }

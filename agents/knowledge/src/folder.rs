@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use crate::document::{self, Document};
-use crate::{Acl, CONTENT_BYTES_MAX, Change, Draft, Entry, EntryError, Name, Query, files, search};
+use crate::{Acl, CONTENT_BYTES_MAX, Draft, Entry, EntryChange, EntryError, Name, Query, files, search};
 
 /// The ending of the files.
 const SUFFIX: &str = ".md";
@@ -140,12 +140,12 @@ fn names_in(folder: &Path, is_wanted: fn(&fs::FileType) -> bool) -> Result<Vec<S
 
 /// A folder as one agent sees it.
 #[derive(Debug, Clone, Copy)]
-pub struct Access<'a> {
+pub struct KnowledgeAccess<'a> {
     pub folder: &'a Folder,
     pub acl: &'a Acl,
 }
 
-impl Access<'_> {
+impl KnowledgeAccess<'_> {
     /// What an agent is told that stores knowledge without requiring it. Such an agent finds nothing.
     pub const NOT_ENABLED: &'static str = "Knowledge not enabled — set requires.knowledge in contract";
 
@@ -178,7 +178,7 @@ impl Access<'_> {
     }
 
     /// Changes an entry; none if the agent does not find it.
-    pub fn update(&self, id: &str, change: Change, now: &str) -> Result<Option<Entry>, FolderError> {
+    pub fn update(&self, id: &str, change: EntryChange, now: &str) -> Result<Option<Entry>, FolderError> {
         let Some(entry) = self.folder.get(id)? else { return Ok(None) };
         self.may_write(entry.domain.as_str())?;
         let entry = entry.changed(change, now).map_err(FolderError::Entry)?;

@@ -15,7 +15,8 @@ mod search;
 
 pub use acl::{Acl, ProtectedDomains, ProtectedError};
 pub use entry::{
-    CONTENT_BYTES_MAX, Change, DEFAULT_DOMAIN, Draft, Entry, EntryError, METADATA_DEPTH_MAX, Name, NameError, TAGS_MAX,
+    CONTENT_BYTES_MAX, DEFAULT_DOMAIN, Draft, Entry, EntryChange, EntryError, METADATA_DEPTH_MAX, Name, NameError,
+    TAGS_MAX,
 };
-pub use folder::{Access, Folder, FolderError};
+pub use folder::{Folder, FolderError, KnowledgeAccess};
 pub use search::{LIST_LIMIT, Query, SEARCH_LIMIT, list, search};

@@ -13,4 +13,4 @@ mod rules;
 pub use container::{Container, ContainerError};
 pub use effective::Limits;
 pub use file::{Policy, PolicyError, SecretSource};
-pub use rules::{Asked, Decision, Effect, Rule, RuleText, VARIABLES, decide};
+pub use rules::{Decision, Effect, Rule, RuleInput, RuleText, VARIABLES, decide};

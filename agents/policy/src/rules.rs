@@ -58,7 +58,7 @@ pub struct RuleText<'a> {
 
 /// What a rule is asked about.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct RuleInput {
     /// `deploy` or `submit`.
     pub operation: &'static str,
     pub principal: String,
@@ -104,7 +104,7 @@ impl Rule {
 /// What rules decide: the first one that is about the operation and holds. A rule that cannot be evaluated denies, because nobody knows
 /// whether it would have. `steps` counts those of several policies, which together take at most
 /// [`STEPS_MAX`](atlas_expressions::STEPS_MAX).
-pub fn decide(rules: &[Rule], asked: &Asked, steps: &mut u64) -> Decision {
+pub fn decide(rules: &[Rule], asked: &RuleInput, steps: &mut u64) -> Decision {
     let (operation, principal) = (Value::from(asked.operation), Value::from(asked.principal.as_str()));
     let (namespace, priority) = (Value::from(asked.namespace.as_str()), Value::from(asked.priority));
     let values = [&operation, &principal, &namespace, &asked.agent, &asked.input, &priority];
@@ -134,8 +134,8 @@ mod tests {
         Rule::parse(&RuleText { name, on: on.to_vec(), when, effect, message: Some("because") }).expect("a rule")
     }
 
-    fn asked(operation: &'static str, principal: &str) -> Asked {
-        Asked {
+    fn asked(operation: &'static str, principal: &str) -> RuleInput {
+        RuleInput {
             operation,
             principal: principal.to_owned(),
             namespace: "default".to_owned(),

@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use crate::limits::AGENTS_MAX;
 use crate::settings::Agents;
-use crate::tree::{AgentId, Answer, Call, Effect, Member, Outcome, Refused, Tree, WaitCause, error, refused, text};
+use crate::tree::{
+    AgentId, Answer, Call, Effect, HelperOutcome, Member, Refused, Tree, WaitCause, error, refused, text,
+};
 
 /// A helper's output that is too long for the agent that collects it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,11 +134,11 @@ impl Tree {
         let agent = name.clone();
         self.release(caller, &id, agents)?;
         Ok(match outcome {
-            Outcome::Completed(output) if output.len() >= self.member(caller)?.settings.summarize_from => {
+            HelperOutcome::Completed(output) if output.len() >= self.member(caller)?.settings.summarize_from => {
                 Answer::Summarize(Summary { id, agent, output })
             }
-            Outcome::Completed(output) => Answer::Now(completed(&id, &agent, &output)),
-            Outcome::Failed(error) => Answer::Now(json!({
+            HelperOutcome::Completed(output) => Answer::Now(completed(&id, &agent, &output)),
+            HelperOutcome::Failed(error) => Answer::Now(json!({
                 "status": "failed", "id": id.0, "agent": agent, "exit_status": format!("Failed({error:?})"), "output": "", "error": error,
             })),
         })

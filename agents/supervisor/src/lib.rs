@@ -35,5 +35,5 @@ pub use inbox::{Envelope, Payload, messages};
 pub use settings::{Agents, Settings};
 pub use stop::Stop;
 pub use tasks::{Status, Task};
-pub use tree::{AgentId, Answer, Call, Effect, Outcome, Tree, WaitCause};
+pub use tree::{AgentId, Answer, Call, Effect, HelperOutcome, Tree, WaitCause};
 pub use user::{Question, QuestionKind};

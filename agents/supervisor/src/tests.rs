@@ -8,7 +8,7 @@ use std::fmt::Write;
 use expect_test::Expect;
 use serde_json::{Value, json};
 
-use crate::{AgentId, Agents, Answer, Call, Outcome, Settings, Tree};
+use crate::{AgentId, Agents, Answer, Call, HelperOutcome, Settings, Tree};
 
 /// `boss` and `lead` start helpers, `kid` does not; others do not exist.
 pub(super) struct Known;
@@ -43,11 +43,11 @@ pub(super) fn check(settings: Settings, script: &str, expected: &Expect) {
         let agent = AgentId(who.to_owned());
         let answer = match verb {
             "end" => {
-                tree.finished(&agent, Outcome::Completed(rest.to_owned()));
+                tree.finished(&agent, HelperOutcome::Completed(rest.to_owned()));
                 None
             }
             "fail" => {
-                tree.finished(&agent, Outcome::Failed(rest.to_owned()));
+                tree.finished(&agent, HelperOutcome::Failed(rest.to_owned()));
                 None
             }
             "time" => {

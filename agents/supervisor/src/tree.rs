@@ -78,7 +78,7 @@ pub enum Effect {
 
 /// How a helper ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum HelperOutcome {
     /// With this output.
     Completed(String),
     /// With this error.
@@ -97,7 +97,7 @@ pub(crate) struct Member {
     pub(crate) tasks: TaskQueue,
     pub(crate) inbox: Inbox,
     /// None while it works.
-    pub(crate) outcome: Option<Outcome>,
+    pub(crate) outcome: Option<HelperOutcome>,
     pub(crate) reminders: u32,
 }
 
@@ -196,7 +196,7 @@ impl Tree {
     }
 
     /// A helper ended. One that is unknown was cancelled before.
-    pub fn finished(&mut self, id: &AgentId, outcome: Outcome) {
+    pub fn finished(&mut self, id: &AgentId, outcome: HelperOutcome) {
         if let Some(member) = self.members.get_mut(id).filter(|member| member.outcome.is_none()) {
             member.outcome = Some(outcome);
             let helpers = std::mem::take(&mut member.helpers);

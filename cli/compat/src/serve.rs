@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use atlas_dev::{CompatibleMcp, Ports, Settings, Token};
+use atlas_dev::{CompatibleMcp, DevSettings, Ports, Token};
 
 use super::server::{self, Folders};
 use super::{Answer, Refusal, mcp, orchestrator, print};
@@ -75,8 +75,8 @@ struct Hardware {
 
 impl Hardware {
     /// The options of the worker; none if nothing is declared.
-    fn settings(&self) -> Option<Settings> {
-        let mut settings = Settings::default();
+    fn settings(&self) -> Option<DevSettings> {
+        let mut settings = DevSettings::default();
         let arch = self.pool_arch.as_ref().filter(|arch| *arch != "any");
         for (flag, value) in [
             ("gpus", self.gpus.as_ref()),
@@ -88,7 +88,7 @@ impl Hardware {
             value.into_iter().for_each(|value| settings.set_worker(flag, value));
         }
         self.pool_device.iter().for_each(|device| settings.set_worker("pool-device", device));
-        (settings != Settings::default()).then_some(settings)
+        (settings != DevSettings::default()).then_some(settings)
     }
 }
 

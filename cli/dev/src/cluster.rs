@@ -11,7 +11,7 @@ use atlas_types::{IdError, NodeEpoch, NodeId};
 use atlas_worker::Worker;
 
 use crate::sealing::SealingKey;
-use crate::{DataDir, DataError, Ports, Settings, SettingsError};
+use crate::{DataDir, DataError, DevSettings, Ports, SettingsError};
 
 /// Longest wait until the worker is registered.
 const REGISTERED_WITHIN: Duration = Duration::from_secs(30);
@@ -26,7 +26,7 @@ pub struct Options {
     /// The name of the node; defaults to the host name.
     pub node: Option<String>,
     /// Further settings of the controller and the worker.
-    pub settings: Settings,
+    pub settings: DevSettings,
     /// Maximum number of concurrent jobs on the node; none uses the worker's default.
     pub places: Option<u32>,
     /// Maximum number of idle slots on the node; none uses the worker's default.
@@ -46,7 +46,7 @@ impl Options {
             ports,
             data: None,
             node: None,
-            settings: Settings::default(),
+            settings: DevSettings::default(),
             places: None,
             warm_pool_size: None,
             hardware_checks: true,
@@ -58,7 +58,7 @@ impl Options {
 
 /// Why the cluster could not be started.
 #[derive(Debug, thiserror::Error)]
-pub enum StartError {
+pub enum DevStartError {
     /// The data folder cannot be used.
     #[error(transparent)]
     Data(#[from] DataError),
@@ -90,12 +90,12 @@ pub struct Cluster {
 
 impl Cluster {
     /// Starts the controller, then the worker, which registers at it. Needs the async runtime from [`runtime`].
-    pub async fn start(options: Options, env: Env) -> Result<Self, StartError> {
+    pub async fn start(options: Options, env: Env) -> Result<Self, DevStartError> {
         let data = match &options.data {
             Some(path) => DataDir::kept(path)?,
             None => DataDir::ephemeral()?,
         };
-        let node = NodeId::new(&options.node.unwrap_or_else(host_name)).map_err(StartError::Node)?;
+        let node = NodeId::new(&options.node.unwrap_or_else(host_name)).map_err(DevStartError::Node)?;
         let mut controller = options.settings.controller(data.path().join("controller"))?;
         // Parse the worker's options before the controller starts; the controller's address is filled in later.
         let worker_data = data.path().join("worker");
@@ -107,7 +107,7 @@ impl Cluster {
         if let Some(compatible) = options.compatible {
             controller.compatible = compatible;
         }
-        let controller = Controller::start(controller, env.clone()).await.map_err(StartError::Controller)?;
+        let controller = Controller::start(controller, env.clone()).await.map_err(DevStartError::Controller)?;
         let address = controller.grpc_addr().to_string();
         let before = epoch(&controller, &node);
         worker.controllers = vec![address];
@@ -122,13 +122,13 @@ impl Cluster {
             Ok(worker) => worker,
             Err(error) => {
                 controller.shutdown().await;
-                return Err(StartError::Worker(error));
+                return Err(DevStartError::Worker(error));
             }
         };
         let cluster = Self { controller, worker, data, _key: key };
         if !cluster.registered(before, &env).await {
             cluster.shutdown().await;
-            return Err(StartError::NotRegistered { within: REGISTERED_WITHIN });
+            return Err(DevStartError::NotRegistered { within: REGISTERED_WITHIN });
         }
         Ok(cluster)
     }

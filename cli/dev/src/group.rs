@@ -14,7 +14,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
 use crate::sealing::SealingKey;
-use crate::{ControllerAddresses, DataDir, Settings, SettingsError};
+use crate::{ControllerAddresses, DataDir, DevSettings, SettingsError};
 
 /// Longest wait until a child reports that it is ready.
 const READY_WITHIN: Duration = Duration::from_secs(60);
@@ -79,7 +79,7 @@ struct Running {
 pub struct Group {
     data: DataDir,
     log: String,
-    settings: Settings,
+    settings: DevSettings,
     running: Vec<Running>,
     env: Env,
     _key: Option<SealingKey>,
@@ -87,7 +87,7 @@ pub struct Group {
 
 impl Group {
     /// Creates a group without processes. Its controllers share one key of secrets, which is made if the settings name none.
-    pub fn new(data: DataDir, log: &str, settings: &Settings, env: Env) -> Result<Self, SettingsError> {
+    pub fn new(data: DataDir, log: &str, settings: &DevSettings, env: Env) -> Result<Self, SettingsError> {
         let key = SealingKey::for_cluster(&data, settings, &env)?;
         let settings = match &key {
             Some(key) => settings.clone().with_secrets_key(key.path()),

@@ -10,7 +10,7 @@ use atlas_env::Env;
 use atlas_worker::Worker;
 use tokio::sync::oneshot;
 
-use crate::{Settings, StartError};
+use crate::{DevSettings, DevStartError};
 
 /// A controller of a group.
 #[derive(Debug, Clone)]
@@ -39,12 +39,16 @@ pub enum Member {
 
 impl Member {
     /// Starts a controller.
-    pub async fn controller(options: ControllerOptions, settings: &Settings, env: Env) -> Result<Self, StartError> {
+    pub async fn controller(
+        options: ControllerOptions,
+        settings: &DevSettings,
+        env: Env,
+    ) -> Result<Self, DevStartError> {
         let ControllerOptions { name, data_dir, http, workers, peers, join, token } = options;
         let mut options = settings.controller(data_dir)?;
         (options.http, options.grpc, options.peer) = (http, workers, Some(peers));
         (options.name, options.join, options.token) = (Some(name), join, token);
-        let controller = Controller::start(options, env).await.map_err(StartError::Controller)?;
+        let controller = Controller::start(options, env).await.map_err(DevStartError::Controller)?;
         Ok(Self::Controller(Box::new(controller)))
     }
 
@@ -53,11 +57,11 @@ impl Member {
         node: &str,
         data_dir: PathBuf,
         controllers: Vec<String>,
-        settings: &Settings,
+        settings: &DevSettings,
         env: Env,
-    ) -> Result<Self, StartError> {
+    ) -> Result<Self, DevStartError> {
         let options = settings.worker(node, controllers, data_dir)?;
-        Ok(Self::Worker(Box::new(Worker::start(options, env).await.map_err(StartError::Worker)?)))
+        Ok(Self::Worker(Box::new(Worker::start(options, env).await.map_err(DevStartError::Worker)?)))
     }
 
     /// Completes with the reason when the member cannot continue.

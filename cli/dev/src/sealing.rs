@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use tempfile::{NamedTempFile, TempDir};
 use tracing::warn;
 
-use crate::{DataDir, Settings, SettingsError};
+use crate::{DataDir, DevSettings, SettingsError};
 
 /// The file of the user's key, in the folder of user configuration.
 const FILE: &str = "atlas/dev-secrets.key";
@@ -28,7 +28,11 @@ pub(crate) struct SealingKey {
 impl SealingKey {
     /// The key for a cluster whose settings name none. It is made if it is missing. None if the settings name one, or if there is no
     /// folder for one: the cluster then works without secrets in its store.
-    pub(crate) fn for_cluster(data: &DataDir, settings: &Settings, env: &Env) -> Result<Option<Self>, SettingsError> {
+    pub(crate) fn for_cluster(
+        data: &DataDir,
+        settings: &DevSettings,
+        env: &Env,
+    ) -> Result<Option<Self>, SettingsError> {
         if settings.controller(PathBuf::new())?.secrets_key.is_some() {
             return Ok(None);
         }

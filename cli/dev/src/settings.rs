@@ -60,12 +60,12 @@ pub enum SettingsError {
 
 /// The options from the command line; files and environment are read when a controller or worker starts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Settings {
+pub struct DevSettings {
     controller: Vec<OsString>,
     worker: Vec<OsString>,
 }
 
-impl Settings {
+impl DevSettings {
     /// The options as arguments for a child process, which accepts the same ones.
     pub fn arguments(&self) -> impl Iterator<Item = OsString> {
         let config = |part: &str, arguments: &[OsString]| {
@@ -207,7 +207,7 @@ impl Part {
     }
 }
 
-impl Args for Settings {
+impl Args for DevSettings {
     fn augment_args(command: Command) -> Command {
         command.args(Part::Controller.arguments()).args(Part::Worker.arguments())
     }
@@ -217,7 +217,7 @@ impl Args for Settings {
     }
 }
 
-impl FromArgMatches for Settings {
+impl FromArgMatches for DevSettings {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let mut settings = Self::default();
         settings.update_from_arg_matches(matches)?;
@@ -242,10 +242,10 @@ impl FromArgMatches for Settings {
 mod tests {
     use super::*;
 
-    fn settings(line: &[&str]) -> Settings {
-        let command = Settings::augment_args(Command::new("dev"));
+    fn settings(line: &[&str]) -> DevSettings {
+        let command = DevSettings::augment_args(Command::new("dev"));
         let matches = command.get_matches_from(std::iter::once(&"dev").chain(line));
-        Settings::from_arg_matches(&matches).expect("options")
+        DevSettings::from_arg_matches(&matches).expect("options")
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod start;
 
 use std::path::{Path, PathBuf};
 
-use atlas_dev::{Cluster, DataError, PortError, Ports, Settings};
+use atlas_dev::{Cluster, DataError, DevSettings, PortError, Ports};
 use atlas_env::Env;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -86,7 +86,7 @@ pub(crate) struct Options {
     #[arg(long, env = "ATLAS_LOG", default_value = LOG_DEFAULT, value_name = "FILTER")]
     log: String,
     #[command(flatten)]
-    settings: Settings,
+    settings: DevSettings,
 }
 
 pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
@@ -211,10 +211,10 @@ fn cluster_options(options: &Options, deployment: Option<&Deployment>) -> Result
     Ok(atlas_dev::Options { data, node, settings, ..atlas_dev::Options::new(ports) })
 }
 
-fn refusal(error: &atlas_dev::StartError) -> Failure {
+fn refusal(error: &atlas_dev::DevStartError) -> Failure {
     match error {
-        atlas_dev::StartError::Data(error) => refusal_of_data(error),
-        atlas_dev::StartError::Settings(error) => Failure::usage(atlas_env::chain(error)),
+        atlas_dev::DevStartError::Data(error) => refusal_of_data(error),
+        atlas_dev::DevStartError::Settings(error) => Failure::usage(atlas_env::chain(error)),
         error => Failure::new("E0109", Exit::Short, atlas_env::chain(error)),
     }
 }

@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use atlas_dev::{ControllerOptions, Member, Settings};
+use atlas_dev::{ControllerOptions, DevSettings, Member};
 use atlas_env::Env;
 
 use crate::context::Context;
@@ -21,7 +21,7 @@ pub(crate) struct Options {
     #[arg(long, global = true, default_value = "warn")]
     log: String,
     #[command(flatten)]
-    settings: Settings,
+    settings: DevSettings,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -63,7 +63,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Result<Exit, Failure> 
     atlas_dev::runtime().map_err(refused)?.block_on(serve(context, options.part, &options.settings, env))
 }
 
-async fn serve(context: &Context, part: Part, settings: &Settings, env: Env) -> Result<Exit, Failure> {
+async fn serve(context: &Context, part: Part, settings: &DevSettings, env: Env) -> Result<Exit, Failure> {
     let (name, member) = match part {
         Part::Controller { name, data_dir, http, workers, peers, join, token } => {
             let options = ControllerOptions { name: name.clone(), data_dir, http, workers, peers, join, token };

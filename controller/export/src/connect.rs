@@ -9,7 +9,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::{ExportError, Target};
+use crate::{ExportError, ExportTarget};
 
 /// The time limit for a connection, with TLS and authentication.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
@@ -18,7 +18,7 @@ const CONNECT_MAX: Duration = Duration::from_secs(10);
 const CONNECTIONS_MAX: usize = 1;
 
 /// Prepares connections to a database.
-pub(crate) fn pool(target: &Target) -> Result<Pool, deadpool_postgres::BuildError> {
+pub(crate) fn pool(target: &ExportTarget) -> Result<Pool, deadpool_postgres::BuildError> {
     let tls = MakeRustlsConnect::new(tls(target));
     let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
     let manager = Manager::from_config(target.config.clone(), tls, recycling);
@@ -35,7 +35,7 @@ pub(crate) async fn connect(pool: &Pool) -> Result<Object, ExportError> {
     pool.get().await.map_err(ExportError::Connect)
 }
 
-fn tls(target: &Target) -> ClientConfig {
+fn tls(target: &ExportTarget) -> ClientConfig {
     let mut roots = RootCertStore::empty();
     match &target.roots {
         Some(path) => match CertificateDer::pem_file_iter(path) {

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use crate::lineage::Lineage;
 use crate::rows::Rows;
 use crate::write::Written;
-use crate::{ExportError, Target, connect, migrate, partition, statement, write};
+use crate::{ExportError, ExportTarget, connect, migrate, partition, statement, write};
 
 /// The bytes of history in one batch. This bounds memory, and the time of a transaction.
 const PART_BYTES: usize = 2 << 20;
@@ -39,9 +39,9 @@ pub type CommittedEvent = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Option<Eve
 
 /// What the export needs.
 #[derive(Clone)]
-pub struct Parts {
+pub struct ExportParts {
     /// Where the rows go.
-    pub target: Target,
+    pub target: ExportTarget,
     /// How long the database keeps rows, by whole months; none for ever.
     pub keep: Option<Duration>,
     /// Where they come from.
@@ -66,7 +66,7 @@ pub struct Export {
 
 impl Export {
     /// Starts it. Nothing waits for it: the database may be down.
-    pub fn start(parts: Parts) -> Self {
+    pub fn start(parts: ExportParts) -> Self {
         let env = parts.env.clone();
         let task = env.spawn_restarting("export", move || run(parts.clone()));
         Self { task: Mutex::new(Some(task)) }
@@ -83,7 +83,7 @@ impl Export {
     }
 }
 
-async fn run(parts: Parts) {
+async fn run(parts: ExportParts) {
     let pool = match connect::pool(&parts.target) {
         Ok(pool) => pool,
         Err(error) => {
@@ -110,7 +110,7 @@ fn leads(leadership: &Leadership) -> bool {
 
 /// The export of one leader.
 struct Exporter<'a> {
-    parts: &'a Parts,
+    parts: &'a ExportParts,
     pool: &'a Pool,
     /// The watermark of the database when it was last seen.
     watermark: Option<EventSeq>,
@@ -194,7 +194,7 @@ impl Exporter<'_> {
                 None => self.parts.env.clock.sleep(PAUSE_MIN).await,
             }
         };
-        let Parts { history, env, cluster, .. } = self.parts;
+        let ExportParts { history, env, cluster, .. } = self.parts;
         Lineage { history: &**history, env, cluster: *cluster, committed }.settle(client).await
     }
 

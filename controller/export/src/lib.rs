@@ -26,5 +26,5 @@ mod tests;
 mod write;
 
 pub use error::ExportError;
-pub use exporter::{CommittedEvent, Export, Parts};
-pub use target::{Target, TargetError};
+pub use exporter::{CommittedEvent, Export, ExportParts};
+pub use target::{ExportTarget, TargetError};

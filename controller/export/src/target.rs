@@ -30,13 +30,13 @@ pub enum TargetError {
 
 /// A database, and how to connect to it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Target {
+pub struct ExportTarget {
     pub(crate) config: tokio_postgres::Config,
     /// The file with the certificates of authorities; none for those of the system.
     pub(crate) roots: Option<PathBuf>,
 }
 
-impl Target {
+impl ExportTarget {
     /// Reads an address. The parameters of libpq for TLS are understood: `sslmode` and `sslrootcert`.
     pub fn parse(url: &str) -> Result<Self, TargetError> {
         let url = url.trim();
@@ -108,7 +108,7 @@ fn decoded(value: &str) -> Result<String, TargetError> {
 }
 
 /// Without user and password.
-impl fmt::Display for Target {
+impl fmt::Display for ExportTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hosts = self.config.get_hosts().iter().map(|host| match host {
             tokio_postgres::config::Host::Tcp(name) => name.clone(),
@@ -119,7 +119,7 @@ impl fmt::Display for Target {
     }
 }
 
-impl fmt::Debug for Target {
+impl fmt::Debug for ExportTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn an_address_is_shown_without_its_password() {
         let target =
-            Target::parse("postgres://u:geheim@db.example:5433/atlas?sslmode=verify-full&sslrootcert=%2Fca.pem");
+            ExportTarget::parse("postgres://u:geheim@db.example:5433/atlas?sslmode=verify-full&sslrootcert=%2Fca.pem");
         let target = target.expect("valid");
         assert_eq!((target.to_string(), format!("{target:?}")), {
             let shown = "postgres://db.example/atlas".to_owned();
@@ -141,12 +141,12 @@ mod tests {
         assert!(target.has_password());
         assert_eq!(target.roots.as_deref(), Some(std::path::Path::new("/ca.pem")));
         assert_eq!(target.config.get_ssl_mode(), SslMode::Require);
-        assert!(!Target::parse("postgresql://u@h/d").expect("valid").has_password());
+        assert!(!ExportTarget::parse("postgresql://u@h/d").expect("valid").has_password());
     }
 
     #[test]
     fn what_is_no_address_is_refused_without_repeating_it() {
-        let refused = |url: &str| Target::parse(url).expect_err("refused").to_string();
+        let refused = |url: &str| ExportTarget::parse(url).expect_err("refused").to_string();
         for url in [
             "mysql://u:geheim@h/d",
             "geheim",

@@ -474,7 +474,7 @@ fn start_export(options: &Options, service: &Service, history: Arc<dyn History>,
         let handle = handle.clone();
         Box::pin(async move { handle.read_here().await.ok().map(|state| state.event_seq()) })
     });
-    Some(Export::start(atlas_export::Parts {
+    Some(Export::start(atlas_export::ExportParts {
         target,
         keep: options.history_database_keep,
         history,

@@ -108,7 +108,7 @@ pub struct Options {
     /// How long the history keeps an ended job; none for ever.
     pub jobs_kept_for: Option<Duration>,
     /// The database to which the history is exported; none for no export.
-    pub history_database: Option<atlas_export::Target>,
+    pub history_database: Option<atlas_export::ExportTarget>,
     /// How long the database keeps an ended job; none for ever.
     pub history_database_keep: Option<Duration>,
     /// Where traces, metrics and logs are sent; none if they are not sent.

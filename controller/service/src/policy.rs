@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use atlas_objects::{PolicyAsk, PolicyRule, PolicySpec};
-use atlas_policy::{Asked, Decision, Effect, decide};
+use atlas_policy::{Decision, Effect, RuleInput, decide};
 use atlas_state::State;
 use atlas_types::{
     AgentName, AgentVersion, ApprovalAsk, Ask, AskKind, AskingRule, Bounds, Failure, FailureKind, JOB_APPROVALS_MAX,
@@ -67,7 +67,7 @@ pub struct PolicyQuestion {
 
 /// An operation, in the terms of its rules.
 struct Question {
-    asked: Asked,
+    asked: RuleInput,
     input: Option<Bytes>,
     secrets: Vec<String>,
 }
@@ -141,7 +141,7 @@ impl Service {
         let pin = atlas_types::AgentPin { version: agent.version, digest: agent.digest };
         match self.allowed(state, &operation).await {
             Ok(asks) if asks.is_empty() => Ok(Verdict::Accepted(pin)),
-            Ok(asks) => Ok(Verdict::Asked { pin, asks }),
+            Ok(asks) => Ok(Verdict::RuleInput { pin, asks }),
             Err(error @ Error::PolicyDenied { .. }) if !is_client => {
                 let error = format!("{}: {error}", error.entry().code);
                 let failure = Failure { kind: FailureKind::Rejected, error: error.into() };
@@ -273,7 +273,7 @@ impl Question {
         let secrets = agent.pointer("/permissions/secrets").and_then(Value::as_array).into_iter().flatten();
         Self {
             secrets: secrets.filter_map(Value::as_str).map(str::to_owned).collect(),
-            asked: Asked {
+            asked: RuleInput {
                 operation: operation.kind.as_str(),
                 principal: operation.caller.principal.to_string(),
                 namespace: operation.caller.namespace.to_string(),

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use atlas_dev::{Options, Ports, Settings};
+use atlas_dev::{DevSettings, Options, Ports};
 use atlas_env::Env;
 use atlas_mediation::{Context, Mediated, Plan, mediate};
 use clap::{Args as _, Command, FromArgMatches as _};
@@ -36,9 +36,12 @@ pub(crate) fn run(env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
     let mut rows = vec![hop(env, "mediation_mapped", "record_")?, hop(env, "mediation_direct", "")?];
     let runtime = atlas_dev::runtime()?;
     // The queue takes the jobs of all triggers: a refused firing would be repeated 10 s later.
-    let matches =
-        Settings::augment_args(Command::new("bench")).try_get_matches_from(["bench", "--queue-max-size", "20000"])?;
-    let settings = Settings::from_arg_matches(&matches)?;
+    let matches = DevSettings::augment_args(Command::new("bench")).try_get_matches_from([
+        "bench",
+        "--queue-max-size",
+        "20000",
+    ])?;
+    let settings = DevSettings::from_arg_matches(&matches)?;
     let options = Options { places: Some(64), noop: true, settings, ..Options::new(Ports::choose(0)?) };
     let cluster = runtime.block_on(cluster::start_with(env, options))?;
     let http = cluster.http();

@@ -43,7 +43,6 @@ const PARTICIPLES: &[(&str, usize)] = &[
     ("Answered", 2),
     ("Applied", 1),
     ("Arriving", 1),
-    ("Asked", 1),
     ("Attempted", 1),
     ("Backfilled", 1),
     ("Broken", 1),
@@ -108,23 +107,14 @@ const CRATES_MAX: usize = 3;
 
 /// Other names that more crates have, and how many. Rename one, and lower the number.
 const CROWDED: &[(&str, usize)] = &[
-    ("Access", 4),
-    ("Change", 4),
     ("Decision", 4),
     ("Effect", 5),
     ("End", 4),
     ("Event", 4),
     ("Failure", 4),
     ("Limits", 7),
-    ("Outcome", 4),
-    ("Parts", 4),
     ("Plan", 6),
     ("Script", 4),
-    ("Settings", 4),
-    ("StartError", 4),
-    ("Step", 4),
-    ("Surroundings", 4),
-    ("Target", 4),
     ("Task", 4),
 ];
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::sandbox::ParseError;
-use crate::{FailedStep, Step, mounts};
+use crate::{ConfinementStep, FailedStep, mounts};
 
 /// Keeps the code of a worker as it is. Paths are without links.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ impl Guard {
 
     /// Carries it out. The process must have a single thread and be the first one in a mount namespace of its own.
     pub fn apply(&self) -> Result<(), FailedStep> {
-        mounts::keep_code(self).map_err(|errno| FailedStep { step: Step::Guard, errno })
+        mounts::keep_code(self).map_err(|errno| FailedStep { step: ConfinementStep::Guard, errno })
     }
 }
 

@@ -28,5 +28,5 @@ pub use means::{Means, Namespaces};
 pub use mounts::unescaped;
 pub use namespaces::map_user;
 pub use paths::Secrets;
-pub use refused::{FailedStep, Step};
+pub use refused::{ConfinementStep, FailedStep};
 pub use sandbox::{ParseError, Sandbox};

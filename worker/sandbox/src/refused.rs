@@ -4,7 +4,7 @@ use nix::errno::Errno;
 
 /// The part of the confinement that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum ConfinementStep {
     /// Creating namespaces.
     Namespaces,
     /// Setting up the files that the agent sees.
@@ -23,7 +23,7 @@ pub enum Step {
     Guard,
 }
 
-impl Step {
+impl ConfinementStep {
     const ALL: [Self; 8] = [
         Self::Namespaces,
         Self::Mounts,
@@ -54,7 +54,7 @@ impl Step {
 #[error("could not {}: {}", .step.as_str(), .errno.desc())]
 pub struct FailedStep {
     /// The step.
-    pub step: Step,
+    pub step: ConfinementStep,
     /// The error of the system.
     pub errno: Errno,
 }
@@ -62,14 +62,14 @@ pub struct FailedStep {
 impl FailedStep {
     /// The refusal as a number, for the report of a supervisor.
     pub fn code(self) -> i32 {
-        let step = Step::ALL.iter().position(|step| *step == self.step).unwrap_or(0);
+        let step = ConfinementStep::ALL.iter().position(|step| *step == self.step).unwrap_or(0);
         i32::try_from(step).unwrap_or(0) << 16 | (self.errno as i32 & 0xffff)
     }
 
     /// Reads [`Self::code`].
     pub fn of_code(code: i32) -> Self {
-        let step = usize::try_from(code >> 16).ok().and_then(|step| Step::ALL.get(step).copied());
-        Self { step: step.unwrap_or(Step::Namespaces), errno: Errno::from_raw(code & 0xffff) }
+        let step = usize::try_from(code >> 16).ok().and_then(|step| ConfinementStep::ALL.get(step).copied());
+        Self { step: step.unwrap_or(ConfinementStep::Namespaces), errno: Errno::from_raw(code & 0xffff) }
     }
 }
 
@@ -79,12 +79,12 @@ mod tests {
 
     #[test]
     fn a_refusal_is_a_number() {
-        for step in Step::ALL {
+        for step in ConfinementStep::ALL {
             let refused = FailedStep { step, errno: Errno::EPERM };
             assert_eq!(FailedStep::of_code(refused.code()), refused);
         }
-        assert_eq!(FailedStep::of_code(-1).step, Step::Namespaces);
-        let text = FailedStep { step: Step::Mounts, errno: Errno::EACCES }.to_string();
+        assert_eq!(FailedStep::of_code(-1).step, ConfinementStep::Namespaces);
+        let text = FailedStep { step: ConfinementStep::Mounts, errno: Errno::EACCES }.to_string();
         assert_eq!(text, "could not set up its files: Permission denied");
     }
 }

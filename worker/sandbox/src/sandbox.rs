@@ -6,7 +6,7 @@ use nix::sys::prctl;
 use nix::unistd::{chdir, setsid};
 use serde::{Deserialize, Serialize};
 
-use crate::{Access, Enforcement, FailedStep, Means, Step, filter, mounts, namespaces, privileges, rules};
+use crate::{Access, ConfinementStep, Enforcement, FailedStep, Means, filter, mounts, namespaces, privileges, rules};
 
 /// The confinement of one process tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,7 +70,7 @@ impl Sandbox {
     pub fn enter(&self) -> Result<(), FailedStep> {
         let Some(ways) = self.means.namespaces else { return Ok(()) };
         let network = ways.network && !self.access.network;
-        namespaces::enter(ways.user, network).map_err(|errno| FailedStep { step: Step::Namespaces, errno })
+        namespaces::enter(ways.user, network).map_err(|errno| FailedStep { step: ConfinementStep::Namespaces, errno })
     }
 
     /// Confines this process and all that it starts. The process must have a single thread; with namespaces it must be
@@ -81,28 +81,28 @@ impl Sandbox {
         // has one already.
         let _ = setsid();
         if let Some(ways) = self.means.namespaces {
-            mounts::set_up(self, ways).map_err(step(Step::Mounts))?;
+            mounts::set_up(self, ways).map_err(step(ConfinementStep::Mounts))?;
             if ways.network && !self.access.network {
-                namespaces::open_loopback().map_err(step(Step::Loopback))?;
+                namespaces::open_loopback().map_err(step(ConfinementStep::Loopback))?;
             }
         }
-        chdir(&self.directory).map_err(step(Step::Mounts))?;
+        chdir(&self.directory).map_err(step(ConfinementStep::Mounts))?;
         let counted = self.means.namespaces.is_some_and(|ways| ways.user).then_some(self.processes_max);
-        privileges::limit(counted).map_err(step(Step::Privileges))?;
+        privileges::limit(counted).map_err(step(ConfinementStep::Privileges))?;
         // The agent must not reach into this process, which reports its end.
-        prctl::set_dumpable(false).map_err(step(Step::Privileges))?;
-        prctl::set_no_new_privs().map_err(step(Step::Privileges))?;
+        prctl::set_dumpable(false).map_err(step(ConfinementStep::Privileges))?;
+        prctl::set_no_new_privs().map_err(step(ConfinementStep::Privileges))?;
         if self.means.landlock > 0 {
-            rules::restrict(self).map_err(step(Step::Landlock))?;
+            rules::restrict(self).map_err(step(ConfinementStep::Landlock))?;
         }
-        privileges::give_up().map_err(step(Step::Privileges))?;
+        privileges::give_up().map_err(step(ConfinementStep::Privileges))?;
         if self.means.seccomp {
             let sockets = if self.access.network || self.means.namespaces.is_some_and(|ways| ways.network) {
                 filter::Sockets::Internet
             } else {
                 filter::Sockets::Local
             };
-            filter::apply(sockets).map_err(step(Step::Filter))?;
+            filter::apply(sockets).map_err(step(ConfinementStep::Filter))?;
         }
         Ok(())
     }

@@ -21,7 +21,7 @@ pub enum Owner {
 
 /// Where tools run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Surroundings {
+pub struct ScriptSurroundings {
     /// The folder that the tools of agents see as `LLM_ROOT_DIR`.
     pub root: PathBuf,
     /// The folder of tools, which shared tools see as `LLM_ROOT_DIR`.
@@ -44,7 +44,7 @@ const DOTENV_BYTES_MAX: usize = 64 << 10;
 /// The name of the file with functions for Bash tools, in the scratch folder.
 pub(crate) const HELPERS: &str = "prompt-utils.sh";
 
-impl Surroundings {
+impl ScriptSurroundings {
     /// The variables of a call. What is inherited is never replaced by a `.env` file.
     pub(crate) fn variables(
         &self,

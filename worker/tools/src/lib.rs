@@ -14,8 +14,8 @@ mod outcome;
 mod process;
 mod script;
 
-pub use environment::{Owner, Surroundings};
-pub use limits::Limits;
+pub use environment::{Owner, ScriptSurroundings};
+pub use limits::CallLimits;
 pub use outcome::CallResult;
 pub use process::{Children, Launch, Process, ProcessEnd, ProcessStart};
 pub use script::{PrepareError, Script, Tool};

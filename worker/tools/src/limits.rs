@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Limits of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct CallLimits {
     /// How long it may take.
     pub time: Duration,
     /// Bytes of its result. A larger one is an error.
@@ -13,7 +13,7 @@ pub struct Limits {
     pub stream_bytes: usize,
 }
 
-impl Default for Limits {
+impl Default for CallLimits {
     fn default() -> Self {
         Self { time: Duration::from_secs(120), result_bytes: 1 << 20, stream_bytes: 16 << 10 }
     }

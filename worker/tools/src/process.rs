@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::limits::Limits;
+use crate::limits::CallLimits;
 
 /// A process to run, without input.
 #[derive(Debug, Clone)]
@@ -75,7 +75,7 @@ impl Drop for Group {
 }
 
 /// Runs a process until it ends or its time is over. Everything that it started ends with it.
-pub(crate) async fn run(launch: &dyn Launch, process: Process, limits: &Limits) -> io::Result<Ended> {
+pub(crate) async fn run(launch: &dyn Launch, process: Process, limits: &CallLimits) -> io::Result<Ended> {
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     match timeout(limits.time, launch.launch(process)).await {
         Ok(left) => {

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use atlas_tools::{Declaration, Declarations, Language, Scope, declare};
 use serde_json::{Value, json};
 
-use crate::environment::{HELPERS, Owner, Surroundings};
-use crate::limits::Limits;
+use crate::environment::{HELPERS, Owner, ScriptSurroundings};
+use crate::limits::CallLimits;
 use crate::outcome::{self, CallResult};
 use crate::process::{Children, Launch, Process};
 use crate::{arguments, interpreter, process};
@@ -104,7 +104,7 @@ impl Script {
     }
 
     /// Writes what is needed to call the tools.
-    pub fn prepare(self, surroundings: &Arc<Surroundings>) -> Result<Vec<Tool>, PrepareError> {
+    pub fn prepare(self, surroundings: &Arc<ScriptSurroundings>) -> Result<Vec<Tool>, PrepareError> {
         let scratch = &surroundings.scratch;
         let write = |name: &str, text: &str| {
             let path = scratch.join(name);
@@ -141,17 +141,17 @@ pub struct Tool {
     script: Arc<Script>,
     /// What the interpreter runs.
     program: PathBuf,
-    surroundings: Arc<Surroundings>,
+    surroundings: Arc<ScriptSurroundings>,
 }
 
 impl Tool {
     /// Calls the tool. Whatever happens, the model gets a value.
-    pub async fn call(&self, arguments: &Value, limits: &Limits) -> CallResult {
+    pub async fn call(&self, arguments: &Value, limits: &CallLimits) -> CallResult {
         self.call_by(&Children, arguments, limits).await
     }
 
     /// Calls the tool in a process that `launch` starts.
-    pub async fn call_by(&self, launch: &dyn Launch, arguments: &Value, limits: &Limits) -> CallResult {
+    pub async fn call_by(&self, launch: &dyn Launch, arguments: &Value, limits: &CallLimits) -> CallResult {
         let name = &self.declaration.name;
         let Some(members) = arguments::object(arguments) else {
             let shown: String =
@@ -171,7 +171,7 @@ impl Tool {
         launch: &dyn Launch,
         arguments: &serde_json::Map<String, Value>,
         output: &Path,
-        limits: &Limits,
+        limits: &CallLimits,
     ) -> CallResult {
         let (name, function) = (&self.declaration.name, &self.declaration.function);
         let environment = self.surroundings.variables(name, function, &self.script.owner, output);

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_tool_runner::{CallResult, Limits, Owner, Script, Surroundings};
+use atlas_tool_runner::{CallLimits, CallResult, Owner, Script, ScriptSurroundings};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -20,8 +20,8 @@ fn is_here(program: &str) -> bool {
     found
 }
 
-fn surroundings(folder: &Path) -> Surroundings {
-    Surroundings {
+fn surroundings(folder: &Path) -> ScriptSurroundings {
+    ScriptSurroundings {
         root: folder.to_owned(),
         functions: folder.to_owned(),
         workspace: folder.to_owned(),
@@ -33,7 +33,7 @@ fn surroundings(folder: &Path) -> Surroundings {
 }
 
 /// Calls the first tool of a file. None if its interpreter is missing.
-fn call(program: &str, file: &str, source: &str, arguments: &Value, limits: &Limits) -> Option<CallResult> {
+fn call(program: &str, file: &str, source: &str, arguments: &Value, limits: &CallLimits) -> Option<CallResult> {
     is_here(program).then(|| {
         let folder = TempDir::new().expect("a folder");
         let path = folder.path().join(file);
@@ -52,7 +52,7 @@ fn call(program: &str, file: &str, source: &str, arguments: &Value, limits: &Lim
 
 #[track_caller]
 fn check(program: &str, file: &str, source: &str, arguments: &Value, expected: &Value) {
-    if let Some(called) = call(program, file, source, arguments, &Limits::default()) {
+    if let Some(called) = call(program, file, source, arguments, &CallLimits::default()) {
         assert_eq!(&called.value, expected, "{}", called.log);
     }
 }
@@ -94,13 +94,13 @@ fn failures_are_values() {
     let expected = json!({"tool_call_error": "The call 'tool' has invalid arguments: a=x"});
     check("python3", "tool.py", source, &json!("a=x"), &expected);
     let source = "#!/no/such/program\n# @describe D\nmain() { :; }\n";
-    let called = call("bash", "tool.sh", source, &json!({}), &Limits::default());
+    let called = call("bash", "tool.sh", source, &json!({}), &CallLimits::default());
     assert!(called.is_none_or(|called| called.failed && called.value["output"].is_string()));
 }
 
 #[test]
 fn a_tool_that_hangs_ends_with_everything_it_started() {
-    let limits = Limits { time: Duration::from_millis(300), ..Limits::default() };
+    let limits = CallLimits { time: Duration::from_millis(300), ..CallLimits::default() };
     let source = "# @describe D\nmain() { sleep 600 & sleep 600; }\n";
     let Some(called) = call("bash", "tool.sh", source, &json!({}), &limits) else { return };
     assert_eq!(called.value, json!({"tool_call_error": "Tool call 'tool' took longer than 0.3 s and was ended"}));
@@ -108,7 +108,7 @@ fn a_tool_that_hangs_ends_with_everything_it_started() {
 
 #[test]
 fn floods_are_cut() {
-    let limits = Limits { result_bytes: 1000, stream_bytes: 100, ..Limits::default() };
+    let limits = CallLimits { result_bytes: 1000, stream_bytes: 100, ..CallLimits::default() };
     let source = "# @describe D\nmain() { for ((i = 0; i < 20000; i++)); do echo line $i; done; printf '%2000s' x >>\"$LLM_OUTPUT\"; }\n";
     let Some(called) = call("bash", "tool.sh", source, &json!({}), &limits) else { return };
     assert_eq!(called.value, json!({"tool_call_error": "Tool call 'tool': the result is larger than 1000 bytes"}));
@@ -119,7 +119,9 @@ fn floods_are_cut() {
 fn guards_refuse_unless_they_are_off() {
     let source = "# @describe D\n# @option --path!\nmain() {\n  source \"$LLM_PROMPT_UTILS_FILE\"\n  guard_path \"$argc_path\" \"write $argc_path\"\n  echo passed >>\"$LLM_OUTPUT\"\n}\n";
     check("bash", "tool.sh", source, &json!({"path": "inside/x"}), &json!({"output": "passed\n"}));
-    let Some(called) = call("bash", "tool.sh", source, &json!({"path": "/etc/x"}), &Limits::default()) else { return };
+    let Some(called) = call("bash", "tool.sh", source, &json!({"path": "/etc/x"}), &CallLimits::default()) else {
+        return;
+    };
     assert!(
         called.failed
             && called.value["stderr"].as_str().is_some_and(|text| text.contains("not confirmed: write /etc/x"))

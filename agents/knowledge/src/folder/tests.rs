@@ -83,7 +83,7 @@ fn nothing_outside_is_reached() {
         assert_eq!(fixture.folder.get(id).expect("read"), None, "{id}");
     }
     let everything = Acl::everything();
-    let access = Access { folder: &fixture.folder, acl: &everything };
+    let access = KnowledgeAccess { folder: &fixture.folder, acl: &everything };
     assert_eq!(access.search("", Some("../.."), &[], 10).expect("searched"), []);
     assert_eq!(list(fixture.folder.entries().expect("entries"), Some(".."), &everything, 10, 0), []);
     for (id, domain) in [("../x", "ai"), ("x", "../x"), ("x", "")] {
@@ -99,7 +99,7 @@ fn an_agent_reads_what_its_list_allows() {
     fixture.put("a", "ai", "text");
     fixture.put("l", "law", "text");
     let acl = acl(&["law"], &["*"]);
-    let access = Access { folder: &fixture.folder, acl: &acl };
+    let access = KnowledgeAccess { folder: &fixture.folder, acl: &acl };
     let found = access.search("text", None, &[], 1).expect("searched");
     assert_eq!(found.iter().map(|entry| entry.id.as_str()).collect::<Vec<_>>(), ["l"]);
     assert_eq!(access.get("a").expect("read"), None);
@@ -111,22 +111,22 @@ fn an_agent_writes_what_its_list_allows() {
     let fixture = fixture();
     fixture.put("l", "law", "text");
     let acl = acl(&["*"], &["*"]);
-    let access = Access { folder: &fixture.folder, acl: &acl };
+    let access = KnowledgeAccess { folder: &fixture.folder, acl: &acl };
     let denied = "Agent not allowed to write to knowledge domain 'law'";
     let error = |result: Result<(), FolderError>| result.map_err(|error| error.to_string());
     assert_eq!(error(access.store(draft("", "law", "c"), "t", 1).map(drop)), Err(denied.to_owned()));
-    assert_eq!(error(access.update("l", Change::default(), "t").map(drop)), Err(denied.to_owned()));
+    assert_eq!(error(access.update("l", EntryChange::default(), "t").map(drop)), Err(denied.to_owned()));
     // Otherwise an entry of a protected domain could be replaced from another one.
     assert_eq!(error(access.store(draft("l", "ai", "c"), "t", 1).map(drop)), Err(denied.to_owned()));
     fixture.check("law/l=text");
     let stored = access.store(draft("", "ai", "new"), "t", 1).expect("stored");
-    let change = Change { content: Some("newer".to_owned()), ..Change::default() };
+    let change = EntryChange { content: Some("newer".to_owned()), ..EntryChange::default() };
     let updated = access.update(stored.id.as_str(), change, "u").expect("updated").expect("found");
     assert_eq!(
         (updated.content.as_str(), updated.created_at.as_str(), updated.updated_at.as_str()),
         ("newer", "t", "u")
     );
-    assert_eq!(access.update("none", Change::default(), "u").expect("not found"), None);
+    assert_eq!(access.update("none", EntryChange::default(), "u").expect("not found"), None);
     fixture.check("ai/ai-0000000000000001=newer law/l=text");
 }
 

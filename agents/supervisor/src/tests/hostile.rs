@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Known, boss};
 use crate::limits::{MESSAGES_MAX, TASKS_MAX, TEXT_BYTES_MAX};
-use crate::{AgentId, Answer, Call, Effect, Outcome, Settings, Tree};
+use crate::{AgentId, Answer, Call, Effect, HelperOutcome, Settings, Tree};
 
 fn call(tree: &mut Tree, caller: &AgentId, name: &str, arguments: &Value) -> Value {
     match tree.call(Call { caller, name, arguments, now_ms: 0 }, &Known) {
@@ -51,7 +51,7 @@ fn what_is_not_here_is_refused() {
     }
     let nobody = AgentId("nobody".into());
     assert!(call(&mut tree, &nobody, "agent__check_inbox", &json!({}))["tool_call_error"].is_string());
-    tree.finished(&nobody, Outcome::Completed(String::new()));
+    tree.finished(&nobody, HelperOutcome::Completed(String::new()));
 }
 
 proptest! {
@@ -72,7 +72,7 @@ proptest! {
                 4 => drop(tree.stopping(&who)),
                 _ if who != *tree.root() && !ended.contains(&who) => {
                     ended.push(who.clone());
-                    tree.finished(&who, Outcome::Completed("o".into()));
+                    tree.finished(&who, HelperOutcome::Completed("o".into()));
                 }
                 _ => {}
             }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use atlas_dev::{
-    ChildError, ControllerAddresses, DataDir, ExitedProcess, Group, Joining, Settings, SettingsError, addresses,
+    ChildError, ControllerAddresses, DataDir, DevSettings, ExitedProcess, Group, Joining, SettingsError, addresses,
     request,
 };
 use atlas_env::Env;
@@ -77,7 +77,7 @@ pub(super) async fn serve(context: &Context, options: &Options, wanted: Wanted, 
     ended
 }
 
-fn check(settings: &Settings) -> Result<(), SettingsError> {
+fn check(settings: &DevSettings) -> Result<(), SettingsError> {
     settings.controller(PathBuf::new())?;
     settings.worker("w1", vec![String::from("127.0.0.1:1")], PathBuf::new())?;
     Ok(())

@@ -18,7 +18,7 @@ use atlas_types::{
 use tempfile::TempDir;
 use tokio::sync::watch;
 
-use crate::{Export, Parts, Target};
+use crate::{Export, ExportParts, ExportTarget};
 
 /// 2026-11-25, and one job a second from then on.
 const BEGIN: i64 = 1_795_564_800_000_000;
@@ -106,8 +106,8 @@ impl Node {
 
     pub(super) fn export_to(&self, url: &str, keep: Option<Duration>) -> Export {
         let last = self.last.clone();
-        Export::start(Parts {
-            target: Target::parse(url).expect("an address"),
+        Export::start(ExportParts {
+            target: ExportTarget::parse(url).expect("an address"),
             keep,
             history: self.history.clone(),
             leadership: self.leads.subscribe(),

@@ -156,7 +156,7 @@ pub fn load(matches: &ArgMatches) -> Result<Loaded, OptionsError> {
         }
         (address, _) => address,
     };
-    options.history_database = address.map(|address| atlas_export::Target::parse(&address)).transpose()?;
+    options.history_database = address.map(|address| atlas_export::ExportTarget::parse(&address)).transpose()?;
     let otlp = values.get("otlp").map(|(address, _)| address.trim()).filter(|address| !address.is_empty());
     let otlp = atlas_otlp::Config::read("atlas-controller", otlp, |name| std::env::var(name).ok())?;
     options.otlp = otlp.map(atlas_otlp::Otlp::new);

@@ -4,7 +4,7 @@ use std::fs;
 
 use atlas_knowledge::document::Document;
 use atlas_knowledge::{
-    Access, Acl, Change, Draft, Entry, Folder, LIST_LIMIT, Name, ProtectedDomains, Query, SEARCH_LIMIT,
+    Acl, Draft, Entry, EntryChange, Folder, KnowledgeAccess, LIST_LIMIT, Name, ProtectedDomains, Query, SEARCH_LIMIT,
 };
 use atlas_knowledge::{list as page, memory as shared, search as matching};
 use serde_json::{Map, Value, json};
@@ -46,8 +46,8 @@ impl Knowledge {
         self.as_operator(&Acl::everything()).store(draft, NOW, 0x5eed).map_err(system)
     }
 
-    fn as_operator<'a>(&'a self, acl: &'a Acl) -> Access<'a> {
-        Access { folder: &self.folder, acl }
+    fn as_operator<'a>(&'a self, acl: &'a Acl) -> KnowledgeAccess<'a> {
+        KnowledgeAccess { folder: &self.folder, acl }
     }
 
     fn entries(&self) -> Result<Vec<Entry>, Stop> {
@@ -173,7 +173,7 @@ pub(super) fn get(row: &Row) -> Judged {
 
 pub(super) fn update(row: &Row) -> Judged {
     let content = row.input.get("content").and_then(Value::as_str).map(str::to_owned);
-    let change = Change { content, tags: texts(&row.input, "tags"), metadata: object(&row.input, "metadata") };
+    let change = EntryChange { content, tags: texts(&row.input, "tags"), metadata: object(&row.input, "metadata") };
     let knowledge = Knowledge::of(row)?;
     let acl = Acl::everything();
     let found = knowledge.as_operator(&acl).update(row.text("id"), change, NOW).map_err(system)?;
@@ -226,7 +226,7 @@ pub(super) fn acl(row: &Row) -> Judged {
 /// What an agent reads.
 pub(super) fn context_read(row: &Row) -> Judged {
     let (knowledge, acl) = (Knowledge::of(row)?, acl_of(row));
-    let access = Access { folder: &knowledge.folder, acl: &acl };
+    let access = KnowledgeAccess { folder: &knowledge.folder, acl: &acl };
     let found = access.search(row.text("query"), None, &[], count(row, "limit", SEARCH_LIMIT)).map_err(system)?;
     let got = access.get(row.text("get")).map_err(system)?;
     judged(row, &json!({"ids_any_order": ids_in_any_order(&found, &row.expect), "get_found": got.is_some()}))
@@ -236,7 +236,7 @@ pub(super) fn context_read(row: &Row) -> Judged {
 pub(super) fn context_store(row: &Row) -> Judged {
     let (knowledge, acl) = (Knowledge::of(row)?, acl_of(row));
     let draft = Draft { domain: row.text("domain").to_owned(), ..Draft::new("c") };
-    let answer = match (Access { folder: &knowledge.folder, acl: &acl }).store(draft, NOW, 0x5eed) {
+    let answer = match (KnowledgeAccess { folder: &knowledge.folder, acl: &acl }).store(draft, NOW, 0x5eed) {
         Ok(_) => json!({"allowed": true}),
         Err(error) => json!({"allowed": false, "error": error.to_string()}),
     };

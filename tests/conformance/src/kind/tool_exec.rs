@@ -8,7 +8,7 @@ use std::sync::Arc;
 use atlas_contract::yaml;
 use atlas_loki_agent::Config;
 use atlas_supervisor::{supervisor_tools, teammate_tools, user_tools};
-use atlas_tool_runner::{Limits, Owner, Script, Surroundings, Tool};
+use atlas_tool_runner::{CallLimits, Owner, Script, ScriptSurroundings, Tool};
 use atlas_turn::{AutoContinue, todo};
 use serde_json::{Value, json};
 
@@ -92,7 +92,7 @@ fn without_streams(expected: &Value, mut rounds: Value) -> Value {
 }
 
 struct Tools {
-    surroundings: Arc<Surroundings>,
+    surroundings: Arc<ScriptSurroundings>,
     tools: Vec<Tool>,
 }
 
@@ -100,7 +100,7 @@ impl Tools {
     fn new(root: &Path) -> Result<Self, Stop> {
         let scratch = root.join(".scratch");
         fs::create_dir(&scratch).map_err(|error| Stop::system("make a folder", error))?;
-        let surroundings = Surroundings {
+        let surroundings = ScriptSurroundings {
             root: root.to_owned(),
             functions: root.join("functions"),
             workspace: root.to_owned(),
@@ -158,7 +158,7 @@ impl Tools {
 
     async fn call(&self, name: &str, arguments: &Value) -> Value {
         match self.tools.iter().find(|tool| tool.declaration.name == name) {
-            Some(tool) => tool.call(arguments, &Limits::default()).await.value,
+            Some(tool) => tool.call(arguments, &CallLimits::default()).await.value,
             None => json!({"tool_call_error": format!("there is no tool \"{name}\"")}),
         }
     }

@@ -14,7 +14,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use atlas_sandbox::{FailedStep, Guard, Means, Sandbox, Step};
+use atlas_sandbox::{ConfinementStep, FailedStep, Guard, Means, Sandbox};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, unshare};
@@ -222,7 +222,7 @@ impl Keep {
             && let Err(error) = copy_package(package, &self.plan.directory)
         {
             let errno = error.raw_os_error().map_or(Errno::EIO, Errno::from_raw);
-            return self.refuse(FailedStep { step: Step::Package, errno });
+            return self.refuse(FailedStep { step: ConfinementStep::Package, errno });
         }
         let own = self.plan.sandbox.as_ref().filter(|sandbox| sandbox.means.namespaces.is_some());
         if let Some(sandbox) = own {

@@ -8,8 +8,8 @@ pub(super) mod fault;
 pub(super) mod fixed;
 mod gate;
 mod health;
+pub(super) mod loki_agent;
 pub(super) mod model;
-pub(super) mod normal;
 pub(super) mod outage;
 mod probe;
 mod stored;
@@ -44,13 +44,13 @@ impl LlmAgent {
         let (env, mailbox, limit) = (control.env, control.mailbox, work.assignment.execution_timeout);
         let journal = Journal::new(&self.shared, &work.assignment);
         let mut metadata = Map::new();
-        let (shared, normal) = (&self.shared, None);
+        let (shared, loki) = (&self.shared, None);
         let (team, permits) = (None, Permits::default());
         let (before, outage_limit) =
             (outage::Before::default(), outage::Limit::of(work, journal.parks(), env.clock.monotonic()));
         let measured = &mut metadata;
         let driver =
-            Driver { work, shared, control, journal, metadata: measured, normal, team, permits, before, outage_limit };
+            Driver { work, shared, control, journal, metadata: measured, loki, team, permits, before, outage_limit };
         let end = tokio::select! {
             biased;
             () = stopped(mailbox) => None,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use atlas_tool_runner::{CallResult, Limits, Owner, Script, Surroundings, Tool};
+use atlas_tool_runner::{CallLimits, CallResult, Owner, Script, ScriptSurroundings, Tool};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -166,7 +166,7 @@ print(json.dumps(refusals))";
         let mut programs = self.root.path().join("bin").into_os_string();
         programs.push(":");
         programs.push(std::env::var_os("PATH").unwrap_or_default());
-        let surroundings = Surroundings {
+        let surroundings = ScriptSurroundings {
             root: self.root.path().to_owned(),
             functions: self.root.path().join("functions"),
             workspace: self.root.path().join("work"),
@@ -202,7 +202,7 @@ fn source_of(agent: &str) -> PathBuf {
 
 fn call(tool: &Tool, arguments: &Value) -> CallResult {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    runtime.block_on(tool.call(arguments, &Limits::default()))
+    runtime.block_on(tool.call(arguments, &CallLimits::default()))
 }
 
 /// The text of a call that succeeds.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use atlas_loki_agent::Config;
 use atlas_model::{Message, Tool, ToolCall};
-use atlas_supervisor::{Outcome, Tree, WaitCause, supervisor_tools, teammate_tools, user_tools};
+use atlas_supervisor::{HelperOutcome, Tree, WaitCause, supervisor_tools, teammate_tools, user_tools};
 use atlas_turn::{AutoContinue, Effect, Event, Limits, Offered, Plan, Returned, Settings, Turn, Unchecked, todo};
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ pub(super) enum Step {
     /// Something that happens elsewhere.
     Wait,
     /// Nothing.
-    Ended(Outcome),
+    Ended(HelperOutcome),
 }
 
 pub(super) struct Child {
@@ -145,8 +145,8 @@ impl Child {
                     None => Step::Wait,
                 }
             }
-            Some(Effect::Finish { .. }) => Step::Ended(Outcome::Completed(self.said.join("\n"))),
-            Some(Effect::Fail(failure)) => Step::Ended(Outcome::Failed(failure.to_string())),
+            Some(Effect::Finish { .. }) => Step::Ended(HelperOutcome::Completed(self.said.join("\n"))),
+            Some(Effect::Fail(failure)) => Step::Ended(HelperOutcome::Failed(failure.to_string())),
             // The team asks whether it may stop.
             Some(Effect::Stop { .. }) => self.step(Event::Stopping(None)),
             Some(Effect::Warn(_)) | None => Step::Wait,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use atlas_contract::yaml;
 use atlas_loki_agent::Config;
-use atlas_supervisor::{AgentId, Agents, Answer, Call, Effect, Outcome, Settings, Summary, Tree, WaitCause};
+use atlas_supervisor::{AgentId, Agents, Answer, Call, Effect, HelperOutcome, Settings, Summary, Tree, WaitCause};
 use serde_json::Value;
 
 use super::child::{Child, Step};
@@ -188,7 +188,7 @@ impl Team {
                     let mut child = Child::new(config);
                     match child.start(prompt) {
                         Step::Ask => child.ask(self.replies.next().as_ref(), self.now_ms.saturating_add(LATENCY_MS)),
-                        _ => self.tree.finished(&id, Outcome::Failed("it did not start".to_owned())),
+                        _ => self.tree.finished(&id, HelperOutcome::Failed("it did not start".to_owned())),
                     }
                     self.children.insert(id, child);
                 }

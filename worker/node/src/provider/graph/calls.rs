@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::host::{Surroundings, Told, locked};
 use crate::journal::{JournalError, Made, UNATTENDED};
 use crate::mailbox::Answer as Called;
-use crate::provider::llm::normal::Launcher;
+use crate::provider::llm::loki_agent::Launcher;
 use crate::provider::redacted;
 use crate::secrets::Secrets;
 

@@ -8,7 +8,7 @@ use atlas_turn::record::QuestionEnd;
 use atlas_turn::{Outcome, Permits, Settings, ToolAction};
 
 use crate::provider::llm::fixed;
-use crate::provider::llm::normal::toolbox::Toolbox;
+use crate::provider::llm::loki_agent::toolbox::Toolbox;
 
 /// The rules, and what people have allowed.
 pub(super) struct Permitted {

@@ -19,8 +19,8 @@ use tracing::warn;
 
 use super::fault::Fault;
 use super::fixed::{Fixed, Source};
+use super::loki_agent::{Launcher, LokiAgent};
 use super::model::{Answered, Models};
-use super::normal::{Launcher, Normal};
 use super::outage::{self, Down, Unanswered};
 use super::team::Team;
 use super::tools::{self, Table};
@@ -53,7 +53,7 @@ pub(super) struct Driver<'a, 'c> {
     /// The measurements of the job.
     pub(super) metadata: &'a mut Map<String, Value>,
     /// What `config.yaml` says, if the agent has one.
-    pub(super) normal: Option<Normal>,
+    pub(super) loki: Option<LokiAgent>,
     /// The helpers of an agent with a `config.yaml`.
     pub(super) team: Option<Team>,
     /// What people have allowed.
@@ -103,9 +103,9 @@ impl Driver<'_, '_> {
             return self.probe().await;
         }
         if self.work.agent.contract.provider.kind == ProviderKind::LokiAgent {
-            let normal = Normal::open(self.work, self.control, self.shared).await?;
-            self.team = Some(normal.team(&self.work.assignment));
-            self.normal = Some(normal);
+            let loki = LokiAgent::open(self.work, self.control, self.shared).await?;
+            self.team = Some(loki.team(&self.work.assignment));
+            self.loki = Some(loki);
             self.tell_left().await;
         }
         // Connections with the credential of the caller end with it.
@@ -184,7 +184,7 @@ impl Driver<'_, '_> {
 
     /// Leaves for the next turn of the conversation what the agent keeps.
     async fn keep(&mut self, fixed: &Fixed, turn: &Turn) {
-        let kept = self.normal.as_ref().and_then(|normal| normal.kept(fixed, turn.todo()));
+        let kept = self.loki.as_ref().and_then(|loki| loki.kept(fixed, turn.todo()));
         let Some((kept, left_out)) = kept else { return };
         self.metadata.insert(KEPT_METADATA.to_owned(), kept);
         if !left_out.is_empty() {
@@ -195,7 +195,7 @@ impl Driver<'_, '_> {
 
     /// The output of the job. An agent with a `config.yaml` has a text.
     fn output(&self, output: Value) -> Value {
-        match (&self.normal, output) {
+        match (&self.loki, output) {
             (Some(_), Value::Object(mut members)) => {
                 let text = members.remove("result").unwrap_or_default();
                 json!({ "text": text })
@@ -228,7 +228,7 @@ impl Driver<'_, '_> {
         let (agent, warnings) = (&work.agent, &mut told);
         let budget = self.work.assignment.budget_nanodollars.map(NanoDollars);
         let platform = self.platform();
-        let (normal, launcher) = (self.normal.as_ref(), self.launcher());
+        let (loki, launcher) = (self.loki.as_ref(), self.launcher());
         let depth = work.assignment.spawn.map_or(0, |rule| rule.depth);
         let make = || async move {
             let mut fixed = Fixed::of(agent, &work.assignment.attachments, shared)?;
@@ -236,13 +236,13 @@ impl Driver<'_, '_> {
             let Table { offered, sources, warnings: mut said } = table;
             (fixed.settings.tools, fixed.tools) = (offered, sources);
             warnings.append(&mut said);
-            if let Some(normal) = normal {
-                normal.apply(&mut fixed, &launcher, depth).await?;
+            if let Some(loki) = loki {
+                loki.apply(&mut fixed, &launcher, depth).await?;
                 // A fork goes on after the messages so far.
                 if key == START {
-                    fixed.prompt = Some(normal.prompt(&launcher).await?);
+                    fixed.prompt = Some(loki.prompt(&launcher).await?);
                 }
-                if let Some(name) = normal.summarizer().filter(|name| *name != own_name(&agent.contract)) {
+                if let Some(name) = loki.summarizer().filter(|name| *name != own_name(&agent.contract)) {
                     match Fixed::of_other(agent, &name, &work.assignment.attachments, shared) {
                         Ok(mut other) => {
                             other.settings.limits.budget = budget;
@@ -269,11 +269,11 @@ impl Driver<'_, '_> {
     /// Reads the input and begins the turn, on another thread if the input is large.
     async fn begin(&self, fixed: &Fixed) -> Result<(Schemas, Turn, Vec<Effect>), Fault> {
         let settings = fixed.settings.clone();
-        if let Some(normal) = &self.normal {
+        if let Some(loki) = &self.loki {
             let checks = Schemas::of(&settings);
             let mut turn = Turn::new(settings);
             let (input, images) = (Value::Object(Map::new()), Vec::new());
-            let effects = turn.step(Event::Started { input, images, said: normal.said(fixed) }, &checks);
+            let effects = turn.step(Event::Started { input, images, said: loki.said(fixed) }, &checks);
             return Ok((checks, turn, effects));
         }
         let (text, llm) = (self.work.input.clone(), self.work.agent.contract.provider.llm.clone());

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use atlas_model::ToolCall as Asked;
-use atlas_supervisor::{AgentId, Agents, Answer, Call, Effect, Outcome, Settings, Stop, Tree, WaitCause};
+use atlas_supervisor::{AgentId, Agents, Answer, Call, Effect, HelperOutcome, Settings, Stop, Tree, WaitCause};
 use atlas_types::{JobId, SpawnStep, StepKey, Wait};
 use futures::future::{FutureExt as _, Shared};
 use serde_json::json;
@@ -187,8 +187,8 @@ impl Team {
             let id = AgentId(id.clone());
             self.helpers.remove(&id);
             let outcome = match outcome.clone() {
-                Ok(text) => Outcome::Completed(text),
-                Err(error) => Outcome::Failed(error),
+                Ok(text) => HelperOutcome::Completed(text),
+                Err(error) => HelperOutcome::Failed(error),
             };
             self.tree.finished(&id, outcome);
         }

@@ -16,8 +16,8 @@ use serde_json::value::RawValue;
 use super::super::drive::{Driver, StepFault};
 use super::super::fault::Fault;
 use super::super::fixed::Fixed;
+use super::super::loki_agent::{Launcher, LokiAgent};
 use super::super::model::Models;
-use super::super::normal::{Launcher, Normal};
 use super::{Sources, stopped};
 use crate::journal::{ChildCall, ChildEnd, Made, hashed};
 use crate::mailbox::Answer;
@@ -30,13 +30,13 @@ pub(super) const RESULT_BYTES_MAX: usize = 256 << 10;
 
 /// Calls a tool of the platform for the model.
 async fn returned(
-    (platform, own): (&Platform, Option<(&Normal, &Launcher)>),
+    (platform, own): (&Platform, Option<(&LokiAgent, &Launcher)>),
     call: &Asked,
     key: StepKey,
     redactor: &Redactor,
 ) -> Result<Returned, Fault> {
-    if let Some((normal, launcher)) = own {
-        let outcome = normal.call(call, launcher).await;
+    if let Some((loki, launcher)) = own {
+        let outcome = loki.call(call, launcher).await;
         return Ok(Returned { call: call.id.clone(), outcome: redacted(outcome, redactor) });
     }
     let answer = platform.ask(&call.name, &call.arguments, key).await.map_err(stopped)?;
@@ -110,13 +110,13 @@ impl Driver<'_, '_> {
         let number = self.journal.next();
         let (platform, redactor) = (self.platform(), self.control.secrets.redactor());
         let clock = Arc::clone(&self.control.env.clock);
-        let (normal, launcher) = (self.normal.as_ref(), self.launcher());
+        let (loki, launcher) = (self.loki.as_ref(), self.launcher());
         let make = || async move {
             let began = clock.monotonic();
             let mut asked: Vec<BoxFuture<'_, Result<Returned, Fault>>> = Vec::with_capacity(calls.len());
             for (place, call) in calls.iter().enumerate() {
                 let is_own = sources.get(&call.name) == Some(&ToolSource::Own);
-                let own = normal.filter(|_| is_own).map(|normal| (normal, &launcher));
+                let own = loki.filter(|_| is_own).map(|loki| (loki, &launcher));
                 asked.push(returned((&platform, own), call, hashed(&(number, key.0, place)), redactor).boxed());
             }
             let returned: Vec<Returned> =
@@ -155,7 +155,7 @@ impl Driver<'_, '_> {
     /// A question to people. An agent with a `config.yaml` says how long one of a helper is open.
     async fn question(&mut self, call: &Asked) -> Result<Returned, Fault> {
         let depth = self.work.assignment.spawn.map_or(0, |rule| rule.depth);
-        let timed = self.normal.as_ref().map(|normal| normal.timed(call, depth));
+        let timed = self.loki.as_ref().map(|loki| loki.timed(call, depth));
         let outcome = self.journal.question(timed.as_ref().unwrap_or(call)).await?.outcome();
         Ok(Returned { call: call.id.clone(), outcome: redacted(outcome, self.control.secrets.redactor()) })
     }

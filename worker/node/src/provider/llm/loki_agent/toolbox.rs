@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use atlas_model::{Tool as ModelTool, ToolCall};
-use atlas_tool_runner::{Limits, Owner, Script, Surroundings, Tool};
+use atlas_tool_runner::{CallLimits, Owner, Script, ScriptSurroundings, Tool};
 use atlas_tools::Declaration;
 use atlas_turn::{Offered, Outcome, ToolAction, ToolRule};
 use serde_json::{Value, json};
@@ -52,7 +52,7 @@ impl Toolbox {
         let folder = Folder::new(&work.assignment.job.to_string());
         let folder = folder.map_err(|error| Fault::internal(format!("could not make a folder for tools: {error}")))?;
         let reveal = |(name, value): (&String, &String)| (name.clone(), revealed(value, secrets));
-        let surroundings = Arc::new(Surroundings {
+        let surroundings = Arc::new(ScriptSurroundings {
             root: directory.clone(),
             functions: directory.join(FUNCTIONS),
             workspace: workspace.unwrap_or_else(|| folder.0.join("work")),
@@ -87,7 +87,7 @@ impl Toolbox {
         Ok(toolbox)
     }
 
-    fn add(&mut self, script: Script, surroundings: &Arc<Surroundings>) -> Result<(), Fault> {
+    fn add(&mut self, script: Script, surroundings: &Arc<ScriptSurroundings>) -> Result<(), Fault> {
         self.guarded.extend(script.declared.guarded.iter().cloned());
         for tool in script.prepare(surroundings).map_err(|error| refused(&error))? {
             let name = tool.declaration.name.clone();
@@ -121,7 +121,7 @@ impl Toolbox {
         let Some(tool) = self.tools.get(&call.name) else {
             return Outcome::error("UnknownTool", format!("there is no tool \"{}\"", call.name));
         };
-        Outcome::Value(tool.call_by(launcher, &call.arguments, &Limits::default()).await.value)
+        Outcome::Value(tool.call_by(launcher, &call.arguments, &CallLimits::default()).await.value)
     }
 
     /// The text that the function `_instructions` computes.
@@ -129,7 +129,7 @@ impl Toolbox {
         let Some(tool) = &self.instructions else {
             return Err("dynamic_instructions is true, and the tools have no function _instructions".to_owned());
         };
-        let called = tool.call_by(launcher, &json!({}), &Limits::default()).await;
+        let called = tool.call_by(launcher, &json!({}), &CallLimits::default()).await;
         let text = called.value.get("output").and_then(Value::as_str).or_else(|| called.value.as_str());
         match text {
             // A tool that writes nothing returns this word.
@@ -139,7 +139,7 @@ impl Toolbox {
     }
 }
 
-fn instructions(mut script: Script, surroundings: &Arc<Surroundings>) -> Result<Option<Tool>, Fault> {
+fn instructions(mut script: Script, surroundings: &Arc<ScriptSurroundings>) -> Result<Option<Tool>, Fault> {
     let name = INSTRUCTIONS.to_owned();
     let declaration = Declaration { function: name.clone(), name, description: String::new(), parameters: Vec::new() };
     script.declared.tools = vec![declaration];

@@ -42,7 +42,7 @@ const PARALLEL: usize = 4;
 const TIMEOUT: &str = "timeout_seconds";
 
 /// What `config.yaml` says, with the values of this job.
-pub(super) struct Normal {
+pub(super) struct LokiAgent {
     config: Config,
     message: String,
     variables: BTreeMap<String, String>,
@@ -51,7 +51,7 @@ pub(super) struct Normal {
     session: Option<Session>,
 }
 
-impl Normal {
+impl LokiAgent {
     /// Reads the definition and the declarations of the tools.
     pub(super) async fn open(work: &Arc<Work>, control: &Control<'_>, shared: &Shared) -> Result<Self, Fault> {
         let (work, secrets) = (Arc::clone(work), control.secrets.clone());
