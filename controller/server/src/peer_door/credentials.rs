@@ -1,4 +1,4 @@
-//! Credentials of callers for the other members: held here, sent by [`hold`].
+//! Credentials of callers for the other members: held here, sent by [`hold`] and dropped by [`forget`].
 
 use atlas_raft::Sender;
 use atlas_service::Service;
@@ -6,7 +6,9 @@ use atlas_types::{JobId, SecretText};
 use atlas_wire::convert::credential_in;
 use atlas_wire::proto::peer::v1::credential_service_client::CredentialServiceClient;
 use atlas_wire::proto::peer::v1::credential_service_server::{CredentialService, CredentialServiceServer};
-use atlas_wire::proto::peer::v1::{HoldCredentialRequest, HoldCredentialResponse};
+use atlas_wire::proto::peer::v1::{
+    ForgetCredentialRequest, ForgetCredentialResponse, HoldCredentialRequest, HoldCredentialResponse,
+};
 use bytes::Bytes;
 use tonic::transport::Channel;
 use tonic::{Request, Response, Status};
@@ -34,6 +36,17 @@ impl CredentialService for CredentialDoor {
         held.map_err(|error| Status::resource_exhausted(error.to_string()))?;
         Ok(Response::new(HoldCredentialResponse {}))
     }
+
+    async fn forget_credential(
+        &self,
+        request: Request<ForgetCredentialRequest>,
+    ) -> Result<Response<ForgetCredentialResponse>, Status> {
+        let sender = request.extensions().get::<Sender>().copied();
+        let ForgetCredentialRequest { cluster_id, job_id } = request.into_inner();
+        self.1.same_cluster(sender, &cluster_id)?;
+        self.0.forget_bearer(JobId(job_id));
+        Ok(Response::new(ForgetCredentialResponse {}))
+    }
 }
 
 /// Gives another member the credential of a job's caller.
@@ -41,4 +54,10 @@ pub(crate) async fn hold(channel: Channel, cluster_id: Bytes, job: JobId, bearer
     let credential = Bytes::from_owner(bearer);
     let request = HoldCredentialRequest { cluster_id, job_id: job.0, credential };
     CredentialServiceClient::new(channel).hold_credential(request).await.map(drop)
+}
+
+/// Tells another member that the job of a credential was refused.
+pub(crate) async fn forget(channel: Channel, cluster_id: Bytes, job: JobId) -> Result<(), Status> {
+    let request = ForgetCredentialRequest { cluster_id, job_id: job.0 };
+    CredentialServiceClient::new(channel).forget_credential(request).await.map(drop)
 }

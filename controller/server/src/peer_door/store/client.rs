@@ -136,6 +136,13 @@ impl Peers for Members {
         })
     }
 
+    fn forget_bearer(&self, member: MemberId, job: JobId) -> PeerAnswer<'_, ()> {
+        Box::pin(async move {
+            let (_, channel) = self.known(member)?;
+            self.within(member, ANSWER_MAX, credentials::forget(channel, self.cluster_id.clone(), job)).await
+        })
+    }
+
     fn model_wait(&self, member: MemberId, job: JobId) -> PeerAnswer<'_, Option<String>> {
         Box::pin(async move {
             let (_, channel) = self.known(member)?;
