@@ -14,6 +14,7 @@ use crate::pair::{Controller, worker};
 use crate::patience::eventually_async;
 
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+const OTHER_TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 
 /// Registers agents of the provider `mcp`, each with what it calls at a server.
 async fn prepare(api: &Api, folder: &Path, url: &str, agents: &[(&str, &str)]) {
@@ -58,27 +59,44 @@ async fn traces_and_cancellations_go_through_peers_to_servers() {
     let parent = format!("00-{TRACE}-00f067aa0ba902b7-01");
     let headers =
         [("mcp-session-id", session.as_str()), ("mcp-protocol-version", "2025-11-25"), ("traceparent", &parent)];
-    let call = |id: u64, agent: &str| {
-        let params = json!({ "name": "agent_run", "arguments": { "agent": agent, "input": {} } });
+    let call = |id: u64, agent: &str, meta: Value| {
+        let params = json!({ "name": "agent_run", "arguments": { "agent": agent, "input": {} }, "_meta": meta });
         json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
     };
-    let answer = wire.post(&headers, &call(1, "far-tell")).await;
+    // The trace of the message goes before that of the request, unless it is none.
+    let of_message = json!({ "traceparent": format!("00-{OTHER_TRACE}-00f067aa0ba902b7-01") });
+    let none = json!({ "traceparent": format!("00-{OTHER_TRACE}-01") });
+    let traces = [(json!({}), TRACE), (of_message.clone(), OTHER_TRACE), (none, TRACE)];
+    for (number, (meta, trace)) in traces.into_iter().enumerate() {
+        let answer = wire.post(&headers, &call(10 + number as u64, "far-tell", meta)).await;
+        assert!(answer.text.contains("told"), "{}", answer.text);
+        let told = behind.of("tools/call").remove(1 + number);
+        assert_eq!(told.traceparent.split('-').nth(1), Some(trace), "{told:?}");
+        assert_eq!(told.body["params"]["_meta"]["traceparent"], json!(told.traceparent), "{told:?}");
+    }
+    // So it does at the compatible server.
+    let direct = Wire::at(&peer);
+    let in_session = [("mcp-session-id", direct.open().await)];
+    let in_session = in_session.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let params =
+        json!({ "name": "atlas.exec.run", "arguments": { "agent": "tell", "input": {} }, "_meta": of_message });
+    let answer =
+        direct.post(&in_session, &json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params })).await;
     assert!(answer.text.contains("told"), "{}", answer.text);
-    let told = behind.of("tools/call").remove(1);
-    assert_eq!(told.traceparent.split('-').nth(1), Some(TRACE), "{told:?}");
-    assert_eq!(told.body["params"]["_meta"]["traceparent"], json!(told.traceparent), "{told:?}");
+    let told = behind.of("tools/call").remove(4);
+    assert_eq!(told.traceparent.split('-').nth(1), Some(OTHER_TRACE), "{told:?}");
 
     // Who cancels the call cancels the job here, the call of the peer, its job, and the call of the server.
     let cancel = async {
         eventually_async("the server is called", async || {
             let calls = behind.of("tools/call").len();
-            if calls == 3 { Ok(()) } else { Err(format!("{calls} calls")) }
+            if calls == 6 { Ok(()) } else { Err(format!("{calls} calls")) }
         })
         .await;
         let cancelled = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 2 } });
         assert!(wire.post(&headers, &cancelled).await.status.is_success());
     };
-    let call = call(2, "far-hold");
+    let call = call(2, "far-hold", json!({}));
     let (_, ()) = tokio::join!(wire.post(&headers, &call), cancel);
     eventually_async("the call of the server is cancelled", async || {
         let cancelled = behind.of("notifications/cancelled");
