@@ -137,7 +137,7 @@ instruments! {
     tool_calls: CounterBy<ByToolCall> = "atlas.tool.calls" "{call}";
     /// Time of recorded tool calls to MCP servers.
     tool_call_duration: HistogramBy<ByTool> = "atlas.tool.call.duration" "s";
-    /// 1 if the last recorded call of an agent reached the MCP server, otherwise 0.
+    /// 1 if the MCP server that an agent names answered the last recorded call of the agent, or was seen to answer since then, also by refusing; otherwise 0.
     downstream_up: GaugeBy<ByServer> = "atlas.downstream.up" "{server}";
     /// Events that the leader has in its history and not yet exported to PostgreSQL.
     history_export_lag: Gauge = "atlas.history.export.lag" "{event}";
@@ -302,7 +302,7 @@ pub(crate) mod tests {
     fn every_instrument_is_recorded_somewhere() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let mut text = String::new();
-        for folder in ["controller", "worker", "cli", "deploy"] {
+        for folder in ["controller", "worker", "cli", "proto"] {
             sources(&root.join(folder), &mut text).expect("the sources are readable");
         }
         let missing: Vec<_> = FIELDS.iter().filter(|field| !text.contains(&format!(".{field}"))).collect();
