@@ -97,6 +97,13 @@ fn main() -> ExitCode {
         return code;
     }
     atlas_env::no_huge_pages();
+    if let Err(error) = atlas_env::no_core_dumps() {
+        #[expect(clippy::print_stderr, reason = "nothing else is set up to print an error")]
+        {
+            eprintln!("error: {}", atlas_env::chain(&error));
+        }
+        return ExitCode::from(2);
+    }
     let line = atlas_env::empty_is_unset(Arguments::command());
     let arguments = match line.try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches)) {
         Ok(arguments) => arguments,

@@ -39,6 +39,7 @@ fn is_damage(error: &anyhow::Error) -> bool {
 }
 
 fn run() -> anyhow::Result<()> {
+    atlas_env::no_core_dumps()?;
     let matches = command().get_matches();
     let loaded = load(&matches)?;
     if matches.get_flag("print-config") {

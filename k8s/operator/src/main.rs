@@ -18,6 +18,7 @@ fn main() -> ExitCode {
 }
 
 fn start(options: &Options) -> anyhow::Result<()> {
+    atlas_env::no_core_dumps()?;
     atlas_telemetry::start_log(&options.log)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {

@@ -34,6 +34,7 @@ fn code_of(error: &anyhow::Error) -> Option<&'static str> {
 }
 
 fn run() -> anyhow::Result<()> {
+    atlas_env::no_core_dumps()?;
     let matches = Configuration::command_line().get_matches();
     let configuration = Configuration::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let filter = configuration.log.clone().unwrap_or_else(|| "info".to_owned());
